@@ -3,61 +3,43 @@
 Actor and critic share the input layer and have three hidden layers each, with LeakyReLU between them. After each batch
 of episodes Adam takes one step on the policy loss, weighted by the advantages, plus the Huber loss of the critic. With
 ``training.n_steps``, ``"optimizer": "rmsprop"`` and ``gae_lambda`` 1 this is A2C (Mnih et al. 2016): each step learns
-from so many decisions of every episode, and from what the critic expects to follow.
-
-| option | default | meaning |
-|---|---|---|
-| ``hidden`` | 64 | units of the input layer and each hidden layer; a list has those of each, the shared one first |
-| ``lr`` | 0.001 | learning rate |
-| ``gamma`` | 0.99 | discount of one decision |
-| ``gae_lambda`` | 1.0 | trace of the advantages; 1: whole returns, 0: one-step errors (dissertation equation 2.14) |
-| ``entropy`` | 0.0 | weight of the entropy bonus (dissertation equation 2.17) |
-| ``value_coefficient`` | 1.0 | weight of the value loss |
-| ``alike`` | 1 | consecutive episodes with the same jobs, whose mean advantage at each time is subtracted |
-| ``reward_scale`` | 1.0 | rewards are multiplied by it, so that the values to learn are of the order of 1 |
-| ``standardize`` | true | whether advantages are standardized over the batch |
-| ``max_grad_norm`` | 0.5 | norm that gradients are clipped to, 0 for no clipping |
+from *n_steps* decisions of every episode, bootstrapped with the critic's values.
 """
 
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from typing import ClassVar
+from typing import Annotated
 
 import numpy as np
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from hdeeprm_like.learning.advantages import Advantages, Scale
-from hdeeprm_like.learning.agent_options import NOT_NEGATIVE, POSITIVE, SHARE, Option
 from hdeeprm_like.learning.agents import PolicyLearningAgent, ValueLearningAgent, entropy
 from hdeeprm_like.learning.batch import Batch
+from hdeeprm_like.learning.ppo_options import Alike, Entropy, GAELambda, GradNorm, RewardScale, ValueCoefficient
 
 
 class ActorCritic(PolicyLearningAgent, ValueLearningAgent):
-    """Advantage actor-critic with the options in the table of this module."""
+    """Advantage actor-critic; the parameters of the constructor are the options."""
 
     bootstraps = True
-    OPTIONS: ClassVar[Mapping[str, Option]] = {
-        "gae_lambda": SHARE,
-        "entropy": NOT_NEGATIVE,
-        "value_coefficient": NOT_NEGATIVE,
-        "reward_scale": POSITIVE,
-        "max_grad_norm": NOT_NEGATIVE,
-    }
 
     def __init__(
         self,
         gamma: float,
         action_size: int,
         observation_size: int,
-        hidden: int | Sequence[int] = 64,
-        gae_lambda: float = 1.0,
-        entropy: float = 0.0,
-        value_coefficient: float = 1.0,
-        alike: int = 1,
-        reward_scale: float = 1.0,
-        standardize: bool = True,
-        max_grad_norm: float = 0.5,
+        hidden: Annotated[
+            int | Sequence[int], "units of the shared layer and each hidden one, or of each layer in a list"
+        ] = 64,
+        gae_lambda: GAELambda = 1.0,
+        entropy: Entropy = 0.0,
+        value_coefficient: ValueCoefficient = 1.0,
+        alike: Alike = 1,
+        reward_scale: RewardScale = 1.0,
+        standardize: Annotated[bool, "whether advantages are standardized over the batch"] = True,
+        max_grad_norm: GradNorm = 0.5,
     ) -> None:
         scale: Scale = "batch" if standardize else "none"
         self.advantages = Advantages(gamma, gae_lambda, alike, reward_scale, scale)

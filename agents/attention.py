@@ -1,24 +1,16 @@
-"""Self-attention over the whole queue: what a job is worth may depend on every other job that waits.
+"""Self-attention over the whole queue: the score of a job may depend on every other waiting job.
 
-Each waiting job in the slots is a row; layers of attention let every row look at all others of its decision, then the
-rows of those jobs that may start are scored, and waiting by a row of its own. As in the kernel network the weights
-are shared by all jobs, so there is no window to speak of: give as many slots as jobs may ever wait.
-
-| option | default | meaning |
-|---|---|---|
-| ``hidden`` | 32 | numbers that a job is described by between the layers |
-| ``heads`` | 4 | of attention in each layer |
-| ``layers`` | 1 | of attention |
-| ``waiting_bias`` | -1.0 | how much waiting is liked at first beside starting a job |
+Each waiting job in the slots is a row; in layers of attention every row attends to all others of its decision; then the
+rows of the jobs that may start are scored, and waiting by a row of its own. As in the kernel network all jobs share the
+weights, so the window need not limit the queue: configure as many slots as jobs may ever wait.
 
 The options of PPO are those of `hdeeprm_like.learning.slot_ppo`.
 
-Source: section 6.3 of the dissertation names attention over all jobs as what should follow the window; Vaswani et al.,
+Source: section 6.3 of the dissertation proposes attention over all jobs as the successor of the window; Vaswani et al.,
 "Attention is all you need", 2017.
 """
 
-from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Annotated, Any
 
 import torch
 from torch import Tensor, nn
@@ -26,13 +18,14 @@ from torch.nn import functional
 
 from hdeeprm_like.decision.layout import Layout
 from hdeeprm_like.errors import AgentError, OptionsError
-from hdeeprm_like.learning.agent_options import COUNT, Option
+from hdeeprm_like.learning.agent_options import COUNT
+from hdeeprm_like.learning.ppo_options import Activation
 from hdeeprm_like.learning.slot_ppo import SlotPPO, dense
 from hdeeprm_like.learning.slots import Rows
 
 
 class Layer(nn.Module):
-    """Attention of every row to all rows of its decision, then two dense layers; both add to what was there."""
+    """Attention of every row to all rows of its decision, then two dense layers; both are residual."""
 
     def __init__(self, size: int, heads: int) -> None:
         super().__init__()
@@ -43,7 +36,7 @@ class Layer(nn.Module):
         self.dense = nn.Sequential(nn.Linear(size, 2 * size), nn.ReLU(), nn.Linear(2 * size, size))
 
     def forward(self, rows: Tensor, there: Tensor) -> Tensor:
-        """Return (S, L, H) for (S, L, H) rows, of which (S, L) says which are there."""
+        """Return (S, L, H) for (S, L, H) rows; (S, L) marks the rows that exist."""
         parts = self.asked(self.before(rows)).chunk(3, 2)
         query, key, value = (part.unflatten(2, (self.heads, -1)).transpose(1, 2) for part in parts)
         seen = functional.scaled_dot_product_attention(query, key, value, there[:, None, None, :])
@@ -53,20 +46,19 @@ class Layer(nn.Module):
 
 
 class Attention(SlotPPO):
-    """PPO with attention between all jobs in the slots, with the options in the table of this module."""
+    """PPO with attention between all jobs in the slots; the parameters of the constructor are the options."""
 
-    OPTIONS: ClassVar[Mapping[str, Option]] = {**SlotPPO.OPTIONS, "heads": COUNT, "layers": COUNT}
     shows_all = True
 
     def __init__(
         self,
         gamma: float,
         layout: Layout,
-        hidden: int = 32,
-        heads: int = 4,
-        layers: int = 1,
-        waiting_bias: float = -1.0,
-        activation: str = "tanh",
+        hidden: Annotated[int, COUNT, "numbers that describe a job between the layers"] = 32,
+        heads: Annotated[int, COUNT, "heads of attention in each layer"] = 4,
+        layers: Annotated[int, COUNT, "layers of attention"] = 1,
+        waiting_bias: Annotated[float, "bias of waiting before training, beside 0 for a job"] = -1.0,
+        activation: Activation = "tanh",
         **ppo: Any,
     ) -> None:
         if hidden % heads:

@@ -1,12 +1,7 @@
-"""One small network for every job: it scores each job that may start, and one more network scores waiting.
+"""One small network for every job: it scores each job that may start; a second network scores waiting.
 
-As the weights are shared by all jobs, they fit queues and machines of any size, so a trained agent plays any trace; and
-what is learned of one job holds for all others, where a network over a flat window learns each slot anew.
-
-| option | default | meaning |
-|---|---|---|
-| ``hidden`` | [32, 16] | units of the layers of the network for jobs |
-| ``waiting_bias`` | -1.0 | how much waiting is liked at first beside starting a job |
+All jobs share the weights, so they fit queues and machines of any size, and a trained agent can run any trace; what is
+learned from one job holds for all, whereas a network over a flat window learns each slot separately.
 
 The options of PPO are those of `hdeeprm_like.learning.slot_ppo`.
 
@@ -14,27 +9,28 @@ Source: Zhang et al., "RLScheduler: an automated HPC batch job scheduler using r
 """
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Annotated, Any
 
 import torch
 from torch import Tensor, nn
 
 from hdeeprm_like.decision.layout import Layout
 from hdeeprm_like.errors import AgentError
+from hdeeprm_like.learning.ppo_options import Activation
 from hdeeprm_like.learning.slot_ppo import SlotPPO, dense
 from hdeeprm_like.learning.slots import Rows
 
 
 class Kernel(SlotPPO):
-    """PPO with a network for each job, with the options in the table of this module."""
+    """PPO with a network for each job; the parameters of the constructor are the options."""
 
     def __init__(
         self,
         gamma: float,
         layout: Layout,
-        hidden: int | Sequence[int] = (32, 16),
-        waiting_bias: float = -1.0,
-        activation: str = "tanh",
+        hidden: Annotated[int | Sequence[int], "units of the layers of the network for jobs"] = (32, 16),
+        waiting_bias: Annotated[float, "bias of waiting before training, beside 0 for a job"] = -1.0,
+        activation: Activation = "tanh",
         **ppo: Any,
     ) -> None:
         super().__init__(gamma, layout, activation, **ppo)

@@ -1,4 +1,4 @@
-"""One of each part of a decision space that users may bring, named in options files as ``own_parts.py:last_minute``.
+"""An example of each part of a decision space that users can write; options files name them ``own_parts.py:NAME``.
 
     "env": {
       "objective": {"own_parts.py:fresh_queue": 1.0, "avg_utilization": 0.1},
@@ -24,13 +24,13 @@ def longest(state: State, jobs: Ints) -> Floats:
         jobs: (J',) indices of the waiting jobs.
 
     Returns:
-        (J',) keys, the smallest of which is first.
+        (J',) keys; the smallest is first.
     """
     return -state.requested_time[jobs]
 
 
 def fresh_queue(state: State) -> float:
-    """Objective: minus the hours that the oldest waiting job has waited, so that a fresh queue is worth more.
+    """Objective: minus the wait of the oldest waiting job in h, so that a fresh queue is worth more.
 
     It is evaluated when something happens; the reward mode ``integral`` takes it as constant in between.
     """
@@ -39,7 +39,7 @@ def fresh_queue(state: State) -> float:
 
 
 class Occupancy:
-    """Observation: the share of busy cores, and that of the waiting jobs which ask for more cores than are free.
+    """Observation: the share of busy cores, and the share of waiting jobs that request more cores than are free.
 
     Attributes:
         shape: (2,).
@@ -58,13 +58,13 @@ class Occupancy:
 
 
 class NarrowSlots(JobSlots):
-    """Action space: the first waiting jobs; those wider than half the machine may start only while nothing runs.
+    """Action space: the first waiting jobs; jobs wider than half the machine may start only while nothing runs.
 
-    For windows whose slots all hold the first jobs of the queue (``tail`` 0). Any class with the attributes and methods
+    For windows with slots only for the first jobs of the queue (``tail`` 0). Any class with the attributes and methods
     of `decision.actions.ActionSpace` can be an action space.
     """
 
-    forgiving = False  # an action that is not legal is an error
+    forgiving = False  # an illegal action is an error
 
     def __init__(self, state: State, window: JobWindow) -> None:
         super().__init__(state, window, core_policy="low_power")

@@ -1,6 +1,6 @@
-"""A run-time predictor of one's own, named in policies as ``sjf@learned:agents/own_predictor.py+easy``.
+"""A user's own run-time predictor, named in policies as ``sjf@learned:agents/own_predictor.py+easy``.
 
-It is Python, so a run with it takes some thousand decisions a second, not some hundred thousand.
+It is Python, so a run with it takes some thousand decisions per second instead of some hundred thousand.
 """
 
 import numpy as np
@@ -10,7 +10,7 @@ from hdeeprm_like.types import Floats, Ints
 
 
 class Predictor:
-    """The longest of the user's last three jobs; what was requested as long as none has ended."""
+    """The longest of the user's last three jobs; the request until a job of the user has ended."""
 
     def __init__(self, state: State) -> None:
         """Begin a run."""
@@ -18,15 +18,15 @@ class Predictor:
         self.seen: set[int] = set()
 
     def __call__(self, state: State, jobs: Ints) -> Floats:
-        """Return (J',) for how many s jobs will run, of which the least of this and the request is taken.
+        """Return (J',) predicted run times in s; the policy uses at most the request.
 
         Args:
-            state: its properties tell what is known now; of jobs that have not ended `State.finish_time` is nan.
+            state: its properties hold what is known now; `State.finish_time` of jobs that have not ended is nan.
             jobs: (J',) indices of the waiting jobs.
         """
         ended = [j for j in state.completed.tolist() if j not in self.seen]
         self.seen.update(ended)
         for j in sorted(ended, key=lambda j: float(state.finish_time[j])):
             self.lasted.setdefault(int(state.user[j]), []).append(float(state.finish_time[j] - state.start_time[j]))
-        told = [max(self.lasted.get(int(state.user[j]), [])[-3:], default=state.requested_time[j]) for j in jobs]
-        return np.array(told)
+        longest = [max(self.lasted.get(int(state.user[j]), [])[-3:], default=state.requested_time[j]) for j in jobs]
+        return np.array(longest)

@@ -3,41 +3,17 @@
 Details, as in the published implementations: two networks of tanh layers with orthogonal weights; Adam with epsilon
 1e-5; clipped surrogate; advantages by GAE, standardized in each minibatch; entropy bonus; half the mean squared error
 of the values, optionally clipped; gradient clipping; learning rate falling linearly to 0. An update learns from whole
-episodes, or from parts of them (``training.n_steps``) with what the critic expects to follow.
+episodes, or from parts of them (``training.n_steps``) bootstrapped with the critic's values.
 
 Observations of a queue's window end with the features of empty slots, which are 0 and add nothing to a product. To save
 time on a CPU, a minibatch is sorted by how many features its observations have before these zeros, and the first layer
 multiplies blocks of about equal length without them; the results are the same.
-
-| option | default | meaning |
-|---|---|---|
-| ``hidden`` | 64 | units of each of two hidden layers, or a list with those of each layer |
-| ``shared`` | false | whether the hidden layers of actor and critic are the same |
-| ``lr`` | 0.0003 | learning rate at the beginning |
-| ``lr_decay`` | ``"linear"`` | how the learning rate falls: linearly to 0, or ``"none"``: it stays |
-| ``gamma`` | 0.99 | discount of one decision |
-| ``gae_lambda`` | 0.95 | trace of the advantages |
-| ``clip`` | 0.2 | how far from 1 the ratio of new to old probability is rewarded |
-| ``clip_value`` | 0.0 | how far a value may move in an update, 0 for no limit |
-| ``epochs`` | 10 | passes over the decisions in an update |
-| ``minibatch`` | 64 | decisions in a step |
-| ``entropy`` | 0.0 | weight of the entropy bonus |
-| ``value_coefficient`` | 0.5 | weight of the mean squared error of the values |
-| ``max_grad_norm`` | 0.5 | norm that gradients are clipped to |
-| ``target_kl`` | 0.0 | an update stops when the policy has moved 1.5 times that far, 0 for never |
-| ``alike`` | 1 | consecutive episodes with the same jobs, whose mean advantage at each time is subtracted |
-| ``reward_scale`` | 1.0 | rewards are multiplied by it, so that the values to learn are of the order of 1 |
-| ``standardize`` | ``"none"`` | over which decisions advantages are before: ``"batch"``, ``"window"`` |
-| ``activation`` | ``"tanh"`` | between layers, or ``"relu"`` |
-| ``normalize`` | false | whether features are standardized by their mean and deviation over all past updates |
-| ``factors`` | [] | sizes of the choices that an action is a combination of, as [6, 6] for 36 policy pairs |
-| ``preference`` | 2.0 | what the logits of a preferred action get more (``training.prior``) |
 """
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
-from typing import ClassVar, cast
+from typing import Annotated, cast
 
 import numpy as np
 import torch
@@ -46,20 +22,33 @@ from torch.nn import functional
 
 from hdeeprm_like.decision.episode import Episode
 from hdeeprm_like.errors import OptionsError
-from hdeeprm_like.learning.advantages import Advantages, Scale
-from hdeeprm_like.learning.agent_options import COUNT, NOT_NEGATIVE, Choice, Option, Several
+from hdeeprm_like.learning.advantages import Advantages
+from hdeeprm_like.learning.agent_options import COUNT, NOT_NEGATIVE, Choice, Several
 from hdeeprm_like.learning.agents import PolicyLearningAgent, ValueLearningAgent, entropy
 from hdeeprm_like.learning.batch import Batch
-from hdeeprm_like.learning.ppo_options import PPO_OPTIONS
+from hdeeprm_like.learning.ppo_options import (
+    Activation,
+    Alike,
+    Clip,
+    Entropy,
+    Epochs,
+    GAELambda,
+    GradNorm,
+    Minibatch,
+    RewardScale,
+    Standardize,
+    TargetKL,
+    ValueCoefficient,
+)
 
-SMALLEST_VARIANCE = 1e-8  # of a feature, so that one that hardly varies is not divided by almost 0
+SMALLEST_VARIANCE = 1e-8  # of a feature, so that nearly constant features are not divided by almost 0
 HALVINGS = 4  # a block has all features, the first half of them, the first quarter, ... down to 1 / 2**HALVINGS
-TRIMMED = 128  # consecutive decisions that share one length, since finding each one's own would take longer
-CHUNK = 4096  # decisions in one forward pass where no gradient is needed
+TRIMMED = 128  # consecutive decisions that share one width, since individual widths take longer to find
+CHUNK = 4096  # decisions per forward pass without gradient
 
 
 class Dense(nn.Linear):
-    """A dense layer that also takes observations whose last features, all 0, have been cut off."""
+    """A dense layer that also takes observations without their last features, if these are all 0."""
 
     def forward(self, inputs: Tensor) -> Tensor:
         """Return (B, outputs) for (B, F') inputs, the first F' features of B observations."""
@@ -67,7 +56,7 @@ class Dense(nn.Linear):
 
 
 class Tanh(nn.Module):
-    """The hyperbolic tangent as 2 sigmoid(2 x) - 1, which torch computes in a third of the time on most CPUs."""
+    """The hyperbolic tangent as 2 sigmoid(2 x) - 1, three times faster in torch on most CPUs."""
 
     def forward(self, inputs: Tensor) -> Tensor:
         """Return tanh of each value."""
@@ -105,7 +94,7 @@ def through(layers: Iterable[nn.Module], blocks: Sequence[Tensor]) -> Tensor:
 
 def widths_of(observations: Tensor) -> Tensor:
     """Return (S,) how many leading features of each observation to multiply: the least of F, F/2, ... F/16 (rounded up)
-    that leaves out only zeros; all F where the observations are not on a CPU.
+    that leaves out only zeros; all F if the observations are not on a CPU.
     """
     features = observations.shape[1]
     if observations.device.type != "cpu":
@@ -117,42 +106,41 @@ def widths_of(observations: Tensor) -> Tensor:
 
 
 class PPO(PolicyLearningAgent, ValueLearningAgent):
-    """Proximal policy optimization with the options in the table of this module."""
+    """Proximal policy optimization; the parameters of the constructor are the options."""
 
     learning_rate = 0.0003
     bootstraps = True
-    OPTIONS: ClassVar[Mapping[str, Option]] = {
-        **PPO_OPTIONS,
-        "lr_decay": Choice(("linear", "none")),
-        "clip_value": NOT_NEGATIVE,
-        "factors": Several(COUNT),
-        "preference": NOT_NEGATIVE,
-    }
 
     def __init__(
         self,
         gamma: float,
         action_size: int,
         observation_size: int,
-        hidden: int | Sequence[int] = 64,
-        shared: bool = False,
-        lr_decay: str = "linear",
-        gae_lambda: float = 0.95,
-        clip: float = 0.2,
-        clip_value: float = 0.0,
-        epochs: int = 10,
-        minibatch: int = 64,
-        entropy: float = 0.0,
-        value_coefficient: float = 0.5,
-        max_grad_norm: float = 0.5,
-        target_kl: float = 0.0,
-        alike: int = 1,
-        reward_scale: float = 1.0,
-        standardize: Scale = "none",
-        activation: str = "tanh",
-        normalize: bool = False,
-        factors: Sequence[int] = (),
-        preference: float = 2.0,
+        hidden: Annotated[int | Sequence[int], "units of each of two hidden layers, or of each layer in a list"] = 64,
+        shared: Annotated[bool, "whether the hidden layers of actor and critic are the same"] = False,
+        lr_decay: Annotated[
+            str, Choice(("linear", "none")), "whether the learning rate falls linearly to 0 or stays"
+        ] = "linear",
+        gae_lambda: GAELambda = 0.95,
+        clip: Clip = 0.2,
+        clip_value: Annotated[float, NOT_NEGATIVE, "how far a value may move in an update; 0 for no limit"] = 0.0,
+        epochs: Epochs = 10,
+        minibatch: Minibatch = 64,
+        entropy: Entropy = 0.0,
+        value_coefficient: ValueCoefficient = 0.5,
+        max_grad_norm: GradNorm = 0.5,
+        target_kl: TargetKL = 0.0,
+        alike: Alike = 1,
+        reward_scale: RewardScale = 1.0,
+        standardize: Standardize = "none",
+        activation: Activation = "tanh",
+        normalize: Annotated[bool, "whether features are standardized by their mean and deviation so far"] = False,
+        factors: Annotated[
+            Sequence[int], Several(COUNT), "sizes of the choices that an action combines: [6, 6] for 36 policy pairs"
+        ] = (),
+        preference: Annotated[
+            float, NOT_NEGATIVE, "what is added to the logits of the action that `training.prior` finds best"
+        ] = 2.0,
     ) -> None:
         self.factors = tuple(factors) or (action_size,)
         if math.prod(self.factors) != action_size:
@@ -174,12 +162,12 @@ class PPO(PolicyLearningAgent, ValueLearningAgent):
         self.seen: Tensor
         self.mean: Tensor
         self.square: Tensor
-        self.register_buffer("seen", torch.zeros(()))  # how many decisions the two means below are over
+        self.register_buffer("seen", torch.zeros(()))  # number of decisions in the two means below
         self.register_buffer("mean", torch.zeros(observation_size))
         self.register_buffer("square", torch.ones(observation_size))
 
     def make_optimizer(self) -> torch.optim.Optimizer:
-        """Return Adam with the published epsilon, unless another optimizer is asked for."""
+        """Return Adam with the published epsilon, unless another optimizer is requested."""
         if self.optimizer_name != "adam":
             return super().make_optimizer()
         fused = self.device.type in ("cpu", "cuda")
@@ -198,7 +186,7 @@ class PPO(PolicyLearningAgent, ValueLearningAgent):
         return self.combined(through(self.actor, self.blocks(observation)))
 
     def combined(self, choices: Tensor) -> Tensor:
-        """Return (B, A) logits of the actions: an action's is the sum of the logits of the choices it combines.
+        """Return (B, A) logits of the actions, each the sum of the logits of the choices that it combines.
 
         Args:
             choices: (B, sum of the factors) logits of the choices of each factor.
@@ -303,7 +291,7 @@ class PPO(PolicyLearningAgent, ValueLearningAgent):
         self.step(loss, self.max_grad_norm)
         with torch.no_grad():
             clipped = ((ratio - 1.0).abs() > self.clip).float().mean()
-            kl = (ratio - 1.0 - change).mean()  # Schulman's estimator of least variance
+            kl = (ratio - 1.0 - change).mean()  # Schulman's low-variance estimator
         return torch.stack([x.detach() for x in (loss, policy_loss, value_loss, uncertain, clipped, kl)])
 
     def _before_update(self, batch: Batch, widths: Tensor) -> tuple[Tensor, Tensor]:

@@ -1,24 +1,27 @@
 """REINFORCE with a memory: a gated recurrent unit (GRU) between the observations and the probabilities.
 
-For what one observation does not show, such as whether the queue grows or how the last jobs fared.
-
-| option | default | meaning |
-|---|---|---|
-| ``hidden`` | 32 | numbers that the memory of an episode has |
-| ``lr`` | 0.001 | learning rate |
-| ``gamma`` | 0.99 | discount of one decision |
+For agents that need what one observation does not show, such as whether the queue grows or how the last jobs fared.
 """
+
+from typing import Annotated
 
 import torch
 from torch import Tensor, nn
 
+from hdeeprm_like.learning.agent_options import COUNT
 from hdeeprm_like.learning.recurrent import RecurrentPolicyAgent
 
 
 class Recurrent(RecurrentPolicyAgent):
-    """REINFORCE on a GRU, with the options in the table of this module."""
+    """REINFORCE on a GRU; the parameters of the constructor are the options."""
 
-    def __init__(self, gamma: float, action_size: int, observation_size: int, hidden: int = 32) -> None:
+    def __init__(
+        self,
+        gamma: float,
+        action_size: int,
+        observation_size: int,
+        hidden: Annotated[int, COUNT, "numbers that the memory of an episode has"] = 32,
+    ) -> None:
         self.memory_size = hidden
         self.cell = nn.GRUCell(observation_size, hidden)
         self.output = nn.Linear(hidden, action_size)

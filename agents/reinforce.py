@@ -2,25 +2,17 @@
 
 Five dense layers with LeakyReLU between them and a softmax at the end. After each batch of episodes Adam takes one step
 on the policy loss: minus log probability x discounted and standardized return.
-
-| option | default | meaning |
-|---|---|---|
-| ``hidden`` | 16 | units of the input layer and each of the three hidden layers; a list has those of each layer |
-| ``lr`` | 0.001 | learning rate |
-| ``gamma`` | 0.99 | discount of one decision |
-| ``baseline`` | ``"none"`` | ``"mean"`` subtracts each step's mean return over the batch (dissertation algorithm 1) |
-| ``entropy`` | 0.0 | weight of the entropy bonus (dissertation equation 2.16) |
 """
 
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from typing import ClassVar
+from typing import Annotated
 
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from hdeeprm_like.errors import OptionsError
-from hdeeprm_like.learning.agent_options import NOT_NEGATIVE, Choice, Option
+from hdeeprm_like.learning.agent_options import NOT_NEGATIVE, Choice
 from hdeeprm_like.learning.agents import PolicyLearningAgent, entropy
 from hdeeprm_like.learning.batch import Batch
 from hdeeprm_like.learning.returns import discounted_returns, mean_at_each_step
@@ -28,18 +20,18 @@ from hdeeprm_like.types import Floats
 
 
 class Reinforce(PolicyLearningAgent):
-    """REINFORCE with the options in the table of this module."""
-
-    OPTIONS: ClassVar[Mapping[str, Option]] = {"baseline": Choice(("none", "mean")), "entropy": NOT_NEGATIVE}
+    """REINFORCE; the parameters of the constructor are the options."""
 
     def __init__(
         self,
         gamma: float,
         action_size: int,
         observation_size: int,
-        hidden: int | Sequence[int] = 16,
-        baseline: str = "none",
-        entropy: float = 0.0,
+        hidden: Annotated[int | Sequence[int], "units of each of four layers, or of each layer in a list"] = 16,
+        baseline: Annotated[
+            str, Choice(("none", "mean")), "`mean`: each step's mean return over the batch (dissertation algorithm 1)"
+        ] = "none",
+        entropy: Annotated[float, NOT_NEGATIVE, "weight of the entropy bonus (dissertation equation 2.16)"] = 0.0,
     ) -> None:
         self.baseline = baseline
         self.entropy = entropy

@@ -1,19 +1,19 @@
-"""A network that Stable-Baselines3 or sb3-contrib has trained, launched in process, compared, or against Batsim.
+"""A network trained by Stable-Baselines3 or sb3-contrib, to launch in process, to compare, or to run against Batsim.
 
     hdeeprm-like launch --options experiment.json --agent agents/sb3_network.py
 
-where the options have the decision space of the training and
+with the decision space of the training in the options, and
 
     "agent": {"type": "LEARNING", "run": "test", "model": "smdp.zip"}
 
-Only weights are read from the file that ``model.save("smdp.zip")`` writes: nothing in it is unpickled, so a file from
-elsewhere cannot run code here, and Stable-Baselines3 need not be installed. Networks of the policy ``MlpPolicy`` can be
-read, of PPO, A2C, MaskablePPO and TRPO, and of DQN and QR-DQN.
+Only weights are read from the file written by ``model.save("smdp.zip")``: nothing is unpickled, so a file from
+elsewhere cannot run code here, and Stable-Baselines3 need not be installed. Supported are networks of ``MlpPolicy``
+of PPO, A2C, MaskablePPO, TRPO, DQN and QR-DQN.
 
 | option | default | meaning |
 |---|---|---|
 | ``model`` | | path of the file, relative to the current folder |
-| ``activation`` | as the file says | between layers: ``"tanh"``, ``"relu"``, ``"elu"`` or ``"leaky_relu"`` |
+| ``activation`` | from the file | between layers: ``"tanh"``, ``"relu"``, ``"elu"`` or ``"leaky_relu"`` |
 """
 
 import io
@@ -38,10 +38,10 @@ ACTIVATIONS: dict[str, type[nn.Module]] = {
     "elu": nn.ELU,
     "leaky_relu": nn.LeakyReLU,
 }
-USUAL = {"policy": "tanh", "values": "relu"}  # what Stable-Baselines3 takes if nobody says otherwise
-LARGEST = 1 << 30  # bytes that weights may take
+USUAL = {"policy": "tanh", "values": "relu"}  # default activations of Stable-Baselines3
+LARGEST = 1 << 30  # bytes, limit of the weights
 
-# What the layers of a network are called, those before the last one and the last one.
+# Names of the layers of a network: those before the last one, and the last one.
 HIDDEN = {
     "policy": r"mlp_extractor\.policy_net\.(\d+)",
     "values": r"(?:q_net\.q_net|quantile_net\.quantile_net)\.(\d+)",
@@ -50,7 +50,7 @@ LAST = {"policy": "action_net"}
 
 
 class Sb3Network(PolicyLearningAgent):
-    """A network of Stable-Baselines3: of a policy, sampled unless tests are greedy, or of the values of actions."""
+    """A network of Stable-Baselines3: a policy (sampled unless tests are greedy), or values of actions."""
 
     def __init__(self, model: str, action_size: int, observation_size: int, activation: str | None = None) -> None:
         weights, named = contents(model)
@@ -69,29 +69,29 @@ class Sb3Network(PolicyLearningAgent):
             )
 
     def forward_policy(self, observation: Tensor) -> Tensor:
-        """Return (B, A) probabilities; of values of actions nearly all for the greatest legal one."""
+        """Return (B, A) probabilities; for values of actions, nearly 1 for the greatest legal one."""
         return torch.softmax(self._scores(observation), 1)
 
     def log_probabilities(self, observations: Tensor, masks: Tensor) -> Tensor:
-        """Return (B, A) log probabilities; scores of actions that are not legal are left out, as MaskablePPO does."""
+        """Return (B, A) log probabilities; illegal actions are masked as in MaskablePPO."""
         return torch.log_softmax(self._scores(observations).masked_fill(~masks, -torch.inf), 1)
 
     def _scores(self, observations: Tensor) -> Tensor:
         found: Tensor = self.network(observations)
         if self.kind == "policy":
             return found
-        return found.reshape(len(found), -1, self.actions).mean(1) * 1e6  # values: the best one is taken
+        return found.reshape(len(found), -1, self.actions).mean(1) * 1e6  # values: the best action is chosen
 
 
 def contents(path: str) -> tuple[dict[str, Tensor], str | None]:
-    """Return the weights by name in a file of Stable-Baselines3, and the activation that it names, None for the usual.
+    """Return the weights by name in a file of Stable-Baselines3, and the activation named in it, None for the default.
 
     Raises:
-        AgentError: there is no such file, or it is none of these.
+        AgentError: there is no such file, or it has another format.
     """
     try:
         with zipfile.ZipFile(path) as file, warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of what a file that is refused looks like inside
+            warnings.simplefilter("ignore")  # about the contents of invalid files
             if file.getinfo("policy.pth").file_size > LARGEST or file.getinfo("data").file_size > LARGEST:
                 raise AgentError(f"{path}: has weights of more than {LARGEST >> 20} MiB")
             weights = torch.load(io.BytesIO(file.read("policy.pth")), map_location="cpu", weights_only=True)
@@ -106,7 +106,7 @@ def contents(path: str) -> tuple[dict[str, Tensor], str | None]:
 
 
 def activation_in(data: Any) -> str | None:
-    """Return the activation that the description of a model names, in the words of its text; None for the usual one."""
+    """Return the activation named in the description of a model, found in its text; None for the default."""
     options = data.get("policy_kwargs") if isinstance(data, dict) else None
     named = options.get("activation_fn") if isinstance(options, dict) else None
     if named is None:
@@ -120,7 +120,7 @@ def layers_of(weights: Mapping[str, Tensor], kind: str, path: str) -> list[tuple
     """Return the weights and biases of the layers from observations to scores.
 
     Raises:
-        AgentError: the network is of another kind.
+        AgentError: the network is of an unsupported kind.
     """
     places = [int(match[1]) for match in (re.fullmatch(HIDDEN[kind] + r"\.weight", name) for name in weights) if match]
     prefix = next((name for name in weights if re.fullmatch(HIDDEN[kind] + r"\.weight", name)), "")

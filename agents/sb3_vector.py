@@ -56,19 +56,19 @@ class SideBySide(VecEnv):
         self.env.close()
 
     def env_method(self, method_name: str, *arguments: Any, indices: Any = None, **more: Any) -> list[Any]:
-        """Return the (A,) legal actions of each environment: `action_masks` is the only method that can be called."""
+        """Return the (A,) legal actions of each environment; `action_masks` is the only callable method."""
         if method_name != "action_masks":
             raise AttributeError(f"environments side by side have action_masks, but no {method_name}")
         return list(self.env.action_masks()[list(self._get_indices(indices))])
 
     def get_attr(self, attr_name: str, indices: Any = None) -> list[Any]:
-        """Return an attribute of the vector environment, once for each environment."""
+        """Return an attribute of the vector environment, repeated for each environment."""
         return [getattr(self.env, attr_name) for _ in self._get_indices(indices)]
 
     def set_attr(self, attr_name: str, value: Any, indices: Any = None) -> None:
-        """Raise an AttributeError; environments are configured when they are made."""
+        """Raise an AttributeError; environments are configured at construction."""
         raise AttributeError(f"{attr_name} cannot be set in environments side by side")
 
     def env_is_wrapped(self, wrapper_class: Any, indices: Any = None) -> list[bool]:
-        """Return False for each environment, none of which is wrapped."""
+        """Return False for each environment: none is wrapped."""
         return [False for _ in self._get_indices(indices)]

@@ -1,13 +1,13 @@
-"""Train sb3-contrib's MaskablePPO on a preset, and compare it with random legal actions on episodes of its own.
+"""Train sb3-contrib's MaskablePPO on a preset, and compare it with random legal actions on held-out episodes.
 
     pip install 'hdeeprm_like[rl]'
     python agents/train_maskable_ppo.py SMDP --steps 100000 --save smdp.zip
 
-On one core of a laptop 50,000 steps on SMDP, as without ``--steps``, take some five minutes, and the 20 episodes before
-and after them half a minute each; a bar shows how far it is.
+On one core of a laptop the default 50,000 steps on SMDP take about five minutes, and the 20 episodes before and after
+them half a minute each; a progress bar is shown.
 
-The first line of figures is that of random legal actions, the last that of the trained network. Episodes are those of
-`hdeeprm_like.gym`, or of an options file; those compared on have seeds that training does not see.
+The first line of results is that of random legal actions, the last that of the trained network. Episodes come from
+`hdeeprm_like.gym`, or from an options file; those for the comparison have seeds that training does not use.
 """
 
 import argparse
@@ -24,14 +24,14 @@ import hdeeprm_like.gym
 from hdeeprm_like.decision.presets import PRESETS
 from hdeeprm_like.envs.single import SchedulingEnv
 
-HELD_OUT = 1_000_000  # the first seed of the episodes compared on
+HELD_OUT = 1_000_000  # first seed of the episodes for the comparison
 FIGURES = ("bounded_slowdown", "wait", "utilization")
 
 log = logging.getLogger(__name__)
 
 
 def evaluate(env: gymnasium.Env[Any, Any], episodes: int, model: MaskablePPO | None, seed: int) -> dict[str, float]:
-    """Return the mean reward and figures of episodes under a model, or under random legal actions."""
+    """Return the mean reward and metrics of episodes under a model, or under random legal actions."""
     rng = np.random.default_rng(seed)
     found: list[dict[str, float]] = []
     who = "random actions" if model is None else "trained network"
@@ -51,14 +51,14 @@ def evaluate(env: gymnasium.Env[Any, Any], episodes: int, model: MaskablePPO | N
 
 
 def line_of(who: str, figures: dict[str, float]) -> str:
-    """Return the name of a policy and its figures on one line."""
+    """Return the name of a policy and its metrics on one line."""
     return f"{who:10}" + "".join(f"  {name} {value:.4g}" for name, value in figures.items())
 
 
 def train(env: SchedulingEnv, steps: int, seed: int, n_steps: int = 1024) -> MaskablePPO:
-    """Return MaskablePPO's network after so many steps, with the library's defaults but for the batches.
+    """Train MaskablePPO for *steps* steps and return its network; the library's defaults except for batch sizes.
 
-    Rewards of the mode ``discounted`` are discounted over time already, so they are not discounted by decision again
+    Rewards of the mode ``discounted`` are already discounted over time, so they are not discounted by decision again
     (000, section 4.7.3).
     """
     gamma = 1.0 if env.space.reward == "discounted" else 0.99
@@ -74,14 +74,14 @@ def train(env: SchedulingEnv, steps: int, seed: int, n_steps: int = 1024) -> Mas
 
 
 def main(command_line: list[str]) -> None:
-    """Train on a preset, log the figures of random actions and of the network, and save the network with ``--save``."""
+    """Train on a preset, log the metrics of random actions and of the network, and save the network with ``--save``."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("preset", choices=list(PRESETS))
-    parser.add_argument("--options", help="an options file that tells platform and jobs")
+    parser.add_argument("--options", help="an options file with platform and jobs")
     parser.add_argument("--steps", type=int, default=50_000, help="decisions to learn from (default: %(default)s)")
-    parser.add_argument("--episodes", type=int, default=20, help="to compare on (default: %(default)s)")
+    parser.add_argument("--episodes", type=int, default=20, help="episodes for the comparison (default: %(default)s)")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--save", help="where to keep the network")
+    parser.add_argument("--save", help="file to save the network to")
     arguments = parser.parse_args(command_line)
     logging.basicConfig(format="%(message)s", level=logging.INFO)
     env = hdeeprm_like.gym.environment(arguments.preset, options=arguments.options)

@@ -41,7 +41,7 @@ linkcheck_anchors = False
 
 
 def tables_for_sphinx(app, what, name, thing, options, lines):  # type: ignore[no-untyped-def]
-    """Turn the Markdown tables of a docstring into those that autodoc reads."""
+    """Convert the Markdown tables of a docstring to list tables for autodoc."""
     found: list[str] = []
     inside = False
     for line in lines:
@@ -60,5 +60,5 @@ def tables_for_sphinx(app, what, name, thing, options, lines):  # type: ignore[n
 
 
 def setup(app):  # type: ignore[no-untyped-def]
-    """Let Sphinx call what is ours."""
+    """Register the hooks of this file with Sphinx."""
     app.connect("autodoc-process-docstring", tables_for_sphinx)

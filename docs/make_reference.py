@@ -1,11 +1,12 @@
-"""Pages of reference out of the tables of the code, so that they tell what is there and nothing else."""
+"""Generate reference pages from the tables of the code, so that they always match it."""
 
 import argparse
 import contextlib
 import inspect
 import io
 import json
-from collections.abc import Callable, Iterable, Sequence
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
@@ -15,8 +16,8 @@ from hdeeprm_like.batsim_server.batsim5.cli import main as batsim5_main
 from hdeeprm_like.batsim_server.cli import main as batsim_main
 from hdeeprm_like.cli.main import parser
 from hdeeprm_like.cluster.schedule import FIGURES
-from hdeeprm_like.decision import rewards
-from hdeeprm_like.decision.names import MODES
+from hdeeprm_like.decision import rewards, specs
+from hdeeprm_like.decision.mode_specs import MODES_BY_NAME
 from hdeeprm_like.decision.observations import arrays, features
 from hdeeprm_like.decision.observations.view import OBSERVATIONS
 from hdeeprm_like.decision.presets import PRESETS
@@ -25,6 +26,7 @@ from hdeeprm_like.engine import numbers
 from hdeeprm_like.envs import registration
 from hdeeprm_like.formats.open import FORMATS
 from hdeeprm_like.formats.shipped import TITLES, listed
+from hdeeprm_like.learning.agent_options import constructors, options_of, parameters_of
 from hdeeprm_like.options import Options
 from hdeeprm_like.results.plots import KINDS
 
@@ -32,7 +34,7 @@ SERVERS = {"batsim": batsim_main, "batsim5": batsim5_main}
 
 
 def write_reference(folder: Path) -> None:
-    """Write every page of reference into a folder; a page that would not change is left as it is."""
+    """Write every reference page into a folder; skip pages that have not changed."""
     folder.mkdir(parents=True, exist_ok=True)
     pages = {
         "commands": commands(),
@@ -42,10 +44,11 @@ def write_reference(folder: Path) -> None:
         "plots": plots(),
         "spaces": spaces(),
         "observations": observations(),
-        "rewards": f"# Rewards\n\n{told_by(rewards)}",
-        "environments": f"# Environments\n\n{told_by(registration)}",
+        "rewards": reward_page(),
+        "environments": f"# Environments\n\n{docstring_of(registration)}",
         "formats": formats(),
         "names": data_names(),
+        "agents": agents(),
     }
     for name, text in pages.items():
         path = folder / f"{name}.md"
@@ -65,7 +68,7 @@ def first_line(thing: object) -> str:
 
 
 def commands() -> str:
-    """Return what ``--help`` prints, of every command."""
+    """Return the ``--help`` text of every command."""
     top = parser()
     (choices,) = (action.choices for action in top._actions if isinstance(action, argparse._SubParsersAction))
     text = "# Commands\n\n"
@@ -76,7 +79,7 @@ def commands() -> str:
 
 
 def help_of_server(main: Callable[[Sequence[str]], int]) -> str:
-    """Return what the command of a server prints with ``--help``."""
+    """Return the ``--help`` text of a server's command."""
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed), contextlib.suppress(SystemExit):
         main(["--help"])
@@ -86,7 +89,7 @@ def help_of_server(main: Callable[[Sequence[str]], int]) -> str:
 def options() -> str:
     """Return every key of an options file."""
     schema = Options.model_json_schema()
-    text = "# Options files\n\nAs `hdeeprm-like schema` tells them in JSON Schema; paths are relative to the file.\n\n"
+    text = "# Options files\n\n`hdeeprm-like schema` prints them as JSON Schema; paths are relative to the file.\n\n"
     sections = {"the file": schema, **schema.get("$defs", {})}
     for name, section in sections.items():
         if "properties" not in section:
@@ -124,14 +127,14 @@ def policies() -> str:
         "Job policies": numbers.JOB_POLICIES,
         "Core policies": numbers.CORE_POLICIES,
         "Orders of the queue": numbers.ORDERS,
-        "Modes": MODES,
         "Placements": numbers.PLACEMENTS,
         "Run times": numbers.RUN_TIMES,
     }
-    text = "# Names of policies\n\nWhat they mean is told in [policies](../../policies.md).\n\n"
+    text = "# Names of policies\n\n[Policies](../../policies.md) explains them.\n\n"
     text += "A policy pair is `JOB-CORE`, a baseline `ORDER[@TIMES]+MODE[@TIMES][-PLACEMENT]`.\n\n"
     for title, known in parts.items():
         text += f"## {title}\n\n{', '.join(f'`{name}`' for name in known)}\n\n"
+    text += f"## Modes\n\n{table(('mode', 'how it starts jobs', 'source'), rows_of(MODES_BY_NAME))}\n"
     rows = [(f"`{name}`", meaning) for name, meaning in FEATURES.items()]
     return text + f"## Features of learned policies\n\n{table(('feature', 'what it is'), rows)}"
 
@@ -153,30 +156,57 @@ def plots() -> str:
 def spaces() -> str:
     """Return the published decision spaces and their parts."""
     rows = [
-        (f"`{name}`", space.actions, space.opens, space.observation, space.reward, f"{space.step:g}")
-        for name, space in PRESETS.items()
+        (f"`{name}`", one.summary, one.source, *map(str, (space.actions, space.opens, space.observation, space.reward)))
+        for (name, space), one in zip(PRESETS.items(), specs.PRESETS.values(), strict=True)
     ]
-    heads = ("preset", "actions", "asked when", "observation", "reward", "step")
-    return f"# Decision spaces\n\nWhat they mean is told in [decision spaces](../../spaces.md).\n\n{table(heads, rows)}"
+    heads = ("preset", "what the agent decides and its reward", "source", "actions", "decides", "observation", "reward")
+    parts = [
+        f"# Decision spaces\n\n[Decision spaces](../../spaces.md) explains them.\n\n{table(heads, rows)}",
+        *(
+            f"## {title}\n\n{table(('name', 'meaning', 'source'), rows_of(known))}"
+            for title, known in (("Actions", specs.ACTIONS), ("When an agent decides", specs.DECISION_POINTS))
+        ),
+    ]
+    return "\n".join(parts)
+
+
+def rows_of(known: Mapping[str, specs.Spec]) -> list[tuple[str, str, str]]:
+    """Return name, meaning and source of each entry."""
+    return [(f"`{name}`", one.summary, one.source) for name, one in known.items()]
+
+
+def reward_page() -> str:
+    """Return the objectives and the modes of a reward."""
+    objectives = [(f"`{name}`", one.summary, one.unit, one.source) for name, one in specs.OBJECTIVES.items()]
+    modes = [(f"`{name}`", one.summary, one.source) for name, one in specs.REWARD_MODES.items()]
+    return "\n".join(
+        [
+            f"# Rewards\n\n{docstring_of(rewards)}",
+            f"## Objectives\n\n{table(('objective', 'value', 'unit', 'source'), objectives)}",
+            f"## Modes\n\n{table(('mode', 'the reward of a decision', 'source'), modes)}",
+        ]
+    )
 
 
 def observations() -> str:
-    """Return what each observation shows, as the module says that computes it."""
+    """Return the docstring of the module of each observation."""
     modules: dict[str, list[str]] = {}
     for name, one in OBSERVATIONS.items():
         modules.setdefault(one.write.__module__, []).append(f"`{name}`")
-    parts = [f"## {', '.join(names)}\n\n{told_by(import_module(module))}" for module, names in modules.items()]
-    shared = ["## Features of a job", told_by(features), "## Limits", told_by(arrays)]
-    return "\n\n".join(["# Observations", *parts, *shared])
+    parts = [f"## {', '.join(names)}\n\n{docstring_of(import_module(module))}" for module, names in modules.items()]
+    shared = ["## Features of a job", docstring_of(features), "## Limits", docstring_of(arrays)]
+    kinds = [(f"`{name}`", one.summary, one.shape, one.source) for name, one in specs.OBSERVATIONS.items()]
+    listed = table(("kind", "what it shows", "shape", "source"), kinds)
+    return "\n\n".join(["# Observations", listed, *parts, *shared])
 
 
-def told_by(module: ModuleType) -> str:
-    """Return what the docstring of a module says, as Markdown."""
+def docstring_of(module: ModuleType) -> str:
+    """Return the docstring of a module as Markdown."""
     return (inspect.getdoc(module) or "") + "\n"
 
 
 def data_names() -> str:
-    """Return the names of what comes along, but for platforms and jobs, which the READMEs of their folders have."""
+    """Return the names of shipped experiments and agents; the READMEs of their folders list platforms and jobs."""
     rows = [
         (TITLES[one.kind], f"`{one.name}`", f"`{one.file}`", one.what, one.source)
         for one in listed()
@@ -185,8 +215,30 @@ def data_names() -> str:
     return f"# Experiments and agents\n\n{table(('kind', 'name', 'file', 'what it is', 'source'), rows)}"
 
 
+def agents() -> str:
+    """Return the options of each shipped agent, from the annotations of its constructor."""
+    from hdeeprm_like.learning.agents import LearningAgent
+    from hdeeprm_like.learning.loading import load_agent_class
+
+    text = "# Options of agents\n\nEach also takes `lr`, `gamma` and the schedules of [agents](../../agents.md).\n\n"
+    for name in ("reinforce", "actor_critic", "ppo", "kernel", "attention", "recurrent"):
+        kind = load_agent_class(str(Path(__file__).parent.parent / "agents" / f"{name}.py"))
+        reached = constructors(kind, LearningAgent)
+        found = options_of(reached)
+        rows = [
+            (f"`{option}`", f"`{json.dumps(one.default)}`", bounds.wanted if bounds else "", meaning)
+            for option, one in parameters_of(reached).items()
+            if one.default is not inspect.Parameter.empty
+            for bounds, meaning in [found[option]]
+        ]
+        text += f"## agents/{name}.py\n\n{first_line(sys.modules[kind.__module__])}\n\n"
+        text += f"Learning rate: `{kind.learning_rate:g}`.\n\n"
+        text += table(("option", "default", "may be", "meaning"), rows) + "\n"
+    return text
+
+
 def formats() -> str:
-    """Return what is read and written."""
+    """Return the formats of inputs and outputs."""
     rows = [
         (
             one.name,

@@ -1,4 +1,4 @@
-"""Let Ray Tune search for hyperparameters of an agent with ASHA, which ends the trainings that lag behind.
+"""Search with Ray Tune for hyperparameters of an agent with ASHA, which ends the trainings that lag behind.
 
 pip install 'hdeeprm_like[learn]' 'ray[tune]'
 python docs/tune_asha.py agents/smdp.json agents/ppo.py --trials 16 --episodes 256 512 1024 2048
@@ -18,7 +18,7 @@ METRIC = "bounded_slowdown"
 
 
 def trial(chosen, options, agent, episodes):
-    """Train an agent with some hyperparameters, and tell after so many episodes each how well it plays others."""
+    """Train an agent with some hyperparameters; report its score on held-out episodes at intervals."""
     from hdeeprm_like.experiment import episodes_of, load_experiment
     from hdeeprm_like.launch.learned import MEASURES
     from hdeeprm_like.launch.learner import AgentChoice, Learner

@@ -2,12 +2,12 @@
 
     import hdeeprm_like as hl
 
-    gaia = hl.load_experiment("gaia")  # what comes along goes by name; a file, by its path
+    gaia = hl.load_experiment("gaia")  # shipped data by name, a file by its path
     schedule = hl.simulate(gaia.platform, gaia.workload, "sjf+easy")
     print(schedule.figures["bounded_slowdown"])
     schedule.gantt("gantt.png")
 
-| name | what it is |
+| name | meaning |
 |---|---|
 | `simulate` | simulates jobs on a platform under one policy and returns a `Schedule` |
 | `compare` | compares policies on windows of a trace and returns a table |
@@ -16,7 +16,7 @@
 | `load_experiment` | reads an options file and all that it names |
 | `examples` | lists the names of platforms, traces, workloads and options files that come along |
 | `PRESETS` | name to decision space of each paper; `hdeeprm_like.gym` makes environments of them |
-| `HDeepRMError` and its kinds | what is raised when something that a user gave cannot be used |
+| `HDeepRMError` and its kinds | raised for invalid input |
 | `__version__` | of the package |
 
 Each name is loaded when it is first used, so importing the package takes no time.
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
         WorkloadError,
     )
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"
 
 __all__ = [
     "PRESETS",
@@ -77,7 +77,7 @@ _MODULES = {"PRESETS": "decision.presets", "Platform": "cluster.platform", "Work
 
 
 def __getattr__(name: str) -> object:
-    """Load a name of the API when it is first used; Python asks for it here."""
+    """Load a name of the API at its first use; Python calls this function."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     module = _MODULES.get(name, "errors" if name.endswith("Error") else "api")

@@ -1,4 +1,4 @@
-"""Simulating and comparing from Python; ``import hdeeprm_like`` has all of it without loading it before it is used."""
+"""The Python API: simulate and compare. ``import hdeeprm_like`` loads each function at its first use."""
 
 import tempfile
 from collections.abc import Sequence
@@ -31,23 +31,23 @@ if TYPE_CHECKING:
 
     from hdeeprm_like.results.run_log import Record
 
-SHOWN = ("makespan", "bounded_slowdown")  # figures that the text of a schedule tells
+SHOWN = ("makespan", "bounded_slowdown")  # figures in the text of a schedule
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class Schedule(schedules.Schedule):
-    """When the J jobs that have run were submitted, started and finished, and what that amounts to.
+    """Submission, start and finish of the J jobs that have run, and the figures of the schedule.
 
-    Jobs are in the order of the workload, which is that of their submission. Those that never ran, because the platform
-    cannot hold them, are left out and listed in `not_run`.
+    Jobs are in the order of submission, as in the workload. Jobs that do not fit the platform never ran; they are
+    left out and listed in `not_run`.
 
     Attributes:
-        job: (J,) ids, as the workload has them.
+        job: (J,) ids, as in the workload.
         submit, start, finish: (J,) s since the simulation began. size: (J,) cores that each job held.
-        requested_time: (J,) s. user: (J,) numbers of the users; None where the workload does not tell.
+        requested_time: (J,) s. user: (J,) numbers of the users; None if the workload has none.
         cores: of the platform. energy: J from the first submission to the last finish.
         not_run: ids of the jobs that never ran.
-        policy: its name. clock: that the simulation ran on. workload: all jobs. simulator: at its end, for experts.
+        policy: its name. clock: of the simulation. workload: all jobs. simulator: its final state, for experts.
     """
 
     job: tuple[str, ...]
@@ -69,7 +69,7 @@ class Schedule(schedules.Schedule):
 
     @cached_property
     def figures(self) -> dict[str, float]:
-        """The figures that the command ``compare`` shows, by name; NaN for those that nobody knows.
+        """The figures of the command ``compare``, by name; NaN for unknown ones.
 
         Titles and units are in `hdeeprm_like.cluster.schedule.FIGURES`; ``utilization`` for instance is a share of 1.
         """
@@ -79,7 +79,7 @@ class Schedule(schedules.Schedule):
         """Return a table with one row for each job that has run.
 
         The columns are job, submit, start, finish, wait, run_time, requested_time (all s), size (cores),
-        bounded_slowdown (at least 1) and, where the workload tells it, user.
+        bounded_slowdown (at least 1) and, if the workload has users, user.
         """
         import pandas as pd
 
@@ -89,13 +89,13 @@ class Schedule(schedules.Schedule):
         return pd.DataFrame(columns if self.user is None else columns | {"user": self.user})
 
     def gantt(self, save: str | Path | None = None) -> None:
-        """Draw which job had which cores when.
+        """Draw a Gantt chart: the cores and times of each job.
 
         Args:
             save: a .png, .svg or .pdf to write; without one a window opens.
 
         Raises:
-            OptionsError: the ending of *save* is not known.
+            OptionsError: the suffix of *save* is not known.
             ResultsError: the file cannot be written, or there is no display for a window.
         """
         from hdeeprm_like.results import plots
@@ -106,12 +106,12 @@ class Schedule(schedules.Schedule):
             plots.draw("gantt", folder, None if save is None else Path(save))
 
     def save(self, folder: str | Path) -> Path:
-        """Write the schedule as Batsim writes one, for the commands ``visual`` and ``metrics``; return the folder.
+        """Write the schedule in Batsim's formats, for the commands ``visual`` and ``metrics``; return the folder.
 
         On the clock ``"batsim"`` these are the output files of ``launch``: Batsim's five, and
-        ``overutilizations.json``. The other clocks know no P-states, so only ``out_jobs.csv``, without the energy of
-        each job, and ``out_schedule.csv`` are written. ``workload.json`` and ``platform.xml`` are there in any case,
-        ``options.json`` and ``run.json`` never. Files of the same names are replaced, one after the other.
+        ``overutilizations.json``. The other clocks have no P-states, so only ``out_jobs.csv``, without the energy of
+        each job, and ``out_schedule.csv`` are written. ``workload.json`` and ``platform.xml`` are always written,
+        ``options.json`` and ``run.json`` never. Existing files of these names are replaced, one after the other.
 
         Raises:
             ResultsError: the folder cannot be written.
@@ -160,21 +160,20 @@ def simulate(
         >>> simulate(256, "lublin-1", "sjf+easy", clock="textbook").figures["bounded_slowdown"]
 
     Args:
-        platform: a `Platform`, the name (see `examples`) or path of one, or the number of cores of a pool, whose cores
-            are alike and which has nothing else that jobs could lack.
-        workload: a `Workload`, or the name or path of one or of a trace, of which `load_workload` reads all jobs.
-        policy: a policy pair as ``"shortest-high_gflops"``, a baseline as ``"sjf+easy"`` or ``"f1+conservative"``, or
-            ``"agent:DIR"`` for the agent that the command ``train`` has left in a folder; ``"zoo:balanced"`` or
-            ``"scored:FILE.json"`` for a learned policy.
-        clock: ``"batsim"``: as Batsim keeps time, to the nanosecond, and as the command ``launch``; ``"textbook"``: all
-            that has one time happens at once, as in the command ``compare``; ``"one-by-one"``: the same, with a
+        platform: a `Platform`, the name (see `examples`) or path of one, or the number of cores of a pool of equal
+            cores, in which memory and GPUs are unlimited.
+        workload: a `Workload`, or the name or path of a workload or trace; all its jobs run.
+        policy: a policy pair such as ``"shortest-high_gflops"``, a baseline such as ``"sjf+easy"``, ``"agent:DIR"`` for
+            an agent trained by ``train``, or ``"zoo:balanced"`` or ``"scored:FILE.json"`` for a learned policy.
+        clock: ``"batsim"``: Batsim's timing, to the nanosecond, as in the command ``launch``; ``"textbook"``: one
+            decision for all events of one time, as in the command ``compare``; ``"one-by-one"``: the same, with a
             decision after each single event, as in RLScheduler.
-        seed: of random policies, and of what is drawn where a trace does not tell it, as in an options file.
-        whole: whether a baseline puts each job whole on one node; a job that is too large for any does not run.
+        seed: of random policies, and of the properties of jobs that a trace lacks, as in an options file.
+        whole: whether a baseline places each job on a single node; a job too large for every node does not run.
 
     Raises:
         PlatformError, WorkloadError: the platform or the jobs cannot be used, or no job fits the platform.
-        OptionsError: the policy or the clock is not known; the message names the nearest that is.
+        OptionsError: the policy or the clock is not known; the message names the nearest known one.
     """
     machine = platform_from(platform)
     check_clock(clock)  # refuses one that is not known before anything is read
@@ -233,23 +232,24 @@ def compare(
 
     Args:
         trace: its name (see `examples`) or file, SWF, plain or ``.gz``; or a workload, or a folder of workloads, in
-            Batsim's JSON or KSU's CSV, each of which is played whole on the *platform*.
-        policies: baselines as ``"sjf+easy"``, ``"agent:DIR"``, ``"actual"`` for the schedule that the trace records.
-        windows: how many windows of how many jobs each: ``"10x1024"`` (the default) at random places,
-            ``"disjoint:60x1024"`` spread evenly with no job in two of them, ``"disjoint:60"`` the same, ``"all"`` the
-            whole trace as one. Claims need windows that share no job: others are no independent samples.
-        offsets: a CSV whose column ``start_index`` says where windows begin, counted from 0 among the jobs of the trace
-            that can be used. All of them are taken, or the first N with *windows* ``"NxJ"``; 1024 jobs each by default.
+            Batsim's JSON or KSU's CSV, each of which is simulated whole on the *platform*.
+        policies: baselines such as ``"sjf+easy"``, ``"agent:DIR"``, ``"actual"`` for the schedule that the trace
+        records.
+        windows: number of windows and jobs of each: ``"10x1024"`` (the default) at random places,
+            ``"disjoint:60x1024"`` spread evenly and sharing no job, ``"disjoint:60"`` the same, ``"all"`` the
+            whole trace as one. Claims need windows that share no job: others are not independent samples.
+        offsets: a CSV whose column ``start_index`` has the first job of each window, counted from 0 among the usable
+            jobs of the trace. All are used, or the first N with *windows* ``"NxJ"``; 1024 jobs each by default.
         reference: the policy that each is compared with, one of *policies*; None for the best.
-        jobs_by: jobs that are submitted at one time are in the order of the file, or with ``"id"`` of their numbers.
-        seed: of the places where random windows begin. clock: as of `simulate`.
-        platform: the name or path of one, or the number of cores of a pool; None for a pool as the header of the trace
-            says.
-        output: folder for the tables of all windows and tests, from which an interrupted comparison goes on, and which
-            the command ``report`` makes a page of; None keeps nothing.
-        processes: at most so many at a time. With more than one, a script must be guarded by
-            ``if __name__ == "__main__":``, as `multiprocessing` asks for.
-        whole: whether baselines put each job whole on one node, as of `simulate`.
+        jobs_by: order of jobs with one submission time: that of the file, or with ``"id"`` of their numbers.
+        seed: of the places of random windows. clock: as for `simulate`.
+        platform: the name or path of one, or the number of cores of a pool; None for a pool of the cores in the
+            header of the trace.
+        output: folder for the tables of all windows and tests; an interrupted comparison continues from it, and the
+            command ``report`` makes a page of it. None keeps nothing.
+        processes: most processes at a time. With more than one, a script needs the guard
+            ``if __name__ == "__main__":`` of `multiprocessing`.
+        whole: whether baselines place each job on a single node, as for `simulate`.
 
     Returns:
         One row for each policy, in the order given: the mean of each figure, for the main ones with its standard
@@ -257,7 +257,7 @@ def compare(
         both with theirs, and p; see `hdeeprm_like.studies.compare.statistics.summary_of`.
 
     Raises:
-        OptionsError: a policy, the reference, the windows, the clock or the number of cores make no sense.
+        OptionsError: a policy, the reference, the windows, the clock or the number of cores is invalid.
         WorkloadError: the trace or the offsets cannot be used, or it has too few jobs.
         ResultsError: *output* holds another comparison.
     """
@@ -295,20 +295,20 @@ def stream(
 
         >>> stream("lublin-1", "fcfs+easy", "runs/streamed")["bounded_slowdown"]
 
-    Memory holds the jobs that wait and run. The schedule is that of `simulate`, bit for bit.
+    Memory holds only the waiting and running jobs. The schedule is that of `simulate`, bit for bit.
 
     Args:
         trace: name or file, SWF, plain or ``.gz``, in the order of submission. policy: a baseline in the modes strict,
-            greedy, easy, easyfcfs, easysjf and reserve which looks at no past jobs; or a pair.
+            greedy, easy, easyfcfs, easysjf and reserve that does not use past jobs; or a pair.
         output: folder for ``out_jobs.csv``, with the jobs in the order in which they end, and ``figures.json``.
-        cores: of the pool; None for as many as the header tells. clock: ``"textbook"`` or ``"one-by-one"``.
+        cores: of the pool; None for those of the header. clock: ``"textbook"`` or ``"one-by-one"``.
         seed: of random policies.
 
     Returns:
-        The figures as of `Schedule.figures`; NaN for medians, percentiles and others that no sums tell.
+        The figures as in `Schedule.figures`; NaN for medians, percentiles and others that need all jobs.
 
     Raises:
-        OptionsError: jobs cannot be streamed through the policy or on the clock, or nobody tells how many cores.
+        OptionsError: the policy or the clock cannot be streamed, or the number of cores is unknown.
         WorkloadError: the trace cannot be used, or is not in the order of submission.
         ResultsError: the folder cannot be written.
     """
@@ -318,14 +318,14 @@ def stream(
 
 
 def load_platform(path: str | Path, types: Sequence[str | Path] = ()) -> Platform:
-    """Read a platform: HDeepRM's JSON, the XML that we write of one, SimGrid's XML, or KSU's table of machines.
+    """Read a platform: HDeepRM's JSON, our XML, SimGrid's XML, or KSU's table of machines.
 
         >>> load_platform("gaia").cores
         2280
 
     Args:
         path: the name (see `examples`) or the file of one.
-        types: files or folders that extend the types of nodes and processors that a JSON may name.
+        types: files or folders with further types of nodes and processors for a JSON.
 
     Raises:
         PlatformError: the name is not known, or the file cannot be used.
@@ -343,21 +343,21 @@ def load_workload(
 
     Args:
         path: a name (see `examples`), or the file: Batsim's JSON, KSU's table of jobs, or a trace (SWF, plain or
-            ``.gz``). The jobs of a trace run on a pool for as long as the trace tells; for other platforms they are
-            made as HDeepRM makes them, with operations that follow from the requested time.
-        platform: as of `simulate`; None for the machine of the name, which files do not tell.
-        jobs, skip: of a trace: how many jobs, all if None, after so many of its first lines. The experiment of the
+            ``.gz``). On a pool the jobs of a trace keep their run times; for other platforms they are
+            converted as in HDeepRM, with operations that follow from the requested time.
+        platform: as for `simulate`; None for the machine that belongs to a name; required for a file.
+        jobs, skip: of a trace: number of jobs, None for all, after skipping so many lines. The experiment of the
             thesis has ``jobs=1000, skip=4, seed=20091995``; `load_experiment` reads it as ``"gaia"``.
-        seed: of what is drawn where a trace does not tell it.
+        seed: of the properties of jobs that a trace lacks.
 
     Raises:
-        PlatformError, WorkloadError: the platform or the file cannot be used, or a job asks for too many cores.
+        PlatformError, WorkloadError: the platform or the file cannot be used, or a job requests too many cores.
         OptionsError: *platform* is missing; or *jobs* or *skip* are given for jobs that are no trace.
     """
     file, known = existing(path, "trace", "workload"), shipped("trace", "workload")
     if platform is None:
         if str(path) not in known:
-            raise OptionsError(f"load_workload: {file}: does not tell its machine; add platform, a name, path or cores")
+            raise OptionsError(f"load_workload: {file}: names no machine; add platform, a name, path or cores")
         platform = known[str(path)].machine
     return experiments.jobs_in(file, platform_from(platform), seed, jobs, skip).workload
 
@@ -372,7 +372,7 @@ def load_experiment(path: str | Path) -> Experiment:
         path: the name (see `examples`) or the file of one.
 
     Returns:
-        What the file tells, with `platform`, `workload`, `options` and the decision `space` of its agents, for instance
+        The experiment with `platform`, `workload`, `options` and the decision `space` of its agents, for instance
         for ``simulate(found.platform, found.workload, "sjf+easy", seed=found.options.seed)``.
 
     Raises:
@@ -382,7 +382,7 @@ def load_experiment(path: str | Path) -> Experiment:
 
 
 def examples(kind: str | None = None) -> Names:
-    """Return the data that comes along, whose names stand wherever a path of their kind may stand.
+    """Return the shipped data; their names can be used in place of paths of their kind.
 
         >>> [one.name for one in examples("trace")]
 

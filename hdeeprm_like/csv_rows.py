@@ -1,4 +1,4 @@
-"""Records of a CSV with a line of names, in which every mistake is one line that names file and line."""
+"""Read records of a CSV with a header; every error is one line that names file and line."""
 
 import csv
 import io
@@ -10,7 +10,7 @@ from pathlib import Path
 from hdeeprm_like.errors import HDeepRMError, did_you_mean
 from hdeeprm_like.inputs import read_document
 
-MOST = 1e12  # s, MB: 30,000 years; beyond, times differ by less than a float tells
+MOST = 1e12  # s, MB: 30,000 years; a float cannot resolve differences of larger times
 LARGEST = 2**31 - 1  # cores, as Batsim counts them
 
 
@@ -19,14 +19,14 @@ MOST_ROWS = 1_000_000
 
 @dataclass(frozen=True)
 class CsvRow:
-    """The texts of one line by column, where it stands, and the error to raise when one is wrong."""
+    """The texts of one line by column, its place, and the error to raise for a wrong value."""
 
     texts: Mapping[str, str]
     where: str  # file:line
     error: type[HDeepRMError]
 
     def wrong(self, column: str, text: str, wanted: str) -> HDeepRMError:
-        """Return the error that says what a column holds and what would be right."""
+        """Return the error with the value of a column and what would be right."""
         return self.error(f"{self.where}: {column}: is {text[:40]!r}; {wanted} is needed")
 
     def name(self, column: str) -> str:

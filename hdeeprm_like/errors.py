@@ -1,15 +1,15 @@
-"""What can go wrong because of what a user gave us.
+"""Errors caused by the input of a user.
 
     HDeepRMError
     ├── PlatformError      a platform, a catalogue of types, or a SimGrid XML
     ├── WorkloadError      a trace, a Batsim workload, or a job
     ├── OptionsError       the options file or a command line flag
     ├── AgentError         a user's agent
-    ├── ProtocolError      what the other end of a socket said
+    ├── ProtocolError      a message of the other end of a socket
     └── ResultsError       the files of a run
 
-The command line turns each into one line and exit status 2. Anything else that is raised is a bug of ours and keeps
-its traceback. A message says what is wrong, where, and what would be right.
+The command line prints each as one line with exit status 2. Any other exception is a bug of ours and keeps its
+traceback. A message says what is wrong, where, and what would be right.
 """
 
 import math
@@ -18,7 +18,7 @@ from numbers import Integral, Real
 
 
 class HDeepRMError(Exception):
-    """Something a user gave us cannot be used; the message is one line meant for that user."""
+    """An input of a user is invalid; the message is one line for that user."""
 
 
 class PlatformError(HDeepRMError):
@@ -34,11 +34,11 @@ class OptionsError(HDeepRMError):
 
 
 class AgentError(HDeepRMError):
-    """A user's agent cannot be loaded or gave something that is no decision."""
+    """A user's agent cannot be loaded or returned an invalid decision."""
 
 
 class ProtocolError(HDeepRMError):
-    """The other end of a socket said something that the protocol does not allow."""
+    """The other end of a socket sent a message that violates the protocol."""
 
 
 class ResultsError(HDeepRMError):
@@ -46,7 +46,7 @@ class ResultsError(HDeepRMError):
 
 
 def require_whole(name: str, value: object, least: int) -> None:
-    """Raise an OptionsError unless a value is a whole number of at least *least*; NumPy's are taken as well."""
+    """Raise an OptionsError unless a value is a whole number of at least *least*; NumPy's are accepted."""
     if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
         raise OptionsError(f"{name} is {value!r:.80}; a whole number is needed, at least {least}")
 
@@ -57,10 +57,10 @@ def require_number(name: str, value: object) -> None:
         raise OptionsError(f"{name} is {value!r:.80}; a finite number is needed")
 
 
-LONGEST = 280  # characters of a message; what it is about stands at its beginning and what would be right at its end
+LONGEST = 280  # characters of a message; its beginning names the subject and its end what would be right
 
 
-LONGEST_WORD = 60  # characters of a word of a message that is too long, as of a path
+LONGEST_WORD = 60  # characters of a word, such as a path, in a message that is too long
 
 
 def one_line(text: str, most: int = LONGEST) -> str:

@@ -21,7 +21,7 @@ from hdeeprm_like.formats.shipped import examples_folder
 
 @dataclass(frozen=True)
 class Example:
-    """Files that belong together, and what to do with them.
+    """An example: its files and the commands to run.
 
     Attributes:
         shows: what it shows, in one line.
@@ -200,7 +200,7 @@ def example_named(name: str) -> Example:
     """Return an example.
 
     Raises:
-        OptionsError: there is none of that name; tells the nearest one.
+        OptionsError: no example has that name; the message names the nearest one.
     """
     if name not in EXAMPLES:
         raise OptionsError(f"example {name[:80]!r} is not known{did_you_mean(name, EXAMPLES)}")

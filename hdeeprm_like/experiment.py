@@ -1,4 +1,4 @@
-"""An experiment: the options file and all that it names, read, checked and put together in this one place."""
+"""An experiment: read and check the options file and all files that it names."""
 
 import logging
 import os
@@ -38,19 +38,19 @@ MODEL = 2
 ESTIMATES = 3
 LOAD = 4
 
-WORKLOAD_OF_RUN, PLATFORM_OF_RUN = "workload.json", "platform.xml"  # what the folder of a run holds
+WORKLOAD_OF_RUN, PLATFORM_OF_RUN = "workload.json", "platform.xml"  # in the folder of a run
 
-VALIDATION, HELD_OUT = 2**31, 3 * 2**30  # episodes of a model from here on are never learned from
+VALIDATION, HELD_OUT = 2**31, 3 * 2**30  # episodes of a model from here on are not used in training
 
 JobsOf: TypeAlias = Callable[[int], Workload]  # from the number of an episode
 
 
 @dataclass(frozen=True)
 class Overrides:
-    """What the command line sets in place of the options file; its paths are relative to the current folder.
+    """Values of the command line that override the options file; paths are relative to the current folder.
 
     Attributes:
-        network: whether Batsim plays the jobs, which may send messages then.
+        network: whether Batsim simulates the jobs, which may then send messages.
     """
 
     platform: Path | None = None
@@ -62,12 +62,12 @@ class Overrides:
 
 @dataclass(frozen=True, eq=False)
 class Experiment:
-    """What is to be simulated, read and checked.
+    """An experiment, read and checked.
 
     Attributes:
-        options: as the file and the command line give them.
-        platform_path, workload_path: where they came from.
-        platform, workload: what they hold.
+        options: of the file and the command line.
+        platform_path, workload_path: their files.
+        platform, workload: their contents.
         skipped: lines of the trace that gave no job, by reason.
         options_path: of the options file.
     """
@@ -86,7 +86,7 @@ class Experiment:
 
     @property
     def space(self) -> Space:
-        """What agents see, can do and are rewarded for."""
+        """The decision space: observation, actions and reward."""
         return space_of(self.options.pybatsim.env, self.options_path.parent)
 
     @property
@@ -107,7 +107,7 @@ def seed_of_policies(seed: int) -> int:
 
 
 class Readers(NamedTuple):
-    """What reads the two large files of an experiment; whoever reads the same ones often may keep them in memory."""
+    """The readers of the two large files of an experiment; a caller may pass readers that cache them."""
 
     platform: Callable[[Path, Sequence[Path]], Platform] = load_platform
     trace: Callable[[Path], Trace] = load_trace
@@ -153,16 +153,16 @@ def experiment_of(
     return replace(experiment, platform_path=platform_path, options_path=path)
 
 
-def are_options_of(told: object, experiment: Experiment) -> bool:
-    """Tell whether the options in a record are those of an experiment; what the record lacks is at its default."""
+def are_options_of(recorded: object, experiment: Experiment) -> bool:
+    """Return whether recorded options equal those of an experiment; missing ones have their defaults."""
     try:
-        return Options.model_validate(told).model_dump() == experiment.options.model_dump()
+        return Options.model_validate(recorded).model_dump() == experiment.options.model_dump()
     except ValidationError:
         return False
 
 
 def check_rates(env: EnvOptions, folder: Path) -> None:
-    """Refuse files of costs or emissions that cannot be read, also where a launch learns nothing and logs no rewards.
+    """Refuse unreadable files of costs or emissions, even if a launch uses no rewards.
 
     Raises:
         OptionsError: the objective names one.
@@ -174,7 +174,7 @@ def check_rates(env: EnvOptions, folder: Path) -> None:
 
 
 def space_of(env: EnvOptions, folder: Path) -> Space:
-    """Return the decision space of an options file: a preset, with what the file says in its place.
+    """Return the decision space of an options file: a preset, with the parts that the file replaces.
 
     Args:
         folder: that the paths of the user's own Python files are relative to.
@@ -197,7 +197,7 @@ def space_of(env: EnvOptions, folder: Path) -> Space:
 
 
 def episodes_of(experiment: Experiment) -> tuple[JobsOf, JobsOf, JobsOf]:
-    """Return the jobs of episodes to learn from, to choose agents by, and held out, by number."""
+    """Return the jobs of episodes for training, for validation, and held out, by number."""
     training = experiment.options.training
     if experiment.options.workload.model is not None:
         made = partial(made_jobs, experiment.options_path, experiment.options, experiment.platform)
@@ -219,14 +219,14 @@ def episodes_of(experiment: Experiment) -> tuple[JobsOf, JobsOf, JobsOf]:
 
 
 def loaded(jobs_of: JobsOf, experiment: Experiment, load: list[float], number: int) -> Workload:
-    """Return the jobs of an episode, which come so fast that they ask for a drawn share of the machine."""
+    """Return the jobs of an episode with arrivals scaled to a drawn load."""
     rng = np.random.default_rng(np.random.SeedSequence(experiment.options.seed, spawn_key=(LOAD, number)))
     machine = experiment.platform
     return stretched(jobs_of(number), machine.cores, float(rng.uniform(load[0], load[1])), machine.reference_flops)
 
 
 def the_same(workload: Workload, number: int) -> Workload:
-    """Return the jobs of every episode where all have the same."""
+    """Return the jobs of an episode, the same for all episodes."""
     return workload
 
 
@@ -246,7 +246,7 @@ def named_path(options_path: Path, name: str, key: str, flag: str, *kinds: Kind)
 
 
 def is_left_by_run(path: Path, holds: Holds) -> bool:
-    """Return whether a file of platforms or workloads is of the format in which the folders of runs hold them."""
+    """Return whether a platform or workload has the format of the files in the folders of runs."""
     left = Path(PLATFORM_OF_RUN if holds == "platform" else WORKLOAD_OF_RUN)
     return has_ending_of(path, holds) and format_of(path, holds) is format_of(left, holds)
 
@@ -254,10 +254,9 @@ def is_left_by_run(path: Path, holds: Holds) -> bool:
 def load_jobs(
     path: Path, options: Options, platform: Platform, overrides: Overrides, readers: Readers = READERS
 ) -> Experiment:
-    """Read the jobs: a workload as it is, a trace by making a workload of it; or let a model make them.
+    """Read the jobs: read a workload, convert a trace, or generate jobs by a model.
 
-    A ready workload (JSON) that the file names besides a model is taken in place of the model's jobs: a run leaves its
-    jobs behind so.
+    If the options name both a complete workload (JSON) and a model, the workload is used: the options of a run do so.
     """
     if overrides.trace and overrides.workload:
         raise OptionsError("--trace and --workload exclude one another: the jobs come from one of them")
@@ -275,14 +274,14 @@ def load_jobs(
         flops, network = platform.reference_flops, options.network or overrides.network
         workload = load_workload(source, reference_flops=flops, capacity=platform.cores, network=network)
         if platform.partitions is None and source.name.endswith((".csv", ".csv.gz")):
-            workload = replace(workload, demands=None)  # a log tells where jobs ran; they did not ask this platform
+            workload = replace(workload, demands=None)  # a log has the nodes of its own machine, not of this platform
         check_jobs(source, workload, platform)
         return Experiment(options, Path(), source, platform, workload)
     trace = readers.trace(source)
     how = options.workload
     missing_memory = how.missing_memory
     if missing_memory is None and not knows_memory(trace):
-        log.warning("%s: tells no memory for any job; all are taken to need none", source)
+        log.warning("%s: has no memory of any job; all are assumed to need none", source)
         missing_memory = 0.0
     workload, skipped = convert(
         trace,
@@ -309,44 +308,44 @@ def load_jobs(
     if skipped:
         warn_once(f"{source}: {skipped.total()} lines gave no job: {'; '.join(reasons(skipped))}")
     if options.nb_jobs and len(workload) < options.nb_jobs:
-        log.warning("%s: holds %d jobs, %d were asked for", source, len(workload), options.nb_jobs)
+        log.warning("%s: holds %d jobs, %d were requested", source, len(workload), options.nb_jobs)
     return Experiment(options, Path(), source, platform, workload, skipped)
 
 
 @cache
 def warn_once(message: str) -> None:
-    """Tell the user something that is not said again however often the same file is read."""
+    """Log a warning once, even if the same file is read again."""
     log.warning("%s", message)
 
 
 def jobs_in(path: Path, platform: Platform, seed: int = 0, jobs: int | None = None, skip: int = 0) -> Window:
     """Return the jobs of a file for a platform, without an options file.
 
-    The jobs of a trace run on a pool for as long as the trace tells; for other machines they are made as an options
-    file without a section ``workload`` makes them.
+    On a pool the jobs of a trace keep their run times; for other machines they are converted as for an options file
+    without a section ``workload``.
 
     Args:
-        path: a ready workload or a trace. seed: of what is drawn where a trace does not tell it.
-        jobs, skip: of a trace: how many jobs are taken, all if None, after so many lines of it are left out, as
-            ``nb_jobs`` and ``workload.skip`` of an options file.
+        path: a complete workload or a trace. seed: of the properties of jobs that a trace lacks.
+        jobs, skip: of a trace: number of jobs, None for all, after skipping so many lines, as ``nb_jobs`` and
+            ``workload.skip`` of an options file.
 
     Raises:
-        WorkloadError: the file cannot be used, or a job asks for more cores than there are.
-        OptionsError: *jobs* or *skip* are no whole numbers, or given for a ready workload, which is played whole.
+        WorkloadError: the file cannot be used, or a job requests more cores than the platform has.
+        OptionsError: *jobs* or *skip* are no whole numbers, or given for a complete workload, which runs whole.
     """
     require_whole("skip", skip, 0)
     if jobs is not None:
         require_whole("jobs", jobs, 1)
     ready = has_ending_of(path, "workload")
     if ready and (jobs is not None or skip):
-        raise OptionsError(f"{path}: a ready workload is played whole; jobs and skip are of traces")
+        raise OptionsError(f"{path}: is a complete workload, which runs whole; jobs and skip need a trace")
     if platform.processors == 1 and not ready:
         trace = load_trace(path)
         chosen = take(trace, slice(skip, None)) if skip else trace
         return window(take(with_requested_times(usable(chosen)), slice(jobs)), platform.cores)
-    asked = {"seed": seed, "nb_jobs": jobs, "workload": {"skip": skip}}
+    values = {"seed": seed, "nb_jobs": jobs, "workload": {"skip": skip}}
     try:
-        plain = Options.model_validate(asked | {"pybatsim": {"agent": {"type": "LEARNING"}}})
+        plain = Options.model_validate(values | {"pybatsim": {"agent": {"type": "LEARNING"}}})
     except ValidationError as error:
         raise OptionsError(explain(error.errors()[0])) from None
     overrides = Overrides(workload=path) if ready else Overrides(trace=path)
@@ -355,21 +354,21 @@ def jobs_in(path: Path, platform: Platform, seed: int = 0, jobs: int | None = No
 
 
 def check_jobs(path: Path, workload: Workload, platform: Platform) -> None:
-    """Refuse a workload with a job that asks for more cores than there are, or for a partition that there is not.
+    """Refuse a workload with a job that requests more cores than the platform has, or an unknown partition.
 
-    A job that only lacks memory is left to the decision system, which rejects it.
+    The decision system rejects a job that only lacks memory.
     """
     largest = int(np.argmax(workload.size))
     if workload.size[largest] > platform.cores:
         _, _, job = workload.ids[largest].partition("!")
         raise WorkloadError(
-            f"{path}: job {job} asks for {workload.size[largest]} cores; the platform has {platform.cores}"
+            f"{path}: job {job} requests {workload.size[largest]} cores; the platform has {platform.cores}"
         )
     check_demands(path, workload, platform)
 
 
 def check_demands(path: Path, workload: Workload, platform: Platform) -> None:
-    """Refuse a workload with a job that asks for a partition that there is not, or for nodes without partitions."""
+    """Refuse a workload with a job that requests an unknown partition, or nodes on a platform without partitions."""
     if workload.demands is None:
         return
     try:
@@ -383,7 +382,7 @@ def check_demands(path: Path, workload: Workload, platform: Platform) -> None:
 
 
 def made_jobs(path: Path, options: Options, platform: Platform, episode: int = 0) -> Workload:
-    """Return the jobs that the model of an options file makes for one episode; others for other seeds and episodes.
+    """Generate the jobs of one episode by the model of an options file; they vary with seed and episode.
 
     Args:
         path: of the options file, for messages.
@@ -408,6 +407,6 @@ def made_jobs(path: Path, options: Options, platform: Platform, episode: int = 0
 
 
 def reasons(skipped: Counter[str]) -> Iterator[str]:
-    """Yield how many lines were skipped for which reason, the most frequent first."""
+    """Yield the number of skipped lines for each reason, the most frequent first."""
     for reason, lines in skipped.most_common():
         yield f"{lines} had {reason}"

@@ -1,7 +1,7 @@
-"""Reading files so that a failure is one clear line, and so that no file can fill the memory.
+"""Read files: report failures in one clear line, and limit the size.
 
-All input comes through this module, which a test sees to. It refuses what is no regular file (a device has no end, a
-pipe may wait for ever) and what holds more than `largest_input` MB once it is unpacked.
+All input comes through this module, which a test enforces. It refuses files that are not regular (a device has no end,
+a pipe may wait forever) and files of more than `largest_input` MB after decompression.
 """
 
 import io
@@ -23,15 +23,15 @@ if TYPE_CHECKING:
 
 LIMIT = "HDEEPRM_LIKE_LARGEST_INPUT"  # MB, an environment variable
 MEGA = 10**6
-USUAL_LIMIT = 128  # MB; 1.5 million jobs of a trace, of which the largest of the archive has fewer
+USUAL_LIMIT = 128  # MB; 1.5 million jobs of a trace, more than the largest of the archive
 READ_AT_ONCE = 2**20  # bytes
-MOST_BLANK = 2**20  # bytes of blanks and line ends in a row; what has more would be read for minutes, in vain
-PIECES = "[{<,\n"  # what begins or parts values in JSON, XML and CSV
+MOST_BLANK = 2**20  # consecutive bytes of blanks and line ends; more would take minutes to read
+PIECES = "[{<,\n"  # characters that begin or separate values in JSON, XML and CSV
 PIECES_PER_MB = 40_000  # each takes up to 200 bytes once it is read, so that a file at its limit takes 1 GB
 
 
 def largest_input() -> int:
-    """Return how many MB a file may hold once it is unpacked.
+    """Return the largest size of a file after decompression, in MB.
 
     Raises:
         OptionsError: the environment says something that is no number of MB.
@@ -43,14 +43,14 @@ def largest_input() -> int:
 
 
 class _Bounded(io.RawIOBase):
-    """Passes on what *source* gives; raises *error* when that is more than may be read, or nothing but blanks."""
+    """A reader of *source* that raises *error* beyond the size limit, or for nothing but blanks."""
 
     def __init__(self, source: BinaryIO, path: Path, error: type[HDeepRMError], most: float) -> None:
         self._source, self._path, self._error = source, path, error
         self._most, self._bytes, self._blanks = most, 0, 0
 
     def readable(self) -> bool:
-        """Say that it can be read."""
+        """Return that the stream is readable."""
         return True
 
     def readinto(self, buffer: "WriteableBuffer", /) -> int:
@@ -66,13 +66,13 @@ class _Bounded(io.RawIOBase):
 
 
 def too_large(path: Path, limit: str, error: type[HDeepRMError]) -> HDeepRMError:
-    """Return the error that says that a file holds more than may be read, and how to read it all the same."""
+    """Return the error for a file above the size limit, which names the variable to raise it."""
     return error(f"{path}: holds more than {limit}, once unpacked; if it is the right file, set {LIMIT}=MB higher")
 
 
 @contextmanager
 def reading(path: Path, error: type[HDeepRMError]) -> Iterator[None]:
-    """Turn whatever goes wrong while a file is read into one line."""
+    """Convert any failure of reading a file to an error of one line."""
     try:
         yield
     except FileNotFoundError:
@@ -86,13 +86,13 @@ def reading(path: Path, error: type[HDeepRMError]) -> Iterator[None]:
 
 
 def _unreadable() -> tuple[type[Exception], ...]:
-    """Return what a file that cannot be read raises, that of lzma if anything has loaded it."""
+    """Return the exceptions of unreadable files, that of lzma only if lzma is loaded."""
     of_lzma = (sys.modules["lzma"].LZMAError,) if "lzma" in sys.modules else ()
     return OSError, EOFError, zlib.error, ValueError, *of_lzma  # ValueError: a zero byte in the name
 
 
 def check_regular(path: Path, error: type[HDeepRMError]) -> None:
-    """Refuse what would have no end, or what to open would wait for ever, as a pipe without a writer."""
+    """Refuse files without an end, and files that block when opened, such as a pipe without a writer."""
     kind = path.stat().st_mode
     if not (stat.S_ISREG(kind) or stat.S_ISDIR(kind)):
         raise error(f"{path}: is a device, a pipe or a socket; a regular file is needed")
@@ -157,7 +157,7 @@ def opened_whatever_packed(path: Path, error: type[HDeepRMError]) -> Iterator["i
 
 
 def check_unpacks(packed: bytes, most: int, where: str, error: type[HDeepRMError]) -> None:
-    """Refuse packed bytes that are no gzip, or that hold more than *most* bytes; none of what they hold is kept.
+    """Refuse bytes that are no gzip data, or that hold more than *most* bytes; discard their content.
 
     Args:
         where: they come from, for messages.
@@ -239,7 +239,7 @@ def read_text(path: Path, error: type[HDeepRMError], errors: str = "strict") -> 
 
 
 def read_document(path: Path, error: type[HDeepRMError], errors: str = "strict") -> str:
-    """Return the text of JSON, XML or CSV, of which so few values can be made that they fit into 1 GB of memory.
+    """Return the text of JSON, XML or CSV if its values fit into 1 GB of memory.
 
     Raises:
         HDeepRMError: as *error* says; it cannot be read, or has too many values.

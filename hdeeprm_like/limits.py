@@ -1,7 +1,7 @@
-"""How large the whole numbers may be that a user gives, on the command line or in an options file, and why.
+"""Limits of the whole numbers on the command line and in options files, with reasons.
 
-A number beyond what any study needs is a slip of the finger; without a limit it fills the memory or runs for years
-before anybody notices. Every limit is far above what was ever asked for.
+A number beyond the needs of any study is a typing error; without a limit it would fill the memory or run for years.
+Every limit is far above any real use.
 """
 
 from typing import NamedTuple
@@ -26,7 +26,7 @@ PROCESSES = Limit(1024, "each takes 200 MB of memory")
 SLOTS = Limit(100_000, "an observation has numbers for every slot")
 STEPS = Limit(100_000, "an observation has numbers for every step")
 UNITS = Limit(65_536, "two layers of so many units have 17 GB of weights")
-OBSERVATION = Limit(10_000_000, "it is written anew at every decision")
+OBSERVATION = Limit(10_000_000, "it is written again at every decision")
 RUNS = Limit(1_000_000, "each is simulated one after the other")
 LONGEST = 1e12  # s, 30,000 years: times that far apart still differ by a tenth of a millisecond
 SITE_FACTOR = Limit(2_000_000_000, "Slurm knows no larger ones")
@@ -69,5 +69,5 @@ OPTIONS: dict[str, Limit] = {
 
 
 def refusal(limit: Limit) -> str:
-    """Return what to say of a number above a limit."""
+    """Return the message for a number above a limit."""
     return f"at most {limit.most:,} are possible: {limit.reason}"

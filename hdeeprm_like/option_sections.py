@@ -1,4 +1,4 @@
-"""Sections of the options file that know nothing of decisions: how a trace becomes jobs, and how agents are trained."""
+"""Sections of the options file without decisions: conversion of traces, and training of agents."""
 
 from typing import Annotated, Any, Literal
 
@@ -15,7 +15,7 @@ class Section(BaseModel):
     @field_validator("*")
     @classmethod
     def within_limits(cls, value: Any, info: ValidationInfo) -> Any:
-        """Refuse numbers that are larger than any that could be meant."""
+        """Refuse numbers above their limits."""
         limit = limits.OPTIONS.get(info.field_name or "")
         numbers = value if isinstance(value, list) else [value]
         if limit is not None and any(isinstance(number, int) and number > limit.most for number in numbers):
@@ -24,7 +24,7 @@ class Section(BaseModel):
 
 
 def shown(value: Any) -> str:
-    """Return a wrong value as a message quotes it."""
+    """Return a wrong value in the form that messages quote."""
     try:
         text = repr(value)
     except ValueError:  # an integer of thousands of digits
@@ -33,7 +33,7 @@ def shown(value: Any) -> str:
 
 
 class TraceOptions(Section):
-    """How a trace becomes a workload, or a model makes one, beyond the thesis' schema."""
+    """Conversion of a trace to a workload, or a model of jobs, beyond the thesis' schema."""
 
     skip: Annotated[int, Field(ge=0)] = Field(0, description="Jobs of the trace to leave out at its beginning.")
     max_time: Annotated[float, Field(gt=0)] | None = Field(None, description="s; longer requests are left out.")
@@ -44,23 +44,24 @@ class TraceOptions(Section):
         "accuracy", description="Real run times: drawn by the accuracy of requests, or those of the trace."
     )
     missing_memory: Annotated[float, Field(ge=0)] | None = Field(
-        None, description="MB per core of jobs whose memory is unknown; they are left out where this is missing."
+        None, description="MB per core of jobs with unknown memory; without it they are left out."
     )
     model: Literal["lublin", "mao", "ksu"] | None = Field(
         None, description="Jobs are drawn from a published model; no trace is read."
     )
-    preset: str | None = Field(None, description="Published parameters of the model, as 'whole' or 'scenario-1'.")
-    parameters: dict[str, Any] = Field({}, description="Parameters of the model; 'nodes' fits it to another machine.")
+    preset: str | None = Field(None, description="Published parameters of the model, e.g. 'whole' or 'scenario-1'.")
+    parameters: dict[str, Any] = Field({}, description="Parameters of the model; 'nodes' adapts it to another machine.")
     columns: Literal["model", "hdeeprm"] = Field(
         "model", description="Whether bandwidths, and memories if the model has none, are drawn as HDeepRM does."
     )
     estimates: str | dict[str, Any] | None = Field(
-        None, description="Requested times, but for ready workloads: a model by name, or 'model' and its parameters."
+        None,
+        description="Requested times, except in complete workloads: a model by name, or 'model' and its parameters.",
     )
 
     @model_validator(mode="after")
     def parameters_have_a_model(self) -> "TraceOptions":
-        """Refuse parameters where nobody would read them."""
+        """Refuse parameters without a model."""
         if self.model is None and (self.preset is not None or self.parameters or self.columns != "model"):
             raise ValueError("preset, parameters and columns belong to a model, which is missing")
         return self
@@ -110,39 +111,41 @@ class PolicyIterationSection(Section):
 
 
 class TrainingSection(Section):
-    """How learning agents are trained, beyond the thesis' schema."""
+    """Training of learning agents, beyond the thesis' schema."""
 
-    episodes: Annotated[int, Field(ge=1)] = Field(350, description="In all.")
+    episodes: Annotated[int, Field(ge=1)] = Field(350, description="Number of training episodes.")
     steps: Annotated[int, Field(ge=0)] = Field(0, description="Decisions to learn from, in place of episodes.")
     n_steps: Annotated[int, Field(ge=0)] = Field(
         0, description="Decisions of each episode between two updates; 0 learns from whole episodes."
     )
-    envs: Annotated[int, Field(ge=1)] = Field(1, description="Episodes played at once and learned from together.")
+    envs: Annotated[int, Field(ge=1)] = Field(1, description="Parallel episodes of one update.")
     parts: Annotated[int, Field(ge=1)] = Field(
-        1, description="Parts that these are played in, each with random numbers of its own; an engine shares them out."
+        1, description="Parts of these episodes, each with its own random numbers; an engine distributes them."
     )
     alike: Annotated[int, Field(ge=1)] = Field(1, description="Consecutive episodes with the same jobs.")
     fragment_jobs: Annotated[int, Field(ge=1)] | None = Field(
-        None, description="Jobs of the fragments of the workload that episodes are; the whole workload if missing."
+        None, description="Jobs of each episode, a fragment of the workload; the whole workload if missing."
     )
-    candidates: Annotated[int, Field(ge=1)] = Field(1, description="Each fragment is the busiest of so many.")
-    compression: Annotated[float, Field(ge=1)] = Field(1.0, description="Jobs come up to so many times faster.")
+    candidates: Annotated[int, Field(ge=1)] = Field(
+        1, description="Each fragment is the busiest of so many drawn ones."
+    )
+    compression: Annotated[float, Field(ge=1)] = Field(1.0, description="Jobs arrive up to so many times faster.")
     load: Annotated[list[Load], Field(min_length=2, max_length=2)] | None = Field(
         None,
-        description="Jobs come so fast that they ask for a share of the machine, drawn between these for each episode; "
+        description="Arrivals are scaled to a load, drawn between these for each episode; "
         "of fragments only in those to learn from.",
     )
     prior: Annotated[int, Field(ge=0)] = Field(
         0,
-        description="Episodes to learn from that each action plays as a constant policy; agents first prefer the best.",
+        description="Training episodes in which each action runs as a constant policy; agents first prefer the best.",
     )
     baseline: str | None = Field(
-        None, description="Policy whose rewards on the same jobs are subtracted, from each time on, as 'sjf+easy'."
+        None, description="Policy whose returns on the same jobs are subtracted at each time, e.g. 'sjf+easy'."
     )
     imitate: str | None = Field(
-        None, description="Policy that agents imitate before they learn, as 'sjf+easy' or 'saf+reserve:32'."
+        None, description="Policy that agents imitate before training, e.g. 'sjf+easy' or 'saf+reserve:32'."
     )
-    imitate_episodes: Annotated[int, Field(ge=1)] = Field(64, description="That the imitated policy plays for this.")
+    imitate_episodes: Annotated[int, Field(ge=1)] = Field(64, description="Episodes of the imitated policy.")
     imitate_epochs: Annotated[int, Field(ge=1)] = Field(20, description="Passes over its decisions.")
     checkpoint_every: Annotated[int, Field(ge=1)] = Field(100, description="Episodes between two checkpoints.")
     evaluate_every: Annotated[int, Field(ge=0)] = Field(0, description="Episodes between two evaluations, 0 for none.")
@@ -154,7 +157,7 @@ class TrainingSection(Section):
         "decision after each single arrival or end.",
     )
     best: Literal["reward", "mean_slowdown", "bounded_slowdown", "wait", "makespan"] = Field(
-        "reward", description="Decides which is best.pt."
+        "reward", description="Measure that selects best.pt."
     )
     policy_iteration: PolicyIterationSection = Field(
         PolicyIterationSection(), description="Of the method policy_iteration."
@@ -166,7 +169,7 @@ class TrainingSection(Section):
     @field_validator("load")
     @classmethod
     def load_rises(cls, load: list[float] | None) -> list[float] | None:
-        """Refuse a range that ends before it begins."""
+        """Refuse a range whose end is below its beginning."""
         if load is not None and load[0] > load[1]:
-            raise ValueError(f"{load}: the least load and the greatest one are needed, in this order")
+            raise ValueError(f"{load}: the smallest and the largest load are needed, in this order")
         return load

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field, ValidationError, field_validator, model_validator
 
+from hdeeprm_like.decision import specs
 from hdeeprm_like.decision.names import CORE_POLICY_NAMES, names_own
 from hdeeprm_like.decision.pair_names import (
     JOB_POLICY_NAMES,
@@ -27,59 +28,31 @@ from hdeeprm_like.option_sections import Section, TraceOptions, TrainingSection,
 
 ALL_PAIRS = tuple((job, core) for job in JOB_POLICY_NAMES for core in CORE_POLICY_NAMES)
 
-OBJECTIVE_NAMES = (
-    "avg_job_slowdown",
-    "avg_job_completion",
-    "avg_completion_time",
-    "avg_utilization",
-    "makespan",
-    "energy_consumption",
-    "edp",
-    "window_slowdown",
-    "unused_cores",
-    "queue_length",
-    "queue_wait",
-    "avg_wait",
-    "wait",
-    "bounded_slowdown",
-    "execution_slowdown",
-    "window_execution_slowdown",
-    "used_cores",
-)
-OBSERVATION_NAMES = ("normal", "small", "minimal", "image", "deeprm", "compact", "horizon", "backfilling", "machines")
-ACTION_NAMES = ("policies", "jobs", "machines")
-
-Mode = Literal["sample", "integral", "change", "waits", "discounted", "end"]
-Preset = Literal[
-    "HDeepRM", "PolicySelect", "DeepRM", "CompactRM", "SMDP", "DeepBackfilling", "SchedInspector", "JobMachine"
-]
-QueueOrder = Literal[
-    "fcfs", "lcfs", "sjf", "smallest", "ljf", "saf", "laf", "f1", "f2", "f3", "f4", "wfp3_published", "unicep_published"
-]
-
 
 class ActionOptions(Section):
-    """What an agent can do: apply policy pairs (thesis 3.2.3.2), or choose jobs of the window, and nodes for them."""
+    """The actions of an agent: policy pairs (thesis 3.2.3.2), or jobs of the window, and nodes for them."""
 
     kind: str | None = Field(
         None,
-        description="Policies, jobs or machines; one of your own is named 'file.py:attribute'.",
-        examples=list(ACTION_NAMES),
+        description="Policies, jobs or machines; write your own as 'file.py:attribute'.",
+        examples=list(specs.ACTIONS),
     )
     selection: list[dict[str, list[str]]] = Field(
         [],
-        description="Objects of a job policy, known or 'file.py:attribute', and its core policies; empty for all 36.",
+        description="Objects with a job policy, built-in or 'file.py:attribute', and its core policies; empty for "
+        "all 36.",
     )
     policies: list[str] = Field(
         [],
         description="In place of a selection: policies by name, pairs and baselines.",
         examples=[["sjf+easy", "f1+conservative", "shortest-high_gflops"]],
     )
-    void: bool = Field(False, description="Whether the agent may also decide to wait, of policies.")
-    core_policy: str | None = Field(None, description="Where jobs run, of jobs.")
-    waiting: bool | None = Field(None, description="Whether the agent may wait, of machines.")
+    void: bool = Field(False, description="For policies: whether the agent may also decide to wait.")
+    core_policy: str | None = Field(None, description="For jobs: core policy that places them.")
+    waiting: bool | None = Field(None, description="For machines: whether the agent may wait.")
     masked: bool = Field(
-        True, description="Whether masks tell what is legal; else a wrong choice counts as waiting and is rewarded so."
+        True,
+        description="Whether masks mark the legal actions; else an illegal action acts as a wait, with its reward.",
     )
 
     @field_validator("kind")
@@ -87,7 +60,7 @@ class ActionOptions(Section):
     def known_kind(cls, kind: str | None) -> str | None:
         """Refuse action spaces that do not exist."""
         if kind is not None:
-            check_part(kind, ACTION_NAMES)
+            check_part(kind, tuple(specs.ACTIONS))
         return kind
 
     @field_validator("core_policy")
@@ -121,7 +94,7 @@ class ActionOptions(Section):
 
     @model_validator(mode="after")
     def policies_stand_alone(self) -> "ActionOptions":
-        """Refuse policies beside what would say something else."""
+        """Refuse policies together with a selection or another kind."""
         if self.policies and self.selection:
             raise ValueError("selection and policies exclude one another; policies may name pairs, too")
         if self.policies and self.kind not in (None, "policies"):
@@ -138,57 +111,59 @@ class ActionOptions(Section):
 
 
 class WindowOptions(Section):
-    """The part of the queue that an agent sees and chooses from; what is missing is the preset's."""
+    """The part of the queue that an agent sees and chooses from; the default is the preset's."""
 
     head: Annotated[int, Field(ge=0)] | None = Field(None, description="Slots for the first jobs of the queue.")
     tail: Annotated[int, Field(ge=0)] | None = Field(None, description="Slots for the last jobs of the queue.")
-    order: QueueOrder | None = Field(None, description="Of the queue that fills the slots; that of arrival if missing.")
-    opens: Literal["waiting", "fitting", "ticks"] | None = Field(
-        None, description="When the agent is asked: jobs wait, a job of the window fits, or at every time step."
+    order: specs.QueueOrder | None = Field(
+        None, description="Order of the queue that fills the slots; by arrival if missing."
     )
-    step: Annotated[float, Field(ge=0)] | None = Field(
-        None, description="s that waiting takes; 0 until something happens."
+    opens: specs.Opens | None = Field(
+        None, description="When the agent decides: jobs wait, a job of the window fits, or at every time step."
     )
-    jump: bool = Field(False, description="Whether waiting lasts until something happens, whatever the step.")
+    step: Annotated[float, Field(ge=0)] | None = Field(None, description="s of one wait; 0 until the next event.")
+    jump: bool = Field(False, description="Whether a wait lasts until the next event, whatever the step.")
 
 
 class EnvOptions(Section):
-    """What the agent sees, may do and is rewarded for (thesis 3.2.3, 3.2.4); what is missing is the preset's."""
+    """Observation, actions and reward (thesis 3.2.3, 3.2.4); the default is the preset's."""
 
-    preset: Preset = Field("HDeepRM", description="A published decision space.")
+    preset: specs.Preset = Field("HDeepRM", description="A published decision space.")
     objective: str | dict[str, float] | None = Field(
         None,
-        description="What the reward optimizes, or several with weights; your own are named 'file.py:attribute'. "
+        description="Objective of the reward, or several with weights; write your own as 'file.py:attribute'. "
         "Cost and CO2 hold a file of values over time: 'cost:tariff.csv', 'carbon:intensity.csv'.",
-        examples=list(OBJECTIVE_NAMES),
+        examples=list(specs.OBJECTIVES),
     )
-    reward: Mode | None = Field(
+    reward: specs.Mode | None = Field(
         None,
-        description="How the objective becomes a reward: as it is right after a decision, added up until the next, ...",
+        description="Reward from the objective: its value right after a decision, its sum until the next, ...",
     )
     gamma: Annotated[float, Field(ge=0, le=1)] | None = Field(
-        None, description="What a time step counts beside the one before, of the reward 'discounted'."
+        None, description="Discount of the reward 'discounted' for each time step."
     )
     actions: ActionOptions = ActionOptions()
     window: WindowOptions = WindowOptions()
     observation: str | None = Field(
         None,
-        description="What the agent sees; an observation of your own is named 'file.py:attribute'.",
-        examples=list(OBSERVATION_NAMES),
+        description="What the agent sees; write your own observation as 'file.py:attribute'.",
+        examples=list(specs.OBSERVATIONS),
     )
     horizon: Annotated[int, Field(ge=1)] | None = Field(None, description="Time steps or events to look ahead.")
     backlog: Annotated[int, Field(ge=0)] | None = Field(None, description="Jobs outside the window in an image.")
     memory_units: Annotated[int, Field(ge=0)] | None = Field(None, description="Columns for memory in an image.")
     queue_sensitivity: Annotated[float, Field(gt=0, le=1)] = Field(
-        0.05, description="Relative change of the queue that fills the range of its feature."
+        0.05, description="Relative change of the queue at the limit of its feature."
     )
     until: Annotated[float, Field(ge=0)] = Field(
-        0.0, description="s after which an episode is over; 0 when all jobs are. Launches play all jobs."
+        0.0, description="s after which an episode ends; 0 for the end of all jobs. Launches run all jobs."
     )
     placed: Annotated[int, Field(ge=0)] = Field(
-        0, description="Jobs that are placed when an episode is over, while others go on to come; 0 when all jobs are."
+        0, description="Placed jobs after which an episode ends, while others still arrive; 0 for the end of all jobs."
     )
-    wait: bool = Field(False, description="Whether the waits of the jobs in the slots and the clock are shown, too.")
+    wait: bool = Field(
+        False, description="Whether observations include the waits of the jobs in the slots and the clock."
+    )
 
     @field_validator("objective")
     @classmethod
@@ -200,7 +175,7 @@ class EnvOptions(Section):
             except OptionsError as error:
                 raise ValueError(str(error)) from None
             if named is None:
-                check_part(name, OBJECTIVE_NAMES)
+                check_part(name, tuple(specs.OBJECTIVES))
         return objective
 
     @field_validator("observation")
@@ -208,24 +183,26 @@ class EnvOptions(Section):
     def known_observation(cls, observation: str | None) -> str | None:
         """Refuse observations that do not exist."""
         if observation is not None:
-            check_part(observation, OBSERVATION_NAMES)
+            check_part(observation, tuple(specs.OBSERVATIONS))
         return observation
 
 
 class AgentOptions(Section):
-    """Who decides (thesis 4.3); further keys of a learning agent reach its constructor by name."""
+    """The agent (thesis 4.3); further keys of a learning agent go to its constructor by name."""
 
     model_config = ConfigDict(strict=True, extra="allow", frozen=True, allow_inf_nan=False)
 
     type: Literal["CLASSIC", "LEARNING"] = Field("CLASSIC", description="Fixed policy pair, or learned.")
     policy_pair: str | None = Field(
         None,
-        description="Pair of a classic agent, as 'shortest-high_gflops', baseline, as 'sjf+easy-best_fit', or learned "
+        description="Pair of a classic agent, e.g. 'shortest-high_gflops', baseline, e.g. 'sjf+easy-best_fit', or "
+        "learned "
         "policy, as 'zoo:balanced'; may be called policy.",
     )
     run: Literal["train", "test"] | None = Field(None, description="Whether a learning agent learns or is evaluated.")
     hidden: Annotated[int, Field(ge=1)] | list[Annotated[int, Field(ge=1)]] | None = Field(
-        None, description="Units in each hidden layer; a list has those of each layer, for agents that take one."
+        None,
+        description="Units in each hidden layer; or a list with one number for each layer, for agents that support it.",
     )
     lr: Annotated[float, Field(gt=0)] | None = Field(None, description="Learning rate.")
     gamma: Annotated[float, Field(ge=0, le=1)] | None = Field(None, description="Discount of later rewards.")
@@ -259,7 +236,7 @@ class AgentOptions(Section):
 
     @model_validator(mode="after")
     def classic_has_no_extras(self) -> "AgentOptions":
-        """Refuse unknown keys where nobody would read them."""
+        """Refuse unknown keys of a classic agent."""
         if self.type == "CLASSIC" and self.model_extra:
             name = next(iter(self.model_extra))
             raise ValueError(f"{name!r} is not known for a CLASSIC agent{did_you_mean(name, type(self).model_fields)}")
@@ -272,24 +249,27 @@ class PybatsimOptions(Section):
     log_level: Literal["CRITICAL", "ERROR", "WARNING", "INFO", "DEBUG"] = "WARNING"
     env: EnvOptions = EnvOptions()
     agent: AgentOptions = AgentOptions()
-    seed: Annotated[int, Field(ge=0)] | None = Field(None, description="As the original's launcher copies it here.")
+    seed: Annotated[int, Field(ge=0)] | None = Field(None, description="Copied here by the original's launcher.")
 
 
 class Options(Section):
     """An experiment (thesis 4.3, appendix F)."""
 
-    seed: Annotated[int, Field(ge=0, lt=2**63)] = Field(description="Of everything random in the experiment.")
+    seed: Annotated[int, Field(ge=0, lt=2**63)] = Field(description="Seed of everything random in the experiment.")
     nb_resources: Annotated[int, Field(ge=1)] | None = Field(None, description="Cores of the platform, to check it.")
     nb_jobs: Annotated[int, Field(ge=1)] | None = Field(None, description="Jobs taken from the trace; all if missing.")
-    workload_file_path: str = Field("", description=f"Jobs, a name as 'gaia' or a file: {names('trace', 'workload')}.")
-    platform_file_path: str = Field("", description=f"Platform, a name as 'gaia' or a file: {names('platform')}.")
+    workload_file_path: str = Field(
+        "", description=f"Jobs, a name, e.g. 'gaia', or a file: {names('trace', 'workload')}."
+    )
+    platform_file_path: str = Field("", description=f"Platform, a name, e.g. 'gaia', or a file: {names('platform')}.")
     type_file_paths: list[str] = Field([], description="Files or folders that extend the types.")
     network: bool = Field(
-        False, description="Whether the embedded simulator plays messages and latencies as Batsim does, job by job."
+        False, description="Whether the embedded simulator simulates messages and latencies as Batsim does, job by job."
     )
     policy: str | None = Field(None, description="Short for pybatsim.agent.policy_pair: 'sjf+easy', 'zoo:balanced'.")
     whole: bool = Field(
-        False, description="Whether a baseline puts each job whole on one node; a job too large for any is rejected."
+        False,
+        description="Whether a baseline places each job on a single node; a job too large for every node is rejected.",
     )
     workload: TraceOptions = TraceOptions()
     pybatsim: PybatsimOptions = PybatsimOptions()
@@ -300,11 +280,13 @@ class Options(Section):
         """Refuse a classic agent without exactly one policy pair."""
         agent, actions = self.pybatsim.agent, self.pybatsim.env.actions
         if self.whole and agent.type != "CLASSIC":
-            raise ValueError("whole: is for baselines; a LEARNING agent with the actions 'machines' chooses one node")
+            raise ValueError("whole: needs a baseline; a LEARNING agent with the actions 'machines' chooses one node")
         if self.policy is not None:
             split_pair(self.policy)
             if agent.policy_pair is not None or agent.type != "CLASSIC":
-                raise ValueError("policy: is for a CLASSIC agent without pybatsim.agent.policy_pair; leave one out")
+                raise ValueError(
+                    "policy: needs a CLASSIC agent without pybatsim.agent.policy_pair; omit one of the two"
+                )
             return self
         if agent.type == "CLASSIC" and agent.policy_pair is None and len(actions.pairs) != 1:
             raise ValueError(
@@ -313,7 +295,7 @@ class Options(Section):
             )
         job = self.classic_pair[0] if agent.type == "CLASSIC" else ""
         if names_own(job):
-            raise ValueError(f"pybatsim.env.actions: {job!r} is for LEARNING agents to choose")
+            raise ValueError(f"pybatsim.env.actions: {job!r} needs a LEARNING agent")
         return self
 
     @property
@@ -341,7 +323,7 @@ def read_options(path: Path) -> Options:
 
 
 def explain(problem: Any, options: Any = Options) -> str:
-    """Turn one of pydantic's findings about *options* into our one line."""
+    """Convert one of pydantic's errors about *options* to our one line."""
     parts = (part[:60] for part in map(str, problem["loc"]))
     location = ".".join(part if part.isprintable() else repr(part) for part in parts)
     prefix = f"{location}: " if location else ""
@@ -361,7 +343,7 @@ def explain(problem: Any, options: Any = Options) -> str:
 
 
 def fields_at(location: Sequence[Any], options: Any = Options) -> list[str]:
-    """Return the keys that a section of the file knows."""
+    """Return the known keys of a section of the file."""
     section = options
     for name in location:
         section = section.model_fields[name].annotation

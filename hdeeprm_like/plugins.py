@@ -1,4 +1,4 @@
-"""From the name of a part to the object: a built-in name, ``module:attribute`` or ``file.py:attribute``."""
+"""Find the object of a name: a built-in name, ``module:attribute`` or ``file.py:attribute``."""
 
 import importlib
 import importlib.util
@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 from hdeeprm_like.errors import HDeepRMError, OptionsError, did_you_mean
 
 PACKAGE = __name__.partition(".")[0]
-PLUGINS = "hdeeprm_like.plugins"  # the group of entry points that an installed plugin registers its modules in
+PLUGINS = "hdeeprm_like.plugins"  # entry points with which an installed plugin registers its modules
 
 Place: TypeAlias = Path | str
 """A file or a folder whose Python code may be run, or the name of a module that may be imported."""
@@ -114,11 +114,11 @@ def import_module(name: str, error: type[HDeepRMError] = OptionsError) -> Module
     except ModuleNotFoundError as cause:
         raise error(f"there is no module {cause.name!r} (wanted for {name!r})") from None
     except Exception as cause:
-        raise error(f"module {name!r} cannot be imported: {_told(cause)}") from cause
+        raise error(f"module {name!r} cannot be imported: {_described(cause)}") from cause
 
 
 def may_import(name: str) -> bool:
-    """Tell whether a module is this package's, a registered plugin's, or among the places of `trusting`.
+    """Return whether a module is this package's, a registered plugin's, or among the places of `trusting`.
 
     A plugin registers its modules as entry points of the group `PLUGINS`.
     """
@@ -132,7 +132,7 @@ def may_import(name: str) -> bool:
 
 
 def is_inside(name: str, package: str) -> bool:
-    """Tell whether a name is that of a package, or of a module in it."""
+    """Return whether a name is that of a package, or of a module in it."""
     return name == package or name.startswith(f"{package}.")
 
 
@@ -141,7 +141,7 @@ _trusted: ContextVar[tuple[Place, ...]] = ContextVar("trusted", default=())
 
 @contextmanager
 def trusting(*places: Place) -> Iterator[None]:
-    """Bound what runs until the block ends; without any places, nothing is bounded.
+    """Restrict the Python code that may run until the block ends; without places, nothing is restricted.
 
     `import_file` runs only files that are among the places or lie inside them, and `import_module` imports only
     modules of `may_import`.
@@ -159,12 +159,12 @@ def trusted() -> tuple[Place, ...]:
 
 
 def trust(places: tuple[Place, ...]) -> None:
-    """Bound what runs in this process for as long as it lives, see `trusting`."""
+    """Restrict the Python code that may run in this process until it ends, see `trusting`."""
     _trusted.set(places)
 
 
 def import_file(path: Path, error: type[HDeepRMError] = OptionsError) -> ModuleType:
-    """Import a Python file from wherever it is; raise *error* with file and line if that fails.
+    """Import a Python file by path; raise *error* with file and line if that fails.
 
     The file may import its neighbours, as a script may.
     """
@@ -188,7 +188,7 @@ def import_file(path: Path, error: type[HDeepRMError] = OptionsError) -> ModuleT
     except HDeepRMError:
         raise
     except Exception as cause:
-        raise error(f"{where(cause, path) or path}: {_told(cause)}") from cause
+        raise error(f"{where(cause, path) or path}: {_described(cause)}") from cause
     finally:
         sys.path.reverse()  # the last one of that name is ours
         sys.path.remove(str(path.parent))
@@ -207,7 +207,7 @@ def where(cause: BaseException, path: Path) -> str | None:
     return place
 
 
-def _told(cause: BaseException) -> str:
+def _described(cause: BaseException) -> str:
     """Return an exception in one line."""
     text = " ".join(str(cause).split())
     return f"{type(cause).__name__}: {text}" if text else type(cause).__name__

@@ -1,4 +1,4 @@
-"""A progress bar that is loaded only where something takes long enough to be shown."""
+"""A progress bar; its library is loaded only for work that takes long enough."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -15,7 +15,9 @@ DELAY = 1.0  # s, before anything is shown
 def progress_bar(
     total: int, shown: bool, unit: str = " jobs", doing: str = "simulating"
 ) -> "Iterator[Callable[..., None]]":
-    """Give what shows how many of *total* are done, and a note if it gets one, from a second on; nothing of it stays.
+    """Yield a function that shows how many of *total* are done, with an optional note, from the first second on.
+
+    The bar is erased at the end.
 
     Args:
         shown: whether anything is shown at all.

@@ -1,4 +1,4 @@
-"""Signals that raise an error, and raise it again where the first one was lost."""
+"""Handle signals by raising an error, and raise it again if it was lost."""
 
 import os
 import signal
@@ -12,27 +12,27 @@ from typing import Any
 
 from hdeeprm_like.errors import HDeepRMError
 
-AGAIN = 0.05  # s until what was lost is raised once more
-SOON = 2.0  # s within which another error that comes after a signal's is taken for one that was made of it
+AGAIN = 0.05  # s until a lost error is raised again
+SOON = 2.0  # s within which a later error counts as caused by that of the signal
 
 
-_ours: set[Any] = set()  # the handlers that are set here
+_ours: set[Any] = set()  # handlers of this module
 
 
 @contextmanager
 def raised_by(numbers: Iterable[int], error: Callable[[int], BaseException | None]) -> Iterator[None]:
-    """Let signals raise an error in the main thread, wherever it is.
+    """Raise an error in the main thread when a signal arrives, at any place of the program.
 
-    Where C has called a function of Python's, as LLVM does while it makes machine code, an error can be raised to
-    nobody: Python would print it and go on. The signal is then sent anew, a little later, and nothing is printed; what
-    is lost last of all is handed to the `raised_by` around this one, if there is one. Where code in C, or Python itself
-    while it makes a class, makes another error of it, it takes that one's place again. Does nothing outside the main
-    thread, where signals cannot be handled.
+    An error raised in a Python function that C code has called, as LLVM does while it compiles, is lost: Python prints
+    it and continues. In this case nothing is printed and the signal is sent again a little later; an error still lost
+    at the end goes to an enclosing `raised_by`, if there is one. C code, or Python while it creates a class, may
+    replace the error by another one; it is then restored. Outside the main thread, where signals cannot be handled,
+    this does nothing.
 
     Args:
         numbers: of the signals.
-        error: returns what a signal raises by its number; None lets the signal pass. Best no `Exception`, which
-            libraries may catch.
+        error: returns the error to raise for the number of a signal; None ignores the signal. Prefer an error that is
+            no `Exception`, because libraries may catch those.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -64,7 +64,7 @@ def raised_by(numbers: Iterable[int], error: Callable[[int], BaseException | Non
     sys.unraisablehook = lost
     try:
         yield
-    except (HDeepRMError, OSError, MemoryError):  # one line tells of these, whatever came before
+    except (HDeepRMError, OSError, MemoryError):  # these become one line, whatever came before
         raise
     except Exception as other:
         if raised is None or other is raised or time.monotonic() > at + SOON:

@@ -14,8 +14,8 @@ class Guarantees:
         self.on_nodes = bool(self.whole or self.platform.partitions is not None)
 
     def learn(self, j):
-        """A job has ended: it has used so much of what it asked for."""
-        start, cores = self.running[j]  # those of whole nodes may be more than it asks for
+        """Record the end of a job: how much of its request it has used."""
+        start, cores = self.running[j]  # those of whole nodes may be more than it requests
         self.asked += len(cores) * self.time(j)
         self.spent += len(cores) * (self.now - start)
 
@@ -53,7 +53,7 @@ class Guarantees:
         return picked if sum(picked.values()) == self.jobs.size[j] else None
 
     def reserve_at(self, j, dates):
-        """Reserve for a job at the first of some dates at which there is room; tell whether there is one."""
+        """Reserve for a job at the first of some dates at which there is room; return whether there is one."""
         for date in dates:
             if date >= self.now and self.is_free(j, date, date + self.time(j)):
                 picked = self.nodes_at(j, date) if self.on_nodes else {}

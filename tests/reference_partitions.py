@@ -56,7 +56,7 @@ class PartitionReference(Reference):
         return room - room % ask.task
 
     def count(self, j):
-        """How many nodes a job asks for, 0 for any number."""
+        """How many nodes a job requests, 0 for any number."""
         return 1 if self.whole else self.asks[j].nodes
 
     def pick(self, free, allowed, j):
@@ -67,7 +67,7 @@ class PartitionReference(Reference):
         if sum(rooms.values()) < self.jobs.size[j] or len(rooms) < self.count(j):
             return None
         picked, left = self.pick_runs(rooms, j), dict(rooms)
-        while picked is None:  # without those that have least room, then with still fewer, but no fewer than asked for
+        while picked is None:  # without those that have least room, then with still fewer, but no fewer than requested
             larger = [room for room in rooms.values() if room > least]
             if len(left) == nodes or not larger:
                 return None
@@ -151,7 +151,7 @@ class PartitionReference(Reference):
     # --- guaranteed starts
 
     def is_free(self, j, begin, end):
-        """Nodes tell all."""
+        """Decide by nodes alone."""
         return True
 
     def nodes_for(self, j, free, allowed):

@@ -1,6 +1,6 @@
 """A slow scheduler in plain Python, written from the definitions: what the engine must decide, instant by instant.
 
-It knows no events: whoever drives it tells which jobs have ended and come (`Reference.receive`), and `Reference.decide`
+It has no events: its driver reports which jobs have ended and arrived (`Reference.receive`), and `Reference.decide`
 answers which start now and on which cores. So it is the same for all clocks. It recomputes everything each time, from
 what the platform has less what the running jobs hold. What each resource means is written down once:
 
@@ -69,7 +69,7 @@ class Reference(Guarantees):
     # --- what is free
 
     def left(self, holds):
-        """What each node has left of [cores, MB, GPUs] beside some jobs, told as (job, cores by node)."""
+        """What each node has left of [cores, MB, GPUs] beside some jobs, given as (job, cores by node)."""
         free = [
             [self.node.count(n), float(self.platform.node_memory[n]), float(self.platform.node_gpus[n])]
             for n in self.nodes

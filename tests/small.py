@@ -41,7 +41,7 @@ MOMENT = 1e-6  # s; Batsim's messages take nanoseconds each
 def platform(*nodes, network=None, gpus=()):
     """Nodes as (MB of memory, processors), processors as (cores, GFLOP/s, W, GB/s); one core of 1 GFLOP/s if none.
 
-    *gpus* tells those of each node.
+    *gpus* is the number on each node.
     """
     nodes = nodes or ((1000.0, [(1, 1.0, 100.0, 10.0)]),)
     processors = [(node, *figures) for node, (_, own) in enumerate(nodes) for figures in own]
@@ -81,7 +81,7 @@ def cluster(settings, cores=1):
 
 
 def jobs(submit=0.0, seconds=1.0, size=1, memory=0.0, bandwidth=0.0, estimate=None, **more):
-    """Jobs that compute so many seconds on a core of 1 GFLOP/s, as their users *estimate* unless told otherwise.
+    """Jobs that compute so many seconds on a core of 1 GFLOP/s, as their users *estimate* by default.
 
     *gpus* are those of the whole job.
     """
@@ -181,7 +181,7 @@ class Stepper(Simulator):
     def apply(self, commands):
         """Begin to apply what was decided."""
         self.kill(commands.kills)
-        self.simulation.sim["call_asked"] = commands.wake_at
+        self.simulation.sim["call_requested"] = commands.wake_at
         answer(self.state.tables, self.simulation, self.clock)
 
 
@@ -227,7 +227,7 @@ def run_baseline(platform, workload, name, clock="textbook", **state):
 
 
 def step_baseline(platform, workload, name, clock="textbook", **state):
-    """The same, the baseline asked at each decision from Python: quick to compile, also where each index is checked."""
+    """The same, with the baseline called at each decision from Python: quick to compile, even with index checks."""
     actions = PolicyActions([baseline(name)])
     state = State(platform, workload, needs=actions.needs, **state)
     simulator = Simulator(state, workload, clock)
@@ -258,7 +258,7 @@ def check_that_the_future_is_unknown(name, seed):
 
 
 def jobs_in_words(tables):
-    """The job that each core serves, as the words of a cluster tell it; IDLE_CORE for none."""
+    """The job that each core serves, by the words of a cluster; IDLE_CORE for none."""
     found = []
     for word in tables.words:
         job = None

@@ -1,6 +1,6 @@
 """Small random worlds for the reference scheduler: how they are drawn, played beside the engine, and shrunk.
 
-A world is a tuple of plain values, so that a difference is told by something one can draw on paper and play again.
+A world is a tuple of plain values, so that a difference can be drawn on paper and repeated.
 """
 
 from dataclasses import replace
@@ -116,7 +116,7 @@ def draw(mode, clock, constraint, seed, learned=""):
 
 
 def with_partitions(world, rng):
-    """Return a world whose nodes belong to one or both of two partitions, and whose jobs ask for one of them."""
+    """Return a world whose nodes belong to one or both of two partitions, and whose jobs request one of them."""
     belongs = [(0, 1), (0,), (1,)] if rng.random() < 0.7 else [(0, 1)]
     nodes = [
         (float(rng.integers(1, 3)), bool(rng.random() < 0.7), belongs[rng.integers(len(belongs))]) for _ in world.nodes
@@ -203,7 +203,7 @@ class Watch:
             self.ends[j] = now + (self.jobs.delay[j] if self.jobs.delay[j] >= 0 else self.jobs.ops[j] / speed)
 
     def wrong(self, instant):
-        """Tell if an instant is not what comes next; Batsim's clock is not known here."""
+        """Fail if an instant is not the expected next one; Batsim's clock is not known here."""
         pending = self.jobs.submit[self.came :]
         date = min([*pending[:1], *self.ends.values(), self.call])
         if self.call < min([*pending[:1], *self.ends.values(), np.inf]) - TOGETHER and self.clock != "batsim":

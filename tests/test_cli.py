@@ -191,7 +191,7 @@ def test_a_missing_seed_is_told(files, capsys):
         ({"subtime": "0"}, "subtime: is the string '0'"),
         ({"res": 0}, "res: is 0"),
         ({"res": 1.5}, "res: is 1.5"),
-        ({"res": 5}, "asks for 5 cores"),
+        ({"res": 5}, "requests 5 cores"),
         ({"walltime": -2}, "walltime: is -2"),
         ({"profile": "Tst0"}, "did you mean 'Test0'?"),
     ],
@@ -575,16 +575,16 @@ def test_a_shell_completes_names_and_files(tmp_path):
     [
         (
             ["launch", "-o", "gaja"],
-            "--options/-o: 'gaja' is no options file that comes along, and no file; did",
+            "--options/-o: 'gaja' is no shipped options file, and no file; did",
         ),
-        (["launch", "-o", "gaia", "--trace", "gaja"], "--trace: 'gaja' is no trace that comes along, and no file; did"),
+        (["launch", "-o", "gaia", "--trace", "gaja"], "--trace: 'gaja' is no shipped trace, and no file; did"),
         (["launch", "-o", "gaia", "--workload", "gaia"], "but no workload; known: learning, worked-one"),
         (["compare", "--trace", "lublin", "--policies", "fcfs", "--output", "x"], "did you mean 'lublin-"),
-        (["predict", "KTH-SP2-1996-2.1-cln"], "get it once with: hdeeprm-like fetch-trace KTH-SP2-1996-2.1-cln"),
-        (["convert", "gaja", "x.xml"], "'gaja' is no platform that comes along"),
-        (["sweep", "gaja", "-o", "x"], "'gaja' is no sweep or options file that comes along"),
-        (["example", "--names", "trce"], "is no kind of data that comes along; did you mean 'trace'?"),
-        (["example", "--names", "trace", "x"], "lists names and copies nothing; leave DIR out"),
+        (["predict", "KTH-SP2-1996-2.1-cln"], "download it once with: hdeeprm-like fetch-trace KTH-SP2-1996-2.1-cln"),
+        (["convert", "gaja", "x.xml"], "'gaja' is no shipped platform, and no file"),
+        (["sweep", "gaja", "-o", "x"], "'gaja' is no shipped sweep or options file, and no file"),
+        (["example", "--names", "trce"], "is no kind of shipped data; did you mean 'trace'?"),
+        (["example", "--names", "trace", "x"], "example --names: copies nothing; omit DIR"),
     ],
 )
 def test_an_unknown_name_is_refused_in_one_line(words, said, capsys, monkeypatch, tmp_path):

@@ -118,7 +118,7 @@ def test_a_wrong_name_is_told_the_nearest_one(capsys, tmp_path):
 
 
 def test_a_name_without_a_folder_is_refused(capsys):
-    assert "a folder for the copy is needed, as: hdeeprm-like example gaia DIR" in refused(capsys, "gaia")
+    assert "the folder for the copy is missing; try: hdeeprm-like example gaia DIR" in refused(capsys, "gaia")
 
 
 def test_a_file_in_the_place_of_the_folder_is_refused(capsys, tmp_path):

@@ -19,9 +19,22 @@ WRONG = {
     "placement": ("numbers.PLACEMENTS['last_fit'] = 10", "engine.allocation", "placements: 'last_fit' has the number"),
     "packing": ("numbers.PACKINGS['dot'] = 10", "engine.allocation", "packings: 'dot' has the number 10"),
     "run times": ("numbers.RUN_TIMES['median'] = 5", "decision.policies.baselines", "run times: 'median' has the"),
-    "mode": ("names.MODES['slack'] = 13", "decision.policies.baselines", "modes: 'slack' has the number 13"),
-    "objective": ("objectives.VALUES.pop(8)", "decision.rewards", "objectives: 'queue_length' has the number 8"),
-    "observation": ("view_kinds('graph')", "decision.observations.view", "observations: 'graph' is not in"),
+    "mode": ("modes['slack'] = mode_specs.ModeSpec('', start='easy:start_slack')", "decision.policies.baselines",
+             "modes: 'slack' has no code at hdeeprm_like.decision.policies.easy:start_slack"),
+    "mode on nodes": ("modes['slack'] = mode_specs.ModeSpec('', start='easy:start_in_order', on_nodes='nodes:start')",
+                      "decision.policies.node_starts",
+                      "modes: 'slack' has no code at hdeeprm_like.decision.policies.nodes:start"),
+    "objective": ("specs.OBJECTIVES['fairness'] = specs.ObjectiveSpec('', code='fairness')", "decision.rewards",
+                  "objectives: 'fairness' has no code at hdeeprm_like.decision.objectives:fairness"),
+    "observation": ("specs.OBSERVATIONS['graph'] = specs.ObservationSpec('', code='graph:GRAPH')",
+                    "decision.observations.view",
+                    "observations: 'graph' has no code at hdeeprm_like.decision.observations.graph:GRAPH"),
+    "name of an observation": ("specs.OBSERVATIONS['graph'] = specs.ObservationSpec('', code='image:IMAGE')",
+                               "decision.observations.view", "observations: 'graph' is not in"),
+    "reward mode": ("specs.REWARD_MODES['late'] = specs.Spec('')", "decision.rewards",
+                    "reward modes: 'late' is not in"),
+    "decision point": ("specs.DECISION_POINTS['dusk'] = specs.Spec('')", "decision.window.arrays",
+                       "decision points: 'dusk' is not in"),
     "feature": ("score_files.FEATURES['moon'] = 'phase'", "decision.policies.scores", "features of scores: 'moon'"),
     "feature of a predictor": ("tree_files.FEATURES['moon'] = 'phase'", "decision.policies.learned_times",
                                "features of trees: 'moon' is not in"),
@@ -29,19 +42,15 @@ WRONG = {
 
 # One process, which numba takes a second to load in, and a child of it for each.
 PROGRAM = """
-import importlib, json, os, sys, typing
+import importlib, json, os, sys
 import hdeeprm_like.engine.compiled
-
-def view_kinds(name):
-    real = typing.get_args
-    typing.get_args = lambda kinds: (*real(kinds), name) if 'deeprm' in real(kinds) else real(kinds)
 
 def tried(change, module):
     from hdeeprm_like.engine import numbers
-    from hdeeprm_like.decision import names, score_files, tree_files
-    if 'objectives' in change:
-        from hdeeprm_like.decision import objectives
+    from hdeeprm_like.decision import mode_specs, score_files, specs, tree_files
+    modes = mode_specs.MODES_BY_NAME
     exec(change)
+    mode_specs.MODES.update({name: number for number, name in enumerate(modes)})
     try:
         importlib.import_module('hdeeprm_like.' + module)
     except LookupError as error:

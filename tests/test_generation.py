@@ -107,7 +107,7 @@ def test_a_set_of_ksu_can_be_sampled_from_a_trace(tmp_path, capsys):
     assert (read.processors > 20).sum() >= 50
     assert read.header[-1].endswith("of the jobs of lublin_256.swf.gz")
     assert main(["generate", "lublin", *arguments]) == 2
-    assert "--log: only the sets of ksu" in capsys.readouterr().err
+    assert "--log: needs the model ksu" in capsys.readouterr().err
 
 
 def test_the_seed_decides_what_the_command_writes(tmp_path):
@@ -131,8 +131,8 @@ def test_the_seed_decides_what_the_command_writes(tmp_path):
         ),
         (["lublin", "-o", "x.swf"], "model lublin: the number of jobs is missing"),
         (["lublin", "-o", "x.swf", "--set", "serial"], "--set: 'serial': NAME=VALUE is needed"),
-        (["lublin", "-o", "x.swf", "--set", "a=1", "--set", "a.b=1"], "--set: a.b: 'a' is set to a value already"),
-        (["lublin", "-o", "x.swf", "--estimate", "nu=1"], "--estimate: sets a parameter of --estimates"),
+        (["lublin", "-o", "x.swf", "--set", "a=1", "--set", "a.b=1"], "--set: a.b: 'a' already has a value"),
+        (["lublin", "-o", "x.swf", "--estimate", "nu=1"], "--estimate: needs --estimates"),
     ],
 )
 def test_a_wrong_command_is_one_line(tmp_path, monkeypatch, capsys, arguments, message):

@@ -71,6 +71,11 @@ MAY_IMPORT = {  # layer: the other layers that it may import besides those that 
         "studies",
     },
 }
+ON_THE_CORE = {  # part that only the command line and a module or two import: its folders
+    "server": ("batsim_server/",),
+    "sites": ("importers/", "slurm/", "studies/whatif/"),
+    "reproduction": ("studies/reproduction/",),
+}
 ONLY_IN = {  # package: where it may be imported
     "torch": ("learning/", "agents/"),
     "gymnasium": ("envs/", "gym.py", "agents/"),
@@ -135,6 +140,22 @@ def test_a_module_imports_only_what_lies_below_it():
         wrong[name] = sorted(found - MAY_IMPORT[own])
     assert len(wrong) > 300
     assert {name: layers for name, layers in wrong.items() if layers} == {}
+
+
+def part_of(name):
+    """Part on top of the core that a module, ``folder/module.py``, belongs to; None for the core itself."""
+    return next((part for part, folders in ON_THE_CORE.items() if name.startswith(folders)), None)
+
+
+def test_three_parts_stand_on_the_core_and_not_on_one_another():
+    names = {f"{PACKAGE}.{name.removesuffix('.py').replace('/', '.')}": name for _, name in MODULES}
+    found = set()
+    for path, name in MODULES:
+        for imported in imports(path):
+            part = part_of(names.get(owner(imported, names), ""))
+            if part and part != part_of(name) and not name.startswith(("cli/", "agents/")):
+                found.add((name, part))
+    assert found == {("launch/peers.py", "server"), ("studies/sweep/reproductions.py", "reproduction")}
 
 
 def test_heavy_packages_are_imported_only_where_they_belong():

@@ -2,7 +2,6 @@
 
 import json
 from pathlib import Path
-from typing import get_args
 
 import pytest
 from hypothesis import given
@@ -19,13 +18,10 @@ from hdeeprm_like.options import (
     ALL_PAIRS,
     CORE_POLICY_NAMES,
     JOB_POLICY_NAMES,
-    OBJECTIVE_NAMES,
-    OBSERVATION_NAMES,
     ActionOptions,
-    Mode,
     Options,
-    Preset,
     read_options,
+    schema,
     split_pair,
 )
 
@@ -63,17 +59,18 @@ def test_a_policy_of_an_agent_is_checked_as_a_pair_is_and_goes_with_no_other(tmp
 )
 def test_a_policy_at_the_top_goes_with_no_other(tmp_path, content):
     (tmp_path / "o.json").write_text(json.dumps(content))
-    with pytest.raises(OptionsError, match="policy: is for a CLASSIC agent"):
+    with pytest.raises(OptionsError, match="policy: needs a CLASSIC agent"):
         read_options(tmp_path / "o.json")
 
 
 def test_the_options_know_all_policies_and_objectives_that_exist():
+    env = schema()["$defs"]["EnvOptions"]["properties"]
     assert set(JOB_POLICY_NAMES) == set(JOB_POLICIES)
     assert set(CORE_POLICY_NAMES) == set(CORE_POLICIES)
-    assert set(OBJECTIVE_NAMES) == set(OBJECTIVES)
-    assert set(OBSERVATION_NAMES) == set(KINDS)
-    assert get_args(Preset) == tuple(PRESETS)
-    assert get_args(Mode) == MODES
+    assert env["objective"]["examples"] == list(OBJECTIVES)
+    assert env["observation"]["examples"] == list(KINDS)
+    assert env["preset"]["enum"] == list(PRESETS)
+    assert env["reward"]["anyOf"][0]["enum"] == list(MODES)
     assert len(ALL_PAIRS) == 36
     assert PolicyActions(ALL_PAIRS, void=True).size == 37
 

@@ -72,7 +72,7 @@ def files(tmp_path_factory):
     return folder
 
 
-def test_files_hold_partitions_and_what_jobs_ask_for(files):
+def test_files_hold_partitions_and_what_jobs_request(files):
     for name in ("platform.json", "platform.xml"):
         found, meant = load_platform(files / name).partitions, cluster().partitions
         assert (found.names, found.features, found.default) == (meant.names, meant.features, meant.default)
@@ -167,12 +167,12 @@ def test_gpus_are_taken_on_each_node():
 def test_agents_that_choose_nodes_are_shown_those_of_the_partition(files):
     state = State(cluster(), asking(), whole=False, log=False)
     assert state.tables.node_sets.members[state.tables.node_sets.demands["set"][0]].tolist() == [0, 0, 1, 1]
-    with pytest.raises(OptionsError, match="asks for 2 nodes, but one is to take all"):
+    with pytest.raises(OptionsError, match="requests 2 nodes, but one must take all"):
         State(cluster(), asking(), whole=True, log=False)
 
 
 def test_what_cannot_be_had_is_refused_in_one_line(files, tmp_path):
-    with pytest.raises(WorkloadError, match=r"job 1: asks for partition 'fast'; the platform tells of no partitions"):
+    with pytest.raises(WorkloadError, match=r"job 1: requests partition 'fast'; the platform has no partitions"):
         hdrm.simulate(16, files / "workload.json", "fcfs")
     content = json.loads((files / "workload.json").read_text())
     path = tmp_path / "wrong.json"
@@ -185,7 +185,9 @@ def test_what_cannot_be_had_is_refused_in_one_line(files, tmp_path):
         with pytest.raises(WorkloadError, match=told):
             hdrm.simulate(files / "platform.json", path, "fcfs")
     where = {"platform": files / "platform.json", "workload": files / "workload.json"}
-    with pytest.raises(OptionsError, match=r"multifactor\+slurm: needs a platform with partitions and jobs that ask"):
+    with pytest.raises(
+        OptionsError, match=r"multifactor\+slurm: needs a platform with partitions and jobs that request"
+    ):
         gymnasium.make_vec("hdeeprm_like/PolicySelect-v0", 2, **where, actions=["multifactor+slurm"])
 
 
@@ -195,11 +197,11 @@ def test_batsim_gives_no_whole_nodes(files, tmp_path):
     for name in ("platform.xml", "whole.json"):
         (tmp_path / name.replace("whole", "workload")).write_text((files / name).read_text())
     ours = talk(cluster(), baseline("fcfs+easy"))
-    with pytest.raises(ProtocolError, match="gets whole nodes; Batsim gives no more cores than asked for"):
+    with pytest.raises(ProtocolError, match="gets whole nodes; Batsim gives no more cores than requested"):
         play_on_server(ours, tmp_path)
 
 
-def test_a_trace_and_its_words_beside_it_ask_for_partitions(files, tmp_path):
+def test_a_trace_and_its_words_beside_it_request_partitions(files, tmp_path):
     line = "{0} {1} 0 100 4 -1 -1 4 100 -1 1 -1 -1 -1 -1 1 -1 -1"
     (tmp_path / "jobs.swf").write_text("; Partition: 1 fast\n" + "\n".join(line.format(i, i) for i in range(1, 4)))
     for words in (None, "Job,Partition\n1,fast\n2,fast\n3,fast\n"):

@@ -1,7 +1,7 @@
-"""Between the session and a version of Batsim's protocol: what a codec offers, and what it calls when it reads.
+"""The interface between a session and a version of Batsim's protocol: `Codec`, and the `Listener` that it calls.
 
-A codec is the only place that knows how one version of Batsim writes its messages. To speak another version, write a
-module beside ``codec4`` and give it to the `Conversation`.
+A codec is the only place that knows the message format of one version of Batsim. To support another version, write a
+module beside ``codec4`` and pass it to the `Conversation`.
 """
 
 import math
@@ -15,18 +15,18 @@ from hdeeprm_like.errors import ProtocolError
 Host: TypeAlias = tuple[str, Mapping[str, str]]  # name and properties
 WireEvent: TypeAlias = tuple[str, dict[str, Any]]  # type and data
 
-LONGEST_QUOTE = 60  # characters of what a message quotes
+LONGEST_QUOTE = 60  # most characters that an error message quotes
 
 
 class Submission(NamedTuple):
-    """A submitted job as it comes over the wire.
+    """A submitted job as received from Batsim.
 
     Attributes:
         identifier: ``workload!number``.
         submit: s. size: cores. walltime: s, None without limit.
         profile: its name in the workload. forwarded: the profile itself if it came with the job, else None.
-        user: a number for who submits it, -1 where the job does not tell.
-        demand: what it asks for on a platform with partitions.
+        user: number of the submitting user, -1 if unknown.
+        demand: its requests on a platform with partitions.
     """
 
     identifier: str
@@ -40,74 +40,74 @@ class Submission(NamedTuple):
 
 
 class Cores(Protocol):
-    """Which core is which of Batsim's machines."""
+    """Mapping between cores and Batsim's machines."""
 
     def named(self, cores: Sequence[int]) -> str:
-        """Return the machines of cores as Batsim writes them, ``0-3 6``."""
+        """Return the machines of cores in Batsim's notation, ``0-3 6``."""
         ...
 
     def cores_named(self, text: object, what: str) -> list[int]:
-        """Return the cores of a set of machines; *what* names the event, for messages."""
+        """Return the cores of a set of machines; *what* names the event, for error messages."""
         ...
 
 
 class Listener(Protocol):
-    """What a codec tells the session while it reads a message."""
+    """Interface of the session that a codec calls while it reads a message."""
 
     begun: bool
     ended: bool
 
     @property
     def machines(self) -> Cores:
-        """Which core is which machine; known once the simulation has begun."""
+        """Mapping between cores and machines; known once the simulation has begun."""
         ...
 
     def time_is(self, now: float) -> None:
-        """Take the time of the message in s; it comes before the message's events."""
+        """Receive the time of the message in s; called before the message's events."""
         ...
 
     def simulation_begins(self, hosts: Sequence[Host], profiles: Any, registration: bool) -> None:
-        """Take the machines in the order of their ids, the profiles, and whether Batsim waits for dynamic jobs."""
+        """Receive the machines in the order of their ids, the profiles, and whether Batsim waits for dynamic jobs."""
         ...
 
     def simulation_ends(self) -> None:
-        """Note that nothing more will happen."""
+        """Receive the end of the simulation."""
         ...
 
     def job_submitted(self, submission: Submission) -> None:
-        """Take a job in."""
+        """Receive a submitted job."""
         ...
 
     def job_completed(self, identifier: object, outcome: object) -> None:
-        """Take a running job off its cores; *outcome* is the name of its final state."""
+        """Receive the end of a running job; *outcome* is the name of its final state."""
         ...
 
     def cores_changed(self, cores: Sequence[int], available: bool) -> None:
-        """Take cores into the pool, or out of it."""
+        """Receive that cores became available or unavailable."""
         ...
 
     def called(self) -> None:
-        """Note that the time has come at which a decision was asked for."""
+        """Receive a requested call whose time has come."""
         ...
 
     def arrivals_over(self) -> None:
-        """Note that no more jobs will be submitted."""
+        """Receive that no more jobs will be submitted."""
         ...
 
 
 class Codec(Protocol):
-    """How one version of Batsim writes and reads messages."""
+    """Reader and writer of the messages of one version of Batsim."""
 
     def greet(self, raw: str | bytes) -> str | None:
-        """Return the answer to a message that only greets, None for all others."""
+        """Return the answer to a message of the handshake, None for all others."""
         ...
 
     def parse(self, raw: str | bytes) -> Any:
-        """Return a message as it comes over the wire as plain lists and dictionaries."""
+        """Parse a received message into plain lists and dictionaries."""
         ...
 
     def deliver(self, message: Any, listener: Listener) -> None:
-        """Tell the listener what a message says, in the order in which it says it."""
+        """Call the listener for the contents of a message, in their order."""
         ...
 
     def events_of(
@@ -117,13 +117,13 @@ class Codec(Protocol):
         ...
 
     def format(self, now: float, events: Sequence[WireEvent]) -> str:
-        """Return events as the message to send."""
+        """Return the message to send for some events."""
         ...
 
 
 def number(value: Any, what: str) -> float:
-    """Return a finite number that is not negative; raise a `ProtocolError` for anything else."""
-    if type(value) is float and 0.0 <= value < math.inf:  # as nearly all are
+    """Return a finite nonnegative number; raise a `ProtocolError` for anything else."""
+    if type(value) is float and 0.0 <= value < math.inf:  # the usual case
         return value
     if not isinstance(value, int | float) or isinstance(value, bool):
         raise ProtocolError(f"{what} must be a number")
@@ -137,5 +137,5 @@ def number(value: Any, what: str) -> float:
 
 
 def shown(value: object) -> str:
-    """Return something that came over the wire as a message can show it: short, quoted, on one line, in ASCII."""
+    """Return a received value for an error message: short, quoted, on one line, in ASCII."""
     return ascii(value if len(str(value)) <= LONGEST_QUOTE else str(value)[:LONGEST_QUOTE])

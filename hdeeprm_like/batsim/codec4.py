@@ -1,16 +1,16 @@
-"""Batsim 4's JSON: how its messages are read, and how commands are written.
+"""Codec of Batsim 4's JSON: reading of messages, and writing of commands.
 
-| Batsim says | what the session hears |
+| Batsim's event | call to the session |
 |---|---|
 | SIMULATION_BEGINS | the machines and the profiles |
 | JOB_SUBMITTED, JOB_COMPLETED, REQUESTED_CALL, SIMULATION_ENDS | the same |
 | NOTIFY event_machine_available (or ADD_RESOURCES) | cores join the pool |
 | NOTIFY event_machine_unavailable (or REMOVE_RESOURCES) | cores leave the pool |
 | NOTIFY no_more_static_job_to_submit | arrivals are over |
-| RESOURCE_STATE_CHANGED | nothing: P-states count as changed when they are asked for |
+| RESOURCE_STATE_CHANGED | nothing: P-states count as changed when they are requested |
 | JOB_KILLED, ANSWER, FROM_JOB_MSG, other NOTIFY | nothing; they are logged |
 
-Whatever else arrives, or arrives when it cannot, is one `ProtocolError`.
+Anything else, or an event at an impossible time, raises a `ProtocolError`.
 """
 
 import json
@@ -33,11 +33,11 @@ LARGEST_SIZE = 2**31 - 1  # cores of one job; Batsim counts them in an int
 
 
 class Codec4:
-    """The `Codec` of Batsim 4, and what that of Batsim 5 has in common with it.
+    """The `Codec` of Batsim 4, and what Batsim 5's shares with it.
 
     Attributes:
-        kind, data: where an event has its type and its content. parts: the same in words. begins: the first event.
-        decimals: of the times that are told, None for all.
+        kind, data: keys of an event's type and content. parts: the same in words. begins: the first event.
+        decimals: of the reported times, None for all.
     """
 
     kind, data, parts, begins = "type", "data", "a type and data", "SIMULATION_BEGINS"
@@ -45,18 +45,18 @@ class Codec4:
 
     @property
     def handlers(self) -> Mapping[str, Callable[[Content, Listener], None]]:
-        """What is done for each type of event."""
+        """The handler of each type of event."""
         return EVENTS
 
     def greet(self, raw: str | bytes) -> str | None:
-        """Return None: Batsim 4 begins without greetings."""
+        """Return None: Batsim 4 has no handshake."""
         return None
 
     def parse(self, raw: str | bytes) -> Any:
         """Return the JSON of a message.
 
         Raises:
-            ProtocolError: it is none.
+            ProtocolError: it is not valid JSON.
         """
         try:
             text = (raw if isinstance(raw, str) else raw.decode()).strip(" \t\r\n")
@@ -68,14 +68,14 @@ class Codec4:
             raise ProtocolError(f"the message is not valid JSON at character {cause.pos}: {cause.msg}") from None
         except RecursionError:
             raise ProtocolError("the message is nested too deeply") from None
-        except ValueError:  # an integer of thousands of digits
+        except ValueError:  # an integer with thousands of digits
             raise ProtocolError("the message holds a number that is too large") from None
 
     def deliver(self, message: Any, listener: Listener) -> None:
-        """Tell the listener what a message says.
+        """Call the listener for the contents of a message.
 
         Raises:
-            ProtocolError: the message is nonsense here.
+            ProtocolError: the message is invalid.
         """
         try:
             now, events = message["now"], message["events"]
@@ -88,7 +88,7 @@ class Codec4:
         for event in events:
             try:
                 kind, data = event[self.kind], event.get(self.data, {})
-                event["timestamp"]  # of no use here, but PyBatsim relies on it
+                event["timestamp"]  # unused here, but PyBatsim relies on it
                 handler = self.handlers.get(kind)
             except (KeyError, TypeError, AttributeError):
                 raise ProtocolError(f"an event must be an object with a timestamp, {self.parts}") from None
@@ -108,11 +108,11 @@ class Codec4:
     ) -> list[WireEvent]:
         """Return the events that carry commands, in the order in which the embedded simulator applies them.
 
-        That is: rejections, starts, P-states 0 to 3, kills, the call.
+        The order is: rejections, starts, P-states 0 to 3, kills, the call.
 
         Args:
             identifiers: of the jobs by row.
-            finish_registration: say first that no dynamic jobs will be registered.
+            finish_registration: whether to state first that no dynamic jobs will be registered.
         """
         events: list[WireEvent] = []
         if finish_registration:
@@ -134,7 +134,7 @@ class Codec4:
         return events
 
     def format(self, now: float, events: Sequence[WireEvent]) -> str:
-        """Return events as the message to send, all at the time *now* in s."""
+        """Return the message to send for some events, all at the time *now* in s."""
         if not events:
             return f'{{"now":{now!r},"events":[]}}'
         head = f'{{"timestamp":{now!r},"type":"'
@@ -151,13 +151,13 @@ _quoted = json.encoder.encode_basestring_ascii
 
 
 def _inside(data: Content) -> str:
-    """Return the inside of an object as JSON; the keys are ours and need no escapes."""
+    """Return the inside of an object as JSON; the keys are ours and need no escaping."""
     return ",".join(
         [f'"{key}":{_quoted(value) if type(value) is str else json.dumps(value)}' for key, value in data.items()]
     )
 
 
-# -- what is done for each event
+# -- handlers of the events
 
 
 def _begin(data: Content, listener: Listener) -> None:
@@ -174,7 +174,7 @@ def _end(data: Content, listener: Listener) -> None:
 def _submit(data: Content, listener: Listener) -> None:
     identifier, job = data.get("job_id"), data.get("job")
     if not isinstance(identifier, str) or not isinstance(job, dict):
-        raise ProtocolError("must tell a job_id and a job")
+        raise ProtocolError("must have a job_id and a job")
     try:
         submission = _submission(identifier, job, data.get("profile"))
     except ProtocolError as cause:
@@ -203,7 +203,7 @@ def _call(data: Content, listener: Listener) -> None:
 
 
 def _cores_changed(kind: str, available: bool) -> "Handler":
-    """Return the handler of an event of a type that takes cores into the pool, or out of it."""
+    """Return the handler of an event type that makes cores available or unavailable."""
 
     def handler(data: Content, listener: Listener) -> None:
         listener.cores_changed(listener.machines.cores_named(data.get("resources"), kind), available)
@@ -229,15 +229,15 @@ def _ignore(data: Content, listener: Listener) -> None:
 
 
 def _log_kill(data: Content, listener: Listener) -> None:
-    log.warning("Batsim tells of a kill that nobody asked for: %s", shown(data))
+    log.warning("Batsim reports a kill that was not requested: %s", shown(data))
 
 
 def _log_answer(data: Content, listener: Listener) -> None:
-    log.info("Batsim answers what nobody asked: %s", shown(data))
+    log.info("Batsim sends an answer to no question: %s", shown(data))
 
 
 def _log_job_message(data: Content, listener: Listener) -> None:
-    log.info("a job sends a message, which nobody reads: %s", shown(data))
+    log.info("a job sends a message, which is ignored: %s", shown(data))
 
 
 Handler: TypeAlias = Callable[[Content, Listener], None]

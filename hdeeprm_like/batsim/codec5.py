@@ -1,14 +1,14 @@
-"""Batsim 5's JSON: the handshake, how its messages are read, and how commands are written.
+"""Codec of Batsim 5's JSON: the handshake, reading of messages, and writing of commands.
 
-| Batsim says | what the session hears |
+| Batsim's event | call to the session |
 |---|---|
 | SimulationBeginsEvent | the machines with their speeds |
 | JobSubmittedEvent, JobCompletedEvent, RequestedCallEvent, SimulationEndsEvent | the same |
 | AllStaticJobsHaveBeenSubmittedEvent | arrivals are over |
-| HostsPStateChangedEvent, HostsTurnedOnOffEvent | nothing: P-states count as changed when they are asked for |
+| HostsPStateChangedEvent, HostsTurnedOnOffEvent | nothing: P-states count as changed when they are requested |
 | JobsKilledEvent, external events, probes | nothing; they are logged |
 
-Whatever else arrives, or arrives when it cannot, is one `ProtocolError`.
+Anything else, or an event at an impossible time, raises a `ProtocolError`.
 """
 
 import json
@@ -31,24 +31,24 @@ from hdeeprm_like.formats.platform_properties import SPEED
 
 log = logging.getLogger(__name__)
 
-JSON_FLAG = 2  # of the handshake: messages in JSON, not in binary
-DECIMALS = 6  # of the times that decisions look at
+JSON_FLAG = 2  # handshake flag for messages in JSON, not in binary
+DECIMALS = 6  # of the times that decisions use
 FEATURES = {
     "dynamic_registration": False,
     "profile_reuse": False,
     "acknowledge_dynamic_jobs": False,
     "forward_profiles_on_job_submission": True,
     "forward_profiles_on_jobs_killed": False,
-    "forward_profiles_on_simulation_begins": False,  # crashes 5.0.0-rc2 where no job uses a profile
+    "forward_profiles_on_simulation_begins": False,  # crashes 5.0.0-rc2 if a profile has no job
 }
 
 
 class Codec5(Codec4):
     """The `Codec` of one conversation with Batsim 5.
 
-    Batsim 5 shows how long its own messages take, 1e-10 s each. Decisions look at times rounded to microseconds, as
-    Batsim 4 tells them, and answers carry these times, until which Batsim waits where they were rounded up. So the
-    schedules are the same with both.
+    Batsim 5 reveals the duration of its own messages, 1e-10 s each. Decisions use times rounded to microseconds, as in
+    Batsim 4, and answers carry these times; if they were rounded up, Batsim waits until then. So the schedules are the
+    same with both.
     """
 
     kind, data, parts, begins = "event_type", "event", "an event_type and an event", "SimulationBeginsEvent"
@@ -56,7 +56,7 @@ class Codec5(Codec4):
 
     @property
     def handlers(self) -> Mapping[str, Callable[[Content, Listener], None]]:
-        """What is done for each type of event."""
+        """The handler of each type of event."""
         return EVENTS
 
     def __init__(self) -> None:
@@ -64,7 +64,7 @@ class Codec5(Codec4):
         self._greeted = False
 
     def greet(self, raw: str | bytes) -> str | None:
-        """Return the answer to the first message, a length and a text of no use to us; None for others.
+        """Return the answer to the first message, a length and an unused text; None for others.
 
         Raises:
             ProtocolError: the first message is no handshake.
@@ -89,7 +89,7 @@ class Codec5(Codec4):
         """Return the JSON of a message, which may end with a NUL byte.
 
         Raises:
-            ProtocolError: it is none.
+            ProtocolError: it is not valid JSON.
         """
         return super().parse(raw.rstrip("\0") if isinstance(raw, str) else raw.rstrip(b"\0"))
 
@@ -119,12 +119,12 @@ class Codec5(Codec4):
         return events
 
     def format(self, now: float, events: Sequence[WireEvent]) -> str:
-        """Return events as the message to send, all at the time *now* in s."""
+        """Return the message to send for some events, all at the time *now* in s."""
         listed = [{"timestamp": now, "event_type": kind, "event": data} for kind, data in events]
         return json.dumps({"now": now, "events": listed}, separators=(",", ":"))
 
 
-# -- what is done for each event
+# -- handlers of the events
 
 
 def _begin(data: Content, listener: Listener) -> None:
@@ -138,7 +138,7 @@ def _end(data: Content, listener: Listener) -> None:
 def _submit(data: Content, listener: Listener) -> None:
     identifier, job = data.get("job_id"), data.get("job")
     if not isinstance(identifier, str) or not isinstance(job, dict):
-        raise ProtocolError("must tell a job_id and a job")
+        raise ProtocolError("must have a job_id and a job")
     try:
         submission = _submission(identifier, job, data)
     except ProtocolError as cause:
@@ -153,10 +153,10 @@ def _submission(identifier: str, job: Mapping[str, Any], data: Content) -> Submi
     if not isinstance(profile, str):
         raise ProtocolError("profile_id must be a name")
     walltime = None if walltime is None or walltime == -1 else number(walltime, "walltime")
-    told = data.get("profile")
-    if told is not None and not isinstance(told, dict):
+    described = data.get("profile")
+    if described is not None and not isinstance(described, dict):
         raise ProtocolError("profile must be an object")
-    forwarded = None if told is None else profile_as_batsim4(profile_of_message(told))
+    forwarded = None if described is None else profile_as_batsim4(profile_of_message(described))
     extra, submit = extra_data(job), number(data.get("submission_time"), "submission_time")
     user, demand = user_number(extra.get("user")), demand_in(extra, "extra_data", ProtocolError)
     name = profile.removeprefix(f"{identifier.partition('!')[0]}!")
@@ -182,11 +182,11 @@ def _ignore(data: Content, listener: Listener) -> None:
 def _log_kill(data: Content, listener: Listener) -> None:
     progresses = data.get("progresses")
     for one in progresses if isinstance(progresses, list) else [data]:
-        log.warning("Batsim tells of a kill that nobody asked for: %s", shown(one))
+        log.warning("Batsim reports a kill that was not requested: %s", shown(one))
 
 
 def _log_external(data: Content, listener: Listener) -> None:
-    log.info("an external event, which nobody reads: %s", shown(data))
+    log.info("an external event, which is ignored: %s", shown(data))
 
 
 Handler: TypeAlias = Callable[[Content, Listener], None]
@@ -208,7 +208,7 @@ EVENTS: Mapping[str, Handler] = {
 
 
 def read_hosts(resources: Any) -> list[Host]:
-    """Return the names and properties of the machines in the order of their ids, with the speeds that Batsim tells.
+    """Return the names and properties of the machines in the order of their ids, with the speeds sent by Batsim.
 
     Args:
         resources: ``computation_hosts`` of SimulationBeginsEvent.

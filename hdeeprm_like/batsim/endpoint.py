@@ -1,7 +1,7 @@
-"""The endpoint that Batsim talks to where we launch.
+"""The endpoint for a Batsim that we launch.
 
-It hears the messages that PyBatsim's loop would hear, on a socket of the same kind, but notices when Batsim is gone,
-and builds no object for each job and each event. Of PyBatsim it needs nothing, which takes a while to load.
+It receives the messages that PyBatsim's loop would receive, on a socket of the same kind, but notices when Batsim has
+ended, and creates no object per job and event. It does not import PyBatsim, which is slow to load.
 """
 
 import contextlib
@@ -16,17 +16,17 @@ import zmq
 from hdeeprm_like.batsim.session import Conversation
 from hdeeprm_like.errors import OptionsError, ProtocolError
 
-POLL = 0.1  # s between two looks at whether Batsim is still there
-LINGER = 2000  # ms that the last answer may take to leave
-PARTING = 5.0  # s that Batsim may take to say its next thing, when it must be told that nobody listens any more
+POLL = 0.1  # s between two checks that Batsim still runs
+LINGER = 2000  # ms, limit for sending the last answer
+PARTING = 5.0  # s to wait for Batsim's next message in order to refuse it
 LARGEST_MESSAGE = 1 << 30  # bytes
-HAPPENING = struct.Struct("=hi")  # of a socket that is monitored: what, and to which connection
+HAPPENING = struct.Struct("=hi")  # event of a monitored socket, and the connection
 
 
 def refuse(socket: Any, why: str, patience: float = PARTING) -> None:
-    """Answer what Batsim asks, or asks within *patience* s, with what it cannot use, so that it ends and does not wait.
+    """Answer Batsim's request, or its next one within *patience* s, with an invalid reply, so that it ends at once.
 
-    Batsim knows no answer that ends a simulation, but it aborts on one without ``now``.
+    Batsim has no reply that ends a simulation, but it aborts on one without ``now``.
     """
     answer = json.dumps({"error": why}).encode()
     with contextlib.suppress(zmq.ZMQError):
@@ -39,18 +39,18 @@ def refuse(socket: Any, why: str, patience: float = PARTING) -> None:
 
 
 class Endpoint:
-    """The socket that one Batsim after the other talks to.
+    """A socket that serves one Batsim after the other.
 
     Attributes:
         address: where it is bound.
-        thinking_since: when the message came that has no answer yet, on `time.monotonic`; None while Batsim's turn is.
+        thinking_since: `time.monotonic` when the unanswered message arrived; None while it is Batsim's turn.
     """
 
     def __init__(self, address: str) -> None:
-        """Bind a socket; a port ``*`` takes a free one.
+        """Bind a socket; port ``*`` picks a free one.
 
         Raises:
-            OptionsError: the address is none, or in use.
+            OptionsError: the address is invalid, or in use.
         """
         self.thinking_since: float | None = None
         self._context = zmq.Context()
@@ -78,18 +78,18 @@ class Endpoint:
         """Answer one simulation to its end.
 
         Args:
-            gone: returns why Batsim will say nothing any more, None while it may. seen: is called after each answer.
+            gone: returns why Batsim will send nothing any more, None while it may. seen: called after each answer.
             patience: s that Batsim may be silent, *first_patience* before its first message; None for ever.
 
         Raises:
-            ProtocolError: Batsim said nonsense, is silent or gone.
+            ProtocolError: Batsim sent something invalid, is silent or has ended.
         """
         while not conversation.ended:
             limit = patience if conversation.begun else first_patience
             message = self._receive(gone, limit)
             try:
                 self._socket.send(conversation.answer(message).encode())
-            except zmq.ZMQError:  # there is more to be received before anything can be sent
+            except zmq.ZMQError:  # further parts must be received before anything can be sent
                 raise ProtocolError("a message has several parts; one is needed") from None
             self.thinking_since = None
             seen(conversation)
@@ -102,7 +102,7 @@ class Endpoint:
             try:
                 message: bytes = self._socket.recv()
             except zmq.Again:
-                if why is not None:  # a last message may have come while Batsim went
+                if why is not None:  # a last message may have arrived while Batsim ended
                     raise ProtocolError(why) from None
                 why = gone()
                 if patience is not None and time.monotonic() - begin > patience:
@@ -112,7 +112,7 @@ class Endpoint:
             return message
 
     def connected(self) -> bool:
-        """Tell whether somebody is connected."""
+        """Return whether a peer is connected."""
         while self._monitor.poll(0):
             event, connection = HAPPENING.unpack(self._monitor.recv_multipart()[0])
             if event == zmq.EVENT_ACCEPTED:
@@ -122,7 +122,7 @@ class Endpoint:
         return bool(self._connections)
 
     def refuse(self, why: str) -> None:
-        """Tell Batsim why it is left alone, if it is there, see the function."""
+        """Refuse Batsim's next message, if Batsim is connected; see the function."""
         refuse(self._socket, why, PARTING if self.connected() else 0.0)
 
     def close(self, linger: int = LINGER) -> None:

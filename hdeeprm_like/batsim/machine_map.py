@@ -1,4 +1,4 @@
-"""Which core of a platform is which of Batsim's machines: found by the names of the hosts when a simulation begins."""
+"""Mapping between the cores of a platform and Batsim's machines, by host names when a simulation begins."""
 
 import re
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ class MachineMap:
     """Core numbers to machine ids and back.
 
     Attributes:
-        machines: (C,) machine of each core; cores: the way back. Both None where the numbers are the same.
+        machines: (C,) machine of each core; cores: the inverse. Both None if the numbers are equal.
     """
 
     def __init__(self, machines: Sequence[int]) -> None:
@@ -27,7 +27,7 @@ class MachineMap:
             self.cores = sorted(range(self.count), key=machines.__getitem__)
 
     def named(self, cores: Sequence[int]) -> str:
-        """Return the machines of cores in ascending order as Batsim writes them, ``0-3 6``."""
+        """Return the machines of cores in ascending order in Batsim's notation, ``0-3 6``."""
         if self.machines is not None:
             return interval_set([self.machines[core] for core in cores])
         first, last = cores[0], cores[-1]
@@ -39,7 +39,7 @@ class MachineMap:
         """Return the cores of a set of machines.
 
         Raises:
-            ProtocolError: it names none, or some that do not exist.
+            ProtocolError: it is no such set, or contains machines that do not exist.
         """
         if not isinstance(text, str):
             raise ProtocolError(f"{what}: resources must be a set of machines such as '0-3 6'")
@@ -52,13 +52,13 @@ def map_machines(hosts: Sequence[Host], platform: Platform | None) -> tuple[Mach
 
     Args:
         hosts: in the order of the ids of Batsim's machines.
-        platform: that the machines must be; None rebuilds it from their properties.
+        platform: that the machines must match; None rebuilds it from their properties.
 
     Returns:
         The map, and the platform.
 
     Raises:
-        PlatformError: the first host that is no core of the platform, or whose properties make none.
+        PlatformError: the first host that matches no core of the platform, or has invalid properties.
     """
     if platform is None:
         order = sorted(range(len(hosts)), key=lambda machine: place_of(hosts[machine]))
@@ -87,7 +87,7 @@ def last_number(name: str) -> int:
 
 
 def place_of(host: Host) -> tuple[int, list[str | int]]:
-    """Return what sorts hosts into the order of their cores: their processor, then their name, numbers as numbers."""
+    """Return the sort key of hosts in the order of cores: their processor, then their name, numbers as numbers."""
     name, properties = host
     processor = properties.get("hdeeprm_processor", "")
     number = int(processor) if processor.isascii() and processor.isdigit() and len(processor) <= 18 else -1

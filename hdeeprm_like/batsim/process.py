@@ -1,4 +1,4 @@
-"""Processes that cannot outlive us: each runs under a reaper that ends its whole group when this process is gone."""
+"""Child processes that cannot outlive us: each runs under a reaper that ends its process group when we end."""
 
 import contextlib
 import os
@@ -17,14 +17,14 @@ from hdeeprm_like.errors import ProtocolError, ResultsError
 from hdeeprm_like.inputs import read_end
 from hdeeprm_like.signals import raised_by
 
-LONGEST_TAIL = 1 << 16  # bytes at the end of a log in which its last lines are looked for
+LONGEST_TAIL = 1 << 16  # bytes at the end of a log to search for its last lines
 
 
 class ReapedProcess:
-    """A command that ends when this process does, its output in a file.
+    """A command that ends when this process does, with its output in a file.
 
     Attributes:
-        name: for messages. log: where its output goes.
+        name: for messages. log: file of its output.
     """
 
     def __init__(self, name: str, command: Sequence[str], log: Path) -> None:
@@ -51,23 +51,23 @@ class ReapedProcess:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """End it, whatever has happened."""
+        """End the command, even after an error."""
         self.end()
 
     def gone(self) -> str | None:
-        """Return in what way it has ended, None while it runs."""
+        """Return how the command has ended, None while it runs."""
         status = self._process.poll()
         return None if status is None else f"{self.name} has ended before the simulation did ({in_words(status)})"
 
     def wait(self, seconds: float) -> int | None:
-        """Return its exit status, None if it still runs after so many s."""
+        """Return its exit status, None if it still runs after *seconds* s."""
         try:
             return self._process.wait(seconds)
         except subprocess.TimeoutExpired:
             return None
 
     def end(self) -> None:
-        """End it and all that it has started: ask first, kill after `reaper.GRACE`."""
+        """End the command and all its children: SIGTERM first, SIGKILL after `reaper.GRACE`."""
         if self._process.stdin is not None:
             self._process.stdin.close()
         if self.wait(reaper.GRACE + 1.0) is None or self._left():
@@ -76,7 +76,7 @@ class ReapedProcess:
             self._process.wait()
 
     def _left(self) -> bool:
-        """Return whether processes of the group are there after their reaper."""
+        """Return whether processes of the group have outlived their reaper."""
         try:
             os.killpg(self._process.pid, 0)
         except (ProcessLookupError, PermissionError):
@@ -84,7 +84,7 @@ class ReapedProcess:
         return True
 
     def last_lines(self, count: int = 10) -> list[str]:
-        """Return the end of its output."""
+        """Return the last lines of its output."""
         return last_lines(self.log, count)
 
 
@@ -97,7 +97,7 @@ def in_words(status: int) -> str:
 
 
 def last_lines(log: Path, count: int) -> list[str]:
-    """Return the last lines of a file that hold something."""
+    """Return the last nonempty lines of a file."""
     with contextlib.suppress(ResultsError):
         lines = read_end(log, LONGEST_TAIL, ResultsError).decode(errors="replace").splitlines()
         return [line for line in lines if line.strip()][-count:]
@@ -105,7 +105,7 @@ def last_lines(log: Path, count: int) -> list[str]:
 
 
 class Stopped(BaseException):
-    """A signal asked this process to stop; no `Exception`, which agents and libraries may catch."""
+    """A signal ended this process; not an `Exception`, which agents and libraries may catch."""
 
 
 @contextmanager
@@ -117,14 +117,14 @@ def interruptible(
     Does nothing outside the main thread, where signals cannot be handled.
 
     Args:
-        thinking_since: tells when the decision under way began on `time.monotonic`, None if none is.
-        over: tells whether all but the last files is done, so that it is better to end well than at once.
+        thinking_since: returns when the current decision began on `time.monotonic`, None if there is none.
+        over: returns whether only the last files are left, so that finishing is better than stopping.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
 
-    def heard(number: int) -> BaseException | None:
+    def on_signal(number: int) -> BaseException | None:
         if number != signal.SIGALRM:
             return None if over() else Stopped(f"stopped by {signal.Signals(number).name}")
         since = thinking_since()
@@ -132,7 +132,7 @@ def interruptible(
             return None
         return ProtocolError(f"the decision system has not decided for {patience:g} s")
 
-    with raised_by((signal.SIGTERM, signal.SIGINT, signal.SIGALRM), heard):
+    with raised_by((signal.SIGTERM, signal.SIGINT, signal.SIGALRM), on_signal):
         if patience is not None:
             every = min(1.0, patience / 4)
             signal.setitimer(signal.ITIMER_REAL, every, every)

@@ -1,4 +1,4 @@
-"""What the jobs of a running Batsim ask for, from the profiles in its messages."""
+"""Requests of the jobs of a running Batsim, from the profiles in its messages."""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -10,7 +10,7 @@ from hdeeprm_like.errors import ProtocolError
 
 
 class ProfileFigures(NamedTuple):
-    """What a profile says of each core, and of all GPUs of the job; None where it says nothing.
+    """Content of a profile per core, and for all GPUs of the job; None for missing values.
 
     Attributes:
         time, delay: s. requested_ops, ops: flop. shared_ops: flop of all cores together. memory: MB. bandwidth: GB/s.
@@ -27,14 +27,14 @@ class ProfileFigures(NamedTuple):
 
 
 class Profiles:
-    """The profiles of one simulation by workload and name, read when first asked for."""
+    """The profiles of one simulation by workload and name, parsed at first use."""
 
     def __init__(self, announced: Any, exact: Mapping[str, Mapping[str, Any]] | None = None) -> None:
         """Take the profiles of the first message.
 
         Args:
             announced: profiles by workload and name.
-            exact: the same profiles as their files have them; Batsim rounds numbers to six decimals.
+            exact: the same profiles from their files; Batsim rounds numbers to six decimals.
         """
         if not isinstance(announced, dict) or not all(isinstance(profiles, dict) for profiles in announced.values()):
             raise ProtocolError("profiles must be objects by workload")
@@ -43,10 +43,10 @@ class Profiles:
         self._read: dict[tuple[str, str], ProfileFigures] = {}
 
     def request(self, submission: Submission, reference_flops: float) -> Request:
-        """Return what a submitted job asks for; what it does not say is filled in as ``read_workload`` does.
+        """Return the request of a submitted job; missing values are filled in as by ``read_workload``.
 
         Raises:
-            ProtocolError: its profile is not known, or says nonsense.
+            ProtocolError: its profile is unknown or invalid.
         """
         try:
             figures = self._figures(submission)
@@ -55,8 +55,8 @@ class Profiles:
         size = submission.size
         time, ops = filled(figures, size, submission.walltime, reference_flops)
         gpus = figures.gpus / size
-        asked = figures.memory, figures.bandwidth, gpus, submission.user, submission.demand
-        return Request(submission.submit, size, time, ops, *asked)
+        others = figures.memory, figures.bandwidth, gpus, submission.user, submission.demand
+        return Request(submission.submit, size, time, ops, *others)
 
     def _figures(self, submission: Submission) -> ProfileFigures:
         workload, name = submission.identifier.partition("!")[0], submission.profile
@@ -75,9 +75,9 @@ class Profiles:
         return read_profile(exact[name] if name in exact else announced[name], name)
 
     def limits(self, cores: int) -> JobLimits:
-        """Return the largest request of each kind among all profiles, for jobs of so many cores at most.
+        """Return the largest request of each kind among all profiles, for jobs of at most *cores* cores.
 
-        Observations are scaled by it where nobody has seen the jobs; what no profile tells counts as 1.
+        Observations are scaled by it if the jobs are unknown; values missing from all profiles count as 1.
         """
         figures = [
             read_profile(profile, name) for profiles in self._announced.values() for name, profile in profiles.items()
@@ -91,7 +91,7 @@ class Profiles:
 
 
 def read_profile(profile: Any, name: str) -> ProfileFigures:
-    """Return what a profile says, of whatever type it is: the simulator runs it, the decision system reads requests."""
+    """Return the content of a profile of any type: Batsim runs it, the decision system only reads the requests."""
     try:
         return _read_profile(profile)
     except ProtocolError as cause:

@@ -9,11 +9,11 @@ from hdeeprm_like.batsim.session import Conversation
 from hdeeprm_like.engine.state import Commands
 from hdeeprm_like.errors import OptionsError, ProtocolError
 
-PYBATSIM_EVENTS = ("SIMULATION_BEGINS", "SIMULATION_ENDS")  # what PyBatsim's own loop begins and ends with
+PYBATSIM_EVENTS = ("SIMULATION_BEGINS", "SIMULATION_ENDS")  # the first and the last event of PyBatsim's own loop
 
 
 class Scheduler(BatsimScheduler):  # type: ignore[misc]
-    """Hears what Batsim says and answers in PyBatsim's loop, which need not make an object of each job and event.
+    """Handles Batsim's messages within PyBatsim's loop, which then need not create objects per job and event.
 
     Attributes:
         conversation: with Batsim.
@@ -27,7 +27,7 @@ class Scheduler(BatsimScheduler):  # type: ignore[misc]
 
     @property
     def bs(self) -> Any:
-        """PyBatsim, which sets this before it receives its first message."""
+        """PyBatsim, set by PyBatsim before its first message."""
         return self._batsim
 
     @bs.setter
@@ -38,7 +38,7 @@ class Scheduler(BatsimScheduler):  # type: ignore[misc]
         network.send = lambda message: network.send_string(self.conversation.write(self._commands))
 
     def listen(self, network: Any, blocking: bool) -> Any:
-        """Hear a message before PyBatsim does; return what concerns it too, None if no message came in time."""
+        """Receive a message before PyBatsim does; return the part for PyBatsim, None if no message came in time."""
         try:
             text = network.recv_string(blocking=blocking)
         except UnicodeDecodeError as cause:
@@ -52,7 +52,7 @@ class Scheduler(BatsimScheduler):  # type: ignore[misc]
         return message | {"events": [event for event in message["events"] if event["type"] in PYBATSIM_EVENTS]}
 
     def refuse(self, why: str, patience: float = PARTING) -> None:
-        """Tell Batsim why it is left alone, and free the address."""
+        """Refuse Batsim's next message, and free the address."""
         network = self._batsim.network if self._batsim is not None else None
         if network is not None and network.connection is not None:
             refuse(network.connection, why, patience)
@@ -61,7 +61,7 @@ class Scheduler(BatsimScheduler):  # type: ignore[misc]
             network.context.term()
 
     def onDeadlock(self) -> None:
-        """Say that Batsim is silent.
+        """Raise because Batsim is silent.
 
         Raises:
             ProtocolError: always.
@@ -69,10 +69,10 @@ class Scheduler(BatsimScheduler):  # type: ignore[misc]
         raise ProtocolError(f"Batsim has said nothing for {self._batsim.network.timeout / 1000:g} s")
 
     def onSimulationBegins(self) -> None:
-        """Check that the message has been heard.
+        """Check that the first message has been processed.
 
         Raises:
-            OptionsError: PyBatsim's validating machine stands between, and keeps messages to itself.
+            OptionsError: PyBatsim's validating wrapper keeps messages to itself.
         """
         if not self.conversation.begun:
             raise OptionsError("pybatsim --protect keeps messages from schedulers; run without it")

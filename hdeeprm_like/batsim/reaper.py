@@ -1,10 +1,10 @@
-"""Runs a command, and ends it with all that it has started when whoever runs this is gone or asks for it.
+"""Runs a command, and ends it with all its children when its parent ends or asks for that.
 
-A script of its own, started as the leader of a group of processes with a pipe as its standard input::
+A separate script, started as the leader of a process group with a pipe as its standard input::
 
     python reaper.py COMMAND [ARGUMENT ...]
 
-The pipe closes when the parent ends, however it ends. Exit status: the command's, 128 + n if signal n ended it, 127 if
+The pipe closes when the parent ends, in whatever way. Exit status: the command's, 128 + n if signal n ended it, 127 if
 there is no such command.
 """
 
@@ -17,12 +17,12 @@ import subprocess
 import sys
 import time
 
-GRACE = 5.0  # s between asking and killing
+GRACE = 5.0  # s between SIGTERM and SIGKILL
 DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG
 
 
 def end_with_parent() -> None:
-    """Have Linux kill this process when the reaper is killed; elsewhere the end of the group must do."""
+    """Make Linux kill this process when the reaper is killed; on other systems only the group's end does."""
     with contextlib.suppress(OSError, AttributeError):
         ctypes.CDLL(None).prctl(DEATH_SIGNAL, signal.SIGKILL)
 
@@ -39,7 +39,7 @@ def wait(child: "subprocess.Popen[bytes]", parent: int, signals: int) -> bool:
 
 
 def end_group(child: "subprocess.Popen[bytes]") -> None:
-    """Ask all processes of the group to end, and kill them, this one included, if the child does not."""
+    """Terminate all processes of the group, and kill them, including this one, if the child does not end."""
     os.killpg(0, signal.SIGTERM)
     deadline = time.monotonic() + GRACE
     while child.poll() is None and time.monotonic() < deadline:

@@ -1,9 +1,9 @@
-"""One simulation as the decision system hears it from Batsim: a message in, an answer out; no socket, no clock.
+"""One simulation as seen by the decision system: a message in, an answer out; no socket, no clock.
 
-What a message says comes from a codec (``codec4`` or ``codec5``) as calls of the methods of `Conversation` that
-`Listener` lists. A submission, a completion and a requested call are an instant, on which the decision system decides.
-So are cores that join the pool when jobs wait, and the end of all arrivals when jobs wait and none runs. Cores that
-leave the pool are no instant, and the jobs on them go on.
+A codec (``codec4`` or ``codec5``) turns the contents of a message into calls of those methods of `Conversation` that
+`Listener` lists. Submissions, completions and requested calls make an instant, at which the decision system decides.
+So do cores that become available when jobs wait, and the end of all arrivals when jobs wait and none runs. Cores that
+become unavailable make no instant, and jobs on them continue.
 """
 
 import logging
@@ -25,8 +25,8 @@ log = logging.getLogger(__name__)
 
 Decider: TypeAlias = Callable[[Platform, JobLimits], DecisionSystem]
 
-NOTHING = Commands()  # the commands where nothing was to be decided
-LARGEST_TIME = 1e15  # s; beyond that a float does not tell microseconds apart at all
+NOTHING = Commands()  # the commands of a message without a decision
+LARGEST_TIME = 1e15  # s; beyond that floats do not resolve microseconds at all
 
 
 class Conversation:
@@ -34,11 +34,11 @@ class Conversation:
 
     Attributes:
         system: there is none before the simulation begins.
-        machines: which core is which of Batsim's machines.
+        machines: mapping between cores and Batsim's machines.
         identifiers: of the jobs by row.
-        now: s, of the last message. begun, ended: whether the simulation has.
-        completed: jobs that are over.
-        outcomes: how many jobs ended in which state.
+        now: s, time of the last message. begun, ended: whether the simulation has.
+        completed: number of ended jobs.
+        outcomes: number of jobs by final state.
     """
 
     system: DecisionSystem
@@ -57,10 +57,10 @@ class Conversation:
 
         Args:
             decider: makes the decision system when the platform is known. agent: decides.
-            platform: that Batsim must have; None makes it from the properties of Batsim's hosts.
-            limits: the largest requests; None takes those of Batsim's profiles.
-            exact: the profiles by workload and name as their files have them (Batsim rounds to six decimals).
-            codec: of the version of Batsim that talks; None for Batsim 4.
+            platform: that Batsim must have; None builds it from the properties of Batsim's hosts.
+            limits: the largest requests; None for those of Batsim's profiles.
+            exact: the profiles by workload and name from their files (Batsim rounds to six decimals).
+            codec: for the version of Batsim in use; None for Batsim 4.
         """
         self._codec: Codec = codec or Codec4()
         self._decider = decider
@@ -77,24 +77,24 @@ class Conversation:
         self._rows: dict[str, int] = {}
         self._running: set[int] = set()
         self._arrivals_over = False
-        self._decision_due = False  # because of something else than jobs that come and go
-        self._registration = False  # whether Batsim waits for dynamic jobs, of which there are none
+        self._decision_due = False  # for other reasons than arrivals and ends of jobs
+        self._registration = False  # whether Batsim waits for dynamic jobs; there are none
         self._completed_now: list[int] = []
         self._submitted_now = 0
 
     def hear(self, message: Any) -> Commands:
-        """Take in a message and return what is decided.
+        """Process a message and return the decisions.
 
         Raises:
-            ProtocolError: the message is nonsense here.
+            ProtocolError: the message is invalid.
             PlatformError: the machines are not those of the platform.
-            AgentError: the agent's decision is none.
+            AgentError: the agent's decision is invalid.
         """
         self._codec.deliver(message, self)
         return self._decide()
 
     def _decide(self) -> Commands:
-        """Let the decision system decide, if there is something to decide on."""
+        """Decide, if there is something to decide on."""
         if not self.begun:
             return NOTHING
         system, state = self.system, self.system.state
@@ -109,12 +109,12 @@ class Conversation:
         self._completed_now, self._submitted_now, self._decision_due = [], 0, False
         while system.open:
             system.act(self._agent.act(*system.observe()))
-        commands = state.drain(asked=True)
+        commands = state.drain(requested=True)
         for job, _ in commands.starts:
             self._running.add(job)
         return commands
 
-    # -- what the codec tells
+    # -- calls by the codec
 
     def time_is(self, now: float) -> None:
         """Set the clock to the time of a message in s."""
@@ -125,7 +125,7 @@ class Conversation:
         self.now = now
 
     def simulation_begins(self, hosts: Sequence[Host], profiles: Any, registration: bool) -> None:
-        """Make the decision system of the machines that there are."""
+        """Make the decision system for these machines."""
         self.machines, platform = map_machines(hosts, self._platform)
         self._profiles = Profiles(profiles, self._exact)
         self._registration = registration
@@ -134,7 +134,7 @@ class Conversation:
         self.begun = True
 
     def simulation_ends(self) -> None:
-        """Check that no job is left, and settle what the end brings."""
+        """Check that no job is left, and settle the last reward."""
         waiting = int(self.system.state.tables.clock["waiting"][0])
         if self._running or waiting or self._submitted_now:
             raise ProtocolError(f"{len(self._running)} jobs run and {waiting} wait")
@@ -142,7 +142,7 @@ class Conversation:
         self.system.settle()
 
     def job_submitted(self, submission: Submission) -> None:
-        """Take a job in."""
+        """Add a submitted job."""
         identifier = submission.identifier
         if identifier in self._rows:
             raise ProtocolError(f"job {shown(identifier)} has been submitted before")
@@ -153,12 +153,12 @@ class Conversation:
             raise ProtocolError(f"job {shown(identifier)}: {error}") from None
         sets = self.system.state.tables.node_sets
         if self.system.state.platform.partitions is not None and sets.demands["exclusive"][self._rows[identifier]]:
-            raise ProtocolError(f"job {shown(identifier)} gets whole nodes; Batsim gives no more cores than asked for")
+            raise ProtocolError(f"job {shown(identifier)} gets whole nodes; Batsim gives no more cores than requested")
         self.identifiers.append(identifier)
         self._submitted_now += 1
 
     def job_completed(self, identifier: object, outcome: object) -> None:
-        """Take a running job off its cores at this instant."""
+        """Record the end of a running job at this instant."""
         row = self._rows.get(identifier, -1) if isinstance(identifier, str) else -1
         if row not in self._running:
             raise ProtocolError(f"job {shown(identifier)} does not run")
@@ -172,7 +172,7 @@ class Conversation:
         self.outcomes[outcome] = self.outcomes.get(outcome, 0) + 1
 
     def cores_changed(self, cores: Sequence[int], available: bool) -> None:
-        """Take cores into the pool or out of it; new free cores are a reason to decide when jobs wait."""
+        """Make cores available or unavailable; newly free cores make a decision due when jobs wait."""
         state = self.system.state
         free = state.tables.clock["free_cores"][0]
         for core in cores:
@@ -181,29 +181,29 @@ class Conversation:
         self._decision_due |= bool(state.tables.clock["free_cores"][0] > free and state.tables.clock["waiting"][0] > 0)
 
     def called(self) -> None:
-        """Note that a decision is due because it was asked for."""
+        """Record that a requested decision is due."""
         self._decision_due = True
 
     def arrivals_over(self) -> None:
-        """Note that no more jobs will be submitted."""
+        """Record that no more jobs will be submitted."""
         self._arrivals_over = True
 
     # -- answers
 
     def answer(self, message: str | bytes) -> str:
-        """Take in a message as it comes over the wire and return the answer to send."""
+        """Process a received message and return the answer to send."""
         greeting = None if self.begun else self._codec.greet(message)
         return self.write(self.hear(self._codec.parse(message))) if greeting is None else greeting
 
     def parse(self, message: str | bytes) -> Any:
-        """Return a message as it comes over the wire as what `hear` takes."""
+        """Parse a received message into the argument of `hear`."""
         return self._codec.parse(message)
 
     def write(self, commands: Commands) -> str:
-        """Return commands as the message that Batsim wants."""
+        """Return commands as a message to Batsim."""
         return self._codec.format(self.now, () if commands is NOTHING else self.events_of(commands))
 
     def events_of(self, commands: Commands) -> list[WireEvent]:
-        """Return the type and the data of each event that carries commands, in the order that they take effect in."""
+        """Return type and data of each event that carries commands, in the order in which they take effect."""
         finish, self._registration = self._registration, False
         return self._codec.events_of(commands, self.identifiers, self.machines, finish)

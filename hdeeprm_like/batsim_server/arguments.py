@@ -7,12 +7,12 @@ from hdeeprm_like import __version__
 from hdeeprm_like.errors import OptionsError
 from hdeeprm_like.results.batsim_files import BATSIM_VERSION
 
-SIMGRID_VERSION = "3.32.0"  # that Batsim 4.2.1 is recorded with
+SIMGRID_VERSION = "3.32.0"  # version that Batsim 4.2.1 was recorded with
 LEVELS = ("quiet", "network-only", "information", "debug")
 
 
 class Parser(argparse.ArgumentParser):
-    """Refuses a command line with an error of ours."""
+    """An argument parser that raises our own errors."""
 
     def error(self, message: str) -> NoReturn:
         """Raise an `OptionsError`."""
@@ -77,18 +77,18 @@ def _add_others(made: argparse.ArgumentParser) -> None:
     add("--mmax", type=int, default=0, metavar="N", help="use the first N machines")
     add("--mmax-workload", action="store_true", help="use as many machines as the workloads were made for")
     add = made.add_argument_group("jobs").add_argument
-    add("--forward-profiles-on-submission", action="store_true", help="tell a job's profile with the job")
-    add("--enable-dynamic-jobs", action="store_true", help="let the scheduler register jobs")
-    add("--acknowledge-dynamic-jobs", action="store_true", help="tell the scheduler of the jobs that it registered")
+    add("--forward-profiles-on-submission", action="store_true", help="send a job's profile with the job")
+    add("--enable-dynamic-jobs", action="store_true", help="allow the scheduler to register jobs")
+    add("--acknowledge-dynamic-jobs", action="store_true", help="report registered jobs back to the scheduler")
     add("--enable-profile-reuse", action="store_true", help="keep profiles that no job uses any more")
-    add("--enable-compute-sharing", action="store_true", help="let jobs share machines that compute")
-    add("--disable-storage-sharing", action="store_true", help="let no two jobs have the same storage host")
+    add("--enable-compute-sharing", action="store_true", help="allow jobs to share compute machines")
+    add("--disable-storage-sharing", action="store_true", help="give a storage host to one job at a time")
     add("--workflow-jobs-limit", type=int, default=0, metavar="N", help="jobs of each workflow at a time")
     add("--ignore-beyond-last-workflow", action="store_true", help="ignore jobs that come when all workflows are over")
     add = made.add_argument_group("others").add_argument
     add("--no-sched", action="store_true", help="start every job at 0 s on the first machines, without a scheduler")
     add("--sched-cfg", default="", metavar="TEXT", help="sent to the scheduler")
     add("--sched-cfg-file", metavar="FILE", help="its content is sent to the scheduler")
-    add("--forward-unknown-events", action="store_true", help="tell the scheduler of events of unknown types")
+    add("--forward-unknown-events", action="store_true", help="forward events of unknown types to the scheduler")
     add("--sg-cfg", action="append", default=[], metavar="NAME:VALUE", help="set an option of SimGrid; may be repeated")
     add("--sg-log", action="append", default=[], metavar="TEXT", help="accepted: what SimGrid logs is not imitated")

@@ -1,4 +1,4 @@
-"""ZeroMQ: Batsim asks (REQ, connects), the scheduler answers (REP, binds)."""
+"""The ZeroMQ connection: Batsim sends requests (REQ, connects), the scheduler answers (REP, binds)."""
 
 import math
 import time
@@ -9,20 +9,20 @@ import zmq
 from hdeeprm_like.errors import OptionsError, ProtocolError
 
 LARGEST_REPLY = 1 << 28  # bytes
-SLICE = 0.25  # s between two moments at which Python can heed a signal that came just before a wait
+SLICE = 0.25  # s between two chances for Python to handle a signal that came just before a wait
 
 
 class Carrier:
     """A connection to the scheduler."""
 
     def __init__(self, endpoint: str, timeout: float | None = None) -> None:
-        """Connect, whether or not somebody is there yet.
+        """Connect, whether or not a scheduler is there yet.
 
         Args:
             timeout: s to wait for each reply; None waits for ever, as Batsim does.
 
         Raises:
-            OptionsError: the endpoint is none.
+            OptionsError: the endpoint is invalid.
         """
         self._timeout = math.inf if timeout is None else timeout
         self._context = zmq.Context()
@@ -50,7 +50,7 @@ class Carrier:
         """Send a message and return the reply.
 
         Raises:
-            ProtocolError: no reply came in time, or one of several parts.
+            ProtocolError: no reply came in time, or one with several parts.
         """
         self._socket.send(text.encode() if isinstance(text, str) else text)
         parts = self._receive()
@@ -69,6 +69,6 @@ class Carrier:
                     raise ProtocolError(f"the scheduler has not answered for {self._timeout:g} s") from None
 
     def close(self) -> None:
-        """Close the connection; what was not sent is dropped."""
+        """Close the connection; unsent data is dropped."""
         self._socket.close(linger=0)
         self._context.term()

@@ -1,7 +1,7 @@
 """``hdeeprm-like batsim``: the command line of Batsim 4.2.1.
 
 Exit status: 0 when the simulation ended or nothing more could happen, 1 when the scheduler broke the protocol or is
-gone, 2 when an option or a file cannot be used, 143 or 130 when stopped by SIGTERM or SIGINT.
+gone, 2 when an option or a file is invalid, 143 or 130 when stopped by SIGTERM or SIGINT.
 """
 
 import gc
@@ -36,16 +36,16 @@ NOT_IMITATED = ("enable_redis",)
 
 
 class Stopped(BaseException):
-    """A signal asked to stop."""
+    """A signal that ends the process arrived."""
 
     def __init__(self, number: int) -> None:
-        """Say which signal it was."""
+        """Record the signal."""
         super().__init__(f"stopped by {signal.Signals(number).name}")
         self.number = number
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one simulation as Batsim's command line says; return the exit status."""
+    """Run one simulation by Batsim's command line; return the exit status."""
     return run_command(sys.argv[1:] if argv is None else argv, read_command_line, serve)
 
 
@@ -54,11 +54,11 @@ def run_command(
     read: Callable[[Sequence[str]], tuple[AnyOptions, int]],
     serve: Callable[[AnyOptions], object],
 ) -> int:
-    """Run one simulation as the command line of a version of Batsim says; return the exit status.
+    """Run one simulation by the command line of a version of Batsim; return the exit status.
 
     Args:
-        read: returns the options of a command line, and how much to log.
-        serve: plays the simulation.
+        read: returns the options of a command line, and the log level.
+        serve: runs the simulation.
     """
     gc.set_threshold(COLLECT_AFTER)
     try:
@@ -83,22 +83,22 @@ def run_command(
 
 
 def serve(options: ServerOptions) -> bool:
-    """Play a simulation with the scheduler at the other end of the socket; return whether it came to its end.
+    """Run a simulation with the scheduler at the other end of the socket; return whether it came to its end.
 
     Raises:
-        ProtocolError: the scheduler broke the protocol or is gone; what was known is written and marked incomplete.
-        HDeepRMError: the options or files cannot be used.
+        ProtocolError: the scheduler broke the protocol or is gone; results so far are written and marked incomplete.
+        HDeepRMError: options or files are invalid.
     """
     if options.only_dump or not options.scheduler:
         return play(options, _no_scheduler)
-    from hdeeprm_like.batsim_server.carrier import Carrier  # zmq, which only a simulation over a socket needs
+    from hdeeprm_like.batsim_server.carrier import Carrier  # imports zmq, needed only with a socket
 
     with Carrier(options.socket, options.timeout) as carrier:
         return play(options, carrier.ask)
 
 
 def play(options: ServerOptions, ask: "Ask") -> bool:
-    """Play a simulation with any scheduler; write the output files; return whether it came to its end.
+    """Run a simulation with any scheduler; write the output files; return whether it came to its end.
 
     Args:
         ask: sends a message to the scheduler and returns the reply.
@@ -106,7 +106,7 @@ def play(options: ServerOptions, ask: "Ask") -> bool:
     if options.only_dump:
         sys.stdout.write(encode(options.context()) + "\n")
         return True
-    from hdeeprm_like.batsim_server.outputs import write_outputs  # what --help does not need
+    from hdeeprm_like.batsim_server.outputs import write_outputs  # not needed for --help
     from hdeeprm_like.batsim_server.server import Server
     from hdeeprm_like.batsim_server.simulation import Simulation
     from hdeeprm_like.batsim_server.submitters import start_all
@@ -120,13 +120,13 @@ def play(options: ServerOptions, ask: "Ask") -> bool:
 def run_to_the_end(
     simulation: AnySimulation, run: Callable[[], bool], write_outputs: Callable[..., None], began: float
 ) -> bool:
-    """Play a simulation that is ready; write its output files; return whether it came to its end.
+    """Run a prepared simulation; write its output files; return whether it came to its end.
 
     Args:
         simulation: of any version of Batsim.
-        run: plays it.
-        write_outputs: takes the simulation, s of wall clock that it took, and why it is incomplete if it is.
-        began: on `time.perf_counter`.
+        run: runs it.
+        write_outputs: takes the simulation, its wall-clock time in s, and why it is incomplete, if so.
+        began: start on `time.perf_counter`.
     """
     options = simulation.options
     logger.info(
@@ -157,10 +157,10 @@ def _no_scheduler(text: str) -> bytes:
 
 
 def read_command_line(argv: Sequence[str]) -> tuple[ServerOptions, int]:
-    """Return the options of a command line, and how much to log.
+    """Return the options of a command line, and the log level.
 
     Raises:
-        OptionsError: an option is unknown or its value cannot be used.
+        OptionsError: an option is unknown or its value is invalid.
     """
     arguments = parser().parse_args(argv)
     if arguments.verbosity not in LOG_LEVELS:
@@ -212,7 +212,7 @@ def read_command_line(argv: Sequence[str]) -> tuple[ServerOptions, int]:
         simgrid=tuple(arguments.sg_cfg),
         only_dump=arguments.dump_execution_context,
     )
-    read_simgrid_options(options.simgrid)  # refuses what is wrong in them
+    read_simgrid_options(options.simgrid)  # raises for invalid ones
     return options, LOG_LEVELS["quiet" if arguments.quiet else arguments.verbosity]
 
 
@@ -255,7 +255,7 @@ def _logging_to_stderr(level: int) -> Iterator[None]:
 
 @contextmanager
 def _signals_wait() -> Iterator[None]:
-    """Hold signals back while files are written."""
+    """Delay signals while files are written."""
     numbers = {signal.SIGTERM, signal.SIGINT}
     before = signal.pthread_sigmask(signal.SIG_BLOCK, numbers)
     try:

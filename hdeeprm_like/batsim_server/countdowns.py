@@ -1,6 +1,6 @@
-"""What runs out while the clock moves: timers, latencies, and shares of work; and alarms, which end at exact dates.
+"""Timers, latencies and remaining work, which run out as the clock moves; and alarms, which end at exact dates.
 
-All of one kind but alarms advance by every step, one by one, as SimGrid does it: its sums are rounded in that way.
+Except for alarms, all advance by every step, one by one, as in SimGrid: its sums are rounded in that way.
 """
 
 from collections.abc import Callable, Sequence
@@ -16,42 +16,42 @@ class Action:
     __slots__ = ("bytes_delay", "countdown", "empty", "machines", "on_end", "sequence", "slot", "variable")
 
     def __init__(self, sequence: int, on_end: Callable[[], None], machines: Sequence[int]) -> None:
-        """Start outside of the countdowns; *machines* have their energy brought up to date when it ends."""
+        """Create an action outside of the countdowns; the energy of *machines* is updated when it ends."""
         self.sequence = sequence
         self.on_end = on_end
         self.machines = machines
         self.variable: Variable | None = None
         self.bytes_delay = 0.0  # max over flows of latency (s) times bytes
-        self.empty = False  # a task that asks for nothing ends when its latency is over
-        self.countdown: Countdown | Alarms | None = None  # in which it has its slot; None: it is over
+        self.empty = False  # a task without work ends when its latency is over
+        self.countdown: Countdown | Alarms | None = None  # where it is; None when it is over
         self.slot = -1
 
 
 class Countdown:
-    """Actions of which something runs out."""
+    """Actions with something that runs out."""
 
     def __init__(self, precision: float) -> None:
-        """Start empty; what has less than *precision* left is at its end."""
+        """Start empty; an action with less than *precision* left ends."""
         self._precision = precision
         self._actions: list[Action] = []
         self._left: list[float] = []
-        self._least = inf  # of what is left, when `nearest` was last asked
+        self._least = inf  # least amount left at the last call of `nearest`
 
     def add(self, action: Action, left: float) -> None:
-        """Let an action count down from *left*."""
+        """Make an action count down from *left*."""
         action.countdown, action.slot = self, len(self._actions)
         self._actions.append(action)
         self._left.append(left)
 
     def drop(self, action: Action) -> None:
-        """Take an action off."""
+        """Remove an action."""
         slot, action.countdown = action.slot, None
         last, left = self._actions.pop(), self._left.pop()
         if last is not action:
             self._actions[slot], self._left[slot], last.slot = last, left, slot
 
     def left(self, action: Action) -> float:
-        """Return what is left of an action."""
+        """Return the amount left of an action."""
         return self._left[action.slot]
 
     def nearest(self) -> float:
@@ -60,7 +60,7 @@ class Countdown:
         return self._least
 
     def advance(self, step: float) -> list[Action]:
-        """Let *step* s pass after `nearest`; return what is at its end and still has to be dropped."""
+        """Advance by *step* s after `nearest`; return the actions that end and still must be dropped."""
         if not self._left:
             return []
         self._left = [left - step for left in self._left]
@@ -71,7 +71,7 @@ class Countdown:
 
 
 class Works(Countdown):
-    """Actions that go on at rates of their own: shares per s of 1."""
+    """Actions with individual rates: shares per s of 1."""
 
     def __init__(self, precision: float) -> None:
         """Start empty."""
@@ -79,16 +79,16 @@ class Works(Countdown):
         self._rates: list[float] = []
 
     def add(self, action: Action, left: float) -> None:
-        """Add an action that does not go on yet."""
+        """Add an action with rate 0."""
         super().add(action, left)
         self._rates.append(0.0)
 
     def set_rate(self, action: Action, rate: float) -> None:
-        """Let an action go on with *rate* in 1/s."""
+        """Set the rate of an action in 1/s."""
         self._rates[action.slot] = rate
 
     def drop(self, action: Action) -> None:
-        """Take an action off."""
+        """Remove an action."""
         slot, last = action.slot, self._rates.pop()
         super().drop(action)
         if slot < len(self._rates):
@@ -100,7 +100,7 @@ class Works(Countdown):
         return min([left / rate for left, rate in known if rate > 0.0], default=inf)
 
     def advance(self, step: float) -> list[Action]:
-        """Let *step* s pass; return what is at its end and still has to be dropped."""
+        """Advance by *step* s; return the actions that end and still must be dropped."""
         if not self._left:
             return []
         self._left = [left - rate * step for left, rate in zip(self._left, self._rates, strict=True)]
@@ -108,19 +108,19 @@ class Works(Countdown):
 
 
 class Alarms:
-    """Actions that end at exact dates, to the last bit: the timeouts of SimGrid 4."""
+    """Actions that end at dates exact to the last bit: the timeouts of SimGrid 4."""
 
     def __init__(self) -> None:
         """Start empty."""
         self._dated: list[tuple[float, int, Action]] = []  # a heap: date (s), sequence of the action, the action
 
     def add(self, action: Action, date: float) -> None:
-        """Let an action end at a date in s."""
+        """Make an action end at a date in s."""
         action.countdown = self
         heappush(self._dated, (date, action.sequence, action))
 
     def drop(self, action: Action) -> None:
-        """Take an action off; the heap forgets it when its date is the nearest."""
+        """Remove an action; its heap entry is removed when its date is the nearest."""
         action.countdown = None
 
     def next_date(self) -> float:
@@ -130,5 +130,5 @@ class Alarms:
         return self._dated[0][0] if self._dated else inf
 
     def pop(self) -> Action:
-        """Return the action with the date that `next_date` returned; it still has to be dropped."""
+        """Return the action at the date of `next_date`; it still must be dropped."""
         return heappop(self._dated)[2]

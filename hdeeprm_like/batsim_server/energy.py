@@ -1,8 +1,8 @@
-"""The energy of the machines, integrated as SimGrid's energy plugin does it.
+"""The energy of the machines, integrated as in SimGrid's energy plugin.
 
-The energy of a machine is brought up to date when something on it ends or changes and when somebody asks, always with
-the power of that moment. A machine that nobody looked at since its load changed is thus charged its new power for the
-past too; Batsim's figures contain that, so ours do.
+The energy of a machine is updated when something on it ends or changes and when it is read, always with the power of
+that moment. So a machine not updated since its load changed is charged its new power for the past too; Batsim's
+results contain that, so ours do.
 
 Source: SimGrid 3.32, plugin host_energy.
 """
@@ -14,10 +14,10 @@ from hdeeprm_like.batsim_server.sharing import Constraint, Variable
 
 PowerRanges = tuple[tuple[float, float, float], ...]  # per P-state: W when idle, at the least load, at full load
 
-NOISE = 1e-8  # a difference of two sums shows their rounding if it is smaller than this share of them
-LONG_BITS = 64  # of the mantissa of a C long double on x86
-GRID = 2.0**80  # of which all joules are multiples that matter
-MANY = 512  # machines, from which on it is worth to load numpy for a sum
+NOISE = 1e-8  # a difference of two sums is rounding noise if smaller than this share of them
+LONG_BITS = 64  # mantissa of a C long double on x86
+GRID = 2.0**80  # 1 / resolution of all relevant joules
+MANY = 512  # machines from which on numpy is worth its import for a sum
 
 
 class EnergyMeter:
@@ -29,17 +29,17 @@ class EnergyMeter:
         self._ranges = ranges
         self._pstates = list(pstates)
         self.joules = [0.0] * len(hosts)  # (M,)
-        self._seen_at = [0.0] * len(hosts)  # (M,) s, up to when the joules are counted
+        self._seen_at = [0.0] * len(hosts)  # (M,) s, date of the joules
         self._watts = [watts[0][0] for watts in ranges]  # (M,) W, now
-        # the plugin takes a machine to be in P-state 0 until it first looks at it
+        # the plugin assumes P-state 0 for a machine until its first update
         self._misjudged = {machine for machine, pstate in enumerate(pstates) if pstate != 0}
         self._least = [r[p][1] for r, p in zip(ranges, pstates, strict=True)]
-        self.least_watts = fsum(self._least)  # W, of all machines if each had a little to do
+        self.least_watts = fsum(self._least)  # W, of all machines at their least load
         self._total: tuple[float, float] = (0.0, 0.0)  # s, J of all machines then
         self._noted: tuple[float, float, list[float]] = (0.0, 0.0, list(self.joules))  # s, J in all, J of each
 
     def out_of_date(self, now: float, most: int) -> int:
-        """Return how many machines are not counted up to *now*, *most* at most."""
+        """Return the number of machines not updated at *now*, at most *most*."""
         if self._total[0] == now:
             return 0
         late = 0
@@ -50,7 +50,7 @@ class EnergyMeter:
         return late
 
     def update(self, machines: Sequence[int], now: float) -> None:
-        """Count some machines up to *now*."""
+        """Update some machines to *now*."""
         for machine in machines:
             span = now - self._seen_at[machine]
             if span > 0.0:
@@ -61,7 +61,7 @@ class EnergyMeter:
                 self._refresh(machine)
 
     def total(self, now: float) -> float:
-        """Count all machines up to *now*; return the sum of their joules."""
+        """Update all machines to *now*; return the sum of their joules."""
         if self._total[0] != now:
             known = zip(self.joules, self._watts, self._seen_at, strict=True)
             self.joules = [joules + watts * (now - seen_at) for joules, watts, seen_at in known]
@@ -72,7 +72,7 @@ class EnergyMeter:
         return self._total[1]
 
     def mean_watts(self, now: float) -> float | None:
-        """Return the mean power of all machines since this was last asked for, None if no time has passed since."""
+        """Return the mean power of all machines since the last call, None if no time has passed."""
         total = self.total(now)
         then, total_then, joules_then = self._noted
         self._noted = (now, total, list(self.joules))
@@ -84,11 +84,11 @@ class EnergyMeter:
         return (long_sum(self.joules) - long_sum(joules_then)) / GRID / span
 
     def of(self, machines: Sequence[int]) -> float:
-        """Return the joules of some machines, as counted so far."""
+        """Return the joules of some machines at their last updates."""
         return fsum([self.joules[machine] for machine in machines])
 
     def set_pstate(self, machine: int, pstate: int, now: float) -> None:
-        """Change a machine's P-state; the past is counted with the old one."""
+        """Change a machine's P-state; energy until now is counted with the old one."""
         self.update((machine,), now)
         self._pstates[machine] = pstate
         self._least[machine] = self._ranges[machine][pstate][1]
@@ -96,7 +96,7 @@ class EnergyMeter:
         self._refresh(machine)
 
     def on_rates(self, variables: Sequence[Variable]) -> None:
-        """Take the loads that tasks with new rates put on their machines."""
+        """Update the loads of machines from tasks with new rates."""
         for variable in variables:
             for constraint in variable.weights:
                 if constraint.machine >= 0:
@@ -115,9 +115,9 @@ class EnergyMeter:
 
 
 def long_sum(values: Sequence[float]) -> int:
-    """Return a sum as a C long double takes it, rounded after each number, in units of 1 / GRID."""
+    """Return a sum as computed with C long doubles, rounded after each addition, in units of 1 / GRID."""
     if len(values) > MANY:
-        import numpy as np  # has that type, but takes longer to load than a few sums take
+        import numpy as np  # has that type, but its import takes longer than a few sums
 
         total = np.cumsum(values, dtype=np.longdouble)[-1]
         return int(float(total) * GRID) + int(float(total - float(total)) * GRID)

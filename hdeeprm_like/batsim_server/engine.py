@@ -1,10 +1,10 @@
 """The clock: actors that run until they block, and the actions (sleeps, messages, parallel tasks) that wake them.
 
-It imitates SimGrid 3.32 to the rounding of its sums, because Batsim's answers show nanoseconds. One round: every ready
-actor runs until it asks for something, then what they asked is done in that order, until nobody is ready. Then the
+It follows SimGrid 3.32 to the rounding of its sums, because Batsim's answers show nanoseconds. One round: every ready
+actor runs until it issues a request, then the requests are granted in that order, until no actor is ready. Then the
 clock moves to the nearest end of an action; all actions advance by that step, and those with less than 1e-9 s (timers)
-or 1e-14 of their work left (unless SimGrid's options say otherwise) end together and wake their actors in the order in
-which the actions were created; alarms, which end at exact dates, come after them.
+or 1e-14 of their work left (unless SimGrid's options differ) end together and wake their actors in the order in which
+the actions were created; alarms, which end at exact dates, come after them.
 
 An actor is a generator. It yields requests, tuples ``(method of Engine, arguments...)``, and receives their answers.
 """
@@ -26,7 +26,7 @@ DONE, TIMEOUT, CANCELLED = "done", "timeout", "cancelled"
 
 
 class Actor:
-    """A running script, where it runs, and what it waits for."""
+    """A running script, its host, and what it waits for."""
 
     __slots__ = ("alive", "host", "script", "waits_for")
 
@@ -39,7 +39,7 @@ class Actor:
 
 
 class Work:
-    """What a parallel task or a message asks for."""
+    """Load of a parallel task or a message."""
 
     __slots__ = ("bytes_delay", "crowds", "latency", "machines", "weights")
 
@@ -60,7 +60,7 @@ class Work:
 
 
 class Message:
-    """One put in a mailbox, of some bytes; its sender waits until it has arrived, or has none that does."""
+    """A message in a mailbox, with a size in bytes; its sender, if any, waits until it has arrived."""
 
     __slots__ = ("content", "host", "mailbox", "sender", "size")
 
@@ -74,7 +74,7 @@ class Message:
 
 
 class Mailbox:
-    """The messages that wait for a receiver, or the receiver that waits for a message."""
+    """Messages that wait for a receiver, or the receiver that waits for a message."""
 
     __slots__ = ("pending", "receiver", "transfer")
 
@@ -82,7 +82,7 @@ class Mailbox:
         """Start empty."""
         self.pending: deque[Message] = deque()
         self.receiver: Actor | None = None
-        self.transfer: Action | None = None  # of the message that is on its way to the receiver
+        self.transfer: Action | None = None  # transfer of the message under way to the receiver
 
 
 class Engine:
@@ -103,13 +103,13 @@ class Engine:
         """Start at time 0 without actors.
 
         Args:
-            message_work: what a message from one host to another of some bytes asks for, or simply its rate in 1/s
-                when it shares nothing.
+            message_work: returns the load of a message of some bytes from one host to another, or just its rate in 1/s
+            if it shares nothing.
             on_rates: called with the tasks that have a new rate.
             before_end: called with the machines of an action that ends, before others get its share of them.
-            simgrid: the limits of SimGrid's model.
-            exact_timeouts: what waits no longer than some time gives up at that date, as in SimGrid 4, not up to 1e-9 s
-                before.
+            simgrid: the tolerances of SimGrid's model.
+            exact_timeouts: whether waits with a limit end exactly at that date, as in SimGrid 4, and not up to 1e-9 s
+            before.
         """
         self.now = 0.0
         self.sharing = Sharing(simgrid.work_amount)
@@ -122,7 +122,7 @@ class Engine:
         self._sequence = 0
         self._works = Works(simgrid.timing * simgrid.work_amount)
         self._timers = Countdown(simgrid.timing)
-        self._latencies = Countdown(simgrid.timing)  # of tasks and messages, which then go over to the works
+        self._latencies = Countdown(simgrid.timing)  # of tasks and messages, which then become works
         self._alarms = Alarms()
         self._exact_timeouts = exact_timeouts
         self._tcp_gamma = simgrid.tcp_gamma
@@ -134,26 +134,26 @@ class Engine:
         actor.waits_for = self._timer(seconds, lambda: self.wake(actor, None), machine)
 
     def spawn(self, actor: Actor, script: Script, host: str) -> None:
-        """Start another actor, which runs before the one that asked; answer it."""
+        """Start another actor, which runs before the requesting one; answer the new actor."""
         self._ready.append((other := Actor(script, host), None))
         self.wake(actor, other)
 
     def skip(self, actor: Actor) -> None:
-        """Let the others go first: what in SimGrid is a call to the kernel that takes no time."""
+        """Yield to the other actors, like a SimGrid kernel call that takes no time."""
         self.wake(actor, None)
 
     def put(self, actor: Actor, content: Any, mailbox: Mailbox | None = None, size: float = 1.0) -> None:
-        """Send to a mailbox, the server's if none is given; the actor goes on when the message has arrived."""
+        """Send to a mailbox, by default the server's; the actor continues when the message has arrived."""
         message = actor.waits_for = Message(actor, actor.host, content, mailbox or self.server, size)
         self._send(message)
 
     def post(self, actor: Actor, content: Any, mailbox: Mailbox) -> None:
-        """Send to a mailbox without waiting for the message to arrive."""
+        """Send to a mailbox without waiting for the arrival."""
         self._send(Message(None, actor.host, content, mailbox, 1.0))
         self.wake(actor, None)
 
     def get(self, actor: Actor, mailbox: Mailbox | None = None) -> None:
-        """Answer the next message of a mailbox, the server's if none is given, when it has arrived."""
+        """Answer the next message of a mailbox, by default the server's, when it has arrived."""
         mailbox = mailbox or self.server
         if mailbox.pending:
             self._transfer(mailbox.pending.popleft(), actor, sender_first=True)
@@ -161,7 +161,7 @@ class Engine:
             mailbox.receiver = actor
 
     def get_within(self, actor: Actor, mailbox: Mailbox, seconds: float) -> None:
-        """Answer the next message of a mailbox, or TIMEOUT if it has not arrived (exact: not left) in time."""
+        """Answer the next message of a mailbox, or TIMEOUT if it has not arrived (exact: not been sent) in time."""
 
         def give_up() -> None:
             mailbox.receiver = None
@@ -181,7 +181,7 @@ class Engine:
         self.wake(actor, action)
 
     def wait(self, actor: Actor, action: Action, timeout: float) -> None:
-        """Answer DONE, CANCELLED, or (after *timeout* s, unless negative) TIMEOUT; then the task goes on."""
+        """Answer DONE, CANCELLED, or (after *timeout* s, unless negative) TIMEOUT; in that case the task continues."""
         timer: Action | None = None
 
         def end(how: str) -> None:
@@ -204,7 +204,7 @@ class Engine:
         self.wake(actor, None)
 
     def kill(self, actor: Actor, target: Actor) -> None:
-        """End another actor where it stands."""
+        """End another actor at once."""
         target.alive = False
         if isinstance(target.waits_for, Action):
             self.remove(target.waits_for)
@@ -221,7 +221,7 @@ class Engine:
 
     @property
     def mailbox_empty(self) -> bool:
-        """Whether nobody waits for the server to receive."""
+        """Whether no message waits for the server."""
         return not self.server.pending
 
     def begin(self, script: Script, host: str) -> Actor:
@@ -231,7 +231,7 @@ class Engine:
         return actor
 
     def run(self) -> None:
-        """Go on until nothing more can happen."""
+        """Run until nothing more can happen."""
         while True:
             while self._ready:
                 self._run_ready()
@@ -239,13 +239,13 @@ class Engine:
                 return
 
     def work_left(self, action: Action) -> float:
-        """Return the share of a task that is still to be done."""
+        """Return the remaining share of a task."""
         if action.countdown is self._works:
             return self._works.left(action)
         return 0.0 if action.countdown is None else 1.0
 
     def remove(self, action: Action, unseen: bool = False) -> None:
-        """Take an action off the clock; its machines' energy is brought up to date first, unless it goes *unseen*."""
+        """Remove an action from the clock; the energy of its machines is updated first, unless *unseen*."""
         if action.countdown is None:
             return
         variable = action.variable
@@ -272,7 +272,7 @@ class Engine:
                 request[0](actor, *request[1:])
 
     def wake(self, actor: Actor, answer: Any) -> None:
-        """Let an actor go on, with the answer to what it asked for."""
+        """Schedule an actor, with the answer to its request."""
         actor.waits_for = None
         self._ready.append((actor, answer))
 
@@ -301,7 +301,7 @@ class Engine:
         mailbox.transfer = self.carry(message.host, receiver.host, message.size, arrive)
 
     def carry(self, source: str, destination: str, size: float, on_end: Callable[[], None]) -> Action:
-        """Begin to move some bytes from one host to another."""
+        """Begin to transfer bytes from one host to another."""
         work = self._message_work(source, destination, size)
         action = self._new_action(on_end, () if isinstance(work, float) else work.machines)
         if isinstance(work, float):
@@ -337,7 +337,7 @@ class Engine:
             self._go_on(action)
 
     def _go_on(self, action: Action) -> None:
-        """Let a task use its hosts and links."""
+        """Start a task's use of its hosts and links."""
         assert action.variable is not None
         self._works.add(action, 0.0 if action.empty else 1.0)
         self.sharing.enable(action.variable)
@@ -375,7 +375,7 @@ class Engine:
 
     def _end(self, action: Action) -> None:
         if action.countdown is None:
-            return  # another action that ended now has taken it away
+            return  # another action that ended now has removed it
         if self._before_end and action.machines and action.variable is None:
             self._before_end(action.machines)
         self.remove(action)

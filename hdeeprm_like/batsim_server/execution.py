@@ -1,4 +1,4 @@
-"""The actors that run a job from start to end, and that kill jobs."""
+"""The actors that run a job from start to end, and those that kill jobs."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -11,8 +11,8 @@ from hdeeprm_like.errors import ProtocolError
 SHORTEST_RUN = 1e-5  # s
 
 
-def run_job(simulation: Simulation, running: RunningJob, tell: bool = True) -> Script:
-    """Run a job from start to end, then tell the server, if there is one to *tell*."""
+def run_job(simulation: Simulation, running: RunningJob, report: bool = True) -> Script:
+    """Run a job from start to end, then report to the server, if there is one to *report* to."""
     engine, job = simulation.engine, running.job
     job.start = engine.now
     yield from begin_energy(simulation, running)
@@ -28,14 +28,14 @@ def run_job(simulation: Simulation, running: RunningJob, tell: bool = True) -> S
     else:
         job.state = "COMPLETED_WALLTIME_REACHED"
     yield from end_job(simulation, running)
-    if tell:
+    if report:
         yield (engine.put, ("JOB_COMPLETED", running))
     elif running.overdue is not None:
         engine.remove(running.overdue)
 
 
 def begin_energy(simulation: Simulation, running: RunningJob) -> Script:
-    """Note the energy that the machines of a job have used before it."""
+    """Record the energy of a job's machines before it."""
     meter = simulation.machines.meter
     if meter is not None:
         yield from simulation.look_at_energy()
@@ -45,7 +45,7 @@ def begin_energy(simulation: Simulation, running: RunningJob) -> Script:
 
 
 def end_job(simulation: Simulation, running: RunningJob) -> Script:
-    """Take a job off its machines and note its run time and energy."""
+    """Release a job's machines and record its run time and energy."""
     job, now = running.job, simulation.engine.now
     simulation.machines.end_job(job.identifier, job.machines, now)
     job.run = (now - job.start) or SHORTEST_RUN
@@ -58,7 +58,7 @@ def end_job(simulation: Simulation, running: RunningJob) -> Script:
 
 
 def kill_jobs(simulation: Simulation, identifiers: Sequence[str]) -> Script:
-    """Kill those jobs that still run, then tell the server."""
+    """Kill those jobs that still run, then report to the server."""
     engine = simulation.engine
     progress: dict[str, Any] = {}
     for identifier in identifiers:
@@ -80,10 +80,10 @@ def kill_jobs(simulation: Simulation, identifiers: Sequence[str]) -> Script:
 
 
 def check_startable(job: Job, machines: Sequence[int], ranks: Sequence[int], where: str) -> None:
-    """Refuse a job that got another number of machines than it asks for.
+    """Raise if a job got another number of machines than it requests.
 
     Raises:
         ProtocolError: it got too many or too few.
     """
     if len(ranks) != job.size and not (job.profile.any_size and len(ranks) == len(machines)):
-        raise ProtocolError(f"{where}: job {job.identifier} asks for {job.size} machines and got {len(ranks)}")
+        raise ProtocolError(f"{where}: job {job.identifier} requests {job.size} machines and got {len(ranks)}")

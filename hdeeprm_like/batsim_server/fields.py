@@ -1,4 +1,4 @@
-"""The JSON objects of a workload, read field by field; each refusal says where the field stands."""
+"""Checked access to the JSON objects of a workload; each error names the place of the field."""
 
 from math import isfinite
 from pathlib import Path
@@ -16,25 +16,25 @@ class Fields:
 
     Attributes:
         content: the object.
-        where: it stands, for messages: ``w.json: jobs[3] (id 4): profile 'p'``.
-        folder: of the workload's file, in which it may name others; None where there is no file.
+        where: place of the object, for messages: ``w.json: jobs[3] (id 4): profile 'p'``.
+        folder: of the workload's file, base of other file names in it; None if there is no file.
     """
 
     def __init__(
         self, content: dict[str, Any], where: str, error: type[HDeepRMError], folder: Path | None = None
     ) -> None:
-        """Read an object; what is wrong in it is raised as *error*."""
+        """Read an object; mistakes in it are raised as *error*."""
         self.folder = folder
         self.content = content
         self.where = where
         self.error = error
 
     def refusal(self, what: str) -> HDeepRMError:
-        """Return the error that says what is wrong with the object."""
+        """Return the error for a mistake in the object."""
         return self.error(f"{self.where}: {what}")
 
     def number(self, key: str, default: float | None = None) -> float:
-        """Return a number; a field without *default* must be there."""
+        """Return a number; a field without *default* is required."""
         value = self.content.get(key, default)
         if value is None:
             raise self.refusal(f"{key} is missing")
@@ -48,11 +48,11 @@ class Fields:
         return value
 
     def amount(self, key: str) -> float:
-        """Return a number that is not negative."""
+        """Return a nonnegative number."""
         return self._not_negative([self.number(key)])[0]
 
     def amounts(self, key: str) -> list[float]:
-        """Return a list of numbers that are not negative."""
+        """Return a list of nonnegative numbers."""
         values = self.content.get(key)
         if not isinstance(values, list):
             raise self.refusal(f"{key} must be a list of numbers")
@@ -81,7 +81,7 @@ class Fields:
 
 
 def checked_number(value: Any, where: str, error: type[HDeepRMError]) -> float:
-    """Return a number of at most 1e30 without its sign; raise *error* for anything else."""
+    """Return a nonnegative number of at most 1e30; raise *error* for anything else."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise error(f"{where} must be a number, not {short(value)}")
     try:
@@ -94,7 +94,7 @@ def checked_number(value: Any, where: str, error: type[HDeepRMError]) -> float:
 
 
 def short(value: Any) -> str:
-    """Return what a message says of a value of JSON, however large it is."""
+    """Return the text of a JSON value for a message, cut if it is large."""
     kind = "an object" if isinstance(value, dict) else "a list" if isinstance(value, list) else ""
     if kind or value is None:
         return kind or "nothing"

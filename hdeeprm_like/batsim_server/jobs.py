@@ -1,6 +1,6 @@
-"""Jobs, their profiles, and a job that runs through its profile step by step.
+"""Jobs, their profiles, and the execution of a job's profile step by step.
 
-What the types of profiles have in common is here; each type is a `ProfileType` in ``profile_types``.
+This module has what all profile types share; each type is a `ProfileType` in ``profile_types``.
 """
 
 from collections.abc import Callable, Generator, Sequence
@@ -16,23 +16,23 @@ from hdeeprm_like.batsim_server.network import Network
 WALLTIME_REACHED = -1
 KILLED = -2
 
-Steps: TypeAlias = Generator[Request, Any, int]  # what an actor asks of the engine; 0 or a return code at the end
-FindProfile: TypeAlias = Callable[[Any], "Profile"]  # by the name that a field holds; raises if there is none
+Steps: TypeAlias = Generator[Request, Any, int]  # requests of an actor to the engine; 0 or a return code at the end
+FindProfile: TypeAlias = Callable[[Any], "Profile"]  # finds a profile by a field's value; raises if there is none
 Parameters = TypeVar("Parameters")
 
 
 @dataclass(frozen=True)
 class ProfileType(Generic[Parameters]):
-    """One type of profile: how it is read, and how a job runs through it.
+    """One type of profile: its reader and its execution.
 
     Attributes:
         summary: what a job with such a profile does, in one line.
         read: checks the JSON and returns the parameters; raises ``fields.refusal(...)``.
         run: the steps of a job; returns 0, `WALLTIME_REACHED` or `KILLED`.
-        progress: what Batsim tells of a killed job, beside the name of its profile.
-        hosts: the only number of hosts that the profile is made for, None for any.
-        any_size: whether a job may get another number of machines than it asks for.
-        parts: the profiles that it is made of.
+        progress: Batsim's report on a killed job, besides the name of its profile.
+        hosts: the only number of hosts that the profile allows, None for any.
+        any_size: whether a job may get another number of machines than it requests.
+        parts: the profiles that it consists of.
     """
 
     summary: str
@@ -50,29 +50,29 @@ class Profile:
 
     name: str
     type: ProfileType[Any]
-    parameters: Any  # what the type has read
+    parameters: Any  # result of the type's reader
     text: str  # as Batsim prints it
-    ret: int = 0  # the code with which a job ends that came to its end
+    ret: int = 0  # return code of a job that completed
 
     @property
     def hosts(self) -> int | None:
-        """Return the only number of hosts that it is made for, None for any."""
+        """Return the only number of hosts that it allows, None for any."""
         return self.type.hosts(self.parameters)
 
     @property
     def any_size(self) -> bool:
-        """Whether the job may get another number of machines than it asks for."""
+        """Whether the job may get another number of machines than it requests."""
         return self.type.any_size(self.parameters)
 
     @property
     def parts(self) -> Sequence["Profile"]:
-        """Return the profiles that it is made of."""
+        """Return the profiles that it consists of."""
         return self.type.parts(self.parameters)
 
 
 @dataclass(eq=False)
 class Job:
-    """One job and what became of it."""
+    """One job and its results."""
 
     workload: str
     number: str
@@ -90,27 +90,27 @@ class Job:
     machines: list[int] = field(default_factory=list)
     ranks: list[int] = field(default_factory=list)  # the machine of each rank
     alloc: str = ""
-    storage: dict[str, int] = field(default_factory=dict)  # machines by the names that profiles have for them
+    storage: dict[str, int] = field(default_factory=dict)  # machines by their names in profiles
     joules: float = -1.0
     return_code: int = 0
 
     @property
     def identifier(self) -> str:
-        """Return the name that messages call it by."""
+        """Return its name in messages."""
         return f"{self.workload}!{self.number}"
 
 
 class Profiles(dict[str, Profile]):
-    """The profiles of one workload; those that no job needs any more are dropped."""
+    """The profiles of one workload; those without a future job are dropped."""
 
     def __init__(self, workload: str) -> None:
         """Start empty."""
         super().__init__()
         self.workload = workload
-        self.jobs_with: dict[str, int] = {}  # how many jobs have each profile
+        self.jobs_with: dict[str, int] = {}  # number of jobs by profile
 
     def forget(self, profile: Profile, keep: bool) -> None:
-        """Note that a job is gone; drop its profile if no job and no other profile has it, unless all are kept."""
+        """Record that a job is gone; drop its profile if no other job or profile uses it, unless *keep*."""
         self.jobs_with[profile.name] -= 1
         if (
             not keep
@@ -121,10 +121,10 @@ class Profiles(dict[str, Profile]):
 
 
 class Task:
-    """Where a job is in one profile.
+    """Position of a job in one profile.
 
     Attributes:
-        began: s. action: the parallel task that runs, None if none does.
+        began: s. action: the running parallel task, None if there is none.
         part: the task of the profile inside this one that runs now. index: its position in a sequence.
     """
 
@@ -141,19 +141,19 @@ class Task:
         return self if self.part is None else self.part.innermost()
 
     def progress(self, running: "RunningJob") -> dict[str, Any]:
-        """Return how far it is, as Batsim tells it of killed jobs."""
+        """Return its progress, as Batsim reports it for killed jobs."""
         profile = self.profile
         return {"profile_name": profile.name, **profile.type.progress(running, self, profile.parameters)}
 
 
 class RunningJob:
-    """A job that runs: its actor, its task, and what it runs on.
+    """A running job: its actor, its task, and its resources.
 
     Attributes:
         actor: None until it exists.
         walltime_left: s; negative without limit.
-        joules_before: of its machines when it began.
-        overdue: the parallel task that the walltime cut.
+        joules_before: energy of its machines when it began.
+        overdue: the parallel task cut by the walltime.
         helpers: the actors that replay traces for it.
         profiles: of its workload.
     """
@@ -179,18 +179,18 @@ class RunningJob:
         self.helpers.clear()
 
     def perform(self, task: Task) -> Steps:
-        """Run through one profile; return 0, its code, `WALLTIME_REACHED` or `KILLED`."""
+        """Execute one profile; return 0, its code, `WALLTIME_REACHED` or `KILLED`."""
         profile = task.profile
         task.began = self.engine.now
         return (yield from profile.type.run(self, task, profile.parameters)) or profile.ret
 
     def perform_part(self, task: Task, profile: Profile) -> Steps:
-        """Run through a profile inside the one of *task*."""
+        """Execute a profile inside the one of *task*."""
         task.part = Task(profile)
         return (yield from self.perform(task.part))
 
     def sleep(self, seconds: float) -> Steps:
-        """Let time pass, up to the walltime."""
+        """Sleep, at most up to the walltime."""
         machine = self.job.machines[0]
         if self.walltime_left < 0.0 or seconds < self.walltime_left:
             yield (self.engine.sleep, seconds, machine)
@@ -203,22 +203,22 @@ class RunningJob:
         return WALLTIME_REACHED
 
     def share_done(self, task: Task) -> dict[str, Any]:
-        """Return how far the parallel task is that runs now."""
+        """Return the progress of the running parallel task."""
         return {"progress": 0.0 if task.action is None else 1.0 - self.engine.work_left(task.action)}
 
     def compute(self, task: Task, work: Work) -> Steps:
-        """Run a parallel task, up to the walltime."""
+        """Run a parallel task, at most up to the walltime."""
         engine = self.engine
         began = engine.now
         task.action = yield (engine.start, work)
         how = yield (engine.wait, task.action, self.walltime_left)
         if how == TIMEOUT:
-            self.overdue = task.action  # Batsim lets it go on until the server hears of the job's end
+            self.overdue = task.action  # in Batsim it continues until the server learns of the job's end
         task.action = None
         if how == TIMEOUT:
             return WALLTIME_REACHED
         if how == CANCELLED:
             return KILLED
-        if self.walltime_left >= 0.0:  # what is left can fall below 0 by rounding: as in Batsim, there is no limit then
+        if self.walltime_left >= 0.0:  # may fall below 0 by rounding: then there is no limit, as in Batsim
             self.walltime_left -= engine.now - began
         return 0

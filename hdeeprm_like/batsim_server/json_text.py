@@ -1,8 +1,8 @@
-"""JSON as Batsim writes it: without spaces, numbers with a fraction with six decimals.
+"""JSON as Batsim writes it: without spaces, non-integers with six decimals.
 
-How it reads numbers is in `hdeeprm_like.formats.batsim_numbers`.
+See `hdeeprm_like.formats.batsim_numbers` for how it reads numbers.
 
-Source: RapidJSON, as Batsim 4.2.1 uses it.
+Source: RapidJSON, as used by Batsim 4.2.1.
 """
 
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ def encode(value: Any) -> str:
     """Return a value as Batsim prints it: ``{"res":4,"walltime":3.500000}``.
 
     Raises:
-        OverflowError: it holds a number that no double can.
+        OverflowError: it contains a number too large for a double.
         RecursionError: it is nested too deeply.
     """
     if isinstance(value, str):

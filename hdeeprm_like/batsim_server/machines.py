@@ -1,4 +1,4 @@
-"""The machines: their numbers, states and P-states, how long they were in which state, and the traces of all that."""
+"""The machines: numbers, states and P-states, time in each state, and the traces of these."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import IntEnum
@@ -12,7 +12,7 @@ from hdeeprm_like.results.batsim_files import EnergyRow, MachineStateRow, Pstate
 
 
 class MachineState(IntEnum):
-    """What a machine does."""
+    """What a machine is doing."""
 
     SLEEPING = 0
     SWITCHING_ON = 1
@@ -39,7 +39,7 @@ class Machine:
     )
 
     def __init__(self, number: int, host: Host, role: str) -> None:
-        """Start idle in the P-state that the platform gives; *role* is as Batsim tells it, "" where nobody gave one."""
+        """Start idle in the platform's P-state; *role* is as Batsim reports it, "" if none was given."""
         self.number = number
         self.role = role
         self.host = host
@@ -57,14 +57,14 @@ class Machine:
         return self.role == STORAGE
 
     def computes_in(self, pstate: int) -> bool:
-        """Whether a P-state is one to compute in."""
+        """Whether a P-state is a computing one."""
         return 0 <= pstate < len(self.host.speeds) and not (
             pstate in self.sleep_pstates or pstate in self.virtual_pstates
         )
 
 
 class _Switch:
-    """A change of the P-state of some machines that is under way."""
+    """A change of the P-state of some machines under way."""
 
     def __init__(self, machines: Sequence[int], pstate: int) -> None:
         self.machines = machines
@@ -76,13 +76,13 @@ MASTER, STORAGE, ROLES = "master", "storage", ("", "master", "compute_node", "st
 
 
 def roles_of(platform: SimgridPlatform, given: Mapping[str, str]) -> dict[str, str]:
-    """Return the role of each host: the one in the platform, and after a comma the one of the command line.
+    """Return the role of each host: the one in the platform, then, after a comma, the one of the command line.
 
     Args:
         given: roles by name of the host; hosts that the platform lacks are left out.
 
     Raises:
-        OptionsError: a host has a role that Batsim does not know, or not exactly one is the master.
+        OptionsError: a host has a role unknown to Batsim, or there is not exactly one master.
     """
     roles: dict[str, str] = {}
     for name, host in platform.hosts.items():
@@ -105,8 +105,8 @@ class Machines:
     """All hosts but the master in Batsim's numbering, with the rows of the output files about them.
 
     Attributes:
-        computing: how many of them compute; those come first.
-        idle_again: whether machines are idle after their jobs; a release candidate of Batsim 5 forgets that.
+        computing: number of compute hosts; these come first.
+        idle_again: whether machines become idle after their jobs; a release candidate of Batsim 5 forgets that.
     """
 
     def __init__(
@@ -122,15 +122,15 @@ class Machines:
         Args:
             roles: of each host, see `roles_of`.
             limit: of compute hosts; 0 for none.
-            order: what sorts the names.
+            order: sort key of the names.
 
         Raises:
-            PlatformError: energy is asked for and a host has no usable power ranges.
+            PlatformError: energy is requested and a host has no usable power ranges.
         """
         names = sorted((name for name in platform.hosts if roles[name] != MASTER), key=order)
         computing = [name for name in names if roles[name] != STORAGE]
         if limit > len(computing):
-            raise OptionsError(f"{platform.path}: has {len(computing)} hosts to compute on; {limit} are asked for")
+            raise OptionsError(f"{platform.path}: has {len(computing)} hosts to compute on; {limit} are requested")
         computing = computing[: limit or None]
         chosen = [*computing, *(name for name in names if roles[name] == STORAGE)]
         self.all = [Machine(number, platform.hosts[name], roles[name]) for number, name in enumerate(chosen)]
@@ -148,7 +148,7 @@ class Machines:
         self.energy_rows: list[EnergyRow] = []
         self.pstate_rows: list[PstateRow] = [(0.0, ids, pstate) for pstate, ids in self._initial_pstates()]
         self._switches: list[_Switch] = []
-        self.joules_at_last_end = -1.0  # Batsim's figure where no job has ended
+        self.joules_at_last_end = -1.0  # Batsim's value if no job has ended
 
     def __len__(self) -> int:
         """Return the number of machines."""
@@ -167,7 +167,7 @@ class Machines:
         machine.since = now
 
     def begin_job(self, identifier: str, numbers: Iterable[int], now: float) -> None:
-        """Have machines compute a job."""
+        """Set machines to computing a job."""
         for number in numbers:
             machine = self.all[number]
             if not machine.jobs:
@@ -176,7 +176,7 @@ class Machines:
         self.trace_states(now)
 
     def end_job(self, identifier: str, numbers: Iterable[int], now: float) -> None:
-        """Take a job off its machines."""
+        """Release a job's machines."""
         for number in numbers:
             machine = self.all[number]
             machine.jobs.discard(identifier)
@@ -199,7 +199,7 @@ class Machines:
             self.joules_at_last_end = joules
 
     def begin_switch(self, numbers: Sequence[int], pstate: int, now: float) -> None:
-        """Note that machines begin to change their P-state."""
+        """Record that machines begin to change their P-state."""
         self._switches.append(_Switch(numbers, pstate))
         self.trace_energy("p", now)
         way = -1 if self.all[numbers[0]].computes_in(pstate) else -2
@@ -208,12 +208,12 @@ class Machines:
         self.machine_switches += len(numbers)
 
     def note_pstate(self, numbers: Sequence[int], pstate: int, now: float) -> None:
-        """Note that machines take another P-state to compute in, as Batsim 5 notes it."""
+        """Record that machines reach another computing P-state, as Batsim 5 does."""
         self.trace_energy("p", now)
         self.pstate_rows.append((now, interval_set(numbers), pstate))
 
     def end_switch(self, number: int, pstate: int, now: float) -> str | None:
-        """Note that one machine took its P-state; return all machines that change with it if it was the last."""
+        """Record that one machine reached its P-state; return all machines that change with it if it was the last."""
         for switch in self._switches:
             if switch.pstate == pstate and number in switch.left:
                 switch.left.remove(number)

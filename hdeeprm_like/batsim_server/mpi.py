@@ -1,8 +1,8 @@
-"""Messages between the ranks of an MPI job: sends, receives, and the collective operations that are made of them.
+"""Messages between the ranks of an MPI job: sends, receives, and the collective operations made of them.
 
-A message starts to move when both its sender and its receiver are there. The sender of a small one goes on at once,
-that of a large one when it has arrived. The collectives are made as SimGrid's replays make them unless told otherwise:
-``bcast`` goes down a tree, ``alltoall`` depends on the sizes, in the others one rank or each sends to all at once.
+A transfer starts when both sender and receiver are there. The sender of a small message continues at once, that of a
+large one when it has arrived. The collectives are those of SimGrid's replays by default: ``bcast`` uses a tree,
+``alltoall`` depends on the sizes, in the others one rank or each rank sends to all at once.
 
 Source: SMPI of SimGrid 3.32, with the network of the host model ptask_L07.
 """
@@ -15,11 +15,11 @@ from hdeeprm_like.batsim_server.engine import Actor, Engine, Script, Work
 from hdeeprm_like.batsim_server.sharing import Constraint
 from hdeeprm_like.errors import WorkloadError
 
-ENVELOPE = 16  # bytes that every message has beside its content
-DETACHED = 65536  # bytes: the sender of less goes on at once
+ENVELOPE = 16  # bytes, overhead of every message
+DETACHED = 65536  # bytes; the sender of a smaller message continues at once
 Tag = int | str
 
-WAYS_OF_ALL_TO_ALL = (  # ranks below which a line holds; from and below how many bytes a block goes in rounds, in pairs
+WAYS_OF_ALL_TO_ALL = (  # ranks below; block bytes from, to below: in rounds; from, to below: in pairs
     (3, 0, 0, inf, inf),
     (8, 0, 0, 2**19, 2**20),
     (16, 0, 0, inf, inf),
@@ -39,21 +39,21 @@ class Message:
     """One side of a message: a send or a receive.
 
     Attributes:
-        size: bytes without the envelope; of a receive the most that it takes.
-        over: whether whoever began it may go on.
-        on_end: called when it is over, if somebody waits for it.
+        size: bytes without the envelope; for a receive the largest size that it accepts.
+        over: whether the rank that began it may continue.
+        on_end: called when it is over, if a rank waits for it.
     """
 
     __slots__ = ("on_end", "over", "receiver", "sender", "size", "tag")
 
     def __init__(self, sender: int, receiver: int, tag: Tag, size: int) -> None:
-        """Begin."""
+        """Begin the send or receive."""
         self.sender, self.receiver, self.tag, self.size = sender, receiver, tag, size
         self.over = False
         self.on_end: Callable[[], None] | None = None
 
     def end(self) -> None:
-        """Let whoever waits for it go on."""
+        """Wake the rank that waits for it."""
         if not self.over:
             self.over = True
             if self.on_end is not None:
@@ -68,12 +68,12 @@ class Communicator:
     """All ranks of one job, and the messages between them."""
 
     def __init__(self, engine: Engine, hosts: Sequence[str]) -> None:
-        """Connect ranks on hosts given by name, one for each rank."""
+        """Connect ranks on hosts given by name, one per rank."""
         self._engine = engine
         self._hosts = hosts
         self.size = len(hosts)
-        self._sends: list[list[Message]] = [[] for _ in hosts]  # to each rank, that nobody receives yet
-        self._receives: list[list[Message]] = [[] for _ in hosts]  # of each rank, that nobody sends yet
+        self._sends: list[list[Message]] = [[] for _ in hosts]  # unmatched sends to each rank
+        self._receives: list[list[Message]] = [[] for _ in hosts]  # unmatched receives of each rank
         self._moving: set[Action] = set()
 
     def send(self, actor: Actor, message: Message) -> None:
@@ -97,7 +97,7 @@ class Communicator:
         self._engine.wake(actor, None)
 
     def wait(self, actor: Actor, messages: Iterable[Message]) -> None:
-        """Request of an actor: go on when all these messages are over."""
+        """Request of an actor: continue when all these messages are over."""
         awaited = {message for message in messages if not message.over}
 
         def one_less(message: Message) -> Callable[[], None]:
@@ -136,7 +136,7 @@ class Communicator:
 
 
 def _taken(waiting: list[Message], message: Message) -> Message | None:
-    """Take the first of those that wait which is the other side of a message; None if there is none."""
+    """Remove and return the first waiting one that is the other side of a message; None if there is none."""
     for position, other in enumerate(waiting):
         if other.meets(message):
             return waiting.pop(position)
@@ -144,16 +144,16 @@ def _taken(waiting: list[Message], message: Message) -> Message | None:
 
 
 def _as_int32(size: int) -> int:
-    """Return a size as SimGrid compares it with the limit of small messages: in 32 bits with a sign."""
+    """Return a size as SimGrid compares it with the limit of small messages: as a signed 32-bit number."""
     return (size + 2**31) % 2**32 - 2**31
 
 
 class Rank:
-    """One rank of a job: what it can do.
+    """One rank of a job, with its operations.
 
     Attributes:
         number: from 0. size: the number of ranks.
-        pending: what was begun and not waited for yet, by sender, receiver and tag, in order.
+        pending: operations begun and not waited for yet, by sender, receiver and tag, in order.
     """
 
     def __init__(self, communicator: Communicator, engine: Engine, number: int, host: Constraint, machine: int) -> None:
@@ -172,7 +172,7 @@ class Rank:
         yield (self._engine.wait, action, -1.0)
 
     def sleep(self, seconds: float) -> Script:
-        """Let time pass."""
+        """Sleep for some seconds."""
         if seconds > 0.0:
             yield (self._engine.sleep, seconds)
 
@@ -193,7 +193,7 @@ class Rank:
         yield (self._communicator.wait, messages)
 
     def send(self, to: int, tag: Tag, size: int) -> Script:
-        """Send, and wait as long as a sender has to."""
+        """Send, and wait as long as a sender must."""
         yield from self.wait([(yield from self.begin_send(to, tag, size))])
 
     def receive(self, source: int, tag: Tag, size: int) -> Script:
@@ -201,7 +201,7 @@ class Rank:
         yield from self.wait([(yield from self.begin_receive(source, tag, size))])
 
     def exchange(self, sent: Mapping[int, int], received: Mapping[int, int], tag: Tag) -> Script:
-        """Send some bytes to each of some ranks and receive some from others, all at once."""
+        """Send bytes to some ranks and receive bytes from others, all at once."""
         messages: list[Message] = []
         for source, size in received.items():
             messages.append((yield from self.begin_receive(source, tag, size)))
@@ -218,7 +218,7 @@ class Rank:
 
 
 def barrier(me: Rank) -> Script:
-    """Have all tell rank 0 that they are here, then rank 0 tell all."""
+    """Make all ranks report to rank 0, then rank 0 to all."""
     yield from collect(me, 0, 0, me.others(0), "barrier")
     yield from spread(me, 0, me.others(0), 0, "barrier")
 
@@ -242,7 +242,7 @@ def reduce(me: Rank, root: int, size: int) -> Script:
 
 
 def collect(me: Rank, root: int, sent: int, received: Mapping[int, int], tag: Tag) -> Script:
-    """Send from all to the root, which takes so much from each."""
+    """Send from all to the root, which receives the given size from each."""
     if me.number == root:
         yield from me.exchange({}, without(received, root), tag)
     else:
@@ -250,7 +250,7 @@ def collect(me: Rank, root: int, sent: int, received: Mapping[int, int], tag: Ta
 
 
 def spread(me: Rank, root: int, sent: Mapping[int, int], received: int, tag: Tag) -> Script:
-    """Send from the root to all others, so much to each."""
+    """Send from the root to all others, the given size to each."""
     if me.number == root:
         yield from me.exchange(without(sent, root), {}, tag)
     else:
@@ -268,10 +268,10 @@ def without(sizes: Mapping[int, int], rank: int) -> dict[int, int]:
 
 
 def all_to_all(ranks: int, sent: int, received: int) -> Callable[[Rank], Script]:
-    """Send a block from each to each: at once, in pairs, or (Bruck's algorithm) in rounds that double the distance.
+    """Send a block from each rank to each: at once, in pairs, or (Bruck's algorithm) in rounds of doubled distance.
 
     Raises:
-        ValueError: SimGrid would do it in pairs, which needs a power of two.
+        ValueError: SimGrid would use pairs, which needs a power of two.
     """
     line = next(line for line in WAYS_OF_ALL_TO_ALL if ranks < line[0])
     if line[1] <= sent < line[2]:

@@ -1,6 +1,6 @@
-"""The lines of an MPI trace, as SimGrid's replays understand them: ``RANK OPERATION ARGUMENTS...``.
+"""The lines of an MPI trace, as in SimGrid's replays: ``RANK OPERATION ARGUMENTS...``.
 
-To replay another operation, write how its arguments are read and add a line to `OPERATIONS`.
+To support another operation, write the reader of its arguments and add a line to `OPERATIONS`.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -12,12 +12,12 @@ from hdeeprm_like.batsim_server.mpi import Message, Rank
 from hdeeprm_like.errors import WorkloadError
 from hdeeprm_like.inputs import read_text
 
-MOST_COUNT = 2**31 - 1  # SimGrid counts elements in 32 bits with a sign
+MOST_COUNT = 2**31 - 1  # SimGrid counts elements in signed 32 bits
 MOST_FLOPS = 1e300
 TYPES = (8, 4, 1, 2, 8, 4, 1, 8, 1, 1, 2, 4, 8, 8, 16, 4, 1, 1, 2, 4, 8, 1, 2, 4, 8, 8, 16, 32, 8, 8)
 """The bytes of an element by the number of its type: 0 double, 1 int, 2 char, 3 short, 4 long, 5 float, 6 byte, ..."""
 BYTE, DOUBLE = TYPES[6], TYPES[0]
-NOWHERE = 2**31  # a position at which no line has a word
+NOWHERE = 2**31  # a position beyond the words of any line
 NOT_REPLAYED = {
     "test": "how often a program looks whether a message is there depends on the run that was recorded",
 }
@@ -26,21 +26,21 @@ Step = Callable[[Rank], Script]
 
 
 class Line:
-    """The arguments of one line, checked as they are read; a `ValueError` says what is wrong with them."""
+    """The arguments of one line, checked as they are read; a `ValueError` describes a mistake."""
 
     def __init__(self, words: Sequence[str], ranks: int, element: int) -> None:
-        """Keep the words after the operation; *element* is how many bytes one has where no type is said."""
+        """Keep the words after the operation; *element* is the size in bytes of an element without a type."""
         self.words = words
         self.ranks = ranks
         self.element = element
 
     def need(self, count: int, form: str) -> None:
-        """Insist on that many words; *form* says which."""
+        """Require *count* words; *form* describes them."""
         if len(self.words) < count:
             raise ValueError(f"needs {form}")
 
     def number(self, position: int, most: float = MOST_FLOPS) -> float:
-        """Return a number from 0 on."""
+        """Return a nonnegative number."""
         value = float(self.words[position])
         if not 0.0 <= value <= most:
             raise ValueError(f"{self.words[position][:20]} is not a number from 0 to {most:g}")
@@ -51,14 +51,14 @@ class Line:
         return int(self.number(position, MOST_COUNT))
 
     def rank(self, position: int) -> int:
-        """Return the number of a rank; 0 where it is not said."""
+        """Return the number of a rank; 0 if missing."""
         value = int(self.words[position]) if position < len(self.words) else 0
         if not 0 <= value < self.ranks:
             raise ValueError(f"there is no rank {value} among {self.ranks}")
         return value
 
     def type(self, position: int) -> int:
-        """Return how many bytes an element has, by the number of its type."""
+        """Return the size of an element in bytes, by the number of its type."""
         if position >= len(self.words):
             return self.element
         number = int(self.words[position])
@@ -67,11 +67,11 @@ class Line:
         return TYPES[number]
 
     def size(self, count: int, kind: int) -> int:
-        """Return the bytes of the elements whose number stands at one position and whose type at another."""
+        """Return the bytes of elements, from the positions of their number and of their type."""
         return self.count(count) * self.type(kind)
 
     def sizes(self, first: int, kind: int) -> dict[int, int]:
-        """Return the bytes of the elements of each rank, whose numbers stand at the first position and on."""
+        """Return the bytes of the elements of each rank, whose numbers begin at position *first*."""
         return {rank: self.size(first + rank, kind) for rank in range(self.ranks)}
 
 
@@ -105,7 +105,7 @@ def _receive(line: Line) -> Step:
 def _receiving(line: Line) -> tuple[int, int, int]:
     line.need(3, "a rank, a tag and a number of elements")
     if line.count(2) == 0:
-        raise ValueError("a receive needs a number of elements; to ask for it first is not replayed")
+        raise ValueError("a receive needs a number of elements; a query of the number is not replayed")
     return line.rank(0), int(line.words[1]), line.size(2, 3)
 
 
@@ -145,7 +145,7 @@ def _wait(line: Line) -> Step:
 
 
 def wait_all(me: Rank) -> Script:
-    """Wait for all that was begun."""
+    """Wait for everything begun."""
     messages = [message for waiting in me.pending.values() for message in waiting]
     me.pending.clear()
     yield from me.wait(messages)
@@ -219,7 +219,7 @@ def _gather_to_all(line: Line) -> Step:
 def _gather_sizes_to_all(line: Line) -> Step:
     ranks = line.ranks
     line.need(ranks + 1, "a number of elements to send and those from each rank")
-    typed = len(line.words) > 2 * ranks + 1 or ranks + 1 < len(line.words) <= ranks + 3  # else these are places
+    typed = len(line.words) > 2 * ranks + 1 or ranks + 1 < len(line.words) <= ranks + 3  # otherwise these are offsets
     sent = line.size(0, ranks + 1 if typed else NOWHERE)
     received = line.sizes(1, ranks + 2 if typed else NOWHERE)
     return lambda me: mpi.everybody(me, me.others(sent), received, "allgatherv")
@@ -287,7 +287,7 @@ OPERATIONS: Mapping[str, Callable[[Line], Step]] = {
 
 
 def lines_of(path: Path, rank: int) -> Iterator[tuple[str, list[str]]]:
-    """Yield where each line of a rank stands in the file of a trace, and its words after the rank."""
+    """Yield the place of each line of a rank in the file of a trace, and its words after the rank."""
     for number, line in enumerate(read_text(path, WorkloadError).splitlines(), start=1):
         words = line.split()
         if words and words[0] == str(rank):
@@ -295,10 +295,10 @@ def lines_of(path: Path, rank: int) -> Iterator[tuple[str, list[str]]]:
 
 
 def read_trace(path: Path, rank: int, ranks: int) -> list[Step]:
-    """Return what a rank of an MPI job does.
+    """Return the steps of a rank of an MPI job.
 
     Raises:
-        WorkloadError: a line cannot be replayed.
+        WorkloadError: a line is not supported.
     """
     steps: list[Step] = []
     element = BYTE
@@ -317,7 +317,7 @@ def read_trace(path: Path, rank: int, ranks: int) -> list[Step]:
 
 
 def replay(me: Rank, steps: Sequence[Step]) -> Script:
-    """Go through the steps, then wait for all that was begun."""
+    """Execute the steps, then wait for everything begun."""
     for step in steps:
         yield from step(me)
     yield from wait_all(me)

@@ -1,4 +1,4 @@
-"""The links between the hosts: the capacities and the latency of a route, and what a message costs."""
+"""The links between the hosts: capacities and latency of a route, and the load of a message."""
 
 from hdeeprm_like.batsim_server.engine import Work
 from hdeeprm_like.batsim_server.machines import Machines
@@ -8,7 +8,7 @@ from hdeeprm_like.formats.simgrid_zones import Link
 
 
 class Network:
-    """The routes of a platform; each link is one capacity that all routes through it share."""
+    """The routes of a platform; each link is one capacity shared by all routes through it."""
 
     def __init__(self, platform: SimgridPlatform, machines: Machines) -> None:
         """Connect the machines with each other and with the host of the server."""
@@ -23,7 +23,7 @@ class Network:
         return [self._constraint(link) for link in links], latency
 
     def message_work(self, source: str, destination: str, size: float) -> Work | float:
-        """Return what some bytes from one host to another ask for; their rate in 1/s if they share nothing."""
+        """Return the load of a message from one host to another; its rate in 1/s if it shares nothing."""
         known = self._messages.get((source, destination, size))
         if known is None:
             links, latency = self._platform.route(source, destination)

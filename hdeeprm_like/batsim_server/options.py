@@ -1,4 +1,4 @@
-"""What the command line says."""
+"""The parsed command line."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -12,16 +12,16 @@ class ServerOptions:
     platform: Path
     workloads: tuple[Path, ...] = ()
     workflows: tuple[Path, ...] = ()
-    late_workflows: tuple[tuple[Path, float], ...] = ()  # with the s at which each begins
-    workflow_jobs: int = 0  # of each workflow at a time; 0: all that are ready
-    only_workflows_count: bool = False  # jobs that come after the end of the last workflow are ignored
+    late_workflows: tuple[tuple[Path, float], ...] = ()  # each with its start in s
+    workflow_jobs: int = 0  # most jobs of each workflow at a time; 0: all that are ready
+    only_workflows_count: bool = False  # jobs that arrive after the end of the last workflow are ignored
     energy: bool = False
     socket: str = "tcp://localhost:28000"
     export: str = "out"  # prefix of the output files
     master: str = "master_host"
-    roles: Mapping[str, str] = field(default_factory=dict)  # by host, beside that of the master
-    mmax: int = 0  # machines at most; 0: all
-    mmax_workload: bool = False  # machines at most: what the workloads were made for
+    roles: Mapping[str, str] = field(default_factory=dict)  # by host, besides that of the master
+    mmax: int = 0  # most machines; 0: all
+    mmax_workload: bool = False  # limit the machines to those that the workloads were made for
     events: tuple[Path, ...] = ()
     forward_unknown_events: bool = False
     forward_profiles: bool = False
@@ -33,19 +33,19 @@ class ServerOptions:
     sched_config: str = ""
     trace_machine_states: bool = True
     timeout: float | None = None  # s of wall clock to wait for a reply
-    redis: tuple[str, int, str] = ("127.0.0.1", 6379, "default")  # host, port, prefix: only told to the scheduler
+    redis: tuple[str, int, str] = ("127.0.0.1", 6379, "default")  # host, port, prefix: only sent to the scheduler
     scheduler: bool = True  # False: every job starts at 0 s
     simgrid: tuple[str, ...] = ()  # NAME:VALUE of SimGrid's options
     only_dump: bool = False  # print `context` and simulate nothing
 
     def named_workloads(self) -> list[tuple[str, Path]]:
-        """Return the files that jobs come from by the names of their workloads, in the order of these."""
+        """Return the files of jobs by the names of their workloads, in the order of these."""
         late = [path for path, _ in self.late_workflows]
         files = (("w", self.workloads), ("wf", self.workflows), ("wfc", late))
         return sorted((f"{letter}{i}", path) for letter, paths in files for i, path in enumerate(paths))
 
     def configuration(self) -> dict[str, bool | int | str]:
-        """Return the ``config`` of SIMULATION_BEGINS, which tells the scheduler some of the options."""
+        """Return the ``config`` of SIMULATION_BEGINS, which contains some of the options."""
         return {
             "redis-enabled": False,
             "redis-hostname": self.redis[0],
@@ -60,7 +60,7 @@ class ServerOptions:
         }
 
     def context(self) -> dict[str, bool | int | str]:
-        """Return what ``--dump-execution-context`` prints."""
+        """Return the output of ``--dump-execution-context``."""
         return {
             "socket_endpoint": self.socket,
             "redis_enabled": False,

@@ -12,7 +12,7 @@ logger = logging.getLogger(__name__)
 
 
 def write_outputs(simulation: Simulation, simulation_time: float, incomplete: str = "") -> None:
-    """Write all files of ``<prefix>_*``; *incomplete* says why the run did not end, and leaves a marker saying so.
+    """Write all files of ``<prefix>_*``; *incomplete* says why the run did not end, and adds a marker file with that.
 
     Raises:
         ResultsError: a file cannot be written.
@@ -38,7 +38,7 @@ def write_outputs(simulation: Simulation, simulation_time: float, incomplete: st
 
 
 def summary_of(simulation: Simulation, consumed: float, simulation_time: float) -> dict[str, str | int | float]:
-    """Return the figures of a whole simulation; *consumed* J, and wall-clock s that it took."""
+    """Return the metrics of a whole simulation; *consumed* in J, and the wall-clock time in s."""
     machines = simulation.machines
     return results.schedule_summary(
         simulation.rows,

@@ -1,4 +1,4 @@
-"""Outside events: machines that leave and rejoin the cluster, and whatever else a file tells the scheduler of."""
+"""External events: machines that leave and rejoin the cluster, and other events of a file for the scheduler."""
 
 import json
 from dataclasses import dataclass
@@ -11,25 +11,25 @@ from hdeeprm_like.inputs import read_text
 from hdeeprm_like.results.batsim_files import parse_interval_set
 
 AVAILABLE, UNAVAILABLE = "machine_available", "machine_unavailable"
-_EVENT_ORDER = {AVAILABLE: 0, UNAVAILABLE: 1}  # of events of one time; others come after them
+_EVENT_ORDER = {AVAILABLE: 0, UNAVAILABLE: 1}  # order of events of one time; others come after these
 
 
 @dataclass(frozen=True)
 class OutsideEvent:
-    """Something that happens to the cluster, from an events file."""
+    """An external event of the cluster, from an events file."""
 
     timestamp: float  # s
     kind: str
     machines: tuple[int, ...]
-    text: str  # JSON, as it is sent to the scheduler
+    text: str  # JSON, as sent to the scheduler
 
 
 def read_events(path: Path, machines: int, forward_unknown: bool) -> list[OutsideEvent]:
-    """Return the events of a file with one JSON object per line, in the order in which they happen.
+    """Return the events of a file with one JSON object per line, in the order of time.
 
     Raises:
         WorkloadError: a line is no event.
-        OptionsError: an event is of an unknown type, and they are not to be forwarded.
+        OptionsError: an event has an unknown type, and unknown events are not to be forwarded.
     """
     events: list[OutsideEvent] = []
     for number, line in enumerate(read_text(path, WorkloadError).splitlines(), start=1):

@@ -1,4 +1,4 @@
-"""What a parallel task asks of hosts and links: flops of each rank, bytes between each two."""
+"""Load of a parallel task on hosts and links: flops of each rank, bytes between each pair."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,11 +11,11 @@ from hdeeprm_like.batsim_server.sharing import NO_CROWDS, Constraint, Crowd
 
 @dataclass(frozen=True)
 class Amounts:
-    """What a parallel task on R ranks asks for.
+    """Amounts of a parallel task on R ranks.
 
     Attributes:
         flops: (R,) of each rank, or one number for every rank.
-        bytes: (R * R,) from row to column, or one number for each two different ranks.
+        bytes: (R * R,) from row to column, or one number for every pair of different ranks.
     """
 
     flops: float | Sequence[float]
@@ -27,11 +27,11 @@ class Amounts:
 
 
 def work_of(machines: Machines, network: Network, ranks: Sequence[int], amounts: Amounts) -> Work:
-    """Return what a parallel task asks of hosts and links.
+    """Return the load of a parallel task on hosts and links.
 
     Args:
-        ranks: (R,) number of the machine of each rank; a machine may have several. What a single rank sends to itself
-            SimGrid leaves out.
+        ranks: (R,) number of the machine of each rank; a machine may have several. SimGrid ignores what a single rank
+        sends to itself.
     """
     weights: dict[Constraint, float] = {}
     for rank, number in enumerate(ranks):
@@ -46,7 +46,7 @@ def work_of(machines: Machines, network: Network, ranks: Sequence[int], amounts:
 
 
 def _crowds(machines: Machines, ranks: Sequence[int], amounts: Amounts) -> dict[Constraint, Crowd]:
-    """Return the hosts with several ranks that have something to do."""
+    """Return the hosts with several ranks that have work."""
     shares: dict[Constraint, list[float]] = {}
     for rank, number in enumerate(ranks):
         if amounts.of_rank(rank) > 0.0:
@@ -57,7 +57,7 @@ def _crowds(machines: Machines, ranks: Sequence[int], amounts: Amounts) -> dict[
 def _add_flows(
     network: Network, names: Sequence[str], amounts: float | Sequence[float], weights: dict[Constraint, float]
 ) -> tuple[float, float]:
-    """Add the bytes between each two hosts to the links they cross; return largest latency, and latency times bytes."""
+    """Add the bytes between each pair of hosts to their links; return largest latency, and latency times bytes."""
     latency = bytes_delay = 0.0
     count = len(names)
     for i, source in enumerate(names):

@@ -1,4 +1,4 @@
-"""The replies of the scheduler in Batsim 4's JSON, checked: a list of events, or one `ProtocolError`."""
+"""Reader of the scheduler's replies in Batsim 4's JSON: a list of checked events, or a `ProtocolError`."""
 
 import json
 from collections.abc import Callable, Iterable
@@ -13,7 +13,7 @@ from hdeeprm_like.formats.batsim_numbers import read_number
 
 @dataclass(frozen=True)
 class SchedulerEvent:
-    """One event of a reply: what to do, when, with what; *where* it stands, for messages."""
+    """One event of a reply: type, time and data; *where* is its place, for messages."""
 
     kind: str
     timestamp: float  # s
@@ -48,12 +48,12 @@ class SchedulerEvent:
 
 @dataclass(frozen=True)
 class Form:
-    """How a version of Batsim spells an event.
+    """Spelling of events in a version of Batsim.
 
     Attributes:
-        kind, data: the keys of an event's type and of what it says.
-        not_imitated: types that Batsim knows and we do not.
-        read_float: how it reads numbers with a fraction or an exponent.
+        kind, data: keys of an event's type and content.
+        not_imitated: types that Batsim has and we do not support.
+        read_float: reader of numbers with a fraction or an exponent.
     """
 
     kind: str
@@ -67,26 +67,26 @@ BATSIM4 = Form("type", "data", (), read_number)
 
 @dataclass(frozen=True)
 class Reply:
-    """What the scheduler decided, in its order, and its clock at the end."""
+    """The scheduler's decisions, in its order, and its clock at the end."""
 
     now: float  # s
     events: list[SchedulerEvent] = field(default_factory=list)
 
 
 def read_reply(raw: bytes, known: Iterable[str], form: Form = BATSIM4) -> Reply:
-    """Return the events of a reply; its clock may be behind that of the simulation, as Batsim allows.
+    """Return the events of a reply; its clock may lag behind the simulation's, as Batsim allows.
 
     Args:
-        known: the types of events that somebody handles.
-        form: how they are spelled.
+        known: the types of events with a handler.
+        form: their spelling.
 
     Raises:
-        ProtocolError: the reply is not what the protocol allows.
+        ProtocolError: the reply violates the protocol.
     """
     content = _read_json(raw, form.read_float)
     if not isinstance(content, dict):
         raise ProtocolError(f"reply: must be an object, not {short(content)}")
-    if "error" in content and "now" not in content:  # of our own endpoint, when it is stopped
+    if "error" in content and "now" not in content:  # sent by our own endpoint when it is stopped
         raise ProtocolError(f"the scheduler has left: {short(content['error'])}")
     now = checked_number(content.get("now"), "reply: now", ProtocolError)
     events = content.get("events")

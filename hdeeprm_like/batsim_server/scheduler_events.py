@@ -1,4 +1,4 @@
-"""What the server does for each event of the scheduler; what Batsim aborts on is one `ProtocolError`.
+"""Handlers of the scheduler's events; where Batsim aborts they raise a `ProtocolError`.
 
 To handle another event, write its function and add a line to `SCHEDULER_EVENTS`.
 """
@@ -20,7 +20,7 @@ STATES = ("NOT_SUBMITTED", "SUBMITTED", "RUNNING", "REJECTED", *ENDED)
 
 
 def job_of(simulation: Simulation, event: SchedulerEvent, *states: str) -> Job:
-    """Return the job that an event names, which must be in one of some states."""
+    """Return the job named by an event, which must be in one of some states."""
     identifier = event.text("job_id")
     job = simulation.jobs.get(identifier)
     if job is None or job.state == "NOT_SUBMITTED":
@@ -31,7 +31,7 @@ def job_of(simulation: Simulation, event: SchedulerEvent, *states: str) -> Job:
 
 
 def machines_of(simulation: Simulation, event: SchedulerEvent, key: str) -> list[int]:
-    """Return the machines that an event names, at least one."""
+    """Return the machines named by an event, at least one."""
 
     def fail(what: str) -> ProtocolError:
         return ProtocolError(f"{event.where}: {key} {what}")
@@ -53,7 +53,7 @@ def execute(simulation: Simulation, event: SchedulerEvent) -> Script:
     execution.check_startable(job, job.machines, job.ranks, event.where)
     for number in job.machines:
         machine = simulation.machines[number]
-        sharing = simulation.options.storage_sharing  # Batsim takes hosts that compute for hosts that store, too
+        sharing = simulation.options.storage_sharing  # Batsim accepts compute hosts as storage hosts, too
         sharing = sharing and (machine.stores or simulation.options.compute_sharing)
         shared = sharing and machine.state is MachineState.COMPUTING
         if machine.state is not MachineState.IDLE and not shared:
@@ -70,7 +70,7 @@ def execute(simulation: Simulation, event: SchedulerEvent) -> Script:
 
 
 def _ranks(event: SchedulerEvent, job: Job) -> list[int]:
-    """Return the machine of each rank: those of the allocation in order, unless a mapping says otherwise."""
+    """Return the machine of each rank: those of the allocation in order, unless there is a mapping."""
     if "mapping" not in event.data:
         return job.machines
     mapping = event.object("mapping")
@@ -86,7 +86,7 @@ def _ranks(event: SchedulerEvent, job: Job) -> list[int]:
 
 
 def _storage(event: SchedulerEvent) -> dict[str, int]:
-    """Return the machines that the scheduler gives to the names of storage hosts."""
+    """Return the machines that the scheduler maps to the names of storage hosts."""
     if "storage_mapping" not in event.data:
         return {}
     mapping = event.object("storage_mapping")
@@ -96,14 +96,14 @@ def _storage(event: SchedulerEvent) -> dict[str, int]:
 
 
 def reject(simulation: Simulation, event: SchedulerEvent) -> None:
-    """Refuse a job for good."""
+    """Reject a job."""
     job = job_of(simulation, event, "SUBMITTED")
     job.state = "REJECTED"
     simulation.close(job)
 
 
 def kill(simulation: Simulation, event: SchedulerEvent) -> Script:
-    """Kill jobs that run; those that are over already are left alone, and those whose kill was asked for before."""
+    """Kill running jobs; jobs that are over, or already being killed, are left alone."""
     identifiers: list[str] = []
     for identifier in event.texts("job_ids"):
         job = job_of(
@@ -122,10 +122,10 @@ def kill(simulation: Simulation, event: SchedulerEvent) -> Script:
 
 
 def change_state(simulation: Simulation, event: SchedulerEvent) -> None:
-    """Have a submitted job taken for running, though nothing runs.
+    """Mark a submitted job as running, though nothing runs.
 
-    That is the only change that Batsim 4.2.1 survives: where a job ends in this way, it writes the job's row before it
-    changes the state, and aborts because that state is not one of a job that is over.
+    Batsim 4.2.1 survives no other change: if a job ends in this way, it writes the job's row before it changes the
+    state, and aborts because the job is not in a final state.
     """
     state = event.text("job_state")
     if state not in STATES:
@@ -144,16 +144,16 @@ def change_state(simulation: Simulation, event: SchedulerEvent) -> None:
 
 
 def call_me_later(simulation: Simulation, event: SchedulerEvent) -> Script:
-    """Call the scheduler when a time has come."""
+    """Call the scheduler at a time."""
     wanted = event.number("timestamp")
     if wanted <= simulation.engine.now:
-        raise ProtocolError(f"{event.where}: asks to be called at {wanted:f}, but it is {simulation.engine.now:f}")
+        raise ProtocolError(f"{event.where}: requests a call at {wanted:f}, but it is {simulation.engine.now:f}")
     simulation.waiters += 1
     yield (simulation.engine.spawn, submitters.wake_later(simulation, wanted), simulation.master)
 
 
 def set_resource_state(simulation: Simulation, event: SchedulerEvent) -> Script:
-    """Change the P-state of machines, and send them to sleep or wake them up."""
+    """Change the P-state of machines, or switch them to sleep or wake them up."""
     numbers = machines_of(simulation, event, "resources")
     text = event.text("state")
     pstate = int(text) if text.isdigit() and len(text) < 6 else -1
@@ -163,7 +163,7 @@ def set_resource_state(simulation: Simulation, event: SchedulerEvent) -> Script:
 
 
 def switch(simulation: Simulation, where: str, numbers: Sequence[int], pstate: int, text: str = "") -> Script:
-    """Have machines take a P-state; *text* is what the scheduler calls it."""
+    """Change machines to a P-state; *text* is its name in the request."""
     for number in numbers:
         _check_switch(simulation, where, number, pstate, text or str(pstate))
     simulation.machines.begin_switch(numbers, pstate, simulation.engine.now)
@@ -213,30 +213,30 @@ def query(simulation: Simulation, event: SchedulerEvent) -> Script:
         meter = simulation.machines.meter
         if request != "consumed_energy" or meter is None:
             needed = " without -E" if request == "consumed_energy" else ""
-            raise ProtocolError(f"{event.where}: {request[:60]!r} cannot be asked for{needed}")
+            raise ProtocolError(f"{event.where}: {request[:60]!r} cannot be queried{needed}")
         yield from simulation.look_at_energy()
         simulation.outbox.energy_answer(meter.total(simulation.engine.now), simulation.engine.now)
 
 
 def register_job(simulation: Simulation, event: SchedulerEvent) -> None:
-    """Take in a job that the scheduler makes."""
+    """Register a job made by the scheduler."""
     _need_dynamic(simulation, event)
     workload, _, number = event.text("job_id").partition("!")
     profiles = simulation.profiles.setdefault(workload, Profiles(workload))
     job = WorkloadReader(profiles, {}, ProtocolError).job(event.object("job"), event.where, number)
     if job.identifier in simulation.jobs:
-        raise ProtocolError(f"{event.where}: job {job.identifier!r} is there already")
+        raise ProtocolError(f"{event.where}: job {job.identifier!r} exists already")
     simulation.jobs[job.identifier] = job
     simulation.submit(job, announce=simulation.options.acknowledge_dynamic_jobs)
 
 
 def register_profile(simulation: Simulation, event: SchedulerEvent) -> None:
-    """Take in a profile that the scheduler makes."""
+    """Register a profile made by the scheduler."""
     _need_dynamic(simulation, event)
     workload, name = event.text("workload_name"), event.text("profile_name")
     profiles = simulation.profiles.setdefault(workload, Profiles(workload))
     if name in profiles:
-        raise ProtocolError(f"{event.where}: profile {name[:60]!r} is there already")
+        raise ProtocolError(f"{event.where}: profile {name[:60]!r} exists already")
     reader = WorkloadReader(profiles, {}, ProtocolError)
     profiles[name] = reader.profile(name, event.object("profile"), event.where)
 
@@ -249,7 +249,7 @@ def _need_dynamic(simulation: Simulation, event: SchedulerEvent) -> None:
 
 
 def set_metadata(simulation: Simulation, event: SchedulerEvent) -> None:
-    """Note a text for the row of a job."""
+    """Store a text for the row of a job."""
     text = event.text("metadata")
     if '"' in text or "\n" in text or "\r" in text:
         raise ProtocolError(f"{event.where}: metadata must not hold quotes or line ends")
@@ -257,12 +257,12 @@ def set_metadata(simulation: Simulation, event: SchedulerEvent) -> None:
 
 
 def to_job(simulation: Simulation, event: SchedulerEvent) -> None:
-    """Give a job a message that it may wait for."""
+    """Deliver a message that a job may wait for."""
     job_of(simulation, event).messages.append(event.text("msg"))
 
 
 def notified(simulation: Simulation, event: SchedulerEvent) -> None:
-    """Note whether the scheduler will register more jobs."""
+    """Record whether the scheduler will register more jobs."""
     kind = event.text("type")
     if kind == "registration_finished":
         _need_dynamic(simulation, event)

@@ -1,4 +1,4 @@
-"""The server: it tells the scheduler what happens, and carries out what the scheduler replies, until the end."""
+"""The server: it reports events to the scheduler, and carries out its replies, until the end."""
 
 import logging
 import time
@@ -27,13 +27,13 @@ class Server:
     """The actor that serves one simulation; the other actors put messages into its mailbox.
 
     Attributes:
-        scheduler_events: what is done for each event of the scheduler.
+        scheduler_events: the handler of each event of the scheduler.
     """
 
     scheduler_events: Mapping[str, Callable[[Any, SchedulerEvent], Script | None]] = SCHEDULER_EVENTS
 
     def __init__(self, simulation: Simulation, ask: Ask) -> None:
-        """Serve a simulation that has not begun, with whoever answers *ask* as the scheduler."""
+        """Serve a simulation that has not begun; *ask* is the scheduler."""
         self.simulation = simulation
         self.ask = ask
         self.ended = False
@@ -42,7 +42,7 @@ class Server:
         self._jobs_to_come = len(simulation.workloads) + len(self._workflows)
         self._events_to_come = len(simulation.events)
         self._scheduler_ready = False
-        self._handlers: dict[str, Callable[[Any], Script | None]] = {  # of what the other actors say
+        self._handlers: dict[str, Callable[[Any], Script | None]] = {  # handlers of messages from the other actors
             "SCHED_READY": self._on_ready,
             "SCHEDULER_EVENT": lambda event: self.scheduler_events[event.kind](simulation, event),
             "SUBMITTER_HELLO": lambda _: None,
@@ -57,18 +57,18 @@ class Server:
         }
 
     def run(self) -> bool:
-        """Play the whole simulation; return whether it ended, rather than got stuck.
+        """Run the whole simulation; return whether it ended rather than got stuck.
 
         Raises:
-            ProtocolError: the scheduler said something that Batsim would abort on.
+            ProtocolError: the scheduler sent something on which Batsim would abort.
         """
         simulation, engine = self.simulation, self.simulation.engine
         master = simulation.master
         for jobs in simulation.workloads:
             simulation.submitters.append(engine.begin(submitters.submit_jobs(simulation, jobs), master))
         for workflow in simulation.workflows:
-            told, limit = self._workflows[workflow.name], simulation.options.workflow_jobs
-            engine.begin(submitters.submit_workflow(simulation, workflow, told, limit), master)
+            reports, limit = self._workflows[workflow.name], simulation.options.workflow_jobs
+            engine.begin(submitters.submit_workflow(simulation, workflow, reports, limit), master)
         for events in simulation.events:
             simulation.submitters.append(engine.begin(submitters.bring_events(simulation, events), master))
         engine.begin(self._serve(), master)
@@ -106,7 +106,7 @@ class Server:
         simulation.conversing = yield (simulation.engine.spawn, self._converse(text), simulation.master)
 
     def _converse(self, text: str) -> Script:
-        """Send a message; bring the events of the reply to the server one by one, each at its time."""
+        """Send a message; deliver the events of the reply to the server one by one, each at its time."""
         engine = self.simulation.engine
         logger.debug("to the scheduler: %s", text)
         began = time.perf_counter()
@@ -176,9 +176,9 @@ class Server:
 
     def _on_completed(self, running: RunningJob) -> Script:
         job = running.job
-        told = self._workflows.get(job.workload)
-        if told is not None:
-            yield (self.simulation.engine.post, job.identifier, told)
+        reports = self._workflows.get(job.workload)
+        if reports is not None:
+            yield (self.simulation.engine.post, job.identifier, reports)
         self.simulation.outbox.job_completed(
             job.identifier, job.state, job.return_code, job.alloc, self.simulation.engine.now
         )
@@ -241,7 +241,7 @@ def _description(simulation: Simulation) -> str:
 
 
 def _resources(machines: Sequence[Machine]) -> list[str]:
-    """Return the JSON of each machine; many share their properties, which are encoded once."""
+    """Return the JSON of each machine; properties shared by many are encoded once."""
     known: dict[tuple[int, int, str], str] = {}
     resources = []
     for machine in machines:

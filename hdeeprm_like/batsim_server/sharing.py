@@ -1,11 +1,11 @@
-"""Who gets how much of a capacity: hosts and links are constraints, parallel tasks and messages are variables.
+"""Sharing of capacities: hosts and links are constraints, parallel tasks and messages are variables.
 
-The value of a variable is the share of its whole work done per second; a weight is what one whole work asks of a
-constraint (flops of a host, bytes of a link). Capacities are shared by the "fair bottleneck" rule: what is left of a
-constraint is offered in equal parts to its growing variables, each takes the smallest of its offers, and those on an
-exhausted constraint stop growing. A task with several ranks on one host takes one part for each of them, but as all
-its ranks go on together, what the heaviest of them can do is what it does. Only what is connected to a change is
-computed again.
+The value of a variable is the share of its whole work done per second; a weight is the load of the whole work on a
+constraint (flops of a host, bytes of a link). Capacities are shared by the "fair bottleneck" rule: the rest of a
+constraint is offered in equal parts to its growing variables, each takes the smallest of its offers, and variables on
+an exhausted constraint stop growing. A task with several ranks on one host takes one part for each of them, but as
+its ranks advance together, the heaviest of them sets the pace. Only variables connected to a change are recomputed.
+
 
 Source: SimGrid 3.32, host model ptask_L07.
 """
@@ -16,11 +16,11 @@ from typing import Any, NamedTuple
 
 
 class Constraint:
-    """A capacity in units per second, shared by its variables, or (fat pipe) wholly open to each of them.
+    """A capacity in units per second, shared by its variables, or (fat pipe) fully available to each of them.
 
     Attributes:
         machine: the number of the host, -1 for a link.
-        cores: of the host; one rank of a task uses one of them.
+        cores: of the host; a rank of a task uses one core.
         core_speed: flop/s of each.
     """
 
@@ -37,7 +37,7 @@ class Constraint:
 
 
 class Crowd(NamedTuple):
-    """Several ranks of one task on one host: how many have something to do, and the most that one of them has."""
+    """Several ranks of one task on one host: how many have work, and the most work of one of them."""
 
     ranks: int
     heaviest: float
@@ -48,13 +48,13 @@ NO_CROWDS: Crowds = {}
 
 
 class Variable:
-    """A parallel task or a message: its weights, and the share of it that is done per second.
+    """A parallel task or a message: its weights, and the share of its work done per second.
 
     Attributes:
-        crowds: of the hosts on which the task has several ranks.
-        way_limit: 1/s at most, because of the latency of its way; negative: unlimited.
-        bound: 1/s at most in all; negative: unlimited.
-        owner: what goes on with that share.
+        crowds: of the hosts with several ranks of the task.
+        way_limit: 1/s, limit by the latency of its route; negative: unlimited.
+        bound: 1/s, limit in all; negative: unlimited.
+        owner: what progresses with that share.
     """
 
     __slots__ = ("bound", "crowds", "enabled", "owner", "value", "way_limit", "weights")
@@ -69,7 +69,7 @@ class Variable:
         self.owner = owner
 
     def set_bound(self) -> None:
-        """Take the smallest of its limits: of its way, and of the one core that each of its ranks can use."""
+        """Set the smallest of its limits: of its route, and of the one core that each of its ranks can use."""
         limits = [self.way_limit] if self.way_limit > 0.0 else []
         for constraint, weight in self.weights.items():
             if constraint.cores > 1 and weight > 0.0:
@@ -77,16 +77,16 @@ class Variable:
         self.bound = min(limits, default=-1.0)
 
     def heaviest(self, constraint: Constraint, weight: float) -> float:
-        """Return the most that one rank asks of a constraint of which all together ask *weight*."""
+        """Return the largest load of one rank on a constraint, where all ranks together have *weight*."""
         return self.crowds[constraint].heaviest if constraint in self.crowds else weight
 
     def takers(self, constraint: Constraint) -> int:
-        """Return the number of ranks that ask something of a constraint."""
+        """Return the number of ranks with a load on a constraint."""
         return self.crowds[constraint].ranks if constraint in self.crowds else 1
 
 
 class Sharing:
-    """All constraints and variables, and which of them must be computed again."""
+    """All constraints and variables, and which of them must be recomputed."""
 
     def __init__(self, precision: float = 1e-5) -> None:
         """Start without variables; a capacity is exhausted when less than *precision* is left of it."""
@@ -94,7 +94,7 @@ class Sharing:
         self.dirty: dict[Variable, None] = {}
 
     def enable(self, variable: Variable) -> None:
-        """Let a variable use its constraints."""
+        """Start a variable's use of its constraints."""
         variable.enabled = True
         variable.set_bound()
         for constraint, weight in variable.weights.items():
@@ -102,7 +102,7 @@ class Sharing:
         self.dirty[variable] = None
 
     def remove(self, variable: Variable) -> None:
-        """Take a variable off its constraints; what it leaves is shared at the next `solve`."""
+        """Remove a variable from its constraints; its share is redistributed at the next `solve`."""
         if variable.enabled:
             variable.enabled = False
             for constraint, weight in variable.weights.items():
@@ -113,7 +113,7 @@ class Sharing:
         self.dirty.pop(variable, None)
 
     def touch(self, constraint: Constraint) -> None:
-        """Have the variables of a constraint computed again."""
+        """Mark the variables of a constraint for recomputation."""
         for variable in constraint.variables:
             self.dirty[variable] = None
 
@@ -126,7 +126,7 @@ class Sharing:
             self.dirty[variable] = None
 
     def solve(self) -> list[Variable]:
-        """Return the variables whose value was computed again."""
+        """Return the variables whose value was recomputed."""
         todo, self.dirty = self.dirty, {}
         done: dict[Variable, None] = {}
         for variable in todo:
@@ -157,8 +157,8 @@ def _connected(start: Variable) -> dict[Variable, None]:
 
 
 def _grows_at_once(variable: Variable, precision: float) -> bool:
-    """Give a variable that shares nothing its value; tell whether that exhausts what limits it, as rounding may not."""
-    value = 1.0  # of a task without any work, which ends at once
+    """Set a variable that shares nothing; return whether that exhausts its limit (rounding may leave a rest)."""
+    value = 1.0  # for a task without any work, which ends at once
     least, left = inf, 0.0
     for constraint, weight in variable.weights.items():
         if weight > 0.0 and constraint.bound / weight < least:
@@ -196,7 +196,7 @@ def _fair_bottleneck(component: Iterable[Variable], precision: float) -> None:
 
 
 def _grow(growing: dict[Variable, None], offers: dict[Constraint, float], grown: dict[Variable, float]) -> None:
-    """Give every growing variable the smallest of its offers; note how much each grew when it last did."""
+    """Give every growing variable the smallest of its offers; record the last growth of each."""
     for variable in list(growing):
         weights = variable.weights.items()
         step = min((offers[c] / variable.heaviest(c, weight) for c, weight in weights if weight > 0.0), default=0.0)
@@ -216,7 +216,7 @@ def _exhaust(
     growing: dict[Variable, None],
     precision: float,
 ) -> list[Constraint]:
-    """Take off the constraints what the variables grew; stop those on exhausted ones, return the other constraints."""
+    """Subtract the growth from the constraints; stop variables on exhausted ones, return the other constraints."""
     remaining: list[Constraint] = []
     for constraint in open_constraints:
         if constraint.fatpipe:
@@ -226,7 +226,7 @@ def _exhaust(
             left[constraint] -= most
         else:
             rest = left[constraint]
-            for variable, weight in reversed(constraint.variables.items()):  # the latest is the first in SimGrid
+            for variable, weight in reversed(constraint.variables.items()):  # the latest is first in SimGrid
                 rest -= weight * grown.get(variable, 0.0)
                 if rest < precision:
                     rest = 0.0

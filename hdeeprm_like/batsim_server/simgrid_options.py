@@ -1,4 +1,4 @@
-"""The options of SimGrid that a platform or ``--sg-cfg`` sets: those that change results are imitated, or refused."""
+"""SimGrid options set by a platform or ``--sg-cfg``: those that change results are supported, or raise an error."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -8,13 +8,13 @@ from hdeeprm_like.errors import OptionsError, did_you_mean
 
 @dataclass(frozen=True)
 class SimgridOptions:
-    """The numbers of SimGrid's model of parallel tasks; names and defaults are SimGrid's."""
+    """The parameters of SimGrid's model of parallel tasks; names and defaults are SimGrid's."""
 
-    tcp_gamma: float = 4194304.0  # bytes in flight at most, which limits what crosses a long route
+    tcp_gamma: float = 4194304.0  # most bytes in flight, which limits the rate on a long route
     loopback_bandwidth: float = 1e10  # bytes/s
     loopback_latency: float = 0.0  # s
-    timing: float = 1e-9  # s, less than which is left of a timer that ends
-    work_amount: float = 1e-5  # flops/s or bytes/s, less than which is left of a capacity that is exhausted
+    timing: float = 1e-9  # s, a timer with less left ends
+    work_amount: float = 1e-5  # flops/s or bytes/s, a capacity with less left is exhausted
 
 
 _NUMBERS = {
@@ -24,8 +24,8 @@ _NUMBERS = {
     "surf/precision": "timing",
     "maxmin/precision": "work_amount",
 }
-# Batsim sets the model of parallel tasks itself, which has its own models of hosts and links: what belongs to others
-# changes nothing, nor does how SimGrid works inside.
+# Batsim itself selects the model of parallel tasks, which has its own models of hosts and links: options of others
+# have no effect, nor do options of SimGrid's internals.
 _WITHOUT_EFFECT = (
     "bmf/",
     "contexts/",
@@ -53,10 +53,10 @@ _ONLY = {"host/model": "ptask_L07", "host/solver": "fairbottleneck"}
 
 
 def read_simgrid_options(texts: Sequence[str]) -> SimgridOptions:
-    """Return the options that ``NAME:VALUE`` texts set, the last of each.
+    """Return the options set by ``NAME:VALUE`` texts, the last of each.
 
     Raises:
-        OptionsError: one is no option, or asks for what is not imitated.
+        OptionsError: one is no option, or requests something unsupported.
     """
     options = SimgridOptions()
     for text in texts:

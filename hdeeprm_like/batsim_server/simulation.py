@@ -1,4 +1,4 @@
-"""What one simulation consists of: machines, network, clock, jobs, and the messages that wait to be sent."""
+"""The parts of one simulation: machines, network, clock, jobs, and the messages to be sent."""
 
 from pathlib import Path
 from typing import Any
@@ -17,27 +17,27 @@ from hdeeprm_like.formats.simgrid_xml import read_simgrid_xml
 from hdeeprm_like.formats.simgrid_zones import loopback
 from hdeeprm_like.results.batsim_files import JobRow
 
-MOST_ROUNDS = 3  # a look at the energy takes SimGrid one round per machine; more than this changes no order
+MOST_ROUNDS = 3  # reading the energy takes SimGrid one round per machine; more rounds than this change no order
 
 
 class Simulation:
     """Everything that the actors of one simulation share.
 
     Attributes:
-        jobs: that are not over, by identifier; running: those that run.
+        jobs: those not over, by identifier; running: those that run.
         profiles: by workload.
         master: the host of the server.
         workloads, events: the jobs and the outside events of each file.
         rows: of the jobs that are over.
         submitters, killing, conversing: the actors that bring jobs and events, those that kill jobs, and the one that
-            brings the latest reply.
+        delivers the latest reply.
         submitted, completed: numbers of jobs.
-        waiters, killers, switching: actors that will still tell the server something.
+        waiters, killers, switching: actors that will still report to the server.
         registering: whether the scheduler may register jobs.
         ends_sent: whether the end of the simulation has been sent to the scheduler.
-        joules_at_first: of all machines before the first job; -1 until one has come.
-        scheduling_time: s of wall clock that the scheduler took.
-        exact_timeouts: whether walltimes are kept to less than a nanosecond.
+        joules_at_first: of all machines before the first job; -1 until one has arrived.
+        scheduling_time: s of wall clock used by the scheduler.
+        exact_timeouts: whether walltimes are exact below a nanosecond.
     """
 
     exact_timeouts = False
@@ -46,7 +46,7 @@ class Simulation:
         """Read the platform, the workloads and the events.
 
         Raises:
-            HDeepRMError: one of them cannot be used.
+            HDeepRMError: one of them is invalid.
         """
         self.options = options
         platform = read_simgrid_xml(options.platform)
@@ -94,39 +94,39 @@ class Simulation:
         self.joules_at_first = -1.0
         self.scheduling_time = 0.0
 
-    # What versions of Batsim do differently --------------------------------------------------------------------
+    # Differences between versions of Batsim  --------------------------------------------------------------------
 
     def machine_order(self, name: str) -> Any:
-        """Return what sorts the names of the hosts, which then are numbered."""
+        """Return the sort key of host names for their numbering."""
         return name.encode()
 
     def read_workload(self, path: Path, name: str) -> tuple[int, dict[str, Job], Profiles]:
-        """Return the machines that a workload was made for, its jobs and profiles."""
+        """Return the number of machines that a workload was made for, its jobs and profiles."""
         return read_workload(path, name)
 
     def read_events(self, path: Path, number: int) -> list[OutsideEvent]:
-        """Return the outside events of the file with that number."""
+        """Return the external events of file *number*."""
         return read_events(path, len(self.machines), self.options.forward_unknown_events)
 
     def new_outbox(self) -> Outbox:
-        """Return what collects the messages to the scheduler."""
+        """Return an empty outbox for messages to the scheduler."""
         return Outbox()
 
     def progress_of(self, running: RunningJob) -> Any:
-        """Return how far a job is that is killed, as the scheduler is told."""
+        """Return the progress of a killed job, as sent to the scheduler."""
         return running.task.progress(running)
 
     # -----------------------------------------------------------------------------------------------------------
 
     def submit(self, job: Job, announce: bool = True) -> None:
-        """Take a job in, and announce it to the scheduler."""
+        """Add a job, and announce it to the scheduler."""
         job.state = "SUBMITTED"
         self.submitted += 1
         if announce:
             self.outbox.job_submitted(job, self.options.forward_profiles, self.engine.now)
 
     def start(self, job: Job) -> RunningJob:
-        """Note that a submitted job runs from now on."""
+        """Record that a submitted job runs from now on."""
         job.state = "RUNNING"
         profiles = self.profiles[job.workload]
         running = RunningJob(job, self.engine, self.machines, self.network, profiles)
@@ -134,7 +134,7 @@ class Simulation:
         return running
 
     def close(self, job: Job) -> None:
-        """Write the row of a job that is over; the scheduler may speak of the job until it has heard of its end."""
+        """Write the row of a job that is over; the scheduler may still name the job until it has learned of its end."""
         self.completed += 1
         self.running.pop(job.identifier, None)
         self._closed.append(job)
@@ -158,21 +158,21 @@ class Simulation:
         )
 
     def forget_closed(self) -> None:
-        """Forget the jobs that are over, of which the scheduler has been told now, and profiles that are not needed."""
+        """Drop ended jobs that have now been reported to the scheduler, and profiles without use."""
         for job in self._closed:
             del self.jobs[job.identifier]
             self.profiles[job.workload].forget(job.profile, keep=self.options.profile_reuse)
         self._closed.clear()
 
     def look_at_energy(self) -> Script:
-        """Let the others go first, as asking for the energy of machines does when it is not up to date."""
+        """Yield to the other actors, as SimGrid does when the energy of machines must be updated."""
         meter = self.machines.meter
         rounds = meter.out_of_date(self.engine.now, MOST_ROUNDS) if meter else 0
         for _ in range(rounds):
             yield (self.engine.skip,)
 
     def note_first_submission(self) -> Script:
-        """Note the energy before the first job."""
+        """Record the energy before the first job."""
         meter = self.machines.meter
         if meter is not None and self.joules_at_first < 0.0:
             yield from self.look_at_energy()

@@ -1,4 +1,4 @@
-"""The actors beside the server: they submit jobs, bring outside events, wake the scheduler, and switch machines."""
+"""The actors beside the server: they submit jobs, deliver external events, wake the scheduler, and switch machines."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -14,8 +14,8 @@ from hdeeprm_like.batsim_server.workload import WorkloadReader
 from hdeeprm_like.errors import WorkloadError
 from hdeeprm_like.formats.batsim_numbers import read_number
 
-SHORTEST_WAIT = 1e-5  # s, of a CALL_ME_LATER
-MORE_WALLTIME = 10.0  # s that a task of a workflow may take beyond its run time
+SHORTEST_WAIT = 1e-5  # s, shortest CALL_ME_LATER
+MORE_WALLTIME = 10.0  # s, walltime of a workflow's task beyond its run time
 
 
 def submit_jobs(simulation: Simulation, jobs: Sequence[Job]) -> Script:
@@ -33,11 +33,11 @@ def submit_jobs(simulation: Simulation, jobs: Sequence[Job]) -> Script:
     yield (simulation.engine.put, ("SUBMITTER_BYE", "jobs"))
 
 
-def submit_workflow(simulation: Simulation, workflow: Workflow, told: Mailbox, limit: int) -> Script:
-    """Submit the tasks of a workflow, each when those before it are over.
+def submit_workflow(simulation: Simulation, workflow: Workflow, reports: Mailbox, limit: int) -> Script:
+    """Submit the tasks of a workflow, each when its predecessors are over.
 
     Args:
-        told: where the server tells of the end of each job. limit: jobs at a time; 0 for any number.
+        reports: mailbox for the server's reports of ended jobs. limit: most jobs at a time; 0 for any number.
     """
     engine = simulation.engine
     yield (engine.put, ("SUBMITTER_HELLO", None))
@@ -53,7 +53,7 @@ def submit_workflow(simulation: Simulation, workflow: Workflow, told: Mailbox, l
             number += 1
             submitted[job.identifier] = task
             yield (engine.put, ("JOB_SUBMITTED", [job]))
-        identifier = yield (engine.get, told)
+        identifier = yield (engine.get, reports)
         for child in (children := submitted.pop(identifier).children):
             child.over_before += 1
         ready += [child for child in children if child.over_before == child.parents]
@@ -61,7 +61,7 @@ def submit_workflow(simulation: Simulation, workflow: Workflow, told: Mailbox, l
 
 
 def _job_of(simulation: Simulation, workload: str, task: Task, number: str) -> Job:
-    """Return the job of a task, known to the simulation; its times were texts with six decimals, as there."""
+    """Return the job of a task, registered in the simulation; its times are rounded to six decimals, as in Batsim."""
     profiles = simulation.profiles[workload]
     name = f"{workload}_{task.identifier}"
     reader = WorkloadReader(profiles, {name: {"type": "delay", "delay": task.seconds}}, WorkloadError)
@@ -78,7 +78,7 @@ def _job_of(simulation: Simulation, workload: str, task: Task, number: str) -> J
 
 
 def bring_events(simulation: Simulation, events: Sequence[OutsideEvent]) -> Script:
-    """Bring the events of one file, those of one time together."""
+    """Deliver the events of one file, those of one time together."""
 
     def nothing() -> Script:
         yield from ()
@@ -92,7 +92,7 @@ def _one_by_one(
 ) -> Script:
     engine = simulation.engine
     yield (engine.put, ("SUBMITTER_HELLO", None))
-    reached = engine.now  # as in Batsim, not looked at again after sending, which delays the next date by that time
+    reached = engine.now  # as in Batsim, not read again after sending, which delays the next date by that time
     batch: list[Any] = []
     for time, item in items:
         if time > reached:
@@ -108,24 +108,24 @@ def _one_by_one(
 
 
 def start_all(simulation: Simulation) -> bool:
-    """Start every job at once on as many of the first machines as it asks for, until all are over; always succeed.
+    """Start every job at once on as many of the first machines as it requests, until all are over; return True.
 
     Raises:
-        WorkloadError: a job asks for more machines than there are.
+        WorkloadError: a job requests more machines than there are.
     """
     engine, machines = simulation.engine, simulation.machines
     for jobs in simulation.workloads:
-        for job in reversed(jobs):  # the order in which Batsim's table of jobs lists a few of them
+        for job in reversed(jobs):  # order of a small table of jobs in Batsim
             if job.size > len(machines):
-                raise WorkloadError(f"job {job.identifier}: asks for {job.size} machines, there are {len(machines)}")
+                raise WorkloadError(f"job {job.identifier}: requests {job.size} machines, there are {len(machines)}")
             job.machines = job.ranks = list(range(job.size))
-            engine.begin(run_job(simulation, simulation.start(job), tell=False), machines[0].host.name)
+            engine.begin(run_job(simulation, simulation.start(job), report=False), machines[0].host.name)
     engine.run()
     return True
 
 
 def wake_later(simulation: Simulation, time: float, call: str = "") -> Script:
-    """Tell the server when a time has come, unless the simulation has ended; *call* is a name for it."""
+    """Report to the server when a time has come, unless the simulation has ended; *call* names it."""
     engine = simulation.engine
     if engine.now < time:
         yield (engine.sleep, max(time - engine.now, SHORTEST_WAIT))
@@ -136,7 +136,7 @@ def wake_later(simulation: Simulation, time: float, call: str = "") -> Script:
 
 
 def switch_machine(simulation: Simulation, machine: Machine, pstate: int, way: str) -> Script:
-    """Lead a machine to sleep (``off``) or back (``on``) through the P-state in which that takes its time."""
+    """Switch a machine to sleep (``off``) or back (``on``) through the P-state in which that takes its time."""
     engine = simulation.engine
     sleeping = pstate if way == "off" else machine.pstate
     through = machine.sleep_pstates[sleeping][0 if way == "off" else 1]

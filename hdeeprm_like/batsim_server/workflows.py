@@ -1,6 +1,6 @@
-"""Workflows: tasks of a DAX file that become jobs as soon as those before them have ended (``-W`` and ``--WS``).
+"""Workflows: tasks of a DAX file that become jobs when their predecessors have ended (``-W`` and ``--WS``).
 
-Batsim reads of a DAX only ``id`` and ``runtime`` (s) of each ``job``, and of each ``child`` the ``parent`` tasks. A
+Batsim reads from a DAX only ``id`` and ``runtime`` (s) of each ``job``, and the ``parent`` tasks of each ``child``. A
 task becomes a job on one machine that sleeps for its run time, with 10 s more as walltime.
 
 Source: Batsim 4.2's workflow submitter.
@@ -21,7 +21,7 @@ from hdeeprm_like.inputs import read_document
 
 @dataclass
 class Task:
-    """A task: how long it sleeps in s, the tasks that wait for it, and for how many it waits itself."""
+    """A task: its sleep in s, its successors, and the number of predecessors that it waits for."""
 
     identifier: str
     seconds: float
@@ -32,7 +32,7 @@ class Task:
 
 @dataclass(frozen=True)
 class Workflow:
-    """A workflow: its name (``wf0``, or ``wfc0`` with a time to begin at), that time in s, its tasks by identifier."""
+    """A workflow: its name (``wf0``, or ``wfc0`` with a start time), its start in s, its tasks by identifier."""
 
     name: str
     start: float
@@ -43,7 +43,7 @@ def read_workflow(path: Path, name: str, start: float = 0.0) -> Workflow:
     """Return the workflow of a DAX file.
 
     Raises:
-        WorkloadError: the file is no XML, or an edge has no such task.
+        WorkloadError: the file is no XML, or an edge refers to a missing task.
     """
     try:
         root = fromstring(read_document(path, WorkloadError), forbid_dtd=False, forbid_entities=True)

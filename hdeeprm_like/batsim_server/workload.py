@@ -1,4 +1,4 @@
-"""Batsim's workloads: jobs and profiles from their JSON."""
+"""Reader of Batsim's workloads: jobs and profiles from their JSON."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -12,20 +12,20 @@ from hdeeprm_like.errors import HDeepRMError, WorkloadError, did_you_mean
 from hdeeprm_like.formats.batsim_numbers import read_number
 from hdeeprm_like.inputs import read_json
 
-DEEPEST_NESTING = 50  # profiles inside profiles
-UNUSED = Profile("", PROFILE_TYPES["delay"], 1.0, "")  # in the place of the parts of a profile that no job has
+DEEPEST_NESTING = 50  # depth of profiles inside profiles
+UNUSED = Profile("", PROFILE_TYPES["delay"], 1.0, "")  # in place of the parts of a profile without a job
 
 
 def read_workload(
     path: Path, name: str, make_reader: "Callable[..., WorkloadReader] | None" = None
 ) -> tuple[int, dict[str, Job], Profiles]:
-    """Return the machines a Batsim workload was made for, its jobs, and the profiles that they use.
+    """Return the number of machines of a Batsim workload, its jobs, and the profiles that they use.
 
     Args:
-        make_reader: takes what a `WorkloadReader` is made of; that of another version than Batsim 4.
+        make_reader: takes the arguments of a `WorkloadReader`; that of another version than Batsim 4.
 
     Raises:
-        WorkloadError: the file is no workload that is imitated; the message says where.
+        WorkloadError: the file is no supported workload; the message says where.
     """
     content = read_json(path, WorkloadError, read_number)
     where = str(path)
@@ -45,7 +45,7 @@ def read_workload(
     for index, description in enumerate(listed):
         job = reader.job(description, f"{where}: jobs[{index}]")
         if job.number in jobs:
-            raise WorkloadError(f"{where}: jobs[{index}]: a job {job.number!r} is there already")
+            raise WorkloadError(f"{where}: jobs[{index}]: a job {job.number!r} exists already")
         jobs[job.number] = job
     reader.check_unused(where)
     return machines, jobs, reader.profiles
@@ -56,11 +56,11 @@ class WorkloadReader:
     """Reads the jobs of one workload, and each profile when the first job needs it.
 
     Attributes:
-        profiles: those read so far.
+        profiles: those parsed so far.
         described: the JSON of the others by name.
-        error: what is raised where the JSON is wrong.
-        folder: of the file; None for what the scheduler registers.
-        types, not_imitated: types of profiles that are read, and that are refused.
+        error: class of the errors to raise.
+        folder: of the file; None for jobs registered by the scheduler.
+        types, not_imitated: supported and unsupported types of profiles.
     """
 
     types: ClassVar[Mapping[str, ProfileType[Any]]] = PROFILE_TYPES
@@ -72,7 +72,7 @@ class WorkloadReader:
     folder: Path | None = None
 
     def job(self, description: Any, where: str, number: str | None = None) -> Job:
-        """Return one job from its JSON; *number* is its name in the workload, None if ``id`` tells it."""
+        """Return one job from its JSON; *number* is its name in the workload, None to use ``id``."""
         workload = self.profiles.workload
         if not isinstance(description, dict):
             raise self.error(f"{where}: a job is an object")
@@ -95,7 +95,7 @@ class WorkloadReader:
             raise fields.refusal(f"subtime must not be negative, but is {submit:g}")
         profile = self.find(description.get("profile"), fields.where, 0)
         if profile.hosts not in (None, size):
-            raise fields.refusal(f"profile {profile.name!r} is for {profile.hosts} hosts, the job asks for {size}")
+            raise fields.refusal(f"profile {profile.name!r} is for {profile.hosts} hosts, the job requests {size}")
         self.profiles.jobs_with[profile.name] = self.profiles.jobs_with.get(profile.name, 0) + 1
         named = {**description, "id": f"{workload}!{number}"} if "id" in description else description
         return Job(workload, number, profile, submit, size, walltime, fields.encoded(named))
@@ -104,8 +104,8 @@ class WorkloadReader:
         """Return one profile from its JSON.
 
         Args:
-            depth: how many profiles it is inside of.
-            unused: leave the profiles that it is made of unread.
+            depth: number of profiles that contain it.
+            unused: leave the profiles that it consists of unread.
         """
         where = f"{where}: profile {name[:60]!r}"
         if not isinstance(description, dict):
@@ -127,12 +127,12 @@ class WorkloadReader:
         return Profile(name, self.types[kind], self.types[kind].read(fields, find), text, ret)
 
     def check_unused(self, where: str) -> None:
-        """Refuse profiles that are wrong though no job has them, as Batsim does; their parts may be missing."""
+        """Raise for invalid profiles without jobs, as Batsim does; their parts may be missing."""
         for name in self.described.keys() - self.profiles.keys():
             self.profile(name, self.described[name], where, unused=True)
 
     def find(self, name: Any, where: str, depth: int) -> Profile:
-        """Return a profile by its name, read now if it has not been."""
+        """Return a profile by its name, parsed now if necessary."""
         if not isinstance(name, str):
             raise self.error(f"{where}: profile must be the name of a profile, not {str(name)[:40]!r}")
         if name not in self.profiles:

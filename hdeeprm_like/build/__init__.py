@@ -1,1 +1,1 @@
-"""Machine code made of the compiled functions, by numba and LLVM; the only folder that imports them."""
+"""Compilation of the compiled functions to machine code, by numba and LLVM; the only folder that imports them."""

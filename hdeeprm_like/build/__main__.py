@@ -1,7 +1,7 @@
 """``python -m hdeeprm_like.build``: compile the library, whole or in part.
 
-Without further options the kinds of runs go into the user's cache, where this machine's processes find them. A wheel is
-built with ``--into``, once for each kind of processor that it serves.
+By default the machine code goes into the user's cache, where processes of this machine find it. A wheel is built with
+``--into``, once for each kind of processor that it supports.
 """
 
 import argparse
@@ -21,11 +21,11 @@ GROUPS = {
     "training": "what agents make of rewards",
     "slurm": "machines with partitions, and a Slurm that is followed",
 }
-FUNCTIONS = 1300  # of all kinds, for the progress
+FUNCTIONS = 1300  # in all kinds, for the progress bar
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Build what is asked for; return the exit status."""
+    """Build the requested groups; return the exit status."""
     parser = argparse.ArgumentParser(prog="python -m hdeeprm_like.build", description=__doc__.partition("\n")[0])
     parser.add_argument("groups", nargs="*", metavar="GROUP", help=f"what to build: {', '.join(GROUPS)}; all if none")
     parser.add_argument("--into", type=Path, metavar="DIR", help="write the library for a package into this folder")
@@ -65,7 +65,7 @@ def build(groups: Sequence[str], name: str, folders: Sequence[Path]) -> None:
     from hdeeprm_like.build.recording import Recorder, recording
 
     begin, recorder = time.process_time(), Recorder()
-    gc.disable()  # what numba makes of a function is in use until the library is written
+    gc.disable()  # everything that numba creates is in use until the library is written
     functions = FUNCTIONS if len(groups) == len(GROUPS) else None
     with tqdm(total=functions, unit=" functions", mininterval=0.5, disable=None) as bar:
         frontend.watchers.append(bar.update)

@@ -1,4 +1,4 @@
-"""Bundles and their columns in compiled code; everything here goes through ``numba.extending``."""
+"""Bundles and their columns in compiled code; uses only the public ``numba.extending``."""
 
 import functools
 import operator
@@ -36,7 +36,7 @@ class ColumnType(types.Type):  # type: ignore[misc]
 
 
 class BundleType(types.Type):  # type: ignore[misc]
-    """numba's type of a bundle: the address of its notes.
+    """numba's type of a bundle: the address of its record.
 
     Attributes:
         kind: name of its class. fields: name of each field to its type and the place of its first word.
@@ -68,7 +68,7 @@ def _typeof_bundle(value: bundles.Bundle, context: Any) -> BundleType | ColumnTy
 
 @register_model(BundleType)
 class BundleModel(models.PrimitiveModel):  # type: ignore[misc]
-    """A pointer to the notes."""
+    """A pointer to the record."""
 
     def __init__(self, manager: Any, kind: BundleType) -> None:
         super().__init__(manager, kind, manager.lookup(types.CPointer(types.intp)).get_value_type())
@@ -76,7 +76,7 @@ class BundleModel(models.PrimitiveModel):  # type: ignore[misc]
 
 @register_model(ColumnType)
 class ColumnModel(models.StructModel):  # type: ignore[misc]
-    """Where the entries begin, and how many there are along each axis."""
+    """Address of the entries, and their number along each axis."""
 
     def __init__(self, manager: Any, kind: ColumnType) -> None:
         members = [("data", types.voidptr), ("rows", types.intp)]
@@ -100,7 +100,7 @@ def _load_field(context: Any, builder: Any, kind: BundleType, pointer: Any, name
 
     def word(offset: int) -> Any:
         loaded = builder.load(cgutils.gep_inbounds(builder, pointer, place + offset))
-        # only Python changes the notes, never while compiled code runs: one load serves a whole loop
+        # only Python changes the record, never while compiled code runs: one load serves a whole loop
         loaded.set_metadata("invariant.load", builder.module.add_metadata([]))
         return loaded
 
@@ -162,7 +162,7 @@ def _opened(context: Any, builder: Any, kind: ColumnType, value: Any) -> Any:
 
 
 def _checked(context: Any, builder: Any, index: Any, kind: Any, length: Any) -> Any:
-    """Return an index as a word; where indices are checked, one outside raises an IndexError."""
+    """Return an index as a word; if indices are checked, one out of bounds raises an IndexError."""
     index = context.cast(builder, index, kind, types.intp)
     if numba.config.BOUNDSCHECK:
         with builder.if_then(builder.icmp_unsigned(">=", index, length), likely=False):
@@ -219,7 +219,7 @@ for _index in (types.Integer, types.BaseTuple):
 
 @intrinsic  # type: ignore[untyped-decorator]
 def part(typing: Any, column: Any, first: Any, end: Any) -> Any:
-    """Return the entries of a column from *first* to before *end*, as a column."""
+    """Return the entries of a column from *first* up to, not including, *end*, as a column."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         given = _opened(context, builder, column, arguments[0])
@@ -239,7 +239,7 @@ def part(typing: Any, column: Any, first: Any, end: Any) -> Any:
 
 @intrinsic  # type: ignore[untyped-decorator]
 def copy_entries(typing: Any, target: Any, to: Any, source: Any, first: Any, count: Any) -> Any:
-    """Copy *count* entries of a column from *first* on into another one, or the same, from *to* on."""
+    """Copy *count* entries of a column from *first* on into another, or the same, column from *to* on."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         places = [context.cast(builder, arguments[i], signature.args[i], types.intp) for i in (1, 3, 4)]
@@ -263,7 +263,7 @@ def copy_entries(typing: Any, target: Any, to: Any, source: Any, first: Any, cou
 
 @intrinsic  # type: ignore[untyped-decorator]
 def at_address(typing: Any, like: Any, address: Any) -> Any:
-    """Return the bundle whose notes lie at an address; it is of the kind of another one."""
+    """Return the bundle whose record lies at an address; it has the kind of *like*."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.inttoptr(arguments[1], context.get_value_type(like))
@@ -272,7 +272,7 @@ def at_address(typing: Any, like: Any, address: Any) -> Any:
 
 
 def _instruction(name: str, *more: Any) -> Any:
-    """Return a function of one word that is an instruction of the processor."""
+    """Return a function of one word that compiles to one processor instruction."""
 
     def typed(typing: Any, word: Any) -> Any:
         def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -285,7 +285,7 @@ def _instruction(name: str, *more: Any) -> Any:
 
 
 def type_of_intrinsic(function: Any) -> Any:
-    """Return numba's type of an intrinsic, which it has among its globals once it has looked again."""
+    """Return numba's type of an intrinsic, which numba registers after a second lookup."""
     context = cpu_target.typing_context
     context.refresh()
     return context.resolve_value_type(function)

@@ -1,6 +1,6 @@
-"""Many functions to one shared library: linked, optimized as one, and translated for a processor.
+"""Linking of many functions to one shared library, optimized as a whole for a processor.
 
-A function that several entries call is in the library once. The code needs libm, memmove and memset from outside.
+A function called by several entries is in the library once. The code needs libm, memmove and memset from outside.
 """
 
 import json
@@ -17,7 +17,7 @@ from hdeeprm_like.build.frontend import Part, by_symbol, result_of
 from hdeeprm_like.engine import library
 from hdeeprm_like.errors import HDeepRMError
 
-WORDS = {"i": "i64", "b": "i8", "f": "double"}  # how a result is returned
+WORDS = {"i": "i64", "b": "i8", "f": "double"}  # LLVM types of results
 SUPPORT = """
 #include <math.h>
 #include <stdlib.h>
@@ -29,11 +29,11 @@ HIDDEN double numba_nextafter(double a, double b) { return nextafter(a, b); }
 
 
 class NoCompiler(HDeepRMError):
-    """There is no C compiler, which links libraries."""
+    """There is no C compiler to link libraries."""
 
 
 def needed_by(symbols: Iterable[str], modules: dict[str, Any]) -> list[Any]:
-    """Return the modules of some functions and of all that they call."""
+    """Return the modules of some functions and of all functions that they call."""
     wanted, found = list(symbols), []
     while wanted:
         symbol = wanted.pop()
@@ -46,7 +46,7 @@ def needed_by(symbols: Iterable[str], modules: dict[str, Any]) -> list[Any]:
 
 
 def way_in(name: str, part: Part, module: Any) -> str:
-    """Return a function in LLVM's language by which C, and so Python, calls a part."""
+    """Return a wrapper function in LLVM's language through which C, and so Python, calls a part."""
     types = [str(argument.type) for argument in module.get_function(part.symbol).arguments]
     outer = ["i64" if kind == "ptr" else kind for kind in types[2:]]
     lines = [f"%r{i} = inttoptr i64 %a{i} to ptr" for i, kind in enumerate(types[2:]) if kind == "ptr"]
@@ -71,7 +71,7 @@ def way_in(name: str, part: Part, module: Any) -> str:
 
 
 def optimized(entries: dict[str, Part], machine: Any) -> Any:
-    """Return one module of all entries, by the names of their ways in, and of what they call."""
+    """Return one module of all entries, by the names of their wrappers, and of everything that they call."""
     modules: dict[str, Any] = {}
     needed_by((part.symbol for part in entries.values()), modules)
     ways = ["@hl_status = global i32 0"]
@@ -88,7 +88,7 @@ def optimized(entries: dict[str, Part], machine: Any) -> Any:
     for variable in whole.global_variables:
         if not variable.is_declaration and variable.name != "hl_status":
             variable.linkage = "internal"
-    # with all checks of indices LLVM takes minutes at its third level
+    # with all index checks LLVM takes minutes at its third level
     options = llvm.create_pipeline_tuning_options(speed_level=1 if library.CHECKED else 3)
     options.loop_vectorization, options.slp_vectorization = True, False
     builder = llvm.create_pass_builder(machine, options)
@@ -111,7 +111,7 @@ def target_machine(processor: str) -> Any:
 
 
 def link(code: bytes, path: Path) -> None:
-    """Make a shared library of LLVM's machine code.
+    """Link LLVM's machine code to a shared library.
 
     Raises:
         NoCompiler: there is no C compiler.
@@ -128,10 +128,10 @@ def link(code: bytes, path: Path) -> None:
 
 
 def write_library(folder: Path, name: str, kinds: Mapping[str, Part], processor: str = "") -> Path:
-    """Write the shared object of some kinds of calls, and its table beside it; return the former.
+    """Write the shared object of some kinds of calls, and its table beside it; return the path of the former.
 
     Args:
-        processor: that it is made for; this one if it is not given.
+        processor: target of the code; this machine's if not given.
 
     Raises:
         NoCompiler: there is no C compiler.

@@ -1,4 +1,4 @@
-"""What no library has, compiled in the process that calls it, and kept for the next one."""
+"""Compilation of missing machine code in the calling process, kept for the next one."""
 
 import hashlib
 import os
@@ -12,12 +12,12 @@ from typing import Any
 from hdeeprm_like.build import emit, frontend
 from hdeeprm_like.engine import library
 
-FUNCTIONS = 200  # about so many are compiled for a run, for the progress
+FUNCTIONS = 200  # typical number compiled for a run, for the progress bar
 PACE: dict[str, Any] = {"unit": " functions", "leave": False, "delay": 1.0, "mininterval": 0.5}  # s
 
 
 def compile_kind(function: Any, arguments: tuple[object, ...], kind: str) -> None:
-    """Compile a function for arguments of these types and put it where `library.tables` finds it.
+    """Compile a function for arguments of these types and store it where `library.tables` finds it.
 
     Raises:
         NoCompiler: there is no C compiler.
@@ -30,7 +30,7 @@ def compile_kind(function: Any, arguments: tuple[object, ...], kind: str) -> Non
 
 
 def kept() -> Path:
-    """Return the folder for what is compiled here: the user's cache, or one for this process if that is read-only."""
+    """Return the folder for code compiled here: the user's cache, or a temporary one if that is read-only."""
     folder = library.tables().kept
     try:
         folder.mkdir(parents=True, exist_ok=True)

@@ -1,8 +1,8 @@
-"""Compiled functions to LLVM's text, one function at a time: what numba does here.
+"""Compilation of functions to LLVM's text, one function at a time, by numba.
 
-Each function is compiled alone; a call of another one is a call of a symbol. So numba sees every function once, however
-many call it, and `build.emit` links and optimizes all that a library needs as one. Everything here goes through numba's
-documented ways to extend it.
+Each function is compiled alone; a call of another function is a call of a symbol. So numba compiles every function
+once, however many call it, and `build.emit` links and optimizes all functions of a library as a whole. Everything here
+uses numba's documented extension API.
 """
 
 import functools
@@ -26,15 +26,15 @@ class Part:
     """One function for one choice of types.
 
     Attributes:
-        symbol: by which others call it. text: its module, in LLVM's language. result: numba's type.
-        compiled: what numba keeps of it.
+        symbol: its name for callers. text: its module, in LLVM's language. result: numba's type.
+        compiled: numba's compilation result.
     """
 
     def __init__(self, symbol: str, text: str, result: Any, compiled: Any) -> None:
         self.symbol, self.text, self.result, self.compiled = symbol, text, result, compiled
 
 
-RESULTS: tuple[tuple[Any, str], ...] = (  # numba's types of what Python gets, and their names in a library
+RESULTS: tuple[tuple[Any, str], ...] = (  # numba's types of results for Python, and their names in a library
     (types.Boolean, "b"),
     (types.Integer, "i"),
     (types.Float, "f"),
@@ -43,7 +43,7 @@ RESULTS: tuple[tuple[Any, str], ...] = (  # numba's types of what Python gets, a
 
 
 def result_of(part: Part) -> str:
-    """Return the letter of the type of what a function returns."""
+    """Return the letter of the result type of a function."""
     for kind, name in RESULTS:
         if isinstance(part.result, kind):
             return name
@@ -56,7 +56,7 @@ by_symbol: dict[str, Part] = {}
 
 @contextmanager
 def not_optimized() -> Iterator[None]:
-    """Have numba leave its functions as they are; they are optimized when all are linked."""
+    """Make numba skip optimization; all functions are optimized together after linking."""
     level = numba.config.OPT
     numba.config.OPT = type(level)(0)
     try:
@@ -87,14 +87,14 @@ def _dispatcher(function: Compiled) -> Any:
 
 
 def plain(kind: Any) -> Any:
-    """Return the type that functions are compiled for: words in place of constants and of shorter integers."""
+    """Return the type that functions are compiled for: words instead of constants and shorter integers."""
     kind = types.unliteral(kind)
     short = isinstance(kind, types.Integer) and kind.signed and kind.bitwidth < types.intp.bitwidth
     return types.intp if short else kind
 
 
 def type_of(argument: object) -> Any:
-    """Return numba's type of an argument that Python hands over."""
+    """Return numba's type of an argument passed by Python."""
     if isinstance(argument, np.ndarray):
         layout = "C" if argument.flags.c_contiguous else "A"
         return types.Array(numba.from_dtype(argument.dtype), argument.ndim, layout)
@@ -106,15 +106,15 @@ def type_of(argument: object) -> Any:
 
 
 def _callable(names: str, typed: Callable[..., Any], name: str) -> Any:
-    """Return numba's function of some parameters that *typed* types."""
+    """Return a numba function with the given parameters, typed by *typed*."""
     place: dict[str, Any] = {"typed": typed}
-    # the names of our own functions and of their parameters go in, and nothing else
+    # only the names of our own functions and of their parameters go in
     exec(f"def {name}(typing, {names}):\n    return typed(({names},))\n", place)
     return columns.type_of_intrinsic(intrinsic(place[name]))
 
 
 def _call(function: Compiled, kinds: tuple[Any, ...]) -> Any:
-    """Return the signature of a call of a compiled function, and how it is called."""
+    """Return the signature of a call of a compiled function, and its code generator."""
     taken = tuple(map(plain, kinds))
     part = part_of(function, taken)
 

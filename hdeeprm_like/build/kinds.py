@@ -1,7 +1,7 @@
-"""The kinds of runs that the library has machine code for: a finite table.
+"""The kinds of runs with machine code in the library: a finite table.
 
-A kind is played on a tiny cluster, and each compiled function that Python calls meanwhile is put into the library. What
-may be asked at run time is not in the table: all policy pairs, orders, modes, placements, observations, objectives and
+Each kind is run on a tiny cluster, and every compiled function that Python calls meanwhile goes into the library.
+Choices at run time are not in the table: all policy pairs, orders, modes, placements, observations, objectives and
 rewards are in each kind. What remains are the types of the parts of a run:
 
 | part | types |
@@ -48,19 +48,19 @@ from hdeeprm_like.run.simulator import Clock, Simulator
 from hdeeprm_like.run.streamed import Stream
 
 CORES, JOBS = 2, 4
-CLOCKS: tuple[Clock, ...] = ("batsim", "textbook")  # the third one has the machine code of the second
+CLOCKS: tuple[Clock, ...] = ("batsim", "textbook")  # the third clock has the machine code of the second
 PLAIN, LOOKS_BACK, SLURM = "sjf+easy", "saf@ewma+easy", "multifactor+slurm"
-WATCHED = ("sjf+slurm", "saf@ewma+slurm", "zoo:balanced+slurm")  # through Slurm's mechanism: machine code is SLURM's
+WATCHED = ("sjf+slurm", "saf@ewma+slurm", "zoo:balanced+slurm")  # these share the machine code of SLURM
 PAIR = "shortest-high_gflops"
 
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of runs.
+    """A kind of run.
 
     Attributes:
-        group: what needs it: launch, batsim, compare, environments, training, slurm.
-        name: for people. play: simulates a tiny instance of it.
+        group: its user: launch, batsim, compare, environments, training, slurm.
+        name: for display. play: runs a tiny instance of it.
     """
 
     group: str
@@ -69,7 +69,7 @@ class Kind:
 
 
 def kinds() -> Iterator[Kind]:
-    """Yield all kinds, those that most need first."""
+    """Yield all kinds, the most common first."""
     for clock in CLOCKS:
         group, others = ("launch", "batsim") if clock == "batsim" else ("compare", "compare")
         yield Kind(group, f"policy run, {clock} clock", partial(simulate, (PAIR, PLAIN), clock))
@@ -102,7 +102,7 @@ SPACES = {
 
 
 def with_partitions() -> Platform:
-    """Return a platform with a partition."""
+    """Return a platform with one partition."""
     platform = pool(CORES)
     partitions = Partitions(
         names=("all",),
@@ -117,7 +117,7 @@ def with_partitions() -> Platform:
 
 
 def some_jobs(partitions: bool = False) -> Workload:
-    """Return jobs of two cores that come at once, of one second each, for a pool."""
+    """Return jobs of two cores and one second each for a pool, all submitted at once."""
     zeros = np.zeros(JOBS)
     return Workload(
         ids=tuple(f"w0!{number}" for number in range(JOBS)),
@@ -137,12 +137,12 @@ def some_jobs(partitions: bool = False) -> Workload:
 
 
 def platform_of(partitions: bool) -> Platform:
-    """Return the machine of the plays."""
+    """Return the machine of the tiny runs."""
     return with_partitions() if partitions else pool(CORES)
 
 
 def simulate(policies: tuple[str, ...], clock: Clock, partitions: bool = False) -> None:
-    """Simulate some jobs under each policy, and write them where the clock is that of ``launch``."""
+    """Simulate some jobs under each policy, and write them if the clock is that of ``launch``."""
     platform, jobs = platform_of(partitions), some_jobs(partitions)
     for name in policies:
         simulator = run_to_end(platform, jobs, PolicyActions([policy_named(name)]), clock, log=clock == "batsim")
@@ -152,14 +152,14 @@ def simulate(policies: tuple[str, ...], clock: Clock, partitions: bool = False) 
 
 
 def stream(policies: tuple[str, ...]) -> None:
-    """Simulate some jobs that come in parts."""
+    """Simulate some jobs that arrive in parts."""
     for name in policies:
         for ended in Stream(pool(CORES), iter([some_jobs(), some_jobs()]), policy_named(name)).ended():
             numbered(ended["number"].copy(), ",")
 
 
 def answer_messages(policies: tuple[str, ...], partitions: bool = False) -> None:
-    """Decide about a job as if Batsim told of it: it comes, and it ends; once with a reward, too."""
+    """Decide about a job as if Batsim reported it: it arrives, and it ends; once with a reward."""
     for name in policies:
         actions = PolicyActions([policy_named(name)])
         for space in (None, Space(actions=policies, observation="minimal")):
@@ -174,7 +174,7 @@ def answer_messages(policies: tuple[str, ...], partitions: bool = False) -> None
 
 
 def decide(system: DecisionSystem) -> None:
-    """Answer two messages by a decision system."""
+    """Answer two messages with a decision system."""
     state = system.state
     job = state.append(Request(submit=0.0, size=CORES, time=1.0, ops=1e9, memory=0.0, bandwidth=0.0))
     for instant in (Instant(0.0, [], 1, False), Instant(1.0, [job], 0, True)):
@@ -182,12 +182,12 @@ def decide(system: DecisionSystem) -> None:
         while system.open:
             _, mask = system.observe()
             system.act(int(mask.argmax()))
-        state.drain(asked=True)
+        state.drain(requested=True)
     system.settle()
 
 
 def play_space(space: Space, clock: Clock, platform: Platform) -> None:
-    """Play episodes of a decision space: recorded as agents do, step by step, side by side, and over the wire."""
+    """Run episodes of a decision space: recorded as by agents, step by step, in a batch, and over the wire."""
     jobs = some_jobs(platform.partitions is not None)
     for record in (True, False):
         state = space.state(platform, jobs, log=False)
@@ -211,14 +211,14 @@ def play_space(space: Space, clock: Clock, platform: Platform) -> None:
 
 
 def play_to_end(play: Play) -> None:
-    """Play an episode by its first legal actions, looking at it each time."""
+    """Run an episode with its first legal actions, with an observation at each step."""
     while play.advance():
         _, mask = play.observe()
         play.act(int(mask.argmax()))
 
 
 def own_parts(space: Space, clock: Clock, platform: Platform, jobs: Workload) -> None:
-    """Play an episode in which actions, observation or policies are Python's."""
+    """Run an episode with actions, observation or policies in Python."""
     for own in (False, True):
         state = space.state(platform, jobs, log=False)
         system = space.system(state)
@@ -233,13 +233,13 @@ def own_parts(space: Space, clock: Clock, platform: Platform, jobs: Workload) ->
 
 
 def play_to_end_unseen(play: Play) -> None:
-    """Play an episode by its first action."""
+    """Run an episode with its first action."""
     while play.advance():
         play.act(0)
 
 
 def returns() -> None:
-    """Compute what learning agents make of rewards."""
+    """Compute the returns that learning agents need."""
     rewards, lengths, out = np.zeros(2), np.full(1, 2), np.zeros(2)
     write_returns(rewards, lengths, 0.9, out)
     write_advantages(rewards, rewards, np.zeros(1), lengths, 0.9, 0.9, out)
@@ -247,7 +247,7 @@ def returns() -> None:
 
 
 def follow_slurm() -> None:
-    """Follow jobs that another scheduler starts, and rank those that wait."""
+    """Follow jobs that another scheduler starts, and rank the waiting ones."""
     for name in (PLAIN, LOOKS_BACK):
         actions = PolicyActions([policy_named(name)])
         state = State(pool(CORES), None, limits=NO_LIMITS, needs=actions.needs, named=False)

@@ -1,6 +1,6 @@
-"""What is called while kinds of runs are played, to be put into a library.
+"""Recording of calls while kinds of runs are executed, to put them into a library.
 
-Each function runs meanwhile as numba leaves it, not optimized: what is played is tiny.
+Meanwhile each function runs unoptimized: the runs are tiny.
 """
 
 import ctypes
@@ -16,15 +16,15 @@ from hdeeprm_like.engine import library
 
 
 class Recorder:
-    """Compiles what is called, and notes it.
+    """Compiles every called function, and records it.
 
     Attributes:
-        entries: kind of call -> what it calls.
+        entries: kind of call -> compiled part.
     """
 
     def __init__(self) -> None:
         self.entries: dict[str, Part] = {}
-        self._engines: list[Any] = []  # machine code lives as long as these
+        self._engines: list[Any] = []  # keep machine code alive
 
     def __call__(self, function: Any, arguments: tuple[object, ...], kind: str) -> Any:
         """Return the function for `ctypes`."""
@@ -44,7 +44,7 @@ class Recorder:
 
 @contextmanager
 def recording(recorder: Callable[..., Any]) -> Iterator[None]:
-    """Give all that is called to a recorder, also what libraries have; functions that ran before keep their code."""
+    """Send all calls to a recorder, even those that libraries have; functions that ran before keep their code."""
     before, known = library.missing, library.tables().entries
     library.missing, library.tables().entries = recorder, {}
     try:

@@ -1,4 +1,4 @@
-"""What the commands share: exit statuses, the parser, kinds of arguments."""
+"""Code shared by the commands: exit statuses, the parser, types of arguments."""
 
 import argparse
 import shlex
@@ -13,7 +13,7 @@ from hdeeprm_like.formats.shipped import names_of
 from hdeeprm_like.limits import Limit, refusal
 
 PROGRAM = "hdeeprm-like"
-EXTRAS = {  # modules that only some commands need: the package that has them, and the extra that installs it
+EXTRAS = {  # modules that only some commands need: their package, and the extra that installs it
     "numba": ("numba", "compile"),
     "torch": ("torch", "learn"),
     "cmaes": ("cmaes", "learn"),
@@ -33,7 +33,7 @@ else:
 
 
 class Parser(argparse.ArgumentParser):
-    """Prints one line about what is wrong with a command line, with the nearest name where one is meant."""
+    """A parser that reports an error in one line, with the nearest name for a misspelt one."""
 
     def _check_value(self, action: argparse.Action, value: object) -> None:  # argparse has no public place for it
         if action.choices is not None and value not in action.choices:
@@ -58,20 +58,20 @@ def command(
 
 
 def completed(argument: argparse.Action, names: Callable[[], Iterable[str]]) -> None:
-    """Let a shell complete an argument to names, which are looked up only if it asks."""
+    """Complete an argument to names in a shell; the names are looked up only for a completion."""
     argument.completer = lambda **_: names()  # type: ignore[attr-defined]  # argcomplete's way
 
 
 def next_command(*words: object) -> str:
-    """Return the line that ends what a command prints: the next command that is of use."""
+    """Return the last line of a command's output: a useful next command."""
     return f"next: {PROGRAM} {shlex.join(map(str, words))}\n"
 
 
-DIGITS = 19  # of a number that could be meant
+DIGITS = 19  # most digits of a whole number
 
 
 def at_most(limit: Limit, least: int = 1) -> Callable[[str], int]:
-    """Return what parses a whole number from *least* to a limit."""
+    """Return a parser of whole numbers from *least* to a limit."""
 
     def parse(text: str) -> int:
         digits = text.isascii() and text.isdigit()
@@ -129,33 +129,33 @@ def seed(text: str) -> int:
 
 
 def add_trust_flag(added: argparse.ArgumentParser) -> None:
-    """Add the flag that allows all Python code that an options file or a record names."""
+    """Add the flag that allows all Python code named by an options file or a record."""
     added.add_argument(
         "--trust",
         action="store_true",
-        help="run all Python code that the options file, or the record of a training, names; without this flag only "
-        "files in the folder of that file, plugins, and what the command line names",
+        help="run all Python code named by the options file or the record of a training; without this flag only "
+        "files in its folder, plugins, and what the command line names",
     )
 
 
 def add_input_flags(added: argparse.ArgumentParser) -> None:
-    """Add the flags that stand in place of what an options file says about platform, jobs and seed."""
-    instead, or_file = "in place of the options file's", "a name, as {}, or a file: {}".format
-    told = f"platform {instead}: {or_file('gaia', names('platform'))}"
-    add_named(added, "--platform", kinds=("platform",), help=told)
+    """Add the flags that override platform, jobs and seed of an options file."""
+    instead, or_file = "in place of the options file's", "a name, e.g. {}, or a file: {}".format
+    shown = f"platform {instead}: {or_file('gaia', names('platform'))}"
+    add_named(added, "--platform", kinds=("platform",), help=shown)
     add_named(added, "--trace", kinds=("trace",), help=f"trace {instead}: {or_file('lublin-1', names('trace'))}")
-    told = f"workload that is taken as it is: {or_file('learning', names('workload'))}"
-    add_named(added, "--workload", "-cw", kinds=("workload",), help=told)
+    shown = f"complete workload, with run times: {or_file('learning', names('workload'))}"
+    add_named(added, "--workload", "-cw", kinds=("workload",), help=shown)
     added.add_argument("--seed", type=seed, help=f"seed {instead}")
 
 
 def add_agent_flags(added: argparse.ArgumentParser) -> None:
-    """Add the flags of learning agents, as HDeepRM's users know them."""
+    """Add the flags of learning agents, with HDeepRM's names."""
     learning = added.add_argument_group("learning agents")
     agent = learning.add_argument(
-        "--agent", "-a", type=agent_named, metavar="FILE.py[:Class]", help="the agent; or a name, as reinforce"
+        "--agent", "-a", type=agent_named, metavar="FILE.py[:Class]", help="the agent; or a name, e.g. reinforce"
     )
     completed_with_files(agent, lambda: names_of("agent"))
     learning.add_argument("--input-model", "-im", type=Path, metavar="PT", help="weights, or a training's directory")
-    learning.add_argument("--output-model", "-om", type=Path, metavar="PT", help="where to leave the weights")
+    learning.add_argument("--output-model", "-om", type=Path, metavar="PT", help="where to write the weights")
     learning.add_argument("--device", metavar="NAME", help="cpu, cuda, mps or auto (default cpu)")

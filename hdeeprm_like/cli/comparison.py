@@ -22,8 +22,9 @@ def add_compare(commands: Commands) -> None:
         "--policies",
         required=True,
         metavar="P,...",
-        help="an order and how it is applied, as fcfs, sjf+easy, f1+conservative, sjf+easyP; agent:DIR for what train "
-        "has left in DIR; zoo:NAME or scored:FILE.json for a learned policy; actual for the schedule that the trace "
+        help="an order and its mode, e.g. fcfs, sjf+easy, f1+conservative, sjf+easyP; agent:DIR for an agent "
+        "trained in "
+        "DIR; zoo:NAME or scored:FILE.json for a learned policy; actual for the schedule that the trace "
         "records; see the README",
     )
     completed_policies(policies, "actual", several=True)
@@ -37,7 +38,8 @@ def add_compare(commands: Commands) -> None:
         "--tests",
         choices=("friedman", "anova"),
         default="friedman",
-        help="Friedman's and Wilcoxon's, which pair the windows; anova adds ANOVA and Welch's, which do not, and the "
+        help="friedman: Friedman's and Wilcoxon's tests, paired by window; anova adds the unpaired ANOVA and "
+        "Welch's test, and the "
         "paired t-test (default friedman)",
     )
     added.add_argument(
@@ -50,34 +52,34 @@ def add_compare(commands: Commands) -> None:
         type=Path,
         required=True,
         metavar="DIR",
-        help="results; a comparison that was interrupted goes on where it stopped",
+        help="directory of the results; an interrupted comparison continues from there",
     )
     add_trust_flag(added)
-    added.add_argument("--all", action="store_true", help="also print all the other figures")
-    added.add_argument("--report", action="store_true", help="also write report.html, one page of all that was found")
+    added.add_argument("--all", action="store_true", help="also print all other figures")
+    added.add_argument("--report", action="store_true", help="also write report.html, one page with all results")
     added.add_argument(
         "--pictures",
         action="store_true",
-        help="also draw boxplot.png and ranking.png, which a report has in it; a finished comparison is drawn at once",
+        help="also draw boxplot.png and ranking.png, which a report includes; a finished comparison is not run again",
     )
-    added.add_argument("--processes", type=at_most(PROCESSES), metavar="N", help="at most so many at a time")
+    added.add_argument("--processes", type=at_most(PROCESSES), metavar="N", help="most processes at a time")
 
 
 def add_jobs_flags(added: argparse.ArgumentParser) -> None:
-    """Add what tells the jobs that all policies run, the machine and the clock."""
+    """Add the flags of the jobs, the machine and the clock."""
     add_named(
         added,
         "--trace",
         kinds=("trace", "workload"),
         required=True,
         metavar="SWF",
-        help="the trace: a name, as lublin-1, or a file, plain or .gz; or a workload, or a folder of workloads, in "
-        "JSON or KSU's CSV, each played whole on the machine of --platform",
+        help="the trace: a name, e.g. lublin-1, or a file, plain or .gz; or a workload, or a folder of workloads, in "
+        "JSON or KSU's CSV, each simulated whole on the machine of --platform",
     )
     added.add_argument(
         "--windows",
         metavar="NxJ",
-        help="windows and jobs of each, drawn at random (default 10x1024); disjoint:NxJ for some that share no job, "
+        help="windows and jobs of each, drawn at random (default 10x1024); disjoint:NxJ for N that share no job, "
         "disjoint:N for 1024 jobs of each; all for the whole trace as one",
     )
     add_named(
@@ -85,31 +87,31 @@ def add_jobs_flags(added: argparse.ArgumentParser) -> None:
         "--offsets",
         kinds=("offsets",),
         metavar="CSV",
-        help="begin the windows where the column start_index says, counted from 0 among the jobs that can be used; "
+        help="take the first jobs of the windows from the column start_index, counted from 0 among the usable jobs; "
         "NxJ takes the first N of them",
     )
-    added.add_argument("--seed", type=seed, default=1, help="of the places where random windows begin (default 1)")
+    added.add_argument("--seed", type=seed, default=1, help="seed of the places of random windows (default 1)")
     added.add_argument(
         "--jobs-by",
         choices=("file", "id"),
         default="file",
-        help="what orders jobs that are submitted at one time: their place in the file or their number (default file)",
+        help="order of jobs with one submission time: by place in the file or by number (default file)",
     )
     added.add_argument(
-        "--cores", type=at_most(CORES), metavar="N", help="of a pool (default: as the header of the trace says)"
+        "--cores", type=at_most(CORES), metavar="N", help="cores of a pool (default: from the header of the trace)"
     )
-    told = f"a machine in place of a pool: a name, as gaia, or a file: {names('platform')}"
-    add_named(added, "--platform", kinds=("platform",), metavar="FILE", help=told)
+    shown = f"a machine in place of a pool: a name, e.g. gaia, or a file: {names('platform')}"
+    add_named(added, "--platform", kinds=("platform",), metavar="FILE", help=shown)
     added.add_argument(
         "--clock",
         choices=("textbook", "one-by-one", "batsim"),
         default="textbook",
-        help="all of one time at once, a decision after each event, or as Batsim (default textbook)",
+        help="decide once for all events of one time, after each event, or as Batsim does (default textbook)",
     )
     added.add_argument(
         "--whole",
         action="store_true",
-        help="baselines put each job whole on one node of the machine",
+        help="baselines place each job on a single node",
     )
 
 
@@ -146,7 +148,7 @@ def run_compare(options: argparse.Namespace) -> None:
 
 
 def write_text(summary: "Rows", tests: "Rows", options: argparse.Namespace) -> None:
-    """Print what was found."""
+    """Print the results."""
     from hdeeprm_like.studies.compare.inputs import is_workload
     from hdeeprm_like.studies.compare.text import format_all, format_differences, format_published, format_summary
 

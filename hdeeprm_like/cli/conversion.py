@@ -1,4 +1,4 @@
-"""The command that only converts: ``convert``."""
+"""The command ``convert``."""
 
 import argparse
 import sys
@@ -20,17 +20,27 @@ def add_convert(commands: Commands) -> None:
     source = added.add_argument(
         "source",
         metavar="SOURCE",
-        help=f"a name, as gaia, or a file: platform ({names('platform')}) or jobs ({names('workload', 'trace')}); a "
-        "name is that of a platform where the target ends in .xml, else of jobs where there are some of that name",
+        help=f"a name, e.g. gaia, or a file: platform ({names('platform')}) or jobs ({names('workload', 'trace')}); a "
+        "name means a platform if the target ends in .xml, else jobs if there are any of that name",
     )
     completed_with_files(source, lambda: names_of("platform", *JOBS))
-    added.add_argument("target", type=Path, metavar="TARGET", help="the file; the ending of its name tells the format")
+    added.add_argument("target", type=Path, metavar="TARGET", help="the file; the format follows from its suffix")
     added.add_argument(
-        "--gflops", type=gflops, default=1.0, metavar="G", help="of the cores the run times are of (default 1)"
+        "--gflops",
+        type=gflops,
+        default=1.0,
+        metavar="G",
+        help="speed of the cores that the run times refer to (default 1)",
     )
-    added.add_argument("--cores", type=at_most(CORES), metavar="N", help="of the machine (default: as the source says)")
     added.add_argument(
-        "--batsim", type=int, choices=(4, 5), default=4, help="whose workload is written where it is JSON (default 4)"
+        "--cores", type=at_most(CORES), metavar="N", help="cores of the machine (default: those of the source)"
+    )
+    added.add_argument(
+        "--batsim",
+        type=int,
+        choices=(4, 5),
+        default=4,
+        help="version of Batsim that a JSON workload is for (default 4)",
     )
 
 
@@ -46,7 +56,7 @@ def run_convert(options: argparse.Namespace) -> None:
 
 
 def source_named(text: str, target: Path) -> Path:
-    """Return the file of a name or path; what the target is decides whether a name is that of a platform or of jobs."""
+    """Return the file of a name or path; the target decides whether a name means a platform or jobs."""
     if target.name.endswith((".xml", ".xml.gz")):
         return found(text, "platform")
     return found(text, *(JOBS if is_name(text, *JOBS) or not is_name(text, "platform") else ("platform",)))

@@ -1,4 +1,4 @@
-"""The command ``doctor``, and what ``--version`` tells."""
+"""The command ``doctor``, and the text of ``--version``."""
 
 import argparse
 import sys
@@ -13,12 +13,12 @@ PROGRAMS = {
     "batsim": "Batsim 4, for launch --simulator batsim",
     "docker": "for launch --simulator docker",
     "sacct": "Slurm's records of past jobs",
-    "scontrol": "a Slurm to control",
+    "scontrol": "for slurm watch",
 }
 
 
 def version_of(package: str) -> str:
-    """Return the version of an installed package, or that it is missing."""
+    """Return the version of an installed package, or a text for a missing one."""
     from importlib.metadata import PackageNotFoundError, version
 
     try:
@@ -28,7 +28,7 @@ def version_of(package: str) -> str:
 
 
 def version_line() -> str:
-    """Return the versions that decide whether two computers compute the same."""
+    """Return the versions that the results of a computer depend on."""
     import platform
 
     return f"{PROGRAM} {__version__} (numpy {version_of('numpy')}, Python {platform.python_version()})"
@@ -36,16 +36,16 @@ def version_line() -> str:
 
 def add_doctor(commands: Commands) -> None:
     """Add ``doctor``."""
-    command(commands, "doctor", "say what is installed, what is missing and how to get it", run_doctor)
+    command(commands, "doctor", "show what is installed, what is missing and how to install it", run_doctor)
 
 
 def run_doctor(options: argparse.Namespace) -> None:
-    """Print what this installation has."""
+    """Print the state of this installation."""
     sys.stdout.write("".join(f"{name:22} {found}\n" for name, found in findings()))
 
 
 def findings() -> Iterator[tuple[str, str]]:
-    """Yield what was looked at and what was found."""
+    """Yield each item with its state."""
     import platform
     import shutil
     from importlib.util import find_spec
@@ -64,11 +64,11 @@ def findings() -> Iterator[tuple[str, str]]:
 
 
 def machine_code() -> Iterator[tuple[str, str]]:
-    """Yield for which processor there is machine code, where it is, and how many kinds of calls it serves."""
+    """Yield the processor of the machine code, its folders, and its number of kinds of calls."""
     from hdeeprm_like.engine import library
 
     tables = library.tables()
-    yield "processor", f"{library.target()}; what the package lacks is compiled into {tables.kept}"
+    yield "processor", f"{library.target()}; missing code is compiled into {tables.kept}"
     folders = sorted({str(path.parent) for path, _, _ in tables.entries.values()})
     known = f"{len(tables.entries)} kinds of calls in {' and '.join(folders)}"
     yield "machine code", known if folders else "none of this version; python -m hdeeprm_like.build makes it"

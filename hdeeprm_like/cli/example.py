@@ -1,4 +1,4 @@
-"""The part of the command line that copies the examples that come with the package."""
+"""The command ``example``, which copies shipped examples."""
 
 import argparse
 import sys
@@ -13,26 +13,30 @@ def add_example(commands: Commands) -> None:
     """Add ``example``."""
     purpose = "copy an example, ready to run, into a folder; without a name, list the examples"
     added = command(commands, "example", purpose, run_example)
-    completed(added.add_argument("name", nargs="?", metavar="NAME", help="of the example, as gaia"), names_of_examples)
-    added.add_argument("folder", nargs="?", type=Path, metavar="DIR", help="where its files go; made if it is missing")
-    told = "list the names of platforms, traces and other data that commands take in place of paths"
-    added.add_argument("--names", action="store_true", help=f"{told}; NAME is then one of their kinds, or missing")
+    completed(
+        added.add_argument("name", nargs="?", metavar="NAME", help="name of the example, e.g. gaia"), names_of_examples
+    )
+    added.add_argument(
+        "folder", nargs="?", type=Path, metavar="DIR", help="folder for its files; created if it is missing"
+    )
+    text = "list the names of platforms, traces and other data that commands take in place of paths"
+    added.add_argument("--names", action="store_true", help=f"{text}; NAME is then one of their kinds, or missing")
 
 
 def names_of_examples() -> Iterable[str]:
-    """Return what can be named."""
+    """Return the names of the examples."""
     from hdeeprm_like.example_files import EXAMPLES
 
     return EXAMPLES
 
 
 def run_example(options: argparse.Namespace) -> None:
-    """List the examples or the names of data, or copy an example and tell what to run next."""
+    """List the examples or the names of data, or copy an example and print the commands to run next."""
     if options.names:
         from hdeeprm_like.formats.shipped import listed
 
         if options.folder is not None:
-            raise OptionsError("example --names: lists names and copies nothing; leave DIR out")
+            raise OptionsError("example --names: copies nothing; omit DIR")
         sys.stdout.write(f"{listed(options.name)}\n")
         return
     from hdeeprm_like.example_files import EXAMPLES, commands_for, copy_example, example_named
@@ -43,7 +47,7 @@ def run_example(options: argparse.Namespace) -> None:
         return
     example = example_named(options.name)
     if options.folder is None:
-        raise OptionsError(f"example: a folder for the copy is needed, as: {PROGRAM} example {options.name} DIR")
+        raise OptionsError(f"example: the folder for the copy is missing; try: {PROGRAM} example {options.name} DIR")
     files = copy_example(options.name, options.folder)
     if options.quiet:
         return

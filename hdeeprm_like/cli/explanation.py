@@ -13,24 +13,28 @@ FEW = 12  # jobs that are shown
 
 def add_explain(commands: Commands) -> None:
     """Add ``explain``."""
-    added = command(commands, "explain", "say what a learned policy looks at, and why a job is first", run_explain)
+    added = command(commands, "explain", "print a learned policy as formulas, and why a job is first", run_explain)
     policy = added.add_argument("policy", metavar="POLICY", help="zoo:NAME or scored:FILE.json")
     completed(policy, learned_policies)
-    told = "look at the queue while the jobs of a trace are run: a name, as lublin-1, or a file"
-    add_named(added, "--trace", kinds=("trace",), metavar="SWF", help=told)
-    added.add_argument("--cores", type=at_most(CORES), metavar="N", help="of the machine (default: as the trace says)")
-    added.add_argument("--jobs", type=at_most(JOBS), default=1024, metavar="N", help="of the trace (default 1024)")
-    added.add_argument("--at", type=moment, default=0.0, metavar="S", help="s after the first job (default 0)")
+    text = "explain a queue of this trace: a name, e.g. lublin-1, or a file"
+    add_named(added, "--trace", kinds=("trace",), metavar="SWF", help=text)
+    added.add_argument(
+        "--cores", type=at_most(CORES), metavar="N", help="cores of the machine (default: those of the trace)"
+    )
+    added.add_argument("--jobs", type=at_most(JOBS), default=1024, metavar="N", help="jobs of the trace (default 1024)")
+    added.add_argument(
+        "--at", type=moment, default=0.0, metavar="S", help="moment, in s after the first job (default 0)"
+    )
 
 
 def run_explain(options: argparse.Namespace) -> None:
-    """Print the policy as formulas, and a moment of its queue if there is a trace."""
+    """Print the policy as formulas, and with a trace also its queue at one moment."""
     from hdeeprm_like.decision.names import baseline, is_baseline
     from hdeeprm_like.studies.explain import explain_moment, explained
 
     policy = baseline(options.policy) if is_baseline(options.policy) else None
     if policy is None or policy.learned is None:
-        raise OptionsError(f"policy {options.policy!r}: zoo:NAME or scored:FILE.json is needed, a learned one")
+        raise OptionsError(f"policy {options.policy!r}: is no learned policy, zoo:NAME or scored:FILE.json")
     for line in explained(policy.learned):
         sys.stdout.write(f"{line}\n")
     if options.trace is None:

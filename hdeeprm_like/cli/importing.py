@@ -21,29 +21,37 @@ PLATFORMS = (".json",)
 
 
 def add_import(commands: Commands) -> None:
-    """Add ``import`` and what it imports."""
-    purpose = "make a trace or a platform of what a real cluster tells"
+    """Add ``import`` and its kinds of input."""
+    purpose = "make a trace or a platform from files of a real cluster"
     added = commands.add_parser("import", help=purpose, description=f"{purpose[0].upper()}{purpose[1:]}.")
     kinds = added.add_subparsers(dest="importer", metavar="KIND", required=True)
     _add_sacct(kinds)
     _add_jobcomp(kinds)
     _add_table(kinds)
-    _add_machine(kinds, "slurm-conf", "make a platform of a slurm.conf", _run_slurm_conf, one=True)
-    _add_machine(kinds, "scontrol", "make a platform of what scontrol show prints", _run_scontrol, one=False)
+    _add_machine(kinds, "slurm-conf", "make a platform from a slurm.conf", _run_slurm_conf, one=True)
+    _add_machine(kinds, "scontrol", "make a platform from the output of scontrol show", _run_scontrol, one=False)
 
 
 def _add_sacct(kinds: Commands) -> None:
-    added = command(kinds, "sacct", "make a trace of Slurm's accounting", _run_sacct)
-    added.add_argument("file", type=Path, nargs="?", metavar="FILE", help="what sacct -P printed, plain or packed; -")
-    added.add_argument("--command", dest="show", action="store_true", help="print the command that asks Slurm, and end")
-    added.add_argument("--separator", default="|", metavar="C", help="between columns (default |)")
-    added.add_argument("--time-format", metavar="F", help="of times that are neither ISO nor seconds, as %%d/%%m/%%y")
+    added = command(kinds, "sacct", "make a trace from Slurm's accounting", _run_sacct)
+    added.add_argument(
+        "file", type=Path, nargs="?", metavar="FILE", help="output of sacct -P, plain or packed; - for stdin"
+    )
+    added.add_argument(
+        "--command", dest="show", action="store_true", help="print the command to run on the cluster, and end"
+    )
+    added.add_argument("--separator", default="|", metavar="C", help="separator of columns (default |)")
+    added.add_argument(
+        "--time-format", metavar="F", help="format of times that are neither ISO nor seconds, e.g. %%d/%%m/%%y"
+    )
     _add_slurm_flags(added)
 
 
 def _add_jobcomp(kinds: Commands) -> None:
-    added = command(kinds, "jobcomp", "make a trace of Slurm's log of ended jobs (jobcomp/filetxt)", _run_jobcomp)
-    added.add_argument("file", type=Path, metavar="FILE", help="what JobCompLoc names, plain or packed; -")
+    added = command(kinds, "jobcomp", "make a trace from Slurm's log of ended jobs (jobcomp/filetxt)", _run_jobcomp)
+    added.add_argument(
+        "file", type=Path, metavar="FILE", help="the file that JobCompLoc names, plain or packed; - for stdin"
+    )
     _add_slurm_flags(added)
 
 
@@ -52,48 +60,48 @@ def _add_slurm_flags(added: argparse.ArgumentParser) -> None:
         "--requeues",
         choices=("last", "all"),
         default="last",
-        help="which runs of a requeued job are jobs (default last; sacct -D shows all)",
+        help="runs of a requeued job that count as jobs (default last; sacct -D shows all)",
     )
     added.add_argument(
         "--arrival",
         choices=("eligible", "submit"),
         default="eligible",
-        help="when a job arrives that is held, depends on another or begins later (default eligible)",
+        help="arrival of a job that is held, depends on another or begins later (default eligible)",
     )
     added.add_argument(
         "--cpus",
         choices=("requested", "allocated"),
         default="requested",
-        help="allocated takes for asked for what was given, as whole nodes (default requested)",
+        help="size of a job: CPUs requested, or allocated, e.g. whole nodes (default requested)",
     )
     added.add_argument(
         "--time-limit",
         metavar="T",
-        help="of jobs without one (UNLIMITED, Partition_Limit), as 2-00:00:00",
+        help="time limit of jobs without one (UNLIMITED, Partition_Limit), e.g. 2-00:00:00",
     )
     _add_trace_flags(added)
 
 
 def _add_table(kinds: Commands) -> None:
-    added = command(kinds, "table", "make a trace of a log by a map of its columns", _run_table)
-    told = "CSV or the like, plain or packed; Parquet with pyarrow; or a name, as eagle"
-    add_named(added, "file", kinds=("log",), metavar="FILE", help=told)
+    added = command(kinds, "table", "make a trace from a log by a map of its columns", _run_table)
+    shown = "CSV or the like, plain or packed; Parquet with pyarrow; or a name, e.g. eagle"
+    add_named(added, "file", kinds=("log",), metavar="FILE", help=shown)
     added.add_argument("--map", required=True, metavar="TOML", help="eagle, pm100, fdata, frontier, or a file of yours")
     _add_trace_flags(added)
 
 
 def _add_trace_flags(added: argparse.ArgumentParser) -> None:
     added.add_argument("--output", "-o", type=Path, metavar="FILE.swf|csv", help="the trace, also .gz")
-    added.add_argument("--timezone", metavar="ZONE", help="of times that do not tell theirs, as Europe/Madrid")
-    told = "imported platform: its cores and time limits"
-    add_named(added, "--platform", kinds=("platform",), metavar="JSON", help=told)
+    added.add_argument("--timezone", metavar="ZONE", help="time zone of local times, e.g. Europe/Madrid")
+    shown = "imported platform: its cores and time limits"
+    add_named(added, "--platform", kinds=("platform",), metavar="JSON", help=shown)
     added.add_argument(
-        "--cores", type=at_most(CORES), metavar="N", help="of the machine (default: most in use at once)"
+        "--cores", type=at_most(CORES), metavar="N", help="cores of the machine (default: most in use at once)"
     )
     added.add_argument(
         "--anonymize", action="store_true", help="write hashes for users, accounts, partitions, QOS and reservations"
     )
-    added.add_argument("--salt", metavar="TEXT", help="of the hashes, to be kept secret (default random)")
+    added.add_argument("--salt", metavar="TEXT", help="salt of the hashes, a secret (default random)")
     added.add_argument("--report", type=Path, metavar="JSON", help="also write what was read and left out")
 
 
@@ -102,7 +110,7 @@ def _add_machine(
 ) -> None:
     added = command(kinds, name, purpose, run)
     if one:
-        added.add_argument("file", type=Path, metavar="FILE", help="the configuration; files it includes lie beside it")
+        added.add_argument("file", type=Path, metavar="FILE", help="the configuration; included files are beside it")
     else:
         shown = "scontrol show nodes, show partitions and show config, as text or --json, in one file or several"
         added.add_argument("files", type=Path, nargs="+", metavar="FILE", help=shown)
@@ -119,9 +127,9 @@ def _run_sacct(options: argparse.Namespace) -> None:
         sys.stdout.write(f"{COMMAND}\n")
         return
     if options.file is None:
-        raise OptionsError("import sacct: FILE is missing; import sacct --command prints how to get one")
+        raise OptionsError("import sacct: FILE is missing; import sacct --command prints the command that writes it")
     if not options.separator:
-        raise OptionsError("--separator: at least one character is needed")
+        raise OptionsError("--separator: is empty; give at least one character")
     _run_slurm_log(options, "Slurm's sacct", read_sacct, separator=options.separator.replace("\\t", "\t"))
 
 
@@ -134,7 +142,7 @@ def _run_jobcomp(options: argparse.Namespace) -> None:
 def _run_slurm_log(
     options: argparse.Namespace, kind: str, read: Callable[[Path, "Reading", "Report"], "JobStore"], **more: str
 ) -> None:
-    """Make a trace of a log of Slurm that *read* reads; *more* is of the `Reading` of one kind of log alone."""
+    """Make a trace from a log of Slurm by the reader *read*; *more* goes to the `Reading` of one kind of log."""
     from hdeeprm_like.importers.report import Report
     from hdeeprm_like.importers.sacct import Reading
 
@@ -192,12 +200,12 @@ def _run_scontrol(options: argparse.Namespace) -> None:
 
 def _check_trace(options: argparse.Namespace) -> None:
     if options.output is None:
-        raise OptionsError("--output: is missing; a name as jobs.swf or jobs.csv is needed")
+        raise OptionsError("--output: is missing; give a name such as jobs.swf or jobs.csv")
     _check_ending(options.output, TRACES)
     if options.salt is not None and not options.anonymize:
-        raise OptionsError("--salt: is of --anonymize, which is missing")
+        raise OptionsError("--salt: needs --anonymize")
     if options.cores is not None and options.platform is not None:
-        raise OptionsError("--cores: --platform tells how many there are; leave one of the two out")
+        raise OptionsError("--cores: --platform sets the cores; omit one of the two")
 
 
 def _check_ending(path: Path, endings: tuple[str, ...]) -> None:
@@ -207,7 +215,7 @@ def _check_ending(path: Path, endings: tuple[str, ...]) -> None:
 
 
 def _limit(text: str | None) -> float:
-    """Return the s of a time limit, -1 for none."""
+    """Return a time limit in s, -1 for none."""
     from hdeeprm_like.importers.fields import time_limit
 
     if text is None:
@@ -215,11 +223,11 @@ def _limit(text: str | None) -> float:
     try:
         return time_limit(text)
     except ValueError:
-        raise OptionsError(f"--time-limit: {text[:40]!r}: a time as 2-00:00:00 is needed") from None
+        raise OptionsError(f"--time-limit: {text[:40]!r}: a time such as 2-00:00:00 is needed") from None
 
 
 def _of_platform(options: argparse.Namespace) -> tuple[int | None, dict[str, float]]:
-    """Return the cores of the machine, and the longest time of a job in each partition, as far as they are known."""
+    """Return the cores of the machine, and the longest time of a job in each partition, None or empty if unknown."""
     if options.platform is None:
         return options.cores, {}
     from hdeeprm_like.errors import PlatformError

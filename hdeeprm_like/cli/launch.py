@@ -1,4 +1,4 @@
-"""The part of the command line that runs experiments: ``launch`` and ``clean``."""
+"""The commands ``launch`` and ``clean``, which run experiments and delete runs."""
 
 import argparse
 import sys
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 def add_launch(commands: Commands) -> None:
     """Add ``launch``."""
     added = command(commands, "launch", "simulate an experiment", run_launch)
-    told = "the options file; or a name, as gaia"
-    add_named(added, "--options", "-o", kinds=("options",), required=True, metavar="EXP.json", help=told)
+    text = "the options file; or a name, e.g. gaia"
+    add_named(added, "--options", "-o", kinds=("options",), required=True, metavar="EXP.json", help=text)
     added.add_argument("--output", type=Path, metavar="DIR", help="directory of the results (default: run-EXP)")
     added.add_argument("--overwrite", action="store_true", help="replace the run that the directory holds")
     add_input_flags(added)
@@ -42,28 +42,29 @@ def add_launch(commands: Commands) -> None:
         "--simulator",
         choices=("embedded", "batsim", "batsim5", "docker"),
         default="embedded",
-        help="our own in process, Batsim 4 or 5 as a program, or either in a container (default embedded)",
+        help="our own in this process, Batsim 4 or 5 as a program, or either in a container (default embedded)",
     )
     add_trust_flag(added)
     add_agent_flags(added)
     added.add_argument(
         "--log-decisions",
         action="store_true",
-        help="write decisions.jsonl: what the agent saw, did and got in the last run, and what was short then; of a "
+        help="write decisions.jsonl: observation, action, reward and scarce resources of each decision of the last "
+        "run; of a "
         "CLASSIC agent also rewards.log",
     )
     batsim = added.add_argument_group("with Batsim")
     batsim.add_argument(
         "--batsim-command",
         metavar="CMD",
-        help=f"what to start in place of batsim, as '{PROGRAM} batsim' or '{PROGRAM} batsim5', our own servers",
+        help=f"program to start in place of batsim, e.g. our servers '{PROGRAM} batsim' and '{PROGRAM} batsim5'",
     )
     batsim.add_argument("--image", help="container image for --simulator docker; a tag such as 5.0.0 means Batsim 5")
     batsim.add_argument(
-        "--socket", metavar="ENDPOINT", help="wait here for a Batsim started by hand, as 28000 or tcp://*:28000"
+        "--socket", metavar="ENDPOINT", help="wait here for a Batsim started by hand, e.g. 28000 or tcp://*:28000"
     )
     batsim.add_argument(
-        "--timeout", type=positive_seconds, metavar="SECONDS", help="how long either side may be silent (default 300)"
+        "--timeout", type=positive_seconds, metavar="SECONDS", help="longest silence of either side (default 300)"
     )
 
 
@@ -112,7 +113,7 @@ def run_launch(options: argparse.Namespace) -> int | None:
     if run["rejected"]:
         job, reason = next(iter(run["rejected"].items()))
         logging.getLogger(__name__).warning(
-            "%d jobs were rejected, the first is %s: it asks for %s", len(run["rejected"]), job, reason
+            "%d jobs were rejected, the first is %s: it requests %s", len(run["rejected"]), job, reason
         )
     if not options.quiet:
         from hdeeprm_like.results.report import SHORT, figures_of_run, format_figures
@@ -127,10 +128,10 @@ def run_launch(options: argparse.Namespace) -> int | None:
 
 
 def refuse_earlier_run(output: Path, overwrite: bool) -> None:
-    """Refuse a folder with a run or a training in it; what was cut short may be replaced unasked.
+    """Refuse a folder with a run or a training; an incomplete run may be replaced without a flag.
 
     Raises:
-        ResultsError: there is one, and it is not to be overwritten.
+        ResultsError: there is one, and *overwrite* is not set.
     """
     from hdeeprm_like.launch.in_process import status_of
 
@@ -141,18 +142,16 @@ def refuse_earlier_run(output: Path, overwrite: bool) -> None:
 
 
 def refuse_batsim_flags(options: argparse.Namespace) -> None:
-    """Raise an `OptionsError` if a flag is given that only Batsim would heed."""
+    """Raise an `OptionsError` for a flag that only Batsim uses."""
     for flag in ("batsim_command", "image", "socket", "timeout"):
         if getattr(options, flag) is not None:
-            raise OptionsError(
-                f"--{flag.replace('_', '-')}: is of no use without --simulator batsim, batsim5 or docker"
-            )
+            raise OptionsError(f"--{flag.replace('_', '-')}: needs --simulator batsim, batsim5 or docker")
 
 
 def run_with_batsim(
     options: argparse.Namespace, experiment: "Experiment", output: Path, learner: "Learner | None"
 ) -> dict[str, Any]:
-    """Simulate an experiment with Batsim, or with our server in its place, as asked; return its record."""
+    """Simulate an experiment with Batsim, or with our server in its place; return its record."""
     from hdeeprm_like.launch.peers import EMBEDDED, IMAGE, TIMEOUT, peer_of
     from hdeeprm_like.launch.with_batsim import launch_batsim
 
@@ -175,7 +174,7 @@ def run_with_batsim(
 
 
 def cut_short(run: dict[str, Any], output: Path) -> int:
-    """Print why a simulation did not come to its end, and Batsim's last lines; return the exit status."""
+    """Print why a simulation ended early, and Batsim's last lines; return the exit status."""
     from hdeeprm_like.batsim.process import last_lines
 
     lines = [run["problem"], *last_lines(output / "batsim.log", 10), f"{output}: marked incomplete"]
@@ -185,9 +184,7 @@ def cut_short(run: dict[str, Any], output: Path) -> int:
 
 def add_clean(commands: Commands) -> None:
     """Add ``clean``."""
-    added = command(
-        commands, "clean", "delete the files of a run, those listed in its run.json and no other", run_clean
-    )
+    added = command(commands, "clean", "delete the files of a run that its run.json lists, and no others", run_clean)
     added.add_argument("folder", type=Path, metavar="DIR", help="the run")
     added.add_argument("--soft", action="store_true", help="keep the options, the workload and the platform")
 

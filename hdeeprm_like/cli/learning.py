@@ -1,4 +1,4 @@
-"""The part of the command line that trains agents."""
+"""The command ``train``."""
 
 import argparse
 import sys
@@ -33,10 +33,10 @@ if TYPE_CHECKING:
 def add_train(commands: Commands) -> None:
     """Add ``train``."""
     added = command(commands, "train", "train an agent", run_train)
-    told = "the options file; or a name, as learning"
-    add_named(added, "--options", "-o", kinds=("options",), metavar="EXP.json", help=told)
+    text = "the options file; or a name, e.g. learning"
+    add_named(added, "--options", "-o", kinds=("options",), metavar="EXP.json", help=text)
     added.add_argument("--output", type=Path, metavar="DIR", help="directory of the training (default: train-EXP)")
-    added.add_argument("--resume", type=Path, metavar="DIR", help="go on with the training in this directory")
+    added.add_argument("--resume", type=Path, metavar="DIR", help="continue the training in this directory")
     added.add_argument(
         "--method",
         choices=("gradient", POLICY_ITERATION, "evolution"),
@@ -46,19 +46,21 @@ def add_train(commands: Commands) -> None:
         "searched for",
     )
     added.add_argument(
-        "--processes", type=at_most(PROCESSES), metavar="N", help="of the engine (default: one per processor)"
+        "--processes", type=at_most(PROCESSES), metavar="N", help="processes of the engine (default: one per processor)"
     )
     added.add_argument(
         "--engine",
         choices=("local", "slurm", "ray"),
-        help="where an evolution tries its windows, or the episodes are played that an agent learns from, if "
+        help="where to run the windows of an evolution, or the episodes of an agent if "
         "training.parts is above 1: processes of this computer, jobs of Slurm, or workers of Ray",
     )
-    added.add_argument("--episodes", type=at_most(EPISODES), metavar="N", help="in all, in place of the options file's")
     added.add_argument(
-        "--envs", type=at_most(ENVS), metavar="N", help="episodes at once, instead of the options file's"
+        "--episodes", type=at_most(EPISODES), metavar="N", help="total episodes, in place of the options file's"
     )
-    added.add_argument("--report", action="store_true", help="also write report.html, one page of how it went")
+    added.add_argument(
+        "--envs", type=at_most(ENVS), metavar="N", help="parallel episodes, in place of the options file's"
+    )
+    added.add_argument("--report", action="store_true", help="also write report.html, one page on the training")
     add_input_flags(added)
     add_trust_flag(added)
     add_agent_flags(added)
@@ -67,7 +69,7 @@ def add_train(commands: Commands) -> None:
 def run_train(options: argparse.Namespace) -> int:
     """Train an agent, from the beginning or from its last checkpoint."""
     if options.resume is None and options.options is None:
-        raise OptionsError("train: --options EXP.json is needed, or --resume DIR")
+        raise OptionsError("train: needs --options EXP.json or --resume DIR")
     method = method_of(options.resume) or options.method
     if method == "evolution":
         return run_evolution(options)
@@ -117,10 +119,10 @@ def run_train(options: argparse.Namespace) -> int:
 def engine_of(
     options: argparse.Namespace, learner: "Learner", output: Path
 ) -> AbstractContextManager[Callable[..., list[Any]]]:
-    """Return what opens the engine that plays the parts of an update's episodes; this process if none is named.
+    """Return the context of the engine that plays the parts of an update; by default this process.
 
     Raises:
-        OptionsError: there is one part, which nobody can share out.
+        OptionsError: there is only one part.
     """
     from hdeeprm_like.launch.learned import HERE
 
@@ -129,7 +131,7 @@ def engine_of(
     if learner.experiment.options.training.parts == 1:
         flag = "--engine" if options.engine else "--processes"
         raise OptionsError(
-            f"train {flag}: the episodes of an update are shared out in parts, and training.parts is 1 in "
+            f"train {flag}: an engine plays the parts of an update, and training.parts is 1 in "
             f"{learner.experiment.options_path}; set it to 2 or more (many trainings at once are a sweep)"
         )
     from hdeeprm_like.studies.sweep.engine import Where, gathering
@@ -138,22 +140,22 @@ def engine_of(
 
 
 def is_of_user(agent: str | None) -> bool:
-    """Tell whether an agent is none of those that come with the package, so that going on with it needs ``--trust``."""
+    """Return whether an agent is not shipped, so that continuing with it needs ``--trust``."""
     from hdeeprm_like.cli.trust import our_agents
 
     return agent is not None and our_agents().resolve() not in Path(agent.partition(".py:")[0]).resolve().parents
 
 
 def interrupted(output: Path, trust: bool = False) -> int:
-    """Say how a training that was interrupted goes on.
+    """Print how to continue an interrupted training.
 
     Args:
-        trust: whether its record names code that is run only with ``--trust``.
+        trust: whether its record names code that runs only with ``--trust``.
     """
     begun = (output / "run.json").exists()
     again = f"{PROGRAM} train --resume {output}{' --trust' if trust else ''}"
-    told = f"go on with: {again}" if begun else "nothing half-written is left"
-    sys.stderr.write(f"{PROGRAM}: interrupted; {told}\n")
+    text = f"continue with: {again}" if begun else "nothing half-written is left"
+    sys.stderr.write(f"{PROGRAM}: interrupted; {text}\n")
     return INTERRUPTED
 
 
@@ -182,12 +184,12 @@ def refuse_flags(options: argparse.Namespace) -> None:
 
 
 def run_evolution(options: argparse.Namespace) -> int:
-    """Evolve a learned policy, from the beginning or from where it was left."""
+    """Evolve a learned policy, from the beginning or from its last checkpoint."""
     if options.report:
-        raise OptionsError("train --method evolution: --report is for agents that learn by their own loss")
+        raise OptionsError("train --method evolution: --report needs --method gradient")
     for name in ("agent", "episodes", "envs", "platform", "trace", "workload", "seed", "device", "input_model"):
         if getattr(options, name) is not None:
-            raise OptionsError(f"train --method evolution: --{name.replace('_', '-')}: its options file tells all that")
+            raise OptionsError(f"train --method evolution: --{name.replace('_', '-')}: set it in the options file")
     from hdeeprm_like.studies.evolution.search import evolve
     from hdeeprm_like.studies.sweep.engine import Where
 
@@ -204,7 +206,7 @@ def run_evolution(options: argparse.Namespace) -> int:
 
 
 def new_learner(experiment: "Experiment", options: argparse.Namespace) -> "Learner":
-    """Return the learning agent that the command line names, in its experiment."""
+    """Return the learning agent of the command line, in its experiment."""
     if experiment.options.pybatsim.agent.type != "LEARNING":
         raise OptionsError(f"{options.options}: pybatsim.agent.type: is CLASSIC; only LEARNING agents are trained")
     if not options.agent:

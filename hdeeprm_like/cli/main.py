@@ -1,6 +1,6 @@
-"""The command line. Every command imports what it needs when it runs, so that ``--help`` answers at once.
+"""The command line. Each command imports its modules when it runs, so that ``--help`` is fast.
 
-``batsim`` is started once per simulation and often takes less time than the options of the other commands to load.
+``batsim`` is started once per simulation and often takes less time than loading the options of the other commands.
 """
 
 import argparse
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; return its exit status.
 
-    That is 0, 1 for a simulation that was cut short, 2 for something the user can mend, 130 for Ctrl-C.
+    0 for success, 1 for a simulation that ended early, 2 for an error that the user can correct, 130 for Ctrl-C.
     """
     arguments = sys.argv[1:] if argv is None else list(argv)
     if arguments[:1] == ["batsim"]:  # keeps Batsim's own command line
@@ -36,7 +36,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         from hdeeprm_like.batsim_server.batsim5.cli import main as serve5
 
         return serve5(arguments[1:])
-    if "_ARGCOMPLETE" in os.environ:  # a shell asks what may come next
+    if "_ARGCOMPLETE" in os.environ:  # a shell requests completions
         import argcomplete
 
         argcomplete.autocomplete(parser())
@@ -57,7 +57,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     logging.getLogger().handlers[0].setFormatter(one_line_formatter())
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")  # names of files need not be text
+            stream.reconfigure(errors="backslashreplace")  # file names may not be valid text
     try:
         run: Callable[[argparse.Namespace], int | None] = options.run
         with heeding_termination(), trusting(*trusted_by(options)):
@@ -78,22 +78,22 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return BROKEN_PIPE
-    except OSError as error:  # a full disk, a folder that may not be read: nothing that we could have foreseen
+    except OSError as error:  # a full disk, an unreadable folder: errors that no check can prevent
         return refuse(f"{error.filename}: {error.strerror}" if error.filename else str(error.strerror or error))
     except MemoryError:
-        return refuse("the memory of this computer does not suffice for this; ask for less, or run it on a larger one")
+        return refuse("out of memory; reduce the problem, or use a computer with more memory")
     return status or 0
 
 
 def is_interrupt(error: BaseException) -> bool:
-    """Tell whether Ctrl-C is behind an error; Python 3.11 wraps what comes while a class is made, as in imports."""
+    """Return whether Ctrl-C caused an error; Python 3.11 wraps an exception raised while a class is created."""
     return isinstance(error, KeyboardInterrupt) or isinstance(error.__cause__, KeyboardInterrupt)
 
 
 def heeding_termination() -> AbstractContextManager[None]:
-    """End as Ctrl-C does when a batch system says that the time is up: what was begun is tidied up or saved.
+    """End on SIGTERM, which batch systems send at the time limit, as on Ctrl-C: clean up or save first.
 
-    Ctrl-C is heeded in the same way, unless whoever started us wants it ignored, as shells do in the background.
+    Ctrl-C ends in the same way, unless the parent process ignores it, as shells do for background jobs.
     """
     heeded = [signal.SIGTERM]
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
@@ -102,7 +102,7 @@ def heeding_termination() -> AbstractContextManager[None]:
 
 
 def refuse(message: str) -> int:
-    """Say in one line why a command did nothing; return its exit status."""
+    """Print in one line why a command failed; return its exit status."""
     from hdeeprm_like.cli.arguments import PROGRAM, USER_ERROR
 
     sys.stderr.write(f"{PROGRAM}: {one_line(message)}\n")
@@ -110,7 +110,7 @@ def refuse(message: str) -> int:
 
 
 def one_line_formatter() -> "logging.Formatter":
-    """Return what makes one line of a warning, whatever is in the names of files."""
+    """Return a formatter that puts a warning into one line, even with line ends in file names."""
     import logging
 
     from hdeeprm_like.cli.arguments import PROGRAM
@@ -123,26 +123,26 @@ def one_line_formatter() -> "logging.Formatter":
 
 
 def use_one_thread_for_linear_algebra() -> None:
-    """Keep OpenBLAS, which numpy and scipy bring along, from starting a thread for each processor.
+    """Prevent OpenBLAS, used by numpy and scipy, from starting a thread for each processor.
 
     We multiply no large matrices with it, and its threads wait actively: they take 0.1 to 0.2 s of CPU time in every
-    command. torch brings a library of its own and is not concerned. Whoever sets the variable keeps what is set.
+    command. torch has its own library and is not affected. A variable set by the user is kept.
     """
     if "numpy" not in sys.modules:
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 
 def look_for_no_plugins() -> None:
-    """Keep pydantic from reading what each installed package says of itself, which finds no plugin that we need.
+    """Prevent pydantic from searching the metadata of all installed packages for plugins; we need none.
 
-    Whoever sets the variable, to 0 for instance, keeps what is set.
+    A variable set by the user, for instance to 0, is kept.
     """
     if "pydantic" not in sys.modules:
         os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
 
 
 class Version(argparse.Action):
-    """Prints the versions that results depend on; they are looked up only if somebody asks."""
+    """Print the versions that results depend on; they are looked up only for this flag."""
 
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
         """Print and end."""
@@ -191,6 +191,6 @@ def parser(command: str = "") -> "Parser":
     for module, add, *_ in wanted or COMMANDS:
         getattr(import_module(f"hdeeprm_like.cli.{module}"), add)(commands)
     if not wanted:
-        commands.add_parser("batsim", help="a server that takes the place of the batsim command", add_help=False)
-        commands.add_parser("batsim5", help="the same in the place of Batsim 5", add_help=False)
+        commands.add_parser("batsim", help="a server that replaces the batsim command", add_help=False)
+        commands.add_parser("batsim5", help="the same for Batsim 5", add_help=False)
     return top

@@ -1,4 +1,4 @@
-"""Arguments that are names: of data that comes along, and of policies; a shell completes them."""
+"""Arguments that name shipped data or policies, with shell completion."""
 
 import argparse
 from collections.abc import Callable, Iterable
@@ -14,10 +14,10 @@ Completer = Callable[..., Iterable[str]]
 def add_named(
     added: "argparse.ArgumentParser | argparse._ArgumentGroup", *flags: str, kinds: tuple[Kind, ...], **options: Any
 ) -> argparse.Action:
-    """Add an argument that is a name of data that comes along or a path, see `formats.shipped`.
+    """Add an argument that is a name of shipped data or a path, see `formats.shipped`.
 
     Args:
-        kinds: of what can be named. options: as of ``add_argument``.
+        kinds: accepted kinds of data. options: as for ``add_argument``.
     """
 
     def parse(text: str) -> Path:
@@ -31,7 +31,7 @@ def add_named(
 
 
 def completed_with_files(action: argparse.Action, names: Callable[[], Iterable[str]]) -> argparse.Action:
-    """Let a shell complete an argument to names and to files, both of which are looked up only if it asks."""
+    """Complete an argument to names and files in a shell; they are looked up only for a completion."""
 
     def complete(prefix: str = "", **_: object) -> Iterable[str]:
         from argcomplete.completers import FilesCompleter
@@ -43,16 +43,16 @@ def completed_with_files(action: argparse.Action, names: Callable[[], Iterable[s
 
 
 def agent_named(text: str) -> str:
-    """Return the file of an agent that comes along, and any other agent as it is named."""
+    """Return the file of a shipped agent, and any other agent unchanged."""
     known = shipped("agent")
     return str(known[text].path) if text in known else text
 
 
 def completed_policies(action: argparse.Action, *others: str, several: bool = False) -> None:
-    """Let a shell complete an argument to the names of policies.
+    """Complete an argument to the names of policies in a shell.
 
     Args:
-        others: what is known besides them. several: whether it takes a list with commas.
+        others: further names. several: whether the argument is a list separated by commas.
     """
 
     def complete(prefix: str = "", **_: object) -> Iterable[str]:
@@ -77,7 +77,7 @@ def policies_like(begun: str) -> Iterable[str]:
 
 
 def learned_policies() -> Iterable[str]:
-    """Return the names of the learned policies that come along, as ``zoo:balanced``."""
+    """Return the names of the shipped learned policies, e.g. ``zoo:balanced``."""
     from hdeeprm_like.decision.score_files import ZOO, zoo
 
     return [f"{ZOO}{name}" for name in zoo()]

@@ -13,9 +13,9 @@ from hdeeprm_like.limits import CORES
 
 def add_predict(commands: Commands) -> None:
     """Add ``predict``."""
-    added = command(commands, "predict", "tell how well the run times of a trace are predicted", run_predict)
-    told = f"the trace: a name, as ctc-sp2, or a file: {names('trace')}"
-    add_named(added, "trace", kinds=("trace",), metavar="TRACE", help=told)
+    added = command(commands, "predict", "measure how well the run times of a trace are predicted", run_predict)
+    text = f"the trace: a name, e.g. ctc-sp2, or a file: {names('trace')}"
+    add_named(added, "trace", kinds=("trace",), metavar="TRACE", help=text)
     added.add_argument(
         "--predictors",
         metavar="P,...",
@@ -26,27 +26,31 @@ def add_predict(commands: Commands) -> None:
         type=share,
         default=0.5,
         metavar="S",
-        help="share of the jobs that are past and only learned from; the others are predicted (default 0.5)",
+        help="share of the jobs used only for training; the others are predicted (default 0.5)",
     )
     added.add_argument(
-        "--train", type=Path, metavar="FILE.json", help="train a predictor on the past, and report it beside the others"
+        "--train",
+        type=Path,
+        metavar="FILE.json",
+        help="train a predictor on these jobs, and compare it with the others",
     )
     added.add_argument(
         "--quantile",
         type=share,
         metavar="Q",
-        help="of --train: predict the time that this share of alike jobs do not exceed, in place of the mean logarithm",
+        help="for --train: predict the time within which this share of similar jobs end, in place of the mean "
+        "logarithm",
     )
     added.add_argument(
-        "--cores", type=at_most(CORES), metavar="N", help="of the machine (default: as the header of the trace says)"
+        "--cores", type=at_most(CORES), metavar="N", help="cores of the machine (default: from the header of the trace)"
     )
-    added.add_argument("--json", type=Path, metavar="FILE", help="also write the figures, all digits of them")
+    added.add_argument("--json", type=Path, metavar="FILE", help="also write the figures with all digits")
 
 
 def run_predict(options: argparse.Namespace) -> None:
-    """Train if asked, report, and print."""
+    """Train if requested, measure, and print."""
     if options.quantile is not None and options.train is None:
-        raise OptionsError("--quantile: is of --train FILE.json, which is missing")
+        raise OptionsError("--quantile: needs --train FILE.json")
     from hdeeprm_like.formats.files import write_json
     from hdeeprm_like.studies.prediction.report import USUAL, format_report, predictors_named, read_recording, report
 

@@ -12,9 +12,9 @@ from hdeeprm_like.limits import PROCESSES, RUNS
 def add_reproduce(commands: Commands) -> None:
     """Add ``reproduce``."""
     added = command(
-        commands, "reproduce", "measure what the five documents published, and report both side by side", run_reproduce
+        commands, "reproduce", "measure the published numbers of five documents, and compare", run_reproduce
     )
-    ids = added.add_argument("ids", nargs="*", metavar="ID", help="experiments, as R03; without one all of the tier")
+    ids = added.add_argument("ids", nargs="*", metavar="ID", help="experiments, e.g. R03; default: all of the tier")
     completed(ids, ids_of_experiments)
     added.add_argument(
         "--tier",
@@ -22,7 +22,7 @@ def add_reproduce(commands: Commands) -> None:
         default="quick",
         help="quick: some CPU minutes in all; medium: up to an hour each; long: hours (default quick)",
     )
-    added.add_argument("--list", action="store_true", help="only list the experiments, what they cost and need")
+    added.add_argument("--list", action="store_true", help="only list the experiments with their cost and needs")
     added.add_argument(
         "--output", type=Path, default=Path("reproduction"), metavar="DIR", help="results (default reproduction)"
     )
@@ -45,15 +45,15 @@ def add_reproduce(commands: Commands) -> None:
     added.add_argument(
         "--processes", type=at_most(PROCESSES), default=1, metavar="N", help="experiments at a time (default 1)"
     )
-    added.add_argument("--resume", action="store_true", help="keep what is finished in the folder")
+    added.add_argument("--resume", action="store_true", help="continue in the folder, and keep finished experiments")
     added.add_argument("--no-report", action="store_true", help="write no report.html")
     added.add_argument(
-        "--strict", action="store_true", help="exit status 1 if something is contradicted that is expected to hold"
+        "--strict", action="store_true", help="exit status 1 if a claim is contradicted that is expected to hold"
     )
 
 
 def ids_of_experiments() -> Iterable[str]:
-    """Return what can be named."""
+    """Return the ids of the experiments."""
     from hdeeprm_like.studies.reproduction.experiment import known_ids
 
     return known_ids()
@@ -64,7 +64,7 @@ def run_reproduce(options: argparse.Namespace) -> int:
     from hdeeprm_like.studies.reproduction.experiment import chosen, known_ids
     from hdeeprm_like.studies.reproduction.place import Settings
     from hdeeprm_like.studies.reproduction.run import REPORT, reproduce, surprises
-    from hdeeprm_like.studies.reproduction.text import listed, told
+    from hdeeprm_like.studies.reproduction.text import described, listed
 
     settings = Settings(options.output, options.scale, options.seeds, tuple(options.traces), options.fetch)
     if options.list:
@@ -72,12 +72,12 @@ def run_reproduce(options: argparse.Namespace) -> int:
         return 0
     experiments = chosen(options.ids, options.tier)
 
-    def tell(result: object) -> None:
+    def report(result: object) -> None:
         if not options.quiet:
-            sys.stdout.write(told(result))  # type: ignore[arg-type]
+            sys.stdout.write(described(result))  # type: ignore[arg-type]
             sys.stdout.flush()
 
-    results = reproduce(experiments, settings, resume=options.resume, processes=options.processes, tell=tell)
+    results = reproduce(experiments, settings, resume=options.resume, processes=options.processes, report=report)
     if not options.no_report:
         from hdeeprm_like.studies.reproduction.report import write_report
 

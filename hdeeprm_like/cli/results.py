@@ -1,4 +1,4 @@
-"""The part of the command line that looks at results: ``visual``, ``metrics``, ``jobstat``, ``schema``."""
+"""The commands on results: ``visual``, ``metrics``, ``jobstat``, ``schema``."""
 
 import argparse
 import sys
@@ -20,17 +20,17 @@ def add_visual(commands: Commands) -> None:
     """Add ``visual``."""
     added = command(commands, "visual", "draw a run", run_visual)
     kind = added.add_argument(
-        "kind", metavar="KIND", help=f"what to draw: {', '.join(KINDS)}; or compare, for several runs"
+        "kind", metavar="KIND", help=f"kind of picture: {', '.join(KINDS)}; or compare, for several runs"
     )
     completed(kind, lambda: (*KINDS, "compare"))
     added.add_argument(
         "--run", dest="folders", type=Path, required=True, action="append", metavar="DIR", help="the run"
     )
-    added.add_argument("--save", "-s", type=Path, metavar="F.png|svg|pdf", help="a file; a window opens without it")
     added.add_argument(
-        "--from", dest="begin", type=moment, default=0.0, metavar="S", help="show what is after this time"
+        "--save", "-s", type=Path, metavar="F.png|svg|pdf", help="file of the picture; without it a window opens"
     )
-    added.add_argument("--to", dest="end", type=moment, metavar="S", help="and before this one, in s of the simulation")
+    added.add_argument("--from", dest="begin", type=moment, default=0.0, metavar="S", help="show the time from here on")
+    added.add_argument("--to", dest="end", type=moment, metavar="S", help="up to here, in s of the simulation")
     added.add_argument("--user", metavar="NAME", help="show the jobs of this user, as workload.json names it")
 
 
@@ -42,37 +42,37 @@ def run_visual(options: argparse.Namespace) -> None:
 
 
 def draw(options: argparse.Namespace) -> None:
-    """Draw what is asked for."""
+    """Draw a picture of one or several runs."""
     end = float("inf") if options.end is None else options.end
     if end <= options.begin:
         raise OptionsError(f"--to: {end:g} s is not after --from, {options.begin:g} s")
     if options.kind == "compare":
         if (options.begin, end, options.user) != (0.0, float("inf"), None):
-            raise OptionsError("--from, --to and --user: show a part of one run; `visual compare` shows whole ones")
+            raise OptionsError("--from, --to and --user: apply to one run; `visual compare` shows whole runs")
         plots.compare(options.folders, options.save)
     elif len(options.folders) > 1:
-        raise OptionsError("--run: one directory is drawn at a time; `visual compare` takes several")
+        raise OptionsError("--run: a picture shows one directory; `visual compare` takes several")
     else:
         plots.draw(options.kind, options.folders[0], options.save, span=(options.begin, end), user=options.user)
 
 
 def add_metrics(commands: Commands) -> None:
     """Add ``metrics``."""
-    added = command(commands, "metrics", "put the figures of runs side by side", run_metrics)
+    added = command(commands, "metrics", "compare metrics of runs", run_metrics)
     added.add_argument(
         "folders", type=Path, nargs="*", metavar="DIR", help="runs, or files out_schedule.csv or schedule.json"
     )
     added.add_argument("--save", "-s", type=Path, metavar="F.png|svg|pdf", help="also draw the most important ones")
-    added.add_argument("--csv", type=Path, metavar="F.csv", help="also write all digits of them")
+    added.add_argument("--csv", type=Path, metavar="F.csv", help="also write them with all digits")
     added.add_argument("--short", action="store_true", help="print only the most important ones")
-    added.add_argument("--explain", action="store_true", help="also print what each figure means; DIR may be left out")
+    added.add_argument("--explain", action="store_true", help="also print what each figure means; DIR is then optional")
     for name, of in RATES.items():
-        told = f"time (s), value: {of} from then on"
-        add_named(added, f"--{name}", kinds=("rates",), metavar="F.csv", help=told)
+        text = f"time (s), value: {of} from then on"
+        add_named(added, f"--{name}", kinds=("rates",), metavar="F.csv", help=text)
 
 
 def run_metrics(options: argparse.Namespace) -> None:
-    """Print the figures of runs, and draw them if asked."""
+    """Print the figures of runs, and draw them if requested."""
     import pandas as pd
 
     from hdeeprm_like.results import report
@@ -80,7 +80,7 @@ def run_metrics(options: argparse.Namespace) -> None:
     wanted = report.SHORT if options.short else None
     if not options.folders:
         if not options.explain:
-            raise OptionsError("metrics: name a run, or several, or give --explain; see hdeeprm-like metrics --help")
+            raise OptionsError("metrics: name at least one run, or give --explain; see hdeeprm-like metrics --help")
         sys.stdout.write(report.meanings(wanted))
         return
     table = report.metrics_table(options.folders)
@@ -100,9 +100,9 @@ def run_metrics(options: argparse.Namespace) -> None:
 
 def add_jobstat(commands: Commands) -> None:
     """Add ``jobstat``."""
-    added = command(commands, "jobstat", "print statistics of what jobs ask for", run_jobstat)
-    told = f"jobs: a name, as gaia, or a file: {names('workload', 'trace')}"
-    add_named(added, "workload", kinds=("trace", "workload"), help=told)
+    added = command(commands, "jobstat", "print statistics of the requests of jobs", run_jobstat)
+    text = f"jobs: a name, e.g. gaia, or a file: {names('workload', 'trace')}"
+    add_named(added, "workload", kinds=("trace", "workload"), help=text)
     field = added.add_argument(
         "field", metavar="FIELD", help="req_time, size, mem, mem_bw, submit, or all for the whole table"
     )
@@ -111,12 +111,12 @@ def add_jobstat(commands: Commands) -> None:
     )
     completed(field, lambda: (*what_is_told()[0], "all"))
     completed(statistic, lambda: what_is_told()[1])
-    added.add_argument("--seed", type=seed, help="draws the bandwidths that a trace does not know")
+    added.add_argument("--seed", type=seed, help="seed of the bandwidths, which a trace does not have")
     added.epilog = "With --quiet one statistic is printed as a number alone."
 
 
 def what_is_told() -> tuple[Iterable[str], Iterable[str]]:
-    """Return the fields and the statistics that jobstat knows by name."""
+    """Return the names of the fields and the statistics."""
     from hdeeprm_like.studies.jobstat import FIELDS, STATISTICS
 
     return FIELDS, STATISTICS
@@ -130,18 +130,18 @@ def run_jobstat(options: argparse.Namespace) -> None:
     if options.field == "all":
         sys.stdout.write(job_table(jobs, seed=options.seed).to_string() + "\n")
     elif options.statistic is None:
-        raise OptionsError("jobstat: a statistic is needed, as median, max or p95")
+        raise OptionsError("jobstat: STATISTIC is missing; give e.g. median, max or p95")
     else:
         value = f"{jobstat(jobs, options.field, options.statistic, seed=options.seed):.10g}"
         unit = unit_of(options.field, options.statistic)
-        told = value if options.quiet else f"{options.field} {options.statistic}: {value} {unit}"
-        sys.stdout.write(f"{told}\n")
+        text = value if options.quiet else f"{options.field} {options.statistic}: {value} {unit}"
+        sys.stdout.write(f"{text}\n")
 
 
 def add_schema(commands: Commands) -> None:
     """Add ``schema``."""
     added = command(commands, "schema", "write the JSON schema of the options file", run_schema)
-    added.add_argument("--save", "-s", type=Path, metavar="F.json", help="a file in place of standard output")
+    added.add_argument("--save", "-s", type=Path, metavar="F.json", help="write to a file instead of standard output")
 
 
 def run_schema(options: argparse.Namespace) -> None:

@@ -1,4 +1,4 @@
-"""The command ``slurm``: a policy's order in the priorities of a real Slurm."""
+"""The command ``slurm``: order the jobs of a running Slurm by a policy."""
 
 import argparse
 import signal
@@ -20,33 +20,35 @@ if TYPE_CHECKING:
 
 FILE = Path("slurm-factors.json")
 NEEDED = ("squeue", "sinfo", "scontrol")
-FOREVER = 86400.0  # s that a guard goes on trying
+FOREVER = 86400.0  # s until a guard gives up
 
 
 def add_slurm(commands: Commands) -> None:
-    """Add ``slurm`` and what it does."""
-    purpose = "put a policy's order into the priorities of a running Slurm"
+    """Add ``slurm`` and its commands."""
+    purpose = "order the jobs of a running Slurm by a policy"
     added = commands.add_parser("slurm", help=purpose, description=f"{purpose[0].upper()}{purpose[1:]}.")
     kinds = added.add_subparsers(dest="slurm", metavar="WHAT", required=True)
     _add_watch(kinds)
     restore = command(kinds, "restore", "set the site factors of jobs back to 0", _run_restore)
     _add_file(restore)
-    restore.add_argument("--all", action="store_true", help="of all jobs that wait or run, whatever the file says")
+    restore.add_argument(
+        "--all", action="store_true", help="reset all pending and running jobs, also those not in the file"
+    )
     restore.add_argument("--timeout", type=positive_seconds, default=60.0, metavar="S", help="s to try (default 60)")
     restore.add_argument("--when-closed", action="store_true", help=argparse.SUPPRESS)  # the guard of a watch
-    status = command(kinds, "status", "tell what a watch does and has set", _run_status)
+    status = command(kinds, "status", "show the state of a watch and its factors", _run_status)
     _add_file(status)
-    status.add_argument("--log", type=Path, metavar="FILE", help="of the watch, to be summed up")
+    status.add_argument("--log", type=Path, metavar="FILE", help="log of the watch, to summarize")
 
 
 def add_watch_options(added: argparse.ArgumentParser) -> None:
-    """Add how often a watch of a Slurm looks, and how much it raises priorities."""
+    """Add the flags for the interval of a watch and the size of its factors."""
     added.add_argument(
         "--interval",
         type=positive_seconds,
         default=WATCH_INTERVAL,
         metavar="S",
-        help="s between two looks of the watch (default 10)",
+        help="s between two reads of Slurm (default 10)",
     )
     added.add_argument(
         "--max-factor",
@@ -60,13 +62,14 @@ def add_watch_options(added: argparse.ArgumentParser) -> None:
 def _add_watch(kinds: Commands) -> None:
     added = command(kinds, "watch", "watch a Slurm, and order its pending jobs by a policy", _run_watch)
     policy = added.add_argument(
-        "--policy", required=True, metavar="NAME", help="whose order: sjf, f1, zoo:balanced, scored:FILE.json, ..."
+        "--policy",
+        required=True,
+        metavar="NAME",
+        help="policy of the order: sjf, f1, zoo:balanced, scored:FILE.json, ...",
     )
     completed_policies(policy)
     mode = added.add_mutually_exclusive_group()
-    mode.add_argument(
-        "--dry-run", action="store_true", help="log what would be done beside what Slurm does (this is the default)"
-    )
+    mode.add_argument("--dry-run", action="store_true", help="only log what would be done (the default)")
     mode.add_argument("--apply", action="store_true", help="set site factors; needs operator rights in Slurm")
     add_watch_options(added)
     added.add_argument(
@@ -74,35 +77,37 @@ def _add_watch(kinds: Commands) -> None:
         type=at_most(JOBS),
         default=WATCH_DEPTH,
         metavar="N",
-        help="jobs that have one at most (default 1000)",
+        help="most jobs with a factor (default 1000)",
     )
     added.add_argument("--partition", type=names, default=(), metavar="A,B", help="only these partitions")
-    added.add_argument("--users", type=names, default=(), metavar="A,B", help="factors for jobs of these users only")
     added.add_argument(
-        "--rate", type=positive_seconds, default=WATCH_RATE, metavar="N", help="changes a second at most (default 20)"
+        "--users", type=names, default=(), metavar="A,B", help="set factors for jobs of these users only"
+    )
+    added.add_argument(
+        "--rate", type=positive_seconds, default=WATCH_RATE, metavar="N", help="most changes a second (default 20)"
     )
     added.add_argument(
         "--patience",
         type=positive_seconds,
         default=60.0,
         metavar="S",
-        help="s without contact before all factors go back to 0 (default 60)",
+        help="s without contact before all factors are reset to 0 (default 60)",
     )
     added.add_argument(
-        "--rest", metavar="ADDRESS", help="look through slurmrestd: http://HOST:PORT, https://HOST:PORT or unix:PATH"
+        "--rest", metavar="ADDRESS", help="read from slurmrestd: http://HOST:PORT, https://HOST:PORT or unix:PATH"
     )
-    added.add_argument("--log", type=Path, metavar="FILE", help="JSON lines of what was done and why (default: stdout)")
+    added.add_argument("--log", type=Path, metavar="FILE", help="JSON lines of changes and reasons (default: stdout)")
     _add_file(added)
 
 
 def _add_file(added: argparse.ArgumentParser) -> None:
     added.add_argument(
-        "--state", type=Path, default=FILE, metavar="FILE", help=f"remembers the factors that are set (default {FILE})"
+        "--state", type=Path, default=FILE, metavar="FILE", help=f"record of the factors that are set (default {FILE})"
     )
 
 
 def names(text: str) -> tuple[str, ...]:
-    """Parse names with commas between."""
+    """Parse names separated by commas."""
     return tuple(name for name in text.split(",") if name)
 
 
@@ -116,11 +121,9 @@ def _run_watch(options: argparse.Namespace) -> None:
 
     policy = baseline(options.policy).alone
     if policy.needs_run_times:
-        raise OptionsError(f"--policy {options.policy}: looks at actual run times, which nobody knows of a real Slurm")
+        raise OptionsError(f"--policy {options.policy}: uses actual run times, which are unknown in a real Slurm")
     if policy.bound:
-        raise OptionsError(
-            f"--policy {options.policy}: starts are guaranteed by whoever starts jobs, here Slurm itself"
-        )
+        raise OptionsError(f"--policy {options.policy}: cannot guarantee starts, because Slurm starts the jobs")
     slurm = Programs() if options.rest is None else Rest(options.rest)
     _need_programs(NEEDED if options.apply or not options.rest else ("scontrol",))
     file = FactorFile(options.state)
@@ -151,7 +154,7 @@ def _run_watch(options: argparse.Namespace) -> None:
         watch.run(stop)
         return
     with file.locked():
-        file = FactorFile(options.state)  # what another watch wrote until it let go
+        file = FactorFile(options.state)  # written by another watch until it released the lock
         watch.file = file
         guard = start_guard(options.state)
         try:
@@ -162,7 +165,7 @@ def _run_watch(options: argparse.Namespace) -> None:
 
 
 def start_guard(path: Path) -> "subprocess.Popen[bytes]":
-    """Start the process that puts factors back when this one is gone without having done so, as after kill -9."""
+    """Start the process that resets the factors if this one ends without doing so, as after kill -9."""
     words = ("slurm", "restore", "--when-closed", "--quiet", "--state", str(path))
     import subprocess
 
@@ -185,7 +188,7 @@ def _run_restore(options: argparse.Namespace) -> None:
         sys.stdin.buffer.read()
     _need_programs(NEEDED)
     if options.all:
-        options.state.unlink(missing_ok=True)  # it may be what cannot be read
+        options.state.unlink(missing_ok=True)  # it may be unreadable
     with FactorFile(options.state).locked(patience=options.when_closed):
         file = FactorFile(options.state)
         patience = FOREVER if options.when_closed else options.timeout
@@ -200,7 +203,7 @@ def _run_status(options: argparse.Namespace) -> None:
 
     file = FactorFile(options.state)
     holder = file.holder()
-    sys.stdout.write(f"process {holder} sets factors\n" if holder else "nobody sets factors\n")
+    sys.stdout.write(f"process {holder} sets factors\n" if holder else "no process sets factors\n")
     factors = file.factors.values()
     sys.stdout.write(
         f"{options.state}: {len(factors)} jobs have a factor, from {min(factors)} to {max(factors)}\n"
@@ -217,4 +220,4 @@ def _need_programs(needed: Sequence[str]) -> None:
 
     missing = [program for program in needed if shutil.which(program) is None]
     if missing:
-        raise OptionsError(f"{', '.join(missing)}: not found in PATH; Slurm's client programs are needed here")
+        raise OptionsError(f"{', '.join(missing)}: not found in PATH; install Slurm's client programs")

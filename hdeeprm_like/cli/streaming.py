@@ -11,28 +11,28 @@ from hdeeprm_like.limits import CORES
 
 def add_stream(commands: Commands) -> None:
     """Add ``stream``."""
-    added = command(commands, "stream", "simulate a trace of any length on a pool, as it is read", run_stream)
-    told = "a name, as lublin-1, or a file, plain or .gz, in the order of submission"
-    add_named(added, "--trace", kinds=("trace",), required=True, metavar="SWF", help=told)
+    added = command(commands, "stream", "simulate a trace of any length on a pool while reading it", run_stream)
+    text = "a name, e.g. lublin-1, or a file, plain or .gz, in the order of submission"
+    add_named(added, "--trace", kinds=("trace",), required=True, metavar="SWF", help=text)
     policy = added.add_argument(
         "--policy",
         required=True,
         metavar="P",
-        help="a baseline that needs no history or plan, as fcfs, sjf+easy, saf+greedy; or a pair as first-high_gflops",
+        help="a baseline without history, e.g. fcfs, sjf+easy, saf+greedy; or a pair, e.g. first-high_gflops",
     )
     completed_policies(policy)
     added.add_argument(
-        "--cores", type=at_most(CORES), metavar="N", help="of the pool (default: as the header of the trace says)"
+        "--cores", type=at_most(CORES), metavar="N", help="cores of the pool (default: from the header of the trace)"
     )
     added.add_argument(
         "--clock",
         choices=("textbook", "one-by-one"),
         default="textbook",
-        help="all of one time at once, or a decision after each event (default textbook)",
+        help="decide once for all events of one time, or after each event (default textbook)",
     )
-    added.add_argument("--seed", type=seed, default=0, help="of random policies (default 0)")
-    told = "for out_jobs.csv and figures.json, whole or not at all"
-    added.add_argument("--output", type=Path, required=True, metavar="DIR", help=told)
+    added.add_argument("--seed", type=seed, default=0, help="seed of random policies (default 0)")
+    text = "directory of out_jobs.csv and figures.json, written at the end"
+    added.add_argument("--output", type=Path, required=True, metavar="DIR", help=text)
 
 
 def run_stream(options: argparse.Namespace) -> None:

@@ -38,7 +38,7 @@ def add_sweep(commands: Commands) -> None:
         "words",
         nargs="+",
         metavar="FILE | status DIR | cancel DIR | collect DIR",
-        help="an options file with lists, or a list of such, or a name, as lublin-1; or what to do with a sweep that "
+        help="an options file with lists, or a list of such, or a name, e.g. lublin-1; or an action on a sweep that "
         "was begun",
     )
     completed_with_files(words, lambda: (*names_of("sweep"), *ACTIONS))
@@ -47,7 +47,7 @@ def add_sweep(commands: Commands) -> None:
         "-o",
         type=Path,
         metavar="PATH",
-        help="folder of the sweep, which goes on where it stopped; of collect the table, .csv or .parquet",
+        help="folder of the sweep, which continues where it stopped; for collect the table, .csv or .parquet",
     )
     added.add_argument(
         "--engine",
@@ -56,33 +56,37 @@ def add_sweep(commands: Commands) -> None:
         help="processes of this computer, jobs of Slurm, or workers of Ray (default local)",
     )
     added.add_argument(
-        "--workers", type=at_most(PROCESSES), metavar="N", help="at most so many at a time (default: what there is)"
+        "--workers", type=at_most(PROCESSES), metavar="N", help="most workers at a time (default: all available)"
     )
     added.add_argument(
-        "--chunk", type=positive_seconds, default=180.0, metavar="SECONDS", help="what a worker is given (default 180)"
+        "--chunk",
+        type=positive_seconds,
+        default=180.0,
+        metavar="SECONDS",
+        help="work of a chunk for one worker (default 180)",
     )
     added.add_argument(
         "--slurm",
         action="append",
         default=[],
         metavar="KEY=VALUE",
-        help="of Slurm's jobs, as submitit calls it: partition=short, timeout_min=60, account=me; repeat it for more",
+        help="parameter of submitit for Slurm's jobs: partition=short, timeout_min=60, account=me; repeat it for more",
     )
     add_trust_flag(added)
     added.set_defaults(sweep_file=None)
 
 
 def run_sweep(options: argparse.Namespace) -> int:
-    """Run a sweep, or look after one."""
+    """Run a sweep, or act on one."""
     word, *rest = options.words
     if word in ACTIONS:
         if len(rest) != 1:
-            raise OptionsError(f"sweep {word}: the folder of one sweep is needed")
+            raise OptionsError(f"sweep {word}: needs the folder of one sweep")
         return look_after(word, Path(rest[0]), options)
     if rest:
-        raise OptionsError(f"sweep: {rest[0][:40]!r}: one file is needed, or one of {', '.join(ACTIONS)} and a folder")
+        raise OptionsError(f"sweep: {rest[0][:40]!r}: give one file, or one of {', '.join(ACTIONS)} and a folder")
     if options.output is None:
-        raise OptionsError("sweep: --output DIR is needed")
+        raise OptionsError("sweep: needs --output DIR")
     from hdeeprm_like.cli.trust import trusted_by
     from hdeeprm_like.studies.sweep.engine import Where
 
@@ -93,14 +97,16 @@ def run_sweep(options: argparse.Namespace) -> int:
         return swept(where, options, trusted)
     except KeyboardInterrupt:
         queue = (
-            f"; its jobs go on, {PROGRAM} sweep cancel {options.output} ends them" if options.engine == "slurm" else ""
+            f"; its jobs continue, {PROGRAM} sweep cancel {options.output} ends them"
+            if options.engine == "slurm"
+            else ""
         )
-        sys.stderr.write(f"{PROGRAM}: interrupted; the same command goes on{queue}\n")
+        sys.stderr.write(f"{PROGRAM}: interrupted; the same command continues{queue}\n")
         return INTERRUPTED
 
 
 def swept(where: "Where", options: argparse.Namespace, trusted: "tuple[Place, ...]") -> int:
-    """Run a sweep and say how it has ended; return the exit status, which is not 0 if tasks have failed."""
+    """Run a sweep and print its outcome; return the exit status, which is not 0 if tasks have failed."""
     from hdeeprm_like.plugins import trusting
     from hdeeprm_like.studies.sweep.run import Settings, sweep
     from hdeeprm_like.studies.sweep.state import failures_of, told_failures
@@ -115,7 +121,7 @@ def swept(where: "Where", options: argparse.Namespace, trusted: "tuple[Place, ..
 
 
 def look_after(action: str, folder: Path, options: argparse.Namespace) -> int:
-    """Say how a sweep stands, end it, or make a table of its results."""
+    """Print the state of a sweep, end it, or make a table of its results."""
     from hdeeprm_like.studies.sweep import state
 
     if action == "status":
@@ -127,7 +133,7 @@ def look_after(action: str, folder: Path, options: argparse.Namespace) -> int:
             sys.stdout.write(f"{folder}: cancelled{f', {jobs} jobs of Slurm' if jobs else ''}\n")
         return 0
     if options.output is None:
-        raise OptionsError("sweep collect: --output TABLE.csv is needed")
+        raise OptionsError("sweep collect: needs --output TABLE.csv")
     rows = state.collect(folder, options.output)
     if not options.quiet:
         sys.stdout.write(f"{rows} rows in {options.output}\n")
@@ -135,11 +141,11 @@ def look_after(action: str, folder: Path, options: argparse.Namespace) -> int:
 
 
 def parameters_in(words: list[str]) -> dict[str, str | int]:
-    """Return what ``KEY=VALUE`` says of Slurm's jobs."""
+    """Return the settings of Slurm's jobs from ``KEY=VALUE``."""
     found: dict[str, str | int] = {}
     for word in words:
         key, equals, value = word.partition("=")
         if not key or not equals:
-            raise OptionsError(f"--slurm {word[:40]!r}: is no KEY=VALUE, as partition=short")
+            raise OptionsError(f"--slurm {word[:40]!r}: is no KEY=VALUE such as partition=short")
         found[key] = int(value) if value.isdigit() and len(value) < 10 else value
     return found

@@ -1,6 +1,6 @@
 """Which Python code a command runs that is named in files: options files and records of trainings.
 
-A file that somebody else wrote can name code, as an agent, a part of the decision space or a predictor. What lies in
+A file that another person wrote can name code, as an agent, a part of the decision space or a predictor. What lies in
 the folder that the user names came with it and is run; other files of this computer and installed modules are not,
 whatever a file in that folder says, unless ``--trust`` is given.
 """

@@ -19,33 +19,31 @@ if TYPE_CHECKING:
 
 def add_whatif(commands: Commands) -> None:
     """Add ``whatif``."""
-    added = command(
-        commands, "whatif", "tell what other policies, more nodes or more load would have meant for a log", run_whatif
-    )
+    added = command(commands, "whatif", "simulate a log under other policies, more nodes or more load", run_whatif)
     add_named(
         added,
         "--jobs",
         kinds=("trace",),
         required=True,
         metavar="FILE",
-        help="the log: a name, as ctc-sp2, a trace (.swf, .swf.gz, with its .extra.csv beside it if there is one) or "
+        help="the log: a name, e.g. ctc-sp2, a trace (.swf, .swf.gz, with its .extra.csv beside it if there is one) or "
         "the .csv of an import",
     )
-    told = "the platform, as an import writes it; or a name, as gaia"
-    add_named(added, "--machine", kinds=("platform",), metavar="FILE", help=told)
-    added.add_argument("--cores", type=at_most(CORES), metavar="N", help="in place of --machine: so many alike cores")
+    text = "the platform, e.g. from an import; or a name, e.g. gaia"
+    add_named(added, "--machine", kinds=("platform",), metavar="FILE", help=text)
+    added.add_argument("--cores", type=at_most(CORES), metavar="N", help="in place of --machine: number of equal cores")
     now = added.add_argument(
         "--now",
         default="multifactor+slurm",
         metavar="P",
-        help="the policy that stands for what the machine does now (default multifactor+slurm)",
+        help="the policy of the machine now (default multifactor+slurm)",
     )
     completed_policies(now)
     policies = added.add_argument(
         "--policies",
         default="",
         metavar="P,...",
-        help="others to try, as zoo:balanced,sjf: through Slurm, by slurm watch, where --now is a Slurm; sjf+easy is "
+        help="policies to try, e.g. zoo:balanced,sjf: through slurm watch if --now is a Slurm; sjf+easy is "
         "another scheduler in its place",
     )
     completed_policies(policies, several=True)
@@ -55,9 +53,9 @@ def add_whatif(commands: Commands) -> None:
         action="append",
         default=[],
         metavar="CHANGE",
-        help="another machine or load under the policy of now: nodes=+10%%, nodes=-16, load=1.2; may be given again",
+        help="another machine or load under the policy of --now: nodes=+10%%, nodes=-16, load=1.2; repeat it for more",
     )
-    added.add_argument("--output", "-o", type=Path, required=True, metavar="DIR", help="where the answer is written")
+    added.add_argument("--output", "-o", type=Path, required=True, metavar="DIR", help="directory of the answer")
 
 
 def run_whatif(options: argparse.Namespace) -> None:
@@ -68,7 +66,7 @@ def run_whatif(options: argparse.Namespace) -> None:
     from hdeeprm_like.studies.whatif.report import write_answer
 
     if (options.machine is None) == (options.cores is None):
-        raise OptionsError("whatif: one of --machine FILE and --cores N is needed")
+        raise OptionsError("whatif: needs --machine FILE or --cores N, not both")
     changes = [change_named(text) for text in options.change]
     policies = [name.strip() for name in options.policies.split(",") if name.strip()]
     watch = options.interval, options.max_factor
@@ -80,30 +78,31 @@ def run_whatif(options: argparse.Namespace) -> None:
 
 
 def tell(found: "Answer", folder: Path) -> None:
-    """Print what was found."""
+    """Print the results."""
     from hdeeprm_like.studies.whatif.fidelity import MEANING
     from hdeeprm_like.studies.whatif.mechanism import ALONE, APART, beside_now, in_place_of_slurm
     from hdeeprm_like.studies.whatif.report import REPORT, duration, interval, sentence
 
-    told = found.fidelity
-    if told is not None:
-        (real, model), (real_median, median) = map(duration, told.wait), map(duration, told.median)
+    fidelity = found.fidelity
+    if fidelity is not None:
+        (real, model), (real_median, median) = map(duration, fidelity.wait), map(duration, fidelity.median)
         sys.stdout.write(
-            (f"{told.warning}\n" if told.warning else "") + f"fidelity {told.grade}: {MEANING[told.grade]}\n"
+            (f"{fidelity.warning}\n" if fidelity.warning else "")
+            + f"fidelity {fidelity.grade}: {MEANING[fidelity.grade]}\n"
             f"  mean wait {real} recorded, {model} simulated; median {real_median} and {median}; utilization "
-            f"{100 * told.utilization[0]:.1f} % and {100 * told.utilization[1]:.1f} %\n"
-            f"  order of the waits {told.order:.2f}; {100 * told.close:.0f} % of the starts within 5 minutes; "
-            f"{told.left_out:,} of {told.jobs + told.left_out:,} jobs left out\n\n"
+            f"{100 * fidelity.utilization[0]:.1f} % and {100 * fidelity.utilization[1]:.1f} %\n"
+            f"  order of the waits {fidelity.order:.2f}; {100 * fidelity.close:.0f} % of the starts within 5 minutes; "
+            f"{fidelity.left_out:,} of {fidelity.jobs + fidelity.left_out:,} jobs left out\n\n"
         )
     width = max(len(row["name"]) for row in found.rows)
 
     def tell_rows(rows: "Sequence[dict[str, Any]]", beside: str) -> None:
         sys.stdout.write(f"{'':{width}}  {'mean wait':>13}  {'P95':>13}  {'utilization':>11}  {beside}\n")
         for row in rows:
-            told_so = interval(row, "beside") if row["beside"] is not None else ""
+            beside_text = interval(row, "beside") if row["beside"] is not None else ""
             sys.stdout.write(
                 f"{row['name']:{width}}  {duration(row['wait']):>13}  {duration(row['wait_p95']):>13}  "
-                f"{100 * row['utilization']:>9.1f} %  {told_so}".rstrip()
+                f"{100 * row['utilization']:>9.1f} %  {beside_text}".rstrip()
                 + "\n"
             )
         sys.stdout.write("\n" + "".join(f"{sentence(row)}\n" for row in rows if row["beside"] is not None))

@@ -24,7 +24,7 @@ def add_workload_commands(commands: Commands) -> None:
 
 def add_generate(commands: Commands) -> None:
     """Add ``generate``."""
-    added = command(commands, "generate", "make jobs out of a published model", run_generate)
+    added = command(commands, "generate", "generate jobs by a published model", run_generate)
     added.add_argument("model", metavar="MODEL", help="lublin, mao or ksu")
     added.add_argument(
         "--output",
@@ -32,28 +32,36 @@ def add_generate(commands: Commands) -> None:
         type=Path,
         required=True,
         metavar=file_name("workload", "trace", able="write_jobs"),
-        help="the file",
+        help="the file to write",
     )
-    added.add_argument("--jobs", type=at_most(JOBS), metavar="N", help="how many (mao: one episode without it)")
-    added.add_argument("--seed", type=seed, required=True, help="of everything that is drawn")
-    added.add_argument("--preset", help="published parameters, as batch, interactive, whole, both; deeprm, scenario-1")
-    added.add_argument("--nodes", type=at_most(CORES), metavar="N", help="of the machine, in place of the preset's")
+    added.add_argument("--jobs", type=at_most(JOBS), metavar="N", help="number of jobs (mao: default one episode)")
+    added.add_argument("--seed", type=seed, required=True, help="seed of all random draws")
+    added.add_argument(
+        "--preset", help="published parameters, e.g. batch, interactive, whole, both; deeprm, scenario-1"
+    )
+    added.add_argument(
+        "--nodes", type=at_most(CORES), metavar="N", help="cores of the machine, in place of the preset's"
+    )
     setting = "a parameter of the model, in JSON; repeat it for more"
     added.add_argument("--set", dest="parameters", action="append", default=[], metavar="NAME=VALUE", help=setting)
-    added.add_argument("--estimates", metavar="NAME", help="of users: exact, gaussian, tsafrir, accuracy")
-    setting = "a parameter of the estimates, as nu=0.5 or side=under"
+    added.add_argument("--estimates", metavar="NAME", help="requested times: exact, gaussian, tsafrir, accuracy")
+    setting = "a parameter of --estimates, e.g. nu=0.5 or side=under"
     added.add_argument("--estimate", dest="estimate", action="append", default=[], metavar="NAME=VALUE", help=setting)
-    told = "ksu: a trace to sample from in place of a model: a name, as gaia, or a file"
-    add_named(added, "--log", kinds=("trace",), metavar="SWF", help=told)
+    shown = "ksu: a trace to sample from in place of a model: a name, e.g. gaia, or a file"
+    add_named(added, "--log", kinds=("trace",), metavar="SWF", help=shown)
     added.add_argument(
-        "--load", type=factor, metavar="L", help="scale the times between submissions so that the load is L, as 0.9"
+        "--load", type=factor, metavar="L", help="scale the times between submissions to the load L, e.g. 0.9"
     )
     added.add_argument(
-        "--as-published", action="store_true", help="lublin: the clock falls behind as that of the published program"
+        "--as-published", action="store_true", help="lublin: with the clock error of the published program"
     )
     added.add_argument("--hdeeprm", action="store_true", help="draw bandwidths, and memories if the model has none")
     added.add_argument(
-        "--gflops", type=gflops, default=1.0, metavar="G", help="of the cores the times are of, for JSON (default 1)"
+        "--gflops",
+        type=gflops,
+        default=1.0,
+        metavar="G",
+        help="speed of the cores that the times refer to, for JSON (default 1)",
     )
 
 
@@ -69,17 +77,17 @@ def run_generate(options: argparse.Namespace) -> None:
     model = model_named(options.model, options.preset, settings(options.parameters, "--set"), options.nodes, "--set")
     if options.as_published:
         if not isinstance(model, Lublin | LublinTypes):
-            raise OptionsError("--as-published: is of the model lublin")
+            raise OptionsError("--as-published: needs the model lublin")
         model = model.drifting()
     estimates = None
     if options.estimates:
         estimates = estimates_named(options.estimates, settings(options.estimate, "--estimate"), "--estimates")
     elif options.estimate:
-        raise OptionsError("--estimate: sets a parameter of --estimates, which is missing")
+        raise OptionsError("--estimate: needs --estimates")
     log = None
     if options.log:
         if options.model != "ksu":
-            raise OptionsError("--log: only the sets of ksu are sampled from a trace")
+            raise OptionsError("--log: needs the model ksu")
         log = jobs_of_trace(load_trace(options.log))
     recipe = Recipe(model, estimates, "hdeeprm" if options.hdeeprm else "model", log)
     jobs = recipe.jobs(options.jobs, np.random.default_rng(options.seed))
@@ -90,7 +98,7 @@ def run_generate(options: argparse.Namespace) -> None:
 
 
 def file_name(*holds: Holds, able: Literal["write", "write_jobs"]) -> str:
-    """Return what help texts call a file that is written: ``FILE.swf|swf.gz``."""
+    """Return the metavar of an output file: ``FILE.swf|swf.gz``."""
     return "FILE" + "|".join(endings(*holds, able=able)).replace("|.", "|")
 
 
@@ -108,7 +116,7 @@ def settings(texts: list[str], flag: str) -> dict[str, Any]:
         for parent in parents:
             place = place.setdefault(parent, {})
             if not isinstance(place, dict):
-                raise OptionsError(f"{flag}: {name}: {parent!r} is set to a value already")
+                raise OptionsError(f"{flag}: {name}: {parent!r} already has a value")
         try:
             place[last] = json.loads(value)
         except (ValueError, RecursionError):
@@ -119,22 +127,22 @@ def settings(texts: list[str], flag: str) -> dict[str, Any]:
 def add_cut(commands: Commands) -> None:
     """Add ``cut``."""
     added = command(commands, "cut", "write a part of a trace, or windows of it", run_cut)
-    told = "the trace: a name, as gaia, or a file (SWF, plain or .gz)"
-    add_named(added, "trace", kinds=("trace",), metavar="SWF", help=told)
+    shown = "the trace: a name, e.g. gaia, or a file (SWF, plain or .gz)"
+    add_named(added, "trace", kinds=("trace",), metavar="SWF", help=shown)
     added.add_argument(
-        "--output", "-o", type=Path, required=True, metavar=file_name("trace", able="write"), help="the file"
+        "--output", "-o", type=Path, required=True, metavar=file_name("trace", able="write"), help="the file to write"
     )
-    added.add_argument("--first", type=at_most(JOBS), metavar="N", help="jobs to keep of those that are left")
+    added.add_argument("--first", type=at_most(JOBS), metavar="N", help="jobs to keep after the other cuts")
     added.add_argument(
         "--skip", type=at_most(JOBS, least=0), default=0, metavar="N", help="jobs to leave out at the beginning"
     )
     added.add_argument("--from", dest="begin", type=float, metavar="S", help="earliest submission on its clock, s")
-    added.add_argument("--to", dest="end", type=float, metavar="S", help="submissions from then on are left out, s")
+    added.add_argument("--to", dest="end", type=float, metavar="S", help="end: later submissions are left out, s")
     added.add_argument(
         "--load", type=factor, metavar="F", help="factor of the load: 2 halves times between submissions"
     )
-    added.add_argument("--windows", type=window, metavar="COUNTxJOBS", help="draw windows; FILE gets a number each")
-    added.add_argument("--seed", type=seed, default=0, help="draws the windows (default 0)")
+    added.add_argument("--windows", type=window, metavar="COUNTxJOBS", help="draw windows, one numbered FILE each")
+    added.add_argument("--seed", type=seed, default=0, help="seed of the windows (default 0)")
 
 
 def run_cut(options: argparse.Namespace) -> None:
@@ -165,22 +173,24 @@ def run_cut(options: argparse.Namespace) -> None:
 
 def add_fetch_trace(commands: Commands) -> None:
     """Add ``fetch-trace``."""
-    added = command(commands, "fetch-trace", "get a trace of the Parallel Workloads Archive", run_fetch_trace)
-    told = "as CTC-SP2-1996-3.1-cln; a wrong one lists those that are known"
-    completed(added.add_argument("name", metavar="NAME", help=told), archive_names)
-    added.add_argument("--folder", type=Path, metavar="DIR", help="of downloaded traces (default: in the user's cache)")
-    added.add_argument("--site", metavar="URL", help="of the archive, if it has moved")
+    added = command(commands, "fetch-trace", "download a trace of the Parallel Workloads Archive", run_fetch_trace)
+    shown = "e.g. CTC-SP2-1996-3.1-cln; an unknown name lists all names"
+    completed(added.add_argument("name", metavar="NAME", help=shown), archive_names)
+    added.add_argument(
+        "--folder", type=Path, metavar="DIR", help="folder of downloaded traces (default: in the user's cache)"
+    )
+    added.add_argument("--site", metavar="URL", help="address of the archive, if it has moved")
 
 
 def archive_names() -> Iterable[str]:
-    """Return what can be fetched."""
+    """Return the names of the traces in the archive."""
     from hdeeprm_like.formats.archive import TRACES
 
     return TRACES
 
 
 def run_fetch_trace(options: argparse.Namespace) -> None:
-    """Fetch a trace unless it is there, and print where it is."""
+    """Download a trace unless it exists, and print its path."""
     from tqdm import tqdm
 
     from hdeeprm_like.formats.archive import ARCHIVE, fetch_trace

@@ -1,4 +1,4 @@
-"""How good a schedule is: pure functions on the columns of its jobs.
+"""Metrics of a schedule: pure functions on the columns of its jobs.
 
 Every time is in seconds, every job is a row. Jobs that never ran (rejected ones) do not belong in the columns: unlike
 Batsim's ``out_schedule.csv``, whose means divide by the number of jobs including the rejected ones, a mean here is over
@@ -12,13 +12,13 @@ import numpy as np
 from hdeeprm_like.errors import WorkloadError
 from hdeeprm_like.types import Bools, Floats, Ints
 
-BOUNDED_SLOWDOWN_THRESHOLD = 10.0  # s, the customary length under which a job counts as short
-PATIENCE = 2 * 86400.0  # s, a job that waits longer counts as starving unless the caller says otherwise
-STEADY = 0.1  # share of the jobs at either end of a workload that fill and drain the machine
+BOUNDED_SLOWDOWN_THRESHOLD = 10.0  # s, the customary limit below which a job counts as short
+PATIENCE = 2 * 86400.0  # s, default: a job that waits longer counts as starving
+STEADY = 0.1  # share of the jobs at each end of a workload that fill and drain the machine
 
 
 class Distribution(NamedTuple):
-    """Of one value for each job: a mean alone hides jobs that starve, the 95th percentile and maximum show them."""
+    """Statistics of one value per job: a mean hides jobs that starve; the 95th percentile and maximum show them."""
 
     mean: float
     median: float
@@ -27,7 +27,7 @@ class Distribution(NamedTuple):
 
 
 def wait(submit: Floats, start: Floats) -> Floats:
-    """Time in the queue, from submission to start.
+    """Return the time in the queue, from submission to start.
 
     Args:
         submit, start: (J,) s.
@@ -43,7 +43,7 @@ def wait(submit: Floats, start: Floats) -> Floats:
 
 
 def turnaround(submit: Floats, finish: Floats) -> Floats:
-    """Time from submission to finish: the completion time of the thesis, section 5.3.
+    """Return the time from submission to finish: the completion time of the thesis, section 5.3.
 
     Args:
         submit, finish: (J,) s.
@@ -59,7 +59,7 @@ def turnaround(submit: Floats, finish: Floats) -> Floats:
 
 
 def slowdown(wait: Floats, run: Floats) -> Floats:
-    """Turnaround over run time (thesis 5.2.3); Batsim's column ``stretch``.
+    """Return turnaround over run time (thesis 5.2.3); Batsim's column ``stretch``.
 
     Args:
         wait, run: (J,) s. Batsim gives a job without work a run time of 1e-5 s, so that the ratio exists.
@@ -76,7 +76,7 @@ def slowdown(wait: Floats, run: Floats) -> Floats:
 
 
 def bounded_slowdown(wait: Floats, run: Floats, threshold: float = BOUNDED_SLOWDOWN_THRESHOLD) -> Floats:
-    """Turnaround over run time, with short jobs counted as *threshold* seconds long.
+    """Return turnaround over run time, with short jobs counted as *threshold* seconds long.
 
     Args:
         wait, run: (J,) s.
@@ -99,7 +99,7 @@ def bounded_slowdown(wait: Floats, run: Floats, threshold: float = BOUNDED_SLOWD
 def per_processor_slowdown(
     wait: Floats, run: Floats, size: Ints, threshold: float = BOUNDED_SLOWDOWN_THRESHOLD
 ) -> Floats:
-    """Bounded slowdown divided by the cores of the job, so that a wide job may wait longer than a narrow one.
+    """Return the bounded slowdown divided by the job's cores, so that a wide job may wait longer than a narrow one.
 
     Args:
         wait, run: (J,) s.
@@ -113,12 +113,12 @@ def per_processor_slowdown(
 
     Source: Zotkin and Keleher, "Job-length estimation and performance in backfilling schedulers", 1999.
     """
-    bounded_slowdown(wait, run, threshold)  # refuses what makes no sense
+    bounded_slowdown(wait, run, threshold)  # raises for invalid values
     return np.maximum((wait + run) / (size * np.maximum(run, threshold)), 1.0)
 
 
 def makespan(finish: Floats) -> float:
-    """Time of the last finish in s, counted from 0 as Batsim does; NaN without jobs.
+    """Return the time of the last finish in s, counted from 0 as Batsim does; NaN without jobs.
 
     Raises:
         WorkloadError: a job finishes before time 0.
@@ -128,7 +128,7 @@ def makespan(finish: Floats) -> float:
 
 
 def utilization(submit: Floats, start: Floats, finish: Floats, size: Ints, cores: int) -> float:
-    """Share of the machine's core seconds that ran jobs between the first submission and the last finish.
+    """Return the share of the machine's core seconds that ran jobs between the first submission and the last finish.
 
     Args:
         submit, start, finish: (J,) s.
@@ -155,9 +155,9 @@ def utilization(submit: Floats, start: Floats, finish: Floats, size: Ints, cores
 
 
 def recorded_utilization(submit: Floats, start: Floats, finish: Floats, size: Ints, cores: int) -> float:
-    """Utilization by a log, in whose times more cores may be busy at once than there are: all are busy then.
+    """Return the utilization by a log, in which more cores may be busy at once than exist: these count as all.
 
-    Args and returns: as of `utilization`.
+    Args and returns: as in `utilization`.
     """
     times, busy = load(start, finish, size)
     available = float(finish.max() - submit.min()) * cores if len(submit) else 0.0
@@ -165,13 +165,13 @@ def recorded_utilization(submit: Floats, start: Floats, finish: Floats, size: In
 
 
 def area_weighted_response_time(submit: Floats, finish: Floats, size: Ints, run: Floats) -> float:
-    """Mean turnaround in which each job counts by the core seconds it held, so that splitting a job gains nothing.
+    """Return the mean turnaround weighted by the core seconds of each job, so that splitting a job gains nothing.
 
     Args:
         submit, finish: (J,) s. size: (J,) cores. run: (J,) s.
 
     Returns:
-        s; NaN without jobs or where none ran for any time.
+        s; NaN without jobs or if none ran for any time.
 
     Source: Schwiegelshohn and Yahyapour, "Fairness in parallel job scheduling", 2000.
     """
@@ -181,9 +181,9 @@ def area_weighted_response_time(submit: Floats, finish: Floats, size: Ints, run:
 
 
 def steady_utilization(submit: Floats, start: Floats, finish: Floats, size: Ints, cores: int) -> float:
-    """Utilization without the times when the machine fills and drains.
+    """Return the utilization without the times when the machine fills and drains.
 
-    It is taken between the submissions of the jobs at a tenth and at nine tenths of the workload.
+    It covers the time between the submissions of the jobs at a tenth and at nine tenths of the workload.
 
     Args:
         submit, start, finish: (J,) s. size: (J,) cores. cores: of the machine.
@@ -200,18 +200,18 @@ def steady_utilization(submit: Floats, start: Floats, finish: Floats, size: Ints
 
 
 def utilization_to_last_start(submit: Floats, start: Floats, run: Floats, size: Ints, cores: int) -> float:
-    """Core seconds of all jobs over those of the machine until the last job starts.
+    """Return the core seconds of all jobs over those of the machine until the last job starts.
 
-    What runs after that counts above the line and not below it, so it is larger than `utilization`, and may exceed 1.
+    Work after that date counts in the numerator only, so it is larger than `utilization`, and may exceed 1.
 
     Args:
         submit, start, run: (J,) s. size: (J,) cores. cores: of the machine.
 
     Returns:
-        At least 0; NaN without jobs or where all start at once.
+        At least 0; NaN without jobs or if all start at once.
 
-    Source: Zhang et al., "RLScheduler: An Automated HPC Batch Job Scheduler Using Reinforcement Learning", 2020, as its
-    code has it.
+    Source: Zhang et al., "RLScheduler: An Automated HPC Batch Job Scheduler Using Reinforcement Learning", 2020, as in
+    its code.
     """
     if not len(submit):
         return float("nan")
@@ -220,7 +220,7 @@ def utilization_to_last_start(submit: Floats, start: Floats, run: Floats, size: 
 
 
 def throughput(submit: Floats, finish: Floats) -> float:
-    """Jobs finished per s from the first submission to the last finish; NaN without jobs or where no time passes."""
+    """Return jobs finished per s from the first submission to the last finish; NaN without jobs or time between."""
     if not len(submit):
         return float("nan")
     seconds = float(finish.max() - submit.min())
@@ -228,7 +228,7 @@ def throughput(submit: Floats, finish: Floats) -> float:
 
 
 def energy_delay_product(energy: float, makespan: float) -> float:
-    """Energy times makespan in J s: low only for a schedule that is both frugal and fast.
+    """Return energy times makespan in J s: low only for a schedule that is both frugal and fast.
 
     Args:
         energy: J.
@@ -245,7 +245,7 @@ def energy_delay_product(energy: float, makespan: float) -> float:
 
 
 def distribution(values: Floats) -> Distribution:
-    """Mean, median, 95th percentile and maximum over the jobs; NaN without jobs."""
+    """Return mean, median, 95th percentile and maximum over the jobs; NaN without jobs."""
     if not len(values):
         return Distribution(*[float("nan")] * 4)
     median, p95 = np.percentile(values, [50.0, 95.0])
@@ -253,7 +253,7 @@ def distribution(values: Floats) -> Distribution:
 
 
 def jain(values: Floats) -> float:
-    """Jain's fairness index: 1 when all values are equal, 1 / n when one of n values is the whole sum; NaN without any.
+    """Return Jain's fairness index: 1 if all values are equal, 1 / n if one of n values is the whole sum; NaN if empty.
 
     Source: Jain, Chiu and Hawe, "A quantitative measure of fairness and discrimination for resource allocation in
     shared computer systems", 1984.
@@ -263,7 +263,7 @@ def jain(values: Floats) -> float:
 
 
 def by_user(values: Floats, users: Ints) -> Floats:
-    """Mean over the jobs of each user.
+    """Return the mean over the jobs of each user.
 
     Args:
         values: (J,). users: (J,) any numbers.
@@ -276,22 +276,22 @@ def by_user(values: Floats, users: Ints) -> Floats:
 
 
 def largest_over_mean(values: Floats) -> float:
-    """Largest value over the mean: 1 when all are equal; NaN without any or where the mean is 0."""
+    """Return the largest value over the mean: 1 if all are equal; NaN if empty or if the mean is 0."""
     return largest(values) / mean(values) if len(values) and mean(values) != 0.0 else float("nan")
 
 
 def starving(wait: Floats, patience: float = PATIENCE) -> int:
-    """How many jobs waited longer than *patience* s."""
+    """Return how many jobs waited longer than *patience* s."""
     return int(np.sum(wait > patience))
 
 
 def queue_length(submit: Floats, start: Floats) -> tuple[Floats, Ints]:
-    """Number of waiting jobs over time, L(t) of Deep Back-Filling, section II.A; returned as `load` does."""
+    """Return the number of waiting jobs over time, L(t) of Deep Back-Filling, section II.A; in the form of `load`."""
     return load(submit, start, np.ones(len(submit), np.int64))
 
 
 def job_load(submit: Floats, start: Floats, size: Ints, requested_time: Floats) -> tuple[Floats, Floats]:
-    """Core seconds asked for by the waiting jobs over time: cores times requested time of each.
+    """Return the core seconds requested by the waiting jobs over time: cores times requested time of each.
 
     Returns:
         (T,) s, increasing times; (T,) core s from each of them on.
@@ -302,29 +302,29 @@ def job_load(submit: Floats, start: Floats, size: Ints, requested_time: Floats) 
 
 
 def time_average(times: Floats, values: Floats | Ints, end: float) -> float:
-    """Mean over time of what `load`, `queue_length` or `job_load` returns; NaN where no time passes.
+    """Return the mean over time of a result of `load`, `queue_length` or `job_load`; NaN if no time passes.
 
     Args:
-        times: (T,) s, increasing. values: (T,) from each of them on. end: s, of the last one.
+        times: (T,) s, increasing. values: (T,) from each of them on. end: s, of the last value.
     """
     seconds = end - float(times[0]) if len(times) else 0.0
     return float(np.sum(np.diff(times, append=end) * values)) / seconds if seconds > 0.0 else float("nan")
 
 
 def mean(values: Floats) -> float:
-    """Mean over the jobs, NaN without jobs."""
+    """Return the mean over the jobs, NaN without jobs."""
     return float(values.mean()) if len(values) else float("nan")
 
 
 def largest(values: Floats) -> float:
-    """Maximum over the jobs, NaN without jobs."""
+    """Return the maximum over the jobs, NaN without jobs."""
     return float(values.max()) if len(values) else float("nan")
 
 
 def load(begin: Floats, end: Floats, amount: Ints) -> tuple[Floats, Ints]:
-    """Sum over the jobs as it changes over time: of busy cores from start to finish, of queued cores while jobs wait.
+    """Return a sum over the jobs as a function of time: busy cores from start to finish, queued cores while waiting.
 
-    A job counts with its *amount* from *begin* until just before *end*. Where one job ends and another begins at the
+    A job counts with its *amount* from *begin* until just before *end*. If one job ends and another begins at the
     same time, the sum changes once, by the difference: cores that pass from one job to the next never count twice.
 
     Args:
@@ -339,15 +339,15 @@ def load(begin: Floats, end: Floats, amount: Ints) -> tuple[Floats, Ints]:
 
 
 def outside_window(submit: Floats, start: Floats, slots: int) -> tuple[float, float]:
-    """Return how many waiting jobs a window of the queue does not show, as a mean over time, and how often any.
+    """Return the mean over time of the number of waiting jobs outside a window of the queue, and the time share of any.
 
     Args:
-        submit, start: (J,) s, between which each job waits. slots: of the window.
+        submit, start: (J,) s; each job waits between the two. slots: of the window.
 
     Returns:
-        Jobs, and a share of the time from the first submission to the last start; NaN where no time passes.
+        Jobs, and a share of the time from the first submission to the last start; NaN if no time passes.
 
-    Source: 001, figure 6, over time in place of over decisions.
+    Source: 001, figure 6, over time instead of over decisions.
     """
     times, queue = load(submit, start, np.ones(len(submit), np.int64))
     lasts, outside = np.diff(times), np.maximum(queue[:-1] - slots, 0)
@@ -357,14 +357,14 @@ def outside_window(submit: Floats, start: Floats, slots: int) -> tuple[float, fl
 
 
 def _sum_over_time(begin: Floats, end: Floats, amount: Floats | Ints) -> tuple[Floats, Floats]:
-    """Return when a sum changes, and the sum from each moment on; `np.unique` takes twice the time, and more memory."""
+    """Return when a sum changes, and the sum from each date on; `np.unique` takes twice the time, and more memory."""
     moments = np.concatenate([begin, end])
     order = np.argsort(moments, kind="stable")
     moments = moments[order]
     new = np.ones(len(moments), np.bool_)
     np.not_equal(moments[1:], moments[:-1], out=new[1:])
     times = moments[new]
-    del moments  # of a million jobs each column takes as much as the window that they are of
+    del moments  # for a million jobs each column takes much memory
     at: Ints = np.cumsum(new)
     np.subtract(at, 1, out=at)
     change = np.bincount(at, weights=np.concatenate([amount, -amount])[order], minlength=len(times))
@@ -372,7 +372,7 @@ def _sum_over_time(begin: Floats, end: Floats, amount: Floats | Ints) -> tuple[F
 
 
 def _require(good: Bools, fault: str, *columns: Floats) -> None:
-    """Raise a WorkloadError that names the first job for which *good* does not hold (NaN never does)."""
+    """Raise a WorkloadError that names the first job for which *good* is false (NaN always is)."""
     if not good.all():
         job = int(np.argmin(good))
         values = ", ".join(f"{column[job]:g} s" for column in columns)

@@ -1,4 +1,4 @@
-"""Partitions: sets of nodes, possibly overlapping, that jobs ask for, and what else jobs ask for besides cores."""
+"""Partitions: sets of nodes, possibly overlapping, that jobs request, and other requests besides cores."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -9,7 +9,7 @@ import numpy as np
 from hdeeprm_like.errors import WorkloadError, did_you_mean
 from hdeeprm_like.types import Bools, Floats, Ints
 
-NONE_TOLD = "the platform tells of no partitions (key 'slurm')"
+NO_PARTITIONS = "the platform has no partitions (key 'slurm')"
 
 
 @dataclass(frozen=True, eq=False)
@@ -18,11 +18,11 @@ class Partitions:
 
     Attributes:
         names: (Q,). nodes: (Q, N) which nodes belong to each.
-        tiers, factors: (Q,) Slurm's ``PriorityTier``, which counts before all else, and ``PriorityJobFactor``.
-        exclusive: (Q,) whether jobs get whole nodes there.
+        tiers, factors: (Q,) Slurm's ``PriorityTier``, which precedes all other factors, and ``PriorityJobFactor``.
+        exclusive: (Q,) whether jobs get whole nodes in each.
         features: (N,) of each node. weights: (N,) nodes of low weight are taken first.
-        default: the number of the partition of jobs that name none.
-        settings: what else Slurm schedules by, under its own names: priority weights, backfill parameters.
+        default: number of the partition for jobs that name none.
+        settings: other Slurm settings under Slurm's names: priority weights, backfill parameters.
     """
 
     names: tuple[str, ...]
@@ -36,12 +36,12 @@ class Partitions:
     settings: Mapping[str, Any] = field(default_factory=dict)
 
     def number_of(self, name: str) -> int:
-        """Return the number of a partition; the default one for no name.
+        """Return the number of a partition; the default one for an empty name.
 
         Raises:
-            WorkloadError: there is none of that name.
+            WorkloadError: there is no partition of that name.
         """
-        first = name.split(",")[0].strip()  # of several, the first
+        first = name.split(",")[0].strip()  # the first of several
         if not first:
             return self.default
         if first not in self.names:
@@ -50,14 +50,14 @@ class Partitions:
 
 
 class Demand(NamedTuple):
-    """What a job asks for besides cores, memory and GPUs, and who it belongs to.
+    """Requests of a job besides cores, memory and GPUs, and its owner.
 
     Attributes:
         partition: its name, empty for the default one. constraint: features joined by ``&`` or ``|``.
-        nodes: how many nodes exactly, 0 for any number. task: cores that must be on one node.
+        nodes: exact number of nodes, 0 for any. task: cores that must be on one node.
         exclusive: whether it gets whole nodes.
-        gpus_per_node: GPUs on each of its nodes, however many of its cores are there; 0 where GPUs go with cores.
-        account, qos: names, empty where nobody knows. nice: what is taken off its priority.
+        gpus_per_node: GPUs on each of its nodes, however many of its cores are there; 0 if GPUs are requested per core.
+        account, qos: names, empty if unknown. nice: subtracted from its priority.
     """
 
     partition: str = ""
@@ -72,11 +72,11 @@ class Demand(NamedTuple):
 
     def refusal(self) -> str | None:
         """Return why a platform without partitions cannot serve it; None if it can."""
-        asked = self._asdict()
+        requested = self._asdict()
         for name in ("partition", "constraint", "nodes", "exclusive", "gpus_per_node"):
-            if asked[name]:
-                return f"asks for {name} {asked[name]!r:.60}; {NONE_TOLD}"
-        return f"asks for {self.task} cores on one node; {NONE_TOLD}" if self.task > 1 else None
+            if requested[name]:
+                return f"requests {name} {requested[name]!r:.60}; {NO_PARTITIONS}"
+        return f"requests {self.task} cores on one node; {NO_PARTITIONS}" if self.task > 1 else None
 
 
 NO_DEMAND = Demand()
@@ -84,7 +84,7 @@ NO_DEMAND = Demand()
 
 @dataclass(frozen=True, eq=False)
 class Demands:
-    """The demands of jobs as columns; all (J,), see `Demand`."""
+    """The demands of jobs as columns, all (J,), see `Demand`."""
 
     partition: tuple[str, ...]
     constraint: tuple[str, ...]
@@ -97,7 +97,7 @@ class Demands:
     nice: Floats
 
     def take(self, rows: Ints) -> "Demands":
-        """Return those of some jobs."""
+        """Return the demands of some jobs."""
         chosen = rows.tolist()
 
         def of(column: tuple[str, ...]) -> tuple[str, ...]:
@@ -116,7 +116,7 @@ class Demands:
         )
 
     def each(self) -> Iterator[Demand]:
-        """Yield those of each job."""
+        """Yield the demand of each job."""
         columns = (getattr(self, name) for name in Demand._fields)
         return map(Demand._make, zip(*(c.tolist() if isinstance(c, np.ndarray) else c for c in columns), strict=True))
 
@@ -130,12 +130,12 @@ def demands_of(jobs: Sequence[Demand]) -> Demands:
 
 
 def no_demands(jobs: int) -> Demands:
-    """Return those of jobs that ask for nothing of the kind."""
+    """Return the demands of jobs without any such request."""
     return demands_of([NO_DEMAND] * jobs)
 
 
 def has_features(features: frozenset[str], constraint: str) -> bool:
-    """Tell whether a node with some features serves jobs of a constraint: ``a&b``, ``a|b``, ``[a|b]``, ``a*2``."""
+    """Return whether a node with some features satisfies a constraint: ``a&b``, ``a|b``, ``[a|b]``, ``a*2``."""
     if not constraint:
         return True
     return any(

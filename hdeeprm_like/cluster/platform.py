@@ -1,4 +1,4 @@
-"""What exists: the hierarchy of clusters, nodes, processors and cores, as columns of arrays."""
+"""The platform: clusters, nodes, processors and cores, as columns of arrays."""
 
 import hashlib
 import math
@@ -17,7 +17,7 @@ GIGA = 1e9
 
 @dataclass(frozen=True)
 class Network:
-    """The links of a platform; they shape the XML and never the decisions (thesis 3.1.3: ``com`` is not used).
+    """The links of a platform; they go into the XML and never affect decisions (thesis 3.1.3: ``com`` is not used).
 
     Attributes:
         cluster_bandwidth, cluster_latency: one per cluster, as SimGrid writes them (``"10.0Gbps"``, ``"0us"``).
@@ -30,7 +30,7 @@ class Network:
     global_latency: str
 
 
-DEFAULT_BANDWIDTH, DEFAULT_LATENCY = "10.0Gbps", "0us"  # of the links of a platform that knows none
+DEFAULT_BANDWIDTH, DEFAULT_LATENCY = "10.0Gbps", "0us"  # of the links of a platform without link data
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,10 +52,10 @@ class Platform:
         processor_watts: (P, 4) W of one of its cores in each P-state.
         core_processor: (C,) processor of each core, never decreasing.
         core_names: (C,) host names.
-        network: the links, None where they are not known.
-        node_gpus: (N,) GPUs of each node, shared by its cores; none where left out.
-        partitions: sets of nodes that jobs ask for; None where all jobs may run everywhere.
-        power_cap: W that all cores together must never draw more than, see `usable_cores`.
+        network: the links, None if unknown.
+        node_gpus: (N,) GPUs of each node, shared by its cores; zeros if left out.
+        partitions: sets of nodes that jobs request; None if all jobs may run everywhere.
+        power_cap: W, limit of the power of all cores together, see `usable_cores`.
     """
 
     name: str
@@ -88,7 +88,7 @@ class Platform:
 
     @property
     def links(self) -> Network:
-        """The network, or where it is not known one of links of 10 Gbit/s that take no time."""
+        """The network; if unknown, links of 10 Gbit/s without latency."""
         clusters = len(self.cluster_names)
         return self.network or Network(
             (DEFAULT_BANDWIDTH,) * clusters, (DEFAULT_LATENCY,) * clusters, DEFAULT_BANDWIDTH, DEFAULT_LATENCY
@@ -116,9 +116,9 @@ class Platform:
 
     @cached_property
     def most_watts(self) -> Floats:
-        """(C + 1,) W that all cores draw at most while so many of them serve jobs, whichever those are.
+        """(C + 1,) W, largest power of all cores by the number of cores that serve jobs.
 
-        A core that serves none counts as beside one that serves some, which is in P2.
+        Idle cores count with the power of P2, that of idle cores beside busy ones.
         """
         watts = self.processor_watts
         idle, serving = watts[:, [P2, P3]].max(axis=1), watts[:, [P0, P1]].max(axis=1)
@@ -127,7 +127,7 @@ class Platform:
 
     @cached_property
     def usable_cores(self) -> int:
-        """How many cores may serve jobs at once: all, or as many as cannot draw more than the power cap.
+        """How many cores may serve jobs at once: all, or as many as the power cap allows in any case.
 
         Raises:
             PlatformError: the cap leaves none.
@@ -142,16 +142,16 @@ class Platform:
 
     @cached_property
     def reference_flops(self) -> float:
-        """Mean peak flop/s of a core: turns requested seconds into operations (thesis 3.1.3, "reference speed")."""
+        """Mean peak flop/s of a core: converts requested seconds into operations (thesis 3.1.3, "reference speed")."""
         return float(np.mean(self.processor_flops[self.core_processor, P0]))
 
     def digest(self) -> str:
-        """Return a SHA-256 of all that it holds, from whichever files that came; the name is no part of it."""
+        """Return a SHA-256 of all its data, independent of the source files; the name is excluded."""
         found = hashlib.sha256()
         for column in fields(self):
             value = getattr(self, column.name)
             if column.name == "power_cap" and math.isinf(self.power_cap):
-                continue  # platforms without one are what they were before there were any
+                continue  # absent fields are left out, so that digests stay valid when fields are added
             if column.name != "name":
                 content = value.tobytes() if isinstance(value, np.ndarray) else repr(value).encode()
                 found.update(f"{column.name} {len(content)} ".encode() + content)
@@ -159,28 +159,28 @@ class Platform:
 
 
 def flops_by_pstate(peak_gflops: float) -> list[float]:
-    """Return the flop/s of a core in P0..P3, to the Mflop/s that the platform XML carries (thesis 3.1.2).
+    """Return the flop/s of a core in P0..P3, rounded to the Mflop/s of the platform XML (thesis 3.1.2).
 
-    Batsim and the embedded simulator must see the same figures, so the rounding happens here and not in the writer.
+    Batsim and the embedded simulator must use the same values, so the rounding happens here and not in the writer.
     """
     return [float(f"{peak_gflops * share:.3f}") * GIGA if share else IDLE_FLOPS for share in SPEED_SHARE]
 
 
 def watts_by_pstate(peak_watts: float) -> list[float]:
-    """Return the power of a core in P0..P3, to the mW that the platform XML carries (thesis 3.1.2)."""
+    """Return the power of a core in P0..P3, rounded to the mW of the platform XML (thesis 3.1.2)."""
     return [float(f"{peak_watts * share:.3f}") for share in POWER_SHARE]
 
 
-IDLE_FLOPS = 0.001  # flop/s in P2 and P3: SimGrid wants a positive speed
+IDLE_FLOPS = 0.001  # flop/s in P2 and P3: SimGrid requires a positive speed
 
 
 NAME_DIGITS = 5  # at least; see core_names
 
 
 def core_names(cores: int) -> tuple[str, ...]:
-    """Return the host names of a platform: ``cor_`` and the number, with zeros to five digits or to those it needs.
+    """Return the host names of a platform: ``cor_`` and the number, zero-padded to five digits or more if needed.
 
-    Batsim 3 and 4 number hosts in byte order, Batsim 5 in natural order; with one width both are the platform's order.
+    Batsim 3 and 4 number hosts in byte order, Batsim 5 in natural order; with one width both give the platform's order.
     """
     width = max(NAME_DIGITS, len(str(cores - 1)))
     return tuple([f"cor_{core:0{width}d}" for core in range(cores)])

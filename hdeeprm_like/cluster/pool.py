@@ -1,4 +1,4 @@
-"""A pool: the machine of the literature, so many alike cores and nothing that jobs could contend for besides."""
+"""A pool, the usual machine of the literature: identical cores and no other resource to contend for."""
 
 import numpy as np
 
@@ -6,7 +6,7 @@ from hdeeprm_like.cluster.platform import Platform, core_names, flops_by_pstate,
 
 
 def pool(cores: int) -> Platform:
-    """Return a machine of one node with so many alike cores of 1 GFLOP/s and 1 W, less when idle."""
+    """Return a machine of one node with *cores* identical cores of 1 GFLOP/s and 1 W, less when idle."""
     return Platform(
         name=f"pool of {cores}",
         cluster_names=("pool",),

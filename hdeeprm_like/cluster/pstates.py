@@ -1,8 +1,8 @@
-"""The four P-states of a core: what they mean, how fast they compute, what they consume (thesis 3.1.2).
+"""The four P-states of a core: meaning, speed and power (thesis 3.1.2).
 
-P-states are derived, never stepped: a core that serves a job is in P0, or in P1 while the jobs of its processor ask for
-more memory bandwidth than the processor has; a core that serves none is in P2 while its processor serves some job, else
-in P3. The shares are penalties meant to teach agents about interference, not measurements.
+P-states are derived, never stepped: a core that serves a job is in P0, or in P1 while the jobs of its processor request
+more memory bandwidth than it has; an idle core is in P2 while its processor serves some job, else in P3. The shares are
+penalties meant to teach agents about interference, not measurements.
 """
 
 P0, P1, P2, P3 = 0, 1, 2, 3

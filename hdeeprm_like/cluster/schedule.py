@@ -1,7 +1,7 @@
-"""All figures of a finished schedule by name: `FIGURES` is the one list behind every table that shows them.
+"""All metrics of a finished schedule by name: `FIGURES` is the single list behind every table that shows them.
 
-To add a figure, write its function in `metrics`, where its source stands, and add an entry to `FIGURES`. The commands
-``metrics`` and ``compare`` then have it as a row and a column.
+To add a metric, write its function in `metrics`, with its source, and add an entry to `FIGURES`. The commands
+``metrics`` and ``compare`` then show it as a row and a column.
 """
 
 from collections.abc import Callable
@@ -20,15 +20,15 @@ UNKNOWN = float("nan")
 
 @dataclass(frozen=True, eq=False)
 class Schedule:
-    """When the jobs of a workload ran; those that never did are left out.
+    """When the jobs of a workload ran, without jobs that never did.
 
     Attributes:
-        submit, start, finish: (J,) s. size: (J,) cores that each held.
+        submit, start, finish: (J,) s. size: (J,) cores that each job held.
         cores: of the machine.
-        run: (J,) s where they are not just finish less start, see `metrics.slowdown`.
-        requested_time: (J,) s. user: (J,) any numbers. None where nobody knows.
-        energy: J from the first submission to the last finish, NaN where nobody measured.
-        recorded: whether the times are those of a log, in which more cores may be busy at once than there are.
+        run: (J,) s, if not simply finish - start, see `metrics.slowdown`.
+        requested_time: (J,) s. user: (J,) any numbers. None if unknown.
+        energy: J from the first submission to the last finish, NaN if not measured.
+        recorded: whether the times are those of a log, in which more cores may be busy at once than exist.
     """
 
     submit: Floats
@@ -48,12 +48,12 @@ class Schedule:
 
     @cached_property
     def run_time(self) -> Floats:
-        """(J,) s that each job ran."""
+        """(J,) s, run time of each job."""
         return self.finish - self.start if self.run is None else self.run
 
     @cached_property
     def wait(self) -> Floats:
-        """(J,) s that each job waited."""
+        """(J,) s, wait of each job."""
         return metrics.wait(self.submit, self.start)
 
     @cached_property
@@ -63,19 +63,19 @@ class Schedule:
 
     @cached_property
     def queue_length(self) -> tuple[Floats, Floats | Ints]:
-        """(T,) s, and (T,) jobs that waited from each of these times on."""
+        """(T,) s, and (T,) number of waiting jobs from each of these times on."""
         return metrics.queue_length(self.submit, self.start)
 
     @cached_property
     def job_load(self) -> tuple[Floats, Floats | Ints]:
-        """(T,) s, and (T,) core s that the waiting jobs asked for from each of these times on; none if not known."""
+        """(T,) s, and (T,) core s requested by the waiting jobs from each of these times on; empty if unknown."""
         if self.requested_time is None:
             return np.zeros(0), np.zeros(0)
         return metrics.job_load(self.submit, self.start, self.size, self.requested_time)
 
     @cached_property
     def user_slowdowns(self) -> Floats:
-        """(U,) mean bounded slowdown of each user; none if users are not known."""
+        """(U,) mean bounded slowdown of each user; empty if users are unknown."""
         return np.zeros(0) if self.user is None else metrics.by_user(self.bounded_slowdown, self.user)
 
     def distribution(self, quantity: "OfJobs") -> metrics.Distribution:
@@ -85,21 +85,21 @@ class Schedule:
         return self._distributions[quantity]
 
 
-OfJobs: TypeAlias = Callable[[Schedule], Floats]  # one value for each job
-OfSchedule: TypeAlias = Callable[[Schedule], float]  # NaN where it is not known
+OfJobs: TypeAlias = Callable[[Schedule], Floats]  # one value per job
+OfSchedule: TypeAlias = Callable[[Schedule], float]  # NaN if unknown
 
 
 @dataclass(frozen=True)
 class Figure:
-    """A figure of a schedule.
+    """A metric of a schedule.
 
     Attributes:
-        title: for people.
+        title: for display.
         unit: ``s``, ``J``, ``J s``, ``core s``, ``1`` for ratios, ``%`` for shares of 1, ``jobs``, ``1/h``.
         value: computes it from a schedule.
-        more_is_better: how to rank by it.
-        batsim: its name in Batsim's ``out_schedule.csv``, empty where Batsim does not print it.
-        worst_of: whether the largest of several schedules' figures stands for all of them, in place of the mean.
+        more_is_better: how to rank by it; None for no ranking.
+        batsim: its name in Batsim's ``out_schedule.csv``, empty if Batsim does not print it.
+        worst_of: whether the largest value represents several schedules, instead of the mean.
         meaning: a sentence without its full stop.
     """
 
@@ -114,13 +114,13 @@ class Figure:
 
 @dataclass(frozen=True)
 class Quantity:
-    """What each job has of something; its mean, median, 95th percentile and maximum are figures."""
+    """A value per job; its mean, median, 95th percentile and maximum are metrics."""
 
     title: str
     unit: str
     values: OfJobs
-    meaning: str  # what each job has
-    batsim: str = ""  # what follows mean_ and max_ in Batsim's names
+    meaning: str  # meaning of the value
+    batsim: str = ""  # suffix after mean_ and max_ in Batsim's names
 
 
 QUANTITIES = {
@@ -151,20 +151,22 @@ QUANTITIES = {
 
 
 def figures_of_jobs(name: str, quantity: Quantity) -> dict[str, Figure]:
-    """Return the four figures over the jobs, by name."""
+    """Return the four metrics over the jobs, by name."""
     title, unit, values, batsim = quantity.title, quantity.unit, quantity.values, quantity.batsim
     mean, largest = (f"{kind}_{batsim}" if batsim else "" for kind in ("mean", "max"))
 
-    def told(statistic: str) -> str:
+    def meaning_of(statistic: str) -> str:
         return f"{quantity.meaning}; {statistic} of all jobs that ran"
 
     return {
-        name: Figure(f"Mean {title}", unit, lambda s: s.distribution(values).mean, batsim=mean, meaning=told("mean")),
+        name: Figure(
+            f"Mean {title}", unit, lambda s: s.distribution(values).mean, batsim=mean, meaning=meaning_of("mean")
+        ),
         f"{name}_median": Figure(
-            f"Median {title}", unit, lambda s: s.distribution(values).median, meaning=told("median")
+            f"Median {title}", unit, lambda s: s.distribution(values).median, meaning=meaning_of("median")
         ),
         f"{name}_p95": Figure(
-            f"P95 {title}", unit, lambda s: s.distribution(values).p95, meaning=told("95th percentile")
+            f"P95 {title}", unit, lambda s: s.distribution(values).p95, meaning=meaning_of("95th percentile")
         ),
         f"{name}_max": Figure(
             f"Max {title}",
@@ -172,7 +174,7 @@ def figures_of_jobs(name: str, quantity: Quantity) -> dict[str, Figure]:
             lambda s: s.distribution(values).largest,
             batsim=largest,
             worst_of=True,
-            meaning=told("largest"),
+            meaning=meaning_of("largest"),
         ),
     }
 
@@ -188,13 +190,13 @@ def largest(values: Floats | Ints) -> float:
 
 
 def utilization(schedule: Schedule) -> float:
-    """Return it as a share of 1."""
+    """Return the utilization as a share of 1."""
     own = metrics.recorded_utilization if schedule.recorded else metrics.utilization
     return own(schedule.submit, schedule.start, schedule.finish, schedule.size, schedule.cores)
 
 
 def energy_delay_product(schedule: Schedule) -> float:
-    """Return it in J s; NaN where nobody measured the energy."""
+    """Return the energy-delay product in J s; NaN if the energy was not measured."""
     if np.isnan(schedule.energy):
         return UNKNOWN
     return metrics.energy_delay_product(schedule.energy, metrics.makespan(schedule.finish))
@@ -309,13 +311,13 @@ FIGURES: dict[str, Figure] = {
         meaning="jobs that were started; those rejected are left out",
     ),
 }
-"""All figures, in the order in which tables show them. Fairness is that of the users' mean bounded slowdowns."""
+"""All metrics, in the order of tables. Fairness is that of the users' mean bounded slowdowns."""
 
 
 def figures(schedule: Schedule) -> dict[str, float]:
-    """Return the figures of a schedule in the order of `FIGURES`; NaN for those that are not known.
+    """Return the metrics of a schedule in the order of `FIGURES`; NaN for unknown ones.
 
     Raises:
-        WorkloadError: the times make no sense.
+        WorkloadError: the times are inconsistent.
     """
     return {name: figure.value(schedule) for name, figure in FIGURES.items()}

@@ -1,4 +1,4 @@
-"""Figures of a schedule whose jobs come some at a time: what sums, means and extremes tell, and nothing else."""
+"""Metrics of a schedule whose jobs arrive some at a time: only those given by sums, means and extremes."""
 
 import numpy as np
 
@@ -8,10 +8,10 @@ from hdeeprm_like.types import Floats, Ints
 
 
 class Totals:
-    """Sums and extremes over jobs; memory does not grow with the jobs, only with their users.
+    """Sums and extremes over jobs; memory grows with the number of users, not of jobs.
 
     Attributes:
-        jobs: that were added. cores: of the machine.
+        jobs: number added so far. cores: of the machine.
     """
 
     def __init__(self, cores: int) -> None:
@@ -22,10 +22,10 @@ class Totals:
         self._users: dict[int, tuple[float, int]] = {}
 
     def add(self, schedule: Schedule) -> None:
-        """Add jobs; each must be known by its requested time, too.
+        """Add jobs; each must have a requested time.
 
         Raises:
-            WorkloadError: the times make no sense.
+            WorkloadError: the times are inconsistent.
         """
         if not len(schedule):
             return
@@ -54,10 +54,10 @@ class Totals:
             self._users[number] = before + total, counted + count
 
     def figures(self) -> dict[str, float]:
-        """Return the figures in the order of `FIGURES`.
+        """Return the metrics in the order of `FIGURES`.
 
-        NaN are those that nobody knows without all jobs at hand: medians and percentiles, the energy and its like, the
-        largest queue and load, and the steady utilization.
+        NaN for those that need all jobs at once: medians, percentiles, energy and its products, the largest queue and
+        load, and the steady utilization.
         """
         found = dict.fromkeys(FIGURES, UNKNOWN)
         found["jobs_run"] = float(self.jobs)
@@ -72,7 +72,7 @@ class Totals:
         if seconds > 0.0:
             found["utilization"] = self._area / (seconds * self.cores)
             found["throughput"] = PER_HOUR * self.jobs / seconds
-            found["queue_length"] = self._sums["wait"] / seconds  # each job adds its wait to the sum over time
+            found["queue_length"] = self._sums["wait"] / seconds  # each job adds its wait to the integral over time
             found["job_load"] = self._load_times_wait / seconds
         if self._last_start > self._first:
             found["utilization_to_last_start"] = self._area / ((self._last_start - self._first) * self.cores)

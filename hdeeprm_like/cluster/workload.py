@@ -1,4 +1,4 @@
-"""What is asked for: the jobs of a workload, as columns of arrays."""
+"""The jobs of a workload, as columns of arrays."""
 
 from dataclasses import dataclass, field
 
@@ -8,21 +8,21 @@ from hdeeprm_like.cluster.partitions import Demands
 from hdeeprm_like.errors import WorkloadError
 from hdeeprm_like.types import Floats, Ints
 
-ROUNDING = 1e-12  # share of a node's memory or GPUs that sums of requests may be off by
-NEARLY_WHOLE = 1e-9  # share by which the GPUs of all cores of a job may miss a whole number
+ROUNDING = 1e-12  # tolerance of sums of requests, as a share of a node's memory or GPUs
+NEARLY_WHOLE = 1e-9  # tolerance of a job's total GPUs around a whole number, as a share
 
 
-LARGEST_USER = 2**53  # users of JSON are numbered below it
+LARGEST_USER = 2**53  # upper limit of user numbers in JSON
 
 
 def user_number(value: object) -> int:
-    """Return the number of the user that the JSON of a job tells; -1 for anything else, of which we know nothing."""
+    """Return the number of a job's user in JSON; -1 (unknown) for anything else."""
     return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < LARGEST_USER else -1
 
 
 @dataclass(frozen=True)
 class JobLimits:
-    """The largest request of a single job; observations are scaled by them (thesis 4.1.2).
+    """The largest request of a single job; observations are scaled by these (thesis 4.1.2).
 
     Attributes:
         time: s. cores: per job. memory: MB per core. bandwidth: GB/s per core.
@@ -38,8 +38,8 @@ class JobLimits:
 class Workload:
     """The jobs of one or more Batsim workloads; a job is a row (thesis 3.1.3, appendix C).
 
-    Rows stand in the order in which Batsim submits the jobs: by submit time, then by the bytes of ``<workload>!<id>``
-    (``w0!1, w0!10, w0!2``), so the row number is the tie rule "by submission" of every policy.
+    Rows are in the order in which Batsim submits the jobs: by submit time, then by the bytes of ``<workload>!<id>``
+    (``w0!1, w0!10, w0!2``), so every policy breaks ties by row number.
 
     Attributes:
         ids: (J,) Batsim job identifiers with their workload, ``"w0!12"``.
@@ -47,16 +47,16 @@ class Workload:
         submit: (J,) s.
         size: (J,) cores requested.
         requested_time: (J,) s, the user's estimate (``req_time``).
-        requested_ops: (J,) flop per core that the estimate stands for (``req_ops``).
-        ops: (J,) flop per core that the job really needs (``cpu``); only a simulator may look at it. 0 for a delay job.
-        delay: (J,) s a delay job lasts whatever its cores do; -1 for a job that computes.
+        requested_ops: (J,) flop per core, by the estimate (``req_ops``).
+        ops: (J,) flop per core actually needed (``cpu``); only for the simulator. 0 for a delay job.
+        delay: (J,) s, length of a delay job whatever its cores; -1 for a job that computes.
         memory: (J,) MB per core (``mem``).
         bandwidth: (J,) GB/s per core (``mem_bw``).
-        walltime: (J,) s after which the simulator kills the job, infinite where there is none.
+        walltime: (J,) s after which the simulator kills the job, infinite for none.
         capacity: cores of the machine that the workload was made for (``nb_res``).
-        gpus: (J,) GPUs per core, a fraction where cores share one (``gpus`` over ``res``); none where left out.
-        user: (J,) a number for who submitted each, -1 where nobody knows.
-        demands: what jobs ask for on a platform with partitions; None for nothing of the kind.
+        gpus: (J,) GPUs per core, a fraction if cores share one (``gpus`` over ``res``); zeros if left out.
+        user: (J,) a number for the submitting user, -1 if unknown.
+        demands: requests on a platform with partitions; None if there are none.
     """
 
     ids: tuple[str, ...]
@@ -86,7 +86,7 @@ class Workload:
 
     @property
     def gpus_of_job(self) -> Floats:
-        """(J,) GPUs that all cores of a job share, whole where they are but for rounding."""
+        """(J,) GPUs of all cores of a job together, rounded if whole except for rounding errors."""
         gpus = self.gpus * self.size
         whole = np.rint(gpus)
         return np.where(np.abs(gpus - whole) <= NEARLY_WHOLE * whole, whole, gpus)
@@ -98,7 +98,7 @@ class Workload:
             WorkloadError: there is no job.
         """
         if len(self) == 0:
-            raise WorkloadError("a workload without jobs asks for nothing that could be scaled by")
+            raise WorkloadError("a workload without jobs has no requests to scale by")
         return JobLimits(
             time=float(self.requested_time.max()),
             cores=float(self.size.max()),

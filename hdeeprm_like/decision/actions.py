@@ -1,6 +1,6 @@
-"""What an agent can do at an instant: start jobs by one of some policies (thesis 3.2.3.2).
+"""Actions of an agent at an instant: start jobs by one of some policies (thesis 3.2.3.2).
 
-A policy is a pair of the thesis, a baseline, or a job policy of the user's own with a core policy.
+A policy is a pair of the thesis, a baseline, or a user's own job policy with a core policy.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -27,12 +27,12 @@ from hdeeprm_like.errors import OptionsError, did_you_mean
 from hdeeprm_like.types import Bools, Floats, Ints, Records
 
 JobPolicy: TypeAlias = Callable[[State, Ints], Floats]
-"""A job policy of the user's own: the state and the waiting jobs, (J',) rows, to (J',) keys; the smallest key is first,
-and of equal ones the job submitted first."""
+"""A user's own job policy: takes the state and the waiting jobs, (J',) rows; returns (J',) keys; the smallest key is
+first, ties go to the job submitted first."""
 
 Pair: TypeAlias = tuple[str | JobPolicy, str]
 Policy: TypeAlias = Pair | Baseline
-OWN = -1  # the number of job policies that are functions
+OWN = -1  # number of job policies given as Python functions
 
 ALL_PAIRS = tuple((job, core) for job in JOB_POLICIES for core in CORE_POLICIES)
 
@@ -40,15 +40,15 @@ VOID = "void"
 
 PAIR, BASELINE = 0, 1  # kinds of policies
 CHOICE = np.dtype([("void", "i4"), ("constant", "i8")], align=True)
-# void: 1 where the last action is to start none; constant: the action at every instant, -1 where an agent is asked
+# void: 1 if the last action starts no job; constant: the action at every instant, -1 if an agent decides
 
 
 class Choices(Bundle, shared=("numbers",)):
-    """Policies as actions in compiled code; A actions but the void one.
+    """Policies as actions in compiled code; A actions without the void one.
 
     Attributes:
         params: (1,) CHOICE. numbers: (A, 3) kind, then numbers of job and core policy, or of the baseline in *plans*.
-        plans: what the baselines remember.
+        plans: memory of the baselines.
     """
 
     params: Records
@@ -58,7 +58,7 @@ class Choices(Bundle, shared=("numbers",)):
 
 @compiled
 def apply_policy(tables: Tables, choices: Choices, action: int) -> None:
-    """Start jobs by the policy of an action, or none by the void one."""
+    """Start jobs by the policy of an action, or none by the void action."""
     if action >= len(choices.numbers):
         tables.clock[0].blocked = NOTHING
     elif choices.numbers[action, 0] == PAIR:
@@ -72,8 +72,8 @@ class ActionSpace(Protocol):
 
     Attributes:
         size: number of actions, A.
-        names: (A,) of the actions, for logs and pictures.
-        forgiving: whether an action that is not legal is taken for waiting instead of refused.
+        names: (A,) names of the actions, for logs and pictures.
+        forgiving: whether an illegal action counts as waiting instead of raising.
     """
 
     forgiving: bool
@@ -93,24 +93,24 @@ class ActionSpace(Protocol):
         ...
 
     def apply(self, action: int, state: State) -> bool:
-        """Do it; return whether the agent may act again in this instant."""
+        """Apply an action; return whether the agent may act again in this instant."""
         ...
 
 
 class PolicyActions:
-    """Each action is a policy, applied to the queue as it is; one an instant.
+    """Each action is a policy, applied to the queue as it is; one action per instant.
 
     | action | name | meaning |
     |---|---|---|
     | 0 .. len(policies)-1 | ``shortest-high_gflops`` | start jobs by this pair until the selected one does not fit |
-    | | ``sjf+easy`` | start what this baseline starts |
-    | len(policies), if *void* | ``void`` | start none; illegal when nothing else can ever happen |
+    | | ``sjf+easy`` | start the jobs that this baseline starts |
+    | len(policies), if *void* | ``void`` | start no job; illegal when nothing else can happen any more |
 
-    A job policy may also be a `JobPolicy`; its name is that of the function.
+    A job policy may also be a `JobPolicy` function; its name is the function's name.
 
     Attributes:
-        policies: in the order of their numbers. void: whether the last action is to do nothing.
-        names: of the actions. needs: the sorted lists of jobs that they look at.
+        policies: in the order of their numbers. void: whether the last action starts no job.
+        names: of the actions. needs: the sorted lists of jobs that they read.
 
     Source: thesis 3.2.3.2, table 3.2.
     """
@@ -149,13 +149,13 @@ class PolicyActions:
 
     @property
     def built_in(self) -> bool:
-        """Whether no job policy and no run-time predictor is the user's own."""
+        """Whether no job policy or run-time predictor is the user's own."""
         own_jobs = ((self.numbers[:, 0] == PAIR) & (self.numbers[:, 1] == OWN)).any()
         return not own_jobs and not any(map(is_own, predictors_of(self.baselines)))
 
     @property
     def needs(self) -> Needs:
-        """The sorted lists of jobs that they look at."""
+        """The sorted lists of jobs that the policies read."""
         pairs = self.numbers[self.numbers[:, 0] == PAIR, 1].tolist()
         found = Needs(tuple((order, REQUESTED) for order in sorted(set(pairs) - {OWN, RANDOM_JOB})))
         for baseline in self.baselines:
@@ -163,17 +163,17 @@ class PolicyActions:
         return found
 
     def choices(self, state: State, constant: int = -1) -> Choices:
-        """Return the actions in compiled code for a run at its beginning.
+        """Return the actions in compiled code for the beginning of a run.
 
         Args:
-            constant: the action to be taken at every instant; -1 where an agent is asked.
+            constant: the action to take at every instant; -1 if an agent decides.
 
         Raises:
-            OptionsError: a baseline looks at actual run times, which nobody knows, or a job policy is Python.
-            ValueError: the state does not keep the lists of jobs that they look at.
+            OptionsError: a baseline needs actual run times, which are unknown here, or a job policy is Python.
+            ValueError: the state does not maintain a sorted list that the policies read.
         """
         if not self.built_in:
-            raise OptionsError("policies and predictors of the user's own are Python and do not run in compiled code")
+            raise OptionsError("a user's own policies and predictors are Python and do not run in compiled code")
         state.require(self.needs, self.names[0])
         params = np.zeros(1, CHOICE)
         params["void"], params["constant"] = self.void, constant
@@ -187,7 +187,7 @@ class PolicyActions:
         return self._all
 
     def apply(self, action: int, state: State) -> bool:
-        """Start jobs by the policy; False, for an instant takes one action."""
+        """Start jobs by the policy of an action; return False: an instant takes one action."""
         if action == len(self.policies):
             state.tables.clock["blocked"] = NOTHING
             return False
@@ -205,16 +205,16 @@ class PolicyActions:
         return False
 
     def rank(self, action: int, state: State) -> Ranked:
-        """Return the waiting jobs in the order in which a baseline serves them; nothing is started."""
+        """Return the waiting jobs in the order in which a baseline serves them; no job is started."""
         number = int(self.numbers[action, 1])
         return ranked_by(self.baselines[number], state.tables, self._plans_of(state), number)
 
     def notice(self, action: int, state: State) -> None:
-        """Let a baseline take in what has happened, at an instant at which it is not asked."""
+        """Update a baseline's memory at an instant at which it does not decide."""
         notice(state.tables, self._plans_of(state), int(self.numbers[action, 1]))
 
     def _plans_of(self, state: State) -> Plans:
-        """Return what the baselines remember, with room for all jobs that are known by now."""
+        """Return the memory of the baselines, with capacity for all jobs known by now."""
         if self._plans is None or self._plans[0] is not state:
             self._plans = state, new_plans(state, self.baselines), OwnTimes(state, self.baselines)
         _, plans, own_times = self._plans
@@ -234,10 +234,10 @@ def name_of(policy: Policy) -> str:
 
 
 def apply_own(state: State, policy: JobPolicy, core_policy: int) -> None:
-    """Start jobs by a policy of the user's own until the selected one does not fit, as `apply_pair` does.
+    """Start jobs by a user's own policy until the selected one does not fit, as `apply_pair` does.
 
     Raises:
-        OptionsError: the policy gives something that is not a key for each job.
+        OptionsError: the policy does not return one key per job.
     """
     t, clock = state.tables, state.tables.clock[0]
     clock["blocked"] = NOTHING

@@ -1,4 +1,4 @@
-"""What happened in one run, as a learner needs it."""
+"""The record of one run that a learner needs."""
 
 from dataclasses import dataclass
 from typing import Optional
@@ -11,11 +11,11 @@ class Episode:
     """The decisions of one run; T decisions, F features, A actions.
 
     Attributes:
-        observations: (T, ...) float32, what the agent saw. masks: (T, A) which actions were legal.
-        actions: (T,) what it did. rewards: (T,) float64, what it got for that.
-        times: (T,) s, when it decided. end: s, when the run was over, or these decisions were.
-        then: what was to be seen, and which actions were legal, after the last of them; None where the run was over.
-        reference: what a baseline did on the same jobs, to be compared with; None for nothing.
+        observations: (T, ...) float32, input of the agent. masks: (T, A) which actions were legal.
+        actions: (T,) actions taken. rewards: (T,) float64.
+        times: (T,) s, times of the decisions. end: s, end of the run, or of these decisions.
+        then: observation and mask after the last decision; None if the run was over.
+        reference: a baseline's result on the same jobs, for comparison; None for nothing.
     """
 
     observations: Floats
@@ -32,5 +32,5 @@ class Episode:
 
     @property
     def reward(self) -> float:
-        """Sum of the rewards, what the original writes to ``rewards.log``."""
+        """Sum of the rewards; the original writes it to ``rewards.log``."""
         return float(self.rewards.sum())

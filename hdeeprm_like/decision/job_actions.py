@@ -1,16 +1,16 @@
-"""Choosing jobs by their place in a window, and machines for them.
+"""Actions that choose a job by its slot in a window, and a machine for it.
 
 | space | action | meaning |
 |---|---|---|
-| jobs | 0 .. M-1 | start the job in that slot on cores by the core policy |
+| jobs | 0 .. M-1 | start the job in that slot on cores chosen by the core policy |
 | jobs | M | wait (000, section 4.4: the empty action; 001, section III.A: Fwd) |
 | jobs x machines | n * M + i | start the job in slot i whole on node n (004, section II.E) |
 | jobs x machines | N * M, if *waiting* | wait |
 
-After a job has started the agent may act again at once; the clock moves only when it waits. An action that is not legal
-counts as waiting (000, section 4.4; 001, section III.B); masks tell it beforehand to those who use them. With *masked*
-false they call all of them legal, so that agents learn from what the papers' rewards make of wrong choices: what it is
-worth to wait. Only when nothing else can ever happen do they tell the truth, since choosing would never end.
+After a job start the agent may act again at once; the clock moves only when it waits. An illegal action counts as
+waiting (000, section 4.4; 001, section III.B); masks show beforehand which actions are legal. With *masked* false the
+masks call all actions legal, so that agents learn from the papers' rewards for wrong choices when to wait. Only when
+nothing else can happen any more do these masks show the truth, since choosing would never end.
 """
 
 import numpy as np
@@ -39,19 +39,19 @@ class SlotChoices(Bundle, shared=("core_policy",)):
     """Jobs of the window as actions in compiled code.
 
     Attributes:
-        core_policy: (1,) its number.
+        core_policy: (1,) number of the core policy.
     """
 
     core_policy: Ints
 
 
 class OpenChoices(SlotChoices):
-    """The same where masks leave everything open."""
+    """The same with masks that allow all actions."""
 
 
 @compiled
 def start_in_slot(tables: Tables, window: Window, core_policy: int, slot: int) -> bool:
-    """Start the job in a slot; False if there is none or it does not fit."""
+    """Start the job in a slot; return False if there is none or it does not fit."""
     fill_slots(tables, window)
     j = window.slots[slot]
     if j == NONE or choose_cores(tables, core_policy, j) != NOTHING:
@@ -85,7 +85,7 @@ def book_lowest_cores(tables: Tables, window: Window, n: int, j: int) -> None:
 
 @compiled
 def book_node_of_set(tables: Tables, window: Window, n: int, j: int) -> None:
-    """Book cores of a node for a job, all if it gets whole nodes."""
+    """Book cores of a node for a job, all of them if it gets whole nodes."""
     pick_node(tables, n, j)
     book_picked(tables, j)
 
@@ -104,7 +104,7 @@ def start_on_node(tables: Tables, window: Window, n: int, slot: int) -> bool:
 
 @compiled
 def apply_slot(tables: Tables, window: Window, core_policy: int, action: int) -> bool:
-    """Carry out an action; return whether the agent may act again in this instant."""
+    """Apply an action; return whether the agent may act again in this instant."""
     tables.clock[0].blocked = NOTHING
     slots = len(window.slots)
     if window.params[0].machines:
@@ -116,7 +116,7 @@ def apply_slot(tables: Tables, window: Window, core_policy: int, action: int) ->
 
 @inlined
 def act_by_slot(tables: Tables, window: Window, choices: SlotChoices, action: int) -> bool:
-    """Carry out an action; return whether the agent may act again in this instant."""
+    """Apply an action; return whether the agent may act again in this instant."""
     return apply_slot(tables, window, choices.core_policy[0], action)
 
 
@@ -146,7 +146,7 @@ def write_slot_mask(tables: Tables, window: Window, mask: Bools) -> None:
 
 @compiled
 def write_open_mask(tables: Tables, window: Window, mask: Bools) -> None:
-    """Write that all actions are legal, or which are while nothing but an action can make anything happen."""
+    """Write that all actions are legal, or the true mask while only an action can make anything happen."""
     if is_over(tables) and window.params[0].queue > 0:
         write_slot_mask(tables, window, mask)
         return
@@ -171,15 +171,15 @@ class JobSlots:
         waiting: bool = True,
         masked: bool = True,
     ) -> None:
-        """Choose among the jobs of a window, and among the nodes if it holds jobs for machines.
+        """Choose among the jobs of a window, and among the nodes if the window is for machines.
 
         Args:
-            core_policy: where jobs run, unless nodes are chosen.
-            waiting: whether the agent may wait where nodes are chosen; where only jobs are it always may.
-            masked: whether masks tell what is legal, see the module.
+            core_policy: placement of jobs, unless the action chooses the node.
+            waiting: whether the agent may wait if it chooses nodes; if it chooses only jobs it always may.
+            masked: whether masks show what is legal, see the module.
 
         Raises:
-            OptionsError: the core policy is not known, or the window has no slot.
+            OptionsError: unknown core policy, or a window without slots.
         """
         if core_policy not in CORE_POLICIES:
             raise OptionsError(f"core policy {core_policy!r} is not known{did_you_mean(core_policy, CORE_POLICIES)}")
@@ -209,5 +209,5 @@ class JobSlots:
         return mask
 
     def apply(self, action: int, state: State) -> bool:
-        """Start the job, or let time pass; return whether the agent may act again in this instant."""
+        """Start the job, or wait; return whether the agent may act again in this instant."""
         return apply_slot(state.tables, self._window.arrays, self.core_policy, action)

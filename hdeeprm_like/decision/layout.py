@@ -1,8 +1,8 @@
-"""What each column of an observation is, and what each action does: so that agents need not count columns.
+"""Meaning of the columns of an observation and of the actions, so that agents need not count columns.
 
-An observation is a row of blocks. A block tells the same of several things of one kind, one after the other: of the
-events ahead, the cores, the nodes, the jobs in the slots. A network that treats all things of a block alike has no more
-weights for a larger machine or a longer queue.
+An observation is a row of blocks. A block holds the same features for several things of one kind, one after the other:
+for the events ahead, the cores, the nodes, or the jobs in the slots. A network that treats all things of a block alike
+has no more weights for a larger machine or a longer queue.
 """
 
 from collections.abc import Sequence
@@ -10,16 +10,16 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from math import prod
 
-JOB, NODE = "job", "node"  # kinds of things that actions choose
+JOB, NODE = "job", "node"  # kinds of things that actions can choose
 
 
 @dataclass(frozen=True)
 class Block:
-    """Columns that tell the same of each of some things.
+    """Columns with the same features of each of some things.
 
     Attributes:
-        of: kind of the things, as ``job``; empty for what there is one of. count: how many things there are.
-        features: (K,) names of what is told of each.
+        of: kind of the things, such as ``job``; empty for a single thing. count: number of things.
+        features: (K,) names of the features of each.
     """
 
     of: str
@@ -28,7 +28,7 @@ class Block:
 
     @property
     def width(self) -> int:
-        """Columns of all things together."""
+        """Number of columns of all things together."""
         return self.count * len(self.features)
 
     @property
@@ -41,13 +41,13 @@ class Block:
 
 @dataclass(frozen=True)
 class Layout:
-    """What an agent sees and can do; F columns, A actions.
+    """Observation and actions of an agent; F columns, A actions.
 
     Attributes:
-        shape: of an observation. blocks: of its columns, in their order. actions: (A,) their names.
-        slots: jobs that actions choose from, M; 0 where actions are policies.
-        nodes: that an action chooses one of, N; 1 where it chooses none. Action n M + i starts the job in slot i on
-            node n; one more action, if there is any, waits.
+        shape: of an observation. blocks: of its columns, in their order. actions: (A,) names of the actions.
+        slots: number of jobs that actions choose from, M; 0 if actions are policies.
+        nodes: number of nodes that actions choose from, N; 1 if they choose none. Action nM + i starts the job in slot
+        i on node n; one more action, if any, waits.
     """
 
     shape: tuple[int, ...]
@@ -71,7 +71,7 @@ class Layout:
         return tuple(found)
 
     def block(self, of: str) -> tuple[Block, slice] | None:
-        """Return the first block of a kind with its columns; None if nothing of that kind is shown."""
+        """Return the first block of a kind with its columns; None if there is none of that kind."""
         return next((found for found in self.columns if found[0].of == of), None)
 
     @property
@@ -81,11 +81,11 @@ class Layout:
 
 
 def names_of(blocks: Sequence[Block]) -> tuple[str, ...]:
-    """Return the names of the columns of blocks."""
+    """Return the names of the columns of some blocks."""
     return tuple(name for block in blocks for name in block.names)
 
 
 def plain_layout(shape: Sequence[int], actions: Sequence[str]) -> Layout:
-    """Return the layout of an observation of which nothing is known but its shape, such as one of the user's own."""
+    """Return the layout of an observation known only by its shape, such as a user's own."""
     features = tuple(f"feature {i}" for i in range(prod(shape)))
     return Layout(tuple(shape), (Block("", 1, features),), tuple(actions))

@@ -1,45 +1,44 @@
-"""Parts of a decision space by name: built-in ones, and those of the user's own.
+"""Parts of a decision space by name: built-in ones, and users' own.
 
-| part | what the name stands for |
+| part | meaning of the name |
 |---|---|
-| observation | function of a `State` and its `JobWindow` that makes an `Observer` for a run |
-| actions | function of a `State` and its `JobWindow` that makes an `ActionSpace` for a run |
-| objectives | function of a `State` that gives a number, more is better |
-| actions, as a list | policies: pairs and baselines, as ``"sjf+easy"`` |
-| pairs | job policy: function of a `State` and the waiting jobs that gives a key for each, see `JobPolicy` |
+| observation | function of a `State` and its `JobWindow` that returns an `Observer` for a run |
+| actions | function of a `State` and its `JobWindow` that returns an `ActionSpace` for a run |
+| objectives | function of a `State` that returns a number, more is better |
+| actions, as a list | policies: pairs and baselines, such as ``"sjf+easy"`` |
+| pairs | job policy: function of a `State` and the waiting jobs that returns a key for each, see `JobPolicy` |
 
-Objectives by a tariff hold its file: ``"cost:tariff.csv"``.
-One's own are named ``module:attribute`` or ``file.py:attribute``; ``agents/own_parts.py`` shows one of each.
+Objectives with a tariff include its file: ``"cost:tariff.csv"``.
+A user's own parts are named ``module:attribute`` or ``file.py:attribute``; ``agents/own_parts.py`` has one of each.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
+from hdeeprm_like.decision import specs
 from hdeeprm_like.decision.actions import JobPolicy, Pair, Policy
 from hdeeprm_like.decision.names import CORE_POLICIES, JOB_POLICIES, names_own
-from hdeeprm_like.decision.observations.view import KINDS
-from hdeeprm_like.decision.presets import Actions, Space, policy_named
+from hdeeprm_like.decision.presets import Space, policy_named
 from hdeeprm_like.decision.rates import file_of_rates, read_rates
-from hdeeprm_like.decision.rewards import MODES, OBJECTIVES, Objective, Rated
-from hdeeprm_like.decision.window.arrays import OPENS
+from hdeeprm_like.decision.rewards import OBJECTIVES, Objective, Rated
 from hdeeprm_like.errors import OptionsError, did_you_mean, require_number
 from hdeeprm_like.plugins import find
 
-OBJECTIVE = "objective"  # as options files name it
+OBJECTIVE = "objective"  # key in options files
 
 
 def space_with(space: Space, given: Mapping[str, Any], folder: Path | None = None) -> Space:
     """Return a decision space with some of its fields replaced.
 
     Args:
-        given: fields of `Space` by name, with names in place of parts; *objectives* may also be one name, and a pair
-            ``"shortest-high_gflops"``. *objective* stands for *objectives*. None leaves a field as it is.
-        folder: that files are relative to; None for the current one.
+        given: fields of `Space` by name, with names instead of parts; *objectives* may also be one name, and a pair
+        ``"shortest-high_gflops"``. *objective* is an alias of *objectives*. None leaves a field as it is.
+        folder: base of relative file names; None for the current one.
 
     Raises:
-        OptionsError: a field or a part is not known.
+        OptionsError: unknown field or part.
     """
     known = [field.name for field in fields(Space)]
     for name in given:
@@ -50,10 +49,14 @@ def space_with(space: Space, given: Mapping[str, Any], folder: Path | None = Non
         if "objectives" in found:
             raise OptionsError("objective and objectives say the same; give one of them")
         found["objectives"] = found.pop(OBJECTIVE)
-    for name, names in (("observation", KINDS), ("actions", get_args(Actions))):
+    for name, names in (("observation", specs.OBSERVATIONS), ("actions", specs.ACTIONS)):
         if isinstance(found.get(name), str):
             found[name] = find(found[name], {one: one for one in names}, name, folder)
-    for name, words in (("opens", OPENS), ("reward", MODES), ("core_policy", tuple(CORE_POLICIES))):
+    for name, words in (
+        ("opens", specs.DECISION_POINTS),
+        ("reward", specs.REWARD_MODES),
+        ("core_policy", CORE_POLICIES),
+    ):
         if name in found and found[name] not in words:
             raise OptionsError(f"{name} {found[name]!r:.80} is not known{did_you_mean(str(found[name]), words)}")
     for name in ("observation", "actions", "pairs"):
@@ -74,10 +77,10 @@ def space_with(space: Space, given: Mapping[str, Any], folder: Path | None = Non
 
 
 def policy_with_own(wanted: str, folder: Path | None = None) -> Policy:
-    """Return the policy of ``"sjf+easy"`` or ``"shortest-high_gflops"``, or a pair with a job policy of the user's own.
+    """Return the policy of ``"sjf+easy"`` or ``"shortest-high_gflops"``, or a pair with a user's own job policy.
 
     Raises:
-        OptionsError: there is none of that name.
+        OptionsError: there is no policy of that name.
     """
     if not isinstance(wanted, str):
         raise OptionsError(f"actions: names of policies are needed, as 'sjf+easy', not {wanted!r:.80}")
@@ -104,7 +107,7 @@ def objective_named(name: str, folder: Path | None = None) -> Objective:
     """Return the objective of ``"avg_wait"``, ``"cost:tariff.csv"`` or ``"own.py:fairness"``.
 
     Raises:
-        OptionsError: there is none of that name, or its file cannot be read.
+        OptionsError: there is no objective of that name, or its file cannot be read.
     """
     file = file_of_rates(name)
     if file is not None:
@@ -114,7 +117,7 @@ def objective_named(name: str, folder: Path | None = None) -> Objective:
 
 
 def pair_named(wanted: str | Pair, folder: Path | None = None) -> Pair:
-    """Return a policy pair out of ``"shortest-high_gflops"``, ``"own.py:longest-low_power"`` or both its parts.
+    """Return the policy pair of ``"shortest-high_gflops"``, of ``"own.py:longest-low_power"``, or of both its parts.
 
     Raises:
         OptionsError: it is no pair, or its job policy is not known.

@@ -1,18 +1,18 @@
-"""The names of the baselines that every paper compares with: an order, and how it is applied.
+"""Names of the baselines that papers compare with: an order, and a mode that applies it.
 
 ``"sjf+easy"`` serves the shortest request first and backfills around a reservation for the head of the queue;
-``"fcfs"`` alone means ``"fcfs+strict"``; ``"sjf+easyP"`` knows the actual run times in place of the requested ones;
+``"fcfs"`` alone means ``"fcfs+strict"``; ``"sjf+easyP"`` uses actual run times instead of requested ones;
 ``"sjf@tsafrir+easy"`` orders by predicted run times and reserves by requested ones, ``"fcfs+easy@ewma"`` the other way
-round; ``"sjf@learned:FILE.json+easy"`` orders by what a learned predictor tells (see `tree_files`);
-``"sjf+easy-best_fit"`` chooses cores by best fit in place of the fastest ones; ``"saf+reserve:64:600"`` starts whatever
+round; ``"sjf@learned:FILE.json+easy"`` orders by a learned predictor (see `tree_files`);
+``"sjf+easy-best_fit"`` chooses cores by best fit instead of the fastest ones; ``"saf+reserve:64:600"`` starts whatever
 fits but keeps 64 cores for jobs that request at most 600 s, ``"saf+reserve"`` an eighth of them for those up to 1000 s;
-``"saf+bounded"`` starts whatever fits beside a start that each job is guaranteed, ``"saf+bounded:2"`` later ones, and
-``"zoo:balanced+bounded"`` does so in the order of a learned policy (see `policies.guarantees`).
+``"saf+bounded"`` starts whatever fits around a guaranteed start of each job, ``"saf+bounded:2"`` guarantees later
+starts, and ``"zoo:balanced+bounded"`` does so in the order of a learned policy (see `policies.guarantees`).
 
-``"multifactor+slurm"`` is Slurm as it is configured. ``"sjf+slurm"`` and ``"zoo:balanced+slurm"`` are the same Slurm
-with a watch beside it that raises priorities by that order (``hdeeprm-like slurm watch``); ``"sjf+slurm:60:5000"``
-looks each 60 s and raises them by at most 5000; in ``"sjf+slurm:0"`` the order stands in place of Slurm's priorities.
-This module names them and imports nothing heavy; `engine.job_keys` and `decision.policies` compute them.
+``"multifactor+slurm"`` is Slurm as configured. ``"sjf+slurm"`` and ``"zoo:balanced+slurm"`` are the same Slurm with a
+watch that raises priorities by that order (``hdeeprm-like slurm watch``); ``"sjf+slurm:60:5000"`` looks every 60 s and
+raises them by at most 5000; in ``"sjf+slurm:0"`` the order replaces Slurm's priorities.
+This module only handles names and imports nothing heavy; `engine.job_keys` and `decision.policies` compute.
 """
 
 import re
@@ -20,6 +20,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from hdeeprm_like.decision.mode_specs import MODES
 from hdeeprm_like.decision.score_files import (
     ZOO,
     ScoredPolicy,
@@ -58,42 +59,21 @@ __all__ = [
     "baseline",
 ]
 
-STRICT, GREEDY, COMMIT, EASY, CONSERVATIVE, PACKING, EASY_FCFS, EASY_SJF, COMMIT_BACKFILL, SCORED = range(10)
-RESERVE, SLURM, BOUNDED = 10, 11, 12
-
-MODES = {
-    "strict": STRICT,
-    "greedy": GREEDY,
-    "commit": COMMIT,
-    "commitbackfill": COMMIT_BACKFILL,
-    "easy": EASY,
-    "easyfcfs": EASY_FCFS,
-    "easysjf": EASY_SJF,
-    "conservative": CONSERVATIVE,
-    "packing": PACKING,
-    "scored": SCORED,
-    "reserve": RESERVE,
-    "slurm": SLURM,
-    "bounded": BOUNDED,
-}
-
-RESERVED = (
-    "reserve"  # the mode that has options: how many cores it keeps, and the longest request, in s, that may take them
-)
-GUARANTEED = "bounded"  # the mode whose option is how long a job waits at most, see `Baseline.bound`
+RESERVED = "reserve"  # the mode with options: number of cores kept, and the longest request, in s, that may use them
+GUARANTEED = "bounded"  # the mode whose option is the guarantee, see `Baseline.bound`
 USUAL_BOUND, LEAST_BOUND, MOST_BOUND = 1.0, 0.1, 100.0
-KEPT_SHARE, SHORT = 1.0 / 8.0, 1000.0  # of the cores, and s, unless the name tells others
-WATCHED = "slurm"  # the mode whose options are those of a watch: s between two looks, and the largest site factor
-OWN = "multifactor"  # the order that Slurm has without a watch
+KEPT_SHARE, SHORT = 1.0 / 8.0, 1000.0  # defaults: share of the cores, and s
+WATCHED = "slurm"  # the mode with a watch's options: s between two looks, and the largest site factor
+OWN = "multifactor"  # Slurm's order without a watch
 
-PERFECT = "P"  # at the end of a mode: order and reservations look at actual run times
-AT = "@"  # before the run times that an order or the reservations of a mode look at
+PERFECT = "P"  # suffix of a mode: order and reservations use actual run times
+AT = "@"  # before the run times of an order or of a mode's reservations
 
 BOUND = re.compile(r"([0-9]{1,3}(?:\.[0-9]{1,6})?)")
 OPTIONS = re.compile(r"([0-9]{1,9})(?::([0-9]{1,9}(?:\.[0-9]{1,6})?))?")
 LOOKS = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,6})?)(?::([0-9]{1,10}))?")
 MODE_OF_SCORED = re.compile(r"(.+?)\+(slurm|scored|bounded)(?::((?!.*\.json)[^-]*))?(-[a-z_]+)?")
-HIDDEN = "\0"  # before the number of a file whose path is put aside while a name is split
+HIDDEN = "\0"  # before the number of a file whose path is hidden while a name is split
 
 CORE_POLICY_NAMES = tuple(CORE_POLICIES)
 PLACEMENT_NAMES = tuple(PLACEMENTS)
@@ -107,24 +87,24 @@ SHORTHANDS = {
 
 @dataclass(frozen=True)
 class Baseline:
-    """An order and how it is applied.
+    """An order and a mode that applies it.
 
     Attributes:
         order, mode: names in `ORDERS` and `MODES`; a learned policy is an order, in the mode ``scored`` or ``slurm``.
-        order_times, times: the run times that the order looks at, and those that reservations look at: in `RUN_TIMES`,
-            or ``learned:FILE.json``.
-        placement: how cores are chosen, one of `PLACEMENT_NAMES`; empty for best fit where the mode packs, else for
-            the fastest ones.
-        kept, short: of the mode ``reserve``: cores that it keeps, -1 for `KEPT_SHARE` of all, for jobs of at most so
-            many s.
-        interval, factor: of the mode ``slurm``: s between two looks of the watch, 0 where the order stands in place of
-            Slurm's priorities; and the largest site factor that it sets.
-        bound: a job is guaranteed to wait no longer than the machine would take for so many times all work, and half a
-            day; of the mode ``bounded`` and of a learned policy that wears it, else 0.
+        order_times, times: the run times of the order, and those of reservations: in `RUN_TIMES`, or
+        ``learned:FILE.json``.
+        placement: how cores are chosen, one of `PLACEMENT_NAMES`; empty for best fit if the mode packs, else for the
+        fastest ones.
+        kept, short: of the mode ``reserve``: cores that it keeps, -1 for `KEPT_SHARE` of all, for jobs of at most
+        *short* s.
+        interval, factor: of the mode ``slurm``: s between two looks of the watch, 0 if the order replaces Slurm's
+        priorities; and the largest site factor that it sets.
+        bound: a job is guaranteed to wait at most *bound* times the machine's time for all work and half a day; of the
+        mode ``bounded`` and of learned policies combined with it, else 0.
 
     Raises:
         OptionsError: the mode packs and the placement scores no nodes; learned policy and mode do not go together; or
-            a watch is to have Slurm's own order.
+        Slurm's own order is combined with a watch.
     """
 
     order: str
@@ -148,10 +128,10 @@ class Baseline:
         if self.order == OWN and self.mode == WATCHED and self.options:
             raise OptionsError(f"baseline {self.name!r}: {OWN} is Slurm's own order, for which no watch sets factors")
         if self.bound and number_of_times(self.times) >= FIRST_PREDICTED:
-            raise OptionsError(f"baseline {self.name!r:.80}: guaranteed starts look at requested times, not predicted")
+            raise OptionsError(f"baseline {self.name!r:.80}: guaranteed starts use requested times, not predicted ones")
         if self.bound and self.learned is not None and plans_profiles(self.learned):
             raise OptionsError(
-                f"baseline {self.name!r:.80}: a policy with several reservations cannot wear {GUARANTEED}"
+                f"baseline {self.name!r:.80}: {GUARANTEED} does not combine with a policy of several reservations"
             )
 
     @property
@@ -160,7 +140,7 @@ class Baseline:
 
     @property
     def rule(self) -> str:
-        """Order and mode with the run times that they look at: ``"sjf@ewma+easy"``, ``"sjf+easyP"``."""
+        """Order and mode with their run times: ``"sjf@ewma+easy"``, ``"sjf+easyP"``."""
         if self.mode == "scored":
             return f"{self.order}+{self._guaranteed}" if self.bound else self.order
         if self.order_times == self.times == "actual":
@@ -181,7 +161,7 @@ class Baseline:
 
     @property
     def options(self) -> tuple[str, ...]:
-        """The options of the mode, without those at the end that are usual."""
+        """The options of the mode, without trailing defaults."""
         given = () if self.kept < 0 else (str(self.kept), f"{self.short:.12g}")
         usual = ("", f"{SHORT:.12g}")
         if self.mode == WATCHED:
@@ -191,10 +171,10 @@ class Baseline:
 
     @property
     def alone(self) -> "Baseline":
-        """The order without Slurm's mechanism, for a watch of a real Slurm, which has that itself.
+        """The order without Slurm's mechanism, for a watch of a real Slurm, which has its own.
 
         Raises:
-            OptionsError: it tells how often to look, which a watch has options for.
+            OptionsError: the name gives an interval, which is an option of the watch itself.
         """
         if self.mode != WATCHED:
             return self
@@ -204,31 +184,31 @@ class Baseline:
 
     @property
     def watched(self) -> bool:
-        """Whether it is a Slurm beside which a watch sets site factors."""
+        """Whether it is a Slurm with a watch that sets site factors."""
         return self.mode == WATCHED and self.order != OWN and self.interval > 0.0
 
     def kept_of(self, cores: int) -> int:
-        """Return how many of so many cores it keeps for short jobs."""
+        """Return how many of *cores* cores it keeps for short jobs."""
         return int(cores * KEPT_SHARE) if self.kept < 0 else self.kept
 
     @property
     def name(self) -> str:
-        """The name that tells the semantics: ``"sjf+easyP-best_fit"``; the usual placement is left out."""
+        """The full name: ``"sjf+easyP-best_fit"``; the default placement is left out."""
         return self.rule if self.placement == self._usual else f"{self.rule}-{self.placement}"
 
     @property
     def needs_run_times(self) -> bool:
-        """Whether it looks at actual run times, which only a simulator knows."""
+        """Whether it uses actual run times, which only a simulator knows."""
         return "actual" in (self.order_times, self.times) or self.order == "oracle"
 
     @property
     def learned(self) -> ScoredPolicy | None:
-        """What its file holds, if it is a learned policy."""
+        """The learned policy in its file, if it is one."""
         return scored_policy(self.order) if is_scored(self.order) else None
 
     @property
     def looks_back(self) -> bool:
-        """Whether it looks at what the past jobs of users tell."""
+        """Whether it uses the past jobs of users."""
         times = number_of_times(self.order_times), number_of_times(self.times)
         return (
             is_scored(self.order)
@@ -238,21 +218,21 @@ class Baseline:
 
     @property
     def predictors(self) -> tuple[str, ...]:
-        """The run times that it looks at which are those of learned predictors: ``learned:FILE.json``."""
+        """The run times of learned predictors that it uses: ``learned:FILE.json``."""
         return tuple(times for times in (self.order_times, self.times) if is_predictor(times))
 
     @property
     def files(self) -> tuple[Path, ...]:
-        """Those that decide what it does besides its name."""
+        """The files that its behaviour depends on besides its name."""
         learned = (file_of(self.order),) if is_scored(self.order) else ()
         return *learned, *(Path(times.removeprefix(LEARNED_PREFIX)) for times in self.predictors)
 
 
 def number_of_times(times: str, predictors: Sequence[str] = ()) -> int:
-    """Return the number of run times.
+    """Return the number of some run times.
 
     Args:
-        predictors: those of learned predictors in their order; the first of them, if *times* is none of these.
+        predictors: learned predictors in their order; the first is returned if *times* is none of these.
     """
     if is_predictor(times):
         return LEARNED + (predictors.index(times) if times in predictors else 0)
@@ -260,18 +240,18 @@ def number_of_times(times: str, predictors: Sequence[str] = ()) -> int:
 
 
 def holds_file(name: str) -> bool:
-    """Tell whether the colon in a name belongs to a learned policy or predictor, not to one of the user's own."""
+    """Return whether the colon in a name belongs to a learned policy or predictor, not to a user's own part."""
     return is_scored(name) or AT + LEARNED_PREFIX in name
 
 
 def names_own(name: str) -> bool:
-    """Tell whether a name names something of the user's own, as ``own.py:attribute`` does."""
+    """Return whether a name names a user's own part, such as ``own.py:attribute``."""
     options = any(f"+{mode}:" in name for mode in (RESERVED, WATCHED, GUARANTEED))
     return ":" in name and not holds_file(name) and not options
 
 
 def is_baseline(name: str) -> bool:
-    """Tell whether a name without a placement is meant as that of a baseline; it may still be wrong."""
+    """Return whether a name without a placement looks like a baseline's; it may still be invalid."""
     return is_scored(name) or "+" in name or AT in name or name in ORDERS or name in SHORTHANDS
 
 
@@ -279,13 +259,13 @@ def baseline(name: str) -> Baseline:
     """Return the baseline of a name.
 
     Raises:
-        OptionsError: there is no such order, mode, placement or run times, or they do not go together.
+        OptionsError: unknown order, mode, placement or run times, or they do not go together.
     """
     if is_scored(name):
         return learned_baseline(name)
     files: list[str] = []
 
-    def hide(path: str) -> str:  # names are split at characters that a path may hold
+    def hide(path: str) -> str:  # names are split at characters that a path may contain
         files.append(LEARNED_PREFIX + path)
         return f"{HIDDEN}{len(files) - 1}"
 
@@ -326,7 +306,7 @@ def baseline(name: str) -> Baseline:
 
 
 def names_mode(name: str) -> bool:
-    """Tell whether the name of a baseline tells how its order is applied."""
+    """Return whether the name of a baseline includes its mode."""
     if is_scored(name):
         return MODE_OF_SCORED.fullmatch(name) is not None
     return "+" in with_files(name, lambda path: HIDDEN) or name in SHORTHANDS
@@ -336,14 +316,14 @@ def learned_baseline(name: str) -> Baseline:
     """Return the baseline of a learned policy: ``"zoo:balanced"``, with ``+slurm`` or with ``+bounded``.
 
     Raises:
-        OptionsError: there is none, or its file cannot be used.
+        OptionsError: there is no such policy, or its file cannot be used.
     """
     match = MODE_OF_SCORED.fullmatch(name)
     if match is None:
         order, placement = split_scored(name)
         if order.startswith(ZOO) and "+" in order:
             raise OptionsError(
-                f"baseline {name!r:.80}: a learned policy starts jobs itself ({order.partition('+')[0]:.80}), wears "
+                f"baseline {name!r:.80}: a learned policy starts jobs itself ({order.partition('+')[0]:.80}), has "
                 f"guaranteed starts (+{GUARANTEED}), or gives its order to Slurm (+{WATCHED})"
             )
         scored_policy(order)
@@ -365,7 +345,7 @@ def learned_baseline(name: str) -> Baseline:
 
 
 def looks_of(name: str, text: str) -> tuple[float, int]:
-    """Return how many s lie between two looks of a watch, and its largest factor, by ``"60"`` or ``"60:5000"``.
+    """Return the s between two looks of a watch, and its largest factor, from ``"60"`` or ``"60:5000"``.
 
     Raises:
         OptionsError: the text is neither.
@@ -381,7 +361,7 @@ def looks_of(name: str, text: str) -> tuple[float, int]:
 
 
 def bound_of(name: str, text: str) -> float:
-    """Return how many times all work a job waits at most, by ``"2"`` or ``"1.5"`` in a name.
+    """Return the guarantee, a multiple of all work, from ``"2"`` or ``"1.5"`` in a name.
 
     Raises:
         OptionsError: the text is neither, or out of range.
@@ -396,7 +376,7 @@ def bound_of(name: str, text: str) -> float:
 
 
 def options_of(name: str, text: str) -> tuple[int, float]:
-    """Return how many cores are kept and for jobs of how many s, by ``"64"`` or ``"64:600"`` in a name.
+    """Return how many cores are kept and for jobs of up to how many s, from ``"64"`` or ``"64:600"`` in a name.
 
     Raises:
         OptionsError: the text is neither.

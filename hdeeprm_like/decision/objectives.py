@@ -1,10 +1,11 @@
-"""Objectives in compiled code, by the numbers under which `decision.rewards` names them."""
+"""Objectives in compiled code; `decision.specs.OBJECTIVES` names them, and its order numbers them."""
 
 from collections.abc import Callable
 
 import numpy as np
 
 from hdeeprm_like.cluster.pstates import P0, P1
+from hdeeprm_like.decision.specs import code_of, objective_codes
 from hdeeprm_like.decision.window.arrays import NONE, Window
 from hdeeprm_like.decision.window.statistics import bounded_slowdown_at, execution_time, pace_of
 from hdeeprm_like.decision.window.window import fill_slots
@@ -12,13 +13,7 @@ from hdeeprm_like.engine.compiled import compiled, inlined
 from hdeeprm_like.engine.dispatch import by_number
 from hdeeprm_like.engine.tables import Tables
 
-SLOWDOWN, COMPLETION, UTILIZATION, MAKESPAN, ENERGY, EDP = 0, 1, 2, 3, 4, 5
-WINDOW_SLOWDOWN, UNUSED_CORES, QUEUE_LENGTH, QUEUE_WAIT, AVG_WAIT, USED_CORES = 6, 7, 8, 9, 10, 11
-EXECUTION_SLOWDOWN, WINDOW_EXECUTION_SLOWDOWN, BOUNDED_SLOWDOWN = 12, 13, 14
-NUMBER_OF_OBJECTIVES = 15
-OF_WINDOW = (WINDOW_SLOWDOWN, QUEUE_LENGTH, QUEUE_WAIT, AVG_WAIT, WINDOW_EXECUTION_SLOWDOWN, BOUNDED_SLOWDOWN)
-OF_EXECUTION = (EXECUTION_SLOWDOWN, BOUNDED_SLOWDOWN)
-AT_END = (AVG_WAIT, BOUNDED_SLOWDOWN)  # tell of the whole schedule; the others are 0 when all jobs are over
+NUMBER_OF_OBJECTIVES = len(objective_codes())
 
 
 @compiled
@@ -56,7 +51,7 @@ def mean_bounded_slowdown(tables: Tables, window: Window, ahead: float) -> float
 
 @compiled
 def computing(tables: Tables) -> float:
-    """Return the flop/s of the cores that serve jobs."""
+    """Return the flop/s of the busy cores."""
     total = 0.0
     for p in range(len(tables.processors)):
         load = tables.loads[p]
@@ -67,7 +62,7 @@ def computing(tables: Tables) -> float:
 
 @compiled
 def busy_cores(tables: Tables) -> int:
-    """Return how many cores serve jobs."""
+    """Return the number of busy cores."""
     busy = 0
     for p in range(len(tables.processors)):
         busy += tables.loads[p].busy
@@ -76,7 +71,7 @@ def busy_cores(tables: Tables) -> int:
 
 @compiled
 def cores_in_all(tables: Tables) -> int:
-    """Return how many cores there are."""
+    """Return the number of all cores."""
     cores = 0
     for p in range(len(tables.processors)):
         cores += tables.processors[p].cores
@@ -85,14 +80,14 @@ def cores_in_all(tables: Tables) -> int:
 
 @compiled
 def time_in_queue(tables: Tables, window: Window, ahead: float) -> float:
-    """Return the s that the waiting jobs will have waited together in *ahead* s."""
+    """Return the total waiting time in s of the waiting jobs, *ahead* s from now."""
     params = window.params[0]
     return float(params.queue * (tables.clock[0].now + ahead) - params.sum_of_submissions)
 
 
 @compiled
 def mean_wait(tables: Tables, window: Window, ahead: float) -> float:
-    """Return the s that a job will have waited on average in *ahead* s, those that still wait until then."""
+    """Return the mean wait in s of all jobs, *ahead* s from now, for jobs that still wait until then."""
     params = window.params[0]
     jobs = params.started + params.queue
     return float((params.waited + time_in_queue(tables, window, ahead)) / jobs) if jobs > 0 else 0.0
@@ -100,13 +95,13 @@ def mean_wait(tables: Tables, window: Window, ahead: float) -> float:
 
 @compiled
 def share_of_longest_wait(tables: Tables, window: Window, ahead: float) -> float:
-    """Return minus the time in the queue in *ahead* s as a share of the most until then."""
+    """Return minus the total time in the queue, *ahead* s from now, as a share of its maximum until then."""
     waited = time_in_queue(tables, window, ahead)
     most = max(window.params[0].longest_wait, waited)
     return -waited / most if window.params[0].queue > 0 and most > 0.0 else 0.0
 
 
-# --- the objectives as they will be in *ahead* s if nothing happens until then
+# --- the objectives *ahead* s from now if nothing happens until then
 
 
 @inlined
@@ -123,7 +118,7 @@ def completion(tables: Tables, window: Window, ahead: float) -> float:
 
 @inlined
 def utilization(tables: Tables, window: Window, ahead: float) -> float:
-    """Return how many cores serve jobs."""
+    """Return the number of busy cores."""
     return float(busy_cores(tables))
 
 
@@ -135,13 +130,13 @@ def makespan(tables: Tables, window: Window, ahead: float) -> float:
 
 @inlined
 def energy(tables: Tables, window: Window, ahead: float) -> float:
-    """Return minus the power."""
+    """Return minus the power in W."""
     return float(-tables.clock[0].watts)
 
 
 @inlined
 def energy_delay(tables: Tables, window: Window, ahead: float) -> float:
-    """Return minus the growth of energy times elapsed time."""
+    """Return minus the growth rate of energy times elapsed time."""
     clock = tables.clock[0]
     return float(-(clock.watts * (clock.now + ahead) + clock.joules + clock.watts * ahead))
 
@@ -154,13 +149,13 @@ def window_slowdown(tables: Tables, window: Window, ahead: float) -> float:
 
 @inlined
 def used_cores(tables: Tables, window: Window, ahead: float) -> float:
-    """Return the share of the cores that serve jobs."""
+    """Return the share of busy cores."""
     return busy_cores(tables) / cores_in_all(tables)
 
 
 @inlined
 def unused_cores(tables: Tables, window: Window, ahead: float) -> float:
-    """Return minus the share of those that serve none."""
+    """Return minus the share of cores that are not busy."""
     return busy_cores(tables) / cores_in_all(tables) - 1.0
 
 
@@ -184,7 +179,7 @@ def bounded_slowdown(tables: Tables, window: Window, ahead: float) -> float:
 
 @inlined
 def queue_length(tables: Tables, window: Window, ahead: float) -> float:
-    """Return minus the number of waiting jobs as a share of the most until now."""
+    """Return minus the number of waiting jobs as a share of its maximum until now."""
     params = window.params[0]
     return float(-params.queue / params.longest_queue) if params.queue > 0 else 0.0
 
@@ -196,21 +191,7 @@ def avg_wait(tables: Tables, window: Window, ahead: float) -> float:
 
 
 VALUES: dict[int, Callable[[Tables, Window, float], float]] = {
-    SLOWDOWN: slowdown,
-    COMPLETION: completion,
-    UTILIZATION: utilization,
-    MAKESPAN: makespan,
-    ENERGY: energy,
-    EDP: energy_delay,
-    WINDOW_SLOWDOWN: window_slowdown,
-    UNUSED_CORES: unused_cores,
-    QUEUE_LENGTH: queue_length,
-    QUEUE_WAIT: share_of_longest_wait,
-    AVG_WAIT: avg_wait,
-    USED_CORES: used_cores,
-    EXECUTION_SLOWDOWN: execution_slowdown,
-    WINDOW_EXECUTION_SLOWDOWN: window_execution_slowdown,
-    BOUNDED_SLOWDOWN: bounded_slowdown,
+    number: code_of("objectives", code, f"objectives:{code}") for number, code in enumerate(objective_codes())
 }
 """The objectives by number."""
 
@@ -218,5 +199,5 @@ VALUES: dict[int, Callable[[Tables, Window, float], float]] = {
 @compiled
 @by_number("objective", VALUES)
 def objective_value(tables: Tables, window: Window, objective: int, ahead: float) -> float:
-    """Return a built-in objective as it will be in *ahead* s if nothing happens until then; nan if there is none."""
+    """Return a built-in objective, *ahead* s from now if nothing happens until then; nan if there is none."""
     return np.nan

@@ -1,22 +1,22 @@
-"""Names of policies in options files, split into what orders the jobs and what chooses cores; imports nothing heavy."""
+"""Names of policies in options files, split into job order and placement; imports nothing heavy."""
 
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from hdeeprm_like.decision.names import CORE_POLICY_NAMES, baseline, holds_file, is_baseline, names_own
+from hdeeprm_like.decision.names import CORE_POLICY_NAMES, JOB_POLICIES, baseline, holds_file, is_baseline, names_own
 from hdeeprm_like.decision.rates import beside_rates
 from hdeeprm_like.decision.score_files import SCORED
 from hdeeprm_like.decision.tree_files import LEARNED, with_files
 from hdeeprm_like.errors import OptionsError, did_you_mean
 
-JOB_POLICY_NAMES = ("random", "first", "shortest", "smallest", "low_mem", "low_mem_bw")
+JOB_POLICY_NAMES = tuple(JOB_POLICIES)
 
 Pair: TypeAlias = tuple[str, str]
 
 
 def split_pair(text: str) -> Pair:
-    """Split ``"shortest-high_gflops"`` or ``"sjf+easy-best_fit"``, whose placement may be missing, into its policies.
+    """Split ``"shortest-high_gflops"`` or ``"sjf+easy-best_fit"``, whose placement is optional, into its policies.
 
     Raises:
         ValueError: one of them does not exist.
@@ -34,7 +34,7 @@ def split_pair(text: str) -> Pair:
 
 
 def split_policy(text: str) -> Pair:
-    """Do the same, also for a job policy of the user's own, ``"file.py:attribute-high_gflops"``.
+    """Do the same, also for a user's own job policy, ``"file.py:attribute-high_gflops"``.
 
     Raises:
         ValueError: one of them does not exist.
@@ -47,7 +47,7 @@ def split_policy(text: str) -> Pair:
 
 
 def check_part(name: str, known: Sequence[str]) -> None:
-    """Raise a ValueError if *name* is neither known nor one of the user's own, ``'file.py:attribute'``."""
+    """Raise a ValueError if *name* is neither known nor a user's own, ``'file.py:attribute'``."""
     if ":" not in name and name not in known:
         raise ValueError(f"{name!r} is not known{did_you_mean(name, known)}")
 
@@ -59,7 +59,7 @@ def check_name(name: str, known: Sequence[str], kind: str) -> None:
 
 
 def beside(content: Any, folder: Path) -> Any:
-    """Return the content of an options file with the files of policies and tariffs named from its folder."""
+    """Return the content of an options file with the paths of policies and tariffs made relative to its folder."""
     if isinstance(content, dict):
         return {beside_rates(key, folder): beside(value, folder) for key, value in content.items()}
     if isinstance(content, list):

@@ -1,4 +1,4 @@
-"""Decision spaces: what an agent sees, what it can do and what it is rewarded for, named together.
+"""Decision spaces: observation, actions and reward of an agent, named together.
 
 The parts combine freely: one window, one action space, one observation, one reward each. ``PRESETS`` holds the spaces
 of the five papers.
@@ -6,12 +6,13 @@ of the five papers.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
 from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.workload import JobLimits, Workload
+from hdeeprm_like.decision import specs
 from hdeeprm_like.decision.actions import ALL_PAIRS, ActionSpace, Policy, PolicyActions, name_of
 from hdeeprm_like.decision.job_actions import JobSlots
 from hdeeprm_like.decision.layout import Layout, plain_layout
@@ -27,9 +28,9 @@ from hdeeprm_like.errors import OptionsError, did_you_mean, require_number, requ
 
 NewActions: TypeAlias = Callable[[State, JobWindow], ActionSpace]
 NewObserver: TypeAlias = Callable[[State, JobWindow], Observer]
-Actions: TypeAlias = Literal["policies", "jobs", "machines"]
+Actions: TypeAlias = specs.Actions
 
-# of the whole numbers of a `Space`
+# bounds of the integer fields of a `Space`
 LEAST = {"head": 0, "tail": 0, "placed": 0, "horizon": 1, "backlog": 0, "memory_units": 0}
 NO_LIMITS = JobLimits(time=1.0, cores=1.0, memory=1.0, bandwidth=1.0)
 
@@ -38,7 +39,7 @@ def policy_named(name: str) -> Policy:
     """Return the policy of ``"shortest-high_gflops"`` or ``"sjf+easy"``.
 
     Raises:
-        OptionsError: there is none of that name.
+        OptionsError: there is no policy of that name.
     """
     job, dash, core = name.partition("-")
     if dash and job in JOB_POLICIES:
@@ -47,10 +48,10 @@ def policy_named(name: str) -> Policy:
 
 
 def check_whole(policies: Sequence[Policy]) -> None:
-    """Refuse policies that spread jobs over nodes where each must be whole on one.
+    """Raise if a policy spreads jobs over nodes where each job must be on one node.
 
     Raises:
-        OptionsError: one is no baseline.
+        OptionsError: a policy is no baseline.
     """
     for policy in policies:
         if not isinstance(policy, Baseline):
@@ -68,21 +69,21 @@ def classic_policies(job_policy: str, core_policy: str) -> PolicyActions:
 
 @dataclass(frozen=True)
 class Space:
-    """A way of letting an agent schedule; see the modules of its parts for what the values mean.
+    """The complete interface of an agent; see the modules of its parts for the meaning of the values.
 
     Attributes:
-        actions: policies, jobs of the window, or jobs of the window x machines; or the names of some policies, as
-            ``["sjf+easy", "shortest-high_gflops"]``; or a function that makes an action space for a run.
-        pairs, void: of ``policies``. core_policy: of ``jobs``. waiting: whether one can wait, of ``machines``.
-            masked: whether masks tell what is legal, of ``jobs`` and ``machines``.
-        head, tail: slots of the window. order: of the queue that fills them. opens, step: when the agent is asked.
+        actions: policies, jobs of the window, or jobs of the window x machines; or the names of some policies, such as
+        ``["sjf+easy", "shortest-high_gflops"]``; or a function that returns an action space for a run.
+        pairs, void: for ``policies``. core_policy: for ``jobs``. waiting: whether the agent may wait, for ``machines``.
+        masked: whether masks show what is legal, for ``jobs`` and ``machines``.
+        head, tail: slots of the window. order: of the queue that fills them. opens, step: when the agent decides.
             jump: whether waiting lasts until something happens, however long, rather than a step.
-        observation: a kind of `View`; or a function that makes an observer for a run.
-        horizon: time steps or events that it looks ahead. backlog: jobs outside the window that an image shows.
-        memory_units: columns that an image has for memory, 0 for none.
-        until, placed: s after which, and number of placed jobs with which an episode is over; 0 when all jobs are.
-        queue_sensitivity: of the summaries. wait: whether waiting times of jobs and the clock are shown, too.
-        objectives: what is rewarded, with weights. reward: mode. gamma: of the mode ``discounted``.
+        observation: a kind of `View`; or a function that returns an observer for a run.
+        horizon: number of time steps or events ahead. backlog: jobs outside the window shown in an image.
+        memory_units: columns of an image for memory, 0 for none.
+        until, placed: an episode ends after this many s, or this many placed jobs; 0 for when all jobs are over.
+        queue_sensitivity: of the summaries. wait: whether waiting times of jobs and the clock are also shown.
+        objectives: names or functions, with weights. reward: mode. gamma: of the mode ``discounted``.
     """
 
     actions: Actions | NewActions | Sequence[str] = "policies"
@@ -128,18 +129,18 @@ class Space:
 
     @property
     def finds(self) -> bool:
-        """Whether the window keeps what jobs find when they are submitted."""
+        """Whether the window records what jobs find at their submission."""
         own = not isinstance(self.observation, str)
         return own or bool(isinstance(self.observation, str) and OBSERVATIONS[self.observation].features)
 
     @property
     def lists(self) -> bool:
-        """Whether somebody looks at the window or at the running jobs."""
+        """Whether a part reads the window or the running jobs."""
         shown = not isinstance(self.observation, str) or OBSERVATIONS[self.observation].lists
         return self.actions != "policies" or self.slots > 0 or shown
 
     def needs(self, limits: JobLimits) -> Needs:
-        """Return the sorted lists of jobs that its parts look at; those of the user's own may look at all of them."""
+        """Return the sorted lists of jobs that its parts read; a user's own parts may read all of them."""
         found = needs_of_window(self.slots, self.lists, self.order)
         if self.actions == "policies":
             found |= PolicyActions(self.pairs, self.void).needs
@@ -151,7 +152,7 @@ class Space:
 
     @property
     def whole(self) -> bool:
-        """Whether one node takes all cores of a job, since the agent names it."""
+        """Whether one node takes all cores of a job, as the agent names the node."""
         return self.actions == "machines"
 
     def state(
@@ -186,7 +187,7 @@ class Space:
         if not 0.0 <= self.until < np.inf:
             raise OptionsError(f"until is {self.until:g}; a time in s is needed, 0 for when all jobs are over")
         if self.opens == "fitting" and self.slots == 0:
-            raise OptionsError("an agent that is asked when a job of the window fits needs a window with slots")
+            raise OptionsError("an agent that decides when a job of the window fits needs a window with slots")
         machines = self.actions == "machines"
         window = JobWindow(
             state,
@@ -216,7 +217,7 @@ class Space:
     def _observer(self, state: State, window: JobWindow) -> Observer:
         if not isinstance(self.observation, str):
             if self.wait:
-                raise OptionsError("wait: an observation of one's own shows what it likes; leave wait out")
+                raise OptionsError("wait: a user's own observation decides what it shows; leave wait out")
             return self.observation(state, window)
         return View(
             state,
@@ -231,11 +232,11 @@ class Space:
         )
 
     def sample(self, platform: Platform, limits: JobLimits = NO_LIMITS) -> DecisionSystem:
-        """Return the decision system of a run without jobs, which tells shapes and names."""
+        """Return the decision system of a run without jobs, for shapes and names."""
         return self.system(self.state(platform, None, log=False, limits=limits))
 
     def layout(self, platform: Platform, limits: JobLimits = NO_LIMITS) -> Layout:
-        """Return what an agent sees and can do on a platform."""
+        """Return the layout of observation and actions on a platform."""
         system = self.sample(platform, limits)
         observer, actions = system.observer, system.actions
         plain = plain_layout(observer.shape if observer is not None else (0,), actions.names)
@@ -246,79 +247,13 @@ class Space:
         return replace(plain, blocks=blocks, slots=system.window.slots, nodes=nodes)
 
 
-THIRD = 1.0 / 3.0
+def space_of(preset: specs.PresetSpec) -> Space:
+    """Return the decision space of a published preset."""
+    found = dict(preset.fields)
+    if "objectives" in found:
+        found["objectives"] = {OBJECTIVES[name]: weight for name, weight in found["objectives"].items()}
+    return Space(**found)
 
-PRESETS: dict[str, Space] = {
-    "HDeepRM": Space(),
-    "PolicySelect": Space(
-        pairs=tuple((job, "high_gflops") for job in ("first", "shortest", "smallest")),
-        observation="minimal",
-        reward="integral",
-    ),
-    "DeepRM": Space(
-        actions="jobs",
-        head=10,
-        opens="ticks",
-        step=1.0,
-        observation="image",
-        memory_units=10,
-        reward="integral",
-    ),
-    "CompactRM": Space(
-        actions="jobs",
-        head=10,
-        opens="fitting",
-        step=1.0,
-        observation="compact",
-        objectives={OBJECTIVES["window_slowdown"]: 1.0},
-        reward="waits",
-    ),
-    "SMDP": Space(
-        actions="jobs",
-        head=128,
-        opens="fitting",
-        step=1.0,
-        observation="horizon",
-        horizon=60,
-        objectives={OBJECTIVES["window_slowdown"]: 1.0},
-        reward="discounted",
-    ),
-    "DeepBackfilling": Space(
-        actions="jobs",
-        head=10,
-        tail=10,
-        observation="backfilling",
-        objectives={OBJECTIVES[name]: THIRD for name in ("unused_cores", "queue_length", "queue_wait")},
-        reward="waits",
-    ),
-    "SchedInspector": Space(
-        actions="jobs",
-        head=1,
-        order="sjf",
-        opens="fitting",
-        observation="horizon",
-        wait=True,
-        objectives={OBJECTIVES["bounded_slowdown"]: 1.0},
-        reward="change",
-    ),
-    "JobMachine": Space(
-        actions="machines",
-        head=20,
-        opens="fitting",
-        observation="machines",
-        objectives={OBJECTIVES["avg_wait"]: 1.0 / 3600.0},
-    ),
-}
-"""The spaces of the papers, with their figures where these tell them; what SchedInspector sees is of our choice.
 
-| preset | source | slots | asked | sees | rewarded |
-|---|---|---|---|---|---|
-| HDeepRM | thesis 3.2.3 | - | jobs wait | normal | a sample of avg_job_slowdown |
-| PolicySelect | 003, section 2 (CuSH) | - | jobs wait | minimal | the integral of avg_job_slowdown |
-| DeepRM | 000, 4.4; 003, 4.1 | 10 | each step | image, 20 steps, cores and memory | the integral of avg_job_slowdown |
-| CompactRM | 003, 4.2 to 4.4 | 10 | a job fits | compact, 20 steps | a sample of window_slowdown on waiting |
-| SMDP | 000, 4.7, table 5.5 | 128 | a job fits | 60 events | window_slowdown, discounted |
-| DeepBackfilling | 001, II and III | 10 + 10 | jobs wait | cores | equation 2 on waiting |
-| SchedInspector | told in 001, V | 1 | the shortest job fits | 20 events, waits | changes of bounded_slowdown |
-| JobMachine | 004, II.E | 20 | a job fits | machines | a sample of avg_wait in h |
-"""
+PRESETS: dict[str, Space] = {name: space_of(preset) for name, preset in specs.PRESETS.items()}
+"""The spaces of the papers, as `decision.specs.PRESETS` lists them."""

@@ -1,6 +1,6 @@
-"""What a kWh costs, or how much CO2 it emits, where that changes with the time; imports nothing heavy.
+"""Cost or CO2 emission per kWh over time; imports nothing heavy.
 
-An objective names such a file behind a colon, ``"cost:tariff.csv"`` or ``"carbon:intensity.csv"``.
+An objective names the file after a colon, ``"cost:tariff.csv"`` or ``"carbon:intensity.csv"``.
 """
 
 from pathlib import Path
@@ -14,10 +14,10 @@ KILOWATT_HOUR = 3.6e6  # J
 
 
 class Rates(NamedTuple):
-    """What a kWh costs, or how much CO2 it emits.
+    """Cost or CO2 emission per kWh over time.
 
     Attributes:
-        times: (T,) s of the simulation, increasing from 0 on. values: (T,) for each kWh from each of them on.
+        times: (T,) s of the simulation, increasing from 0 on. values: (T,) per kWh, from each time on.
     """
 
     times: tuple[float, ...]
@@ -25,12 +25,12 @@ class Rates(NamedTuple):
 
 
 def read_rates(path: Path, error: type[HDeepRMError] = OptionsError) -> Rates:
-    """Read a tariff or a carbon intensity: a CSV with the columns time (s of the simulation) and value (for each kWh).
+    """Read a tariff or a carbon intensity: a CSV with the columns time (s of the simulation) and value (per kWh).
 
-    A value holds from its time on until the next one's; the first line must be of time 0.
+    A value holds from its time until the next one's; the first line must have time 0.
 
     Raises:
-        HDeepRMError: as *error* says; the file cannot be read, or its times do not begin with 0 or do not increase.
+        HDeepRMError: of the class *error*; the file is unreadable, or its times do not begin with 0 or do not increase.
     """
     rows = read_rows(path, ("time", "value"), error)
     rates = Rates(tuple(row.number("time") for row in rows), tuple(row.number("value") for row in rows))
@@ -43,10 +43,10 @@ def read_rates(path: Path, error: type[HDeepRMError] = OptionsError) -> Rates:
 
 
 def file_of_rates(name: str) -> str | None:
-    """Return the file that the name of an objective holds, None if it is the name of another objective.
+    """Return the file in the name of an objective, None for objectives without a file.
 
     Raises:
-        OptionsError: the objective needs a file, and there is none.
+        OptionsError: the objective needs a file, and the name has none.
     """
     kind, _, file = name.partition(":")
     if kind not in RATED:
@@ -57,6 +57,6 @@ def file_of_rates(name: str) -> str | None:
 
 
 def beside_rates(name: str, folder: Path) -> str:
-    """Return the name of an objective with its file named from a folder on; other texts as they are."""
+    """Return the name of an objective with its file's path made relative to a folder; other texts unchanged."""
     kind, colon, file = name.partition(":")
     return f"{kind}:{(folder / file).absolute()}" if kind in RATED and colon and file else name

@@ -1,98 +1,55 @@
-"""What a decision is worth: objectives, and the ways of turning them into a reward.
+"""Rewards: objectives, and the modes that turn them into the reward of a decision.
 
-An objective is a function of the state, and more is better. Most are rates: what the cluster gains or loses each
-second in its present state, so that their integral over the run is the metric to optimize, up to a constant.
+An objective is a function of the state; more is better. Most are rates: what the cluster gains or loses per second in
+its present state, so that their integral over the run is the metric to optimize, up to a constant.
 
-| objective | value | source |
-|---|---|---|
-| ``avg_job_slowdown`` | minus the sum of 1 / requested time over the jobs in the system, in 1/s | thesis 3.2.4 |
-| ``avg_job_completion`` | minus the number of jobs in the system; also ``avg_completion_time`` | thesis 3.2.4 |
-| ``avg_utilization`` | number of cores that serve jobs | thesis 3.2.4 |
-| ``makespan`` | computing capability in use, in GFLOP/s: work done sooner ends sooner | thesis 3.2.4 |
-| ``energy_consumption`` | minus the power of all cores, in W | thesis 3.2.4 |
-| ``cost:FILE.csv`` | minus what the power costs each second by a tariff, see `decision.rates` | |
-| ``carbon:FILE.csv`` | minus the kg of CO2 that it emits each second by an intensity | |
-| ``edp`` | minus (power x time + energy), in J: the growth of energy times elapsed time | the thesis' code of 2019 |
-| ``window_slowdown`` | the same over the jobs in the window, in 1/s | thesis 3.2.4, with the window of 000, 4.6.3 |
-| ``execution_slowdown`` | minus the sum of 1 / execution time over the jobs in the system, in 1/s | 000, equation 4.1 |
-| ``window_execution_slowdown`` | the same over the jobs in the window, in 1/s | 000, section 4.6.3 |
-| ``unused_cores`` | minus the share of the cores that serve no job | 001, equation 2 |
-| ``queue_length`` | minus the number of waiting jobs, as a share of the most until now | 001, equation 2 |
-| ``queue_wait`` | minus their time in the queue together, as a share of the most until now | 001, equation 2 |
-| ``avg_wait`` | minus the mean wait of all jobs until now, in s; also ``wait`` | 004, section II.E |
-| ``bounded_slowdown`` | minus the mean of all jobs until now, as if those that wait started now | 000, equation 2.3 |
-| ``used_cores`` | share of the cores that serve jobs | 004, section II.E |
+The built-in objectives are listed in `decision.specs.OBJECTIVES`. Two more kinds read a file, see `decision.rates`:
+``cost:FILE.csv``, minus the cost of the power per second by a tariff, and ``carbon:FILE.csv``, minus the kg of CO2
+emitted per second by a carbon intensity.
 
-Execution times are those on a core of mean speed; with Batsim, where nobody knows them before the end, they are what
-users request. ``wait`` and ``bounded_slowdown`` are what is reported of a schedule: by ``change`` each decision gets
-its part of it, up to the constant that jobs begin with, and by ``end`` the last one gets all.
+Execution times are those on a core of mean speed; with Batsim, where they are unknown before the end, requested times
+are used instead. ``wait`` and ``bounded_slowdown`` are the metrics reported for a schedule: in mode ``change`` each
+decision gets its part of it, up to the constant that jobs begin with, and in mode ``end`` the last one gets all.
 
-| mode | the reward of a decision |
-|---|---|
-| ``sample`` | the objective right after it; what HDeepRM does |
-| ``integral`` | the integral of the objective until the next decision, or the end (000, equation 4.1, in unit steps) |
-| ``change`` | how much the objective is greater at the next decision, or the end, than it was just before this one |
-| ``waits`` | the objective right after it if the agent waits, 0 if it starts a job (001, III.B; 003, 4.3) |
-| ``end`` | the objective at the end of the episode, after its last decision; 0 after all others |
-| ``discounted`` | as ``integral``, each time step counting *gamma* times the one before (000, equation 2.18) |
+The modes are listed in `decision.specs.REWARD_MODES`.
 """
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Literal, TypeAlias, get_args
+from typing import TypeAlias
 
 import numpy as np
 
-from hdeeprm_like.decision.objectives import (
-    AT_END,
-    AVG_WAIT,
-    BOUNDED_SLOWDOWN,
-    COMPLETION,
-    EDP,
-    ENERGY,
-    EXECUTION_SLOWDOWN,
-    MAKESPAN,
-    NUMBER_OF_OBJECTIVES,
-    OF_EXECUTION,
-    OF_WINDOW,
-    QUEUE_LENGTH,
-    QUEUE_WAIT,
-    SLOWDOWN,
-    UNUSED_CORES,
-    USED_CORES,
-    UTILIZATION,
-    VALUES,
-    WINDOW_EXECUTION_SLOWDOWN,
-    WINDOW_SLOWDOWN,
-    objective_value,
-)
+from hdeeprm_like.decision import specs
+from hdeeprm_like.decision.objectives import NUMBER_OF_OBJECTIVES, objective_value
 from hdeeprm_like.decision.rates import KILOWATT_HOUR, Rates
 from hdeeprm_like.decision.window.arrays import Window
 from hdeeprm_like.decision.window.window import JobWindow, has_ended, is_over
 from hdeeprm_like.engine.bundles import Bundle
 from hdeeprm_like.engine.compiled import compiled
-from hdeeprm_like.engine.dispatch import check_numbers
+from hdeeprm_like.engine.dispatch import check_names
 from hdeeprm_like.engine.state import State
 from hdeeprm_like.engine.tables import RUNNING, WAITING, Tables
 from hdeeprm_like.errors import OptionsError, did_you_mean
 from hdeeprm_like.types import Floats, Records
 
-Mode: TypeAlias = Literal["sample", "integral", "change", "waits", "discounted", "end"]
-MODES: tuple[Mode, ...] = get_args(Mode)
-SAMPLE, INTEGRAL, CHANGE, WAITS, DISCOUNTED, END = range(len(MODES))
+Mode: TypeAlias = specs.Mode
+MODES = tuple(specs.REWARD_MODES)
+SAMPLE, INTEGRAL, CHANGE, WAITS, DISCOUNTED, END = range(6)
+check_names("reward modes", MODES, ("sample", "integral", "change", "waits", "discounted", "end"), "decision.rewards")
 
 REWARD = np.dtype(
     [
-        ("total", "f8"),  # what has been gained since the last decision, in the modes that add up
-        ("discount", "f8"),  # what the next time step counts
+        ("total", "f8"),  # gain since the last decision, in the modes that add up
+        ("discount", "f8"),  # discount of the next time step
         ("gamma", "f8"),
         ("step", "f8"),  # s of a time step
-        ("level", "f8"),  # of the objective at the last decision
+        ("level", "f8"),  # objective at the last decision
         ("own", "f8"),  # weighted sum of the user's own objectives now, which Python writes
         ("last", "f8"),  # reward of the last decision
-        ("rate", "i8"),  # which of the rates holds now
-        ("pauses", "i4"),  # 1 where there are such objectives, which are looked at after each instant
-        ("due", "i4"),  # 1 while it is not known yet
+        ("rate", "i8"),  # number of the rate that holds now
+        ("pauses", "i4"),  # 1 if there are such objectives, evaluated after each instant
+        ("due", "i4"),  # 1 while the reward is not known yet
         ("mode", "i4"),
     ],
     align=True,
@@ -104,7 +61,7 @@ class RewardArrays(Bundle, shared=("weights", "rate_times", "rates")):
 
     Attributes:
         params: (1,) REWARD. weights: (NUMBER_OF_OBJECTIVES,) of the built-in objectives.
-        rates: (T,) what a J costs and emits, weighted, from each of the s *rate_times* on; empty if that is no matter.
+        rates: (T,) weighted cost and emission per J, from each of *rate_times* (s) on; empty if not used.
     """
 
     params: Records
@@ -115,7 +72,7 @@ class RewardArrays(Bundle, shared=("weights", "rate_times", "rates")):
 
 @compiled
 def weighted_value(tables: Tables, window: Window, reward: RewardArrays, ahead: float) -> float:
-    """Return the weighted sum of the objectives, in *ahead* s."""
+    """Return the weighted sum of the objectives, *ahead* s from now."""
     total = float(reward.params[0].own)
     for objective in range(NUMBER_OF_OBJECTIVES):
         if reward.weights[objective] != 0.0:
@@ -127,7 +84,7 @@ def weighted_value(tables: Tables, window: Window, reward: RewardArrays, ahead: 
 
 @compiled
 def rate_at(reward: RewardArrays, time: float) -> float:
-    """Return what a J costs and emits at a time, which is not before the last one that was asked for."""
+    """Return cost and emission per J at a time; times must not decrease from call to call."""
     params, times = reward.params[0], reward.rate_times
     while params.rate + 1 < len(times) and times[params.rate + 1] <= time:
         params.rate += 1
@@ -136,7 +93,7 @@ def rate_at(reward: RewardArrays, time: float) -> float:
 
 @compiled
 def gain(reward: RewardArrays, value: float, seconds: float) -> None:
-    """Add up an objective that stays at a value for some time."""
+    """Add an objective that stays at a value for some time."""
     params = reward.params[0]
     if params.mode == INTEGRAL:
         params.total += seconds * value
@@ -151,11 +108,11 @@ def gain(reward: RewardArrays, value: float, seconds: float) -> None:
 
 @compiled
 def pass_time(tables: Tables, window: Window, reward: RewardArrays, now: float) -> None:
-    """Take note that nothing happens until *now* (s); called before the tables move there."""
+    """Add the reward of the time until *now* (s), in which nothing happens; called before the tables move there."""
     seconds = now - tables.clock[0].now
     if seconds == 0.0 or (reward.params[0].mode != INTEGRAL and reward.params[0].mode != DISCOUNTED):
         return
-    # the middle is the mean of all that grow linearly, and the others do not grow; discounts see the middle too
+    # the midpoint is exact for values constant or linear in time; discounts use it too
     if len(reward.rates) == 0:
         gain(reward, weighted_value(tables, window, reward, 0.5 * seconds), seconds)
     else:
@@ -164,7 +121,7 @@ def pass_time(tables: Tables, window: Window, reward: RewardArrays, now: float) 
 
 @compiled
 def pass_time_at_rates(tables: Tables, window: Window, reward: RewardArrays, now: float) -> None:
-    """Do the same in pieces of time in which the rates do not change."""
+    """Do the same piecewise, for spans of time in which the rates do not change."""
     params, times, begin = reward.params[0], reward.rate_times, tables.clock[0].now
     at = begin
     while at < now:
@@ -176,7 +133,7 @@ def pass_time_at_rates(tables: Tables, window: Window, reward: RewardArrays, now
 
 @compiled
 def reward_at_once(tables: Tables, window: Window, reward: RewardArrays, started: bool) -> None:
-    """Reward a decision right after it, in the modes where that is known; in the others its reward is due."""
+    """Reward a decision right after it, in modes where that is known; in others the reward is due later."""
     params = reward.params[0]
     if params.mode == SAMPLE or params.mode == WAITS:
         params.last = 0.0 if started and params.mode == WAITS else weighted_value(tables, window, reward, 0.0)
@@ -186,7 +143,7 @@ def reward_at_once(tables: Tables, window: Window, reward: RewardArrays, started
 
 @compiled
 def settle(tables: Tables, window: Window, reward: RewardArrays) -> None:
-    """Give the last decision the reward that was due, at the next one or at the end, and begin anew."""
+    """Give the last decision the reward that was due, at the next one or at the end, and start a new sum."""
     params = reward.params[0]
     params.due = 0
     if params.mode == SAMPLE or params.mode == WAITS:
@@ -205,7 +162,7 @@ def settle(tables: Tables, window: Window, reward: RewardArrays) -> None:
 
 @dataclass(frozen=True)
 class BuiltIn:
-    """An objective of the table above, as a function of the state.
+    """A built-in objective, as a function of the state.
 
     Attributes:
         name: in options. number: in compiled code.
@@ -218,9 +175,9 @@ class BuiltIn:
         """Return its value.
 
         Raises:
-            OptionsError: it is one of the window's, which a state alone does not tell.
+            OptionsError: it is an objective of the window, which a state alone does not have.
         """
-        if self.number in OF_WINDOW:
+        if specs.OBJECTIVES[self.name].of_window:
             raise OptionsError(f"objective {self.name!r} needs the window of a run; name it in the options instead")
         window = JobWindow(state, lists=False)
         jobs = state.tables.jobs
@@ -233,49 +190,30 @@ class BuiltIn:
 
 @dataclass(frozen=True)
 class Rated:
-    """What the power of all cores costs or emits each second, where that changes with the time.
+    """Cost or emission of the power of all cores per second, by rates that change with time.
 
     Attributes:
-        name: in options. rates: for each kWh.
+        name: in options. rates: per kWh.
     """
 
     name: str
     rates: Rates
 
     def __call__(self, state: State) -> float:
-        """Return minus that."""
+        """Return minus the cost or emission per second."""
         value = self.rates.values[int(np.searchsorted(self.rates.times, state.now, side="right")) - 1]
         return -state.watts * value / KILOWATT_HOUR
 
 
 Objective: TypeAlias = Callable[[State], float]
 
-_NUMBERS = {
-    "avg_job_slowdown": SLOWDOWN,
-    "avg_job_completion": COMPLETION,
-    "avg_completion_time": COMPLETION,
-    "avg_utilization": UTILIZATION,
-    "makespan": MAKESPAN,
-    "energy_consumption": ENERGY,
-    "edp": EDP,
-    "window_slowdown": WINDOW_SLOWDOWN,
-    "unused_cores": UNUSED_CORES,
-    "queue_length": QUEUE_LENGTH,
-    "queue_wait": QUEUE_WAIT,
-    "avg_wait": AVG_WAIT,
-    "used_cores": USED_CORES,
-    "wait": AVG_WAIT,
-    "bounded_slowdown": BOUNDED_SLOWDOWN,
-    "execution_slowdown": EXECUTION_SLOWDOWN,
-    "window_execution_slowdown": WINDOW_EXECUTION_SLOWDOWN,
-}
-check_numbers("objectives", _NUMBERS, VALUES, "decision.objectives.VALUES", NUMBER_OF_OBJECTIVES)
-OBJECTIVES: dict[str, Objective] = {name: BuiltIn(name, number) for name, number in _NUMBERS.items()}
-BUILT_IN = BuiltIn, Rated  # those that compiled code knows
+OBJECTIVES: dict[str, Objective] = {name: BuiltIn(name, *specs.numbers_of([name])) for name in specs.OBJECTIVES}
+OF_EXECUTION = specs.numbers_of([name for name, spec in specs.OBJECTIVES.items() if spec.of_execution])
+BUILT_IN = BuiltIn, Rated  # objectives that run in compiled code
 
 
 def weighted_rates(objectives: Iterable[tuple[Rated, float]]) -> tuple[Floats, Floats]:
-    """Return (T,) s and (T,) the weighted sum from then on of what a J costs and emits; none without objectives."""
+    """Return (T,) s and (T,) the weighted sum of cost and emission per J from then on; empty without objectives."""
     listed = list(objectives)
     times = np.unique([time for one, _ in listed for time in one.rates.times])
     total = np.zeros(len(times))
@@ -286,11 +224,11 @@ def weighted_rates(objectives: Iterable[tuple[Rated, float]]) -> tuple[Floats, F
 
 
 class Reward:
-    """Objectives and a mode; one object for one run, because it adds up over time.
+    """Objectives and a mode; one object per run, because it adds up over time.
 
     Attributes:
         objectives: with their weights. mode: see the module.
-        arrays: its state, and the weights of the built-in objectives. compiled: whether there are no others.
+        arrays: its state, and the weights of the built-in objectives. compiled: whether all objectives are built in.
     """
 
     def __init__(
@@ -300,14 +238,14 @@ class Reward:
         gamma: float = 0.99,
         step: float = 1.0,
     ) -> None:
-        """Reward one objective, or a weighted sum of several.
+        """Make the reward of one objective, or of a weighted sum of several.
 
         Args:
-            objective: from ``OBJECTIVES``, or any function of the state that changes at instants only.
-            gamma: what a time step counts beside the one before, in the mode ``discounted``. step: its s.
+            objective: from ``OBJECTIVES``, or any function of the state that changes only at instants.
+            gamma: discount per time step, in the mode ``discounted``. step: its length in s.
 
         Raises:
-            OptionsError: a value makes no sense.
+            OptionsError: a value is invalid.
         """
         if mode not in MODES:
             raise OptionsError(f"reward mode {mode!r} is not known{did_you_mean(mode, MODES)}")
@@ -317,8 +255,10 @@ class Reward:
         if not self.objectives:
             raise OptionsError("a reward needs at least one objective")
         for one in self.objectives:
-            if mode == "end" and (isinstance(one, Rated) or (isinstance(one, BuiltIn) and one.number not in AT_END)):
-                raise OptionsError(f"reward 'end': objective {one.name!r} tells nothing at the end; take 'integral'")
+            if mode == "end" and (
+                isinstance(one, Rated) or (isinstance(one, BuiltIn) and not specs.OBJECTIVES[one.name].at_end)
+            ):
+                raise OptionsError(f"reward 'end': objective {one.name!r} has no value at the end; take 'integral'")
         self.mode = mode
         params = np.zeros(1, REWARD)
         params["mode"], params["gamma"], params["step"], params["discount"] = MODES.index(mode), gamma, step, 1.0
@@ -332,11 +272,11 @@ class Reward:
 
     @property
     def executes(self) -> bool:
-        """Whether the window has to keep what execution times tell."""
+        """Whether the window has to record execution times."""
         return bool(self.arrays.weights[list(OF_EXECUTION)].any())
 
     def refresh(self, state: State) -> None:
-        """Look at the user's own objectives, which change at instants and by decisions only."""
+        """Evaluate the user's own objectives, which change only at instants and by decisions."""
         if not self.compiled:
             own = (weight * one(state) for one, weight in self.objectives.items() if not isinstance(one, BUILT_IN))
             self.arrays.params["own"] = float(sum(own))

@@ -1,18 +1,18 @@
-"""Learned policies in JSON: which feature weighs how much, in words and numbers that an operator can read.
+"""Learned policies in JSON: weights of features, readable for operators.
 
 | key | meaning |
 |---|---|
 | ``queue`` | the score that orders the queue: feature -> weight; the smallest score is first |
-| ``backfill`` | the same for the jobs behind the head; that of the queue if missing |
-| ``gate`` | a job behind the head may only start where this is not negative; all may if missing |
-| ``keep`` | how many cores are kept free before longer jobs for shorter ones that are to come, see `Keep` |
-| ``reservations`` | how many jobs that do not fit have cores reserved; 1 if missing, as EASY |
-| ``lookahead`` | plays what is known ahead for some candidates and does the first step of the best, see `LookAhead` |
-| ``exact`` | all of this once more, for as long as every job that has ended ran as long as requested |
+| ``backfill`` | the same for the jobs behind the head; default: that of the queue |
+| ``gate`` | a job behind the head may only start if this score is not negative; default: all may |
+| ``keep`` | how many cores longer jobs must leave free for shorter ones still to arrive, see `Keep` |
+| ``reservations`` | number of blocked jobs with reserved cores; default: 1, as in EASY |
+| ``lookahead`` | simulates the known future for some candidates and takes the first step of the best, see `LookAhead` |
+| ``exact`` | the same keys again, in use as long as every ended job ran exactly as requested |
 | ``made_by`` | how it was made: command, seed, traces; for readers |
 
 A score may be an object with ``weights``, and ``hidden``: units of a small network, each with ``weights`` of
-features and what it weighs in the score, ``out``: score = weights . features + sum of out * tanh(weights . features).
+features and ``out``, its weight in the score: score = weights . features + sum of out * tanh(weights . features).
 
 This module reads them and imports nothing heavy; `policies.scores` and `policies.lookahead` compute them.
 """
@@ -55,13 +55,13 @@ FEATURES = {
     "log_cores_to_head": "ln(cores / those of the head of the queue)",
     "in_time": "1 where the job would end before the head of the queue starts",
 }
-"""What a score can look at; the last three are 0 but in ``backfill`` and ``gate``."""
+"""The features of scores; the last three are 0 except in ``backfill`` and ``gate``."""
 
 MANY = 10**9  # jobs
-MOST_BINS = 38  # half powers of e: beyond, no job is so long
-STEEPEST = 10  # power of the backlog, and of the load
-KEPT = 8  # files whose content is kept
-OF_JOB = 14  # the first so many tell of a job and its user, not of its wait or of the machine
+MOST_BINS = 38  # half powers of e; no job is longer
+STEEPEST = 10  # largest power of the backlog, and of the load
+KEPT = 8  # number of files whose content is cached
+OF_JOB = 14  # number of leading features that depend only on a job and its user
 
 ZOO, SCORED, ENDING = "zoo:", "scored:", ".json"
 
@@ -79,7 +79,7 @@ class Score:
     """Weighted features.
 
     Attributes:
-        weights: names of features and what each weighs. hidden: units that see the same features.
+        weights: names of features with their weights. hidden: units over the same features.
     """
 
     weights: tuple[tuple[str, float], ...] = ()
@@ -88,7 +88,7 @@ class Score:
 
 @dataclass(frozen=True)
 class Candidate:
-    """A policy that look-ahead plays: jobs by time^time * cores^cores / (1 + wait / time)^wait, ascending.
+    """A candidate policy of look-ahead: jobs by time^time * cores^cores / (1 + wait / time)^wait, ascending.
 
     Attributes:
         backfill: whether jobs behind the head may start that do not delay it (EASY).
@@ -102,15 +102,15 @@ class Candidate:
 
 @dataclass(frozen=True)
 class LookAhead:
-    """How far and for whom the future is played.
+    """Extent and candidates of look-ahead.
 
     Attributes:
-        arrivals: so many of the last submitted jobs are played as if they came again.
-        queue: at most so many waiting jobs are played, the first by the score. candidates: policies to play.
-        budget: µs that the plays of one decision may take, counted in steps so that all machines decide alike; what
-            is left then is not played.
-        wait: what a second of waiting costs beside 1 / max(run time, 10 s), for a day's wait to weigh in.
-        scenarios: so many futures are played, with run times drawn from what the past tells; 0 for one as requested.
+        arrivals: number of the last submitted jobs that are played as if they arrived again.
+        queue: most waiting jobs to play, the first ones by score. candidates: policies to play.
+        budget: µs for the plays of one decision, counted in steps so that all machines decide alike; plays beyond
+            that are skipped.
+        wait: cost of a second of waiting, added to 1 / max(run time, 10 s), so that long waits count.
+        scenarios: number of futures with run times drawn from past jobs; 0 for a single one with requested times.
     """
 
     arrivals: int = 16
@@ -123,18 +123,18 @@ class LookAhead:
 
 @dataclass(frozen=True)
 class Keep:
-    """Cores that are kept free before a job for shorter ones that are to come, as a telephone exchange keeps lines.
+    """Cores that a job must leave free for shorter ones still to arrive, as a telephone exchange reserves lines.
 
-    Jobs that ran much shorter than it would occupy so many cores, in the mean and its standard deviation, if each
-    started at once (square-root staffing). The job starts only where so many cores stay free.
+    They are the mean and standard deviations of the cores busy with much shorter jobs if each of these
+    started at once (square-root staffing). The job starts only if this many cores stay free.
 
     Attributes:
-        deviations: so many standard deviations are kept beside the mean. bins: so many half powers of e a job must be
-            shorter beside one. most: share of the machine that is kept at most.
-        backlog: what is kept is divided by (1 + h that the waiting jobs keep the machine busy) ^ backlog.
-        load: *most* is multiplied by (share of the machine that would be idle if all jobs that came of late had started
-            at once) ^ load: cores that others ask for anyway are dear to keep.
-        widest: jobs wider than this share of the machine start without regard to what is kept.
+        deviations: number of standard deviations kept on top of the mean. bins: number of half powers of e by which a
+            job must be shorter. most: largest share of the machine that is kept.
+        backlog: the kept cores are divided by (1 + h that the waiting jobs keep the machine busy) ^ backlog.
+        load: *most* is multiplied by (share of the machine that would be idle if all recent arrivals had started
+            at once) ^ load: keeping cores is costly when others request them.
+        widest: jobs wider than this share of the machine ignore the kept cores.
     """
 
     deviations: float = 0.0
@@ -150,9 +150,9 @@ class ScoredPolicy:
     """A learned policy.
 
     Attributes:
-        queue, backfill, gate: scores, None where the file has none. keep: None where no cores are kept.
-        reservations: jobs that have cores reserved. lookahead: None where it plays nothing.
-        exact: what holds while every job ran as requested, None for the same.
+        queue, backfill, gate: scores, None if missing from the file. keep: None if no cores are kept.
+        reservations: number of jobs with reserved cores. lookahead: None if it does not look ahead.
+        exact: the policy while every job ran as requested, None for the same.
     """
 
     queue: Score
@@ -165,12 +165,12 @@ class ScoredPolicy:
 
 
 def plans_profiles(policy: ScoredPolicy | None) -> bool:
-    """Tell whether a learned policy has more than one reservation, for which a profile of free cores is needed."""
+    """Return whether a learned policy has more than one reservation, which needs a profile of free cores."""
     return policy is not None and max(policy.reservations, policy.exact.reservations if policy.exact else 1) > 1
 
 
 def is_scored(name: str) -> bool:
-    """Tell whether a name is meant as that of a learned policy: ``zoo:NAME`` or ``scored:FILE.json``."""
+    """Return whether a name looks like that of a learned policy: ``zoo:NAME`` or ``scored:FILE.json``."""
     return name.startswith((ZOO, SCORED))
 
 
@@ -185,7 +185,7 @@ def split_scored(name: str) -> tuple[str, str]:
 
 @lru_cache(maxsize=1)
 def zoo() -> dict[str, Path]:
-    """Return the files of the learned policies that come with the package, by name; in a clone they lie at its top."""
+    """Return the files of the shipped learned policies, by name; in a clone they are in its top folder."""
     package = Path(__file__).parent.parent
     folders = (package / "examples" / "agents" / "zoo", package.parent / "agents" / "zoo")
     return {path.stem: path for folder in folders for path in sorted(folder.glob(f"*{ENDING}"))}
@@ -195,22 +195,22 @@ def file_of(name: str) -> Path:
     """Return the file of a learned policy.
 
     Raises:
-        OptionsError: none of that name comes along.
+        OptionsError: no policy of that name is shipped.
     """
     if not name.startswith(ZOO):
         return Path(name.removeprefix(SCORED))
     known = zoo()
     stem = name.removeprefix(ZOO)
     if stem not in known:
-        raise OptionsError(f"policy {name!r}: no such one comes along{did_you_mean(stem, known)}")
+        raise OptionsError(f"policy {name!r}: no such policy is shipped{did_you_mean(stem, known)}")
     return known[stem]
 
 
 def scored_policy(name: str) -> ScoredPolicy:
-    """Return the learned policy of a name; one that was read before is read again if its file has changed.
+    """Return the learned policy of a name; cached until its file changes.
 
     Raises:
-        OptionsError: there is none, or its file cannot be used.
+        OptionsError: there is no such policy, or its file cannot be used.
     """
     path = file_of(name)
     return _read(path, *version_of(path))
@@ -218,12 +218,12 @@ def scored_policy(name: str) -> ScoredPolicy:
 
 @lru_cache(maxsize=KEPT)
 def _read(path: Path, *version: int) -> ScoredPolicy:
-    """Return the policy in a file, of which *version* tells whether it has changed."""
+    """Return the policy in a file, whose *version* changes with it."""
     return read_scored(path)
 
 
 def version_of(path: Path) -> tuple[int, ...]:
-    """Return numbers that differ when a file has changed.
+    """Return numbers that change when a file changes.
 
     Raises:
         OptionsError: there is no such file.
@@ -236,10 +236,10 @@ def version_of(path: Path) -> tuple[int, ...]:
 
 
 def read_scored(path: Path) -> ScoredPolicy:
-    """Return the learned policy in a file.
+    """Read a learned policy from a file.
 
     Raises:
-        OptionsError: it cannot be read, or holds none.
+        OptionsError: it cannot be read, or is no learned policy.
     """
     return policy_of(read_object(path), str(path))
 
@@ -254,10 +254,10 @@ def read_object(path: Path) -> Any:
 
 
 def policy_of(content: Any, where: str) -> ScoredPolicy:
-    """Return the learned policy that the JSON of a file stands for.
+    """Return the learned policy of a file's JSON.
 
     Raises:
-        OptionsError: it stands for none; the message begins with *where*.
+        OptionsError: it is invalid; the message begins with *where*.
     """
     known = ("queue", "backfill", "gate", "keep", "reservations", "lookahead", "exact", "made_by")
     given = mapping(content, known, where)
@@ -269,12 +269,12 @@ def policy_of(content: Any, where: str) -> ScoredPolicy:
     reservations = whole(given.get("reservations", 1), 1, MANY, f"{where}: reservations")
     exact = policy_of(given["exact"], f"{where}: exact") if "exact" in given else None
     if exact is not None and exact.exact is not None:
-        raise OptionsError(f"{where}: exact: has an 'exact' of its own, which nobody looks at")
+        raise OptionsError(f"{where}: exact: has an 'exact' of its own, which is never used")
     return ScoredPolicy(**scores, keep=keep, reservations=reservations, lookahead=ahead, exact=exact)
 
 
 def mapping(content: Any, known: Any, where: str) -> Mapping[str, Any]:
-    """Return an object of a file that has no other keys than the known ones."""
+    """Return an object of a file after checking that all its keys are known."""
     if not isinstance(content, dict):
         raise OptionsError(f"{where}: an object is needed, not {content!r:.60}")
     for key in content:
@@ -284,14 +284,14 @@ def mapping(content: Any, known: Any, where: str) -> Mapping[str, Any]:
 
 
 def number(value: Any, where: str) -> float:
-    """Return a finite number of a file."""
+    """Return a number of a file after checking that it is finite."""
     if isinstance(value, bool) or not isinstance(value, int | float) or abs(value) > 1e12 or value != value:
         raise OptionsError(f"{where}: a number is needed, not {value!r:.60}")
     return float(value)
 
 
 def whole(value: Any, least: int, most: int, where: str) -> int:
-    """Return a whole number of a file."""
+    """Return an integer of a file after checking its bounds."""
     if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
         raise OptionsError(f"{where}: an integer from {least} to {most} is needed, not {value!r:.60}")
     return value
@@ -321,7 +321,7 @@ def score_of(content: Any, where: str) -> Score:
 
 
 def keep_of(content: Any, where: str) -> Keep:
-    """Return how many cores are kept free."""
+    """Return the settings of kept cores."""
     given = dict(mapping(content, [field.name for field in fields(Keep)], where))
     bins = whole(given.pop("bins", 0), 0, MOST_BINS, f"{where}: bins")
     found = Keep(bins=bins, **{key: number(value, f"{where}: {key}") for key, value in given.items()})
@@ -332,7 +332,7 @@ def keep_of(content: Any, where: str) -> Keep:
 
 
 def lookahead_of(content: Any, where: str) -> LookAhead:
-    """Return how the future is played."""
+    """Return the settings of look-ahead."""
     usual = LookAhead()
     given = mapping(content, [field.name for field in fields(LookAhead)], where)
     counts = {}
@@ -346,7 +346,7 @@ def lookahead_of(content: Any, where: str) -> LookAhead:
 
 
 def candidate_of(content: Any, where: str) -> Candidate:
-    """Return a policy that is played ahead."""
+    """Return a candidate policy of look-ahead."""
     given = dict(mapping(content, [field.name for field in fields(Candidate)], where))
     backfill = given.pop("backfill", True)
     if not isinstance(backfill, bool):

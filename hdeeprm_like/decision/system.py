@@ -1,6 +1,6 @@
-"""The decision system: instants in, observations and actions across to an agent, rewards and the episode out.
+"""The decision system: instants in; observations and actions to and from an agent; rewards and the episode out.
 
-The same lines run under every driver::
+The same lines run with every driver::
 
     system.receive(instant)
     while system.open:
@@ -39,7 +39,7 @@ NO_FEATURES.flags.writeable = False
 
 
 class Core(Bundle):
-    """What happens at an instant is taken in by these together."""
+    """The parts that process an instant together."""
 
     tables: Tables
     window: Window
@@ -47,18 +47,18 @@ class Core(Bundle):
 
 
 class Completed(Bundle):
-    """Rows of the jobs that a message tells have ended; room for more than these."""
+    """Rows of the jobs that a message reports as ended; may have spare entries."""
 
     jobs: Ints
 
 
 @compiled
 def take_in(core: Core, now: float, completed: Completed, count: int, submitted: int, arrivals_over: bool) -> None:
-    """Move to the next instant: reward the time that has passed, change the cluster, bring the window there.
+    """Move to the next instant: reward the time that has passed, update the cluster, then the window.
 
     Args:
-        now: s. count: of the completed jobs. submitted: how many jobs came, the next rows.
-        arrivals_over: whether no more will come.
+        now: s. count: number of completed jobs. submitted: number of new jobs, the next rows.
+        arrivals_over: whether no more jobs will arrive.
     """
     take_in_jobs(core, now, completed.jobs, count, submitted, arrivals_over)
 
@@ -73,7 +73,7 @@ def take_in_jobs(core: Core, now: float, completed: Ints, count: int, submitted:
 
 @compiled
 def note_action(core: Core, started_before: int) -> None:
-    """Let window and reward take note of an action, given how many jobs had started in the instant before it."""
+    """Update window and reward after an action, given how many jobs had started in the instant before it."""
     look_at_changes(core.tables, core.window)
     started = core.tables.clock[0].started_now > started_before
     reward_action(core.tables, core.window, core.reward, started)
@@ -85,107 +85,107 @@ def settle_reward(core: Core) -> None:
     settle_in(core.tables, core.window, core.reward)
 
 
-# --- runs without a window or a reward are compiled without what these do
+# --- runs without a window or a reward are compiled without the following work
 
 
 @by_type
 def let_time_pass(tables: BundleType, window: BundleType, reward: BundleType, now: object) -> object:
     """Reward the time until *now*."""
-    return nothing_of_four if reward.kind == "NoReward" else pass_time
+    return no_op_4 if reward.kind == "NoReward" else pass_time
 
 
 @by_type
 def bring_window(tables: BundleType, window: BundleType) -> object:
     """Bring the window to a new instant."""
-    return nothing_of_two if window.kind == "NoWindow" else arrive
+    return no_op_2 if window.kind == "NoWindow" else arrive
 
 
 @by_type
 def look_at_changes(tables: BundleType, window: BundleType) -> object:
-    """Let the window take note of the jobs that have started."""
-    return nothing_of_two if window.kind == "NoWindow" else read_changes
+    """Update the window with the jobs that have started."""
+    return no_op_2 if window.kind == "NoWindow" else read_changes
 
 
 @by_type
 def reward_action(tables: BundleType, window: BundleType, reward: BundleType, started: object) -> object:
-    """Reward an action as far as that is known at once."""
-    return nothing_of_four if reward.kind == "NoReward" else reward_at_once
+    """Reward an action, as far as that is known at once."""
+    return no_op_4 if reward.kind == "NoReward" else reward_at_once
 
 
 @by_type
 def settle_in(tables: BundleType, window: BundleType, reward: BundleType) -> object:
     """Give the last decision the reward that was due."""
-    return nothing_of_three if reward.kind == "NoReward" else settle
+    return no_op_3 if reward.kind == "NoReward" else settle
 
 
 @by_type
 def wants_decision(tables: BundleType, window: BundleType) -> object:
-    """Tell whether a decision is wanted now."""
+    """Return whether a decision is due now."""
     return jobs_wait if window.kind == "NoWindow" else opens
 
 
 @by_type
 def ends_early(tables: BundleType, window: BundleType) -> object:
-    """Tell whether a run is over before all its jobs are."""
+    """Return whether a run is over before all its jobs are."""
     return never_early if window.kind == "NoWindow" else has_ended
 
 
 @by_type
 def next_call(tables: BundleType, window: BundleType) -> object:
-    """Return when the decision system wants to be called again, in s: at the end of the run at the latest."""
-    return call_asked if window.kind == "NoWindow" else call_until_end
+    """Return the decision system's next call, in s: at the end of the run at the latest."""
+    return call_requested if window.kind == "NoWindow" else call_until_end
 
 
 @inlined
 def never_early(tables: Tables, window: NoWindow) -> bool:
-    """Tell that a run is over when all its jobs are."""
+    """Return False: a run is over when all its jobs are."""
     return False
 
 
 @inlined
-def call_asked(tables: Tables, window: NoWindow) -> float:
-    """Return the call that was asked for."""
+def call_requested(tables: Tables, window: NoWindow) -> float:
+    """Return the date of the requested call."""
     return float(tables.clock[0].wake_at)
 
 
 @inlined
 def call_until_end(tables: Tables, window: Window) -> float:
-    """Return the call that was asked for, or that at the end of the run."""
+    """Return the date of the requested call, or of the end of the run if that is earlier."""
     return float(min(tables.clock[0].wake_at, window.params[0].until))
 
 
 @inlined
 def jobs_wait(tables: Tables, window: NoWindow) -> bool:
-    """Tell whether jobs wait."""
+    """Return whether jobs wait."""
     return bool(tables.clock[0].waiting > 0)
 
 
 @inlined
-def nothing_of_two(a: object, b: object) -> None:
+def no_op_2(a: object, b: object) -> None:
     """Do nothing."""
 
 
 @inlined
-def nothing_of_three(a: object, b: object, c: object) -> None:
+def no_op_3(a: object, b: object, c: object) -> None:
     """Do nothing."""
 
 
 @inlined
-def nothing_of_four(a: object, b: object, c: object, d: object) -> None:
+def no_op_4(a: object, b: object, c: object, d: object) -> None:
     """Do nothing."""
 
 
 class NoReward(RewardArrays):
-    """The reward of a run in which nothing is learned: always 0."""
+    """The reward of a run without learning: always 0."""
 
 
 def no_reward() -> NoReward:
-    """Return it."""
+    """Return the reward of a run without learning."""
     return NoReward(np.zeros(1, REWARD), np.zeros(NUMBER_OF_OBJECTIVES), np.zeros(0), np.zeros(0))
 
 
 class Observer(Protocol):
-    """Turns the state into what an agent sees.
+    """Computes the observation of an agent.
 
     Attributes:
         shape: of an observation.
@@ -213,20 +213,20 @@ class FirstAction:
     """The agent of a classic experiment: its only action."""
 
     def act(self, observation: object, mask: object) -> int:
-        """Return it."""
+        """Return action 0."""
         return 0
 
 
 class DecisionSystem:
-    """Decides for one run of one cluster, and records what an agent needs to learn from it.
+    """Takes the decisions of one run of one cluster, and records what an agent needs to learn from it.
 
-    A decision is open when the window says that one is wanted, until the action space says that the instant is over.
+    A decision is open from when the window says that one is due until the action space says that the instant is over.
 
     Attributes:
-        state: the cluster and its jobs. actions: what can be done. window: of the queue; without slots if not given.
-        observer: None for agents that look at nothing. reward: None where nothing is learned; rewards are 0 then.
-        open: whether a decision is wanted now. core: what compiled functions read and write of it.
-        records: whether what is seen and done is kept, as learning needs it; without it there is no `episode`.
+        state: the cluster and its jobs. actions: the action space. window: of the queue; without slots if not given.
+        observer: None for agents without observations. reward: None without learning; rewards are 0 then.
+        open: whether a decision is due now. core: its arrays in compiled code.
+        records: whether decisions are recorded, as learning needs; otherwise there is no `episode`.
     """
 
     def __init__(
@@ -260,7 +260,7 @@ class DecisionSystem:
         self._times: list[float] = []
 
     def receive(self, instant: Instant) -> None:
-        """Move to the next instant, as a message tells of it."""
+        """Move to the next instant, as described by a message."""
         state = self.state
         state.make_room()
         make_room(self.window.arrays, len(state.tables.jobs))
@@ -274,14 +274,14 @@ class DecisionSystem:
         self.arrive(self.window.opens(state))
 
     def arrive(self, wanted: bool) -> None:
-        """Open a decision if one is wanted at the instant that the state is at."""
+        """Open a decision if one is due at the state's present instant."""
         if self.reward is not None:
             self.reward.refresh(self.state)
         self.open = wanted
         self._seen = None
 
     def observe(self) -> tuple[Floats, Bools]:
-        """Return what is to be seen now and which actions are legal; the same when asked again."""
+        """Return the observation and the mask now; repeated calls return the same."""
         if self._seen is None:
             observation = self.observer(self.state) if self.observer is not None else NO_FEATURES
             self._seen = observation, self.actions.mask(self.state)
@@ -291,7 +291,7 @@ class DecisionSystem:
         """Apply an action and record it.
 
         Raises:
-            AgentError: there is no such action, or it is not legal now in a space that does not forgive that.
+            AgentError: there is no such action, or it is illegal now in a space that does not forgive that.
         """
         observation, mask = self.observe()
         self.check(action, mask)
@@ -314,7 +314,7 @@ class DecisionSystem:
             self._rewards.append(float(self._reward_rows["last"][0]))
 
     def check(self, action: int, mask: Bools) -> None:
-        """Raise an AgentError unless an action can be applied where *mask* tells what is legal."""
+        """Raise an AgentError unless an action exists and *mask* allows it, or the space forgives illegal ones."""
         actions = self.actions
         if not 0 <= action < actions.size:
             raise AgentError(f"the agent chose action {action}; there are {actions.size}, numbered from 0")
@@ -322,7 +322,7 @@ class DecisionSystem:
             raise AgentError(f"the agent chose action {action} ({actions.names[action]}), which is not legal now")
 
     def settle(self) -> None:
-        """Give the last decision the reward that was not known at once; drivers call it when the run is over."""
+        """Give the last decision the reward that was not known at once; drivers call it at the end of the run."""
         if self._followed:
             settle_reward(self.core)
         if len(self._rewards) < len(self._chosen):
@@ -330,12 +330,12 @@ class DecisionSystem:
 
     @property
     def rewards(self) -> list[float]:
-        """The rewards that are known by now."""
+        """The rewards known so far."""
         return self._rewards
 
     @property
     def episode(self) -> Episode:
-        """The decisions until now, all of which must have been rewarded."""
+        """The decisions so far; all of them must have been rewarded."""
         shape = self.observer.shape if self.observer is not None else (0,)
         steps = len(self._chosen)
         return Episode(

@@ -1,21 +1,22 @@
-"""Learned run-time predictors in JSON: trees that tell what share of its request a job runs.
+"""Learned run-time predictors in JSON: trees that predict the share of its request that a job runs.
 
 | key | meaning |
 |---|---|
-| ``baseline`` | what the trees add to |
-| ``trees`` | each a list of nodes, of which the first is its root |
+| ``baseline`` | constant added to the sum of the trees |
+| ``trees`` | each a list of nodes, the first is the root |
 | ``made_by`` | how it was made: command, trace, loss; for readers |
 
-A node either has a ``value`` alone, or asks: ``feature`` (one of `FEATURES`), ``at_most``, ``left`` (the number of the
-node where the feature is at most that), ``right`` (where it is more) and ``missing`` (``left`` or ``right``, where the
-feature is not known; right if left out). Numbers of nodes grow on the way down.
+A node has either only a ``value``, or a question: ``feature`` (one of `FEATURES`), ``at_most``, ``left`` (number of the
+next node if the feature is at most that), ``right`` (if it is more) and ``missing`` (``left`` or ``right``, if the
+feature is unknown; default: right). Node numbers increase from a node to its children.
 
-run time = requested time * exp(baseline + values of the leaves that the job comes to), no more than requested.
+run time = requested time * exp(baseline + values of the leaves reached), at most the requested time.
 
-A predictor may also be a Python file of one's own, ``learned:FILE.py``, with a class `Predictor`: made with the `State`
-when a run begins, and called with the state and (J',) the waiting jobs before each decision, it returns (J',) s.
+A predictor may also be a user's own Python file, ``learned:FILE.py``, with a class `Predictor`: constructed with the
+`State` at the beginning of a run, and called with the state and (J',) the waiting jobs before each decision, it returns
+(J',) s.
 
-This module reads them and imports nothing heavy; `policies.trees` evaluates them, `studies.prediction` makes them.
+This module reads the files and imports nothing heavy; `policies.trees` evaluates them, `studies.prediction` makes them.
 """
 
 import re
@@ -43,21 +44,21 @@ FEATURES = dict(list(SCORE_FEATURES.items())[:OF_JOB]) | {
     "class_waiting": "ln(1 + waiting ones)",
     "since_end": "ln(1 + min since a job of the user ended); missing before",
 }
-"""What a tree can ask about: the first are those of learned policies that tell of the job and its user alone."""
+"""The features of trees: the first are those of learned policies that depend only on the job and its user."""
 
 LEARNED, ENDING, OWN = "learned:", ".json", ".py"
 WHOLE_NAME = re.compile(rf"{LEARNED}(.+?(?:{re.escape(ENDING)}|{re.escape(OWN)}))(?=[+-]|$)")
-# the path ends with the first ending that is followed by "+", "-" or nothing; before it dashes and all else may stand
-MOST_NODES = 1_000_000  # of all trees of a file
+# the path ends at the first ending followed by "+", "-" or nothing; before that any character is allowed
+MOST_NODES = 1_000_000  # in all trees of a file
 
 
 @dataclass(frozen=True)
 class Node:
-    """A node of a tree; a leaf has a value alone.
+    """A node of a tree; a leaf has only a value.
 
     Attributes:
-        feature: its number in `FEATURES`, -1 for a leaf. at_most, left, right: of a node that asks.
-        missing_left: whether a job goes left whose feature is not known. value: of a leaf.
+        feature: its number in `FEATURES`, -1 for a leaf. at_most, left, right: of an inner node.
+        missing_left: whether a job with the feature unknown goes left. value: of a leaf.
     """
 
     feature: int = -1
@@ -70,7 +71,7 @@ class Node:
 
 @dataclass(frozen=True, eq=False)
 class Predictor:
-    """A learned run-time predictor: what its trees add to, and the nodes of each; or the class of one's own."""
+    """A learned run-time predictor: the baseline and the nodes of each tree; or a user's own class."""
 
     baseline: float = 0.0
     trees: tuple[tuple[Node, ...], ...] = ()
@@ -78,25 +79,25 @@ class Predictor:
 
 
 def is_predictor(times: str) -> bool:
-    """Tell whether run times are meant as those of a learned predictor: ``learned:FILE.json``."""
+    """Return whether run times name a learned predictor: ``learned:FILE.json``."""
     return times.startswith(LEARNED)
 
 
 def is_own(times: str) -> bool:
-    """Tell whether run times are those of a predictor of the user's own, which is Python."""
+    """Return whether run times name a user's own predictor, written in Python."""
     return is_predictor(times) and times.endswith(OWN)
 
 
 def with_files(name: str, change: Callable[[str], str]) -> str:
-    """Return the name of a baseline with *change* of the path in place of each ``learned:FILE.json``."""
+    """Return the name of a baseline with *change* applied to the path of each ``learned:FILE.json``."""
     return WHOLE_NAME.sub(lambda match: change(match[1]), name)
 
 
 def predictor(times: str) -> Predictor:
-    """Return the predictor of ``"learned:FILE.json"`` or ``.py``; one that was read before is read again if it changed.
+    """Return the predictor of ``"learned:FILE.json"`` or ``.py``, cached until its file changes.
 
     Raises:
-        OptionsError: there is none, or its file cannot be used.
+        OptionsError: there is no such predictor, or its file cannot be used.
     """
     path = Path(times.removeprefix(LEARNED))
     if not WHOLE_NAME.fullmatch(times):
@@ -106,17 +107,17 @@ def predictor(times: str) -> Predictor:
 
 @lru_cache(maxsize=KEPT)
 def _read(path: Path, *version: int) -> Predictor:
-    """Return the predictor in a file, of which *version* tells whether it has changed."""
+    """Return the predictor in a file, whose *version* changes with it."""
     if path.suffix == OWN:
         return Predictor(own=attribute_of(import_file(path), "Predictor", "run times", OptionsError))
     return predictor_of(read_object(path), str(path))
 
 
 def predictor_of(content: Any, where: str) -> Predictor:
-    """Return the predictor that the JSON of a file stands for.
+    """Return the predictor of a file's JSON.
 
     Raises:
-        OptionsError: it stands for none; the message begins with *where*.
+        OptionsError: it is invalid; the message begins with *where*.
     """
     given = mapping(content, ("baseline", "trees", "made_by"), where)
     trees = given.get("trees")
@@ -142,7 +143,7 @@ SIDES = ("left", "right")
 
 
 def node_of(content: Any, own: int, nodes: int, where: str) -> Node:
-    """Return the node of a number among those of a tree."""
+    """Return node number *own* of a tree."""
     if isinstance(content, dict) and "value" in content:
         return Node(value=number(mapping(content, ("value",), where)["value"], f"{where}: value"))
     given = mapping(content, ASKING, where)

@@ -1,13 +1,13 @@
-"""What takes time in SimGrid, to the last bit of its sums: sleeps, parallel tasks, and the message on the way.
+"""What takes time in SimGrid, exact to the last bit: sleeps, parallel tasks, and the message under way.
 
-SimGrid looks for the action that ends next, adds the seconds until then to its clock, and takes that step off what is
-left of every action; those with less than 1e-9 s or 1e-14 of their work left end together. Each of these additions
-rounds. At a nominal tie the rounding errors say what happens first, and beyond a million seconds a message no longer
-moves the clock at all. So every action here has every step taken off, one after the other, with the same roundings.
+SimGrid finds the action that ends next, adds the seconds until then to its clock, and subtracts that step from what
+is left of every action. Actions with less than 1e-9 s or 1e-14 of their work left end together. Each addition rounds,
+so at a nominal tie the rounding errors decide what happens first; beyond a million seconds a message no longer moves
+the clock at all. We therefore subtract every step from every action, one after the other, with the same roundings.
 
-To do so costs little: steps are written down, and taken off all actions at once when there are many (``settle``), or
-earlier off those that may end now (``catch_up``). Which these are, a heap knows: of dates before which an action cannot
-end however the sums round. Source: SimGrid 3.32, host model ptask_L07, ``update_actions_state``.
+This is cheap: steps are recorded and subtracted from all actions at once when many have accumulated (``settle``), or
+earlier from the actions that may end now (``catch_up``). A heap finds these: it holds for each action a date before
+which it cannot end, however the sums round. Source: SimGrid 3.32, host model ptask_L07, ``update_actions_state``.
 """
 
 import numpy as np
@@ -19,52 +19,51 @@ from hdeeprm_like.types import Floats, Ints, Records
 TIMER_PRECISION = 1e-9  # s
 WORK_PRECISION = 1e-14  # share of the whole work
 
-STEPS = 64  # that are written down before they are taken off all actions
-SETTLEMENTS = 64  # after which the dates of the heap are found again
-# In STEPS * SETTLEMENTS = 4096 steps, of which each rounds a share of at most 1 by 2**-54, a sum of shares is wrong by
-# 2.3e-13, and one of seconds by that part of itself.
+STEPS = 64  # recorded before they are subtracted from all actions
+SETTLEMENTS = 64  # after this many the dates of the heap are recomputed
+# STEPS * SETTLEMENTS = 4096 steps, each rounding a share of at most 1 by 2**-54, make a sum of shares wrong by at most
+# 2.3e-13, and a sum of seconds by that share of itself.
 ROUNDED = 1.0 + 2e-12
 SHARE_SLACK, TIMER_SLACK = 1e-12, 2e-9
 
-NOBODY = -1  # who waits, where nobody does
-CALL = -2  # who waits: not a job's action, but the end of a wait that the decision system asked for
+CALL = -2  # owner of a call: the wake-up that the decision system requested
 
 PACE = np.dtype(
     [
         ("now", "f8"),  # s, SimGrid's clock
-        ("count", "i8"),  # of the actions
-        ("steps", "i8"),  # written down
-        ("settlements", "i8"),  # since the dates were found
-        ("created", "i8"),  # actions ever; those that end together do so in the order in which they were created
+        ("count", "i8"),  # number of actions
+        ("steps", "i8"),  # recorded
+        ("settlements", "i8"),  # settlements since the dates were computed
+        ("created", "i8"),  # actions created so far; actions that end together end in the order of their creation
         ("submission", "f8"),  # s left until the submitter wakes up, infinite while it does not sleep
         ("submission_made", "i8"),  # its number among the created ones
-        ("answer", "f8"),  # the same of the answerer
+        ("answer", "f8"),  # the same for the answerer
         ("answer_made", "i8"),
-        ("latency", "f8"),  # s left of the message on the way, infinite without one or when it is through
-        ("message", "f8"),  # share of its byte left, infinite without one
-        ("speed", "f8"),  # 1/s of that, 0 until the latency is over
-        ("speed_then", "f8"),  # 1/s after it
+        ("latency", "f8"),  # s of latency left for the message under way, infinite without one or when over
+        ("message", "f8"),  # share of the message's byte left, infinite without one
+        ("speed", "f8"),  # transfer rate in 1/s, 0 until the latency is over
+        ("speed_then", "f8"),  # transfer rate in 1/s after the latency
         ("message_made", "i8"),
         ("ended", "i8"),  # used entries of Actions.ended
     ],
     align=True,
 )
 
-SUBMISSION, ANSWER, MESSAGE = -3, -4, -5  # what has ended, beside actions of jobs and CALL
+SUBMISSION, ANSWER, MESSAGE = -3, -4, -5  # what has ended, besides actions of jobs and CALL
 
 
 class Actions(Bundle):
-    """The actions of one simulation; A is room for all that there can be at once.
+    """The actions of one simulation; A is the capacity: all actions that can exist at once.
 
-    The columns are a heap by date. An owner is twice the row of a job, 1 more for its timer, or CALL.
+    The columns are a heap by date. An owner is 2 * row of a job, plus 1 for its timer, or CALL.
 
     Attributes:
         pace: (1,) PACE.
-        dates: (A,) s, before which an action cannot end. left, rates: (A,) share and 1/s of a task, s and 1 of a timer.
-        made: (A,) number among the created ones. since: (A,) the first step that is not yet taken off.
-        owners: (A,). places: (2 J,) where the actions of jobs are, -1 for none.
-        steps: (STEPS,) s, written down. scratch: (A,).
-        ended: (A,) owners of what ends in this step, made_ended: (A,) and their numbers.
+        dates: (A,) s, no action ends before. left, rates: (A,) share and 1/s for a task, s and 1 for a timer.
+        made: (A,) creation number. since: (A,) the first step not yet subtracted.
+        owners: (A,). places: (2 J,) heap places of the actions of jobs, -1 for none.
+        steps: (STEPS,) s, recorded steps. scratch: (A,).
+        ended: (A,) owners of the actions that end in this step, made_ended: (A,) their creation numbers.
     """
 
     pace: Records
@@ -82,17 +81,17 @@ class Actions(Bundle):
 
 
 def calls_at_once(jobs: int) -> int:
-    """Return how many calls can be under way at once in a simulation of some jobs.
+    """Return how many calls can be pending at once in a simulation of some jobs.
 
-    The decision system asks for one at an instant at most, and calls that end at once make one instant. The others:
-    each job comes, ends, may be killed, and changes the P-states of its cores when it starts and when it ends.
+    The decision system requests at most one call per instant, and calls that end together make one instant. Other
+    instants: each job arrives, ends, may be killed, and changes the P-states of its cores at its start and its end.
     """
     return 5 * jobs + 8
 
 
 def new_actions(jobs: int) -> Actions:
-    """Return the actions of a simulation of some jobs before its first event."""
-    room = 2 * jobs + calls_at_once(jobs)  # a job has two
+    """Return the actions of a simulation before its first event."""
+    room = 2 * jobs + calls_at_once(jobs)  # a job has two actions
     pace = np.zeros(1, PACE)
     for name in ("submission", "answer", "latency", "message"):
         pace[name] = np.inf
@@ -116,7 +115,7 @@ def new_actions(jobs: int) -> Actions:
 
 @inlined
 def number(actions: Actions) -> int:
-    """Return the number of an action that is created now."""
+    """Return the creation number of an action that is created now."""
     actions.pace[0].created += 1
     return int(actions.pace[0].created)
 
@@ -126,7 +125,7 @@ def number(actions: Actions) -> int:
 
 @inlined
 def date_of(actions: Actions, place: int) -> float:
-    """Return a date before which an action cannot end; all steps are taken off it."""
+    """Return a date before which an action cannot end; all steps must have been subtracted from it."""
     left, rate = actions.left[place], actions.rates[place]
     slack = SHARE_SLACK if actions.owners[place] >= 0 and actions.owners[place] & 1 == 0 else TIMER_SLACK + left * 1e-12
     return float(actions.pace[0].now + (left - slack) / rate)
@@ -145,7 +144,7 @@ def move(actions: Actions, source: int, place: int) -> None:
 
 @inlined
 def sift(actions: Actions, place: int) -> None:
-    """Bring the action at a place where it belongs."""
+    """Restore the heap order for the action at a place."""
     count, date = actions.pace[0].count, actions.dates[place]
     left, rate, made = actions.left[place], actions.rates[place], actions.made[place]
     since, owner = actions.since[place], actions.owners[place]
@@ -170,7 +169,7 @@ def sift(actions: Actions, place: int) -> None:
 
 @inlined
 def add(actions: Actions, owner: int, left: float, rate: float) -> None:
-    """Create an action: work of which a share is *left*, or a timer of so many seconds, whose rate is 1."""
+    """Create an action: a task with a share *left* of its work, or a timer of *left* seconds with rate 1."""
     pace = actions.pace[0]
     place = pace.count
     pace.count += 1
@@ -182,7 +181,7 @@ def add(actions: Actions, owner: int, left: float, rate: float) -> None:
 
 @inlined
 def remove_at(actions: Actions, place: int) -> None:
-    """Take the action at a place away."""
+    """Remove the action at a place."""
     pace, owner = actions.pace[0], actions.owners[place]
     if owner >= 0:
         actions.places[owner] = -1
@@ -194,7 +193,7 @@ def remove_at(actions: Actions, place: int) -> None:
 
 @inlined
 def remove_call(actions: Actions, made: int) -> None:
-    """Take the call away that was created with a number."""
+    """Remove the call with a creation number."""
     for place in range(actions.pace[0].count):
         if actions.made[place] == made:
             remove_at(actions, place)
@@ -203,7 +202,7 @@ def remove_call(actions: Actions, made: int) -> None:
 
 @inlined
 def set_rate(actions: Actions, place: int, rate: float) -> None:
-    """Let the task at a place go on at another rate."""
+    """Change the rate of the task at a place."""
     catch_up(actions, place)
     actions.rates[place] = rate
     actions.dates[place] = date_of(actions, place)
@@ -215,7 +214,7 @@ def set_rate(actions: Actions, place: int, rate: float) -> None:
 
 @inlined
 def catch_up(actions: Actions, place: int) -> None:
-    """Take all steps off one action."""
+    """Subtract all recorded steps from one action."""
     left, rate = actions.left[place], actions.rates[place]
     for k in range(actions.since[place], actions.pace[0].steps):
         left -= rate * actions.steps[k]
@@ -224,14 +223,14 @@ def catch_up(actions: Actions, place: int) -> None:
 
 @inlined
 def settle(actions: Actions) -> None:
-    """Take the steps that are written down, STEPS of them, off all actions, and forget them."""
+    """Subtract the STEPS recorded steps from all actions, and clear them."""
     pace = actions.pace[0]
     count = pace.count
     for a in range(count):
-        if actions.since[a] > 0:  # some are taken off already: it is done by itself, and written back below
+        if actions.since[a] > 0:  # some steps are subtracted already: handle it separately and write it back below
             catch_up(actions, a)
             actions.scratch[a] = actions.left[a]
-    for k in range(0, STEPS, 8):  # eight at a time: what is left of an action stays in a register meanwhile
+    for k in range(0, STEPS, 8):  # eight at a time, so that the rest of an action stays in a register
         s0, s1, s2, s3 = actions.steps[k], actions.steps[k + 1], actions.steps[k + 2], actions.steps[k + 3]
         s4, s5, s6, s7 = actions.steps[k + 4], actions.steps[k + 5], actions.steps[k + 6], actions.steps[k + 7]
         for a in range(count):
@@ -253,7 +252,7 @@ def settle(actions: Actions) -> None:
 
 @inlined
 def sift_down(actions: Actions, place: int) -> None:
-    """Bring the action at a place below those that may end earlier; what is above it is none of its business."""
+    """Move the action at a place below those that may end earlier; places above it are not checked."""
     count = actions.pace[0].count
     while True:
         child = 2 * place + 1
@@ -269,8 +268,8 @@ def sift_down(actions: Actions, place: int) -> None:
 
 @inlined
 def swap(actions: Actions, one: int, other: int) -> None:
-    """Let two actions change places."""
-    last = actions.pace[0].count  # room for one more: there is always more than there are actions
+    """Swap two actions."""
+    last = actions.pace[0].count  # the spare place: capacity always exceeds the count
     move(actions, one, last)
     move(actions, other, one)
     move(actions, last, other)
@@ -278,7 +277,7 @@ def swap(actions: Actions, one: int, other: int) -> None:
 
 @inlined
 def following(actions: Actions, place: int, until: float) -> int:
-    """Return the next place, from the root on, of those that may end until a date; -1 behind the last one."""
+    """Return the next place, in heap order from the root, whose action may end until a date; -1 after the last one."""
     count = actions.pace[0].count
     child = 2 * place + 1
     if child < count and actions.dates[child] <= until:
@@ -294,7 +293,7 @@ def following(actions: Actions, place: int, until: float) -> int:
 
 @inlined
 def shortest(actions: Actions, step: float) -> float:
-    """Return the s until the action that ends next, at most *step*."""
+    """Return the seconds until the action that ends next, at most *step*."""
     now = actions.pace[0].now
     place = 0 if actions.pace[0].count > 0 and actions.dates[0] <= (now + step) * ROUNDED else -1
     while place >= 0:
@@ -306,7 +305,7 @@ def shortest(actions: Actions, step: float) -> float:
 
 @inlined
 def note_end(actions: Actions, owner: int, made: int) -> None:
-    """Write down that something ends in this step, in the order in which it was created."""
+    """Record that an action ends in this step, in the order of creation."""
     pace = actions.pace[0]
     place = pace.ended
     pace.ended += 1
@@ -318,7 +317,7 @@ def note_end(actions: Actions, owner: int, made: int) -> None:
 
 @inlined
 def note_ends(actions: Actions) -> None:
-    """Write down which actions end now, and take the calls among them away."""
+    """Record which actions end now, and remove the calls among them."""
     until = actions.pace[0].now * ROUNDED
     place = 0 if actions.pace[0].count > 0 and actions.dates[0] <= until else -1
     while place >= 0:
@@ -335,7 +334,7 @@ def note_ends(actions: Actions) -> None:
 
 @inlined
 def take_step(actions: Actions) -> bool:
-    """Move the clock to the end of the action that ends next, and write down what ends there; False if nothing does."""
+    """Move the clock to the end of the action that ends next, and record what ends there; False if nothing does."""
     pace = actions.pace[0]
     pace.ended = 0
     step = min(pace.submission, pace.answer, pace.latency, pace.message / pace.speed)
@@ -370,9 +369,9 @@ def take_step(actions: Actions) -> bool:
 
 @inlined
 def take_short_step(actions: Actions, step: float) -> bool:
-    """Move the clock by a step; False, and nothing is moved, if the submitter or an action may end by then.
+    """Move the clock by a step; return False, with nothing moved, if the submitter or an action may end by then.
 
-    What does end then is up to the caller, who knows of the message on the way and of the answerer.
+    The caller handles the message under way and the answerer.
     """
     pace = actions.pace[0]
     now = pace.now + step

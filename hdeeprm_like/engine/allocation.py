@@ -1,6 +1,6 @@
-"""Which cores a job gets: those that a core policy takes one after the other, as each changes what the next finds.
+"""Choice of the cores of a job: a core policy takes one core after the other, as each changes what the next one finds.
 
-The core policies are those of the thesis (table 3.2), the lowest processors with room, and the packings.
+The core policies are those of the thesis (table 3.2), the lowest processors with free cores, and the packings.
 """
 
 from hdeeprm_like.engine.bundles import BundleType
@@ -49,9 +49,9 @@ check_numbers(
 
 @inlined
 def book(tables: Tables, p: int, cores: int, j: int) -> None:
-    """Take cores for a job, and memory, GPUs and bandwidth for each, from a processor and its node.
+    """Take cores for a job from a processor, and memory, GPUs and bandwidth for each from its node.
 
-    The processor must be ranked anew afterwards.
+    The caller must rank the processor again afterwards.
     """
     job, load, room = tables.jobs[j], tables.loads[p], tables.node_loads[tables.processors[p].node]
     load.free -= cores
@@ -64,7 +64,7 @@ def book(tables: Tables, p: int, cores: int, j: int) -> None:
 
 @compiled
 def note_before(tables: Tables, pick: int, p: int) -> None:
-    """Pick a processor: note what is free on it before any core is booked."""
+    """Pick a processor: record what is free on it before any core is booked."""
     noted, room = tables.picks[pick], tables.node_loads[tables.processors[p].node]
     noted.processor, noted.used_bandwidth = p, tables.loads[p].used_bandwidth
     noted.free_memory, noted.free_gpus = room.free_memory, room.free_gpus
@@ -72,7 +72,7 @@ def note_before(tables: Tables, pick: int, p: int) -> None:
 
 @compiled
 def give_back(tables: Tables, pick: int) -> None:
-    """Undo what was booked on a processor for a job that does not fit, without a rounding error."""
+    """Undo the booking on a processor for a job that does not fit, without a rounding error."""
     noted = tables.picks[pick]
     p = noted.processor
     load, room = tables.loads[p], tables.node_loads[tables.processors[p].node]
@@ -84,11 +84,11 @@ def give_back(tables: Tables, pick: int) -> None:
 
 @compiled
 def next_processor(tables: Tables, policy: int, j: int, wanted: int, last: int, rival: int) -> int:
-    """Return where the next cores of a job come from, -1 if there is no room for one.
+    """Return the processor that the next cores of a job come from, -1 if none has capacity for one.
 
     Args:
-        last: the processor that cores were taken of before, -1 for none. rival: the best one beside it then, -1 for
-            none; it is no worse now, so it is the next one as long as it has room.
+        last: the processor that the previous cores came from, -1 for none. rival: the best other one at that time, -1
+        for none; it has not become worse, so it is next as long as it has capacity.
     """
     job = tables.jobs[j]
     if policy == RANDOM_CORE:
@@ -101,19 +101,19 @@ def next_processor(tables: Tables, policy: int, j: int, wanted: int, last: int, 
         return packed_processor(tables, policy, j, wanted, last)
     if rival >= 0 and node_fits(tables, tables.processors[rival].node, job.memory, job.gpus):
         full = tables.loads[last].free == 0
-        if policy != HIGH_MEM or not full:  # else another one of that node may be as good as the last was
+        if policy != HIGH_MEM or not full:  # otherwise another processor of that node may be as good
             return rival
     return best_processor(tables, policy, job.memory, job.gpus)
 
 
 @compiled
 def next_alike(tables: Tables, policy: int, p: int) -> int:
-    """Return the next processor that a policy which looks at speed, power or nothing takes after one that is full now.
+    """Return the processor after a full one, for policies that look at peak speed, peak power or nothing.
 
-    Nothing better is free than that one was, so it is the next with free cores, if that one is as good.
+    No free processor is better than the full one was, so the next with free cores follows if it is as good.
 
     Returns:
-        -1 if another one may come first.
+        -1 if another processor may come first.
     """
     processor = tables.processors[p]
     w = next_roomy(tables, processor.first_word + processor.words)
@@ -126,17 +126,17 @@ def next_alike(tables: Tables, policy: int, p: int) -> int:
 
 @compiled
 def take_cores(tables: Tables, policy: int, j: int, p: int, rival: int, wanted: int) -> int:
-    """Book cores of one processor for a job while it has room and the best one beside it is no better; return how many.
+    """Book cores of one processor for a job while it has capacity and its rival is no better; return the number booked.
 
-    The processor must be ranked anew afterwards.
+    The caller must rank the processor again afterwards.
 
     Args:
-        rival: that best one, -1 if there is none or none can become better.
+        rival: the best other processor, -1 if there is none or none can become better.
     """
     job, load, n = tables.jobs[j], tables.loads[p], tables.processors[p].node
     rival_key = processor_key(tables, policy, rival) if rival >= 0 else 0.0
     taken = 0
-    if rival < 0 and job.memory <= 0.0 and job.gpus <= 0.0 and job.bandwidth <= 0.0:  # each core finds the same
+    if rival < 0 and job.memory <= 0.0 and job.gpus <= 0.0 and job.bandwidth <= 0.0:  # every core sees the same state
         taken = min(wanted, load.free)
         book(tables, p, taken, j)
         wanted = taken
@@ -152,27 +152,27 @@ def take_cores(tables: Tables, policy: int, j: int, p: int, rival: int, wanted: 
 
 @by_type
 def cores_chosen(tables: BundleType, policy: object, j: object) -> object:
-    """Book cores of the nodes of a partition where there are partitions, else cores anywhere."""
+    """Book cores on the nodes of the job's partition if there are partitions, otherwise cores anywhere."""
     return choose_anywhere if no_partitions(tables) else choose_on_nodes
 
 
 @inlined
 def choose_cores(tables: Tables, policy: int, j: int) -> int:
-    """Book the cores that a job gets.
+    """Book the cores for a job.
 
     Returns:
-        NOTHING and the cores in ``allocation[placed : placed + stretches]``, or what the job lacks (CORES, MEMORY or
-        GPUS) and nothing booked.
+        NOTHING with the cores in ``allocation[placed : placed + stretches]``, or what the job lacks (CORES, MEMORY or
+        GPUS) with nothing booked.
     """
     return int(cores_chosen(tables, policy, j))
 
 
 @compiled
 def choose_on_nodes(tables: Tables, policy: int, j: int) -> int:
-    """Book cores on the nodes of a job's set, whatever the core policy says; a job of whole nodes gets all of theirs.
+    """Book cores on the nodes of a job's set, whatever the core policy; a job of whole nodes gets all of their cores.
 
     Returns:
-        As of `choose_cores`.
+        As in `choose_cores`.
     """
     if not has_nodes(tables, j):
         return CORES
@@ -197,7 +197,7 @@ def book_on(tables: Tables, cores: Ints, j: int) -> None:
     """Book the lowest free cores of some nodes for a job.
 
     Args:
-        cores: (N,) how many of each node, where so many are free.
+        cores: (N,) cores to book on each node; at least that many are free there.
     """
     picks = 0
     for n in range(len(tables.nodes)):
@@ -218,15 +218,15 @@ def book_on(tables: Tables, cores: Ints, j: int) -> None:
 
 @inlined
 def choose_anywhere(tables: Tables, policy: int, j: int) -> int:
-    """Book the cores that a policy takes for a job.
+    """Book the cores that a policy chooses for a job.
 
     Returns:
-        As of `choose_cores`.
+        As in `choose_cores`.
     """
     size = tables.jobs[j].size
     if size > tables.clock[0].free_cores:
         return CORES
-    if counts_cores(tables) and policy != RANDOM_CORE:  # which draws nonetheless, once for each core
+    if counts_cores(tables) and policy != RANDOM_CORE:  # the random policy still draws once for each core
         tables.loads[0].free -= size
         rank(tables, 0)
         return NOTHING
@@ -235,10 +235,10 @@ def choose_anywhere(tables: Tables, policy: int, j: int) -> int:
 
 @compiled
 def choose_by_policy(tables: Tables, policy: int, j: int) -> int:
-    """Book the cores that a policy takes for a job, one after the other as each changes what the next finds.
+    """Book the cores that a policy chooses for a job, one after the other as each changes what the next one finds.
 
     Returns:
-        As of `choose_cores`.
+        As in `choose_cores`.
     """
     job = tables.jobs[j]
     picks, ranked, wanted, p, rival = 0, 0, job.size, -1, -1
@@ -256,7 +256,7 @@ def choose_by_policy(tables: Tables, policy: int, j: int) -> int:
             picks += 1
         rival = -1
         if policy in (HIGH_CORES, HIGH_MEM, HIGH_MEM_BW) and wanted > 1 and not counts_cores(tables):
-            hide(tables, policy, p)  # taking cores ranks it again
+            hide(tables, policy, p)  # booking cores ranks it again
             rival = best_processor(tables, policy, job.memory, job.gpus)
         wanted -= take_cores(tables, policy, j, p, rival, 1 if policy == RANDOM_CORE else wanted)
         if not only_cores:
@@ -268,7 +268,7 @@ def choose_by_policy(tables: Tables, policy: int, j: int) -> int:
         write_allocation(tables, policy, j, picks)
     else:
         lacks = lacking_beside_cores(tables, j, wanted)
-    for i in range(picks - 1, -1, -1):  # backwards, so that a node gets back what it had at its first processor
+    for i in range(picks - 1, -1, -1):  # backwards, so that a node ends with the values recorded at its first processor
         if wanted > 0:
             give_back(tables, i)
         tables.loads[tables.picks[i].processor].picked = 0
@@ -277,7 +277,7 @@ def choose_by_policy(tables: Tables, policy: int, j: int) -> int:
 
 @compiled
 def return_cores(tables: Tables, j: int) -> None:
-    """Undo what `choose_cores` has just booked for a job that is not to start after all."""
+    """Undo the booking that `choose_cores` has just made for a job that will not start after all."""
     picks, begin, last = 0, tables.clock[0].placed, -1
     for i in range(begin, begin + tables.jobs[j].stretches):
         first, left, p = begin_stretch(tables, i)
@@ -295,7 +295,7 @@ def return_cores(tables: Tables, j: int) -> None:
 
 @compiled
 def write_allocation(tables: Tables, policy: int, j: int, picks: int) -> None:
-    """Give a job the cores booked on the picked processors: the lowest free ones, or any with the random policy."""
+    """Assign to a job the cores booked on the picked processors: the lowest free ones, or random ones."""
     if counts_cores(tables):
         return
     tables.jobs[j].stretches = 0
@@ -309,7 +309,7 @@ def write_allocation(tables: Tables, policy: int, j: int, picks: int) -> None:
 
 @compiled
 def take_lowest(tables: Tables, p: int, j: int) -> None:
-    """Give a job the lowest free cores of a processor, as many as are booked there."""
+    """Assign to a job the lowest free cores of a processor, as many as are booked there."""
     needed, w = tables.loads[p].picked, tables.processors[p].first_word
     while needed > 0:
         w = next_roomy(tables, w)
@@ -326,7 +326,7 @@ def take_lowest(tables: Tables, p: int, j: int) -> None:
 
 @compiled
 def next_roomy(tables: Tables, w: int) -> int:
-    """Return the first word from one on that has a free core; as many as there are words, or more, if none has."""
+    """Return the first word from *w* on that has a free core; at least the number of words if none has."""
     place, later = w // BITS, -1 << (w % BITS)
     while place < len(tables.roomy):
         found = tables.roomy[place] & later
@@ -338,7 +338,7 @@ def next_roomy(tables: Tables, w: int) -> int:
 
 @compiled
 def take_random(tables: Tables, p: int, j: int) -> None:
-    """Give a job any free cores of a processor, as many as are booked there, each as likely as the others."""
+    """Assign to a job random free cores of a processor, as many as are booked there, all equally likely."""
     needed, w = tables.loads[p].picked, tables.processors[p].first_word
     left = tables.loads[p].free + needed
     while needed > 0:
@@ -355,7 +355,7 @@ def take_random(tables: Tables, p: int, j: int) -> None:
 
 @compiled
 def serve(tables: Tables, w: int, bit: int, cores: int, j: int) -> None:
-    """Let neighbouring cores of a word serve a job, and put them behind those that it has already."""
+    """Assign neighbouring cores of a word to a job, appended to those that it has already."""
     word, job = tables.words[w], tables.jobs[j]
     word.serving |= bits(bit, cores)
     word.begins |= shift_left(1, bit)

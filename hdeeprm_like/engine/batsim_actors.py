@@ -1,8 +1,8 @@
-"""What Batsim's actors share: the rounds in which they take turns, the mailbox, and looks at the energy.
+"""What Batsim's actors share: the scheduling rounds, the mailbox, and reads of the energy.
 
-In SimGrid all actors that have something to do run, each until it asks for something; then what they asked for is
-done, in that order, which makes others ready: that is a round. The clock moves when nobody is ready. So whether a
-job's end or another decision reaches the mailbox first follows from how many rounds each needed before.
+SimGrid runs every ready actor until it issues a request, then grants these requests in that order, which makes other
+actors ready: that is one round. The clock moves when no actor is ready. So whether a job's end or another decision
+reaches the mailbox first depends on how many rounds each needed before.
 """
 
 import numpy as np
@@ -18,53 +18,53 @@ from hdeeprm_like.engine.words import words_of
 from hdeeprm_like.types import Floats, Ints, Records
 
 LOOPBACK = 1e10  # 1/s, one byte at SimGrid's 10 GB/s from the master host to itself
-TCP_GAMMA = 4194304.0  # bytes in flight at most, which limits what crosses a long route
-MOST_ROUNDS = 3  # a look at the energy takes one round per machine; more than this changes no order
+TCP_GAMMA = 4194304.0  # most bytes in flight, which limits the rate on a long route
+MOST_ROUNDS = 3  # reading the energy takes one round per machine; more rounds than this change no order
 
-# Actors, and from JOBS on the actor of job 0, 1, ...
+# Actors: those below, and from JOBS on the actor of job 0, 1, ...
 SERVER, ANSWERER, SUBMITTER, CALLER, AWAKE_CALLER, KILLER, JOBS = 0, 1, 2, 3, 4, 5, 6
 
-# What an actor asks for at the end of its turn
+# Requests of an actor at the end of its turn
 NOTHING, SKIP, SLEEP, PUT, GET, SPAWN, START, WAIT, STOP = 0, 1, 2, 3, 4, 5, 6, 7, 8
 REQUESTS = 16
 
-# Messages; an END carries its job, a COMMAND which of the answer it is
+# Messages; an END carries its job, a COMMAND its number in the answer
 HELLO, SUBMIT, NO_MORE, END, COMMAND, READY, CALLED, KILLS_DONE = 0, 1, 2, 3, 4, 5, 6, 7
 KINDS = 8
 
 TALK = np.dtype(
     [
-        ("ready", "i8"),  # used entries of BatsimClock.ready: who runs in the next round
-        ("asked", "i8"),  # used entries of BatsimClock.asked: who has run in this one
-        ("requests", "i8"),  # 1 while what was asked is to be done
-        ("asking", "i8"),  # where in asked the answerer is that waits for the decision system, counted from 1; else 0
+        ("ready", "i8"),  # used entries of BatsimClock.ready: the actors of the next round
+        ("ran", "i8"),  # used entries of BatsimClock.ran: the actors that have run in this round
+        ("requests", "i8"),  # 1 while requests are still to be granted
+        ("answerer_place", "i8"),  # 1 + place in ran of the answerer while it waits for the decision system, else 0
         ("first_message", "i8"),
         ("messages", "i8"),  # in the mailbox
         ("server_waits", "i8"),  # 1 while the server waits for a message
-        ("on_the_way", "i8"),  # the message that is
-        ("sender_first", "i8"),  # 1 if its sender goes on before the server, once it has arrived
-        ("received", "i8"),  # the message that the server has not looked at, -1 for none
+        ("on_the_way", "i8"),  # the message under way
+        ("sender_first", "i8"),  # 1 if the sender runs before the server after the arrival
+        ("received", "i8"),  # the message that the server has not handled yet, -1 for none
         ("server_stage", "i8"),
-        ("server_rounds", "i8"),  # that the server lets the others go first
-        ("scheduler_ready", "i8"),  # 1 when the answer to the last message is applied
-        ("acknowledged", "i8"),  # 1 when the next message will tell that P-states have changed
+        ("server_rounds", "i8"),  # rounds that the server still yields
+        ("scheduler_ready", "i8"),  # 1 if the answer to the last message is applied
+        ("acknowledged", "i8"),  # 1 if the next message reports changed P-states
         ("spawned", "i8"),  # the actor that the server starts
         ("answerer_stage", "i8"),
-        ("command", "i8"),  # how far the answer is
+        ("command", "i8"),  # the current decision of the answer
         ("answer_date", "f8"),  # s
         ("submitter_stage", "i8"),
         ("submitter_rounds", "i8"),
         ("reached", "f8"),  # s, when the submitter last looked at the clock
-        ("batch", "i8"),  # jobs that it submits together
+        ("batch", "i8"),  # jobs that the submitter submits together
         ("killer_stage", "i8"),
         ("killer_rounds", "i8"),
-        ("killer_at", "i8"),  # how far it is in Simulation.kills
-        ("killed", "i8"),  # of these that it has killed
-        ("changes", "i8", (4,)),  # cores that come into each P-state in the answer under way
-        ("epoch", "i8"),  # number of moments at which somebody looked at the energy
+        ("killer_at", "i8"),  # the killer's place in Simulation.kills
+        ("killed", "i8"),  # jobs of these that it has killed
+        ("changes", "i8", (4,)),  # cores that change to each P-state in the current answer
+        ("epoch", "i8"),  # number of times at which the energy was read
         ("looked_at", "f8"),  # s, the last of them
-        ("looked", "i8"),  # cores whose energy is up to date then
-        ("cores", "i8"),  # that there are
+        ("looked", "i8"),  # cores whose energy is up to date at that time
+        ("cores", "i8"),  # number of cores
     ],
     align=True,
 )
@@ -74,15 +74,15 @@ class BatsimClock(Bundle, shared=("latency", "speed")):
     """What Batsim's clock adds to a ``Simulation``.
 
     Attributes:
-        latency: (P,) s and speed: (P,) bytes/s of the way from a core of each processor to the server.
-        actions: what takes time.
+        latency: (P,) s and speed: (P,) bytes/s of the route from a core of each processor to the server.
+        actions: everything that takes time.
         talk: (1,) TALK.
-        ready: who runs in the next round. asked: who has run in this one, and what it asks for.
-        said: the messages of those who put one.
-        messages: ring of messages to the server, as Batsim's mailbox.
-        marked: (J,) scratch, jobs whose rate waits to be found again.
-        looked: (W,) bits, the cores of each word whose energy was last brought up to date in the epoch of ...
-        looked_in: (W,) ... that word.
+        ready: actors of the next round. ran: actors that have run in this round, with their requests.
+        outgoing: the messages of the actors that put one.
+        messages: ring buffer of messages to the server, Batsim's mailbox.
+        marked: (J,) scratch, jobs whose rate must be recomputed.
+        looked: (W,) bits, the cores of each word whose energy was last updated in epoch ...
+        looked_in: (W,) ... of that word.
     """
 
     latency: Floats
@@ -90,8 +90,8 @@ class BatsimClock(Bundle, shared=("latency", "speed")):
     actions: Actions
     talk: Records
     ready: Ints
-    asked: Ints
-    said: Ints
+    ran: Ints
+    outgoing: Ints
     messages: Ints
     marked: Ints
     looked: Ints
@@ -99,22 +99,22 @@ class BatsimClock(Bundle, shared=("latency", "speed")):
 
 
 def new_batsim_clock(platform: Platform, jobs: int) -> BatsimClock:
-    """Return what this clock adds to the simulation of some jobs before its first event."""
+    """Return the clock's arrays for a simulation of some jobs before its first event."""
     latency, speed = way_to_master(platform)
     talk = np.zeros(1, TALK)
     talk["received"] = talk["looked_at"] = -1
     talk["cores"] = platform.cores
     words = int(words_of(platform.processor_cores).sum())
-    room = jobs + calls_at_once(jobs) + 8  # all who may be ready at once, or have a message under way
-    ready, asked, said, messages = (np.zeros(room, np.int64) for _ in range(4))
+    room = jobs + calls_at_once(jobs) + 8  # all actors that may be ready at once or have a message under way
+    ready, ran, outgoing, messages = (np.zeros(room, np.int64) for _ in range(4))
     return BatsimClock(
         latency=latency,
         speed=speed,
         actions=new_actions(jobs),
         talk=talk,
         ready=ready,
-        asked=asked,
-        said=said,
+        ran=ran,
+        outgoing=outgoing,
         messages=messages,
         marked=np.zeros(jobs, np.int32),
         looked=np.zeros(words, np.int64),
@@ -123,7 +123,7 @@ def new_batsim_clock(platform: Platform, jobs: int) -> BatsimClock:
 
 
 def way_to_master(platform: Platform) -> tuple[Floats, Floats]:
-    """Return (P,) s of latency and (P,) bytes/s of the way from each processor to the server on the master host."""
+    """Return (P,) s of latency and (P,) bytes/s of the route from each processor to the server on the master host."""
     network = platform.links
     wide, far = bytes_per_second(network.global_bandwidth), seconds(network.global_latency)
     latency = np.array([seconds(text) + far for text in network.cluster_latency])
@@ -139,25 +139,25 @@ def way_to_master(platform: Platform) -> tuple[Floats, Floats]:
 
 @inlined
 def wake(timing: BatsimClock, actor: int) -> None:
-    """Let an actor run in the next round."""
+    """Schedule an actor for the next round."""
     talk = timing.talk[0]
     timing.ready[talk.ready] = actor
     talk.ready += 1
 
 
 @inlined
-def ask(timing: BatsimClock, actor: int, request: int) -> None:
-    """Note what an actor that has run asks for."""
+def issue(timing: BatsimClock, actor: int, request: int) -> None:
+    """Record the request of an actor that has run."""
     talk = timing.talk[0]
-    timing.asked[talk.asked] = actor * REQUESTS + request
-    talk.asked += 1
+    timing.ran[talk.ran] = actor * REQUESTS + request
+    talk.ran += 1
 
 
 @inlined
-def say(timing: BatsimClock, actor: int, kind: int, row: int) -> None:
-    """Note that an actor that has run puts a message."""
-    timing.said[timing.talk[0].asked] = row * KINDS + kind
-    ask(timing, actor, PUT)
+def send(timing: BatsimClock, actor: int, kind: int, row: int) -> None:
+    """Record that an actor that has run puts a message."""
+    timing.outgoing[timing.talk[0].ran] = row * KINDS + kind
+    issue(timing, actor, PUT)
 
 
 # --- the mailbox
@@ -165,7 +165,7 @@ def say(timing: BatsimClock, actor: int, kind: int, row: int) -> None:
 
 @inlined
 def sender_of(message: int) -> int:
-    """Return the actor who goes on when its message has arrived, -1 where none does anything any more."""
+    """Return the actor that continues when its message has arrived, -1 if there is none."""
     kind = message % KINDS
     if kind == COMMAND:
         return ANSWERER
@@ -176,7 +176,7 @@ def sender_of(message: int) -> int:
 
 @inlined
 def put(tables: Tables, timing: BatsimClock, message: int, lowest: int) -> None:
-    """Put a message into the mailbox; *lowest* is the core that sends it, if it tells of a job's end."""
+    """Put a message into the mailbox; *lowest* is the core that sends it, if it reports a job's end."""
     talk = timing.talk[0]
     if talk.server_waits:
         transfer(tables, timing, message, lowest, False)
@@ -188,7 +188,7 @@ def put(tables: Tables, timing: BatsimClock, message: int, lowest: int) -> None:
 
 @inlined
 def first_message(timing: BatsimClock) -> int:
-    """Take the first message out of the mailbox."""
+    """Remove the first message from the mailbox and return it."""
     talk = timing.talk[0]
     message = timing.messages[talk.first_message]
     talk.first_message = talk.first_message + 1 if talk.first_message + 1 < len(timing.messages) else 0
@@ -198,7 +198,7 @@ def first_message(timing: BatsimClock) -> int:
 
 @inlined
 def transfer(tables: Tables, timing: BatsimClock, message: int, lowest: int, sender_first: bool) -> None:
-    """Let a message begin its way to the server."""
+    """Start the transfer of a message to the server."""
     talk, pace = timing.talk[0], timing.actions.pace[0]
     talk.server_waits, talk.on_the_way, talk.sender_first = 0, message, sender_first
     pace.message, pace.message_made = 1.0, number(timing.actions)
@@ -217,7 +217,7 @@ def transfer(tables: Tables, timing: BatsimClock, message: int, lowest: int, sen
 
 @inlined
 def begin_look(timing: BatsimClock) -> None:
-    """Forget who was up to date if the clock has moved on."""
+    """Forget which cores are up to date if the clock has moved."""
     talk, now = timing.talk[0], timing.actions.pace[0].now
     if talk.looked_at != now:
         talk.looked_at, talk.looked = now, 0
@@ -226,7 +226,7 @@ def begin_look(timing: BatsimClock) -> None:
 
 @inlined
 def look_at(timing: BatsimClock, w: int, cores: int) -> None:
-    """Bring the energy of some cores of a word, given as bits, up to date."""
+    """Update the energy of some cores of a word, given as bits."""
     talk = timing.talk[0]
     if talk.looked == talk.cores:
         return
@@ -238,7 +238,7 @@ def look_at(timing: BatsimClock, w: int, cores: int) -> None:
 
 @inlined
 def look_at_lowest(tables: Tables, timing: BatsimClock, core: int) -> None:
-    """Bring the energy of the core that sends the message of a job's end up to date."""
+    """Update the energy of the core that sends the message of a job's end."""
     begin_look(timing)
     w = word_of(tables, core)
     look_at(timing, w, shift_left(1, core - tables.words[w].first))
@@ -246,14 +246,14 @@ def look_at_lowest(tables: Tables, timing: BatsimClock, core: int) -> None:
 
 @inlined
 def look_at_all(timing: BatsimClock) -> None:
-    """Bring the energy of all cores up to date."""
+    """Update the energy of all cores."""
     begin_look(timing)
     timing.talk[0].looked = timing.talk[0].cores
 
 
 @inlined
 def rounds_to_look(timing: BatsimClock) -> int:
-    """Return how many rounds an actor lets the others go first who asks for the energy of all cores."""
+    """Return how many rounds an actor yields when it reads the energy of all cores."""
     talk, now = timing.talk[0], timing.actions.pace[0].now
     looked = talk.looked if talk.looked_at == now else 0
     return int(min(talk.cores - looked, MOST_ROUNDS))

@@ -1,11 +1,11 @@
-"""Answers on Batsim's clock: the answerer brings one decision after the other to the server.
+"""Answers on Batsim's clock: the answerer sends one decision after the other to the server.
 
-Each is a message of 1e-10 s, and so is the last one, which says that all of the answer is applied.
+Each decision is a message of 1e-10 s, and so is the last one, which says that the whole answer is applied.
 """
 
 import numpy as np
 
-from hdeeprm_like.engine.batsim_actors import ANSWERER, COMMAND, NOTHING, READY, SLEEP, BatsimClock, ask, say
+from hdeeprm_like.engine.batsim_actors import ANSWERER, COMMAND, NOTHING, READY, SLEEP, BatsimClock, issue, send
 from hdeeprm_like.engine.batsim_jobs import find_changes
 from hdeeprm_like.engine.compiled import inlined
 from hdeeprm_like.engine.cores import forget_touched
@@ -13,21 +13,21 @@ from hdeeprm_like.engine.lifecycle import forget_starts
 from hdeeprm_like.engine.tables import Tables
 from hdeeprm_like.engine.tasks import Simulation
 
-# Stages of the answerer: what it does when it runs next
+# Stages of the answerer: what it does at its next turn
 ASK, NEXT, COME, SENT = 0, 1, 2, 3
 
 
 @inlined
 def wire_time(time: float) -> float:
-    """Return a time as the wire carries it, rounded to the microsecond exactly as printf and a parser would."""
+    """Round a time to the microseconds that the wire carries, exactly as printf and a parser would."""
     scaled = time * 1e6
-    big = time * 134217729.0  # Dekker's product: error is what the multiplication rounded away
+    big = time * 134217729.0  # Dekker's product: error is the rounding error of the multiplication
     high = big - (big - time)
     low = time - high
     error = (high * 1e6 - scaled) + low * 1e6
     whole = np.floor(scaled)
     rest = scaled - whole
-    # the error may be too small to change a half when added to it
+    # the error may be too small to change a half by addition
     if rest > 0.5 or (rest == 0.5 and (error > 0.0 or (error == 0.0 and whole % 2.0 == 1.0))):
         whole += 1.0
     return float(whole / 1e6)
@@ -38,12 +38,12 @@ def wire_time(time: float) -> float:
 
 @inlined
 def run_answerer(tables: Tables, simulation: Simulation, timing: BatsimClock) -> None:
-    """Let the answerer bring the next decision."""
+    """Run the answerer: send the next decision."""
     talk = timing.talk[0]
     if talk.answerer_stage == ASK:
         if deliver(tables, simulation, timing):
-            talk.asking = talk.asked + 1
-            ask(timing, ANSWERER, NOTHING)  # until the answer is known
+            talk.answerer_place = talk.ran + 1
+            issue(timing, ANSWERER, NOTHING)  # waits until the answer is known
             return
         begin_answer(tables, simulation, timing)
     elif talk.answerer_stage == SENT:
@@ -54,30 +54,30 @@ def run_answerer(tables: Tables, simulation: Simulation, timing: BatsimClock) ->
 
 @inlined
 def bring_next(tables: Tables, simulation: Simulation, timing: BatsimClock) -> None:
-    """Bring the next decision of the answer, when its time has come, or tell that all of it is applied.
+    """Send the next decision of the answer when its date has come, or the message that the whole answer is applied.
 
-    The decisions of an answer: each rejection, each start, the four P-states, the kills, the call.
+    Order of the decisions: each rejection, each start, the four P-states, the kills, the call.
     """
     talk = timing.talk[0]
     if talk.answerer_stage != COME and talk.answer_date > timing.actions.pace[0].now:
         talk.answerer_stage = COME
-        ask(timing, ANSWERER, SLEEP)
+        issue(timing, ANSWERER, SLEEP)
     elif find_next(tables, simulation, timing):
-        say(timing, ANSWERER, COMMAND, talk.command)
+        send(timing, ANSWERER, COMMAND, talk.command)
     else:
-        say(timing, ANSWERER, READY, 0)
+        send(timing, ANSWERER, READY, 0)
 
 
 @inlined
 def find_next(tables: Tables, simulation: Simulation, timing: BatsimClock) -> bool:
-    """Pass over what the answer does not hold; False if all of it is applied."""
+    """Skip decisions that the answer does not hold; return False if the whole answer is applied."""
     talk, sim, clock = timing.talk[0], simulation.sim[0], tables.clock[0]
     simple = clock.rejected_now + clock.started_now
     while talk.command >= simple and talk.command < simple + 4 and talk.changes[talk.command - simple] == 0:
         talk.command += 1
     if talk.command == simple + 4 and sim.kills == 0:
         talk.command += 1
-    if talk.command == simple + 5 and sim.call_asked == np.inf:
+    if talk.command == simple + 5 and sim.call_requested == np.inf:
         talk.command += 1
     talk.answerer_stage = SENT
     return bool(talk.command < simple + 6)
@@ -85,10 +85,10 @@ def find_next(tables: Tables, simulation: Simulation, timing: BatsimClock) -> bo
 
 @inlined
 def deliver(tables: Tables, simulation: Simulation, timing: BatsimClock) -> bool:
-    """Send the message; False when it holds nothing to decide on.
+    """Send the message to the decision system; return False if it holds nothing to decide on.
 
-    Acknowledged P-states are nothing to decide on, nor is the end of submissions unless jobs wait and none runs: then
-    nothing but a decision can go on.
+    Acknowledged P-states need no decision, nor does the end of submissions unless jobs wait and none runs: then only a
+    decision can make progress.
     """
     sim, clock = simulation.sim[0], tables.clock[0]
     timing.talk[0].acknowledged = 0
@@ -103,7 +103,7 @@ def deliver(tables: Tables, simulation: Simulation, timing: BatsimClock) -> bool
 
 @inlined
 def forget_decisions(tables: Tables) -> None:
-    """Clear what was decided in the last instant, once the simulator has applied it."""
+    """Clear the decisions of the last instant, once the simulator has applied them."""
     clock = tables.clock[0]
     forget_touched(tables)
     clock.rejected_now = 0
@@ -112,7 +112,7 @@ def forget_decisions(tables: Tables) -> None:
 
 @inlined
 def begin_answer(tables: Tables, simulation: Simulation, timing: BatsimClock) -> None:
-    """Begin an answer; it is dated as the message was, which rounding may put a little ahead."""
+    """Begin an answer; its date is that of the message, which rounding may put slightly ahead."""
     talk = timing.talk[0]
     find_changes(tables, timing)
     talk.answer_date = wire_time(timing.actions.pace[0].now)

@@ -1,10 +1,10 @@
-"""Batsim's clock without turns, where what happens next is known.
+"""Fast path of Batsim's clock: no rounds where the next event is certain.
 
-As a rule one thing happens at a time: a job ends, its message crosses the network, the server hears of it and tells the
-decision system; the answerer brings one decision after the other, and the server starts a job or changes P-states
-before it waits for the next one. Who takes which turn is known then, so `run_at_once` does what the actors would do
-(`batsim_clock`), in the same order and with the same steps of the clock, without looking at who is ready. Wherever
-anything else may happen at the same moment, it leaves the moment to the turns: both end in the same state.
+As a rule one thing happens at a time: a job ends, its message crosses the network, the server receives it and informs
+the decision system; the answerer sends one decision after the other, and the server starts a job or changes P-states
+before it waits for the next one. The order of turns is known then, so `run_at_once` does what the actors would do
+(`batsim_clock`), in the same order and with the same steps of the clock, without a search for ready actors. Where
+anything else may happen at the same time, it leaves that time to the rounds: both end in the same state.
 """
 
 import numpy as np
@@ -25,8 +25,8 @@ from hdeeprm_like.engine.batsim_actors import (
     SERVER,
     SUBMIT,
     BatsimClock,
-    ask,
     first_message,
+    issue,
     look_at_all,
     look_at_lowest,
     put,
@@ -43,9 +43,9 @@ from hdeeprm_like.engine.tasks import KILLED, Simulation
 
 @compiled
 def run_at_once(tables: Tables, simulation: Simulation, timing: BatsimClock) -> bool:
-    """Go on for as long as it is known what happens next; True as soon as the decision system is to be asked.
+    """Continue while the next event is certain; return True as soon as a decision is due.
 
-    Nobody may be ready but jobs, if `only_jobs_end`.
+    No actor may be ready except jobs, see `only_jobs_end`.
     """
     talk, pace = timing.talk[0], timing.actions.pace[0]
     if talk.ready > 0:
@@ -60,30 +60,30 @@ def run_at_once(tables: Tables, simulation: Simulation, timing: BatsimClock) -> 
         elif pace.answer < np.inf or pace.message != 1.0:
             return False
         elif kind == END:
-            goes_on = hear_end(tables, simulation, timing)
+            goes_on = receive_end(tables, simulation, timing)
         elif kind == READY:
-            goes_on = hear_ready(tables, simulation, timing)
+            goes_on = receive_ready(tables, simulation, timing)
         elif kind == NO_MORE:
-            goes_on = hear_no_more(tables, simulation, timing)
+            goes_on = receive_no_more(tables, simulation, timing)
         elif kind == HELLO:
-            goes_on = hear_greeting(tables, simulation, timing)
+            goes_on = receive_greeting(tables, simulation, timing)
         elif talk.messages > 0:
             return False
         elif kind == COMMAND:
-            goes_on = hear_command(tables, simulation, timing)
+            goes_on = receive_command(tables, simulation, timing)
         elif kind == SUBMIT:
-            goes_on = hear_submission(tables, simulation, timing)
+            goes_on = receive_submission(tables, simulation, timing)
         else:
             return False
         if not goes_on:
             return False
-        if talk.asking > 0:
+        if talk.answerer_place > 0:
             return True
 
 
 @inlined
 def pass_message(timing: BatsimClock) -> bool:
-    """Move the clock until a message on the loopback has arrived; False, and nothing is moved, if more may happen."""
+    """Move the clock until a message on the loopback has arrived; False, with nothing moved, if more may happen."""
     if not take_short_step(timing.actions, 1.0 / LOOPBACK):
         return False
     timing.talk[0].received = timing.talk[0].on_the_way
@@ -93,7 +93,7 @@ def pass_message(timing: BatsimClock) -> bool:
 
 @inlined
 def take_next(tables: Tables, simulation: Simulation, timing: BatsimClock) -> None:
-    """Let the server take the next message from its mailbox, or wait for one."""
+    """Make the server take the next message from its mailbox, or wait for one."""
     if timing.talk[0].messages == 0:
         timing.talk[0].server_waits = 1
         return
@@ -103,27 +103,27 @@ def take_next(tables: Tables, simulation: Simulation, timing: BatsimClock) -> No
 
 
 @inlined
-def tell(tables: Tables, simulation: Simulation, timing: BatsimClock) -> None:
-    """Let the server tell the decision system what has happened, if the last answer is applied, and wait again."""
+def inform_scheduler(tables: Tables, simulation: Simulation, timing: BatsimClock) -> None:
+    """Make the server inform the decision system, if the last answer is applied, and wait again."""
     talk = timing.talk[0]
     if not talk.scheduler_ready:
         talk.server_waits = 1
         return
     talk.scheduler_ready, talk.answerer_stage = 0, ASK
     if deliver(tables, simulation, timing):
-        talk.asked, talk.asking, talk.requests = 0, 1, 1
-        ask(timing, ANSWERER, NOTHING)
-        ask(timing, SERVER, GET)
+        talk.ran, talk.answerer_place, talk.requests = 0, 1, 1
+        issue(timing, ANSWERER, NOTHING)
+        issue(timing, SERVER, GET)
     else:
         send_first(tables, simulation, timing)
 
 
-# --- jobs end, and come
+# --- jobs end and arrive
 
 
 @inlined
 def only_jobs_end(simulation: Simulation, timing: BatsimClock) -> bool:
-    """Tell whether jobs that have ended are the only actors who are ready, at the beginning of a round."""
+    """Return whether jobs that have ended are the only ready actors, at the beginning of a round."""
     talk = timing.talk[0]
     if talk.ready == 0 or talk.requests:
         return False
@@ -136,7 +136,7 @@ def only_jobs_end(simulation: Simulation, timing: BatsimClock) -> bool:
 
 @inlined
 def end_together(tables: Tables, simulation: Simulation, timing: BatsimClock) -> None:
-    """Let the jobs that are ready tell that they have ended: they look at the energy for as many rounds each."""
+    """Make the ready jobs report their end: each reads the energy for as many rounds."""
     for i in range(timing.talk[0].ready):
         finish(tables, simulation, timing, timing.ready[i] - JOBS)
     look_at_all(timing)
@@ -148,8 +148,8 @@ def end_together(tables: Tables, simulation: Simulation, timing: BatsimClock) ->
 
 
 @inlined
-def hear_end(tables: Tables, simulation: Simulation, timing: BatsimClock) -> bool:
-    """Let the server hear that a job has ended; False if more may happen on the way."""
+def receive_end(tables: Tables, simulation: Simulation, timing: BatsimClock) -> bool:
+    """Process the end of a job at the server; return False if more may happen meanwhile."""
     talk, sim, pace = timing.talk[0], simulation.sim[0], timing.actions.pace[0]
     if pace.latency < np.inf:
         if not take_short_step(timing.actions, pace.latency):
@@ -167,13 +167,13 @@ def hear_end(tables: Tables, simulation: Simulation, timing: BatsimClock) -> boo
     if talk.messages > 0:
         take_next(tables, simulation, timing)
     else:
-        tell(tables, simulation, timing)
+        inform_scheduler(tables, simulation, timing)
     return True
 
 
 @inlined
 def submit_alone(tables: Tables, simulation: Simulation, timing: BatsimClock) -> bool:
-    """Let the submitter wake up and put the jobs of one time; False if it does not sleep, or more may happen."""
+    """Wake the submitter, which submits the jobs of one time; False if it does not sleep, or more may happen."""
     talk, sim, pace = timing.talk[0], simulation.sim[0], timing.actions.pace[0]
     step = pace.submission
     if step == np.inf:
@@ -191,8 +191,8 @@ def submit_alone(tables: Tables, simulation: Simulation, timing: BatsimClock) ->
 
 
 @inlined
-def hear_greeting(tables: Tables, simulation: Simulation, timing: BatsimClock) -> bool:
-    """Let the server hear that the submitter is there, which puts the jobs that come first, or sleeps until they do.
+def receive_greeting(tables: Tables, simulation: Simulation, timing: BatsimClock) -> bool:
+    """Process the submitter's greeting; the submitter then submits the first jobs, or sleeps until they are due.
 
     The message that the decision system is ready waits in the mailbox meanwhile.
     """
@@ -213,8 +213,8 @@ def hear_greeting(tables: Tables, simulation: Simulation, timing: BatsimClock) -
 
 
 @inlined
-def hear_submission(tables: Tables, simulation: Simulation, timing: BatsimClock) -> bool:
-    """Let the server hear that jobs have come, and the submitter wait for the next ones; False if more may happen."""
+def receive_submission(tables: Tables, simulation: Simulation, timing: BatsimClock) -> bool:
+    """Process arrivals at the server, and make the submitter wait for the next ones; False if more may happen."""
     talk, sim, pace = timing.talk[0], simulation.sim[0], timing.actions.pace[0]
     more = sim.next_job < sim.jobs
     if talk.submitter_stage != SUBMITTED:
@@ -234,15 +234,15 @@ def hear_submission(tables: Tables, simulation: Simulation, timing: BatsimClock)
     else:
         put(tables, timing, NO_MORE, 0)
     if talk.scheduler_ready:
-        tell(tables, simulation, timing)
+        inform_scheduler(tables, simulation, timing)
     elif sender_first:
         take_next(tables, simulation, timing)
     return True
 
 
 @inlined
-def hear_no_more(tables: Tables, simulation: Simulation, timing: BatsimClock) -> bool:
-    """Let the server hear that no more jobs come, while an answer is under way; False if more may happen."""
+def receive_no_more(tables: Tables, simulation: Simulation, timing: BatsimClock) -> bool:
+    """Process the end of submissions while an answer is under way; return False if more may happen."""
     talk = timing.talk[0]
     if talk.scheduler_ready or not pass_message(timing):
         return False
@@ -256,19 +256,19 @@ def hear_no_more(tables: Tables, simulation: Simulation, timing: BatsimClock) ->
 
 @inlined
 def next_message(tables: Tables, simulation: Simulation, timing: BatsimClock) -> int:
-    """Return the message with the next decision, or that all of the answer is applied."""
+    """Return the message with the next decision, or the one that the whole answer is applied."""
     return int(timing.talk[0].command * KINDS + COMMAND if find_next(tables, simulation, timing) else READY)
 
 
 @inlined
 def send_next(tables: Tables, simulation: Simulation, timing: BatsimClock, sender_first: bool) -> None:
-    """Let the next decision begin its way, or the message that all of the answer is applied."""
+    """Start the transfer of the next decision, or of the message that the whole answer is applied."""
     transfer(tables, timing, next_message(tables, simulation, timing), 0, sender_first)
 
 
 @inlined
 def send_first(tables: Tables, simulation: Simulation, timing: BatsimClock) -> None:
-    """Begin an answer: its first decision begins its way, or the answerer sleeps until its date."""
+    """Begin an answer: send its first decision, or make the answerer sleep until its date."""
     talk, pace = timing.talk[0], timing.actions.pace[0]
     begin_answer(tables, simulation, timing)
     if talk.answer_date > pace.now:
@@ -284,7 +284,7 @@ def send_first(tables: Tables, simulation: Simulation, timing: BatsimClock) -> N
 
 @inlined
 def end_sleep(tables: Tables, simulation: Simulation, timing: BatsimClock) -> bool:
-    """End the sleep of the answerer and let it put the next decision; False if more may happen."""
+    """End the sleep of the answerer and send the next decision; return False if more may happen."""
     talk, pace, step = timing.talk[0], timing.actions.pace[0], timing.actions.pace[0].answer
     if talk.answerer_stage != COME or not talk.server_waits or not take_short_step(timing.actions, step):
         return False
@@ -294,11 +294,11 @@ def end_sleep(tables: Tables, simulation: Simulation, timing: BatsimClock) -> bo
 
 
 @inlined
-def hear_command(tables: Tables, simulation: Simulation, timing: BatsimClock) -> bool:
-    """Let the server hear of a rejection, a start or P-states, and the next decision begin its way; False if not yet.
+def receive_command(tables: Tables, simulation: Simulation, timing: BatsimClock) -> bool:
+    """Process a rejection, a start or P-states at the server, and send the next decision; False if not possible yet.
 
-    The next decision waits in the mailbox until the server has done what needs a turn, and its sender goes on first
-    then; only after a rejection it is as it was before.
+    The next decision waits in the mailbox until the server has done the work of a turn; then its sender runs before
+    the server. After a rejection the order is as before.
     """
     talk, clock = timing.talk[0], tables.clock[0]
     start = talk.on_the_way // KINDS - clock.rejected_now
@@ -319,7 +319,7 @@ def hear_command(tables: Tables, simulation: Simulation, timing: BatsimClock) ->
 
 @inlined
 def start_at_once(tables: Tables, simulation: Simulation, timing: BatsimClock, j: int) -> None:
-    """Let a job begin to run; meanwhile the next decision begins its way, before the work if energy is looked at."""
+    """Start a job; the next decision is sent meanwhile, before the work if energy is read."""
     task = simulation.tasks[j]
     begin(tables, simulation, timing, j)
     looks = task.rounds > 0
@@ -339,10 +339,10 @@ def start_at_once(tables: Tables, simulation: Simulation, timing: BatsimClock, j
 
 
 @inlined
-def hear_ready(tables: Tables, simulation: Simulation, timing: BatsimClock) -> bool:
-    """Let the server hear that all of an answer is applied; False if that is not the next to happen.
+def receive_ready(tables: Tables, simulation: Simulation, timing: BatsimClock) -> bool:
+    """Process at the server that a whole answer is applied; return False if something else happens next.
 
-    It tells of changed P-states, or that no more jobs come, if there is anything; mostly that is answered with nothing.
+    The server reports changed P-states, or the end of submissions, if any; mostly the answer to that is empty.
     """
     talk, sim = timing.talk[0], simulation.sim[0]
     news = sim.completed + sim.submitted + sim.called > 0
@@ -352,7 +352,7 @@ def hear_ready(tables: Tables, simulation: Simulation, timing: BatsimClock) -> b
     if talk.messages > 0:
         take_next(tables, simulation, timing)
     elif talk.acknowledged or sim.over == 1:
-        tell(tables, simulation, timing)
+        inform_scheduler(tables, simulation, timing)
     else:
         talk.server_waits = 1
     return True

@@ -1,12 +1,12 @@
-"""Batsim's clock, to the last bit: which events reach the decision system in one message.
+"""Batsim's clock, exact to the last bit: which events reach the decision system in one message.
 
-Batsim is one server with one mailbox. Submissions, ends of jobs and each single decision are messages of one byte that
-take their time (1e-10 s on the master's loopback); the server talks to the decision system when the last answer is
-applied, its mailbox is empty and it has something to tell. Simulating that is what makes nominal ties, a job that ends
+Batsim is one server with one mailbox. Submissions, ends of jobs and single decisions are messages of one byte that take
+time (1e-10 s on the master's loopback). The server sends its message to the decision system when the last answer is
+applied, its mailbox is empty and it has something to report. Simulating that makes nominal ties, e.g. a job that ends
 when another is submitted, come out as in Batsim: in the same messages, hence with the same decisions.
 
-The actors are those of ``batsim_server``: the server, the answerer that brings an answer to it one decision after the
-other, the submitter, those who wait until a time that was asked for, the killer, and one for each job that runs.
+The actors are those of ``batsim_server``: the server, the answerer that sends it the decisions of an answer one by
+one, the submitter, one for each requested call, the killer, and one for each running job.
 """
 
 import numpy as np
@@ -39,8 +39,8 @@ from hdeeprm_like.engine.batsim_actors import (
     SUBMITTER,
     WAIT,
     BatsimClock,
-    ask,
     first_message,
+    issue,
     look_at_lowest,
     put,
     sender_of,
@@ -64,7 +64,7 @@ from hdeeprm_like.engine.lifecycle import started_job
 from hdeeprm_like.engine.tables import Tables
 from hdeeprm_like.engine.tasks import SHORTEST_CALL, Simulation
 
-# Stages of the actors: what each does when it runs next
+# Stages of the actors: what each does at its next turn
 HEAR, LOOK, LISTEN = 0, 1, 2  # the server
 
 
@@ -73,31 +73,31 @@ HEAR, LOOK, LISTEN = 0, 1, 2  # the server
 
 @inlined
 def run_server(tables: Tables, simulation: Simulation, timing: BatsimClock) -> None:
-    """Let the server act on a message, look whether there is something to tell, and wait for the next message."""
+    """Run the server: act on a message, report to the decision system if due, wait for the next message."""
     talk, sim = timing.talk[0], simulation.sim[0]
     if talk.server_stage == HEAR:
         talk.server_stage = LOOK
-        if hear(tables, simulation, timing, talk.received):
-            ask(timing, SERVER, SPAWN)
+        if act_on(tables, simulation, timing, talk.received):
+            issue(timing, SERVER, SPAWN)
             return
     if talk.server_stage == LOOK:
         if talk.server_rounds > 0:
             talk.server_rounds -= 1
-            ask(timing, SERVER, SKIP)
+            issue(timing, SERVER, SKIP)
             return
         talk.server_stage = LISTEN
         news = sim.completed + sim.submitted + talk.acknowledged + sim.called + (sim.over == 1)
         if talk.scheduler_ready and talk.messages == 0 and news > 0:
             talk.scheduler_ready, talk.spawned, talk.answerer_stage = 0, ANSWERER, ASK
-            ask(timing, SERVER, SPAWN)
+            issue(timing, SERVER, SPAWN)
             return
     talk.server_stage = HEAR
-    ask(timing, SERVER, GET)
+    issue(timing, SERVER, GET)
 
 
 @inlined
-def hear(tables: Tables, simulation: Simulation, timing: BatsimClock, message: int) -> bool:
-    """Act on a message; tell whether that starts another actor."""
+def act_on(tables: Tables, simulation: Simulation, timing: BatsimClock, message: int) -> bool:
+    """Act on a message; return whether that starts another actor."""
     talk, sim = timing.talk[0], simulation.sim[0]
     kind, row = message % KINDS, message // KINDS
     if kind == SUBMIT:
@@ -125,7 +125,7 @@ def hear(tables: Tables, simulation: Simulation, timing: BatsimClock, message: i
 
 @inlined
 def carry_out(tables: Tables, simulation: Simulation, timing: BatsimClock, command: int) -> bool:
-    """Carry out one decision: rejections, starts, P-states in order, kills, a call; tell if that starts an actor."""
+    """Carry out one decision (rejections, starts, P-states, kills or a call); return whether it starts an actor."""
     talk, clock = timing.talk[0], tables.clock[0]
     command -= clock.rejected_now
     if command < 0:
@@ -152,7 +152,7 @@ def carry_out(tables: Tables, simulation: Simulation, timing: BatsimClock, comma
 
 @inlined
 def run_actor(tables: Tables, simulation: Simulation, timing: BatsimClock, actor: int, alone: bool) -> None:
-    """Let an actor run until it asks for something; who is alone has nobody to let go first."""
+    """Run an actor until it issues a request; an actor that runs alone need not yield."""
     talk = timing.talk[0]
     if actor >= JOBS:
         if alone:
@@ -174,12 +174,12 @@ def run_actor(tables: Tables, simulation: Simulation, timing: BatsimClock, actor
 
 @inlined
 def grant(tables: Tables, simulation: Simulation, timing: BatsimClock, place: int) -> None:
-    """Do what an actor has asked for."""
+    """Grant the request of an actor."""
     talk, pace = timing.talk[0], timing.actions.pace[0]
-    actor, request = timing.asked[place] // REQUESTS, timing.asked[place] % REQUESTS
+    actor, request = timing.ran[place] // REQUESTS, timing.ran[place] % REQUESTS
     j = actor - JOBS
     if request == PUT:
-        message = timing.said[place]
+        message = timing.outgoing[place]
         put(tables, timing, message, simulation.tasks[message // KINDS].lowest if message % KINDS == END else 0)
     elif request == GET:
         if talk.messages > 0:
@@ -206,34 +206,34 @@ def grant(tables: Tables, simulation: Simulation, timing: BatsimClock, place: in
         left = simulation.submit[simulation.sim[0].next_job] - talk.reached
         pace.submission, pace.submission_made = left, number(timing.actions)
     elif request == SLEEP:
-        wanted = wire_time(simulation.sim[0].call_asked)
+        wanted = wire_time(simulation.sim[0].call_requested)
         add(timing.actions, CALL, max(wanted - pace.now, SHORTEST_CALL), 1.0)
-        simulation.sim[0].call_asked = np.inf
+        simulation.sim[0].call_requested = np.inf
 
 
 @inlined
 def take_turns(tables: Tables, simulation: Simulation, timing: BatsimClock) -> bool:
-    """Let the actors take turns until nobody is ready; True as soon as the decision system is to be asked."""
+    """Run rounds until no actor is ready; return True as soon as a decision is due."""
     talk = timing.talk[0]
     while True:
         if not talk.requests:
             count = talk.ready
             if count == 0:
                 return False
-            talk.asked = 0
+            talk.ran = 0
             for i in range(count):
                 run_actor(tables, simulation, timing, timing.ready[i], count == 1)
             talk.ready, talk.requests = 0, 1
-            if talk.asking > 0:
+            if talk.answerer_place > 0:
                 return True
-        for place in range(talk.asked):
+        for place in range(talk.ran):
             grant(tables, simulation, timing, place)
         talk.requests = 0
 
 
 @inlined
 def end_actions(tables: Tables, simulation: Simulation, timing: BatsimClock) -> None:
-    """Wake those whose actions have ended, in the order in which these were created."""
+    """Wake the actors whose actions have ended, in the order of creation of the actions."""
     talk, actions = timing.talk[0], timing.actions
     for i in range(actions.pace[0].ended):
         owner = actions.ended[i]
@@ -259,7 +259,7 @@ def end_actions(tables: Tables, simulation: Simulation, timing: BatsimClock) -> 
 
 @inlined
 def next_instant(tables: Tables, simulation: Simulation, timing: BatsimClock) -> bool:
-    """Run until the server tells the decision system something to decide on; False when nothing can happen any more."""
+    """Run until the server reports something to decide on; return False when nothing can happen any more."""
     sim = simulation.sim[0]
     while True:
         wanted = False
@@ -278,23 +278,23 @@ def next_instant(tables: Tables, simulation: Simulation, timing: BatsimClock) ->
 
 @inlined
 def apply_decisions(tables: Tables, simulation: Simulation, timing: BatsimClock) -> None:
-    """Begin to apply what was decided."""
+    """Begin to apply the decisions."""
     talk = timing.talk[0]
-    if talk.asked == 2 and talk.asking == 1 and timing.asked[1] == SERVER * REQUESTS + GET:
-        talk.asked = talk.asking = talk.requests = 0
+    if talk.ran == 2 and talk.answerer_place == 1 and timing.ran[1] == SERVER * REQUESTS + GET:
+        talk.ran = talk.answerer_place = talk.requests = 0
         send_first(tables, simulation, timing)
         return
     begin_answer(tables, simulation, timing)
-    others, talk.asked = talk.asked, talk.asking - 1
+    others, talk.ran = talk.ran, talk.answerer_place - 1
     bring_next(tables, simulation, timing)
-    talk.asked, talk.asking = others, 0
+    talk.ran, talk.answerer_place = others, 0
 
 
 @inlined
 def open_clock(tables: Tables, simulation: Simulation, timing: BatsimClock) -> None:
-    """Begin a simulation: the submitter greets the server, whose first message is answered with nothing.
+    """Begin a simulation: the submitter greets the server, whose first message gets an empty answer.
 
-    So the jobs of time 0 are told of in the second message, and before the end of submissions is.
+    So the jobs of time 0 are reported in the second message, before the end of submissions.
     """
     put(tables, timing, HELLO, 0)
     put(tables, timing, READY, 0)

@@ -1,4 +1,4 @@
-"""The smaller actors on Batsim's clock: who submits the jobs, who waits for a time, and who kills."""
+"""The smaller actors on Batsim's clock: the submitter, the callers (one per requested call), and the killer."""
 
 from hdeeprm_like.engine.batsim_actors import (
     CALLED,
@@ -12,10 +12,10 @@ from hdeeprm_like.engine.batsim_actors import (
     SUBMIT,
     SUBMITTER,
     BatsimClock,
-    ask,
+    issue,
     look_at_all,
     rounds_to_look,
-    say,
+    send,
     wake,
 )
 from hdeeprm_like.engine.batsim_jobs import AWAKE, GONE, end_timer, end_work, finish
@@ -23,7 +23,7 @@ from hdeeprm_like.engine.compiled import inlined
 from hdeeprm_like.engine.tables import Tables
 from hdeeprm_like.engine.tasks import KILLED, Simulation
 
-# Stages: what each does when it runs next
+# Stages: what each does at its next turn
 GREETED, SUBMITTED, ARRIVED, GATHER = 0, 1, 2, 3  # the submitter
 CHOOSE, STOPPED, LOOK_AT_ENERGY = 0, 1, 2  # the killer
 
@@ -33,37 +33,37 @@ CHOOSE, STOPPED, LOOK_AT_ENERGY = 0, 1, 2  # the killer
 
 @inlined
 def run_submitter(simulation: Simulation, timing: BatsimClock) -> None:
-    """Let the submitter put the jobs of one time, or wait for the next time.
+    """Run the submitter: submit the jobs of one time, or wait for the next time.
 
-    It does not look at the clock again after putting, which delays the next date by the time of the message.
+    It does not read the clock again after submitting, which delays the next date by the time of the message.
     """
     talk, sim, now = timing.talk[0], simulation.sim[0], timing.actions.pace[0].now
     if talk.submitter_stage in (GREETED, ARRIVED):
         talk.reached = now
     if talk.submitter_stage in (GREETED, SUBMITTED):
         if sim.next_job == sim.jobs:
-            say(timing, SUBMITTER, NO_MORE, 0)
+            send(timing, SUBMITTER, NO_MORE, 0)
             return
         if simulation.submit[sim.next_job] > talk.reached:
             talk.submitter_stage = ARRIVED
-            ask(timing, SUBMITTER, SLEEP)
+            issue(timing, SUBMITTER, SLEEP)
             return
     if talk.submitter_stage != GATHER:
         talk.submitter_stage = GATHER
-        talk.submitter_rounds = rounds_to_look(timing) if sim.next_job == 0 else 0  # Batsim notes the energy before
+        talk.submitter_rounds = rounds_to_look(timing) if sim.next_job == 0 else 0  # Batsim reads the energy before
     if talk.submitter_rounds > 0:
         talk.submitter_rounds -= 1
-        ask(timing, SUBMITTER, SKIP)
+        issue(timing, SUBMITTER, SKIP)
         return
     if sim.next_job == 0:
         look_at_all(timing)
     gather(simulation, timing)
-    say(timing, SUBMITTER, SUBMIT, 0)
+    send(timing, SUBMITTER, SUBMIT, 0)
 
 
 @inlined
 def gather(simulation: Simulation, timing: BatsimClock) -> None:
-    """Gather the jobs of the time that the submitter has reached; it puts them together."""
+    """Collect the jobs of the time that the submitter has reached, to submit them together."""
     talk, sim = timing.talk[0], simulation.sim[0]
     talk.batch = 1
     while sim.next_job + talk.batch < sim.jobs and simulation.submit[sim.next_job + talk.batch] <= talk.reached:
@@ -72,21 +72,21 @@ def gather(simulation: Simulation, timing: BatsimClock) -> None:
     talk.submitter_stage = SUBMITTED
 
 
-# --- who waits for a time, and who kills
+# --- the callers and the killer
 
 
 @inlined
 def run_caller(timing: BatsimClock, actor: int) -> None:
-    """Let one who waits for a time begin to, or tell the server that it has come."""
+    """Run a caller: begin its wait, or report to the server that its time has come."""
     if actor == CALLER:
-        ask(timing, actor, SLEEP)
+        issue(timing, actor, SLEEP)
     else:
-        say(timing, actor, CALLED, 0)
+        send(timing, actor, CALLED, 0)
 
 
 @inlined
 def run_killer(tables: Tables, simulation: Simulation, timing: BatsimClock) -> None:
-    """Let the killer end the next job that runs, or tell the server that it is done."""
+    """Run the killer: end the next running job, or report to the server that all are done."""
     talk, sim = timing.talk[0], simulation.sim[0]
     if talk.killer_stage == STOPPED:
         j = simulation.kills[talk.killer_at]
@@ -96,7 +96,7 @@ def run_killer(tables: Tables, simulation: Simulation, timing: BatsimClock) -> N
     if talk.killer_stage == LOOK_AT_ENERGY:
         if talk.killer_rounds > 0:
             talk.killer_rounds -= 1
-            ask(timing, KILLER, SKIP)
+            issue(timing, KILLER, SKIP)
             return
         look_at_all(timing)
         simulation.kills[talk.killed] = simulation.kills[talk.killer_at]
@@ -107,14 +107,14 @@ def run_killer(tables: Tables, simulation: Simulation, timing: BatsimClock) -> N
         talk.killer_at += 1
     if talk.killer_at < sim.kills:
         talk.killer_stage = STOPPED
-        ask(timing, KILLER, STOP)
+        issue(timing, KILLER, STOP)
     else:
-        say(timing, KILLER, KILLS_DONE, 0)
+        send(timing, KILLER, KILLS_DONE, 0)
 
 
 @inlined
 def stop(tables: Tables, simulation: Simulation, timing: BatsimClock) -> None:
-    """End what the job that the killer has come to waits for."""
+    """End the action that the current job of the killer waits for."""
     j = simulation.kills[timing.talk[0].killer_at]
     simulation.tasks[j].outcome = KILLED
     end_work(tables, timing, j)

@@ -1,6 +1,6 @@
-"""The jobs on Batsim's clock: the actor that each one is, how fast it goes, and P-states.
+"""Jobs on Batsim's clock: the actor of each job, its speed, and P-states.
 
-A job's progress follows the slowest of its cores and is kept through P-state changes, as SimGrid's parallel tasks do.
+A job's progress follows the slowest of its cores and survives P-state changes, as with SimGrid's parallel tasks.
 """
 
 from typing import Any
@@ -17,13 +17,13 @@ from hdeeprm_like.engine.batsim_actors import (
     START,
     WAIT,
     BatsimClock,
-    ask,
     begin_look,
+    issue,
     look_at,
     look_at_all,
     look_at_lowest,
     rounds_to_look,
-    say,
+    send,
 )
 from hdeeprm_like.engine.compiled import count_bits, inlined, lowest_bit
 from hdeeprm_like.engine.core_pstates import pstates_of, put_pstate
@@ -33,26 +33,26 @@ from hdeeprm_like.engine.tables import LOG_END, LOG_PSTATE, LOG_REQUEST, LOG_STA
 from hdeeprm_like.engine.tasks import KILLED, SUCCESS, WALLTIME_REACHED, Simulation
 from hdeeprm_like.engine.words import bits, common_pstate, highest_bit, of_pstate, stretch_at
 
-# Stages of a job's actor: what it does when it runs next
+# Stages of a job's actor: what it does at its next turn
 BEGIN, LOOK_FIRST, SET_TIMER, AWAKE, LOOK_LAST, GONE = 0, 1, 2, 3, 4, 5
 
 
 @inlined
 def works(timing: BatsimClock, j: int) -> bool:
-    """Tell whether the parallel task of a job that has begun is there."""
+    """Return whether the parallel task of a started job exists."""
     return bool(timing.actions.places[2 * j] >= 0)
 
 
 @inlined
 def has_begun(simulation: Simulation, timing: BatsimClock, j: int) -> bool:
-    """Tell whether a job runs, or its task goes on past its walltime until the server hears of the job's end."""
+    """Return whether a job runs, or its task continues past its walltime until the server learns of the job's end."""
     stage = simulation.tasks[j].stage
     return bool(stage == AWAKE or (stage > AWAKE and works(timing, j)))
 
 
 @inlined
 def slowest(tables: Tables, j: int) -> float:
-    """Return the flop/s of the slowest core of a job in the P-states that its cores are in."""
+    """Return the flop/s of the slowest core of a job in the current P-states."""
     job, speed = tables.jobs[j], 1e300
     for i in range(job.first, job.first + job.stretches):
         w, bit, left = begin_words(tables, tables.allocation[i])
@@ -74,7 +74,7 @@ def slowest(tables: Tables, j: int) -> float:
 
 @inlined
 def power(tables: Tables, j: int) -> float:
-    """Return the W of the cores of a job in the P-states that they are in."""
+    """Return the W of the cores of a job in the current P-states."""
     job, watts = tables.jobs[j], 0.0
     for i in range(job.first, job.first + job.stretches):
         w, bit, left = begin_words(tables, tables.allocation[i])
@@ -95,14 +95,14 @@ def power(tables: Tables, j: int) -> float:
 
 @inlined
 def begin_words(tables: Tables, stretch: Any) -> tuple[int, int, int]:
-    """Return the word and the bit that a stretch begins at, and how many cores it has."""
+    """Return the word and the bit at which a stretch begins, and its number of cores."""
     w = word_of(tables, stretch.first)
     return w, stretch.first - tables.words[w].first, stretch.cores
 
 
 @inlined
 def book_energy(tables: Tables, simulation: Simulation, j: int, now: float) -> None:
-    """Count the energy of a job's cores until now, where a log is kept, and find their power again."""
+    """Add the energy of a job's cores until now, if a log is kept, and recompute their power."""
     task = simulation.tasks[j]
     if len(tables.log) > 0:
         task.joules += task.watts * (now - task.as_of)
@@ -115,7 +115,7 @@ def book_energy(tables: Tables, simulation: Simulation, j: int, now: float) -> N
 
 @inlined
 def run_job(tables: Tables, simulation: Simulation, timing: BatsimClock, j: int) -> None:
-    """Let the actor of a job run until it asks for something."""
+    """Run the actor of a job until it issues a request."""
     task, now = simulation.tasks[j], timing.actions.pace[0].now
     if task.stage == BEGIN:
         begin(tables, simulation, timing, j)
@@ -124,24 +124,24 @@ def run_job(tables: Tables, simulation: Simulation, timing: BatsimClock, j: int)
         task.stage, task.rounds = LOOK_LAST, rounds_to_look(timing)
     if task.stage in (LOOK_FIRST, LOOK_LAST) and task.rounds > 0:
         task.rounds -= 1
-        ask(timing, JOBS + j, SKIP)
+        issue(timing, JOBS + j, SKIP)
     elif task.stage == LOOK_FIRST:
         look_at_all(timing)
         write_log(tables, now, LOG_START, j, 0)
         task.stage = SET_TIMER if task.delay < 0.0 else AWAKE
-        ask(timing, JOBS + j, START if task.delay < 0.0 else SLEEP)
+        issue(timing, JOBS + j, START if task.delay < 0.0 else SLEEP)
     elif task.stage == SET_TIMER:
         task.stage = AWAKE
-        ask(timing, JOBS + j, WAIT)
+        issue(timing, JOBS + j, WAIT)
     elif task.stage == LOOK_LAST:
         look_at_all(timing)
         task.stage = GONE
-        say(timing, JOBS + j, END, j)
+        send(timing, JOBS + j, END, j)
 
 
 @inlined
 def begin(tables: Tables, simulation: Simulation, timing: BatsimClock, j: int) -> None:
-    """Let a job begin to run on its cores."""
+    """Start a job on its cores."""
     task, job, now = simulation.tasks[j], tables.jobs[j], timing.actions.pace[0].now
     task.start = task.as_of = now
     task.watts = task.joules = 0.0
@@ -156,19 +156,19 @@ def begin(tables: Tables, simulation: Simulation, timing: BatsimClock, j: int) -
 
 @inlined
 def finish(tables: Tables, simulation: Simulation, timing: BatsimClock, j: int) -> None:
-    """Take a job off its cores on the simulator's clock."""
+    """Release a job's cores on the simulator's clock."""
     task, now = simulation.tasks[j], timing.actions.pace[0].now
     task.joules += task.watts * (now - task.as_of)
     task.as_of = task.finish = now
     write_log(tables, now, LOG_END, j, 0)
 
 
-# --- what it asks for
+# --- its requests
 
 
 @inlined
 def start_work(tables: Tables, simulation: Simulation, timing: BatsimClock, j: int) -> None:
-    """Begin the parallel task of a job; one without work ends with the next step, which takes no time."""
+    """Create the parallel task of a job; one without work ends with the next step, which takes no time."""
     ops = simulation.tasks[j].ops
     if ops > 0.0:
         add(timing.actions, 2 * j, 1.0, slowest(tables, j) / ops)
@@ -178,7 +178,7 @@ def start_work(tables: Tables, simulation: Simulation, timing: BatsimClock, j: i
 
 @inlined
 def set_timer(simulation: Simulation, timing: BatsimClock, j: int) -> None:
-    """Begin to wait for the walltime of a job, or for the end of its delay."""
+    """Start the timer of a job: its walltime, or its delay."""
     task = simulation.tasks[j]
     left = task.walltime if task.delay < 0.0 else min(task.delay, task.walltime)
     if left < np.inf:
@@ -190,7 +190,7 @@ def set_timer(simulation: Simulation, timing: BatsimClock, j: int) -> None:
 
 @inlined
 def look_at_cores(tables: Tables, timing: BatsimClock, j: int) -> None:
-    """Bring the energy of the cores of a job up to date."""
+    """Update the energy of the cores of a job."""
     job = tables.jobs[j]
     begin_look(timing)
     if timing.talk[0].looked == timing.talk[0].cores:
@@ -205,7 +205,7 @@ def look_at_cores(tables: Tables, timing: BatsimClock, j: int) -> None:
 
 @inlined
 def end_work(tables: Tables, timing: BatsimClock, j: int) -> None:
-    """Take the parallel task of a job away, if it is there."""
+    """Remove the parallel task of a job, if it exists."""
     place = timing.actions.places[2 * j]
     if place >= 0:
         look_at_cores(tables, timing, j)
@@ -214,7 +214,7 @@ def end_work(tables: Tables, timing: BatsimClock, j: int) -> None:
 
 @inlined
 def end_timer(timing: BatsimClock, j: int) -> None:
-    """Take the timer of a job away, if it is there."""
+    """Remove the timer of a job, if it exists."""
     place = timing.actions.places[2 * j + 1]
     if place >= 0:
         remove_at(timing.actions, place)
@@ -222,13 +222,13 @@ def end_timer(timing: BatsimClock, j: int) -> None:
 
 @inlined
 def end_action(tables: Tables, simulation: Simulation, timing: BatsimClock, owner: int) -> bool:
-    """End the action of a job; tell whether that wakes its actor.
+    """End the action of a job; return whether that wakes its actor.
 
-    A task that its walltime has cut goes on until the server hears of the job's end, and its own end is nobody's.
+    A task cut by its walltime continues until the server learns of the job's end; its own end wakes no actor.
     """
     j, task = owner >> 1, simulation.tasks[owner >> 1]
     if timing.actions.places[owner] < 0:
-        return False  # what else ended now has taken it away
+        return False  # another action that ended now has removed it
     if owner & 1 == 0:
         end_work(tables, timing, j)
         end_timer(timing, j)
@@ -247,7 +247,7 @@ def end_action(tables: Tables, simulation: Simulation, timing: BatsimClock, owne
 
 @inlined
 def find_changes(tables: Tables, timing: BatsimClock) -> None:
-    """Count the cores that come into each P-state in this instant, and forget words in which none does."""
+    """Count the cores that change to each P-state in this instant, and drop words without any."""
     talk, clock, kept = timing.talk[0], tables.clock[0], 0
     for pstate in range(4):
         talk.changes[pstate] = 0
@@ -271,9 +271,9 @@ def find_changes(tables: Tables, timing: BatsimClock) -> None:
 
 @inlined
 def apply_pstate(tables: Tables, simulation: Simulation, timing: BatsimClock, pstate: int) -> None:
-    """Put the cores that have come into a P-state there, and find the rates of their jobs again.
+    """Change cores to a P-state, and recompute the rates of their jobs.
 
-    Each core takes the server a round.
+    Each core takes the server one round.
     """
     talk, now, sim = timing.talk[0], timing.actions.pace[0].now, simulation.sim[0]
     request = begin_request(tables, now, pstate, talk.changes[pstate])
@@ -310,7 +310,7 @@ def apply_pstate(tables: Tables, simulation: Simulation, timing: BatsimClock, ps
 
 @inlined
 def mark_jobs(tables: Tables, simulation: Simulation, timing: BatsimClock, word: Any, changed: int, marked: int) -> int:
-    """Mark the jobs of some cores of a word that have begun, once each; return how many are marked."""
+    """Mark the started jobs on some cores of a word, once each; return how many are marked."""
     while changed != 0:
         bit = lowest_bit(changed)
         first = highest_bit(word.begins & bits(0, bit + 1))
@@ -326,7 +326,7 @@ def mark_jobs(tables: Tables, simulation: Simulation, timing: BatsimClock, word:
 
 @inlined
 def begin_request(tables: Tables, now: float, pstate: int, cores: int) -> int:
-    """Log that cores come into a P-state; return the place of that entry."""
+    """Log that cores change to a P-state; return the place of that entry."""
     place = tables.clock[0].logged
     write_log(tables, now, LOG_REQUEST, 0, pstate)
     if len(tables.log) > 0:
@@ -336,7 +336,7 @@ def begin_request(tables: Tables, now: float, pstate: int, cores: int) -> int:
 
 @inlined
 def log_pstates(tables: Tables, request: int, word: Any, changed: int, pstate: int) -> None:
-    """Log that some cores of a word come into a P-state: neighbours that were in one before together."""
+    """Log that some cores of a word change to a P-state, neighbours with the same former state together."""
     if len(tables.log) == 0:
         return
     for before in range(4):
@@ -350,7 +350,7 @@ def log_pstates(tables: Tables, request: int, word: Any, changed: int, pstate: i
 
 @inlined
 def log_stretch(tables: Tables, request: int, first: int, cores: int, value: int) -> None:
-    """Log that neighbours come into a P-state, together with those before them where they draw the same power."""
+    """Log that neighbouring cores change, merged with the entry before where they draw the same power."""
     clock = tables.clock[0]
     if tables.log[request].row > 0:
         entry = tables.log[clock.logged - 1]
@@ -364,7 +364,7 @@ def log_stretch(tables: Tables, request: int, first: int, cores: int, value: int
 
 @inlined
 def draw_alike(tables: Tables, core: int, other: int) -> bool:
-    """Tell whether two cores draw the same power in every P-state."""
+    """Return whether two cores draw the same power in every P-state."""
     p, q = tables.core_processor[core], tables.core_processor[other]
     if p == q:
         return True

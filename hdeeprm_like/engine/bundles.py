@@ -1,20 +1,20 @@
-"""Arrays that belong together, handed to compiled functions by one address.
+"""Groups of arrays that compiled functions receive as one address.
 
-A simulation has some hundred arrays. numba looks at each array that Python hands over and copies seven words for it,
-which takes longer than a step of a simulation. A `Bundle` writes down once where its arrays begin and how long they
-are; compiled functions get the address of these notes and load what they use of them.
+A simulation has some hundred arrays. numba inspects each array that Python passes and copies seven words for it,
+which takes longer than a step of a simulation. A `Bundle` records once where its arrays begin and how long they are;
+compiled functions get the address of this record and load what they need from it.
 
     class Queue(Bundle):
         jobs: Ints  # (J,)
         keys: Floats  # (V, J)
 
-In compiled code ``queue.jobs`` is a *column*: ``queue.jobs[i]``, ``queue.keys[v, j]``, ``queue.keys[v]`` and
-``len(queue.jobs)`` are all that it knows, and `part` cuts a piece out of it. numba resolves negative indices on every
-access to an array of its own; our indices are never negative, so columns do not, which makes steps up to 40 % faster.
-With ``NUMBA_BOUNDSCHECK=1`` every index is checked, and a negative one is an error then. A column owns no memory, so
-nothing is counted when it is handed on.
+In compiled code ``queue.jobs`` is a *column*, which supports ``queue.jobs[i]``, ``queue.keys[v, j]``, ``queue.keys[v]``
+and ``len(queue.jobs)``; `part` returns a slice of it. numba resolves negative indices on every access to its arrays;
+our indices are never negative, so columns skip that, which makes steps up to 40 % faster. With
+``NUMBA_BOUNDSCHECK=1`` every index is checked, and a negative one is an error. A column owns no memory, so passing it
+on changes no reference count.
 
-What compiled code makes of bundles is in `hdeeprm_like.build.columns`.
+`hdeeprm_like.build.columns` compiles the access to bundles.
 """
 
 import hashlib
@@ -33,10 +33,10 @@ WORD = 8  # bytes
 
 
 class ColumnType:
-    """The type of an array of a bundle: where it begins and how long it is, nothing more.
+    """The type of an array of a bundle: its address and length, nothing more.
 
     Attributes:
-        dtype: of an entry. ndim: 1 or 2. name: the same for equal types.
+        dtype: of an entry. ndim: 1 or 2. name: equal for equal types.
     """
 
     def __init__(self, dtype: np.dtype[Any], ndim: int) -> None:
@@ -45,11 +45,11 @@ class ColumnType:
 
 
 class BundleType:
-    """The type of a bundle: which arrays it has, in which order.
+    """The type of a bundle: its arrays and their order.
 
     Attributes:
         kind: name of its class. fields: name of each field to its type and the place of its first word.
-        words: of its notes. name: the same for equal types, in every process.
+        words: of the record. name: equal for equal types, in every process.
     """
 
     def __init__(self, kind: str, fields: tuple[tuple[str, Any], ...]) -> None:
@@ -64,25 +64,25 @@ class BundleType:
 
 
 def name_of(dtype: np.dtype[Any]) -> str:
-    """Return a name of a type of entries with the names, types and places of its fields."""
+    """Return a name of an entry type with the names, types and offsets of its fields."""
     return dtype.str if dtype.fields is None else repr((dtype.descr, dtype.itemsize))
 
 
 def short(name: str) -> str:
-    """Return a short stand-in for a name; those of compiled functions contain the types of all arguments."""
+    """Return a short stand-in for a name; names of compiled functions contain the types of all arguments."""
     return name if len(name) <= WORD else hashlib.sha256(name.encode()).hexdigest()[:12]
 
 
 @dataclass_transform()
 class Bundle:
-    """Base of the classes of arrays that compiled functions receive by address.
+    """Base class of groups of arrays that compiled functions receive by address.
 
-    A subclass annotates its fields: arrays of one or two dimensions that are contiguous, and other bundles. An array
-    may be replaced by a longer one of its kind (``bundle.log = longer``); compiled functions see it at their next call.
+    A subclass annotates its fields: contiguous arrays of one or two dimensions, and other bundles. An array may be
+    replaced by a longer one of its kind (``bundle.log = longer``); compiled functions see it at their next call.
 
     Attributes:
-        shared: names of the arrays that all rows of a batch have in common (class keyword).
-        address: of the notes.
+        shared: names of the arrays that all rows of a batch share (class keyword).
+        address: of the record.
     """
 
     shared: tuple[str, ...] = ()
@@ -107,7 +107,7 @@ class Bundle:
         words = np.zeros(kind.words, np.int64)
         put = object.__setattr__
         put(self, "layout", kind)
-        put(self, "type_id", id(kind))  # kinds are kept for ever, and quick to tell apart by this
+        put(self, "type_id", id(kind))  # kinds are never freed, and this identifies them quickly
         put(self, "_words", words)
         self.move_notes(words)
         for name in self._names:
@@ -132,7 +132,7 @@ class Bundle:
         object.__setattr__(self, name, value)
 
     def move_notes(self, place: NDArray[np.int64]) -> None:
-        """Let the notes lie in other words, as many as they are; a bundle that holds this one is to be noted anew."""
+        """Move the record to other words of the same number; a bundle that contains this one must be recorded again."""
         place[:] = self._words
         object.__setattr__(self, "_words", place)
         object.__setattr__(self, "address", place.ctypes.data)
@@ -149,9 +149,9 @@ B = TypeVar("B", bound=Bundle)
 
 
 def absent(kind: type[B]) -> B:
-    """Return what stands for a bundle that a run does not have.
+    """Return the stand-in for a bundle that a run does not have.
 
-    Its type is named ``NoQueue`` where that of the bundle is ``Queue``, by which `compiled.by_type` tells them apart.
+    Its type is named ``NoQueue`` if that of the bundle is ``Queue``; `compiled.by_type` dispatches on that name.
     """
     if kind not in _absent:
         content = {"__annotations__": {"nothing": NDArray[np.float64]}}
@@ -159,7 +159,7 @@ def absent(kind: type[B]) -> B:
     return cast(B, _absent[kind](np.zeros(0)))
 
 
-_absent: dict[type[Bundle], type[Bundle]] = {}  # by what they stand for
+_absent: dict[type[Bundle], type[Bundle]] = {}  # by the class that they replace
 
 
 _types: dict[tuple[type, tuple[tuple[str, Any], ...]], BundleType | None] = {}
@@ -184,22 +184,22 @@ _columns: dict[tuple[np.dtype[Any], int], ColumnType] = {}
 _by_address: weakref.WeakValueDictionary[int, Bundle] = weakref.WeakValueDictionary()  # in plain Python
 
 
-# --- what compiled functions can do with columns beside indexing; `build.columns` has the machine code
+# --- operations of compiled functions on columns besides indexing; `build.columns` has the machine code
 
 
 @primitive
 def part(column: Any, first: int, end: int) -> Any:
-    """Return the entries of a column from *first* to before *end*, as a column."""
+    """Return the entries of a column from *first* up to, not including, *end*, as a column."""
     return column[first:end]
 
 
 @primitive
 def copy_entries(target: Any, to: int, source: Any, first: int, count: int) -> None:
-    """Copy *count* entries of a column from *first* on into another one, or the same, from *to* on."""
+    """Copy *count* entries of a column from *first* on into another, or the same, column from *to* on."""
     target[to : to + count] = source[first : first + count].copy()
 
 
 @primitive
 def at_address(like: B, address: int) -> B:
-    """Return the bundle whose notes lie at an address; it is of the kind of another one."""
+    """Return the bundle whose record lies at an address; it has the kind of *like*."""
     return cast(B, _by_address[int(address)])

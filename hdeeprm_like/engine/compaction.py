@@ -1,18 +1,18 @@
-"""Letting go of the jobs that are over, so that a run of any length needs rows only for those that wait, run or come.
+"""Removal of the rows of ended jobs, so that a run of any length needs rows only for jobs that wait, run or arrive.
 
-The rows of the other jobs move to the front in their order. Wherever rows are compared, as ties are broken by
-submission, only their order counts, so the run goes on as if nothing had moved.
+The rows of the other jobs move to the front in their order. Rows are only ever compared (ties go to the earlier
+submission), so only their order matters and the run goes on as if nothing had moved.
 
-What holds rows of jobs, and what becomes of it:
+What holds rows of jobs, and what happens to it:
 
-| where | what becomes of it |
+| where | what happens |
 |---|---|
 | ``Tables.jobs``, ``Simulation.tasks`` and ``submit`` | move |
 | ``Tables.members``, ``waiting``, ``running``, ``EventClock.heap`` and ``heap_places`` | are renumbered |
 | ``submitted`` and ``blocked_job`` of CLOCK, ``next_job`` and ``jobs`` of SIM | too |
-| ``Tables.changes`` | is forgotten; who follows it with a cursor of his own cannot take part |
-| ``Tables.rejected_now``, ``Simulation.completed``, what decisions write and read at once | holds nothing now |
-| ``Tables.owners``, ``allocation``, ``log``, ``node_sets``, what is `BatsimClock`'s | is not there: cores are counted |
+| ``Tables.changes`` | is cleared; readers with a cursor of their own are not supported |
+| ``Tables.rejected_now``, ``Simulation.completed``, decisions still to be read | are empty between instants |
+| ``Tables.owners``, ``allocation``, ``log``, ``node_sets``, `BatsimClock` | are absent: cores are counted |
 """
 
 import numpy as np
@@ -37,13 +37,13 @@ from hdeeprm_like.types import Floats, Ints
 
 
 def ended_rows(tables: Tables) -> Ints:
-    """Return the rows of the jobs that have ended since rows last moved, in the order in which they ended."""
+    """Return the rows of the jobs that have ended since rows last moved, in the order of their ends."""
     changes = tables.changes[: int(tables.clock["changes"][0])]
     return np.asarray(changes[(changes & KIND_MASK) == ENDED] >> KIND_BITS)
 
 
 def compact(tables: Tables, simulation: Simulation, timing: EventClock) -> Ints:
-    """Let go of the jobs that are over, between two instants; return the former rows of the others in order."""
+    """Remove the rows of ended jobs, between two instants; return the former rows of the others in order."""
     clock, sim = tables.clock, simulation.sim
     jobs, submitted = int(sim["jobs"][0]), int(clock["submitted"][0])
     status = tables.jobs["status"][:jobs]
@@ -71,7 +71,7 @@ def compact(tables: Tables, simulation: Simulation, timing: EventClock) -> Ints:
 
 
 def renumber(lists: JobLists, v: int, numbers: Ints, by_row: bool) -> None:
-    """Give the jobs of a list other rows; the list is filled anew, as if they had just come, so that its room suffices.
+    """Renumber the jobs of a list; the list is rebuilt as if they had just arrived, so that its capacity suffices.
 
     Args:
         by_row: whether their ranks are their rows.
@@ -92,13 +92,13 @@ def renumber(lists: JobLists, v: int, numbers: Ints, by_row: bool) -> None:
 
 @compiled
 def refill(lists: JobLists, v: int, jobs: Ints, keys: Floats, ranks: Ints, cores: Ints) -> None:
-    """Put jobs in order into an empty list."""
+    """Insert jobs in order into an empty list."""
     for i in range(len(jobs)):
         insert(lists, v, jobs[i], keys[i], ranks[i], cores[i])
 
 
 def make_room(tables: Tables, simulation: Simulation, timing: EventClock, jobs: int) -> None:
-    """Let there be room for so many jobs."""
+    """Grow the arrays to the given number of jobs."""
     make_room_in(tables, jobs, 0)
     rows = len(tables.jobs)
     if rows > len(simulation.tasks):

@@ -1,15 +1,15 @@
-"""Functions on arrays that run as machine code, and how Python finds that machine code.
+"""Functions on arrays that run as machine code, and how Python finds that code.
 
-| mark | for |
+| decorator | for |
 |---|---|
 | `compiled` | functions that Python or other compiled functions call |
-| `inlined` | functions in hot loops, small or called from few places: they become part of each that calls them |
-| `released` | functions that several threads run at once: they release the interpreter lock |
+| `inlined` | functions in hot loops, small or called from few places: they are inlined into each caller |
+| `released` | functions that several threads run at once: they release the GIL |
 
-In all of them x / 0 is infinite or nan, as in numpy. They are written in the part of Python that numba compiles, but
-this module imports no numba: `engine.library` holds machine code that was built before, and `hdeeprm_like.build`
-compiles what is missing there, where numba is installed. With ``HDEEPRM_LIKE_PYTHON=1`` the same functions run as plain
-Python, slowly, for debuggers and coverage.
+In all of them x / 0 is infinite or nan, as in numpy. They are written in the subset of Python that numba compiles, but
+this module does not import numba: `engine.library` holds prebuilt machine code, and `hdeeprm_like.build` compiles what
+is missing there, if numba is installed. With ``HDEEPRM_LIKE_PYTHON=1`` the same functions run as plain Python, slowly,
+for debuggers and coverage.
 """
 
 import functools
@@ -30,8 +30,7 @@ class Compiled:
     """A function that runs as machine code when Python calls it.
 
     Attributes:
-        inlines: whether it becomes part of each function that calls it. releases: whether it releases the interpreter
-            lock.
+        inlines: whether it is inlined into each caller. releases: whether it releases the GIL.
     """
 
     __name__: str
@@ -52,24 +51,24 @@ class Compiled:
 
 
 def compiled(function: F) -> F:
-    """Mark a function as compiled and keep its Python type for the checker."""
+    """Mark a function as compiled; type checkers still see its Python type."""
     return cast(F, function if plain.ENABLED else Compiled(function))
 
 
 def inlined(function: F) -> F:
-    """Mark a small function as one that becomes part of each of its callers, however large these are."""
+    """Mark a function as inlined into each of its callers, however large these are."""
     return cast(F, function if plain.ENABLED else Compiled(function, inlines=True))
 
 
 def released(function: F) -> F:
-    """Mark a function as one that releases the interpreter lock where Python calls it."""
+    """Mark a function as one that releases the GIL when Python calls it."""
     return cast(F, function if plain.ENABLED else Compiled(function, releases=True))
 
 
 class ByType:
-    """Stands for several compiled functions: the types of the arguments choose one.
+    """A stand-in for several compiled functions, chosen by the types of the arguments.
 
-    So one loop serves all clocks, observations and action spaces, and each run contains only those that it has.
+    So one loop serves all clocks, observations and action spaces, and each run contains only the parts that it uses.
     """
 
     __name__: str
@@ -79,7 +78,7 @@ class ByType:
         self.choose = choose
 
     def __call__(self, *arguments: object) -> object:
-        """Choose and call in plain Python; compiled functions choose when they are compiled."""
+        """Choose and call in plain Python; compiled functions choose at compile time."""
         return self.choose(*[getattr(argument, "layout", None) for argument in arguments])(*arguments)
 
 
@@ -95,7 +94,7 @@ def by_type(choose: Callable[..., Any]) -> Callable[..., Any]:
 def direct(function: F, *arguments: object) -> F:
     """Return the machine code of a compiled function for arguments of these types.
 
-    Calling it saves the look at the types of the arguments: the caller answers for them.
+    Calling it skips the check of the types of the arguments: the caller is responsible for them.
     """
     return function if plain.ENABLED else cast(F, library.machine_code(cast(Any, function), arguments))
 

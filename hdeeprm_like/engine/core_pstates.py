@@ -1,4 +1,4 @@
-"""The P-states of cores: those that they should be in, and those last asked of the simulator (thesis 3.1.2)."""
+"""P-states of cores: the ones required now, and the ones last requested from the simulator (thesis 3.1.2)."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ from hdeeprm_like.types import Ints
 
 @inlined
 def pstate_of(tables: Tables, core: int) -> int:
-    """Return the P-state that a core is in by what it and its processor serve (thesis 3.1.2)."""
+    """Return the P-state of a core, which follows from what it and its processor serve (thesis 3.1.2)."""
     word = tables.words[word_of(tables, core)]
     load = tables.loads[word.processor]
     if word.serving & shift_left(1, core - word.first):
@@ -30,13 +30,13 @@ def pstates_of(tables: Tables, p: int) -> tuple[int, int]:
 
 @inlined
 def put_pstate(word: Any, changed: int, pstate: int) -> None:
-    """Take note that cores of a word have been put into a P-state."""
+    """Record that cores of a word have changed to a P-state."""
     word.low = word.low | changed if pstate & 1 else word.low & ~changed
     word.high = word.high | changed if pstate & 2 else word.high & ~changed
 
 
 class PstateChanges(Bundle):
-    """Cores that have come into other P-states; C as in ``types``.
+    """Cores that have changed P-state; C as in ``types``.
 
     Attributes:
         cores, pstates: (C,).
@@ -47,11 +47,11 @@ class PstateChanges(Bundle):
 
 
 @compiled
-def changed_pstates(tables: Tables, changes: PstateChanges, asked: bool) -> int:
-    """Write the cores that have come into another P-state than asked for last, in any order; return how many.
+def changed_pstates(tables: Tables, changes: PstateChanges, requested: bool) -> int:
+    """Write the cores whose P-state differs from the one last requested, in any order; return their number.
 
     Args:
-        asked: these states are asked for now, and so the last ones when this is called again.
+        requested: also record these states as requested, so that the next call compares with them.
     """
     found = 0
     for i in range(tables.clock[0].touched):
@@ -59,7 +59,7 @@ def changed_pstates(tables: Tables, changes: PstateChanges, asked: bool) -> int:
         serving, idle = pstates_of(tables, word.processor)
         for pstate in (serving, idle):
             changed = (word.serving if pstate == serving else word.cores & ~word.serving) & ~of_pstate(word, pstate)
-            if asked:
+            if requested:
                 put_pstate(word, changed, pstate)
             while changed != 0:
                 changes.cores[found], changes.pstates[found] = word.first + lowest_bit(changed), pstate

@@ -1,4 +1,4 @@
-"""Single cores: which serve jobs, which are available, and which may have changed their P-state in this instant."""
+"""Single cores: which serve jobs, which are available, and which may have changed P-state in this instant."""
 
 from hdeeprm_like.engine.compiled import compiled, count_bits, inlined, shift_left
 from hdeeprm_like.engine.processor_index import counts_cores, rank
@@ -15,7 +15,7 @@ def word_of(tables: Tables, core: int) -> int:
 
 @inlined
 def touch(tables: Tables, w: int) -> None:
-    """Remember that the cores of a word may have changed P-state in this instant."""
+    """Record that the cores of a word may have changed P-state in this instant."""
     if tables.words[w].touched:
         return
     tables.words[w].touched = 1
@@ -26,7 +26,7 @@ def touch(tables: Tables, w: int) -> None:
 
 @compiled
 def forget_touched(tables: Tables) -> None:
-    """Let no word have been touched."""
+    """Clear the list of touched words."""
     clock = tables.clock[0]
     for i in range(clock.touched):
         tables.words[tables.touched[i]].touched = 0
@@ -35,20 +35,20 @@ def forget_touched(tables: Tables) -> None:
 
 @inlined
 def begin_stretch(tables: Tables, place: int) -> tuple[int, int, int]:
-    """Return the first core of a stretch of the allocation, how many it has, and the processor of the first."""
+    """Return the first core of a stretch of the allocation, its number of cores, and its first processor."""
     stretch = tables.allocation[place]
     return stretch.first, stretch.cores, tables.core_processor[stretch.first]
 
 
 @inlined
 def cores_from(tables: Tables, p: int, core: int) -> int:
-    """Return how many cores a processor has from one on."""
+    """Return the number of cores of a processor from *core* on."""
     return int(tables.processors[p].first_core + tables.processors[p].cores - core)
 
 
 @compiled
 def note_room(tables: Tables, w: int) -> None:
-    """Note whether a word has a free core."""
+    """Update whether a word has a free core."""
     word = tables.words[w]
     bit = shift_left(1, w % BITS)
     if word.available & ~word.serving:
@@ -59,7 +59,7 @@ def note_room(tables: Tables, w: int) -> None:
 
 @compiled
 def available_in(tables: Tables, first: int, cores: int) -> int:
-    """Return how many of neighbouring cores are available."""
+    """Return how many of some neighbouring cores are available."""
     w, left, available = word_of(tables, first), cores, 0
     bit = first - tables.words[w].first
     while left > 0:
@@ -71,7 +71,7 @@ def available_in(tables: Tables, first: int, cores: int) -> int:
 
 @compiled
 def release(tables: Tables, first: int, cores: int) -> int:
-    """Let neighbouring cores serve no job any more; return how many of them are available."""
+    """Take neighbouring cores from their job; return how many of them are available."""
     w, left, available = word_of(tables, first), cores, 0
     bit = first - tables.words[w].first
     while left > 0:
@@ -89,7 +89,7 @@ def release(tables: Tables, first: int, cores: int) -> int:
 
 @compiled
 def touch_all(tables: Tables, p: int) -> None:
-    """Remember that all cores of a processor may have changed P-state in this instant."""
+    """Record that all cores of a processor may have changed P-state in this instant."""
     if counts_cores(tables):
         return
     processor = tables.processors[p]
@@ -99,7 +99,7 @@ def touch_all(tables: Tables, p: int) -> None:
 
 @compiled
 def set_available(tables: Tables, core: int, available: bool) -> None:
-    """Withdraw a core or give it back; a job that runs on it goes on (Batsim's machine events)."""
+    """Withdraw a core or return it to service; a job that runs on it continues (Batsim's machine events)."""
     w = word_of(tables, core)
     word, load = tables.words[w], tables.loads[tables.words[w].processor]
     bit = shift_left(1, core - word.first)

@@ -1,4 +1,4 @@
-"""Numbers and lines as text, written by compiled code to the bytes that C's and Python's formats give."""
+"""Numbers and lines as text, written by compiled code byte for byte as C's and Python's formats write them."""
 
 import math
 from typing import Any
@@ -11,15 +11,15 @@ from hdeeprm_like.types import Floats, Ints
 
 Bytes = NDArray[np.uint8]
 
-LARGEST = 2.0**62  # numbers from here on, and those that are not finite, are left to Python
+LARGEST = 2.0**62  # larger numbers, and those that are not finite, are left to Python
 ZERO, DOT, MINUS, COMMA, SPACE, QUOTE, LINE_END = (np.uint8(ord(sign)) for sign in '0.-, "\n')
 MILLION = 1_000_000
-LONGEST_NUMBER = 28  # bytes: a sign, 19 digits, a dot, six digits and what parts it from the next
+LONGEST_NUMBER = 28  # bytes: a sign, 19 digits, a dot, six digits and the separator
 
 
 @inlined
 def put_digits(out: Bytes, at: int, number: int, digits: int) -> int:
-    """Write so many digits of a whole number from 0 on; return where the next byte goes."""
+    """Write a nonnegative integer with the given number of digits; return the place of the next byte."""
     for place in range(at + digits - 1, at - 1, -1):
         out[place] = ZERO + number % 10
         number //= 10
@@ -28,7 +28,7 @@ def put_digits(out: Bytes, at: int, number: int, digits: int) -> int:
 
 @inlined
 def put_whole(out: Bytes, at: int, number: int) -> int:
-    """Write a whole number from 0 on."""
+    """Write a nonnegative integer; return the place of the next byte."""
     digits, bound = 1, 10
     while number >= bound and digits < 18:
         digits += 1
@@ -40,9 +40,9 @@ def put_whole(out: Bytes, at: int, number: int) -> int:
 def put_fixed(out: Bytes, at: int, number: float) -> int:
     """Write a number below `LARGEST` with six decimals, rounded as C's ``%f`` does: by its exact value, half to even.
 
-    The part behind the dot is exact as a float; what its product with a million rounds away is found by Dekker's
-    product ("A floating-point technique for extending the available precision", 1971), so that ties are told from what
-    is near them.
+    The fractional part is exact as a float; Dekker's product ("A floating-point technique for extending the available
+    precision", 1971) gives the rounding error of its product with a million, so that exact ties are distinguished from
+    values near them.
     """
     if math.copysign(1.0, number) < 0.0:
         out[at] = MINUS
@@ -66,7 +66,7 @@ def put_fixed(out: Bytes, at: int, number: float) -> int:
 
 @inlined
 def put_text(out: Bytes, at: int, texts: Bytes, ends: Ints, i: int) -> int:
-    """Write the text of a number *i*; texts follow one another, and *ends* begins with 0."""
+    """Write text number *i*; the texts are concatenated in *texts*, and *ends* begins with 0."""
     for place in range(ends[i], ends[i + 1]):
         out[at] = texts[place]
         at += 1
@@ -83,7 +83,7 @@ def put_next(out: Bytes, at: int, number: float) -> int:
 
 @compiled
 def put_numbers(out: Bytes, ends: Ints, numbers: Ints, behind: Bytes) -> None:
-    """Write numbers from 0 on, each with the same text behind it, and where that ends; *ends* begins with 0."""
+    """Write nonnegative integers, each followed by the same text, and where each ends; *ends* begins with 0."""
     at = 0
     for i in range(len(numbers)):
         at = put_whole(out, at, numbers[i])
@@ -98,8 +98,8 @@ def put_intervals(out: Bytes, ends: Ints, groups: Ints, begins: Ints, first: Int
     """Write the intervals of some groups as Batsim does, ``0-3 6``; *ends* begins with 0.
 
     Args:
-        groups: their numbers. begins: group g has the intervals from ``begins[g]`` to before ``begins[g + 1]``.
-        first, last: numbers of each interval.
+        groups: their numbers. begins: group g has intervals ``begins[g]`` up to, not including, ``begins[g + 1]``.
+        first, last: bounds of each interval.
     """
     at = 0
     for i in range(len(groups)):
@@ -124,11 +124,11 @@ def put_job_lines(
     size: Ints,
     outcome: Ints,
 ) -> int:
-    """Write lines of ``out_jobs.csv`` as `batsim_files.job_line` does; return how many bytes, -1 if Python must do it.
+    """Write lines of ``out_jobs.csv`` as `batsim_files.job_line` does; return the byte count, -1 to leave it to Python.
 
     Args:
-        out: with room for all. heads, cores, states: texts and their ends, of each job what is before its submission
-            and its cores, and of each outcome its success and name.
+        out: large enough for all. heads, cores, states: texts and their ends: of each job what precedes its submission
+        time, and its cores; of each outcome its success flag and name.
         times: (5, J) submission, walltime, start and run time in s, energy in J. size, outcome: (J,); 0 for rejected.
     """
     at = 0

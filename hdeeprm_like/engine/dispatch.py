@@ -1,8 +1,8 @@
-"""Compiled functions that do one of several things by a number, and checks that none of these numbers is forgotten.
+"""Dispatch of compiled functions by number, and checks that no number of a table is forgotten.
 
 Each kind of thing with a number has a table by name (`ORDERS`, `OBJECTIVES`) and one from the number to its function.
-`by_number` makes the chain of branches from the second; `check_numbers`, called where that stands, refuses a name of
-the first without an entry of the second when the module is imported, before anything can be computed wrongly.
+`by_number` builds the chain of branches from the second table; `check_numbers`, called beside it, raises at import if a
+name of the first table has no entry in the second, before anything can be computed wrongly.
 """
 
 import functools
@@ -14,15 +14,15 @@ F = TypeVar("F", bound=Callable[..., object])
 
 
 class ForgottenBranchError(LookupError):
-    """A table names something that the code which dispatches on it does not know."""
+    """A table names something that the code which dispatches on it does not handle."""
 
 
 def by_number(argument: str, functions: Mapping[int, Callable[..., object]]) -> Callable[[F], F]:
-    """Make a function for numba that calls one of several by a number; it stands below `compiled` or `inlined`.
+    """Make a compiled function that calls one of several by a number; a decorator below `compiled` or `inlined`.
 
     Args:
-        argument: the name of the parameter that is the number; the functions take all other parameters.
-        functions: compiled functions by number. What is decorated answers for all other numbers.
+        argument: name of the parameter that is the number; the functions take all other parameters.
+        functions: compiled functions by number. The decorated function handles all other numbers.
     """
 
     def chain(otherwise: F) -> F:
@@ -34,10 +34,10 @@ def by_number(argument: str, functions: Mapping[int, Callable[..., object]]) -> 
             for number, call in zip(functions, calls, strict=True)
         )
         every = ", ".join(names)
-        above = "\n" * (otherwise.__code__.co_firstlineno - 1)  # numba says where a function stands
+        above = "\n" * (otherwise.__code__.co_firstlineno - 1)  # numba reports the lines of a function
         source = f"{above}def {otherwise.__name__}({every}):\n{branches}    return otherwise({every})\n"
         place: dict[str, Any] = {**calls, "otherwise": inlined_in(otherwise), "__name__": otherwise.__module__}
-        exec(compile(source, inspect.getfile(otherwise), "exec"), place)  # names of our own functions alone go in
+        exec(compile(source, inspect.getfile(otherwise), "exec"), place)  # only names of our own functions go in
         return cast(F, functools.wraps(otherwise)(place[otherwise.__name__]))
 
     return chain
@@ -46,11 +46,11 @@ def by_number(argument: str, functions: Mapping[int, Callable[..., object]]) -> 
 def check_numbers(
     kind: str, names: Mapping[str, int], known: Collection[int], where: str, count: int | None = None
 ) -> None:
-    """Refuse a table that names a number which the code behind it does not know.
+    """Raise if a table names a number that the code behind it does not handle.
 
     Args:
         kind: what the table holds, for the message. known: numbers that have a function or a branch.
-        where: these are found, for the message. count: of all numbers, where arrays have so many places.
+        where: the place of these, for the message. count: number of places, if arrays have one per number.
 
     Raises:
         ForgottenBranchError: a name has no function, or its number no place.
@@ -63,10 +63,10 @@ def check_numbers(
 
 
 def check_names(kind: str, names: Iterable[str | int], known: Iterable[str | int], where: str) -> None:
-    """Refuse a table that has other names or numbers, or in another order, than the code behind it writes down.
+    """Raise if the names or numbers of a table, or their order, differ from those in the code behind it.
 
     Args:
-        kind, where: as of `check_numbers`.
+        kind, where: as in `check_numbers`.
 
     Raises:
         ForgottenBranchError: they differ.
@@ -81,7 +81,7 @@ def check_names(kind: str, names: Iterable[str | int], known: Iterable[str | int
 
 
 def inlined_in(otherwise: Callable[..., object]) -> Callable[..., object]:
-    """Compile what answers for all other numbers into the chain."""
+    """Inline the function for all other numbers into the chain."""
     from hdeeprm_like.engine.compiled import inlined
 
     return inlined(otherwise)

@@ -1,9 +1,9 @@
-"""The textbook's clock: all that has one time happens at once, and messages take no time.
+"""The textbook's clock: everything of one time happens at once, and messages take no time.
 
 Most published simulators keep time so: completions first, then submissions, then the decision. The embedded simulator
-keeps Batsim's time instead, where a job that ends while another is submitted may come in a message of its own; use this
-clock to compare with figures of other simulators. Jobs share bandwidth and lose speed by it as there; P-states of idle
-cores and the log of them are left out.
+keeps Batsim's time by default, where a job that ends while another is submitted may arrive in a message of its own; use
+this clock to compare with results of other simulators. Jobs share bandwidth and slow down as on Batsim's clock;
+P-states of idle cores and their log are left out.
 """
 
 import numpy as np
@@ -17,7 +17,7 @@ from hdeeprm_like.types import Ints, Records
 
 TOGETHER = 1.05e-9  # s within which jobs end together
 
-HEAP_ENTRY = np.dtype([("end", "f8"), ("job", "i8")], align=True)  # of a running job, and when it fires
+HEAP_ENTRY = np.dtype([("end", "f8"), ("job", "i8")], align=True)  # a running job and its end in s
 
 
 class EventClock(Bundle):
@@ -26,9 +26,9 @@ class EventClock(Bundle):
     Attributes:
         one_by_one: (1,) 1 to decide after each single event, submissions before completions of the same time, as
             RLScheduler's simulator does.
-        slowed: (P,) whether each processor was oversubscribed at the last look.
-        heap: (J,) HEAP_ENTRY, running jobs, the next to end first; ``heap`` of SIM are there.
-        heap_places: (J,) where running jobs are in it.
+        slowed: (P,) whether each processor was oversubscribed when last checked.
+        heap: (J,) HEAP_ENTRY, a heap of the running jobs by end; its length is ``heap`` of SIM.
+        heap_places: (J,) places of running jobs in the heap.
     """
 
     one_by_one: Ints
@@ -38,7 +38,7 @@ class EventClock(Bundle):
 
 
 def new_event_clock(one_by_one: bool, processors: int, jobs: int) -> EventClock:
-    """Return what this clock adds to the simulation of some jobs before its first event."""
+    """Return the clock's arrays for a simulation of some jobs before its first event."""
     return EventClock(
         one_by_one=np.array([one_by_one], np.int64),
         slowed=np.zeros(processors, np.int8),
@@ -49,7 +49,7 @@ def new_event_clock(one_by_one: bool, processors: int, jobs: int) -> EventClock:
 
 @inlined
 def ends_before(simulation: Simulation, end: float, j: int, other_end: float, other: int) -> bool:
-    """Tell whether job *j* ends before another one; those that end together do so in the order of their starts."""
+    """Return whether job *j* ends before another one; jobs that end together do so in the order of their starts."""
     if end != other_end:
         return bool(end < other_end)
     start, other_start = simulation.tasks[j].start, simulation.tasks[other].start
@@ -58,14 +58,14 @@ def ends_before(simulation: Simulation, end: float, j: int, other_end: float, ot
 
 @inlined
 def put(timing: EventClock, place: int, end: float, j: int) -> None:
-    """Put job *j* into a place of the heap."""
+    """Put job *j* at a place of the heap."""
     timing.heap[place].end, timing.heap[place].job = end, j
     timing.heap_places[j] = place
 
 
 @inlined
 def sift(simulation: Simulation, timing: EventClock, hole: int, j: int) -> None:
-    """Put job *j* where it belongs in the heap, beginning at a hole."""
+    """Move job *j* to its place in the heap, starting at a hole."""
     size, end = simulation.sim[0].heap, simulation.tasks[j].end
     while hole > 0:
         above = timing.heap[(hole - 1) >> 1]
@@ -90,7 +90,7 @@ def sift(simulation: Simulation, timing: EventClock, hole: int, j: int) -> None:
 
 @inlined
 def remove(simulation: Simulation, timing: EventClock, j: int) -> None:
-    """Take a running job out of the heap."""
+    """Remove a running job from the heap."""
     sim = simulation.sim[0]
     sim.heap -= 1
     last = timing.heap[sim.heap].job
@@ -100,14 +100,14 @@ def remove(simulation: Simulation, timing: EventClock, j: int) -> None:
 
 @inlined
 def next_instant(tables: Tables, simulation: Simulation, timing: EventClock) -> bool:
-    """Move to the next event, or to all of its time, and gather what happened; False when nothing can any more.
+    """Move to the next event, or all events of its time, and collect them; return False when nothing is left.
 
-    A call comes with what happens at its time, else alone; never early.
+    A call is never early; it joins the events of its time, if any.
     """
     sim = simulation.sim[0]
     sim.completed = sim.submitted = sim.called = 0
     submission = simulation.submit[sim.next_job] if sim.next_job < sim.jobs else np.inf
-    # an end that was found again when bandwidth was let go may lie before now, by rounding
+    # an end recomputed after a release of bandwidth may lie before now, by rounding
     completion = max(timing.heap[0].end, sim.clock) if sim.heap > 0 else np.inf
     date = min(submission, completion)
     if sim.call < date - TOGETHER:
@@ -142,7 +142,7 @@ def next_instant(tables: Tables, simulation: Simulation, timing: EventClock) -> 
 
 @inlined
 def first_started(tables: Tables, simulation: Simulation, timing: EventClock) -> int:
-    """Return the job that ends next; of those that end together the one that was decided first."""
+    """Return the job that ends next; of jobs that end together the one started first."""
     best = timing.heap[0].job
     for i in range(1, simulation.sim[0].heap):
         j = timing.heap[i].job
@@ -153,7 +153,7 @@ def first_started(tables: Tables, simulation: Simulation, timing: EventClock) ->
 
 @inlined
 def expect(tables: Tables, simulation: Simulation, j: int) -> None:
-    """Find when a running job ends."""
+    """Compute when a running job ends."""
     task, job = simulation.tasks[j], tables.jobs[j]
     if task.delay >= 0.0:
         task.end = task.start + min(task.delay, task.walltime)
@@ -163,14 +163,14 @@ def expect(tables: Tables, simulation: Simulation, j: int) -> None:
 
 @inlined
 def apply_decisions(tables: Tables, simulation: Simulation, timing: EventClock) -> None:
-    """Let the started jobs run, and find the ends of those again that bandwidth has slowed down or let go.
+    """Start the started jobs, and recompute the ends of jobs whose bandwidth share has changed.
 
-    The call that was asked for takes the place of an earlier one.
+    A requested call replaces an earlier one.
     """
     sim, clock = simulation.sim[0], tables.clock[0]
-    if sim.call_asked < np.inf:
-        sim.call = max(sim.call_asked, sim.clock + SHORTEST_CALL)
-        sim.call_asked = np.inf
+    if sim.call_requested < np.inf:
+        sim.call = max(sim.call_requested, sim.clock + SHORTEST_CALL)
+        sim.call_requested = np.inf
     for i in range(clock.started_now):
         j = started_job(tables, i)
         simulation.tasks[j].start = sim.clock
@@ -198,4 +198,4 @@ def apply_decisions(tables: Tables, simulation: Simulation, timing: EventClock) 
 
 @inlined
 def open_clock(tables: Tables, simulation: Simulation, timing: EventClock) -> None:
-    """Begin a simulation: nothing is to be done."""
+    """Begin a simulation: nothing to do."""

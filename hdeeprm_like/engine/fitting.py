@@ -1,4 +1,4 @@
-"""Whether a job fits now: on cores anywhere, or whole on one node, with memory and GPUs.
+"""Whether a job fits now: on cores anywhere, or entirely on one node, with memory and GPUs.
 
 Compiled functions on ``Tables``.
 """
@@ -15,13 +15,13 @@ from hdeeprm_like.types import Ints
 
 @by_type
 def node_fits_job(tables: BundleType, first_processor: object, n: object, j: object) -> object:
-    """Tell whether a node can take all cores of a job now."""
+    """Return whether a node can take all cores of a job now."""
     return fits_any_node if no_partitions(tables) else fits_node_of_set
 
 
 @inlined
 def fits_any_node(tables: Tables, first_processor: Ints, n: int, j: int) -> bool:
-    """Tell whether a node can take all cores of a job now that may run on all nodes."""
+    """Return whether a node can take all cores of a job now, where jobs may run on all nodes."""
     job, free = tables.jobs[j], 0
     for p in range(first_processor[n], first_processor[n + 1]):
         free += tables.loads[p].free
@@ -30,13 +30,13 @@ def fits_any_node(tables: Tables, first_processor: Ints, n: int, j: int) -> bool
 
 @inlined
 def fits_node_of_set(tables: Tables, first_processor: Ints, n: int, j: int) -> bool:
-    """Tell whether a node can take all cores of a job now, and the job may run there."""
+    """Return whether a node of the job's set can take all cores of the job now."""
     return node_has_room(tables, n, j)
 
 
 @compiled
 def fits_on(tables: Tables, first_processor: Ints, n: int, j: int) -> bool:
-    """Tell whether a node can take all cores of a job now.
+    """Return whether a node can take all cores of a job now.
 
     Args:
         first_processor: (N + 1,) where the processors of each node begin.
@@ -46,7 +46,7 @@ def fits_on(tables: Tables, first_processor: Ints, n: int, j: int) -> bool:
 
 @compiled
 def fits_some_node(tables: Tables, first_processor: Ints, j: int) -> bool:
-    """Tell whether some node can take all cores of a job now.
+    """Return whether some node can take all cores of a job now.
 
     Args:
         first_processor: (N + 1,) where the processors of each node begin.
@@ -61,19 +61,19 @@ def fits_some_node(tables: Tables, first_processor: Ints, j: int) -> bool:
 
 @compiled
 def fits(tables: Tables, j: int) -> bool:
-    """Tell whether a job can start now on cores anywhere."""
+    """Return whether a job can start now on cores anywhere."""
     return bool(fits_now(tables, j))
 
 
 @by_type
 def fits_now(tables: BundleType, j: object) -> object:
-    """Tell whether a job can start now."""
+    """Return whether a job can start now."""
     return fits_anywhere if no_partitions(tables) else has_nodes
 
 
 @inlined
 def fits_anywhere(tables: Tables, j: int) -> bool:
-    """Tell whether a job can start now where it may run on all nodes."""
+    """Return whether a job can start now where it may run on all nodes."""
     job = tables.jobs[j]
     only_cores = job.memory <= 0.0 and job.gpus <= 0.0
     return bool(job.size <= tables.clock[0].free_cores and (only_cores or has_places(tables, j)))
@@ -81,7 +81,7 @@ def fits_anywhere(tables: Tables, j: int) -> bool:
 
 @compiled
 def has_places(tables: Tables, j: int) -> bool:
-    """Tell whether the nodes have room for a job on their free cores."""
+    """Return whether the nodes have memory and GPUs for a job on their free cores."""
     found, n, free = 0.0, -1, 0
     for p in range(len(tables.processors)):
         if tables.processors[p].node != n:
@@ -93,7 +93,7 @@ def has_places(tables: Tables, j: int) -> bool:
 
 @compiled
 def places_on(tables: Tables, n: int, free: int, j: int) -> float:
-    """Return for how many cores of a job a node with so many free ones has room."""
+    """Return how many cores of a job fit on a node with *free* free cores."""
     if free == 0:
         return 0.0
     job, node, room = tables.jobs[j], tables.nodes[n], tables.node_loads[n]

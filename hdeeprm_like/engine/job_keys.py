@@ -1,7 +1,7 @@
-"""What the orders of the queue minimize; ties go to the job submitted first.
+"""Sort keys of the queue orders (the smallest key first); ties go to the job submitted first.
 
-An order is a number of ``numbers``. Those from FIRST_CHANGING on change with time: their lists are sorted anew at each
-decision that looks at them, see ``decision.policies.priorities``.
+An order is a number of ``numbers``. From FIRST_CHANGING on keys change with time: their lists are sorted again at each
+decision that reads them, see ``decision.policies.priorities``.
 """
 
 from collections.abc import Callable
@@ -39,7 +39,7 @@ from hdeeprm_like.engine.tables import Tables
 
 @inlined
 def known_time(tables: Tables, times: int, j: int) -> float:
-    """Return the s that a job is taken to run: ACTUAL where the policy knows the future, else what was requested."""
+    """Return the assumed run time of a job in s: ACTUAL if the policy knows the future, else what was requested."""
     return float(tables.jobs[j].run_time if times == ACTUAL else tables.jobs[j].requested_time)
 
 
@@ -51,83 +51,83 @@ def wfp3(wait: float, time: float, size: float) -> float:
 
 @compiled
 def unicep(wait: float, time: float, size: float) -> float:
-    """Return the key of UNICEP (same source), with a small number for the logarithm of one core."""
+    """Return the key of UNICEP (same source); a small number replaces the logarithm of one core."""
     logarithm = np.log2(size + 1e-15) if size > 1.0 else 1e-12
     return float(-(wait + 1e-15) / (logarithm * max(time, 1.0)))
 
 
-# --- what each order minimizes that does not change with time; *time* is the s that the job is taken to run
+# --- keys that do not change with time; *time* is the assumed run time in s
 
 
 @inlined
 def row(tables: Tables, time: float, j: int) -> float:
-    """Return the number of a job, which is its place in the order of submission."""
+    """Return the row of a job, which is its place in the order of submission."""
     return float(j)
 
 
 @inlined
 def latest(tables: Tables, time: float, j: int) -> float:
-    """Return minus that."""
+    """Return minus the row."""
     return float(-j)
 
 
 @inlined
 def run_time(tables: Tables, time: float, j: int) -> float:
-    """Return how long the job is taken to run."""
+    """Return the assumed run time."""
     return time
 
 
 @inlined
 def longest(tables: Tables, time: float, j: int) -> float:
-    """Return minus that."""
+    """Return minus the assumed run time."""
     return -time
 
 
 @inlined
 def cores(tables: Tables, time: float, j: int) -> float:
-    """Return how many cores the job asks for."""
+    """Return how many cores the job requests."""
     return float(tables.jobs[j].size)
 
 
 @inlined
 def memory(tables: Tables, time: float, j: int) -> float:
-    """Return how many MB it asks for on each core."""
+    """Return how many MB it requests on each core."""
     return float(tables.jobs[j].memory)
 
 
 @inlined
 def bandwidth(tables: Tables, time: float, j: int) -> float:
-    """Return how many GB/s it asks for on each core."""
+    """Return how many GB/s it requests on each core."""
     return float(tables.jobs[j].bandwidth)
 
 
 @inlined
 def area(tables: Tables, time: float, j: int) -> float:
-    """Return run time times cores."""
+    """Return assumed run time times cores."""
     return time * float(tables.jobs[j].size)
 
 
 @inlined
 def largest_area(tables: Tables, time: float, j: int) -> float:
-    """Return minus that."""
+    """Return minus assumed run time times cores."""
     return -time * float(tables.jobs[j].size)
 
 
 @inlined
 def actual_run_time(tables: Tables, time: float, j: int) -> float:
-    """Return how long the job really runs."""
+    """Return the actual run time in s."""
     return float(tables.jobs[j].run_time)
 
 
 @inlined
 def submission(tables: Tables, j: int) -> float:
-    """Return when a job is submitted, in s on the clock of the trace."""
+    """Return the submit time of a job, in s on the clock of the trace."""
     return float(tables.clock[0].epoch + tables.jobs[j].submit)
 
 
 @inlined
 def log_submission(tables: Tables, j: int) -> float:
-    """Return the logarithm of that."""
+    """Return the logarithm of the submit time."""
     submit = submission(tables, j)
     return float(np.log10(submit if submit > 0.0 else 0.1))
 
@@ -159,13 +159,13 @@ def f4(tables: Tables, time: float, j: int) -> float:
 
 @inlined
 def published_wfp3(tables: Tables, time: float, j: int) -> float:
-    """Return WFP3's key as RLScheduler's code has it."""
+    """Return WFP3's key as in RLScheduler's code."""
     return wfp3(-1.0 - submission(tables, j), time, float(tables.jobs[j].size))
 
 
 @inlined
 def published_unicep(tables: Tables, time: float, j: int) -> float:
-    """Return UNICEP's key as RLScheduler's code has it."""
+    """Return UNICEP's key as in RLScheduler's code."""
     return unicep(-1.0 - submission(tables, j), time, float(tables.jobs[j].size))
 
 
@@ -187,7 +187,7 @@ KEYS: dict[int, Callable[[Tables, float, int], float]] = {
     WFP3_PUBLISHED: published_wfp3,
     UNICEP_PUBLISHED: published_unicep,
 }
-"""What orders minimize that does not change with time, by number."""
+"""Functions of the keys that do not change with time, by order number."""
 
 LASTING = JOB_POLICIES | {name: number for name, number in ORDERS.items() if number < FIRST_CHANGING}
 check_numbers("orders", LASTING, {RANDOM_JOB, *KEYS}, "engine.job_keys.KEYS", BY_SCORE)
@@ -196,10 +196,10 @@ check_numbers("orders", LASTING, {RANDOM_JOB, *KEYS}, "engine.job_keys.KEYS", BY
 @compiled
 @by_number("order", KEYS)
 def lasting_key(tables: Tables, order: int, time: float, j: int) -> float:
-    """Return what an order minimizes that does not change with time; infinite for the others.
+    """Return the key of a job under an order whose keys do not change with time; infinite for other orders.
 
     Args:
-        time: s that the job is taken to run.
+        time: s, assumed run time.
 
     Sources: thesis table 3.2; F1 to F4: Carastan-Santos and de Camargo, "Obtaining dynamic scheduling policies with
     simulation and machine learning", 2017. The published WFP3 and UNICEP are those of RLScheduler's code.

@@ -1,12 +1,12 @@
-"""Lists of jobs that stay sorted: the waiting jobs by each key that somebody asked for, the running ones by their ends.
+"""Sorted lists of jobs: the waiting jobs by each requested order, the running ones by their ends.
 
-A list is cut into blocks of at most `BLOCK` jobs, so that a job that comes or leaves moves few others, and a search for
-a job that fits passes over blocks in which none is small enough. There may be room on both sides of the jobs of a
-block, so that the first one leaves without moving others. Within a list jobs are sorted by their key; of equal keys the
-lower rank comes first. A *place* in a list is a pair: the place of the block in the list, and the place in the block.
-When the job at a place is taken out, the next one stands there (or at the beginning of the next block).
+A list consists of blocks of at most `BLOCK` jobs, so that an insertion or removal moves few others, and a search for
+a job that fits skips blocks in which none is small enough. A block may have free entries on both sides of its jobs, so
+that the first one can be removed without moving others. Within a list jobs are sorted by key; for equal keys the lower
+rank comes first. A *place* in a list is a pair: the place of the block in the list, and the place in the block.
+When the job at a place is removed, the next one moves there (or is at the beginning of the next block).
 
-Coming, leaving and looking up take O(log n + BLOCK + n / BLOCK) with small constants; n jobs in the list.
+Insertion, removal and search take O(log n + BLOCK + n / BLOCK) with small constants; n jobs in the list.
 """
 
 from typing import Any
@@ -19,15 +19,15 @@ from hdeeprm_like.engine.compiled import compiled, inlined
 from hdeeprm_like.types import Floats, Ints, Records
 
 BLOCK = 64  # jobs
-FEW = 8  # jobs of a block up to which one after the other is quicker than halving, or than moving all at once
+FEW = 8  # jobs of a block up to which a linear search beats bisection, and single moves beat a block move
 
 LIST = np.dtype(
     [
         ("order", "i4"),  # what it is sorted by, see ``job_keys``
-        ("times", "i4"),  # the run times that it looks at: REQUESTED, ACTUAL, or FIRST_PREDICTED for all others
-        ("jobs", "i8"),  # in the list
+        ("times", "i4"),  # the run times of its keys: REQUESTED, ACTUAL, or FIRST_PREDICTED for all others
+        ("jobs", "i8"),  # number of jobs in the list
         ("blocks", "i8"),  # used entries of the directory
-        ("made", "i8"),  # blocks that have ever been used
+        ("made", "i8"),  # blocks used so far
     ],
     align=True,
 )
@@ -38,11 +38,11 @@ class JobLists(Bundle):
 
     Attributes:
         lists: (V,) LIST.
-        directory: (V, K) the blocks of each list in order, behind them those that were used and are free again.
-        begins: (V, K) entry of the first job of each block. sizes: (V, K) jobs in it.
-        least: (V, K) no more than the fewest cores that one of them asks for.
-        jobs, cores: (V, K * BLOCK) the jobs in the blocks, and the cores that they ask for.
-        keys, ranks: (V, K * BLOCK) what they are sorted by.
+        directory: (V, K) the blocks of each list in order, then the used blocks that are free again.
+        begins: (V, K) entry of the first job of each block. sizes: (V, K) jobs in each block.
+        least: (V, K) lower bound of the cores that a job of the block requests.
+        jobs, cores: (V, K * BLOCK) the jobs in the blocks, and the cores that they request.
+        keys, ranks: (V, K * BLOCK) sort keys and ranks.
         key_of: (V, J) the key of each job. rank_of: (V, J) its rank.
     """
 
@@ -60,10 +60,10 @@ class JobLists(Bundle):
 
 
 def blocks_for(jobs: int) -> tuple[int, int]:
-    """Return how many blocks a list can use at once, and how many entries, if so many jobs ever come.
+    """Return how many blocks a list can use at once, and how many entries, if *jobs* jobs ever arrive.
 
-    A block is added only where one is full, and half of those jobs at least came since that one was added. So for each
-    block but the first and the last, half a block of jobs has come. Few jobs never fill the first one.
+    A block is added only when one is full, and at least half of its jobs arrived since it was added. So half a block of
+    jobs has arrived for each block but the first and the last. Few jobs never fill the first one.
     """
     if jobs <= BLOCK:
         return 1, jobs
@@ -75,7 +75,7 @@ def new_job_lists(orders: tuple[tuple[int, int], ...], jobs: int) -> JobLists:
     """Return empty lists.
 
     Args:
-        orders: what each is sorted by, and the run times that it looks at. jobs: that there is room for.
+        orders: sort order of each list, and the run times of its keys. jobs: capacity.
     """
     count, (blocks, entries) = len(orders), blocks_for(jobs)
     lists = np.zeros(count, LIST)
@@ -97,7 +97,7 @@ def new_job_lists(orders: tuple[tuple[int, int], ...], jobs: int) -> JobLists:
 
 
 def make_room(lists: JobLists, jobs: int) -> None:
-    """Let lists have room for so many jobs."""
+    """Grow the lists to a capacity of *jobs* jobs."""
     blocks, entries = blocks_for(jobs)
     sizes = dict.fromkeys(("directory", "begins", "sizes", "least"), blocks) | {"key_of": jobs, "rank_of": jobs}
     for name, columns in (sizes | dict.fromkeys(("jobs", "cores", "keys", "ranks"), entries)).items():
@@ -109,13 +109,13 @@ def make_room(lists: JobLists, jobs: int) -> None:
 
 @inlined
 def comes_before(key: float, rank: int, other_key: float, other_rank: int) -> bool:
-    """Tell whether one job comes before another."""
+    """Return whether one job comes before another."""
     return key < other_key or (key == other_key and rank < other_rank)
 
 
 @inlined
 def block_of(lists: JobLists, v: int, key: float, rank: int) -> int:
-    """Return the place in the directory of the last block whose first job does not come after a key; 0 if none."""
+    """Return the directory place of the last block whose first job does not come after a key; 0 if none."""
     low, high = 1, lists.lists[v].blocks
     while low < high:
         middle = (low + high) >> 1
@@ -129,7 +129,7 @@ def block_of(lists: JobLists, v: int, key: float, rank: int) -> int:
 
 @inlined
 def entry_for(lists: JobLists, v: int, b: int, key: float, rank: int) -> int:
-    """Return the entry of a block before which all jobs come before a key, and behind which none does."""
+    """Return the entry of a block that splits it: jobs before it come before the key, jobs after it do not."""
     low, high = lists.begins[v, b], lists.begins[v, b] + lists.sizes[v, b]
     while low < high:
         middle = (low + high) >> 1
@@ -142,7 +142,7 @@ def entry_for(lists: JobLists, v: int, b: int, key: float, rank: int) -> int:
 
 @compiled
 def add_block(lists: JobLists, v: int, place: int) -> int:
-    """Put an empty block into a place of the directory; return its number."""
+    """Insert an empty block at a place of the directory; return its number."""
     row = lists.lists[v]
     b = row.made
     if row.blocks < row.made:
@@ -159,14 +159,14 @@ def add_block(lists: JobLists, v: int, place: int) -> int:
 
 @inlined
 def move(lists: JobLists, v: int, source: int, target: int) -> None:
-    """Copy what is known of a job from one entry to another."""
+    """Copy a job with its key, rank and cores from one entry to another."""
     lists.jobs[v, target], lists.cores[v, target] = lists.jobs[v, source], lists.cores[v, source]
     lists.keys[v, target], lists.ranks[v, target] = lists.keys[v, source], lists.ranks[v, source]
 
 
 @inlined
 def shift(lists: JobLists, v: int, first: int, end: int, by: int) -> None:
-    """Move the entries from *first* to before *end* by one place, 1 or -1."""
+    """Move the entries from *first* up to, not including, *end* by one place, 1 or -1."""
     count = end - first
     if count <= FEW:
         for i in range(count):
@@ -181,18 +181,18 @@ def shift(lists: JobLists, v: int, first: int, end: int, by: int) -> None:
 
 @compiled
 def find_least(lists: JobLists, v: int, b: int) -> None:
-    """Find the fewest cores that a job of a block asks for; it must hold a job."""
+    """Compute the fewest cores that a job of a nonempty block requests."""
     begin = lists.begins[v, b]
     least = lists.cores[v, begin]
     for i in range(begin, begin + lists.sizes[v, b]):
-        if lists.cores[v, i] < least:  # of one type, so that it becomes a few instructions of eight each
+        if lists.cores[v, i] < least:  # of one type, so that it compiles to SIMD instructions on eight entries
             least = lists.cores[v, i]
     lists.least[v, b] = least
 
 
 @compiled
 def split(lists: JobLists, v: int, place: int) -> None:
-    """Move the second half of a full block into a new one behind it."""
+    """Move the second half of a full block into a new block after it."""
     old = lists.directory[v, place]
     new = add_block(lists, v, place + 1)
     half = BLOCK // 2
@@ -205,7 +205,7 @@ def split(lists: JobLists, v: int, place: int) -> None:
 
 @inlined
 def insert(lists: JobLists, v: int, j: int, key: float, rank: int, cores: int) -> None:
-    """Put a job into a list; most come behind all others, or are alone."""
+    """Insert a job into a list; fast for the common cases: at the end, or into an empty list."""
     row = lists.lists[v]
     lists.key_of[v, j], lists.rank_of[v, j] = key, rank
     at, b = 0, 0
@@ -226,7 +226,7 @@ def insert(lists: JobLists, v: int, j: int, key: float, rank: int, cores: int) -
 
 @compiled
 def insert_between(lists: JobLists, v: int, j: int, key: float, rank: int, cores: int) -> None:
-    """Put a job into a list of some where it belongs."""
+    """Insert a job at its place into a nonempty list."""
     b = room_for(lists, v, key, rank)
     begin, size = lists.begins[v, b], lists.sizes[v, b]
     at = end = begin + size
@@ -246,7 +246,7 @@ def insert_between(lists: JobLists, v: int, j: int, key: float, rank: int, cores
 
 @inlined
 def room_for(lists: JobLists, v: int, key: float, rank: int) -> int:
-    """Return the block that a job belongs to, in which there is room for it."""
+    """Return the block for a key, with a free entry for it."""
     blocks = lists.lists[v].blocks
     place = 0 if blocks == 1 else block_of(lists, v, key, rank)
     b = lists.directory[v, place]
@@ -256,14 +256,14 @@ def room_for(lists: JobLists, v: int, key: float, rank: int) -> int:
 
 @compiled
 def block_beside(lists: JobLists, v: int, place: int, key: float, rank: int) -> int:
-    """Return the block that a job belongs to whose own one is filled to its end.
+    """Return the block for a key whose own block has no free entry at its end.
 
-    That is a new one at the end of the list, the same if there is room at its front, or half of it if it is full.
+    This is a new block at the end of the list, the same block if it has free entries at its front, else half of it.
     """
     b = lists.directory[v, place]
     last = b * BLOCK + BLOCK - 1
     if place == lists.lists[v].blocks - 1 and comes_before(lists.keys[v, last], lists.ranks[v, last], key, rank):
-        return add_block(lists, v, place + 1)  # what only grows at its end fills its blocks
+        return add_block(lists, v, place + 1)  # lists that only grow at the end fill their blocks
     if lists.sizes[v, b] < BLOCK:
         return int(b)
     split(lists, v, place)
@@ -272,7 +272,7 @@ def block_beside(lists: JobLists, v: int, place: int, key: float, rank: int) -> 
 
 @inlined
 def remove(lists: JobLists, v: int, j: int) -> None:
-    """Take a job out of a list that it is in; most are the first one, or alone."""
+    """Remove a job from a list; fast for the common cases: the first job, or the only one."""
     row = lists.lists[v]
     row.jobs -= 1
     if row.jobs == 0:
@@ -288,7 +288,7 @@ def remove(lists: JobLists, v: int, j: int) -> None:
 
 @compiled
 def remove_between(lists: JobLists, v: int, j: int) -> None:
-    """Take a job out of a list in which others stay, and which no longer counts it."""
+    """Remove a job from a list in which others stay; the list's count is already reduced."""
     row = lists.lists[v]
     place, b = 0, lists.directory[v, 0]
     at = lists.begins[v, b]
@@ -324,7 +324,7 @@ def job_at(lists: JobLists, v: int, place: int, i: int) -> int:
 
 @compiled
 def nth_job(lists: JobLists, v: int, n: int) -> int:
-    """Return the job that *n* jobs of a list come before."""
+    """Return job number *n* of a list, from 0 on."""
     place = 0
     while n >= lists.sizes[v, lists.directory[v, place]]:
         n -= lists.sizes[v, lists.directory[v, place]]
@@ -334,9 +334,9 @@ def nth_job(lists: JobLists, v: int, n: int) -> int:
 
 @compiled
 def next_fitting(lists: JobLists, v: int, place: int, i: int, free: int) -> tuple[int, int]:
-    """Return the first place from one on whose job asks for no more than some cores; the number of blocks if none.
+    """Return the first place from one on whose job requests no more than *free* cores; the number of blocks if none.
 
-    A block that was looked through in vain is passed over from then on, until cores for its smallest job are free.
+    A block searched in vain is skipped from then on, until enough cores for its smallest job are free.
     """
     blocks = lists.lists[v].blocks
     while place < blocks:
@@ -355,13 +355,13 @@ def next_fitting(lists: JobLists, v: int, place: int, i: int, free: int) -> tupl
 
 @compiled
 def copy_jobs(lists: JobLists, v: int, out: Ints) -> int:
-    """Write the jobs of a list in order; return how many there are."""
+    """Write the jobs of a list in order; return their number."""
     return copy_column(lists, v, lists.jobs[v], out)
 
 
 @compiled
 def copy_column(lists: JobLists, v: int, column: NDArray[Any], out: NDArray[Any]) -> int:
-    """Write a column of a list in order, as ``lists.keys[v]``; return how many jobs there are."""
+    """Write a column of a list, such as ``lists.keys[v]``, in order; return the number of jobs."""
     count = 0
     for place in range(lists.lists[v].blocks):
         b = lists.directory[v, place]
@@ -372,9 +372,9 @@ def copy_column(lists: JobLists, v: int, column: NDArray[Any], out: NDArray[Any]
 
 @compiled
 def place_with(lists: JobLists, v: int, cores: int) -> tuple[int, int, int]:
-    """Return the first place up to which jobs ask for so many cores together, and how many more these are.
+    """Return the first place up to which jobs request *cores* cores together, and by how much they exceed that.
 
-    The number of blocks stands for the place if all jobs ask for fewer.
+    The place is the number of blocks if all jobs together request fewer.
     """
     blocks = lists.lists[v].blocks
     for place in range(blocks):

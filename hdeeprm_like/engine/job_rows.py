@@ -1,4 +1,4 @@
-"""What a workload asks for, as rows of the record that the engine keeps of jobs."""
+"""Requests of a workload as rows of the engine's job record."""
 
 from typing import NamedTuple, cast
 
@@ -12,12 +12,12 @@ from hdeeprm_like.types import Records
 
 
 class Request(NamedTuple):
-    """What a job asks for, as its row in ``Tables.jobs`` says it.
+    """What a job requests, with the fields of its row in ``Tables.jobs``.
 
     Attributes:
         submit: s. size: cores. time: s. ops: flop per core. memory: MB per core. bandwidth: GB/s per core.
-        gpus: per core. user: a number for who submits it, -1 where nobody knows.
-        demand: what it asks for on a platform with partitions.
+        gpus: per core. user: number of the submitting user, -1 if unknown.
+        demand: what it requests on a platform with partitions.
     """
 
     submit: float
@@ -32,12 +32,12 @@ class Request(NamedTuple):
 
 
 NAMES = cast(tuple[str, ...], JOB.names)
-NOTHING_TOLD = dict.fromkeys(NAMES, 0.0) | dict.fromkeys(("start", "finish", "run_time"), np.nan)
+EMPTY_JOB = dict.fromkeys(NAMES, 0.0) | dict.fromkeys(("start", "finish", "run_time"), np.nan)
 
 
 def fill_job(rows: Records, row: int, request: Request) -> None:
-    """Write a job that has just become known, and of which nothing but its request is, into its row."""
-    asked = {
+    """Write a newly submitted job, whose run time is not known yet, into its row."""
+    requested = {
         "submit": request.submit,
         "size": request.size,
         "requested_time": request.time,
@@ -47,22 +47,22 @@ def fill_job(rows: Records, row: int, request: Request) -> None:
         "user": request.user,
         "gpus": 0.0 if request.demand.gpus_per_node > 0 else request.gpus,
     }
-    rows[row] = tuple((NOTHING_TOLD | asked).values())  # numpy takes longer for one field after the other
+    rows[row] = tuple((EMPTY_JOB | requested).values())  # faster in numpy than one field after the other
 
 
 def countable(platform: Platform, jobs: Workload | None) -> bool:
-    """Tell whether it makes no difference which cores the jobs have; those that are not known must ask for no more."""
-    asked = jobs is not None and (jobs.memory.any() or jobs.bandwidth.any() or jobs.gpus.any())
-    return platform.processors == 1 and platform.partitions is None and not asked
+    """Return whether cores may be counted instead of named; jobs that arrive later must request only cores."""
+    requested = jobs is not None and (jobs.memory.any() or jobs.bandwidth.any() or jobs.gpus.any())
+    return platform.processors == 1 and platform.partitions is None and not requested
 
 
 def fill_jobs(rows: Records, jobs: Workload, reference_flops: float) -> None:
-    """Write the requests of a workload into rows of jobs, and how long they run at so many flop/s."""
+    """Write the requests of a workload into rows of jobs, and their run times at *reference_flops* flop/s."""
     rows["submit"], rows["size"] = jobs.submit, jobs.size
     rows["requested_time"], rows["requested_ops"] = jobs.requested_time, jobs.requested_ops
     rows["memory"], rows["bandwidth"], rows["gpus"] = jobs.memory, jobs.bandwidth, jobs.gpus
     if jobs.demands is not None:
-        rows["gpus"][jobs.demands.gpus_per_node > 0] = 0.0  # those that a job has on each node do not go with cores
+        rows["gpus"][jobs.demands.gpus_per_node > 0] = 0.0  # GPUs requested per node are not bound to cores
     rows["user"] = jobs.user
     rows["start"] = rows["finish"] = np.nan
     times = np.where(jobs.delay >= 0.0, jobs.delay, jobs.ops / reference_flops)

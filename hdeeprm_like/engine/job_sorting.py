@@ -1,4 +1,4 @@
-"""Sorting a list of jobs again whose keys have changed."""
+"""Re-sorting of a list of jobs whose keys have changed."""
 
 import numpy as np
 
@@ -8,7 +8,7 @@ from hdeeprm_like.engine.job_lists import JobLists, comes_before, find_least, mo
 
 @compiled
 def sort_by_keys(lists: JobLists, v: int) -> None:
-    """Sort a list after its keys have been written anew to ``keys``; little moves where they change together."""
+    """Sort a list whose ``keys`` have been rewritten; few jobs move if the keys change together."""
     row, moved = lists.lists[v], False
     last_key, last_rank = -np.inf, -1
     for place in range(row.blocks):
@@ -29,7 +29,7 @@ def sort_by_keys(lists: JobLists, v: int) -> None:
 
 @compiled
 def sink(lists: JobLists, v: int, place: int, i: int) -> None:
-    """Move the job at a place towards the front of its list to where it belongs among those before it."""
+    """Move the job at a place towards the front of its list, to its sorted place among the jobs before it."""
     at = lists.begins[v, lists.directory[v, place]] + i
     j, cores, key, rank = lists.jobs[v, at], lists.cores[v, at], lists.keys[v, at], lists.ranks[v, at]
     while True:

@@ -1,12 +1,12 @@
-"""Machine code that was built before: where it lies, how it is found, and the way in for Python.
+"""Prebuilt machine code: where it lies, how it is found, and how Python calls it.
 
-A *library* is a shared object with a table (JSON) beside it, which has the symbol and the type of the result of each
-*kind* of call. A kind is a function with the types of its arguments, as text that is the same in every process. There
-is the library that comes with the package, and the user's own folder, where `hdeeprm_like.build` keeps what it compiled
-because it was missing. Both carry a digest of all sources that machine code is made of: stale code never runs.
+A *library* is a shared object with a table (JSON) beside it, which holds the symbol and the result type of each *kind*
+of call. A kind is a function with the types of its arguments, as text that is the same in every process. One library
+ships with the package; `hdeeprm_like.build` keeps in the user's own folder what it compiles because it was missing.
+Both carry a digest of all sources that go into the machine code, so stale code never runs.
 
-The code takes plain words, so that `ctypes` is all that is needed to call it: of a bundle its address, of an array the
-words of numba's array, of numbers themselves.
+Calls pass plain words, so `ctypes` suffices: the address of a bundle, the words of a numba array, numbers as they
+are.
 """
 
 import ctypes
@@ -28,21 +28,21 @@ from hdeeprm_like.errors import HDeepRMError
 
 PACKAGE = Path(__file__).parent.parent
 SHIPPED = PACKAGE / "data" / "machine_code"  # in a wheel, or after `make library`
-SOURCES = ("cluster", "engine", "decision", "run", "build")  # folders that compiled functions are made of
-CACHE = "HDEEPRM_LIKE_CACHE"  # environment variable: the folder where machine code is kept that had to be compiled
-CHECKED = os.environ.get("NUMBA_BOUNDSCHECK", "0") not in ("0", "")  # whether each index is checked
+SOURCES = ("cluster", "engine", "decision", "run", "build")  # folders with the sources of compiled functions
+CACHE = "HDEEPRM_LIKE_CACHE"  # environment variable: the folder for machine code compiled on this machine
+CHECKED = os.environ.get("NUMBA_BOUNDSCHECK", "0") not in ("0", "")  # whether every index is checked
 
 RESULTS: dict[str, Any] = {"i": ctypes.c_int64, "b": ctypes.c_bool, "f": ctypes.c_double, "n": None}
-X86_64_V3 = ("AVX2", "FMA3", "BMI2", "F16C", "LZCNT", "MOVBE")  # of its features, those that numpy tells of
+X86_64_V3 = ("AVX2", "FMA3", "BMI2", "F16C", "LZCNT", "MOVBE")  # the features of this level that numpy reports
 
 
 class MissingCode(HDeepRMError):
-    """Machine code is needed that is in no library, and nothing is installed that compiles it."""
+    """Machine code is missing from all libraries, and no compiler (numba) is installed."""
 
 
 @functools.cache
 def source_digest() -> str:
-    """Return a name for the content of every file that compiled code is made of, and for how it is compiled."""
+    """Return a digest of all files that compiled code is made from, and of how it is compiled."""
     digest = hashlib.sha256(f"{CHECKED}".encode())
     for folder in SOURCES:
         for path in sorted((PACKAGE / folder).rglob("*.py")):
@@ -52,7 +52,7 @@ def source_digest() -> str:
 
 @functools.cache
 def target() -> str:
-    """Return the kind of processor that machine code is made for here, as LLVM calls it."""
+    """Return the processor that machine code is compiled for here, by LLVM's name."""
     machine = platform.machine().lower()
     if machine not in ("x86_64", "amd64"):
         return "generic"
@@ -62,7 +62,7 @@ def target() -> str:
 
 
 def kept_in() -> Path:
-    """Return the folder where machine code is kept that had to be compiled on this machine."""
+    """Return the folder for machine code compiled on this machine."""
     given = os.environ.get(CACHE)
     if given:
         return Path(given)
@@ -87,7 +87,7 @@ def name_of(argument: object) -> str:
 
 
 def kind_of(argument: object) -> object:
-    """Return what tells the type of an argument that is no bundle apart from others, quickly."""
+    """Return a quick identifier of the type of an argument that is no bundle."""
     kind = type(argument)
     if kind is np.ndarray:
         return argument.dtype, argument.ndim, argument.flags.c_contiguous  # type: ignore[attr-defined]
@@ -95,10 +95,10 @@ def kind_of(argument: object) -> object:
 
 
 class Tables:
-    """The libraries that are known: kinds of calls to where their code is.
+    """The known libraries: kinds of calls to the place of their code.
 
     Attributes:
-        entries: kind -> shared object, symbol, type of the result. kept: the folder for what is compiled here.
+        entries: kind -> shared object, symbol, type of the result. kept: the folder for code compiled here.
     """
 
     def __init__(self) -> None:
@@ -109,7 +109,7 @@ class Tables:
         self.look()
 
     def look(self) -> None:
-        """Read the tables that have come since the last look."""
+        """Read the tables that are new since the last look."""
         for folder in (SHIPPED / target(), self.kept):
             for table in sorted(folder.glob("*.json")) if folder.is_dir() else ():
                 if table not in self._seen:
@@ -146,9 +146,9 @@ def kind_of_call(function: Any, arguments: tuple[object, ...]) -> str:
 
 
 def identity(function: Any) -> str:
-    """Return a name of a compiled function, of one that is not of this package with a digest of what it is made of.
+    """Return a name of a compiled function; functions outside this package include a digest of their sources.
 
-    That is its file, and what it takes from functions around it; `source_digest` speaks for the package's own.
+    Those are its file and what it uses from surrounding functions; `source_digest` covers the package's own.
     """
     name = f"{function.__module__}:{function.__qualname__}"
     if function.__module__.partition(".")[0] == PACKAGE.name:
@@ -156,7 +156,7 @@ def identity(function: Any) -> str:
     code = function.__wrapped__.__code__
     try:
         content = Path(code.co_filename).read_bytes()
-    except OSError:  # made by exec, or typed
+    except OSError:  # made by exec or typed at a prompt
         content = code.co_code + repr(code.co_consts).encode()
     around = [cell.cell_contents for cell in function.__wrapped__.__closure__ or ()]
     taken = [identity(one) if hasattr(one, "__wrapped__") else repr(one) for one in around]
@@ -165,10 +165,10 @@ def identity(function: Any) -> str:
 
 
 def machine_code(function: Any, arguments: tuple[object, ...]) -> Callable[..., object]:
-    """Return the machine code of a compiled function for arguments of these types, compiled now if no library has it.
+    """Return the machine code of a compiled function for arguments of these types, compiled now if missing.
 
     Raises:
-        MissingCode: it has to be compiled, and numba is not installed.
+        MissingCode: it must be compiled, and numba is not installed.
     """
     kind = kind_of_call(function, arguments)
     found = tables().function(kind, function.releases)
@@ -176,13 +176,13 @@ def machine_code(function: Any, arguments: tuple[object, ...]) -> Callable[..., 
 
 
 def compile_missing(function: Any, arguments: tuple[object, ...], kind: str) -> Any:
-    """Compile what no library has, keep it, and return it for `ctypes`.
+    """Compile a function that no library has, keep the code, and return it for `ctypes`.
 
     Raises:
         MissingCode: numba is not installed.
     """
     try:
-        fallback = import_module("hdeeprm_like.build.fallback")  # what compiles stands above what is compiled
+        fallback = import_module("hdeeprm_like.build.fallback")  # late: the compiler imports this module
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] not in ("numba", "llvmlite"):
             raise
@@ -195,11 +195,11 @@ def compile_missing(function: Any, arguments: tuple[object, ...], kind: str) -> 
 
 
 missing: Callable[[Any, tuple[object, ...], str], Any] = compile_missing
-"""What gives the machine code that no library has; `hdeeprm_like.build` takes its place to collect what is called."""
+"""Hook that returns machine code missing from all libraries; `hdeeprm_like.build` replaces it to record calls."""
 
 
 def caller(function: Any, arguments: tuple[object, ...]) -> Callable[..., object]:
-    """Return how Python calls machine code with arguments of these types."""
+    """Return a function that calls machine code with arguments of these types."""
     names = [f"a{i}" for i in range(len(arguments))]
     words: list[str] = []
     kinds: list[Any] = []
@@ -223,7 +223,7 @@ def caller(function: Any, arguments: tuple[object, ...]) -> Callable[..., object
 
 
 def words_of(argument: Any) -> list[int]:
-    """Return the words of an array, or of those of a tuple, as numba lays them out."""
+    """Return the words of an array, or of the arrays of a tuple, as numba lays them out."""
     if isinstance(argument, tuple):
         return [word for one in argument for word in words_of(one)]
     address = argument.__array_interface__["data"][0]
@@ -231,7 +231,7 @@ def words_of(argument: Any) -> list[int]:
 
 
 def checked(function: Any, status: Any) -> Callable[..., object]:
-    """Return a function that raises an IndexError where an index of its arrays was out of bounds."""
+    """Return a function that raises an IndexError if an array index was out of bounds."""
 
     def call(*words: object) -> object:
         result = function(*words)

@@ -1,4 +1,4 @@
-"""How a cluster changes: jobs come, start and end; processors share bandwidth; cores draw power (thesis 3.1.1, 3.1.2).
+"""State changes: jobs arrive, start and end; processors share bandwidth; cores draw power (thesis 3.1.1, 3.1.2).
 
 Compiled functions on ``Tables``, called by ``State`` for one cluster and by the vector environment for many.
 """
@@ -35,12 +35,12 @@ from hdeeprm_like.engine.tables import (
 from hdeeprm_like.engine.waiting_queue import dequeue, enqueue
 from hdeeprm_like.types import Ints
 
-OVER = 1.0 + 1e-12  # sums of bandwidth requests are oversubscribed beyond rounding only
+OVER = 1.0 + 1e-12  # tolerance: rounding errors of the sum of requests are no oversubscription
 
 
 @inlined
 def write_log(tables: Tables, time: float, kind: int, row: int, value: int) -> None:
-    """Append an entry to the log, if one is kept."""
+    """Append an entry to the log, if there is one."""
     if len(tables.log) == 0:
         return
     clock = tables.clock[0]
@@ -61,7 +61,7 @@ def power_of(tables: Tables, p: int) -> float:
 
 @inlined
 def book_work(tables: Tables, j: int) -> None:
-    """Book what a running job has computed until now."""
+    """Add the work that a running job has done until now."""
     job, now = tables.jobs[j], tables.clock[0].now
     job.done += job.speed * (now - job.as_of)
     job.as_of = now
@@ -69,7 +69,7 @@ def book_work(tables: Tables, j: int) -> None:
 
 @inlined
 def update_speed(tables: Tables, j: int) -> None:
-    """Book what a running job has computed until now and find the speed of its slowest core."""
+    """Add the work that a running job has done until now, and update the speed of its slowest core."""
     book_work(tables, j)
     job = tables.jobs[j]
     if counts_cores(tables):
@@ -89,7 +89,7 @@ def update_speed(tables: Tables, j: int) -> None:
 
 @inlined
 def update_bandwidth(tables: Tables, p: int) -> None:
-    """Find out whether a processor is oversubscribed and slow down or speed up its jobs if that changed."""
+    """Update whether a processor is oversubscribed, and the speeds of its jobs if that changed."""
     load = tables.loads[p]
     if load.busy == 0:
         load.used_bandwidth = 0.0  # no rounding error survives an idle processor
@@ -102,7 +102,7 @@ def update_bandwidth(tables: Tables, p: int) -> None:
 
 @inlined
 def change_speeds(tables: Tables, p: int) -> None:
-    """Slow down or speed up the jobs of a processor that is oversubscribed now, or is no more."""
+    """Update the speeds of the jobs of a processor that has become oversubscribed, or no longer is."""
     processor, oversubscribed = tables.processors[p], tables.loads[p].oversubscribed
     write_log(tables, tables.clock[0].now, LOG_OVERSUBSCRIBED, p, oversubscribed)
     last = IDLE_CORE
@@ -124,7 +124,7 @@ def change_speeds(tables: Tables, p: int) -> None:
 
 @inlined
 def change_busy(tables: Tables, p: int, cores: int) -> None:
-    """Let *cores* more (or less, if negative) cores of a processor serve jobs; their bandwidth is booked before."""
+    """Change the number of a processor's busy cores by *cores*; the bandwidth must be booked before."""
     clock, load = tables.clock[0], tables.loads[p]
     idle, oversubscribed = load.busy == 0, load.oversubscribed
     clock.watts -= power_of(tables, p)
@@ -138,7 +138,7 @@ def change_busy(tables: Tables, p: int, cores: int) -> None:
 
 @inlined
 def note_change(tables: Tables, kind: int, j: int) -> None:
-    """Append to the list of changes."""
+    """Append an entry to the list of changes."""
     clock = tables.clock[0]
     tables.changes[clock.changes] = (j << KIND_BITS) + kind
     clock.changes += 1
@@ -146,20 +146,20 @@ def note_change(tables: Tables, kind: int, j: int) -> None:
 
 @inlined
 def started_job(tables: Tables, i: int) -> int:
-    """Return the job of number *i* of those started in this instant."""
+    """Return job number *i* of those started in this instant."""
     return int(tables.changes[tables.clock[0].first_start + i] >> KIND_BITS)
 
 
 @inlined
 def forget_starts(tables: Tables) -> None:
-    """Let the jobs started from now on be those of this instant."""
+    """Clear the started jobs: those started from now on belong to this instant."""
     clock = tables.clock[0]
     clock.first_start, clock.started_now = clock.changes, 0
 
 
 @inlined
 def start_job(tables: Tables, j: int) -> None:
-    """Start a waiting job on ``allocation[placed : placed + stretches]``, which is booked and marked as its own."""
+    """Start a waiting job on ``allocation[placed : placed + stretches]``, which must be booked and marked for it."""
     clock = tables.clock[0]
     dequeue(tables, j)
     job = tables.jobs[j]
@@ -227,21 +227,21 @@ def end_job(tables: Tables, j: int) -> None:
 
 @by_type
 def release_of_nodes(tables: BundleType, j: object) -> object:
-    """Release what a job holds of whole nodes, beside what goes with its cores."""
+    """Release what a job holds as whole nodes, besides what is bound to its cores."""
     return holds_cores_only if no_partitions(tables) else release_gpus
 
 
 @inlined
 def holds_cores_only(tables: Tables, j: int) -> None:
-    """Release nothing: all that a job holds goes with its cores."""
+    """Release nothing: everything that a job holds is bound to its cores."""
 
 
 @compiled
 def free_processor(tables: Tables, j: int, p: int, cores: int, available: int) -> None:
-    """Release what a job holds on a processor; it must be ranked anew afterwards.
+    """Release what a job holds on a processor; the caller must rank the processor again afterwards.
 
     Args:
-        available: how many of its cores there are.
+        available: how many of the released cores are available.
     """
     job, load = tables.jobs[j], tables.loads[p]
     load.free += available
@@ -258,7 +258,7 @@ def free_processor(tables: Tables, j: int, p: int, cores: int, available: int) -
 
 @compiled
 def holds_when_idle(tables: Tables, size: int, memory: float, gpus: float) -> bool:
-    """Tell whether the nodes of the empty platform have room for so many cores with so many MB and GPUs each."""
+    """Return whether the empty platform has capacity for *size* cores with this memory (MB) and GPUs each."""
     if memory <= 0.0 and gpus <= 0.0:
         return True
     fitting = 0.0
@@ -274,7 +274,7 @@ def holds_when_idle(tables: Tables, size: int, memory: float, gpus: float) -> bo
 
 @compiled
 def lacking_on_one_node(tables: Tables, j: int) -> int:
-    """Return what a job would lack where an idle node must take all of its cores."""
+    """Return what a job would lack if one idle node must take all of its cores."""
     job, lacks = tables.jobs[j], CORES
     for n in range(len(tables.nodes)):
         node = tables.nodes[n]
@@ -297,7 +297,7 @@ def lacks_when_idle(tables: BundleType, j: object) -> object:
 
 @inlined
 def lacking_when_idle(tables: Tables, j: int) -> int:
-    """Return what a job would lack on the empty platform: NOTHING, CORES, MEMORY or GPUS alone."""
+    """Return what a job would lack on the empty platform: NOTHING, CORES, MEMORY, or GPUS if only these."""
     if tables.jobs[j].size > tables.clock[0].most_cores:
         return CORES
     return int(lacks_when_idle(tables, j))
@@ -305,13 +305,13 @@ def lacking_when_idle(tables: Tables, j: int) -> int:
 
 @compiled
 def lacking_on_nodes(tables: Tables, j: int) -> int:
-    """Return CORES if the nodes of a job's partition and constraint could not hold it were they idle, else NOTHING."""
+    """Return CORES if the idle nodes of a job's partition and constraint could not hold it, else NOTHING."""
     return NOTHING if has_nodes_when_idle(tables, j) else CORES
 
 
 @compiled
 def lacking_anywhere(tables: Tables, j: int) -> int:
-    """Return what a job would lack on the empty platform where it may run on all nodes."""
+    """Return what a job would lack on the empty platform if it may run on all nodes."""
     job = tables.jobs[j]
     if tables.clock[0].whole:
         return lacking_on_one_node(tables, j)
@@ -324,13 +324,13 @@ def lacking_anywhere(tables: Tables, j: int) -> int:
 
 @inlined
 def lacking_beside_cores(tables: Tables, j: int, cores: int) -> int:
-    """Return why so many more cores of a job do not fit now: MEMORY, or GPUS where free cores have memory for them."""
+    """Return why *cores* more cores of a job do not fit now: MEMORY, or GPUS if there is memory for the free cores."""
     return MEMORY if tables.jobs[j].gpus <= 0.0 else lacking_memory_or_gpus(tables, j, cores)
 
 
 @compiled
 def lacking_memory_or_gpus(tables: Tables, j: int, cores: int) -> int:
-    """Return the same for a job that asks for GPUs."""
+    """Return why *cores* more cores of a job that requests GPUs do not fit now: MEMORY or GPUS."""
     job = tables.jobs[j]
     n, left, wanted = -1, 0.0, float(cores)
     for p in range(len(tables.processors)):
@@ -347,7 +347,7 @@ def lacking_memory_or_gpus(tables: Tables, j: int, cores: int) -> int:
 
 @inlined
 def submit_job(tables: Tables, j: int) -> None:
-    """Let a job wait, or reject it if even the empty platform cannot hold it."""
+    """Append a job to the queue, or reject it if even the empty platform cannot hold it."""
     clock = tables.clock[0]
     clock.submitted += 1
     lacks = lacking_when_idle(tables, j)
@@ -364,10 +364,10 @@ def submit_job(tables: Tables, j: int) -> None:
 
 @inlined
 def receive(tables: Tables, now: float, completed: Ints, count: int, submitted: int, arrivals_over: bool) -> None:
-    """Move the cluster to the next instant: forget what was decided in the last one, release, then submit.
+    """Move the cluster to the next instant: clear the last one's decisions, release completed jobs, submit new ones.
 
     Args:
-        now: s. completed: job rows, the first *count* of them. submitted: how many more rows of jobs came.
+        now: s. completed: job rows, valid up to *count*. submitted: number of newly submitted jobs.
     """
     clock = tables.clock[0]
     clock.joules += clock.watts * (now - clock.now)
@@ -398,10 +398,10 @@ def log_blocked(tables: Tables) -> None:
 
 @compiled
 def has_room(tables: Tables) -> bool:
-    """Tell whether the log and the allocation have room for whatever the next instant may need."""
+    """Return whether the log and the allocation have capacity for any next instant."""
     clock = tables.clock[0]
     if len(tables.allocation) < min(clock.places, clock.placed + len(tables.owners)):
         return False
     rejections = len(tables.jobs) - clock.submitted
-    entries = 4 * len(tables.owners) + 2 * len(tables.processors) + 16 + rejections  # that one instant needs at most
+    entries = 4 * len(tables.owners) + 2 * len(tables.processors) + 16 + rejections  # upper bound for one instant
     return len(tables.log) == 0 or clock.logged + entries <= len(tables.log)

@@ -1,9 +1,9 @@
-"""Which nodes a job gets where a platform has partitions: those of its set with room, light ones first.
+"""Choice of the nodes of a job on a platform with partitions: nodes of its set with free capacity, light ones first.
 
-What a job finds on the nodes is in columns of cores, MB and GPUs, so that the same functions place jobs now and in a
-plan of the future. As Slurm does, a job that one node can take goes to the fullest such node of the lightest weight;
-others fill up one node after the other. Placing looks at all nodes: O(N), unless a number of nodes is asked for and the
-first that come do not have the cores.
+Free cores, MB and GPUs of the nodes are columns, so that the same functions place jobs now and in a plan of the
+future. As in Slurm, a job that fits on one node goes to the fullest such node of the lightest weight; other jobs fill
+one node after the other. Placing scans all nodes: O(N), unless the job requests a number of nodes and the first nodes
+found lack cores.
 """
 
 from hdeeprm_like.cluster.workload import ROUNDING
@@ -32,7 +32,7 @@ def look_at_node(tables: Tables, n: int) -> None:
 
 @inlined
 def allow_set(tables: Tables, j: int) -> None:
-    """Let a job run on all nodes of its set."""
+    """Allow a job on all nodes of its set."""
     sets = tables.node_sets
     s = sets.demands[j].set
     for n in range(len(tables.nodes)):
@@ -41,7 +41,7 @@ def allow_set(tables: Tables, j: int) -> None:
 
 @inlined
 def room_on(tables: Tables, n: int, j: int) -> int:
-    """Return how many cores of a node a job can have by what is free there, in whole tasks."""
+    """Return how many cores of a node a job can get by what is free there, in whole tasks."""
     sets, job, demand = tables.node_sets, tables.jobs[j], tables.node_sets.demands[j]
     cores = sets.cores[n]
     if cores == 0 or demand.gpus > sets.gpus[n]:
@@ -54,13 +54,13 @@ def room_on(tables: Tables, n: int, j: int) -> int:
         return int(cores) if fits else 0
     room = int(places(float(cores), sets.memory[n], sets.gpus[n], job.memory, job.gpus))
     if demand.gpus > 0.0 and demand.nodes == 1:
-        room = min(room, demand.asked)  # as Slurm sees it, so that the first node comes before the fullest
+        room = min(room, demand.asked)  # as Slurm does, so that the first node beats the fullest
     return int(room if demand.task == 1 else room - room % demand.task)
 
 
 @inlined
-def asks_for_cores_alone(tables: Tables, j: int) -> bool:
-    """Tell whether each free core does for a job, whatever else is free beside it."""
+def requests_only_cores(tables: Tables, j: int) -> bool:
+    """Return whether every free core suits a job, whatever else is free on its node."""
     job, demand = tables.jobs[j], tables.node_sets.demands[j]
     alone = job.memory <= 0.0 and job.gpus <= 0.0 and demand.gpus <= 0.0
     return bool(alone and demand.task == 1 and demand.exclusive == 0)
@@ -68,12 +68,12 @@ def asks_for_cores_alone(tables: Tables, j: int) -> bool:
 
 @compiled
 def pick_nodes(tables: Tables, j: int) -> bool:
-    """Pick nodes for a job among the allowed ones, by what is free on them; False if there is no room for it.
+    """Pick nodes for a job among the allowed ones, by what is free on them; return False if it does not fit.
 
     The cores that it gets are in ``NodeSets.picked``.
     """
     sets, demand = tables.node_sets, tables.node_sets.demands[j]
-    total, count, cores_alone = 0, 0, asks_for_cores_alone(tables, j)
+    total, count, cores_alone = 0, 0, requests_only_cores(tables, j)
     for n in range(len(tables.nodes)):
         sets.picked[n] = sets.room[n] = 0
         if sets.allowed[n] == 1:
@@ -92,13 +92,13 @@ def pick_nodes(tables: Tables, j: int) -> bool:
 
 @compiled
 def best_run(tables: Tables, left: int, nodes: int) -> tuple[int, int]:
-    """Return the first and the last node of the run that serves best what is left of a job, -1 if there is none.
+    """Return the first and the last node of the run that best serves what is left of a job, -1 if there is none.
 
-    A run is of nodes with consecutive numbers and one weight that all have room. The lightest come first, then those
-    that suffice, of these the smallest, and of those that do not suffice the largest.
+    A run is a sequence of nodes with consecutive numbers and one weight that all have free capacity. The lightest runs
+    come first, then those that suffice, smallest first; of those that do not suffice the largest comes first.
 
     Args:
-        left: cores. nodes: how many of them at least.
+        left: cores. nodes: least number of nodes.
     """
     sets, best, best_last, best_total, best_suffices = tables.node_sets, -1, -1, 0, False
     n = 0
@@ -122,17 +122,17 @@ def best_run(tables: Tables, left: int, nodes: int) -> tuple[int, int]:
 
 @inlined
 def most_nodes(tables: Tables, j: int) -> int:
-    """Return on how many nodes a job may run: so many as it asks for, else one for each task."""
+    """Return the most nodes that a job may run on: as many as it requests, else one per task."""
     demand = tables.node_sets.demands[j]
     return int(demand.nodes if demand.nodes > 0 else max(demand.asked // demand.task, 1))
 
 
 @compiled
 def pick_runs(tables: Tables, j: int) -> bool:
-    """Pick nodes from one run after the other until there are enough of them and of cores.
+    """Pick nodes from one run after the other until there are enough nodes and cores.
 
-    Where one node of the run suffices, the fullest of these is picked. The others give all that they have, but for a
-    core for each node that is still to come, and the last one what is left.
+    If one node of the run suffices, the fullest such node is picked. Otherwise each node gives all it has, except one
+    core for each node still to come, and the last node gives the rest.
     """
     sets, demand = tables.node_sets, tables.node_sets.demands[j]
     left, most = demand.asked, most_nodes(tables, j)
@@ -162,9 +162,9 @@ def pick_runs(tables: Tables, j: int) -> bool:
 
 @compiled
 def pick_larger(tables: Tables, j: int) -> bool:
-    """Pick nodes without those that have least room, first one core, then two and so on, until the others suffice.
+    """Pick nodes without those of least capacity, excluded from one core up, until the rest suffices.
 
-    No fewer nodes are left than the job asks for.
+    At least as many nodes are left as the job requests.
     """
     demand, least, left = tables.node_sets.demands[j], 0, -1
     nodes = max(demand.nodes, 1)
@@ -182,10 +182,10 @@ def pick_larger(tables: Tables, j: int) -> bool:
 
 @compiled
 def find_rooms(tables: Tables, j: int, least: int, nodes: int) -> int:
-    """Find the rooms of the allowed nodes but for the smallest that is larger than *least*, and all below; return it.
+    """Return the smallest capacity above *least* of the allowed nodes, and exclude nodes with no more than that.
 
     Args:
-        nodes: are left at least.
+        nodes: least number of nodes to leave.
     """
     sets, smallest, count = tables.node_sets, 0, 0
     for n in range(len(tables.nodes)):
@@ -203,7 +203,7 @@ def find_rooms(tables: Tables, j: int, least: int, nodes: int) -> int:
 
 @compiled
 def spread(tables: Tables, j: int) -> None:
-    """Deal the tasks of a job to the picked nodes, one to each in turn."""
+    """Distribute the tasks of a job over the picked nodes, one to each in turn."""
     sets, demand = tables.node_sets, tables.node_sets.demands[j]
     left, turn = demand.asked, 0
     for n in range(len(tables.nodes)):
@@ -212,14 +212,14 @@ def spread(tables: Tables, j: int) -> None:
         else:
             sets.room[n] = 0
     while left > 0:
-        rest, count = 0, 0  # of the nodes that take part in the next turn: the least that one has left, and how many
+        rest, count = 0, 0  # of the nodes in the next turn: the least capacity left on one, and their number
         for n in range(len(tables.nodes)):
             if sets.room[n] >= turn + demand.task:
                 rest = min(rest, sets.room[n] - turn) if count > 0 else sets.room[n] - turn
                 count += 1
         if count == 0 or left < demand.task * count:
             break
-        turns = min(rest // demand.task, left // (demand.task * count))  # in which all of them have one task each
+        turns = min(rest // demand.task, left // (demand.task * count))  # rounds in which each of them gets one task
         for n in range(len(tables.nodes)):
             if sets.room[n] >= turn + demand.task:
                 sets.picked[n] += turns * demand.task
@@ -234,7 +234,7 @@ def spread(tables: Tables, j: int) -> None:
 
 @compiled
 def node_has_room(tables: Tables, n: int, j: int) -> bool:
-    """Tell whether a node belongs to the set of a job and can take all of its cores now; one of whole nodes is idle."""
+    """Return whether a node is in a job's set and can take all of its cores now; whole-node jobs need an idle node."""
     demand = tables.node_sets.demands[j]
     if tables.node_sets.members[demand.set, n] == 0 or demand.nodes > 1:
         return False
@@ -244,7 +244,7 @@ def node_has_room(tables: Tables, n: int, j: int) -> bool:
 
 @compiled
 def pick_node(tables: Tables, n: int, j: int) -> None:
-    """Pick a node that has room for all cores of a job."""
+    """Pick one node that fits all cores of a job."""
     sets, demand = tables.node_sets, tables.node_sets.demands[j]
     for other in range(len(tables.nodes)):
         sets.picked[other] = 0
@@ -253,7 +253,7 @@ def pick_node(tables: Tables, n: int, j: int) -> None:
 
 @compiled
 def has_nodes(tables: Tables, j: int) -> bool:
-    """Tell whether the nodes of a job's set have room for it now."""
+    """Return whether a job fits on the nodes of its set now."""
     look_at_nodes(tables)
     allow_set(tables, j)
     return pick_nodes(tables, j)
@@ -261,7 +261,7 @@ def has_nodes(tables: Tables, j: int) -> bool:
 
 @compiled
 def as_idle(tables: Tables) -> None:
-    """Look at what is on each node when nothing runs."""
+    """Write what is on each node when nothing runs."""
     sets = tables.node_sets
     for n in range(len(tables.nodes)):
         node = tables.nodes[n]
@@ -271,7 +271,7 @@ def as_idle(tables: Tables) -> None:
 
 @compiled
 def has_nodes_when_idle(tables: Tables, j: int) -> bool:
-    """Tell whether the nodes of a job's set have room for it when nothing runs."""
+    """Return whether a job fits on the nodes of its set when nothing runs."""
     as_idle(tables)
     allow_set(tables, j)
     return pick_nodes(tables, j)
@@ -279,7 +279,7 @@ def has_nodes_when_idle(tables: Tables, j: int) -> bool:
 
 @inlined
 def book_gpus(tables: Tables, j: int) -> None:
-    """Take the GPUs that a job has on each of the picked nodes."""
+    """Take the GPUs that a job holds on each of the picked nodes."""
     sets, gpus = tables.node_sets, tables.node_sets.demands[j].gpus
     if gpus > 0.0:
         for n in range(len(tables.nodes)):
@@ -289,7 +289,7 @@ def book_gpus(tables: Tables, j: int) -> None:
 
 @inlined
 def release_gpus(tables: Tables, j: int) -> None:
-    """Give back the GPUs that a job had on each of its nodes; those of an idle node are all free already."""
+    """Release the GPUs that a job held on each of its nodes; those of an idle node are all free already."""
     sets, demand = tables.node_sets, tables.node_sets.demands[j]
     if demand.gpus > 0.0:
         for i in range(demand.first_hold, demand.first_hold + demand.held):
@@ -299,7 +299,7 @@ def release_gpus(tables: Tables, j: int) -> None:
 
 @inlined
 def note_holds(tables: Tables, j: int) -> None:
-    """Write down which nodes a job gets, and how many cores of each."""
+    """Record which nodes a job gets, and how many cores of each."""
     sets = tables.node_sets
     demand, at = sets.demands[j], sets.holds[0]
     demand.first_hold = at

@@ -1,6 +1,6 @@
-"""The sets of nodes that jobs may run on, where a platform has partitions; absent where it has none.
+"""Sets of nodes that jobs may run on, on a platform with partitions; absent otherwise.
 
-Each pair of partition and constraint that occurs is a *set* of nodes with a number. Jobs that name no partition are of
+Each pair of partition and constraint that occurs is a *set* of nodes with a number. Jobs without a partition belong to
 the default one.
 """
 
@@ -18,15 +18,15 @@ from hdeeprm_like.types import Bools, Floats, Ints, Records
 
 DEMAND = np.dtype(
     [
-        ("set", "i4"),  # of nodes that the job may run on
+        ("set", "i4"),  # number of the set of nodes that the job may run on
         ("partition", "i4"),
-        ("nodes", "i4"),  # how many exactly, 0 for any number
+        ("nodes", "i4"),  # exact number of nodes, 0 for any
         ("task", "i4"),  # cores that must be on one node
-        ("exclusive", "i4"),  # 1 where it gets whole nodes
-        ("held", "i4"),  # nodes that a started job has: NodeSets.hold_node[first_hold : first_hold + held],
+        ("exclusive", "i4"),  # 1 if it gets whole nodes
+        ("held", "i4"),  # nodes of a started job: NodeSets.hold_node[first_hold : first_hold + held],
         ("first_hold", "i8"),  # and cores on each of them in hold_cores
-        ("asked", "i8"),  # cores that it asks for; those of whole nodes may be more
-        ("gpus", "f8"),  # on each of its nodes, besides those that go with its cores
+        ("asked", "i8"),  # cores that it requests; those of whole nodes may be more
+        ("gpus", "f8"),  # per node, besides those bound to its cores
     ],
     align=True,
 )
@@ -37,14 +37,14 @@ class NodeSets(Bundle, shared=("members", "member_bits", "rank", "partition_node
 
     Attributes:
         demands: (J,) DEMAND.
-        members: (S, N) 1 where a node belongs to a set. partition_nodes: (Q, N) the same for partitions.
+        members: (S, N) 1 if a node belongs to a set. partition_nodes: (Q, N) the same for partitions.
         member_bits: (S, W) the members of each set as bits.
-        rank: (N,) the weight of each node, as a number from 0 on.
-        hold_node, hold_cores: nodes of the started jobs, one job after the other, and the cores there.
-        holds: (1,) how many of these are used.
-        allowed: (N,) scratch: 1 where the job that is placed may run.
-        cores, memory, gpus: (N,) scratch: what is free on each node, at the time that is looked at.
-        room: (N,) scratch: cores that the job can have there. picked: (N,) those that it gets.
+        rank: (N,) rank of each node's weight, from 0 on.
+        hold_node, hold_cores: nodes of the started jobs, one job after the other, and the cores on them.
+        holds: (1,) used entries of these.
+        allowed: (N,) scratch: 1 if the job being placed may run there.
+        cores, memory, gpus: (N,) scratch: free capacity of each node, at the time considered.
+        room: (N,) scratch: cores that the job can get there. picked: (N,) cores that it does get.
     """
 
     demands: Records
@@ -64,16 +64,16 @@ class NodeSets(Bundle, shared=("members", "member_bits", "rank", "partition_node
 
 
 def no_partitions(tables: BundleType) -> bool:
-    """Tell by the type of tables whether they are of a platform without partitions."""
+    """Return from the type of the tables whether the platform has no partitions."""
     return bool(tables.fields["node_sets"][0].kind == "NoNodeSets")
 
 
 class NumberedSets:
-    """The sets that occur, by partition and constraint; S so far, the first is all of the default partition.
+    """The sets that occur, by partition and constraint; S so far, the first is the whole default partition.
 
     Attributes:
-        partition: (S,) number of that of each set. members: (S,) of (N,) which nodes belong to each.
-        nodes: that all jobs may hold together which have become known on the way.
+        partition: (S,) number of the partition of each set. members: (S,) of (N,) which nodes belong to each set.
+        nodes: most nodes held at once by all jobs added so far.
     """
 
     def __init__(self, partitions: Partitions) -> None:
@@ -103,11 +103,11 @@ class NumberedSets:
         """Return (J,) DEMAND.
 
         Args:
-            whole: whether one node takes all cores of a job.
+            whole: whether one node must take all cores of a job.
 
         Raises:
             WorkloadError: there is no such partition.
-            OptionsError: a job asks for several nodes, and one is to take all of its cores.
+            OptionsError: a job requests several nodes, but one must take all of its cores.
         """
         rows = np.zeros(len(sizes), DEMAND)
         rows["set"] = [self.number_of(*key) for key in zip(demands.partition, demands.constraint, strict=True)]
@@ -116,14 +116,14 @@ class NumberedSets:
         rows["exclusive"] = demands.exclusive | self._partitions.exclusive[rows["partition"]]
         rows["gpus"] = demands.gpus_per_node
         if whole and len(rows) and demands.nodes.max() > 1:
-            raise OptionsError(f"a job asks for {demands.nodes.max()} nodes, but one is to take all of its cores")
+            raise OptionsError(f"a job requests {demands.nodes.max()} nodes, but one must take all of its cores")
         if whole:
             rows["nodes"] = 1
         return rows
 
     @property
     def columns(self) -> Ints:
-        """(S, N) 1 where a node belongs to a set."""
+        """(S, N) 1 if a node belongs to a set."""
         return np.ascontiguousarray(self.members, np.int8)
 
 
@@ -131,12 +131,12 @@ def new_node_sets(platform: Platform, jobs: Workload | None, numbered: NumberedS
     """Return the sets of nodes of some jobs; absent if the platform has no partitions.
 
     Args:
-        jobs: None where they become known on the way, see `add_demand`. numbered: the sets of the platform.
-        whole: whether one node takes all cores of a job.
+        jobs: None if they become known during the run, see `add_demand`. numbered: the sets of the platform.
+        whole: whether one node must take all cores of a job.
 
     Raises:
-        WorkloadError: a job asks for a partition that there is not, or for nodes where there are no partitions.
-        OptionsError: a job asks for several nodes, and one is to take all of its cores.
+        WorkloadError: a job requests an unknown partition, or nodes on a platform without partitions.
+        OptionsError: a job requests several nodes, but one must take all of its cores.
     """
     demands = None if jobs is None else jobs.demands
     if numbered is None:
@@ -167,7 +167,7 @@ def new_node_sets(platform: Platform, jobs: Workload | None, numbered: NumberedS
 
 
 def bits_of(members: Ints) -> Ints:
-    """Return (S, W) what is 1 in (S, N) as bits, 64 nodes in each word."""
+    """Return an (S, N) array of 0 and 1 as (S, W) bits, 64 nodes in each word."""
     words = -(-members.shape[1] // BITS)
     padded = np.zeros((len(members), words * BITS), np.uint8)
     padded[:, : members.shape[1]] = members
@@ -176,17 +176,17 @@ def bits_of(members: Ints) -> Ints:
 
 
 def take_sets(sets: NodeSets, numbered: NumberedSets, holds: int) -> None:
-    """Let all the sets that are numbered be known, and jobs hold so many nodes together; nothing may run yet."""
+    """Copy all numbered sets into *sets*, and make room for *holds* held nodes; no job may be running."""
     sets.members = numbered.columns
     sets.member_bits = bits_of(sets.members)
     sets.hold_node, sets.hold_cores = np.zeros(holds, np.int32), np.zeros(holds, np.int32)
 
 
 def most_cores(platform: Platform, nodes: Ints | int, sizes: Ints) -> Ints:
-    """Return (J,) the most cores that each job can get; those of whole nodes may be more than it asks for.
+    """Return (J,) the most cores that each job can get; whole-node jobs may get more than they request.
 
     Args:
-        nodes: (J,) that each asks for exactly, 0 for any number. sizes: (J,) cores that each asks for.
+        nodes: (J,) exact number that each requests, 0 for any. sizes: (J,) cores that each requests.
     """
     if platform.partitions is None:
         return np.minimum(sizes, platform.cores)
@@ -195,7 +195,7 @@ def most_cores(platform: Platform, nodes: Ints | int, sizes: Ints) -> Ints:
 
 
 def refuse_demands(ids: Sequence[str], demands: Demands) -> None:
-    """Refuse jobs that ask for nodes where there are no partitions.
+    """Raise if jobs request nodes on a platform without partitions.
 
     Raises:
         WorkloadError: the first of them.
@@ -208,20 +208,20 @@ def refuse_demands(ids: Sequence[str], demands: Demands) -> None:
 def add_demand(
     sets: NodeSets, numbered: NumberedSets, platform: Platform, row: int, size: int, demand: Demand, whole: bool
 ) -> int:
-    """Note what a job asks for that has just become known; return the most cores that it can get.
+    """Record the demand of a newly submitted job; return the most cores that it can get.
 
     Args:
-        row: of the job; there may be none yet. size: cores that it asks for.
-        whole: whether one node takes all cores of a job.
+        row: of the job; may be new. size: cores that it requests.
+        whole: whether one node must take all cores of a job.
 
     Raises:
         WorkloadError: there is no such partition.
-        OptionsError: it asks for several nodes, and one is to take all of its cores.
+        OptionsError: it requests several nodes, but one must take all of its cores.
     """
-    asked, sizes = demands_of([demand]), np.array([size])
+    demands, sizes = demands_of([demand]), np.array([size])
     if row >= len(sets.demands):
         sets.demands = np.concatenate([sets.demands, np.zeros(row + 1, DEMAND)])
-    sets.demands[row] = numbered.rows(asked, sizes, whole)[0]
+    sets.demands[row] = numbered.rows(demands, sizes, whole)[0]
     if len(numbered.members) > len(sets.members):
         sets.members = numbered.columns
         sets.member_bits = bits_of(sets.members)

@@ -1,30 +1,30 @@
-"""The numbers of the orders of jobs and of the ways to choose cores; light, so that command lines may name them.
+"""Numbers of the job orders and placements, in a module light enough for command lines to import.
 
-`job_keys` tells what each order minimizes, `allocation` and `packing` how cores are chosen.
+`job_keys` says what each order minimizes, `allocation` and `packing` how cores are chosen.
 """
 
-# Orders of the queue. The first five are the job policies of the thesis (table 3.2), and RANDOM_JOB the sixth.
+# Orders of the queue. The first five are the job policies of the thesis (table 3.2), RANDOM_JOB is the sixth.
 FIRST, SHORTEST, SMALLEST, LOW_MEM, LOW_MEM_BW, RANDOM_JOB = 0, 1, 2, 3, 4, 5
-FCFS, SJF = FIRST, SHORTEST  # under the names that the literature knows them by
+FCFS, SJF = FIRST, SHORTEST  # names used in the literature
 LCFS, LJF, SAF, LAF, F1, F2, F3, F4, ORACLE, WFP3_PUBLISHED, UNICEP_PUBLISHED = range(6, 17)
 WFP3, UNICEP, XFACTOR, MULTIFACTOR = range(20, 24)
-FIRST_CHANGING = WFP3  # from here on what an order minimizes changes with time
-BY_SCORE = 24  # of a learned policy, see ``decision.score_files``
+FIRST_CHANGING = WFP3  # from here on keys change with time
+BY_SCORE = 24  # by the score of a learned policy, see ``decision.score_files``
 NUMBER_OF_ORDERS = 25
 
-# How long jobs are taken to run. The first two never change; from FIRST_PREDICTED on it is what users' past jobs tell.
+# Assumed run times of jobs. The first two never change; from FIRST_PREDICTED on they come from users' past jobs.
 REQUESTED, ACTUAL, FIRST_PREDICTED = 0, 1, 2
 LAST_TWO, EWMA, EXPECTED = 2, 3, 4
 
-# Ways to choose cores. The first six are the core policies of the thesis (table 3.2).
+# Placements. The first six are the core policies of the thesis (table 3.2).
 RANDOM_CORE, HIGH_GFLOPS, HIGH_CORES, HIGH_MEM, HIGH_MEM_BW, LOW_POWER = 0, 1, 2, 3, 4, 5
 FIRST_FIT = 6  # cores of the lowest processors with room
-BEST_FIT, TETRIS, TETRIS_SRTF = 7, 8, 9  # those that score nodes, see ``packing``
+BEST_FIT, TETRIS, TETRIS_SRTF = 7, 8, 9  # these score nodes, see ``packing``
 
-# What ``hdeeprm-like slurm watch`` does where it is not given other numbers, and so the modelled watch of a Slurm.
+# Defaults of ``hdeeprm-like slurm watch``, and so of the simulated watch of a Slurm.
 WATCH_INTERVAL = 10.0  # s between two looks at the queue
-WATCH_FACTOR, WATCH_DEPTH = 10_000, 1000  # the largest site factor, and how many jobs have one at most
-WATCH_RATE = 20.0  # changes of factors a second at most
+WATCH_FACTOR, WATCH_DEPTH = 10_000, 1000  # the largest site factor, and the most jobs that have one
+WATCH_RATE = 20.0  # most factor changes per second
 
 # --- by name
 
@@ -75,9 +75,9 @@ CORE_POLICIES = {
     "high_mem_bw": HIGH_MEM_BW,
     "low_power": LOW_POWER,
 }
-PACKINGS = {  # those that score nodes, see ``engine.packing``
+PACKINGS = {  # these score nodes, see ``engine.packing``
     "best_fit": BEST_FIT,
     "tetris": TETRIS,
     "tetris_srtf": TETRIS_SRTF,
 }
-PLACEMENTS = CORE_POLICIES | {"first_fit": FIRST_FIT} | PACKINGS  # what baselines know besides
+PLACEMENTS = CORE_POLICIES | {"first_fit": FIRST_FIT} | PACKINGS  # also available to baselines

@@ -1,7 +1,7 @@
-"""What another scheduler does with the jobs of a state that only follows it: it starts them where it likes.
+"""Job starts by another scheduler, in a state that only follows it.
 
-Cores are counted here, not named (`State.named`), so there is room for whatever the other one does; it may give a job
-more cores than it asked for. No window of the queue follows a job that is withdrawn.
+Cores are counted here, not named (`State.named`), so there is capacity for whatever the other scheduler does; it may
+give a job more cores than requested. Windows of the queue do not support withdrawn jobs.
 """
 
 from hdeeprm_like.engine.compiled import compiled
@@ -13,7 +13,7 @@ from hdeeprm_like.engine.waiting_queue import dequeue
 
 @compiled
 def start_outside(tables: Tables, j: int, cores: int) -> None:
-    """Let a waiting job run from now on with so many cores; nothing happens to one that does not wait."""
+    """Start a waiting job now on *cores* cores; do nothing if it is not waiting."""
     job = tables.jobs[j]
     if job.status != WAITING:
         return
@@ -25,7 +25,7 @@ def start_outside(tables: Tables, j: int, cores: int) -> None:
 
 @compiled
 def withdraw(tables: Tables, j: int) -> None:
-    """Take back a waiting job that its user has cancelled or that may not start now; it is as if it had never come."""
+    """Remove a waiting job that its user has cancelled or that may not start now, as if it had never been submitted."""
     if tables.jobs[j].status != WAITING:
         return
     dequeue(tables, j)
@@ -35,5 +35,5 @@ def withdraw(tables: Tables, j: int) -> None:
 
 @compiled
 def runs(tables: Tables, j: int) -> bool:
-    """Tell whether a job runs; one that the machine could never hold does not, whatever the other scheduler says."""
+    """Return whether a job runs; one that the machine could never hold does not, whatever the other scheduler says."""
     return bool(tables.jobs[j].status == RUNNING)

@@ -1,16 +1,16 @@
-"""Placement as bin packing: how well a job and a node go together.
+"""Placement as bin packing: scores of a job on a node.
 
-Kinds of resources are cores, memory and GPUs, all as shares of what the node has in all; a kind that it lacks counts 0.
+Resources are cores, memory and GPUs, as shares of the node's capacity; a resource that the node lacks counts 0.
 
 | placement | score of a job on a node |
 |---|---|
-| ``best_fit`` | minus the sum over the kinds of what would be left free (004, section II.A: "the fewest resources remaining") |
-| ``tetris`` | sum over the kinds of what the job takes there times what is free (Grandl et al., "Multi-resource packing for cluster schedulers", 2014, the heuristic of 000, table 5.10) |
+| ``best_fit`` | minus the sum over resources of what would be left free (004, section II.A: "the fewest resources remaining") |
+| ``tetris`` | sum over resources of what the job takes there times what is free (Grandl et al., "Multi-resource packing for cluster schedulers", 2014, the heuristic of 000, table 5.10) |
 | ``tetris_srtf`` | the same; in the mode ``packing`` jobs with little work go first, see `decision.policies.easy` (Grandl et al., 3.3) |
 
-Both sources put a job on one machine. So a node that can take the whole job goes before all that cannot; a job too wide
-for any takes all it can of the best, then of the next best. Ties go to the lowest node; in a node the lowest processors
-come first.
+Both sources put a job on one machine. So a node that can take the whole job precedes all that cannot; a job too wide
+for any node fills the best node, then the next best. Ties go to the lowest node; in a node the lowest processors come
+first.
 """  # noqa: E501
 
 from collections.abc import Callable
@@ -24,13 +24,13 @@ from hdeeprm_like.engine.numbers import BEST_FIT, PACKINGS, TETRIS, TETRIS_SRTF
 from hdeeprm_like.engine.processor_index import node_fits
 from hdeeprm_like.engine.tables import Tables
 
-WHOLE = 10.0  # more than any two scores differ by
-ALIKE = 1e-9  # scores that differ by less do so by the rounding of what is free
+WHOLE = 10.0  # larger than any difference of two scores
+ALIKE = 1e-9  # smaller differences of scores are rounding errors
 
 
 @compiled
 def score(tables: Tables, policy: int, j: int, wanted: int, n: int, free: int) -> float:
-    """Return how well *wanted* cores of a job and a node with so many free ones go together; minus infinity if none."""
+    """Return the score of *wanted* cores of a job on a node with *free* free cores; minus infinity if none fits."""
     job, node, room = tables.jobs[j], tables.nodes[n], tables.node_loads[n]
     taken = min(float(wanted), places_on(tables, n, free, j))
     if taken < 1.0:
@@ -43,19 +43,19 @@ def score(tables: Tables, policy: int, j: int, wanted: int, n: int, free: int) -
 
 @compiled
 def is_whole(found: float) -> bool:
-    """Tell whether the score of `best_node` is that of a node which takes the whole job."""
+    """Return whether a score of `best_node` is that of a node which takes the whole job."""
     return found > WHOLE / 2.0
 
 
 @inlined
 def left_over(taken: float, free: float, total: float) -> float:
-    """Return minus what would be left free."""
+    """Return minus the share left free."""
     return float(-(free - taken) / total)
 
 
 @inlined
 def alignment(taken: float, free: float, total: float) -> float:
-    """Return what the job takes times what is free."""
+    """Return the share taken times the share free."""
     return float(taken / total * (free / total))
 
 
@@ -64,7 +64,7 @@ SHARES: dict[int, Callable[[float, float, float], float]] = {
     TETRIS: alignment,
     TETRIS_SRTF: alignment,
 }
-"""What one kind of resource adds to the score of a packing, by number."""
+"""Terms of the packing scores for one resource, by placement number."""
 
 check_numbers("packings", PACKINGS, SHARES, "engine.packing.SHARES")
 
@@ -72,19 +72,19 @@ check_numbers("packings", PACKINGS, SHARES, "engine.packing.SHARES")
 @inlined
 @by_number("policy", SHARES)
 def share_of_kind(policy: int, taken: float, free: float, total: float) -> float:
-    """Return what one kind of resource adds to a score; nan where there is no such packing."""
+    """Return the term of one resource in a score; nan for an unknown packing."""
     return np.nan
 
 
 @compiled
 def share(policy: int, taken: float, free: float, total: float) -> float:
-    """Return what one kind of resource adds to a score, nothing if the node has none of it."""
+    """Return the term of one resource in a score, 0 if the node has none of it."""
     return 0.0 if total <= 0.0 else share_of_kind(policy, taken, free, total)
 
 
 @compiled
 def best_node(tables: Tables, policy: int, j: int, wanted: int) -> tuple[int, float]:
-    """Return the first processor with a free core of the node that goes best with a job, -1 if none, and the score."""
+    """Return the first processor with a free core of the best-scoring node for a job, -1 if none, and the score."""
     best, best_score = -1, -np.inf
     p = 0
     while p < len(tables.processors):
@@ -102,10 +102,10 @@ def best_node(tables: Tables, policy: int, j: int, wanted: int) -> tuple[int, fl
 
 @compiled
 def packed_processor(tables: Tables, policy: int, j: int, wanted: int, last: int) -> int:
-    """Return where the next cores of a job come from: the node of the *last* processor if it has room, else the best.
+    """Return the processor of the next cores of a job: on the node of *last* if one fits there, else on the best.
 
     Args:
-        last: -1 at the beginning.
+        last: the processor before, -1 at the beginning.
     """
     job = tables.jobs[j]
     if last >= 0 and node_fits(tables, tables.processors[last].node, job.memory, job.gpus):

@@ -19,10 +19,10 @@ F = TypeVar("F", bound=Callable[..., object])
 
 
 class Row(np.void):  # type: ignore[misc]  # final for the checker only
-    """An entry of a structured array whose fields are attributes, as in compiled code: ``tables.jobs[j].size``."""
+    """An entry of a structured array with its fields as attributes, as in compiled code: ``tables.jobs[j].size``."""
 
     def __getattribute__(self, name: str) -> Any:
-        """Return a field, also one that is called like an attribute of numpy's."""
+        """Return a field, even if numpy has an attribute of that name."""
         fields = np.void.__getattribute__(self, "dtype").fields
         return as_word(self[name]) if name in fields else np.void.__getattribute__(self, name)
 
@@ -32,25 +32,25 @@ class Row(np.void):  # type: ignore[misc]  # final for the checker only
 
 
 class Column(np.ndarray[Any, Any]):
-    """An array whose entries are words if they are integers, as in compiled code."""
+    """An array whose integer entries are 64-bit words, as in compiled code."""
 
     def __getitem__(self, index: Any) -> Any:
-        """Return an entry, a row or a part."""
+        """Return an entry, a row or a slice."""
         return as_word(super().__getitem__(index))
 
 
 def as_word(value: Any) -> Any:
-    """Return an integer of fewer bits as one of 64, so that sums and shifts have room; anything else as it is."""
+    """Widen an integer to 64 bits, so that sums and shifts do not overflow; return anything else unchanged."""
     return np.int64(value) if isinstance(value, np.signedinteger) else value
 
 
 def column(array: NDArray[Any]) -> NDArray[Any]:
-    """Return an array, the same memory, as compiled functions see it."""
+    """Return an array (the same memory) as compiled functions see it."""
     return array.view(Column) if array.dtype.fields is None else array.view(np.dtype((Row, array.dtype)))
 
 
 class Primitive:
-    """A function that is a few instructions of the processor in compiled code, and this one in plain Python."""
+    """A function that compiles to a few processor instructions, with this version in plain Python."""
 
     def __init__(self, in_python: Callable[..., object]) -> None:
         functools.update_wrapper(self, in_python)
@@ -62,31 +62,31 @@ class Primitive:
 
 
 def primitive(in_python: F) -> F:
-    """Mark a function whose machine code `hdeeprm_like.build.primitives` has."""
+    """Mark a function whose machine code is in `hdeeprm_like.build.primitives`."""
     return cast(F, Primitive(in_python))
 
 
 @primitive
 def shift_left(word: int, count: int) -> int:
-    """Return the 64 bits of a word, shifted by fewer than 64."""
+    """Shift a 64-bit word left by fewer than 64 bits."""
     bits = (int(word) << int(count)) & ALL_BITS
     return np.int64(bits - (ALL_BITS + 1) if bits >> (BITS - 1) else bits)  # type: ignore[return-value]
 
 
 @primitive
 def count_bits(word: int) -> int:
-    """Return how many bits of a word are set."""
+    """Return the number of set bits of a word."""
     return (int(word) & ALL_BITS).bit_count()
 
 
 @primitive
 def lowest_bit(word: int) -> int:
-    """Return the number of the lowest bit that is set, 64 for none."""
+    """Return the number of the lowest set bit, 64 for none."""
     bits = int(word) & ALL_BITS
     return (bits & -bits).bit_length() - 1 if bits else BITS
 
 
 @primitive
 def zeros_above(word: int) -> int:
-    """Return how many bits are above the highest one that is set."""
+    """Return the number of bits above the highest set bit."""
     return BITS - (int(word) & ALL_BITS).bit_length()

@@ -1,9 +1,9 @@
-"""Which processor next: those with free cores in a tree in which each core policy finds its choice (thesis table 3.2).
+"""A tree of processors with free cores, in which each core policy finds its choice (thesis table 3.2).
 
 ``Tables.tree`` holds groups of eight places. On level 0 the places are the processors in their order, on each
-next the groups of the one before, until one group holds all. A place tells the best that is to be found there, so a
-search goes down only where that is better than what it has and where there may be room: it takes the logarithm of the
-number of processors, and more only where many that rank high have no memory or GPUs left, or each is better than the
+next level the groups of the level below, until one group holds all. A place records the best key below it, so a search
+descends only where that beats the best found so far and where there may be memory: it takes time logarithmic in the
+number of processors, and more only if many that rank high have no memory or GPUs left, or if each is better than the
 one before.
 """
 
@@ -26,25 +26,25 @@ from hdeeprm_like.engine.numbers import (
 from hdeeprm_like.engine.tables import RANKINGS, WIDTH, Tables
 from hdeeprm_like.engine.waiting_queue import draw
 
-ALL = 1 << 62  # more cores than there are
-FEW = 3  # processors that are ranked one by one
+ALL = 1 << 62  # larger than any number of cores
+FEW = 3  # up to this many processors are ranked one by one
 
 
 @inlined
 def counts_cores(tables: Tables) -> bool:
-    """Tell whether the cores of the only processor are counted and have no names, see `State`."""
+    """Return whether cores of the only processor are counted and have no names, see `State`."""
     return len(tables.allocation) == 0
 
 
 @inlined
 def peak_flops(tables: Tables, p: int) -> float:
-    """Return the flop/s of a processor's cores at their fastest."""
+    """Return the flop/s of a processor's cores in the fastest P-state."""
     return float(tables.processors[p].flops[0])
 
 
 @inlined
 def free_cores(tables: Tables, p: int) -> float:
-    """Return how many of its cores are free."""
+    """Return the number of free cores of a processor."""
     return float(tables.loads[p].free)
 
 
@@ -56,13 +56,13 @@ def free_memory(tables: Tables, p: int) -> float:
 
 @inlined
 def free_bandwidth(tables: Tables, p: int) -> float:
-    """Return the GB/s that no job uses."""
+    """Return the GB/s of a processor that no job uses."""
     return float(tables.processors[p].bandwidth - tables.loads[p].used_bandwidth)
 
 
 @inlined
 def peak_power(tables: Tables, p: int) -> float:
-    """Return minus the W of a core at its fastest."""
+    """Return minus the W of a core in the fastest P-state."""
     return float(-tables.processors[p].watts[0])
 
 
@@ -73,7 +73,7 @@ PROCESSOR_KEYS: dict[int, Callable[[Tables, int], float]] = {
     HIGH_MEM_BW: free_bandwidth,
     LOW_POWER: peak_power,
 }
-"""What core policies maximize, by number; the tree has a ranking for each."""
+"""Functions that core policies maximize, by number; the tree has a ranking for each."""
 
 check_numbers("core policies", CORE_POLICIES, {RANDOM_CORE, *PROCESSOR_KEYS}, "engine.processor_index.PROCESSOR_KEYS")
 check_names("rankings", PROCESSOR_KEYS, range(HIGH_GFLOPS, HIGH_GFLOPS + RANKINGS), "engine.tables.RANKINGS")
@@ -82,19 +82,19 @@ check_names("rankings", PROCESSOR_KEYS, range(HIGH_GFLOPS, HIGH_GFLOPS + RANKING
 @inlined
 @by_number("policy", PROCESSOR_KEYS)
 def processor_key(tables: Tables, policy: int, p: int) -> float:
-    """Return what a core policy maximizes; ties go to the lowest core number, that is to the lowest processor.
+    """Return the key that a core policy maximizes; ties go to the lowest core number, i.e. the lowest processor.
 
-    Peak figures for ``high_gflops`` and ``low_power``; what is left now for the others; nan where it looks at nothing.
+    Peak values for ``high_gflops`` and ``low_power``; what is free now for the others; nan for policies without a key.
     """
     return np.nan
 
 
 @inlined
 def places(cores: float, memory: float, gpus: float, core_memory: float, core_gpus: float) -> float:
-    """Return for how many cores of a job there is room on a node.
+    """Return how many cores of a job fit on a node.
 
     Args:
-        cores, memory, gpus: what the node has, MB. core_memory, core_gpus: what each core of the job takes.
+        cores, memory, gpus: capacity of the node, MB. core_memory, core_gpus: what each core of the job takes.
     """
     if core_memory > 0.0:
         cores = min(cores, max(np.floor(memory / core_memory), 0.0))
@@ -105,7 +105,7 @@ def places(cores: float, memory: float, gpus: float, core_memory: float, core_gp
 
 @inlined
 def node_fits(tables: Tables, n: int, memory: float, gpus: float) -> bool:
-    """Tell whether a node has so many MB and GPUs free, but for the rounding errors of what its jobs took."""
+    """Return whether a node has this much memory (MB) and GPUs free, up to rounding errors of its jobs' shares."""
     node, room = tables.nodes[n], tables.node_loads[n]
     if room.free_memory < memory - node.memory * ROUNDING:
         return False
@@ -114,7 +114,7 @@ def node_fits(tables: Tables, n: int, memory: float, gpus: float) -> bool:
 
 @inlined
 def rank_processor(tables: Tables, p: int) -> None:
-    """Write the place of a processor."""
+    """Write the tree's entry of a processor."""
     group, i, load, n = tables.tree[p // WIDTH], p % WIDTH, tables.loads[p], tables.processors[p].node
     group.cores[i] = load.free
     if load.free == 0:
@@ -124,7 +124,7 @@ def rank_processor(tables: Tables, p: int) -> None:
         return
     free = tables.node_loads[n].free_memory
     group.most[i], group.least[i] = free + 2.0 * ROUNDING * tables.nodes[n].memory, free
-    # one line for each, for which the policy is known when this is compiled
+    # one line each, so that the policy is a constant at compile time
     group.key[HIGH_GFLOPS - HIGH_GFLOPS, i] = processor_key(tables, HIGH_GFLOPS, p)
     group.key[HIGH_CORES - HIGH_GFLOPS, i] = processor_key(tables, HIGH_CORES, p)
     group.key[HIGH_MEM - HIGH_GFLOPS, i] = processor_key(tables, HIGH_MEM, p)
@@ -147,20 +147,20 @@ def best_key(tables: Tables, ranking: int, row: int) -> float:
 
 @inlined
 def larger(one: float, other: float) -> float:
-    """Return the larger one of two keys."""
+    """Return the larger of two keys."""
     return other if other > one else one
 
 
 @inlined
 def offered(tables: Tables, row: int, ranking: int, i: int, memory: float) -> float:
-    """Return the key of a place in a group, -inf where there is no room for so many MB."""
+    """Return the key of a place in a group, -inf if it lacks memory (MB)."""
     group = tables.tree[row]
     return float(group.key[ranking, i] if group.most[i] >= memory else -np.inf)
 
 
 @inlined
 def better_half(tables: Tables, row: int, ranking: int, first: int, memory: float) -> tuple[float, int]:
-    """Return the largest key that is offered by four places of a group, and the first one that has it."""
+    """Return the largest key offered by four places of a group, and the first place that has it."""
     a, b = offered(tables, row, ranking, first, memory), offered(tables, row, ranking, first + 1, memory)
     c, d = offered(tables, row, ranking, first + 2, memory), offered(tables, row, ranking, first + 3, memory)
     low, at = larger(a, b), first + 1 if b > a else first
@@ -170,7 +170,7 @@ def better_half(tables: Tables, row: int, ranking: int, first: int, memory: floa
 
 @compiled
 def rank_group(tables: Tables, level: int, place: int) -> None:
-    """Write the place of a group on the level above it."""
+    """Write the entry of a group on the level above it."""
     below, group, i = (
         tables.tree[tables.levels[level - 1] + place],
         tables.tree[tables.levels[level] + place // WIDTH],
@@ -217,9 +217,9 @@ def rank_all(tables: Tables) -> None:
 
 @inlined
 def rank(tables: Tables, p: int) -> None:
-    """Bring the tree up to date after what is free on a processor, or on its node, has changed.
+    """Update the tree after what is free on a processor, or on its node, has changed.
 
-    Where cores are counted their number is all that matters, for the only processor has room for each of them.
+    If cores are counted only their number matters: the only processor has capacity for each of them.
     """
     if counts_cores(tables):
         tables.tree[0].cores[0] = tables.loads[0].free
@@ -229,7 +229,7 @@ def rank(tables: Tables, p: int) -> None:
 
 @compiled
 def rank_in_tree(tables: Tables, p: int) -> None:
-    """Bring the tree up to date after what is free on a processor, or on its node, has changed."""
+    """Update the tree after what is free on a processor, or on its node, has changed."""
     low, high = rank_leaves(tables, p)
     for level in range(1, len(tables.levels)):
         low, high = low // WIDTH, high // WIDTH
@@ -239,7 +239,7 @@ def rank_in_tree(tables: Tables, p: int) -> None:
 
 @inlined
 def rank_leaves(tables: Tables, p: int) -> tuple[int, int]:
-    """Write the place of a processor, or of all of its node if memory there has changed; return the first and last."""
+    """Write the entry of a processor, or of its whole node if memory changed there; return the first and last."""
     n, low, high = tables.processors[p].node, p, p
     room = tables.node_loads[n]
     if room.free_memory != room.ranked_memory:
@@ -253,7 +253,7 @@ def rank_leaves(tables: Tables, p: int) -> tuple[int, int]:
 
 @compiled
 def rank_picks(tables: Tables, first: int, end: int) -> None:
-    """Bring the tree up to date for some of ``picks``, each group of it once where neighbours have changed."""
+    """Update the tree for some of ``picks``, each group once where neighbours have changed."""
     if end - first <= FEW:
         for i in range(first, end):
             rank(tables, tables.picks[i].processor)
@@ -274,7 +274,7 @@ def rank_picks(tables: Tables, first: int, end: int) -> None:
 
 @compiled
 def hide(tables: Tables, policy: int, p: int) -> None:
-    """Leave a processor out of what a policy finds until it is ranked anew, with ``high_mem`` its whole node.
+    """Exclude a processor from a policy's search until it is ranked again, with ``high_mem`` its whole node.
 
     With that policy all processors of a node lose memory together.
     """
@@ -294,15 +294,15 @@ def hide(tables: Tables, policy: int, p: int) -> None:
 
 @compiled
 def best_processor(tables: Tables, policy: int, memory: float, gpus: float) -> int:
-    """Return the processor whose core a policy takes next, -1 if none has a free core with MB and GPUs on its node."""
+    """Return the processor of a policy's next core, -1 if none has a free core with this memory (MB) and GPUs."""
     ranking, level, place, first = policy - HIGH_GFLOPS, len(tables.levels) - 1, 0, -np.inf
     while level >= 0:
-        # in pairs, as a winner of winners is found in three steps where one after the other would take eight
+        # in pairs, as a tournament needs three steps where a linear scan would take eight
         low, before = better_half(tables, tables.levels[level] + place, ranking, 0, memory)
         high, behind = better_half(tables, tables.levels[level] + place, ranking, 4, memory)
         best, at = larger(low, high), behind if high > low else before
         if best == -np.inf or best < first:
-            break  # where the best are there is no room
+            break  # the best places lack capacity
         level, place, first = level - 1, place * WIDTH + at, best
     if level < 0 and node_fits(tables, tables.processors[place].node, memory, gpus):
         return place
@@ -311,7 +311,7 @@ def best_processor(tables: Tables, policy: int, memory: float, gpus: float) -> i
 
 @compiled
 def best_by_looking(tables: Tables, ranking: int, memory: float, gpus: float) -> int:
-    """Return the same, with a look at all groups in their order that may hold a better one than those before."""
+    """Return the same, by scanning in order all groups that may hold a better processor than those before."""
     top = len(tables.levels) - 1
     best, wanted = -1, -np.inf
     level, place = top, 0
@@ -327,7 +327,7 @@ def best_by_looking(tables: Tables, ranking: int, memory: float, gpus: float) ->
             if node_fits(tables, tables.processors[place].node, memory, gpus):
                 best, wanted = place, group.key[ranking, i]
             place += 1
-        while place % WIDTH == 0:  # all of a group has been looked at
+        while place % WIDTH == 0:  # the whole group has been scanned
             if level == top:
                 return best
             level, place = level + 1, place // WIDTH
@@ -335,10 +335,10 @@ def best_by_looking(tables: Tables, ranking: int, memory: float, gpus: float) ->
 
 @compiled
 def processor_of(tables: Tables, memory: float, gpus: float, core: int) -> tuple[int, int]:
-    """Find one of the free cores with MB and GPUs on their nodes.
+    """Find one of the free cores with this memory (MB) and GPUs on their nodes.
 
     Returns:
-        The processor of number *core* of them, -1 if there are not so many, and how many there are before it.
+        The processor of core number *core* among them, -1 if there are fewer, and the number of cores before it.
     """
     top = len(tables.levels) - 1
     before, level, place = 0, top, 0
@@ -358,7 +358,7 @@ def processor_of(tables: Tables, memory: float, gpus: float, core: int) -> tuple
                     return place, before
                 before += group.cores[i]
         place += 1
-        while place % WIDTH == 0:  # all of a group has been looked at
+        while place % WIDTH == 0:  # the whole group has been scanned
             if level == top:
                 return -1, before
             level, place = level + 1, place // WIDTH
@@ -366,14 +366,14 @@ def processor_of(tables: Tables, memory: float, gpus: float, core: int) -> tuple
 
 @compiled
 def lowest_processor(tables: Tables, memory: float, gpus: float) -> int:
-    """Return the first processor that has a free core with MB and GPUs on its node, -1 if there is none."""
+    """Return the first processor that has a free core with this memory (MB) and GPUs on its node, -1 if none."""
     p, _ = processor_of(tables, memory, gpus, 0)
     return p
 
 
 @compiled
 def random_processor(tables: Tables, memory: float, gpus: float) -> int:
-    """Return the processor of a core drawn from the free ones with MB and GPUs on their node, -1 if there is none."""
+    """Return the processor of a random free core with this memory (MB) and GPUs on its node, -1 if there is none."""
     _, eligible = processor_of(tables, memory, gpus, ALL)
     if eligible == 0:
         return -1

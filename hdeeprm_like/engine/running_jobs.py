@@ -1,4 +1,4 @@
-"""The running jobs: a list sorted by expected ends for each way of expecting them that somebody asked for."""
+"""The running jobs: one sorted list for each requested kind of expected end."""
 
 from hdeeprm_like.engine.compiled import inlined
 from hdeeprm_like.engine.job_keys import known_time
@@ -8,13 +8,13 @@ from hdeeprm_like.engine.tables import Tables
 BY_START, BY_SIZE = (
     0,
     1,
-)  # orders of these lists: of jobs that end together the first started, or the smallest, is first
-ANY_START = 1 << 40  # more than any place in Tables.allocation
+)  # orders of these lists: of jobs that end together the first started, or the smallest, comes first
+ANY_START = 1 << 40  # larger than any place in Tables.allocation
 
 
 @inlined
 def add_running(tables: Tables, j: int) -> None:
-    """Put a job that starts now into the lists."""
+    """Insert a starting job into the lists."""
     job = tables.jobs[j]
     for v in range(len(tables.running.lists)):
         row = tables.running.lists[v]
@@ -24,6 +24,6 @@ def add_running(tables: Tables, j: int) -> None:
 
 @inlined
 def remove_running(tables: Tables, j: int) -> None:
-    """Take a job that ends now out of the lists."""
+    """Remove an ending job from the lists."""
     for v in range(len(tables.running.lists)):
         remove(tables.running, v, j)

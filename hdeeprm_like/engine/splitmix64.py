@@ -5,13 +5,13 @@ from numpy.typing import NDArray
 
 from hdeeprm_like.engine.compiled import compiled, inlined
 
-STRIDE = 0x9E3779B97F4A7C15  # that a state moves by at each draw
-SEEDS = 2**53  # as many as a draw can tell apart
+STRIDE = 0x9E3779B97F4A7C15  # increment of the state per draw
+SEEDS = 2**53  # number of seeds that give different draws
 
 
 @inlined
 def uniform(z: np.uint64) -> float:
-    """Return the number that a state stands for, from 0 to below 1."""
+    """Return the uniform number in [0, 1) of a state."""
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     z = z ^ (z >> np.uint64(31))
@@ -20,6 +20,6 @@ def uniform(z: np.uint64) -> float:
 
 @compiled
 def draw_below(states: NDArray[np.uint64], i: int, n: int) -> int:
-    """Move the state at a place on and return an integer from 0 to below *n*, all equally likely."""
+    """Advance the state at a place and return a uniform integer in [0, n)."""
     states[i] += np.uint64(STRIDE)
     return int(uniform(states[i]) * n)

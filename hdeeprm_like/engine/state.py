@@ -1,4 +1,4 @@
-"""The cluster and its jobs now: the only object that changes during a run, under whatever driver."""
+"""The state of the cluster and its jobs: the only object that changes during a run, with any driver."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -26,15 +26,15 @@ from hdeeprm_like.engine.tables import (
 from hdeeprm_like.errors import PlatformError, WorkloadError
 from hdeeprm_like.types import Ints
 
-AT_ONCE = 1 << 20  # stretches that the allocation has room for from the beginning, if the jobs may take so many
-THESIS = (FIRST, SHORTEST, SMALLEST, LOW_MEM, LOW_MEM_BW)  # job policies that look at a sorted list
+AT_ONCE = 1 << 20  # initial capacity of the allocation in stretches, if the jobs may take that many
+THESIS = (FIRST, SHORTEST, SMALLEST, LOW_MEM, LOW_MEM_BW)  # job policies that read a sorted list
 
 
 class Instant(NamedTuple):
-    """Simulator to decision system: all that happened at one time.
+    """Message from simulator to decision system: everything that happened at one time.
 
     Attributes:
-        now: s. completed: job rows. submitted: how many jobs came, the next rows. arrivals_over: no more will come.
+        now: s. completed: job rows. submitted: number of new jobs, the next rows. arrivals_over: no more will arrive.
     """
 
     now: float
@@ -45,11 +45,11 @@ class Instant(NamedTuple):
 
 @dataclass
 class Commands:
-    """Decision system to simulator: all that was decided at one time.
+    """Message from decision system to simulator: everything decided at one time.
 
     Attributes:
         starts: job rows and their cores, in ascending order. rejects, kills: job rows.
-        pstates: core to the P-state it comes into. wake_at: s, infinite for no call.
+        pstates: core to its new P-state. wake_at: s, infinite for no call.
     """
 
     starts: list[tuple[int, Ints]] = field(default_factory=list)
@@ -60,35 +60,35 @@ class Commands:
 
 
 class Needs(NamedTuple):
-    """The sorted lists of jobs that somebody looks at; each an order and the run times that it looks at.
+    """The sorted lists of jobs that a run needs; each an order and the run times of its keys.
 
     Attributes:
-        orders: of the waiting jobs, numbers of ``numbers``. ends: of the running jobs, BY_START or BY_SIZE.
+        orders: for the waiting jobs, numbers of ``numbers``. ends: for the running jobs, BY_START or BY_SIZE.
     """
 
     orders: tuple[tuple[int, int], ...] = ()
     ends: tuple[tuple[int, int], ...] = ()
 
     def __or__(self, other: "Needs") -> "Needs":
-        """Return the lists of both."""
+        """Return the union of both."""
         return Needs(tuple(dict.fromkeys(self.orders + other.orders)), tuple(dict.fromkeys(self.ends + other.ends)))
 
 
 class State(StateView):
-    """The cluster and its jobs now.
+    """The state of the cluster and its jobs.
 
-    Everything that decides reads it; it changes by ``receive`` (what the simulator tells) and by starting jobs.
+    All decisions read it; it changes by ``receive`` (messages of the simulator) and by job starts.
 
     Attributes:
-        platform: what exists.
-        jobs: that will be submitted, None where they become known on the way.
+        platform: the machine.
+        jobs: the jobs to be submitted, None if they become known during the run.
         limits: the largest request of a single job, for scaling.
-        tables: the rows behind it, see ``Tables``.
+        tables: the arrays behind it, see ``Tables``.
         known: rows of ``tables.jobs`` that hold a job, submitted or not.
         kills: job rows to end.
-        named: whether it is known which cores a job has.
-        needs: the sorted lists of jobs that are kept.
-        knows_run_times: whether actual run times are known, as to a simulator of the jobs.
+        named: whether the cores of each job are known.
+        needs: the sorted lists of jobs that are maintained.
+        knows_run_times: whether actual run times are known, as in the embedded simulator.
     """
 
     def __init__(
@@ -107,20 +107,20 @@ class State(StateView):
         """Make an idle cluster.
 
         Args:
-            jobs: that will be submitted, None where they become known on the way (see ``append``).
-            policies: the job policies of the thesis that will be asked for. seed: of the random policies.
-            needs: which sorted lists of jobs to keep, in place of those that *policies* need.
-            epoch: s on the trace's clock when the simulation's shows 0; F1 to F4 look at it.
-            log: whether to keep one. limits: must be given where *jobs* is not.
-            whole: whether a node takes all cores of a job; one too large for any node is rejected then.
-            named: False to count cores in place of naming those of each job, which takes the same time for jobs of any
-                size. Only for one processor, for jobs that ask for cores alone, and with the textbook's clock.
+            jobs: the jobs to be submitted, None if they become known during the run (see ``append``).
+            policies: the job policies of the thesis in use. seed: of the random policies.
+            needs: which sorted lists of jobs to maintain, instead of those that *policies* need.
+            epoch: s on the trace's clock at simulation time 0; F1 to F4 use it.
+            log: whether to keep a log. limits: required if *jobs* is None.
+            whole: whether one node must take all cores of a job; jobs too large for any node are then rejected.
+            named: False to count cores instead of naming those of each job, which takes the same time for jobs of any
+            size. Only for one processor, jobs that request only cores, and the textbook's clock.
         """
         if not named and not countable(platform, jobs):
-            raise ValueError("cores need names unless there is one processor and all jobs ask for nothing but cores")
+            raise ValueError("cores need names unless there is one processor and all jobs request only cores")
         if platform.power_cap < np.inf and (whole or platform.partitions is not None):
             where = "platforms with partitions" if platform.partitions is not None else "jobs that run whole on a node"
-            raise PlatformError(f"platform {platform.name!r}: a power cap cannot be had with {where}")
+            raise PlatformError(f"platform {platform.name!r}: a power cap is not supported with {where}")
         if limits is None:
             if jobs is None:
                 raise ValueError("the limits of jobs that are not known must be given")
@@ -130,8 +130,8 @@ class State(StateView):
         self.kills: list[int] = []
         self.known = 0 if jobs is None else len(jobs)
         self.named = named
-        asked = 0 if jobs is None or jobs.demands is None else jobs.demands.nodes
-        self._places = 1 if jobs is None else int(most_cores(platform, asked, jobs.size).sum()) + 1
+        nodes = 0 if jobs is None or jobs.demands is None else jobs.demands.nodes
+        self._places = 1 if jobs is None else int(most_cores(platform, nodes, jobs.size).sum()) + 1
         self._changed = core_pstates.PstateChanges(
             cores=np.zeros(platform.cores, np.int32),
             pstates=np.zeros(platform.cores, np.int8),
@@ -154,7 +154,7 @@ class State(StateView):
 
     @property
     def wake_at(self) -> float:
-        """When the decision system wants to be called again, in s; infinite for never, and so at each new instant."""
+        """When the decision system wants its next call, in s; infinite for none; reset at each new instant."""
         return float(self.tables.clock["wake_at"][0])
 
     @wake_at.setter
@@ -168,7 +168,7 @@ class State(StateView):
         return self.tables.changes[clock["first_start"] : clock["changes"]] >> KIND_BITS
 
     def require(self, needs: Needs, who: str) -> None:
-        """Refuse somebody whose sorted lists are not kept; compiled code would read others in their place.
+        """Raise if a required sorted list is not maintained; compiled code would read another list instead.
 
         Raises:
             ValueError: a list is missing.
@@ -178,13 +178,13 @@ class State(StateView):
             raise ValueError(f"{who}: the state keeps no list of jobs for {missing[0]}; name it in what State needs")
 
     def append(self, request: Request) -> int:
-        """Make room for a job that is submitted next after those known; return its row.
+        """Make room for the job submitted next after the known ones; return its row.
 
-        Where cores are counted it must ask for cores alone.
+        If cores are counted it must request only cores.
 
         Raises:
-            WorkloadError: it asks for a partition that there is not.
-            OptionsError: it asks for several nodes, and one is to take all of its cores.
+            WorkloadError: it requests an unknown partition.
+            OptionsError: it requests several nodes, but one must take all of its cores.
         """
         row, demand = self.known, request.demand
         if self._sets is None and demand is not NO_DEMAND and (why := demand.refusal()) is not None:
@@ -208,11 +208,11 @@ class State(StateView):
         lifecycle.receive(self.tables, instant.now, completed, len(completed), instant.submitted, instant.arrivals_over)
         self.kills = []
 
-    def drain(self, asked: bool = False) -> Commands:
-        """Return what was decided in this instant.
+    def drain(self, requested: bool = False) -> Commands:
+        """Return the decisions of this instant.
 
         Args:
-            asked: P-states count as changed at once, for whoever has no simulator here that applies them.
+            requested: count P-states as changed at once, for drivers without a simulator that applies them.
         """
         t = self.tables
         clock = t.clock[0]
@@ -222,14 +222,14 @@ class State(StateView):
             commands.rejects = t.rejected_now[: clock["rejected_now"]].tolist()
         for j in self.started_now.tolist():
             commands.starts.append((j, self.cores_of(j)))
-        changed = core_pstates.changed_pstates(t, self._changed, asked) if self.named and clock["touched"] else 0
+        changed = core_pstates.changed_pstates(t, self._changed, requested) if self.named and clock["touched"] else 0
         if changed:
             cores, pstates = self._changed.cores[:changed].tolist(), self._changed.pstates[:changed].tolist()
             commands.pstates = dict(sorted(zip(cores, pstates, strict=True)))
         return commands
 
     def make_room(self) -> None:
-        """Let the log and the allocation have room for one more instant."""
+        """Grow the log and the allocation for one more instant."""
         if lifecycle.has_room(self.tables):
             return
         clock = self.tables.clock[0]
@@ -238,5 +238,5 @@ class State(StateView):
             self.tables.log = longer(self.tables.log, 2 * len(self.tables.log), int(clock["logged"]))
 
     def make_room_for_all(self) -> None:
-        """Let the allocation have room for all jobs, for compiled code that does not stop before their end."""
+        """Grow the allocation for all jobs, for compiled code that runs to their end without a stop."""
         make_room(self.tables, 0, int(self.tables.clock["places"][0]))

@@ -1,4 +1,4 @@
-"""What users' own observations, objectives, action spaces and job policies read of a State, by name."""
+"""Read access to a State by name, for users' own observations, objectives, action spaces and job policies."""
 
 from typing import Any
 
@@ -12,15 +12,14 @@ from hdeeprm_like.types import Floats, Ints
 
 
 class StateView:
-    """The cluster and its jobs now, to be read.
+    """A read-only view of the cluster and its jobs now.
 
-    Arrays are read-only views, or copies where they are computed; those over jobs have one entry for each job that is
-    known, J, and in a simulation that includes jobs which are still to be submitted: `waiting` and `running` say which
-    ones a policy may look at.
+    Arrays are read-only views, or copies if they are computed. Arrays over jobs have one entry for each known job, J;
+    in a simulation that includes jobs yet to be submitted: `waiting` and `running` are those that a policy may look at.
 
     Attributes:
-        platform: what exists.
-        tables: the rows behind it, see ``Tables``.
+        platform: the machine.
+        tables: the arrays behind it, see ``Tables``.
         known: rows of ``tables.jobs`` that hold a job, submitted or not.
     """
 
@@ -30,7 +29,7 @@ class StateView:
 
     @property
     def now(self) -> float:
-        """Time of the instant being decided in s, to the microsecond of Batsim's wire."""
+        """Time of the current instant in s, rounded to the microseconds of Batsim's protocol."""
         return float(self.tables.clock["now"][0])
 
     @property
@@ -75,7 +74,7 @@ class StateView:
 
     @property
     def user(self) -> Ints:
-        """(J,) number of the user of each job, -1 where it is not known."""
+        """(J,) number of the user of each job, -1 if unknown."""
         users: Ints = read_only(self.tables.jobs["user"][: self.known])
         return users
 
@@ -86,7 +85,7 @@ class StateView:
 
     @property
     def requested_ops(self) -> Floats:
-        """(J,) flop for each core, the users' estimates of the work."""
+        """(J,) flop per core, the users' estimates of the work."""
         return self._of_jobs("requested_ops")
 
     @property
@@ -97,17 +96,17 @@ class StateView:
 
     @property
     def requested_memory(self) -> Floats:
-        """(J,) MB for each core; times `requested_cores` it is that of the job."""
+        """(J,) MB per core; times `requested_cores` it is the memory of the job."""
         return self._of_jobs("memory")
 
     @property
     def requested_bandwidth(self) -> Floats:
-        """(J,) GB/s of memory bandwidth for each core."""
+        """(J,) GB/s of memory bandwidth per core."""
         return self._of_jobs("bandwidth")
 
     @property
     def requested_gpus(self) -> Floats:
-        """(J,) GPUs for each core, below 1 where cores share one; times `requested_cores` they are those of the job."""
+        """(J,) GPUs per core, below 1 if cores share one; times `requested_cores` they are the GPUs of the job."""
         return self._of_jobs("gpus")
 
     @property
@@ -159,7 +158,7 @@ class StateView:
 
     @property
     def free_watts(self) -> float:
-        """W that all cores may draw beside what they draw now, infinite without a power cap."""
+        """W that all cores may draw on top of their power now, infinite without a power cap."""
         return self.platform.power_cap - self.watts
 
     @property
@@ -169,30 +168,30 @@ class StateView:
 
     @property
     def core_job(self) -> Ints:
-        """(C,) index of the job that each core serves, -1 for none; all -1 where cores have no names (`named`)."""
+        """(C,) index of the job on each core, -1 for none; all -1 if cores have no names (`named`)."""
         jobs = np.full(self.platform.cores, IDLE_CORE, np.int32)
         for job in self.running.tolist():
             jobs[self.cores_of(job)] = job
         return read_only(jobs)
 
     def cores_of(self, job: int) -> Ints:
-        """Return the cores of a started job in ascending order; none where they have no names."""
+        """Return the cores of a started job in ascending order; empty if cores have no names."""
         return cores_of(self.tables, job)
 
     def _of_jobs(self, name: str) -> Floats:
-        """Return (J,) a figure of the known jobs."""
+        """Return one column of the known jobs, (J,)."""
         figures: Floats = read_only(self.tables.jobs[name][: self.known])
         return figures
 
 
 def read_only(array: NDArray[Any]) -> NDArray[Any]:
-    """Return a view of an array that cannot be written to."""
+    """Return a read-only view of an array."""
     view = array.view()
     view.flags.writeable = False
     return view
 
 
 def cores_of(tables: Tables, job: int) -> Ints:
-    """Return the cores of a started job in ascending order; none where they have no names."""
+    """Return the cores of a started job in ascending order; empty if cores have no names."""
     row = tables.jobs[job]
     return cores_in(tables.allocation[row["first"] : row["first"] + row["stretches"]])

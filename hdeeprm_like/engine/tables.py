@@ -1,4 +1,4 @@
-"""The rows of a running cluster: what every compiled function reads and writes.
+"""The arrays of a running cluster, which every compiled function reads and writes.
 
 A job, a processor, a node is a row of a structured array (``tables.jobs[j].start`` in compiled code,
 ``tables.jobs["start"]`` for the whole column); ``Tables`` bundles the arrays so that they pass as one argument.
@@ -23,35 +23,35 @@ UNKNOWN, WAITING, RUNNING, COMPLETED, REJECTED = 0, 1, 2, 3, 4  # status of a jo
 
 NOTHING, CORES, MEMORY, GPUS = 0, 1, 2, 3  # what a blocked or rejected job lacks
 
-RANKINGS = 5  # from HIGH_GFLOPS to LOW_POWER, by what processors differ in
+RANKINGS = 5  # from HIGH_GFLOPS to LOW_POWER, rankings of the processors
 
 CLOCK = np.dtype(
     [
         ("now", "f8"),  # s, of the instant being decided
         ("watts", "f8"),  # W, all cores
         ("joules", "f8"),  # J since time 0, all cores
-        ("wake_at", "f8"),  # s, when the decision system wants to be called again, infinite for never
+        ("wake_at", "f8"),  # s, the decision system's next call, infinite for none
         ("random", "u8"),  # state of the generator behind the random policies
-        ("epoch", "f8"),  # s on the trace's clock when ours shows 0; F1 to F4 look at it
-        ("submitted", "i8"),  # jobs seen so far
+        ("epoch", "f8"),  # s on the trace's clock at simulation time 0; F1 to F4 use it
+        ("submitted", "i8"),  # jobs submitted so far
         ("waiting", "i8"),  # jobs in the queue
-        ("demanding", "i8"),  # of these ask for memory or GPUs
+        ("demanding", "i8"),  # waiting jobs that request memory or GPUs
         ("running", "i8"),
         ("completed", "i8"),
         ("rejected", "i8"),
-        ("free_cores", "i8"),  # that may serve jobs, no more than the power cap leaves
-        ("most_cores", "i8"),  # that may serve jobs at once
+        ("free_cores", "i8"),  # free cores, no more than the power cap allows
+        ("most_cores", "i8"),  # most cores that may serve jobs at once
         ("placed", "i8"),  # used entries of Tables.allocation
-        ("places", "i8"),  # stretches that all known jobs can take, the most that the allocation ever needs room for
+        ("places", "i8"),  # stretches that all known jobs can take: the largest capacity that the allocation needs
         ("changes", "i8"),  # used entries of Tables.changes
-        ("first_start", "i8"),  # where those begin that tell of the jobs started in this instant
-        ("started_now", "i8"),  # how many these are
+        ("first_start", "i8"),  # first change of a job started in this instant
+        ("started_now", "i8"),  # jobs started in this instant
         ("rejected_now", "i8"),  # used entries of Tables.rejected_now
         ("touched", "i8"),  # used entries of Tables.touched
         ("blocked", "i8"),  # what the selected job lacks: NOTHING, CORES, MEMORY or GPUS
         ("blocked_job", "i8"),
-        ("blocked_before", "i8"),  # blocked as last logged
-        ("whole", "i8"),  # 1 where a node takes all cores of a job, so that one too large for any node is rejected
+        ("blocked_before", "i8"),  # last logged value of blocked
+        ("whole", "i8"),  # 1 if one node must take all cores of a job; jobs too large for any node are rejected
         ("arrivals_over", "i8"),  # 1 when no job will be submitted any more
         ("logged", "i8"),  # used entries of Tables.log
         ("decisions", "i8"),  # jobs selected, whether they were started or did not fit
@@ -63,23 +63,23 @@ JOB = np.dtype(
     [
         ("submit", "f8"),  # s
         ("requested_time", "f8"),  # s
-        ("requested_ops", "f8"),  # flop per core that the estimate stands for
+        ("requested_ops", "f8"),  # flop per core, by the user's estimate
         ("memory", "f8"),  # MB per core
         ("gpus", "f8"),  # per core
         ("bandwidth", "f8"),  # GB/s per core
-        ("start", "f8"),  # s as the decision system knows it, nan before
+        ("start", "f8"),  # s, as known to the decision system, nan before
         ("finish", "f8"),  # s, nan before
         ("done", "f8"),  # flop per core computed until as_of
         ("speed", "f8"),  # flop/s of its slowest core since as_of
         ("as_of", "f8"),  # s
-        ("run_time", "f8"),  # s that it runs on the platform's mean core, nan where nobody but the future knows
-        ("user", "i8"),  # any number, -1 where nobody knows
+        ("run_time", "f8"),  # s, run time on the platform's mean core, nan if unknown
+        ("user", "i8"),  # any number, -1 if unknown
         ("first", "i8"),  # its cores are allocation[first : first + stretches]
         ("size", "i4"),  # cores
         ("status", "i4"),
-        ("place", "i4"),  # in Tables.members while it waits
+        ("place", "i4"),  # place in Tables.members while it waits
         ("lacks", "i4"),  # why it was rejected
-        ("stretches", "i4"),  # of neighbouring cores that it has, 0 where cores are counted
+        ("stretches", "i4"),  # number of its stretches of neighbouring cores, 0 if cores are counted
     ],
     align=True,
 )
@@ -92,7 +92,7 @@ PROCESSOR = np.dtype(
         ("node", "i4"),
         ("first_core", "i4"),
         ("cores", "i4"),
-        ("first_word", "i4"),  # of Tables.words; its words follow one another
+        ("first_word", "i4"),  # first of its consecutive words in Tables.words
         ("words", "i4"),
     ],
     align=True,
@@ -100,7 +100,7 @@ PROCESSOR = np.dtype(
 
 LOAD = np.dtype(
     [
-        ("used_bandwidth", "f8"),  # GB/s asked for by its jobs; may exceed bandwidth
+        ("used_bandwidth", "f8"),  # GB/s requested by its jobs; may exceed bandwidth
         ("free", "i4"),  # idle, available cores
         ("busy", "i4"),  # cores serving a job
         ("oversubscribed", "i4"),  # 1 when used_bandwidth exceeds bandwidth
@@ -133,41 +133,41 @@ NODE_LOAD = np.dtype(
 PICK = np.dtype(
     [
         ("processor", "i4"),
-        ("used_bandwidth", "f8"),  # GB/s, before cores were booked for the job being placed
-        ("free_memory", "f8"),  # MB on its node before that
-        ("free_gpus", "f8"),  # on its node before that
+        ("used_bandwidth", "f8"),  # GB/s, before the booking for the job being placed
+        ("free_memory", "f8"),  # MB, on its node before the booking
+        ("free_gpus", "f8"),  # on its node before the booking
     ],
     align=True,
 )
 
-WIDTH = 8  # processors or groups that make a group
+WIDTH = 8  # processors or groups in a group
 GROUP = np.dtype(
-    [  # of each processor, or of all those in a group below it
-        ("key", "f8", (RANKINGS, WIDTH)),  # the largest one of each policy where cores are free
-        ("most", "f8", (WIDTH,)),  # MB free on the nodes there: not less than the most that any has, rounding included
-        ("least", "f8", (WIDTH,)),  # and the least that any has
-        ("cores", "i8", (WIDTH,)),  # free ones
+    [  # of each processor, or of a whole group below
+        ("key", "f8", (RANKINGS, WIDTH)),  # the largest key for each policy among those with free cores
+        ("most", "f8", (WIDTH,)),  # MB, upper bound of the most free memory of a node there, rounding included
+        ("least", "f8", (WIDTH,)),  # MB, the least free memory of a node there
+        ("cores", "i8", (WIDTH,)),  # free cores
     ],
     align=True,
 )
 
 LOG = np.dtype([("time", "f8"), ("kind", "i4"), ("row", "i4"), ("value", "i4"), ("cores", "i4")], align=True)
-# kinds of log entries, and what row and value (and cores, 0 for the others) mean
+# kinds of log entries, and the meaning of row and value (and cores, 0 for the others)
 LOG_START = 0  # job
 LOG_END = 1  # job
-LOG_PSTATE = 2  # first core of neighbours whose power is the same, P-state and the one before it, how many cores
+LOG_PSTATE = 2  # first core of neighbours whose power is the same, P-state and the one before it, number of cores
 LOG_BLOCKED = 3  # job, what it lacks
 LOG_OVERSUBSCRIBED = 4  # processor, 1 begins or 0 ends
 LOG_REJECT = 5  # job, what it lacks
 LOG_REQUEST = 6  # a SET_RESOURCE_STATE: number of entries of LOG_PSTATE that follow, P-state, number of cores
-PSTATE_BITS, PSTATE_MASK = 2, 3  # a value of LOG_PSTATE is the state before, shifted by so many bits, and the new one
+PSTATE_BITS, PSTATE_MASK = 2, 3  # a value of LOG_PSTATE is the former state shifted by PSTATE_BITS, plus the new one
 
 SUBMITTED, STARTED, ENDED, WITHDRAWN = 0, 1, 2, 3  # kinds of changes, see Tables.changes
-KIND_BITS, KIND_MASK = 2, 3  # an entry is the job, shifted by so many bits, and the kind
+KIND_BITS, KIND_MASK = 2, 3  # an entry is the job shifted by KIND_BITS, plus the kind
 
-IDLE_CORE = -1  # stands for a job where there is none
+IDLE_CORE = -1  # in place of a job, for an idle core
 
-LEAST_ROOM = 64  # rows that tables get when they begin to grow
+LEAST_ROOM = 64  # smallest number of rows of tables that grow
 
 
 class Tables(Bundle, shared=("processors", "nodes", "levels", "core_processor", "list_of", "log")):
@@ -175,26 +175,26 @@ class Tables(Bundle, shared=("processors", "nodes", "levels", "core_processor", 
 
     Attributes:
         clock: (1,) CLOCK.
-        jobs: (J,) JOB, in the order of submission; more than there are jobs where these become known on the way.
-        processors, nodes: (P,) PROCESSOR, (N,) NODE, what exists;
-        loads, node_loads: (P,) LOAD, (N,) NODE_LOAD, what these serve.
-        tree: GROUP, what is free in groups of processors, groups of these and so on, see ``processor_index``.
-        levels: the first row of the tree for the groups of processors, for the groups of these, ..., for the only one.
+        jobs: (J,) JOB, in the order of submission; with spare rows if jobs become known during the run.
+        processors, nodes: (P,) PROCESSOR, (N,) NODE, the hardware;
+        loads, node_loads: (P,) LOAD, (N,) NODE_LOAD, its load.
+        tree: GROUP, free capacity of groups of processors, of groups of these and so on, see ``processor_index``.
+        levels: the first row of the tree for each level, from the groups of processors up to the root.
         core_processor: (C,).
-        words: (W,) WORD, which cores serve jobs, are available and in which P-state, see ``words``.
-        roomy: bits, which words have a free core, 64 words in each entry.
-        owners: (C,) the job of a core at which the cores of a job begin in a word; nothing at other cores.
-        allocation: STRETCH, cores of the started jobs, one job after the other; empty where cores are counted and have
-            no names.
+        words: (W,) WORD: which cores serve jobs, which are available, and their P-states, see ``words``.
+        roomy: bits of the words that have a free core, 64 words per entry.
+        owners: (C,) the job of a core at which the cores of a job begin in a word; undefined at other cores.
+        allocation: STRETCH, cores of the started jobs, one job after the other; empty if cores are counted and have
+        no names.
         members: (J,) the waiting jobs in no order; the first clock.waiting entries count.
-        waiting: lists of these, one for each order that somebody asked for. running: lists of the running jobs.
-        list_of: (NUMBER_OF_ORDERS,) the list of waiting jobs for each order by requested times, -1 where there is none.
-        changes: all that has happened to jobs, see `KIND_BITS`; those who follow it keep a cursor of their own.
-        rejected_now: (J,) the jobs rejected in this instant.
+        waiting: sorted lists of these, one for each requested order. running: sorted lists of the running jobs.
+        list_of: (NUMBER_OF_ORDERS,) the list of waiting jobs for each order by requested times, -1 if there is none.
+        changes: everything that has happened to jobs, see `KIND_BITS`; each reader keeps its own cursor.
+        rejected_now: (J,) jobs rejected in this instant.
         touched: (W,) words whose cores may have changed P-state in this instant.
-        picks: (P,) PICK, scratch: the processors with cores booked for the job being placed.
-        log: what happened when; empty to keep no log.
-        node_sets: where jobs may run, absent on a platform without partitions.
+        picks: (P,) PICK, scratch: processors with cores booked for the job being placed.
+        log: record of events; empty to keep no log.
+        node_sets: where jobs may run; absent on a platform without partitions.
     """
 
     clock: Records
@@ -223,7 +223,7 @@ class Tables(Bundle, shared=("processors", "nodes", "levels", "core_processor", 
 
 
 def rows_of_processors(platform: Platform) -> Records:
-    """Return (P,) PROCESSOR: what each processor is."""
+    """Return (P,) PROCESSOR, one row per processor."""
     processors = np.zeros(platform.processors, PROCESSOR)
     processors["node"] = platform.processor_node
     processors["bandwidth"] = platform.processor_bandwidth
@@ -237,7 +237,7 @@ def rows_of_processors(platform: Platform) -> Records:
 
 
 def rows_of_nodes(platform: Platform) -> Records:
-    """Return (N,) NODE: what each node is."""
+    """Return (N,) NODE, one row per node."""
     nodes = np.zeros(platform.nodes, NODE)
     nodes["memory"], nodes["gpus"] = platform.node_memory, platform.node_gpus
     nodes["cores"] = np.bincount(platform.processor_node, platform.processor_cores, platform.nodes).astype(np.int32)
@@ -256,12 +256,12 @@ def new_tables(
     log: int,
     node_sets: NodeSets,
 ) -> Tables:
-    """Return the tables of an idle cluster; its tree is still to be written.
+    """Return the tables of an idle cluster; the caller must still write the tree.
 
     Args:
-        jobs: rows for jobs. places: stretches that all those jobs take together.
-        orders: of the lists of waiting jobs, and the run times that each looks at. ends: of the running ones.
-        seed: of the random policies. log: entries of the log to begin with, 0 for no log.
+        jobs: rows for jobs. places: stretches that all these jobs can take together.
+        orders: of the lists of waiting jobs, with the run times of their keys. ends: of the lists of running jobs.
+        seed: of the random policies. log: initial capacity of the log, 0 for no log.
         node_sets: where the jobs may run.
     """
     loads, node_loads = np.zeros(platform.processors, LOAD), np.zeros(platform.nodes, NODE_LOAD)
@@ -311,7 +311,7 @@ def new_tables(
 
 
 def make_room(tables: Tables, jobs: int, places: int) -> None:
-    """Let tables have room for so many jobs and so many stretches of theirs; twice as much as before at least."""
+    """Grow tables to the given numbers of jobs and stretches, at least to twice their size."""
     if jobs > len(tables.jobs):
         rows = max(jobs, 2 * len(tables.jobs), LEAST_ROOM)
         for name in ("jobs", "members", "rejected_now"):
@@ -324,10 +324,10 @@ def make_room(tables: Tables, jobs: int, places: int) -> None:
 
 
 def longer(column: NDArray[Any], rows: int, used: int | None = None) -> NDArray[Any]:
-    """Return a copy of a column with zeros behind it.
+    """Return a copy of a column with zeros appended.
 
     Args:
-        used: how many of its first entries count, None for all. Zeros that nobody writes to take no memory and no time.
+        used: number of valid leading entries, None for all. Zeros that are never written take no memory and no time.
     """
     kept = len(column) if used is None else used
     grown = np.zeros(rows, column.dtype)

@@ -1,4 +1,4 @@
-"""The jobs inside the embedded simulator, whichever clock moves them: when each began and ended, and how."""
+"""The jobs inside the embedded simulator, on either clock: when each began and ended, and how."""
 
 import numpy as np
 
@@ -9,25 +9,25 @@ from hdeeprm_like.types import Floats, Ints, Records
 SUCCESS, WALLTIME_REACHED, KILLED = 1, 2, 3  # outcome of a job, 0 while it has none
 
 SHORTEST_RUN = 1e-5  # s, what Batsim reports for a job without work
-SHORTEST_CALL = 1e-5  # s, Batsim lengthens shorter waits
-ALL_KNOWN = 1 << 62  # rows, more than there are
+SHORTEST_CALL = 1e-5  # s, Batsim extends shorter waits to this
+ALL_KNOWN = 1 << 62  # larger than any row
 
 
 TASK = np.dtype(
     [
-        ("end", "f8"),  # s, when it fires unless its speed changes; Batsim's clock has `actions` for that
+        ("end", "f8"),  # s, when it ends unless its speed changes; Batsim's clock uses `actions` instead
         ("start", "f8"),  # s on the simulator's clock, nan before
         ("walltime", "f8"),  # s, infinite for none
         ("delay", "f8"),  # s, -1 for a job that computes
         ("ops", "f8"),  # flop per core
         ("finish", "f8"),  # s, nan before
         ("outcome", "i4"),
-        ("lowest", "i4"),  # of its cores, the one that sends the message that it has ended
-        ("stage", "i4"),  # how far its actor is, see `batsim_jobs`
-        ("rounds", "i4"),  # that its actor still lets the others go first
-        ("marked", "i4"),  # 1 while its rate waits to be found again
+        ("lowest", "i4"),  # the lowest of its cores, which sends the message of its end
+        ("stage", "i4"),  # stage of its actor, see `batsim_jobs`
+        ("rounds", "i4"),  # rounds that its actor still yields
+        ("marked", "i4"),  # 1 while its rate must be recomputed
         ("as_of", "f8"),  # s
-        ("watts", "f8"),  # W of its cores since as_of, counted where a log is kept
+        ("watts", "f8"),  # W of its cores since as_of, if a log is kept
         ("joules", "f8"),  # J of its cores from start to as_of
     ],
     align=True,
@@ -35,25 +35,25 @@ TASK = np.dtype(
 
 SIM = np.dtype(
     [
-        ("clock", "f8"),  # s, exact, the decision system sees it in microseconds
+        ("clock", "f8"),  # s, exact; the decision system sees it rounded to microseconds
         ("now", "f8"),  # s, as the decision system sees it
-        ("call", "f8"),  # s, when the decision system asked to be called, infinite for never
-        ("call_asked", "f8"),  # s, a call asked for in the answer under way
-        ("jobs", "i8"),  # of the workload
-        ("next_job", "i8"),  # of these submitted so far
+        ("call", "f8"),  # s, the requested call, infinite for none
+        ("call_requested", "f8"),  # s, a call requested in the current answer
+        ("jobs", "i8"),  # jobs of the workload
+        ("next_job", "i8"),  # jobs submitted so far
         (
             "unsure_from",
             "i8",
-        ),  # row before whose submission the next part must come, where jobs come in parts
+        ),  # row before whose submission the next part of the jobs must arrive, if jobs arrive in parts
         ("heap", "i8"),  # running jobs on the textbook's clock
-        ("completed", "i8"),  # what the next message will tell: completions, submissions, ...
+        ("completed", "i8"),  # contents of the next message: completions, submissions, ...
         ("submitted", "i8"),
-        ("called", "i8"),  # ... that the time asked for has come
-        ("over", "i8"),  # ... that no more jobs come, 2 once it has been told
-        ("no_more", "i8"),  # 1 when the decision system knows that no more jobs come
+        ("called", "i8"),  # ... a call whose time has come
+        ("over", "i8"),  # ... the end of submissions, 2 once reported
+        ("no_more", "i8"),  # 1 if the decision system knows of the end of submissions
         ("opened", "i8"),  # 1 once the clock has begun
-        ("deciding", "i8"),  # 1 from an instant on until what was decided at it is applied
-        ("kills", "i8"),  # jobs to kill in the answer under way
+        ("deciding", "i8"),  # 1 from an instant until its decisions are applied
+        ("kills", "i8"),  # jobs to kill in the current answer
         ("grouped_switches", "i8"),  # SET_RESOURCE_STATE commands
         ("machine_switches", "i8"),  # machines in them
     ],
@@ -68,8 +68,8 @@ class Simulation(Bundle):
         sim: (1,) SIM.
         tasks: (J,) TASK.
         completed: (J,) jobs that the next message reports.
-        kills: (J,) jobs to kill in the answer under way.
-        submit: (J,) s, of the first ``jobs`` of SIM.
+        kills: (J,) jobs to kill in the current answer.
+        submit: (J,) s, submit times of the first ``jobs`` of SIM.
     """
 
     sim: Records
@@ -86,7 +86,7 @@ def new_simulation(workload: Workload) -> Simulation:
     fill_tasks(tasks, workload)
     sim = np.zeros(1, SIM)
     sim["jobs"] = jobs
-    sim["call"] = sim["call_asked"] = np.inf
+    sim["call"] = sim["call_requested"] = np.inf
     sim["unsure_from"] = ALL_KNOWN
     return Simulation(
         sim=sim,
@@ -98,6 +98,6 @@ def new_simulation(workload: Workload) -> Simulation:
 
 
 def fill_tasks(rows: Records, workload: Workload) -> None:
-    """Write what the jobs of a workload need into rows of tasks that have not begun."""
+    """Write the work of the jobs of a workload into rows of tasks that have not begun."""
     rows["ops"], rows["delay"], rows["walltime"] = workload.ops, workload.delay, workload.walltime
     rows["start"] = rows["finish"] = np.nan

@@ -1,4 +1,4 @@
-"""The waiting jobs: a set to draw from, and a sorted list for each order that somebody asked for."""
+"""The waiting jobs: a set for random draws, and a sorted list for each requested order."""
 
 import numpy as np
 
@@ -13,35 +13,35 @@ from hdeeprm_like.engine.tables import WAITING, Tables
 
 
 @by_type
-def asks_more(tables: BundleType, j: object) -> object:
-    """Tell whether a job asks for more than cores that may be anywhere."""
-    return asks_on_nodes if no_partitions(tables) else asks_for_nodes
+def requests_more(tables: BundleType, j: object) -> object:
+    """Return whether a job requests more than cores anywhere."""
+    return requests_on_nodes if no_partitions(tables) else requests_nodes
 
 
 @inlined
-def asks_on_nodes(tables: Tables, j: int) -> bool:
-    """Tell whether a job asks for memory or GPUs."""
+def requests_on_nodes(tables: Tables, j: int) -> bool:
+    """Return whether a job requests memory or GPUs."""
     return bool(tables.jobs[j].memory > 0.0 or tables.jobs[j].gpus > 0.0)
 
 
 @inlined
-def asks_for_nodes(tables: Tables, j: int) -> bool:
-    """Tell that with partitions each job asks for certain nodes."""
+def requests_nodes(tables: Tables, j: int) -> bool:
+    """Return True: with partitions each job requests certain nodes."""
     return True
 
 
 @inlined
 def enqueue(tables: Tables, j: int) -> None:
-    """Let a job wait."""
+    """Add a job to the queue."""
     clock, job = tables.clock[0], tables.jobs[j]
     job.status, job.place = WAITING, clock.waiting
     tables.members[clock.waiting] = j
     clock.waiting += 1
-    if asks_more(tables, j):
+    if requests_more(tables, j):
         clock.demanding += 1
     for v in range(len(tables.waiting.lists)):
         row = tables.waiting.lists[v]
-        key = np.inf  # for those that are sorted again at each decision
+        key = np.inf  # for lists that are sorted again at each decision
         if row.times < FIRST_PREDICTED:
             key = lasting_key(tables, row.order, known_time(tables, row.times, j), j)
         insert(tables.waiting, v, j, key, j, job.size)
@@ -49,13 +49,13 @@ def enqueue(tables: Tables, j: int) -> None:
 
 @inlined
 def dequeue(tables: Tables, j: int) -> None:
-    """Take a job out of the set and out of all lists."""
+    """Remove a job from the set and all lists."""
     clock, job = tables.clock[0], tables.jobs[j]
     clock.waiting -= 1
     last = tables.members[clock.waiting]
     tables.members[job.place] = last
     tables.jobs[last].place = job.place
-    if asks_more(tables, j):
+    if requests_more(tables, j):
         clock.demanding -= 1
     for v in range(len(tables.waiting.lists)):
         remove(tables.waiting, v, j)
@@ -63,7 +63,7 @@ def dequeue(tables: Tables, j: int) -> None:
 
 @inlined
 def draw(tables: Tables, n: int) -> int:
-    """Return a uniform integer below *n* from the generator of these tables."""
+    """Return a uniform integer in [0, n) from the generator of these tables."""
     clock = tables.clock[0]
     clock.random += STRIDE
     return int(uniform(clock.random) * n)
@@ -71,7 +71,7 @@ def draw(tables: Tables, n: int) -> int:
 
 @inlined
 def select_job(tables: Tables, order: int) -> int:
-    """Return the waiting job that an order serves next; there must be one, and a list for the order."""
+    """Return the waiting job that an order serves next; needs a waiting job and a list for the order."""
     if order == RANDOM_JOB:
         return int(tables.members[draw(tables, tables.clock[0].waiting)])
     return int(job_at(tables.waiting, tables.list_of[order], 0, 0))

@@ -1,8 +1,8 @@
-"""The cores of a cluster in words of 64 bits, and the cores of a job in stretches of neighbours.
+"""The cores of a cluster as words of 64 bits, and the cores of a job as stretches of neighbouring cores.
 
-So a job costs by its stretches and the words that these lie in, and not by its cores. Each processor begins a word of
-its own, whose bits are its cores from the lowest on; words are signed because numba makes floats of unsigned ones that
-meet signed ones.
+So the cost of a job depends on its stretches and their words, not on its number of cores. Each processor begins at a
+new word, whose bits are its cores from the lowest on; words are signed because numba makes floats of expressions that
+mix unsigned with signed integers.
 """
 
 from typing import Any
@@ -17,28 +17,28 @@ BITS = 64
 
 WORD = np.dtype(
     [
-        ("cores", "i8"),  # bits: that there are
-        ("serving", "i8"),  # bits: that serve a job
-        ("available", "i8"),  # bits: that are not withdrawn by an external event
-        ("begins", "i8"),  # bits: at which the cores of a job begin in this word; Tables.owners tells of which one
-        ("low", "i8"),  # bits: the lower and ...
-        ("high", "i8"),  # ... the higher digit of the P-state that was last asked of the simulator
-        ("first", "i4"),  # core
+        ("cores", "i8"),  # bits: cores that exist
+        ("serving", "i8"),  # bits: cores that serve a job
+        ("available", "i8"),  # bits: cores not withdrawn by an external event
+        ("begins", "i8"),  # bits: cores at which the cores of a job begin in this word; Tables.owners has the job
+        ("low", "i8"),  # bits: the low and ...
+        ("high", "i8"),  # ... the high bit of the P-state last requested from the simulator
+        ("first", "i4"),  # first core
         ("processor", "i4"),
-        ("touched", "i8"),  # 1 when it is in Tables.touched
+        ("touched", "i8"),  # 1 if the word is in Tables.touched
     ],
     align=True,
 )
 
-STRETCH = np.dtype([("first", "i4"), ("cores", "i4")], align=True)  # neighbours, from the first on
+STRETCH = np.dtype([("first", "i4"), ("cores", "i4")], align=True)  # neighbouring cores, from the first on
 
 
 def new_words(platform: Platform) -> Records:
-    """Return (W,) WORD of an idle platform in the deepest sleep, those of one processor after those of another."""
+    """Return (W,) WORD of an idle platform in the deepest sleep state, processor after processor."""
     cores = platform.processor_cores
     counts = words_of(cores)
     processor = np.repeat(np.arange(platform.processors), counts)
-    place = np.arange(len(processor)) - np.repeat(np.cumsum(counts) - counts, counts)  # of the word in its processor
+    place = np.arange(len(processor)) - np.repeat(np.cumsum(counts) - counts, counts)  # word in its processor
     words = np.zeros(len(processor), WORD)
     words["processor"] = processor
     words["first"] = (np.cumsum(cores) - cores)[processor] + BITS * place
@@ -50,22 +50,22 @@ def new_words(platform: Platform) -> Records:
 
 
 def words_of(cores: Ints) -> Ints:
-    """Return how many words so many cores of a processor take."""
+    """Return how many words *cores* cores of a processor take."""
     return -(-cores // BITS)
 
 
 def of_cores(words: Records, name: str) -> Bools:
-    """Return (C,) a bit of each core, for Python."""
+    """Return (C,) one bit field of every core, for Python."""
     return unpacked(words[name])[unpacked(words["cores"])]
 
 
 def unpacked(bits: Ints) -> Bools:
-    """Return the bits of words, the lowest of each first."""
+    """Return the bits of words, lowest first."""
     return np.unpackbits(np.ascontiguousarray(bits).view(np.uint8), bitorder="little").astype(np.bool_)
 
 
 def cores_in(stretches: Records) -> Ints:
-    """Return the cores of stretches, as they are in the allocation, in ascending order."""
+    """Return the cores of stretches of an allocation, in ascending order."""
     if len(stretches) == 0:
         return np.zeros(0, np.int64)
     return np.concatenate([np.arange(first, first + cores) for first, cores in sorted(stretches.tolist())])
@@ -73,25 +73,25 @@ def cores_in(stretches: Records) -> Ints:
 
 @inlined
 def highest_bit(word: int) -> int:
-    """Return the number of the highest bit that is set, -1 for none."""
+    """Return the number of the highest set bit, -1 for none."""
     return int(BITS - 1 - zeros_above(word))
 
 
 @inlined
 def bits(first: int, count: int) -> int:
-    """Return a word in which so many bits are set, from one on."""
+    """Return a word with *count* set bits from *first* on."""
     return -1 if count == BITS else (shift_left(~shift_left(-1, count), first))
 
 
 @inlined
 def stretch_at(word: int, first: int) -> int:
-    """Return how many bits are set from one on that is."""
+    """Return how many consecutive bits are set from *first* on; that one must be set."""
     return int(min(lowest_bit(~(word >> first)), BITS - first))
 
 
 @inlined
 def of_pstate(word: Any, pstate: int) -> int:
-    """Return the bits of the cores of which a P-state was asked last."""
+    """Return the bits of the cores whose last requested P-state is this one."""
     low = word.low if pstate & 1 else ~word.low
     high = word.high if pstate & 2 else ~word.high
     return int(low & high & word.cores)
@@ -99,7 +99,7 @@ def of_pstate(word: Any, pstate: int) -> int:
 
 @inlined
 def common_pstate(word: Any, cores: int) -> int:
-    """Return the P-state that was asked last of all of some cores of a word, given as bits; -1 if they differ."""
+    """Return the last requested P-state of some cores of a word, given as bits; -1 if they differ."""
     low, high = word.low & cores, word.high & cores
     if (low != 0 and low != cores) or (high != 0 and high != cores):
         return -1

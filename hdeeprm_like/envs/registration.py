@@ -1,4 +1,4 @@
-"""Environments by name: importing this module registers one for each preset with Gymnasium.
+"""Environments by name: importing this module registers one per preset with Gymnasium.
 
     import gymnasium
     import hdeeprm_like.gym
@@ -18,33 +18,33 @@ Without a platform and a workload, jobs are drawn from a published model for a s
 | DeepRM, CompactRM | a pool of 10 cores with memory | Mao's, 50 time steps; the image shows memory too |
 | JobMachine | 4 nodes of 64 cores, two of them with GPUs | 100 of KSU's, memory by HDeepRM |
 
-`envs.settings.PAPERS` has ids with the sizes that papers tell, as ``hdeeprm_like/SMDP-paper-v0``.
+`envs.settings.PAPERS` has ids with the sizes of the papers, such as ``hdeeprm_like/SMDP-paper-v0``.
 
-Keywords of `make` and `make_vec`; those of the decision space replace what the preset says:
+Keywords of `make` and `make_vec`; those of the decision space override the preset:
 
 | keyword | value |
 |---|---|
-| ``options`` | path of an options file, which tells platform, jobs and decision space |
+| ``options`` | path of an options file with platform, jobs and decision space |
 | ``platform`` | path of a platform, cores of a pool as a whole number, or a `Platform` |
-| ``workload`` | path of jobs, a model (``lublin``, ``mao``, ``ksu``), a `Workload`, or a function that makes one |
-| ``jobs`` | in an episode, at least 1; twice as many as are to be *placed* if not given |
-| ``clock`` | ``batsim``, ``textbook``, or ``one-by-one``: jobs that come at one time come one by one |
-| ``max_steps`` | after which an episode is cut off; `STEPS_A_JOB` for each job, `LEAST_STEPS` at least, if not given |
-| ``render_mode`` | ``human`` (not of `make_vec`) or ``rgb_array`` |
+| ``workload`` | path of jobs, a model (``lublin``, ``mao``, ``ksu``), a `Workload`, or a function that returns one |
+| ``jobs`` | jobs of an episode, at least 1; default: twice *placed* |
+| ``clock`` | ``batsim``, ``textbook``, or ``one-by-one``: simultaneous arrivals come one by one |
+| ``max_steps`` | limit at which an episode is truncated; default: `STEPS_A_JOB` per job, at least `LEAST_STEPS` |
+| ``render_mode`` | ``human`` (not with `make_vec`) or ``rgb_array`` |
 | ``threads``, ``copy``, ``autoreset`` | of `make_vec`, see `SchedulingVectorEnv` |
 | ``actions`` | ``policies``, ``jobs`` or ``machines``; names of policies in a list; a function |
-| ``pairs``, ``void`` | the policy pairs of ``policies``; whether one can start none |
-| ``core_policy``, ``waiting`` | of ``jobs``; whether one can wait, of ``machines`` |
-| ``masked`` | whether masks tell what is legal, of ``jobs`` and ``machines`` |
+| ``pairs``, ``void`` | the policy pairs of ``policies``; whether there is an action that starts no job |
+| ``core_policy``, ``waiting`` | for ``jobs``; whether the agent can wait, for ``machines`` |
+| ``masked`` | whether masks show what is legal, for ``jobs`` and ``machines`` |
 | ``head``, ``tail`` | slots of the window at both ends of the queue, at least 0 |
-| ``order`` | of the queue that fills these slots, as ``sjf`` |
-| ``opens``, ``step`` | when the agent is asked (`decision.window.window`); s of a time step |
-| ``until``, ``placed`` | s after which, and number of placed jobs with which an episode is over, if not with all jobs |
-| ``jump`` | whether waiting lasts until something happens rather than a step |
+| ``order`` | order of the queue that fills these slots, such as ``sjf`` |
+| ``opens``, ``step`` | when the agent decides (`decision.window.window`); s of a time step |
+| ``until``, ``placed`` | an episode ends after this many s, or this many placed jobs; default: with all jobs |
+| ``jump`` | whether a wait lasts until something happens rather than one step |
 | ``observation`` | a kind (`decision.observations.view`) or a function |
-| ``horizon``, ``backlog``, ``memory_units`` | how much of it is shown, whole numbers |
-| ``queue_sensitivity`` | of the summaries, above 0 |
-| ``wait`` | whether the waits of the jobs in the slots and the clock are shown, too |
+| ``horizon``, ``backlog``, ``memory_units`` | size of the observation, whole numbers |
+| ``queue_sensitivity`` | for the summaries, above 0 |
+| ``wait`` | whether the waits of the jobs in the slots and the clock are also shown |
 | ``objectives``, ``objective`` | name of `decision.rewards`, ``cost:tariff.csv``, function, or several with weights |
 | ``reward``, ``gamma`` | mode of `decision.rewards`; from 0 to 1 |
 """
@@ -77,16 +77,16 @@ from hdeeprm_like.formats.any_platform import AnyPlatform, platform_from
 from hdeeprm_like.formats.shipped import existing
 from hdeeprm_like.run.simulator import Clock
 
-import gymnasium  # isort: skip - envs.single says in one line what to install where it is missing
+import gymnasium  # isort: skip - envs.single says in one line what to install if it is missing
 from gymnasium.vector import AutoresetMode  # isort: skip
 
 AnyWorkload: TypeAlias = Workload | str | Path | WorkloadOf
 
-LIKELY = 8  # episodes of a model that show how large its jobs get
+LIKELY = 8  # sample episodes of a model, to find its largest requests
 
-ENOUGH = 2  # jobs in an episode for each that is to be placed, so that jobs keep arriving
+ENOUGH = 2  # jobs of an episode per job to place, so that jobs keep arriving
 
-STEPS_A_JOB, LEAST_STEPS = 100, 10_000  # after which an episode is cut off unless told otherwise
+STEPS_A_JOB, LEAST_STEPS = 100, 10_000  # default limit at which an episode is truncated
 
 
 def environment(
@@ -101,24 +101,24 @@ def environment(
     render_mode: RenderMode | None = None,
     **parts: Any,
 ) -> SchedulingEnv:
-    """Return an environment out of names and files; ``gymnasium.make`` calls it.
+    """Return an environment from names and files; ``gymnasium.make`` calls it.
 
     Args:
-        preset: of `decision.presets.PRESETS`, or of `PAPERS`.
+        preset: one of `decision.presets.PRESETS`, or of `PAPERS`.
         options: an options file, by its name (`hdeeprm_like.examples`) or path: its platform, its training episodes
-            and its decision space, whose preset is the one here if the file names none.
-        platform: a `Platform`, the name or path of one, or the cores of a pool.
-        workload: a `Workload`, or the name or path of one, of which episodes are random windows; the name of a model
-            (lublin, mao, ksu); or any function of a generator that returns a `Workload`. The jobs of a trace run on a
-            pool for as long as the trace tells; on other machines they are made as HDeepRM makes them.
-        jobs: in an episode; all of the workload if None, 100 of a model.
-        clock: of `CLOCKS`; ``batsim``, or that of the options file, if None.
-        max_steps, render_mode: as for `SchedulingEnv`; without *max_steps* an episode whose agent can wait is cut
-            off as `most_steps` has it, since one that only waits would never end.
-        parts: fields of `Space` in place of the preset's, see the table of this module.
+        and its decision space; *preset* applies if the file names none.
+        platform: a `Platform`, its name or path, or the number of cores of a pool.
+        workload: a `Workload`, or its name or path, with random windows as episodes; the name of a model (lublin, mao,
+        ksu); or any function of a generator that returns a `Workload`. On a pool the jobs of a trace run as long as in
+        the trace; on other machines they are converted as in HDeepRM.
+        jobs: of an episode; None for all of the workload, or 100 of a model.
+        clock: of `CLOCKS`; None for ``batsim``, or that of the options file.
+        max_steps, render_mode: as for `SchedulingEnv`; by default an episode whose agent can wait is truncated as in
+        `most_steps`, since an agent that only waits would never end it.
+        parts: fields of `Space` that override the preset's, see the table of this module.
 
     Raises:
-        HDeepRMError: something is not known, missing or does not fit together.
+        HDeepRMError: something is unknown, missing or does not fit together.
     """
     if preset not in PRESETS and preset not in PAPERS:
         raise OptionsError(f"preset {preset!r} is not known{did_you_mean(str(preset), (*PRESETS, *PAPERS))}")
@@ -139,7 +139,7 @@ def environment(
         length = experiment.options.training.fragment_jobs or len(experiment.workload)
         clock = clock or experiment.options.training.clock
         if platform is not None or workload is not None or jobs is not None:
-            raise OptionsError(f"{options}: tells platform and workload itself; leave platform, workload and jobs out")
+            raise OptionsError(f"{options}: has platform and workload itself; leave platform, workload and jobs out")
     else:
         exists = setting.platform() if platform is None else platform_from(platform)
         own = setting.parts if platform is None and workload is None else {}
@@ -170,15 +170,15 @@ def environments(
     autoreset: AutoresetMode | str = AutoresetMode.NEXT_STEP,
     **keywords: Any,
 ) -> SchedulingVectorEnv:
-    """Return many environments that are advanced in one compiled call; ``gymnasium.make_vec`` calls it.
+    """Return many environments that advance in one compiled call; ``gymnasium.make_vec`` calls it.
 
     Args:
         num_envs, threads, copy: as for `SchedulingVectorEnv`. preset, keywords: as for `environment`.
-        autoreset: ``NextStep``, Gymnasium's own default, which all its wrappers work with, or ``SameStep``, which
-            spends no step on beginning an episode.
+        autoreset: ``NextStep``, Gymnasium's default, which all its wrappers support, or ``SameStep``, without a step
+        for the beginning of an episode.
 
     Raises:
-        HDeepRMError: something is not known, missing or does not fit together, or is the user's own Python.
+        HDeepRMError: something is unknown, missing or does not fit together, or is a user's own Python.
     """
     one = environment(preset, **keywords)
     return SchedulingVectorEnv(
@@ -197,10 +197,10 @@ def environments(
 
 
 def space_in(experiment: Experiment, preset: str) -> Any:
-    """Return the decision space of an options file, by a preset if it names none.
+    """Return the decision space of an options file; *preset* applies if it names none.
 
     Raises:
-        OptionsError: it names another one.
+        OptionsError: it names another preset.
     """
     env, folder = experiment.options.pybatsim.env, experiment.options_path.parent
     if "preset" not in env.model_fields_set:
@@ -215,18 +215,18 @@ class TrainingEpisodes:
     """The training episodes of an experiment, drawn by number.
 
     Attributes:
-        jobs_of: number to the jobs of an episode.
+        jobs_of: function from number to the jobs of an episode.
     """
 
     jobs_of: Callable[[int], Workload]
 
     def __call__(self, rng: np.random.Generator) -> Workload:
-        """Return the jobs of any of them, equally likely."""
+        """Return the jobs of a random episode, all equally likely."""
         return self.jobs_of(int(rng.integers(VALIDATION)))
 
 
 def workload_from(workload: AnyWorkload | None, jobs: int | None, platform: Platform, setting: Setting) -> WorkloadOf:
-    """Return what makes the jobs of episodes."""
+    """Return a function that draws the jobs of episodes."""
     if workload is None:
         return setting.workload_of(platform, jobs)
     if isinstance(workload, str) and workload in MODELS:
@@ -244,16 +244,16 @@ def workload_from(workload: AnyWorkload | None, jobs: int | None, platform: Plat
 
 
 def length_of(workload_of: WorkloadOf) -> int | None:
-    """Return how many jobs an episode has, 0 where a model ends it; None where the user's own function makes them."""
+    """Return the number of jobs of an episode, 0 if a model ends it; None for a user's own function."""
     if isinstance(workload_of, Windows):
         return workload_of.length
     return workload_of.jobs or 0 if isinstance(workload_of, Recipes) else None
 
 
 def most_steps(space: Space, jobs: int | None) -> int | None:
-    """Return after how many steps an episode of so many jobs is cut off; None for never.
+    """Return the number of steps after which an episode of *jobs* jobs is truncated; None for never.
 
-    An agent that always waits, or that is asked at every second of a day, would play one episode for ever. Policies are
+    An agent that always waits, or that decides at every second of a day, would never end an episode. Policies are
     applied when something happens, so their episodes end by themselves.
     """
     if jobs is None or space.actions == "policies":
@@ -262,7 +262,7 @@ def most_steps(space: Space, jobs: int | None) -> int | None:
 
 
 def limits_of(workload_of: WorkloadOf) -> JobLimits | None:
-    """Return the largest requests that scale observations; None where the user's own function makes the jobs."""
+    """Return the largest requests that scale observations; None for a user's own function."""
     if isinstance(workload_of, Windows):
         return workload_of.workload.limits()
     if not isinstance(workload_of, Recipes):

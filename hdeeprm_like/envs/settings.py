@@ -1,4 +1,4 @@
-"""Where environments play unless told otherwise: machines and jobs of the presets, and those with a paper's sizes."""
+"""Default machines and jobs of the environments of presets, and presets with a paper's sizes."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -20,11 +20,11 @@ from hdeeprm_like.run.simulator import Clock
 
 @dataclass(frozen=True)
 class Recipes:
-    """Episodes that are drawn from a model.
+    """Episodes drawn from a model.
 
     Attributes:
-        recipe: of the jobs. jobs: in an episode; None where the model itself ends one. reference_flops: flop/s of the
-            cores on which jobs last as long as the model says.
+        recipe: of the jobs. jobs: of an episode; None if the model itself ends it. reference_flops: flop/s of the
+        cores on which jobs take the model's run times.
     """
 
     recipe: Recipe
@@ -38,11 +38,11 @@ class Recipes:
 
 @dataclass(frozen=True)
 class Setting:
-    """Where a preset plays unless told otherwise.
+    """Default machine and jobs of a preset.
 
     Attributes:
-        platform: makes the machine. model, model_preset: of its jobs. nodes: that they are fitted to, the machine's
-            cores if None. columns: as in options files. jobs: in an episode. parts: of the decision space.
+        platform: function that returns the machine. model, model_preset: of its jobs. nodes: size that the model is
+        fitted to, None for the machine's cores. columns: as in options files. jobs: of an episode. parts: of the space.
     """
 
     platform: Callable[[], Platform]
@@ -54,7 +54,7 @@ class Setting:
     parts: dict[str, Any] = field(default_factory=dict)
 
     def workload_of(self, platform: Platform, jobs: int | None) -> WorkloadOf:
-        """Return what draws episodes for a machine."""
+        """Return a function that draws episodes for a machine."""
         model = model_named(self.model, self.model_preset, None, self.nodes or platform.cores)
         return Recipes(Recipe(model, columns=self.columns), jobs or self.jobs, platform.reference_flops)
 
@@ -63,7 +63,7 @@ def machine(name: str, *nodes: tuple[float, float, tuple[tuple[int, float, float
     """Return a machine of one cluster.
 
     Args:
-        nodes: each as MB of memory, GPUs, and processors as cores, GFLOP/s of a core, W of a core, GB/s.
+        nodes: each as MB of memory, GPUs, and processors as cores, GFLOP/s per core, W per core, GB/s.
     """
     processors = [(n, *figures) for n, (_, _, own) in enumerate(nodes) for figures in own]
     node, cores, gflops, watts, bandwidth = (np.array(column) for column in zip(*processors, strict=True))
@@ -86,7 +86,7 @@ def machine(name: str, *nodes: tuple[float, float, tuple[tuple[int, float, float
 
 
 def heterogeneous() -> Platform:
-    """Return a machine of three kinds of nodes: slow and frugal, fast and hungry, with much memory."""
+    """Return a machine of three kinds of nodes: slow and frugal, fast and power-hungry, and with much memory."""
     return machine(
         "heterogeneous",
         (32000.0, 0, ((4, 4.0, 20.0, 32.0),)),
@@ -96,13 +96,13 @@ def heterogeneous() -> Platform:
 
 
 def with_gpus() -> Platform:
-    """Return a machine of four nodes of 64 cores, two of them with 4 GPUs, and of different memory."""
+    """Return a machine of four nodes of 64 cores with different memory, two of them with 4 GPUs."""
     nodes = ((128000.0, 4), (128000.0, 4), (256000.0, 0), (64000.0, 0))
     return machine("with GPUs", *((memory, gpus, ((64, 1.0, 1.0, 1e6),)) for memory, gpus in nodes))
 
 
 def deeprm() -> Platform:
-    """Return ten cores and ten units of memory, as Mao's jobs ask for them."""
+    """Return ten cores and ten units of memory, the machine of Mao's jobs."""
     return machine("DeepRM", (10.0, 0, ((10, 1.0, 1.0, 1.0),)))
 
 
@@ -123,10 +123,10 @@ SETTINGS = {
 
 @dataclass(frozen=True)
 class Paper:
-    """A preset with the settings that a paper tells.
+    """A preset with the settings of a paper.
 
     Attributes:
-        preset: that it is one of. space: of its agent. setting: where it plays. clock: unless told otherwise.
+        preset: its name. space: of its agent. setting: machine and jobs. clock: default clock.
     """
 
     preset: str
@@ -136,7 +136,7 @@ class Paper:
 
 
 def scenario(number: int) -> Paper:
-    """Return a scenario of the compact MDP: a pool of its processors, and jobs that ask for nothing else."""
+    """Return a scenario of the compact MDP: a pool of its processors, and jobs that request only these."""
     name = f"scenario-{number}"
     objectives = {OBJECTIVES["window_execution_slowdown"]: 1.0}
     space = replace(PRESETS["CompactRM"], objectives=objectives, until=float(MAO[name].steps or 0))
@@ -163,7 +163,7 @@ PAPERS = {
     ),
     **{f"CompactRM-paper-{number}": scenario(number) for number in range(1, len(SCENARIOS) + 1)},
 }
-"""By the names of their ids.
+"""Papers by the names of their ids.
 
 | id | source | machine | jobs |
 |---|---|---|---|
@@ -172,6 +172,6 @@ PAPERS = {
 | DeepBackfilling-paper | 001, sections II.A and IV.A | 256 cores | Lublin's, one by one, until 1000 are placed |
 | DeepRM-paper | 000, 5.1.1; Mao et al. | 10 cores, 10 units of memory | Mao's, 50 steps |
 
-The first two are rewarded by execution times, as equation 4.1 and section 4.6.3 of 000 have it. The image of DeepRM has
-the 224 columns of the network there: a colour for each running job, and the time since the last arrival.
+The rewards of the first two use execution times, as in equation 4.1 and section 4.6.3 of 000. The image of DeepRM has
+the 224 columns of the network there: a colour per running job, and the time since the last arrival.
 """

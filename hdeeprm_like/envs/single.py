@@ -1,4 +1,4 @@
-"""One cluster as a Gymnasium environment; only this module and its vectorized neighbour import gymnasium."""
+"""One cluster as a Gymnasium environment; only this module and ``vector`` import gymnasium."""
 
 import copy
 import operator
@@ -39,17 +39,17 @@ RENDER_MODES: tuple[RenderMode, ...] = get_args(RenderMode)
 RENDER_FPS = 4
 RESET_OPTIONS = ("workload", "window")
 SHARED = ("space", "platform", "workload", "workload_of", "limits")  # what a fork has in common with its origin
-SHORTEST_RUN = 1e-5  # s, what Batsim gives a job without work, so that its slowdown exists
+SHORTEST_RUN = 1e-5  # s, Batsim's run time of a job without work, so that its slowdown is defined
 
 WorkloadOf: TypeAlias = Callable[[np.random.Generator], Workload]
 
 
 @dataclass(frozen=True, eq=False)
 class Windows:
-    """Episodes that are random windows of a workload.
+    """Random windows of a workload as episodes.
 
     Attributes:
-        workload: the whole. jobs: of a window, at most; None takes the whole workload each time.
+        workload: the whole. jobs: most jobs of a window; None for the whole workload each time.
     """
 
     workload: Workload
@@ -59,24 +59,24 @@ class Windows:
         if self.jobs is not None:
             require_whole("jobs", self.jobs, 1)
         if len(self.workload) == 0:
-            raise OptionsError("windows of a workload without jobs cannot be had")
+            raise OptionsError("a workload without jobs has no windows")
 
     def __call__(self, rng: np.random.Generator) -> Workload:
-        """Return a window that begins at any job, equally likely; its clock starts with its first job."""
+        """Return a window that begins at any job, all equally likely; its clock starts with its first job."""
         return fragment(self.workload, int(rng.integers(self.starts)), self.length)
 
     @property
     def length(self) -> int:
-        """How many jobs each window has."""
+        """Number of jobs of each window."""
         return len(self.workload) if self.jobs is None else min(self.jobs, len(self.workload))
 
     @property
     def starts(self) -> int:
-        """How many jobs a window can begin at."""
+        """Number of jobs that a window can begin at."""
         return len(self.workload) - self.length + 1
 
     def most(self, platform: Platform) -> tuple[int, int]:
-        """Return how many jobs a window has, and how many cores of a platform they take together at most."""
+        """Return the number of jobs of a window, and the most cores that they take together."""
         jobs, demands = self.length, self.workload.demands
         taken = most_cores(platform, 0 if demands is None else demands.nodes, self.workload.size)
         before = np.concatenate([[0], np.cumsum(taken)])
@@ -84,25 +84,25 @@ class Windows:
 
 
 def draws_of(generators: Iterable[np.random.Generator]) -> NDArray[np.uint64]:
-    """Return what windows and the seeds of random policies are drawn from, by the generator of each environment."""
+    """Return random states for windows and the seeds of random policies, from the generator of each environment."""
     return np.array([generator.integers(SEEDS) for generator in generators], np.uint64)
 
 
 class SchedulingEnv(gymnasium.Env[Floats, np.int64]):
-    """A cluster whose queue an agent works off, by any of the decision spaces of `decision.presets.PRESETS`.
+    """A cluster whose queue an agent serves, with any of the decision spaces of `decision.presets.PRESETS`.
 
-    Actions: ``Discrete(A)``; `action_names` tells them, ``info["action_mask"]`` and `action_masks` which are legal.
+    Actions: ``Discrete(A)``; `action_names` names them, ``info["action_mask"]`` and `action_masks` show the legal ones.
 
     | actions | index | meaning |
     |---|---|---|
     | policies | 0 .. A-1 | start jobs by that policy, a pair or a baseline (`decision.actions`) |
-    | | A-1, if *void* | start none |
+    | | A-1, if *void* | start no job |
     | jobs | 0 .. M-1 | start the job in that slot of the window (`decision.job_actions`) |
     | | M | wait |
     | machines | n * M + i | start the job in slot i on node n |
     | | N * M, if *waiting* | wait |
 
-    Of policies, an action that is not legal is an error; of the others it counts as waiting.
+    With policies, an illegal action is an error; otherwise it counts as waiting.
 
     Observations: ``Box(0, 1, shape, float32)``; all are shares of a largest value, without a unit.
 
@@ -114,20 +114,20 @@ class SchedulingEnv(gymnasium.Env[Floats, np.int64]):
     | image | (H, columns) | row: a time step ahead; columns: cores, slots, backlog | image |
     | deeprm | (H, columns) | the same with colours of running jobs and the last arrival | deeprm |
     | compact | (F,) | use of the cores ahead, slots, backlog in numbers | compact |
-    | horizon | (F,) | use at the next events, slots with what each job found | horizon |
+    | horizon | (F,) | use at the next events, slots with what each job found on arrival | horizon |
     | backfilling | (F,) | time left on each core, slots | backfilling |
-    | machines | (F,) | slots, what is free on each node | machines |
+    | machines | (F,) | slots, free capacity of each node | machines |
 
-    Those modules hold the table of indices of each, with limits and units.
+    The modules list the indices of each observation, with limits and units.
 
-    Reward: what `decision.rewards` gives for the action: the objectives of the space by its mode. Each step returns the
-    reward of its own action, complete, so that the rewards of an episode add up to `decision.episode.Episode.reward`.
+    Reward: that of `decision.rewards` for the action: the objectives of the space by its mode. Each step returns the
+    complete reward of its own action, so that the rewards of an episode add up to `decision.episode.Episode.reward`.
 
     Start: the jobs of *workload_of* with the environment's own generator, or those of ``reset(options=...)``; then the
-    first instant at which a decision is wanted. The same seed gives the same episode.
+    first instant at which a decision is due. The same seed gives the same episode.
 
-    End: *terminated* when all jobs are over, or as *until* and *placed* of the space say; *truncated* after
-    *max_steps*. Then ``info["metrics"]`` has the means
+    End: *terminated* when all jobs are over, or by *until* and *placed* of the space; *truncated* after *max_steps*.
+    Then ``info["metrics"]`` has the means
     ``slowdown`` (1), ``bounded_slowdown`` (1), ``wait`` (s), and ``utilization`` (share), ``makespan`` (s) and ``jobs``
     over the jobs that have ended. ``info["time"]`` is the cluster's clock in s; not every step moves it.
     """
@@ -136,7 +136,7 @@ class SchedulingEnv(gymnasium.Env[Floats, np.int64]):
     """The jobs of the present episode."""
 
     policy_seed: int
-    """Of the random policies in the present episode."""
+    """Seed of the random policies in the present episode."""
 
     metadata = {"render_modes": list(RENDER_MODES), "render_fps": RENDER_FPS}  # noqa: RUF012 - as Gymnasium declares it
 
@@ -155,17 +155,17 @@ class SchedulingEnv(gymnasium.Env[Floats, np.int64]):
         """Make an environment; `hdeeprm_like.envs.registration.environment` makes one from names and files.
 
         Args:
-            space: what is seen, done and rewarded. platform: what exists.
-            workload_of: makes the jobs of an episode with a generator: `Windows` of a trace, or a model.
-            clock: ``batsim``: as Batsim keeps time; ``textbook``: all that has one time happens at once;
-                ``one-by-one``: with a decision after each single arrival or end.
-            limits: the largest requests, which scale observations; None takes those of each episode.
-            max_steps: after which an episode is cut off; None for never.
+            space: observation, actions and reward. platform: the machine.
+            workload_of: draws the jobs of an episode with a generator: `Windows` of a trace, or a model.
+            clock: ``batsim``: Batsim's time-keeping; ``textbook``: everything of one time happens at once;
+            ``one-by-one``: with a decision after each single arrival or end.
+            limits: the largest requests, which scale observations; None for those of each episode.
+            max_steps: limit at which an episode is truncated; None for never.
             render_mode: ``human`` opens a window, ``rgb_array`` returns pictures; None draws nothing.
-            record: whether ``play.episode`` keeps what is seen and done; steps take several times as long then.
+            record: whether ``play.episode`` records the decisions; steps take several times as long then.
 
         Raises:
-            OptionsError: a value makes no sense.
+            OptionsError: a value is invalid.
         """
         if clock not in CLOCKS:
             raise OptionsError(f"clock {clock!r} is not known{did_you_mean(str(clock), CLOCKS)}")
@@ -189,12 +189,12 @@ class SchedulingEnv(gymnasium.Env[Floats, np.int64]):
         self.action_space = gymnasium.spaces.Discrete(sample.actions.size)
         self.observation_space = gymnasium.spaces.Box(0.0, 1.0, shape, np.float32)
         self._play: Play | None = None
-        self._steps: Steps | None = None  # None where some part is not built in, or what happens is recorded
+        self._steps: Steps | None = None  # None if some part is not built in, or decisions are recorded
         self._running = False
         self._taken: list[int] = []  # actions in this episode
         self._mask: Bools = np.zeros(sample.actions.size, np.bool_)
-        self._window: Any = None  # that shows pictures
-        self._draws: NDArray[np.uint64] = np.zeros(0, np.uint64)  # of windows and policy seeds
+        self._window: Any = None  # window for pictures
+        self._draws: NDArray[np.uint64] = np.zeros(0, np.uint64)  # random states of windows and policy seeds
 
     def reset(
         self, *, seed: int | None = None, options: Mapping[str, Any] | None = None
@@ -202,13 +202,13 @@ class SchedulingEnv(gymnasium.Env[Floats, np.int64]):
         """Begin an episode.
 
         Args:
-            seed: of this and the following episodes; None goes on with the generator.
-            options: ``workload``: a `Workload` or the path of one in Batsim's JSON, played in place of the
-                environment's own; ``window``: number of its first job, and of jobs.
+            seed: of this and the following episodes; None continues with the generator.
+            options: ``workload``: a `Workload` or the path of one in Batsim's JSON, instead of the environment's own
+            jobs; ``window``: number of its first job, and number of jobs.
 
         Raises:
-            OptionsError: an option is not known or makes no sense.
-            WorkloadError: the agent is never asked for a decision.
+            OptionsError: an option is unknown or invalid.
+            WorkloadError: the agent never gets a decision to take.
         """
         super().reset(seed=seed)
         if seed is not None or len(self._draws) == 0:
@@ -237,11 +237,11 @@ class SchedulingEnv(gymnasium.Env[Floats, np.int64]):
         """Apply an action and move to the next decision.
 
         Returns:
-            Observation, reward of this action, whether the episode is over, whether it was cut off, ``info``.
+            Observation, reward of this action, whether the episode is over, whether it was truncated, ``info``.
 
         Raises:
-            AgentError: the episode has not begun or is over; or the action is no whole number, or not legal in a space
-                that does not forgive that.
+            AgentError: no episode has begun or it is over; or the action is no integer, or illegal in a space that does
+            not forgive that.
         """
         play = self.play
         if not self._running:
@@ -256,7 +256,7 @@ class SchedulingEnv(gymnasium.Env[Floats, np.int64]):
         self._taken.append(number)
         truncated = running and len(self._taken) == self.max_steps
         self._running = running and not truncated
-        self._mask = mask.copy()  # an action space may give the same one each time
+        self._mask = mask.copy()  # an action space may return the same array each time
         info: dict[str, Any] = {"action_mask": self._mask, "time": now}
         if not self._running:
             info["metrics"] = self.metrics()
@@ -272,13 +272,13 @@ class SchedulingEnv(gymnasium.Env[Floats, np.int64]):
         return play
 
     def _begin(self) -> Play:
-        """Begin to play the present jobs, up to the first decision."""
+        """Start the episode of the present jobs, up to the first decision."""
         play = self._new_play()
         self._running = play.advance() if self._steps is None else self._steps.begin()
         return play
 
     def _act(self, action: int) -> tuple[Floats, float, float, bool, Bools]:
-        """Apply an action; return what is seen next, its reward, the time in s, whether it goes on, what is legal."""
+        """Apply an action; return the next observation, reward, time in s, whether it continues, and mask."""
         if self._steps is not None:
             return *self._steps(action), self._steps.mask
         play = self.play
@@ -290,12 +290,12 @@ class SchedulingEnv(gymnasium.Env[Floats, np.int64]):
         return observation, play.system.rewards[-1], play.system.state.now, running, mask
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return what an environment is pickled as: its jobs and the actions until now, not the compiled arrays."""
+        """Return the pickled state of an environment: its jobs and past actions, not the compiled arrays."""
         kept = {name: value for name, value in vars(self).items() if name not in ("_play", "_steps", "_window")}
         return kept | {"_begun": self._play is not None}
 
     def __setstate__(self, kept: dict[str, Any]) -> None:
-        """Play the episode again up to where it was; the same jobs, seed and actions give the same state."""
+        """Repeat the episode up to its former state; the same jobs, seed and actions give the same state."""
         begun, running, mask = kept.pop("_begun"), kept["_running"], kept["_mask"]
         vars(self).update(kept, _play=None, _steps=None, _window=None)
         if begun:
@@ -325,22 +325,22 @@ class SchedulingEnv(gymnasium.Env[Floats, np.int64]):
         return other
 
     def action_masks(self) -> Bools:
-        """Return (A,) which actions are legal now, as sb3-contrib asks for it."""
+        """Return (A,) which actions are legal now, under the name that sb3-contrib expects."""
         return self._mask
 
     @property
     def play(self) -> Play:
-        """The episode that is being played.
+        """The current episode.
 
         Raises:
-            AgentError: there is none yet.
+            AgentError: no episode has begun.
         """
         if self._play is None:
             raise AgentError("step: no episode has begun; call reset() first")
         return self._play
 
     def metrics(self) -> dict[str, float]:
-        """Return figures of the jobs that have ended until now; see the class."""
+        """Return metrics of the jobs that have ended until now; see the class."""
         tasks, jobs = self.play.simulator.simulation.tasks, self.play.system.state.tables.jobs
         done = np.isfinite(tasks["finish"])
         submit, start, finish = jobs["submit"][done], tasks["start"][done], tasks["finish"][done]
@@ -359,7 +359,7 @@ class SchedulingEnv(gymnasium.Env[Floats, np.int64]):
         }
 
     def render(self) -> Any:
-        """Draw which job has which cores, and the queue, until now; return (height, width, 3) bytes of ``rgb_array``.
+        """Draw which job has which cores, and the queue, until now; return (height, width, 3) bytes with ``rgb_array``.
 
         Raises:
             OptionsError: the environment was made without a render mode.
@@ -378,7 +378,7 @@ class SchedulingEnv(gymnasium.Env[Floats, np.int64]):
         return pixels(lambda figure: draw_schedule(figure, tables))
 
     def close(self) -> None:
-        """Close the window, if there is one."""
+        """Close the window, if any."""
         if self._window is not None:
             self._window.close()
             self._window = None

@@ -21,7 +21,7 @@ from hdeeprm_like.run.runs import Runs
 from hdeeprm_like.run.simulator import CLOCKS, Clock
 from hdeeprm_like.types import Bools, Floats, Ints
 
-import gymnasium  # isort: skip - envs.single says in one line what to install where it is missing
+import gymnasium  # isort: skip - envs.single says in one line what to install if it is missing
 from gymnasium.utils import seeding  # isort: skip
 from gymnasium.vector import AutoresetMode, VectorEnv  # isort: skip
 from gymnasium.vector.utils import batch_space  # isort: skip
@@ -32,26 +32,26 @@ AUTORESETS = (AutoresetMode.SAME_STEP, AutoresetMode.NEXT_STEP)
 
 
 class SchedulingVectorEnv(VectorEnv[Floats, Ints, Any]):
-    """B clusters, each as `SchedulingEnv` is; the same seed gives the same episodes.
+    """B clusters, each like `SchedulingEnv`; the same seed gives the same episodes.
 
-    Environment i of ``reset(seed=s)`` plays what ``SchedulingEnv`` plays after ``reset(seed=s + i)`` and then
-    ``reset()`` at each end, to the last bit, whatever the number of threads. All parts of the decision space must be
-    built in: one of the user's own is Python, for which `gymnasium.vector.SyncVectorEnv` is.
+    Environment i of ``reset(seed=s)`` runs the episodes of ``SchedulingEnv`` after ``reset(seed=s + i)`` and then
+    ``reset()`` at each end, exact to the last bit, for any number of threads. All parts of the decision space must be
+    built in; for a user's own parts in Python use `gymnasium.vector.SyncVectorEnv`.
 
     | array | shape | meaning |
     |---|---|---|
-    | observations | (B, ...) float32 | what is to be seen |
+    | observations | (B, ...) float32 | observations |
     | `action_masks` | (B, A) bool | which actions are legal, also as ``info["action_mask"]`` |
-    | rewards | (B,) float64 | of each action, complete |
+    | rewards | (B,) float64 | complete reward of each action |
 
-    With *copy* false, these are the arrays that the next `step` and `reset` write into: nothing is copied, also not by
-    ``torch.from_numpy``, and whoever keeps something longer copies it. ``info["time"]`` is (B,) the clocks in s.
+    With *copy* false, these are the arrays that the next `step` and `reset` write into: nothing is copied, not even by
+    ``torch.from_numpy``; callers copy what they keep longer. ``info["time"]`` is (B,) the clocks in s.
 
-    At an end ``info["final_info"]`` tells of the episode that is over, as arrays of B rows with a mask ``_...`` beside
-    each: ``episode`` has ``r``, the sum of rewards, and ``l``, the steps; ``metrics`` those of `SchedulingEnv`;
+    At an end ``info["final_info"]`` describes the finished episode, as arrays of B rows with a mask ``_...`` for each:
+    ``episode`` has ``r``, the sum of rewards, and ``l``, the number of steps; ``metrics`` those of `SchedulingEnv`;
     ``time`` is its clock in s. With ``SAME_STEP`` the observation is already that of the next episode, and
-    ``info["final_obs"]`` is what was seen last. With ``NEXT_STEP`` the next `step` ignores the action and begins anew;
-    ``info["metrics"]`` is there as well, where one environment has it. No name is used that Gymnasium's wrappers write.
+    ``info["final_obs"]`` is the last one. With ``NEXT_STEP`` the next `step` ignores the action and resets;
+    ``info["metrics"]`` is there as well, if only one environment has it. Names of Gymnasium's wrappers are avoided.
     """
 
     def __init__(
@@ -72,14 +72,14 @@ class SchedulingVectorEnv(VectorEnv[Floats, Ints, Any]):
         """Make the environments.
 
         Args:
-            space, platform, workload_of, clock, limits, max_steps: as of `SchedulingEnv`; with *limits* episodes begin
-                faster than if each is looked through for its own.
-            threads: that the environments are divided among.
-            copy: whether arrays are handed out as copies. autoreset: see the class; ``SameStep`` or ``NextStep``.
-            render_mode: ``rgb_array`` lets `render` return a picture of each; None draws nothing.
+            space, platform, workload_of, clock, limits, max_steps: as in `SchedulingEnv`; with *limits* episodes begin
+            faster, since the jobs of each need not be searched.
+            threads: number of threads that share the environments.
+            copy: whether to return copies of arrays. autoreset: see the class; ``SameStep`` or ``NextStep``.
+            render_mode: ``rgb_array`` makes `render` return a picture of each; None draws nothing.
 
         Raises:
-            OptionsError: a value makes no sense, or a part of the space is the user's own.
+            OptionsError: a value is invalid, or a part of the space is a user's own.
         """
         if clock not in CLOCKS:
             raise OptionsError(f"clock {clock!r} is not known{did_you_mean(str(clock), CLOCKS)}")
@@ -116,7 +116,7 @@ class SchedulingVectorEnv(VectorEnv[Floats, Ints, Any]):
         self._limits = limits
         self._generators = [np.random.default_rng() for _ in range(num_envs)]
         self._begun = False
-        self._shared = None if copy else self._told()
+        self._shared = None if copy else self._finished()
 
     def reset(
         self, *, seed: int | Sequence[int | None] | None = None, options: Mapping[str, Any] | None = None
@@ -124,12 +124,12 @@ class SchedulingVectorEnv(VectorEnv[Floats, Ints, Any]):
         """Begin an episode in every environment.
 
         Args:
-            seed: of the first one, the next have the next numbers; or one for each. None goes on with the generators.
-            options: ``reset_mask``, (B,) which environments begin; the others go on.
+            seed: of the first environment, the next ones count up; or one for each. None continues with the generators.
+            options: ``reset_mask``, (B,) which environments begin; the others continue.
 
         Raises:
-            OptionsError: an option is not known or makes no sense.
-            WorkloadError: an agent is never asked for a decision.
+            OptionsError: an option is unknown or invalid.
+            WorkloadError: an agent never gets a decision to take.
         """
         given = dict(options or {})
         chosen = np.asarray(given.pop("reset_mask", np.ones(self.num_envs, np.bool_)))
@@ -152,14 +152,14 @@ class SchedulingVectorEnv(VectorEnv[Floats, Ints, Any]):
         return self._out(self.runs.observations), self._info()
 
     def step(self, actions: Ints) -> tuple[Floats, Floats, Bools, Bools, dict[str, Any]]:
-        """Carry out (B,) actions and move every environment to its next decision.
+        """Apply (B,) actions and move every environment to its next decision.
 
         Returns:
-            Observations, rewards of these actions, which episodes are over, which were cut off, ``info``.
+            Observations, rewards of these actions, which episodes are over, which were truncated, ``info``.
 
         Raises:
-            AgentError: no episode has begun; or an action is no whole number, or not legal in a space that does not
-                forgive that.
+            AgentError: no episode has begun; or an action is no integer, or illegal in a space that does not forgive
+            that.
         """
         if not self._begun:
             raise AgentError("step: no episode has begun; call reset() first")
@@ -169,7 +169,7 @@ class SchedulingVectorEnv(VectorEnv[Floats, Ints, Any]):
             found = f"{actions.dtype} of shape {actions.shape}"
             raise AgentError(f"step: the actions are {found}; ({self.num_envs},) whole numbers are needed")
         runs, out = self.runs, self._out
-        made_here = not isinstance(self._workload_of, Windows)  # else compiled code draws the next episodes
+        made_here = not isinstance(self._workload_of, Windows)  # otherwise compiled code draws the next episodes
         over = np.flatnonzero(runs.ended) if made_here and not self._same_step else NO_PLACES
         ended = runs.step(actions)
         if len(over):
@@ -228,17 +228,17 @@ class SchedulingVectorEnv(VectorEnv[Floats, Ints, Any]):
         return tuple(pixels(partial(draw_schedule, t=one)) for one in tables)
 
     def close_extras(self, **kwargs: Any) -> None:
-        """End the threads that the environments were divided among."""
+        """End the threads that share the environments."""
         self.runs.close()
 
     def _info(self) -> dict[str, Any]:
         return {"action_mask": self._out(self.runs.masks), "time": self._out(self.runs.now)}
 
     def _final(self) -> dict[str, Any]:
-        """Return what `step` tells of the episodes that are over; without copies it is the same arrays each time."""
-        return self._told() if self._shared is None else dict(self._shared)
+        """Return the info of `step` on finished episodes; without copies the same arrays each time."""
+        return self._finished() if self._shared is None else dict(self._shared)
 
-    def _told(self) -> dict[str, Any]:
+    def _finished(self) -> dict[str, Any]:
         runs, out = self.runs, self._out
         which = out(runs.ended)
         figures = out(runs.figures)
@@ -249,7 +249,7 @@ class SchedulingVectorEnv(VectorEnv[Floats, Ints, Any]):
         return masked({"final_info": final, **more}, which)
 
     def _begin(self, places: Ints) -> None:
-        """Begin the next episodes of some places; those without a decision are passed over."""
+        """Begin the next episodes of some places; episodes without a decision are skipped."""
         if isinstance(self._workload_of, Windows):
             if not self.runs.begin(places):
                 raise WorkloadError(f"reset: {NO_DECISION}")
@@ -284,7 +284,7 @@ def as_actions(actions: Any) -> NDArray[Any]:
     """Return a sequence of actions as an array.
 
     Raises:
-        AgentError: it is none.
+        AgentError: it is not one.
     """
     try:
         return np.asarray(actions)
@@ -293,7 +293,7 @@ def as_actions(actions: Any) -> NDArray[Any]:
 
 
 def masked(columns: Mapping[str, Any], which: Bools) -> dict[str, Any]:
-    """Return columns of B rows with a mask beside each that tells which rows mean something, as Gymnasium wants it."""
+    """Return columns of B rows, each with a mask of its valid rows, in Gymnasium's convention."""
     return {**columns, **{f"_{name}": which for name in columns}}
 
 
@@ -307,10 +307,10 @@ def runs_of_windows(
     named: bool,
     **more: Any,
 ) -> Runs:
-    """Return runs whose episodes are drawn in compiled code; where nobody sees which cores a job has, they are counted.
+    """Return runs whose episodes are drawn in compiled code; cores are counted if no part reads which cores a job has.
 
     Args:
-        limits: as of `Runs.draw_windows`. named: whether cores keep their names in any case. more: as of `Runs`.
+        limits: as in `Runs.draw_windows`. named: whether cores keep their names in any case. more: as in `Runs`.
     """
     blind = isinstance(space.observation, str) and not OBSERVATIONS[space.observation].shows_cores
     counted = not named and clock != "batsim" and blind and countable(platform, windows.workload)

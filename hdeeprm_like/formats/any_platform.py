@@ -1,4 +1,4 @@
-"""A platform however it is given: as it is, by its name or its file, or by the cores of a pool."""
+"""A platform from any argument: a `Platform`, its name or file, or the number of cores of a pool."""
 
 from pathlib import Path
 from typing import TypeAlias
@@ -16,11 +16,11 @@ AnyPlatform: TypeAlias = Platform | int | str | Path
 
 
 def platform_from(platform: AnyPlatform) -> Platform:
-    """Return a platform: as it is, of that name of `shipped.SHIPPED` or that file, or a pool of so many cores.
+    """Return a platform: the given one, that of a name of `shipped.SHIPPED` or of a file, or a pool with so many cores.
 
     Raises:
-        PlatformError: the name is not known, or the file cannot be used.
-        OptionsError: a pool without cores is asked for.
+        PlatformError: the name is unknown, or the file cannot be used.
+        OptionsError: a pool without cores is requested.
     """
     if isinstance(platform, Platform):
         return platform
@@ -31,7 +31,7 @@ def platform_from(platform: AnyPlatform) -> Platform:
             f"platform is {platform!r:.80}; its name or path is needed, or the cores of a pool as a whole number"
         )
     if platform < 1:
-        raise OptionsError(f"platform: a pool of {platform} cores cannot be had; at least 1 is needed")
+        raise OptionsError(f"platform: a pool of {platform} cores is not possible; at least 1 is needed")
     if platform > limits.CORES.most:
         raise OptionsError(f"platform: a pool of {platform!r:.40} cores: {limits.refusal(limits.CORES)}")
     return pool(int(platform))

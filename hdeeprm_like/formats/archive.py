@@ -1,4 +1,4 @@
-"""Traces from the Parallel Workloads Archive: where to find, how to check and where to store them."""
+"""Traces from the Parallel Workloads Archive: their addresses, checksums and local files."""
 
 import hashlib
 import http.client
@@ -23,11 +23,11 @@ PIECE = 1 << 16  # bytes
 LARGEST = 1 << 28  # bytes of a packed trace; the largest one of the archive is far smaller
 LARGEST_UNPACKED = 1 << 30  # bytes
 
-Progress = Callable[[int, int | None], None]  # bytes so far, and of all where that is known
+Progress = Callable[[int, int | None], None]  # bytes so far, and bytes in all if known
 
 
 class Origin(NamedTuple):
-    """Where a trace lies in the archive, and the SHA-256 of its packed file, empty where nobody has checked one."""
+    """Place of a trace in the archive, and the SHA-256 of its packed file, empty if not known here."""
 
     folder: str
     sha256: str | None = None
@@ -54,7 +54,7 @@ TRACES: dict[str, Origin] = {
 def trace_folder() -> Path:
     """Return the folder of downloaded traces.
 
-    That is not the folder of machine code (`engine.compiled`), which is cleared of what it does not know.
+    It differs from the folder of machine code (`engine.compiled`), from which unknown files are removed.
     """
     home = os.environ.get("XDG_CACHE_HOME")
     return (Path(home) if home else Path.home() / ".cache") / "hdeeprm_like-traces"
@@ -65,17 +65,17 @@ def fetch_trace(
 ) -> tuple[Path, str]:
     """Return a trace of the archive and its SHA-256; it is downloaded unless it is in the folder.
 
-    What arrives is checked before it takes its place: by its SHA-256 where we know it, else by unpacking it. Where we
-    do not, the SHA-256 of what arrived first is kept beside the trace, and a warning says when another one is there.
+    A download is checked before it is stored: by its SHA-256 if known, else by unpacking it. Otherwise, the SHA-256
+    of the first download is kept beside the trace, and a later download with another one causes a warning.
 
     Args:
         name: as in `TRACES`, with or without ``.swf.gz``.
-        folder: of downloaded traces; None takes `trace_folder`.
+        folder: of downloaded traces; None for `trace_folder`.
         site: the archive.
-        progress: called with the number of bytes that have arrived, and of all bytes, None if unknown.
+        progress: called with the number of bytes so far, and of all bytes, None if unknown.
 
     Raises:
-        WorkloadError: the trace is not known, cannot be had, or is not what it should be.
+        WorkloadError: the trace is unknown, cannot be downloaded, or fails the check.
         ResultsError: the folder cannot be written.
     """
     name = name.removesuffix(".gz").removesuffix(".swf")
@@ -85,7 +85,7 @@ def fetch_trace(
     path = (trace_folder() if folder is None else folder) / f"{name}.swf.gz"
     if path.exists():
         data = read_packed(path, LARGEST, ResultsError)
-        digest = _checked(data, origin, f"{path} (delete it to fetch it anew)")
+        digest = _checked(data, origin, f"{path} (delete it to download it again)")
         _compare(path, digest, origin)
         return path, digest
     url = f"{site}/{origin.folder}/{path.name}"
@@ -100,12 +100,12 @@ def fetch_trace(
 
 
 def record_of(path: Path) -> Path:
-    """Return the file beside a trace that keeps its SHA-256, as ``sha256sum --check`` reads it."""
+    """Return the file beside a trace that keeps its SHA-256, in the format of ``sha256sum --check``."""
     return path.with_name(f"{path.name}.sha256")
 
 
 def _compare(path: Path, digest: str, origin: Origin) -> None:
-    """Keep the SHA-256 of a trace of which we know none, or say that it is no longer the one that was kept."""
+    """Store the SHA-256 of a trace that has none known here, or warn if it differs from the stored one."""
     if origin.sha256 is not None:
         return
     record = record_of(path)
@@ -113,7 +113,7 @@ def _compare(path: Path, digest: str, origin: Origin) -> None:
         try:
             with replacing(record) as file:
                 file.write(f"{digest}  {path.name}\n")
-        except ResultsError as error:  # a folder of traces that others keep may only be read
+        except ResultsError as error:  # a shared folder of traces may be read-only
             log.debug("%s", error)
         return
     before = read_text(record, ResultsError).partition(" ")[0]
@@ -125,7 +125,7 @@ def _compare(path: Path, digest: str, origin: Origin) -> None:
 
 
 def _download(url: str, path: Path, progress: Progress | None) -> bytes:
-    """Return the content behind an address, or say in one line why there is none and what else helps."""
+    """Return the content of an address, or raise with one line on the cause and the remedy."""
     remedy = f"; or put the file at {path} yourself"
     site = urlsplit(url).netloc
     try:
@@ -152,7 +152,7 @@ def _download(url: str, path: Path, progress: Progress | None) -> bytes:
 
 
 def _checked(data: bytes, origin: Origin, where: str) -> str:
-    """Return the SHA-256 of a packed trace that is sound."""
+    """Return the SHA-256 of a packed trace after checking it."""
     digest = hashlib.sha256(data).hexdigest()
     if origin.sha256 not in (None, digest):
         raise WorkloadError(f"{where}: is not the trace that it should be: SHA-256 {digest}, not {origin.sha256}")

@@ -1,4 +1,4 @@
-"""The JSON of Batsim 5's workloads from and to that of Batsim 4's: the same jobs and profiles under other names.
+"""Conversion of workload JSON between Batsim 5 and Batsim 4: the same jobs and profiles under other names.
 
 | Batsim 4 | Batsim 5 |
 |---|---|
@@ -6,7 +6,7 @@
 | ``composed`` | ``SequentialCompositionProfile`` |
 | ``parallel_homogeneous`` | ``ParallelTaskHomogeneousProfile`` |
 | ``parallel_homogeneous_total`` | the same with a ``generation_strategy`` |
-| keys of our own, as ``req_time`` or ``user`` | in the object ``extra_data``; Batsim 5 hands nothing else over |
+| our own keys, such as ``req_time`` or ``user`` | in the object ``extra_data``; Batsim 5 forwards nothing else |
 """
 
 import json
@@ -31,7 +31,7 @@ TYPES = {
     "composed": "SequentialCompositionProfile",
 }
 OLD_TYPES = {new: old for old, new in TYPES.items() if old != "parallel_homogeneous_total"}
-IN_FILES = {  # what messages call a key of a profile: what files call it
+IN_FILES = {  # key of a profile in messages: key in files
     "computation_amount": "cpu",
     "computation_vector": "cpu",
     "communication_amount": "com",
@@ -44,7 +44,7 @@ OF_PROFILES = ("type", "delay", "cpu", "com", "seq", "repeat", "ret", "extra_dat
 
 
 def write_batsim5(source: Path, target: Path, error: type[HDeepRMError]) -> None:
-    """Write the workload of a file in Batsim 4's JSON as one in Batsim 5's, with numbers that Batsim reads alike.
+    """Convert a workload file from Batsim 4's JSON to Batsim 5's, with numbers that Batsim reads identically.
 
     Raises:
         WorkloadError: a profile is of a type that Batsim 5 does not have. ResultsError: the target cannot be written.
@@ -59,7 +59,7 @@ def as_batsim5(content: Content, where: str) -> Content:
     """Return a workload of Batsim 4 as one of Batsim 5.
 
     Args:
-        where: it comes from, for messages.
+        where: origin of the content, for messages.
 
     Raises:
         WorkloadError: a profile is of a type that Batsim 5 does not have.
@@ -81,14 +81,14 @@ def _profile_as_batsim5(profile: Content, where: str) -> Content:
 
 
 def _with_extra(content: Content, known: tuple[str, ...]) -> Content:
-    """Return an object whose unknown keys are put into ``extra_data``."""
+    """Return an object with its unknown keys moved into ``extra_data``."""
     extra = {key: value for key, value in content.items() if key not in known}
     kept = {key: value for key, value in content.items() if key in known}
     return kept | ({"extra_data": extra_data(content) | extra} if extra else {})
 
 
 def as_batsim4(content: Content) -> Content:
-    """Return a workload of Batsim 5 as one of Batsim 4; one of Batsim 4 is returned as it is."""
+    """Return a workload of Batsim 5 as one of Batsim 4; one of Batsim 4 is returned unchanged."""
     jobs, profiles = content.get("jobs"), content.get("profiles")
     if not isinstance(jobs, list) or not isinstance(profiles, dict):
         return content
@@ -99,7 +99,7 @@ def as_batsim4(content: Content) -> Content:
 
 
 def profile_as_batsim4(profile: Any) -> Any:
-    """Return a profile of Batsim 5 as one of Batsim 4; anything else is returned as it is."""
+    """Return a profile of Batsim 5 as one of Batsim 4; anything else is returned unchanged."""
     if not isinstance(profile, dict) or not _is_new(profile.get("type")):
         return profile
     spread = profile["type"] == HOMOGENEOUS and profile.get("generation_strategy", EACH) == SPREAD
@@ -107,19 +107,19 @@ def profile_as_batsim4(profile: Any) -> Any:
     return {**extra_data(profile), **profile, "type": kind}
 
 
-def profile_of_message(told: Mapping[str, Any]) -> Content:
-    """Return a profile from a message (``profile_type``, ``profile``, ``extra_data``) as files have it."""
-    content = told.get("profile")
-    described: Content = {"type": told.get("profile_type")}
+def profile_of_message(message: Mapping[str, Any]) -> Content:
+    """Return a profile of a message (``profile_type``, ``profile``, ``extra_data``) in the form of files."""
+    content = message.get("profile")
+    described: Content = {"type": message.get("profile_type")}
     if isinstance(content, Mapping):
         described |= {IN_FILES.get(str(key), str(key)): value for key, value in content.items()}
-    if told.get("extra_data") is not None:
-        described["extra_data"] = told["extra_data"]
+    if message.get("extra_data") is not None:
+        described["extra_data"] = message["extra_data"]
     return described
 
 
 def extra_data(content: Mapping[str, Any]) -> Content:
-    """Return what a job or a profile says beside what Batsim knows: an object, or the text of one; {} if it is none."""
+    """Return the keys of a job or profile unknown to Batsim: an object, or its JSON text; {} if there are none."""
     extra = content.get("extra_data")
     if isinstance(extra, str):
         try:

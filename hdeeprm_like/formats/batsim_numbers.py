@@ -1,10 +1,10 @@
-"""Numbers in JSON as Batsim reads them, and how to write one so that Batsim reads just that one.
+"""Numbers in JSON as Batsim reads them, and writing of numbers so that Batsim reads the same value.
 
-Batsim reads a number of more than 15 digits fast rather than exactly, which puts its times off by some last bits; those
-decide what happens together. Whatever simulates the jobs of a file reads them in this way, and what we write for Batsim
-is written so that both read the same.
+Batsim reads a number of more than 15 digits fast rather than exactly, which changes times in their last bits; these
+decide which events coincide. So everything here that simulates the jobs of a file reads numbers in the same way, and
+everything written for Batsim is written so that both read the same value.
 
-Source: RapidJSON, as Batsim 4.2.1 uses it.
+Source: RapidJSON, as used by Batsim 4.2.1.
 """
 
 import json
@@ -12,17 +12,17 @@ from itertools import product
 from math import floor, log10, ulp
 from typing import Any
 
-EXACT_DIGITS = 15  # of a number that every reader of JSON reads alike
+EXACT_DIGITS = 15  # digits that every JSON reader reads identically
 EXACT_INTEGER = (1 << 53) - 1
-LARGEST_INTEGER = (1 << 64) - 1  # that it reads digit by digit
+LARGEST_INTEGER = (1 << 64) - 1  # limit of integers that Batsim reads digit by digit
 ALWAYS_WHOLE = 19  # digits that always fit
-MOST_DIGITS = 17  # that are looked at after the point, with those before it
-MOST_MORE = 60  # digits behind those that count, that are tried to find a number's text
-NEAR = 2  # tried numbers above and below with each
+MOST_DIGITS = 17  # digits that count, before and after the point
+MOST_MORE = 60  # further digits that the search for a number's text tries
+NEAR = 2  # neighbouring numbers that the search tries with each
 
 
 def read_number(text: str) -> float:
-    """Return a number with a fraction or an exponent as Batsim reads it."""
+    """Return the value that Batsim reads from a number with a fraction or an exponent."""
     if len(text) <= EXACT_DIGITS and "e" not in text and "E" not in text:
         return float(text)
     mantissa, _, exponent_text = text.lower().partition("e")
@@ -51,18 +51,18 @@ def read_number(text: str) -> float:
 
 
 def write_number(value: float) -> str:
-    """Return the shortest text of a finite number that Batsim reads as that number, where there is one.
+    """Return the shortest text that Batsim reads as a finite number, if there is one.
 
-    Nine in ten have one that every reader takes for that number; of the others some reader may take the neighbour.
+    For nine in ten numbers every reader agrees; for the others some reader may read a neighbouring number.
     """
     text = repr(value)
     return text if len(text) <= EXACT_DIGITS or read_number(text) == value else _other_text(value) or text
 
 
 def _other_text(value: float) -> str | None:
-    """Return a whole number times a power of ten that is read as the number; None if none is found.
+    """Return an integer times a power of ten that Batsim reads as the number; None if none is found.
 
-    Each number of digits, and each digit behind those that count, is rounded in another way when it is read.
+    Each number of digits, and each further digit, is rounded differently by the reader.
     """
     sign, (above, below) = "-" if value < 0.0 else "", abs(value).as_integer_ratio()
     magnitude = floor(log10(abs(value)))
@@ -80,7 +80,7 @@ def _other_text(value: float) -> str | None:
 
 
 def json_text(value: Any) -> str:
-    """Return what JSON holds as text, with numbers as Batsim is to read them."""
+    """Return a value as JSON text, with numbers written for Batsim."""
     if isinstance(value, float):
         return write_number(value)
     if isinstance(value, dict):

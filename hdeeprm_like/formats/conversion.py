@@ -1,6 +1,6 @@
-"""A file in one format made into a file in another: platforms into platforms, jobs into jobs, and nothing is drawn.
+"""Conversion of files between formats: platforms to platforms, jobs to jobs, without random draws.
 
-What a file holds is told by the ending of its name and, where that leaves it open, by its first lines.
+The ending of a file's name, and if needed its first lines, determine its content.
 """
 
 from dataclasses import replace
@@ -26,19 +26,19 @@ from hdeeprm_like.formats.swf_cuts import trace_of_workload
 from hdeeprm_like.formats.trace_jobs import convert
 from hdeeprm_like.inputs import read_document, read_json
 
-HEADER = "MaxProcs"  # of a trace: the processors of its machine
+HEADER = "MaxProcs"  # key of a trace's header: processors of the machine
 
 
 def convert_file(source: Path, target: Path, *, flops: float, cores: int | None = None, batsim: int = 4) -> str:
-    """Write what is in one file into another, in the format that its name tells; return what was written, in words.
+    """Convert one file into another, in the format of the target's name; return a description of the result.
 
     Args:
-        flops: flop/s of the cores on which jobs run as long as a trace says.
-        cores: of the machine; None takes what the source says, else those of the widest job.
-        batsim: whose names for profiles a workload gets, 4 or 5.
+        flops: flop/s of the cores on which jobs take the run times of a trace.
+        cores: of the machine; None for those in the source, else those of the widest job.
+        batsim: version of the profile names of a workload, 4 or 5.
 
     Raises:
-        OptionsError: the target cannot hold what is in the source.
+        OptionsError: the target's format cannot hold the source's content.
         HDeepRMError: a file cannot be read or written.
     """
     holds = content_of(source)
@@ -66,14 +66,14 @@ def content_of(path: Path) -> Holds:
     """Return whether a file holds a platform, a workload or a trace.
 
     Raises:
-        OptionsError: nothing tells.
+        OptionsError: neither name nor content decides.
     """
     endings: tuple[Holds, ...] = ("platform", "workload", "trace")
     fitting = [holds for holds in endings if has_ending_of(path, holds)]
     if len(fitting) == 1:
         return fitting[0]
     if not fitting:
-        raise OptionsError(f"{path}: the ending of its name tells no format")
+        raise OptionsError(f"{path}: the ending of its name is that of no format")
     if ".csv" in path.name:
         return "platform" if read_document(path, OptionsError).lstrip().startswith("MachineName") else "workload"
     content = read_json(path, OptionsError)
@@ -86,28 +86,28 @@ def content_of(path: Path) -> Holds:
 
 
 def _trace_of(source: Path, flops: float, cores: int | None) -> tuple[Trace, str]:
-    """Return the jobs of a workload as a trace, and what they ask for that a trace does not hold, in words."""
+    """Return the jobs of a workload as a trace, and a description of requests that a trace cannot hold."""
     workload = load_workload(source, reference_flops=flops, capacity=cores)
     lost = ["bandwidths"] if workload.bandwidth.any() else []
     lost += ["GPUs"] if workload.gpus.any() else []
-    asked = [] if workload.demands is None else list(workload.demands.each())
+    demands = [] if workload.demands is None else list(workload.demands.each())
     in_trace = {"partition", "account"}
     lost += [
         "cores of a task" if name == "task" else name.replace("_", " ")
         for name, nothing in NO_DEMAND._asdict().items()
-        if name not in in_trace and any(getattr(one, name) != nothing for one in asked)
+        if name not in in_trace and any(getattr(one, name) != nothing for one in demands)
     ]
     words = f" (left out, for a trace does not hold it: {', '.join(lost)})" if lost else ""
     return trace_of_workload(workload, flops, source.name), words
 
 
 def _workload_of(trace: Trace, flops: float, cores: int | None) -> tuple[Workload, str]:
-    """Return the jobs of a trace that ran, with its run times, and which others were left out, in words.
+    """Return the jobs of a trace that ran, with its run times, and a description of the jobs left out.
 
-    A trace knows no memory bandwidth, so the jobs ask for none, and for no memory where it does not know that either.
+    A trace has no memory bandwidth, so the jobs request none, and no memory if the trace has no memory either.
     """
     capacity = cores or _processors(trace)
-    nothing = np.random.default_rng(0)  # what is drawn with it is not used
+    nothing = np.random.default_rng(0)  # its draws are not used
     workload, skipped = convert(
         trace, reference_flops=flops, capacity=capacity, rng=nothing, missing_memory=0.0, runtimes="trace"
     )
@@ -116,7 +116,7 @@ def _workload_of(trace: Trace, flops: float, cores: int | None) -> tuple[Workloa
 
 
 def without_bandwidth(workload: Workload) -> Workload:
-    """Return jobs that ask for no memory bandwidth, under names that do not tell of any."""
+    """Return jobs without requested memory bandwidth, with profile names that do not mention any."""
     return replace(
         workload,
         bandwidth=np.zeros(len(workload)),
@@ -129,7 +129,7 @@ def _name(time: str, memory: str, _: str, run: str) -> str:
 
 
 def _processors(trace: Trace) -> int:
-    """Return the processors that the header tells, else those of the widest job."""
+    """Return the processors in the header, else those of the widest job."""
     for line in trace.header:
         name, _, value = line.partition(":")
         words = value.split()

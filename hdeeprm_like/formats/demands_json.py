@@ -1,16 +1,16 @@
-"""What jobs ask for on a platform with partitions, as keys of a job in a workload's JSON.
+"""Requests of jobs on a platform with partitions, as keys of a job in a workload's JSON.
 
 | key | meaning |
 |---|---|
 | ``partition`` | its name; left out for the default one |
 | ``constraint`` | features that nodes must have, joined by ``&`` or ``|`` |
-| ``nodes`` | how many nodes exactly; left out for any number |
+| ``nodes`` | exact number of nodes; left out for any |
 | ``cores_per_task`` | cores that must be on one node; a job has ``res`` over this many tasks |
 | ``exclusive`` | true for whole nodes |
-| ``gpus_per_node`` | GPUs on each node, in place of ``gpus`` of the profile, which go with the cores |
+| ``gpus_per_node`` | GPUs on each node, instead of ``gpus`` of the profile, which are bound to cores |
 | ``account``, ``qos``, ``nice`` | for Slurm's priorities |
 
-Batsim does not look at them.
+Batsim ignores them.
 """
 
 import json
@@ -43,7 +43,7 @@ def _is_amount(value: Any) -> bool:
     return _is_number(value) and value > 0
 
 
-KEYS: Mapping[str, tuple[str, Callable[[Any], bool], str]] = {  # key: name in `Demand`, what it is, in words
+KEYS: Mapping[str, tuple[str, Callable[[Any], bool], str]] = {  # key: name in `Demand`, check, description
     "partition": ("partition", _is_text, "a text"),
     "constraint": ("constraint", _is_text, "a text"),
     "nodes": ("nodes", _is_count, "a whole number from 1 on"),
@@ -57,10 +57,10 @@ KEYS: Mapping[str, tuple[str, Callable[[Any], bool], str]] = {  # key: name in `
 
 
 def demand_in(job: Mapping[str, Any], where: str, error: type[HDeepRMError]) -> Demand:
-    """Return what a job of a workload's JSON asks for besides cores.
+    """Return the requests of a job of a workload's JSON besides cores.
 
     Raises:
-        error: a value is of another kind.
+        error: a value is of the wrong type.
     """
     if KEYS.keys().isdisjoint(job):
         return NO_DEMAND
@@ -74,7 +74,7 @@ def demand_in(job: Mapping[str, Any], where: str, error: type[HDeepRMError]) -> 
 
 
 def keys_of(demand: Demand) -> dict[str, Any]:
-    """Return the keys of a job that asks for something; those that ask for nothing are left out."""
-    told = {key: getattr(demand, name) for key, (name, _, _) in KEYS.items()}
+    """Return the keys of a job for its requests; empty requests are left out."""
+    values = {key: getattr(demand, name) for key, (name, _, _) in KEYS.items()}
     usual = {key: getattr(NO_DEMAND, name) for key, (name, _, _) in KEYS.items()}
-    return {key: value for key, value in told.items() if value != usual[key]}
+    return {key: value for key, value in values.items() if value != usual[key]}

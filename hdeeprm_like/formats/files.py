@@ -1,4 +1,4 @@
-"""Writing files so that a failure is one clear line and never half a file; reading them is in `inputs`."""
+"""Writing of files: errors become one clear line, and files are never half written; `inputs` reads them."""
 
 import fcntl
 import glob
@@ -17,12 +17,12 @@ from hdeeprm_like.inputs import check_regular
 
 log = logging.getLogger(__name__)
 
-RANDOM = 8  # characters that `tempfile` ends a name with
+RANDOM = 8  # random characters in names of temporary files
 
 
 @contextmanager
 def replacing(path: Path) -> Iterator[TextIO]:
-    """Open a text file that takes the place of *path* when the block ends well, and vanishes when it does not.
+    """Open a text file that replaces *path* when the block succeeds, and is removed when it fails.
 
     It is packed if its name ends in ``.gz``; equal texts give equal bytes.
 
@@ -38,7 +38,7 @@ def replacing(path: Path) -> Iterator[TextIO]:
 
 
 def packed(raw: BinaryIO, path: Path) -> BinaryIO:
-    """Return what packs all that is written to *raw*, or *raw* itself, as the name of the file says."""
+    """Return a packing stream onto *raw* if the file's name ends in .gz, else *raw* itself."""
     if path.suffix != ".gz":
         return raw
     import gzip
@@ -51,18 +51,18 @@ def replacing_bytes(path: Path) -> Iterator[BinaryIO]:
     """Open a file as `replacing` does, for bytes.
 
     Raises:
-        ResultsError: the folder cannot be written, or a folder, a device, a pipe or a socket has that name.
+        ResultsError: the folder cannot be written, or the name belongs to a folder, a device, a pipe or a socket.
     """
     try:
         if path.exists():
-            check_regular(path, ResultsError)  # root could put a file in the place of a device
+            check_regular(path, ResultsError)  # root could replace a device by a file
             if path.is_dir():
                 raise ResultsError(f"{path}: is a folder; a file is to be written there")
         path.parent.mkdir(parents=True, exist_ok=True)
         temporary = path.with_name(f".{path.name}.{os.urandom(6).hex()}")
         handle = os.open(
             temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600
-        )  # as `tempfile`, which takes a while to load
+        )  # like `tempfile`, which is slow to import
     except OSError as error:
         raise ResultsError(f"{path}: cannot be written: {error.strerror or error}") from error
     try:
@@ -83,7 +83,7 @@ def replacing_bytes(path: Path) -> Iterator[BinaryIO]:
 def tidy(folder: Path, *names: str) -> None:
     """Remove what a killed process has left of files that `replacing_bytes` was writing in a folder.
 
-    Nobody else may write there, see `alone_in`.
+    No other process may be writing there, see `alone_in`.
 
     Args:
         names: of the files.
@@ -96,12 +96,12 @@ def tidy(folder: Path, *names: str) -> None:
 
 @contextmanager
 def alone_in(folder: Path) -> Iterator[None]:
-    """Make a folder for results and let no other command write into it before the block ends.
+    """Create a folder for results and lock out other commands until the block ends.
 
-    The lock is the operating system's, on the folder itself: it leaves no file behind and ends with the process.
+    The lock is the operating system's, on the folder itself: it leaves no file and ends with the process.
 
     Raises:
-        ResultsError: another command is writing there, or the folder cannot be made.
+        ResultsError: another command is writing there, or the folder cannot be created.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -113,7 +113,7 @@ def alone_in(folder: Path) -> Iterator[None]:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise ResultsError(f"{folder}: another command is writing there; wait for it or name another") from None
-        except OSError as error:  # file systems that know no locks
+        except OSError as error:  # file systems without locks
             log.debug("%s: cannot be locked: %s", folder, error)
         yield
     finally:
@@ -121,19 +121,19 @@ def alone_in(folder: Path) -> Iterator[None]:
 
 
 def write_lines(path: Path, values: Iterable[object]) -> None:
-    """Write one value on each line, see `replacing`."""
+    """Write one value per line, see `replacing`."""
     with replacing(path) as file:
         file.writelines(f"{value}\n" for value in values)
 
 
 def null_for_nan(figures: Mapping[str, Any]) -> dict[str, Any]:
-    """Return figures for a JSON file, which knows finite numbers only: what is not known becomes null."""
+    """Return metrics for a JSON file, which holds only finite numbers: unknown values become null."""
     unknown = {name for name, value in figures.items() if isinstance(value, float) and not math.isfinite(value)}
     return {name: None if name in unknown else value for name, value in figures.items()}
 
 
 def write_json(path: Path, content: Any, indent: int | None = 2) -> None:
-    """Write *content* as JSON in the place of *path*."""
+    """Write *content* as JSON, replacing *path*."""
     with replacing(path) as file:
         json.dump(content, file, indent=indent, allow_nan=False)
         file.write("\n")

@@ -1,4 +1,4 @@
-"""Jobs as KSU writes them: a CSV with memory, cores and GPUs of each job, and both durations.
+"""KSU's CSV of jobs: memory, cores, GPUs, and both durations of each job.
 
 Source: Hutchison et al., "Scheduling for high performance computing with reinforcement learning", II.D and III.A.
 """
@@ -14,11 +14,11 @@ from hdeeprm_like.cluster.workload import Workload
 from hdeeprm_like.csv_rows import CsvRow, read_rows
 from hdeeprm_like.errors import WorkloadError
 from hdeeprm_like.formats.files import replacing
-from hdeeprm_like.formats.log_words import GPUS, NODES, WORDS, demands_told
+from hdeeprm_like.formats.log_words import GPUS, NODES, WORDS, demands_from_words
 
 COLUMNS = (
     "JobName",
-    "RequestedMemory",  # MB, of all cores together
+    "RequestedMemory",  # MB, for all cores together
     "RequestedCPUs",
     "RequestedGPUs",
     "RequestedDuration",  # s, the estimate
@@ -28,10 +28,10 @@ COLUMNS = (
 
 
 def write_jobs_csv(jobs: Jobs, path: Path, reference_flops: float = 1e9) -> None:
-    """Write the jobs of a model, one per line under a line of names; bandwidths and queues are left out.
+    """Write the jobs of a model, one per line after a line of names; bandwidths and queues are left out.
 
     Args:
-        reference_flops: flop/s of the cores the times are of; the file holds seconds and does not need it.
+        reference_flops: ignored; the file holds seconds.
 
     Raises:
         ResultsError: the file cannot be written.
@@ -53,15 +53,15 @@ def write_jobs_csv(jobs: Jobs, path: Path, reference_flops: float = 1e9) -> None
 
 
 def read_jobs_csv(path: Path, *, reference_flops: float, capacity: int | None = None) -> Workload:
-    """Read the jobs of such a file; they need no bandwidth and have no limit but their own end.
+    """Read the jobs of such a file; they have no memory bandwidth and no walltime.
 
     Args:
-        path: plain or ``.gz``; its columns may stand in any order, others are ignored.
-        reference_flops: flop/s of the cores on which jobs last as long as the file says (`Platform.reference_flops`).
+        path: plain or ``.gz``; its columns may be in any order, others are ignored.
+        reference_flops: flop/s of the cores on which jobs take the times of the file (`Platform.reference_flops`).
         capacity: cores of the machine; None for those of the widest job.
 
     Raises:
-        WorkloadError: the file cannot be used; the message names file, line and what would be right.
+        WorkloadError: the file is invalid; the message names file, line and remedy.
     """
     rows = read_rows(path, COLUMNS, WorkloadError)
     names = [row.name("JobName") for row in rows]
@@ -93,13 +93,13 @@ def read_jobs_csv(path: Path, *, reference_flops: float, capacity: int | None = 
 
 
 def _demands(rows: list[CsvRow]) -> Demands | None:
-    """Return what jobs ask for by the columns that importers write beside those of KSU; None if there are none."""
+    """Return the requests of jobs by the columns that importers write beside those of KSU; None if there are none."""
     if "Partition" not in rows[0].texts:
         return None
     known = [name for name in (GPUS, NODES) if name in rows[0].texts]
-    return demands_told({name: [row.texts.get(name, "") for row in rows] for name in (*WORDS, *known)}, len(rows))
+    return demands_from_words({name: [row.texts.get(name, "") for row in rows] for name in (*WORDS, *known)}, len(rows))
 
 
 def _short(column: list[float]) -> list[float | int]:
-    """Return whole numbers as such."""
+    """Return whole numbers as integers."""
     return [int(number) if number == int(number) else number for number in column]

@@ -1,4 +1,4 @@
-"""A value of a JSON file that knows where it stands, so that every mistake is one line that names its place."""
+"""Values of a JSON file with their location, so that every error is one line that names it."""
 
 import json
 from collections.abc import Sequence
@@ -8,15 +8,15 @@ from typing import Any
 
 from hdeeprm_like.errors import HDeepRMError, did_you_mean
 
-MOST = 2**31 - 1  # cores, GPUs, nodes: what Batsim counts with
-LARGEST = 1e12  # no figure of a cluster comes near; products of a few stay finite
+MOST = 2**31 - 1  # limit of cores, GPUs and nodes: Batsim's integers
+LARGEST = 1e12  # far above any number of a cluster; products of a few stay finite
 
 
 @dataclass(frozen=True)
 class JsonValue:
-    """A value, the file and the JSON path that lead to it, and the error to raise when it is wrong.
+    """A value, the file and the JSON path that lead to it, and the error class for mistakes.
 
-    Keys that begin with an underscore are notes for the reader (``"_doc"``) and are skipped everywhere.
+    Keys that begin with an underscore are comments (``"_doc"``) and are skipped everywhere.
     """
 
     value: Any
@@ -25,17 +25,17 @@ class JsonValue:
     path: str = ""
 
     def wrong(self, what: str) -> HDeepRMError:
-        """Return the error that says *what* is wrong here."""
+        """Return the error that *what* is wrong here."""
         return self.error(f"{self.file}: {self.path}: {what}" if self.path else f"{self.file}: {what}")
 
     def entries(self) -> dict[str, "JsonValue"]:
-        """Return what an object holds under each of its keys."""
+        """Return the values of an object by key."""
         if not isinstance(self.value, dict):
             raise self.wrong(f"must be an object {{...}}, is {_kind(self.value)}")
         return {key: self._at(key, inner) for key, inner in self.value.items() if not key.startswith("_")}
 
     def fields(self, required: Sequence[str], optional: Sequence[str] = ()) -> dict[str, "JsonValue"]:
-        """Return the entries of an object of which every required key is there and no unknown one."""
+        """Return the values of an object after checking that it has every required key and no unknown one."""
         found = self.entries()
         for key in found:
             if key not in required and key not in optional:
@@ -46,7 +46,7 @@ class JsonValue:
         return found
 
     def elements(self) -> list["JsonValue"]:
-        """Return the elements of a list that is not empty."""
+        """Return the elements of a nonempty list."""
         if not isinstance(self.value, list):
             raise self.wrong(f"must be a list [...], is {_kind(self.value)}")
         if not self.value:
@@ -56,7 +56,7 @@ class JsonValue:
         ]
 
     def only(self) -> "JsonValue":
-        """Return the value itself, or the element of a list of one."""
+        """Return the value itself, or the only element of a list."""
         if not isinstance(self.value, list):
             return self
         elements = self.elements()
@@ -65,7 +65,7 @@ class JsonValue:
         return elements[0]
 
     def text(self) -> str:
-        """Return a text that is not empty and that a line of a message or of a table can hold."""
+        """Return a nonempty text of one printable line."""
         if not isinstance(self.value, str):
             raise self.wrong(f"must be a text, is {_kind(self.value)}")
         if not self.value.strip():
@@ -83,7 +83,7 @@ class JsonValue:
         return float(self.value)
 
     def count(self, least: int = 1) -> int:
-        """Return a whole number of at least *least*."""
+        """Return an integer of at least *least*."""
         if isinstance(self.value, bool) or not isinstance(self.value, int):
             raise self.wrong(f"must be a whole number, is {_kind(self.value)}")
         if self.value < least:

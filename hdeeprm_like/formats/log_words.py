@@ -1,4 +1,4 @@
-"""What importers write of jobs in words: beside a trace in ``jobs.extra.csv``, or in columns of their CSV of jobs."""
+"""Text columns of importers: in ``jobs.extra.csv`` beside a trace, or in their CSV of jobs."""
 
 import csv
 import io
@@ -16,16 +16,16 @@ from hdeeprm_like.formats.swf import Trace
 from hdeeprm_like.inputs import read_text
 from hdeeprm_like.types import Floats
 
-Words: TypeAlias = Mapping[str, Sequence[str]]  # a column of texts, (J,) empty where nobody knows, by its name
+Words: TypeAlias = Mapping[str, Sequence[str]]  # columns of texts by name, (J,) each, empty if unknown
 
 WORDS = ("Partition", "Constraints", "Account", "QOS", "User")
-GPUS, NODES = "GPUs", "Nodes"  # of the whole job, and on how many nodes it ran
+GPUS, NODES = "GPUs", "Nodes"  # GPUs of the whole job, and number of its nodes
 
 
 def words_of_trace(trace: Trace) -> dict[str, list[str]]:
-    """Return `WORDS` of the jobs of a trace, and `GPUS` and `NODES` if they are known.
+    """Return the columns `WORDS` of the jobs of a trace, and `GPUS` and `NODES` if known.
 
-    They come from ``jobs.extra.csv``; what is not there from the numbers of the trace and their names in its header.
+    They come from ``jobs.extra.csv``; if missing there, from the numbers of the trace and their names in its header.
 
     Raises:
         WorkloadError: the file beside the trace cannot be used.
@@ -41,7 +41,7 @@ def words_of_trace(trace: Trace) -> dict[str, list[str]]:
 
 
 def words_of_csv(path: Path, more: Sequence[str] = ()) -> dict[str, list[str]]:
-    """Return `WORDS` of the jobs of a CSV, and further columns, in the order of the file; those that are missing not.
+    """Return `WORDS` of the jobs of a CSV, and further columns, in the order of the file; missing ones are left out.
 
     Raises:
         WorkloadError: it cannot be read.
@@ -49,28 +49,28 @@ def words_of_csv(path: Path, more: Sequence[str] = ()) -> dict[str, list[str]]:
     return _columns(path, (*WORDS, GPUS, NODES, *more))
 
 
-def demands_told(words: Words, jobs: int) -> Demands:
-    """Return what jobs ask for by the words of their log.
+def demands_from_words(words: Words, jobs: int) -> Demands:
+    """Return the requests of jobs by the texts of their log.
 
-    GPUs are taken to be asked for on each node, as ``--gres`` does, where the log tells on how many nodes a job ran.
+    GPUs are assumed to be requested per node, as with ``--gres``, if the log has the number of nodes of a job.
     """
     nothing = ("",) * jobs
 
-    def told(name: str) -> tuple[str, ...]:
+    def texts(name: str) -> tuple[str, ...]:
         return tuple(words.get(name, nothing))
 
     return replace(
         no_demands(jobs),
-        partition=told("Partition"),
-        constraint=told("Constraints"),
-        account=told("Account"),
-        qos=told("QOS"),
+        partition=texts("Partition"),
+        constraint=texts("Constraints"),
+        account=texts("Account"),
+        qos=texts("QOS"),
         gpus_per_node=gpus_by_node(words, jobs),
     )
 
 
 def gpus_by_node(words: Words, jobs: int) -> Floats:
-    """Return (J,) GPUs on each node, 0 where the log does not tell."""
+    """Return (J,) GPUs per node, 0 if not in the log."""
     if GPUS not in words or NODES not in words:
         return np.zeros(jobs)
     gpus, nodes = numbers_in(words[GPUS]), numbers_in(words[NODES])
@@ -78,7 +78,7 @@ def gpus_by_node(words: Words, jobs: int) -> Floats:
 
 
 def numbers_in(texts: Sequence[str], otherwise: float = 0.0) -> Floats:
-    """Return numbers, and another where nothing is told.
+    """Return numbers, and *otherwise* for empty texts.
 
     Raises:
         WorkloadError: a text is no number.
@@ -90,16 +90,16 @@ def numbers_in(texts: Sequence[str], otherwise: float = 0.0) -> Floats:
 
 
 def demands_of_trace(trace: Trace) -> Demands:
-    """Return what the jobs of a trace ask for besides cores and memory.
+    """Return the requests of the jobs of a trace besides cores and memory.
 
     Raises:
         WorkloadError: the file beside the trace cannot be used.
     """
-    return demands_told(words_of_trace(trace), len(trace))
+    return demands_from_words(words_of_trace(trace), len(trace))
 
 
 def _names_in(header: Sequence[str], label: str) -> dict[int, str]:
-    """Return the names that a header tells for the numbers of a column: ``Partition: 1 batch``."""
+    """Return the names in a header for the numbers of a column: ``Partition: 1 batch``."""
     found = {}
     for line in header:
         key, _, value = line.lstrip("; ").partition(":")
@@ -110,7 +110,7 @@ def _names_in(header: Sequence[str], label: str) -> dict[int, str]:
 
 
 def _beside(trace: Trace) -> dict[str, list[str]]:
-    """Return the columns of ``jobs.extra.csv`` for the jobs of a trace, if it is there."""
+    """Return the columns of ``jobs.extra.csv`` for the jobs of a trace, if the file exists."""
     path = trace.path
     name = path.name.removesuffix(".swf.gz" if path.name.endswith(".swf.gz") else ".swf")
     beside = [path.with_name(f"{name}.extra.csv{packed}") for packed in ("", ".gz")]
@@ -130,12 +130,12 @@ def _beside(trace: Trace) -> dict[str, list[str]]:
 
 @lru_cache(maxsize=2)
 def _read_beside(file: Path, changed: int) -> dict[str, list[str]]:
-    """Return the columns of a file beside a trace; many windows of one trace read it once."""
+    """Return the columns of a file beside a trace, cached for the windows of the trace."""
     return _columns(file, ("Job", *WORDS, GPUS, NODES))
 
 
 def _columns(path: Path, names: Sequence[str]) -> dict[str, list[str]]:
-    """Return some columns of a CSV as texts; those that are missing are left out."""
+    """Return some columns of a CSV as texts; missing ones are left out."""
     lines = csv.reader(io.StringIO(read_text(path, WorkloadError), newline=""))
     head = next(lines, [])
     places = {name: head.index(name) for name in names if name in head}

@@ -1,7 +1,7 @@
-"""Machines as KSU writes them: a CSV with the memory, cores and GPUs of each.
+"""KSU's CSV of machines: memory, cores and GPUs of each.
 
-The file says nothing of speed, power and memory bandwidth. A machine is read as a node with one processor whose cores
-compute 1 GFLOP/s and draw 1 W, so that the energy in J counts core seconds, and whose bandwidth is never short.
+The file has no speed, power or memory bandwidth. Each machine becomes a node with one processor whose cores compute
+1 GFLOP/s and draw 1 W, so that the energy in J equals core seconds, and with ample bandwidth.
 Source: Hutchison et al., "Scheduling for high performance computing with reinforcement learning", II.D.
 """
 
@@ -17,18 +17,18 @@ from hdeeprm_like.formats.platform_json import MOST_CORES
 COLUMNS = ("MachineName", "TotalMemory", "TotalCPUs", "TotalGPUs")  # memory in MB
 
 GFLOPS, WATTS = 1.0, 1.0  # of a core
-BANDWIDTH = 1000.0  # GB/s for each core, more than jobs ask for
-PROCESSOR = "not told"  # type of the processors
+BANDWIDTH = 1000.0  # GB/s per core, more than jobs request
+PROCESSOR = "unknown"  # type of the processors
 
 
 def read_machines_csv(path: Path) -> Platform:
-    """Return the platform that such a file describes: one cluster, a node for each machine, named as its type.
+    """Return the platform of such a file: one cluster, one node per machine, named as its type.
 
     Args:
-        path: plain or ``.gz``; its columns may stand in any order, others are ignored.
+        path: plain or ``.gz``; its columns may be in any order, others are ignored.
 
     Raises:
-        PlatformError: the file cannot be used; the message names file, line and what would be right.
+        PlatformError: the file is invalid; the message names file, line and remedy.
     """
     rows = read_rows(path, COLUMNS, PlatformError)
     memory = np.array([row.number("TotalMemory") for row in rows])

@@ -1,8 +1,8 @@
-"""Platforms, workloads and traces from files: which format a file is in, by the ending of its name.
+"""Platforms, workloads and traces from files; the ending of a file's name decides its format.
 
-`FORMATS` is the one table of input formats. To add one, write a module with its reader and add an entry here; options
-files, every command, the environments and the messages about wrong names follow. Readers and writers are named as
-``module:function`` and imported when a file is opened, so that the table itself costs nothing to import.
+`FORMATS` is the single table of input formats. To add one, write a module with its reader and add an entry here;
+options files, all commands, the environments and the messages about wrong names use it. Readers and writers are named
+as ``module:function`` and imported when a file is opened, so that importing the table is cheap.
 """
 
 import os
@@ -29,17 +29,17 @@ class Format:
 
     Attributes:
         name: for messages.
-        holds: ``"platform"``; ``"workload"``: jobs that are simulated as the file has them; ``"trace"``: jobs of a real
-            machine, which are made into a workload first.
-        endings: of file names, ``.gz`` ones too.
+        holds: ``"platform"``; ``"workload"``: jobs that are simulated as they are in the file; ``"trace"``: jobs of a
+        real machine, which are converted into a workload first.
+        endings: of file names, including ``.gz`` ones.
         read: ``module:function``. A platform's takes the path, and the files with further types if *extended_by_types*.
             A workload's takes the path, and by name ``reference_flops`` (flop/s of the platform's mean core) and
-            ``capacity`` (its cores; None to take the file's). A trace's takes the path.
-        write: the same for writing what *read* returns; it takes that and the path. Empty where there is none.
+            ``capacity`` (its cores; None for the file's). A trace's takes the path.
+        write: the same for a writer of what *read* returns; it takes that and the path. Empty if there is none.
         write_jobs: the same for the jobs of a model; it takes `Jobs`, the path and flop/s of the mean core.
-        extended_by_types: whether files of types extend a platform.
-        tells_messages: whether the jobs of a workload can be of all kinds of Batsim, and send messages; *read* takes
-            ``network`` by name then, whether they may.
+        extended_by_types: whether files of types can extend a platform.
+        tells_messages: whether the jobs of a workload can be of all kinds of Batsim, and send messages; *read* then has
+        a parameter ``network``, whether this is allowed.
     """
 
     name: str
@@ -53,7 +53,7 @@ class Format:
 
 
 HERE = "hdeeprm_like.formats"
-# In the order in which messages list them. Names that end in .gz are of packed files, which `files` and `swf` see to.
+# In the order of messages. Names ending in .gz are packed files, handled by `files` and `swf`.
 FORMATS: tuple[Format, ...] = (
     Format(
         "JSON",
@@ -96,11 +96,11 @@ FORMATS: tuple[Format, ...] = (
         write_jobs=f"{HERE}.jobs_csv:write_jobs_csv",
     ),
 )
-"""The formats; the first of each kind is what a file is read as whose name has none of the endings."""
+"""The formats; the first of each kind is the default for names with other endings."""
 
 
 def endings(*holds: Holds, able: Literal["read", "write", "write_jobs"] = "read") -> tuple[str, ...]:
-    """Return the endings of the files that hold one of these and can be read, or written, in the order of the table."""
+    """Return the endings of the formats with one of these contents that can be read, or written, in table order."""
     return tuple(ending for form in FORMATS if form.holds in holds and getattr(form, able) for ending in form.endings)
 
 
@@ -111,7 +111,7 @@ def names(*holds: Holds) -> str:
 
 
 def has_ending_of(path: Path, holds: Holds) -> bool:
-    """Return whether the name of a file says that it holds a platform, a workload or a trace."""
+    """Return whether a file's name has an ending of platforms, workloads or traces."""
     return path.name.endswith(endings(holds))
 
 
@@ -125,10 +125,10 @@ def load_platform(path: Path, types: Sequence[Path] = ()) -> "Platform":
     """Read a platform.
 
     Args:
-        types: files or folders with further types of nodes and processors, where the format names them.
+        types: files or folders with further types of nodes and processors, if the format refers to types.
 
     Raises:
-        PlatformError: the file cannot be used, or *types* are of no use to its format.
+        PlatformError: the file is invalid, or its format does not use *types*.
     """
     form = format_of(path, "platform")
     if types and not form.extended_by_types:
@@ -141,15 +141,15 @@ def load_platform(path: Path, types: Sequence[Path] = ()) -> "Platform":
 def load_workload(
     path: Path, *, reference_flops: float, capacity: int | None = None, network: bool = False
 ) -> "Workload":
-    """Read a workload whose jobs are simulated as the file has them.
+    """Read a workload whose jobs are simulated as they are in the file.
 
     Args:
-        reference_flops: flop/s of the platform's mean core, for jobs that are given in seconds.
-        capacity: cores of the platform; None for what the file says, or else those of its widest job.
-        network: whether something will play the jobs that knows networks and all kinds of profiles.
+        reference_flops: flop/s of the platform's mean core, for jobs with times in seconds.
+        capacity: cores of the platform; None for the number in the file, else for that of its widest job.
+        network: whether the jobs will run with networks and all kinds of profiles.
 
     Raises:
-        WorkloadError: the file cannot be used.
+        WorkloadError: the file is invalid.
     """
     form = format_of(path, "workload")
     more = {"network": True} if network and form.tells_messages else {}
@@ -161,40 +161,40 @@ def load_trace(path: Path) -> "Trace":
     """Read a trace of a real machine.
 
     Raises:
-        WorkloadError: the file cannot be used.
+        WorkloadError: the file is invalid.
     """
     trace: Trace = _read(format_of(path, "trace"), path)
     return trace
 
 
 def write(content: object, path: Path, holds: Holds) -> None:
-    """Write a `Platform`, a `Workload` or a `Trace` in the format that the name of the file says.
+    """Write a `Platform`, a `Workload` or a `Trace` in the format of the file's name.
 
     Raises:
-        OptionsError: its ending is none of a format that can be written.
-        HDeepRMError: the file cannot be written, or the format cannot hold this.
+        OptionsError: the name has no ending of a writable format.
+        HDeepRMError: the file cannot be written, or the format cannot hold the content.
     """
     function_at(_writable(path, (holds,), "write").write)(content, path)
 
 
 def write_jobs(jobs: "Jobs", path: Path, reference_flops: float) -> None:
-    """Write the jobs of a model in the format that the name of the file says.
+    """Write the jobs of a model in the format of the file's name.
 
     Args:
-        reference_flops: flop/s of the cores on which the jobs last as long as the model says.
+        reference_flops: flop/s of the cores on which the jobs take the model's run times.
 
     Raises:
-        OptionsError: its ending is none of a format that can be written.
+        OptionsError: the name has no ending of a writable format.
         ResultsError: the file cannot be written.
     """
     function_at(_writable(path, ("workload", "trace"), "write_jobs").write_jobs)(jobs, path, reference_flops)
 
 
 def check_writable(path: Path, *holds: Holds, able: Literal["write", "write_jobs"], what: str = "") -> None:
-    """Raise an `OptionsError` if the ending of a name is none of a format that can be written.
+    """Raise an `OptionsError` if a name has no ending of a writable format.
 
     Args:
-        what: tells for the message which flag named the file: ``"--output"``.
+        what: flag that named the file, for the message: ``"--output"``.
     """
     if not path.name.endswith(endings(*holds, able=able)):
         *others, last = endings(*holds, able=able)

@@ -1,9 +1,9 @@
-"""The partitions of a platform file: what importers write under ``"slurm"``.
+"""The partitions of a platform file, which importers write under ``"slurm"``.
 
 ``nodes`` names the hosts of each group of nodes in the order of the platform, with features and weight;
 ``partitions`` names the hosts of each partition and its settings; ``scheduling`` has priority weights and parameters,
-all under Slurm's own names. ``qos`` (name to priority) and ``shares`` (account to share) may be added by hand: no
-configuration file of Slurm tells them.
+all under Slurm's own names. ``qos`` (name to priority) and ``shares`` (account to share) can be added by hand: Slurm's
+configuration files do not contain them.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -18,10 +18,10 @@ from hdeeprm_like.types import Ints
 
 
 def read_partitions(value: JsonValue, nodes: int) -> Partitions | None:
-    """Return the partitions of a platform of so many nodes; None if it tells of none.
+    """Return the partitions of a platform of *nodes* nodes; None if there are none.
 
     Raises:
-        PlatformError: hosts are missing, unknown or of another number than the platform's nodes.
+        PlatformError: hosts are missing, unknown or not as many as the platform's nodes.
     """
     keys = value.fields([], ["nodes", "partitions", "scheduling", "qos", "shares"])
     if "partitions" not in keys or not keys["partitions"].value or "nodes" not in keys:
@@ -38,21 +38,21 @@ def read_partitions(value: JsonValue, nodes: int) -> Partitions | None:
             raise own["features"].wrong("must be a list of texts")
         for host in hosts_of(own["hosts"]):
             if host in numbers:
-                raise own["hosts"].wrong(f"host {host[:40]!r} is there already")
+                raise own["hosts"].wrong(f"host {host[:40]!r} occurs twice")
             numbers[host] = len(numbers)
             features.append(frozenset(tags))
             weights.append(float(_number(own.get("weight"), 1.0)))
     if len(numbers) != nodes:
         raise keys["nodes"].wrong(f"names {len(numbers)} hosts; the platform has {nodes} nodes")
     found = keys["partitions"].elements()
-    told = [_partition(one, numbers) for one in found]
-    names = [name for name, _, _ in told]
+    listed = [_partition(one, numbers) for one in found]
+    names = [name for name, _, _ in listed]
     if len(set(names)) < len(names):
-        raise keys["partitions"].wrong("a name is there twice")
-    members = np.zeros((len(told), nodes), np.bool_)
-    for row, (_, rows, _) in enumerate(told):
+        raise keys["partitions"].wrong("a name occurs twice")
+    members = np.zeros((len(listed), nodes), np.bool_)
+    for row, (_, rows, _) in enumerate(listed):
         members[row, rows] = True
-    settings = [own for _, _, own in told]
+    settings = [own for _, _, own in listed]
     scheduling = keys["scheduling"].entries() if "scheduling" in keys else {}
     more = {key: keys[key].entries() for key in ("qos", "shares") if key in keys}
     linear = "scheduling" in keys and scheduling.get("SelectType", keys["scheduling"]).value == "select/linear"
@@ -72,7 +72,7 @@ def read_partitions(value: JsonValue, nodes: int) -> Partitions | None:
 
 
 def partitions_as_json(partitions: Partitions) -> dict[str, Any]:
-    """Return what `read_partitions` makes the same partitions of; nodes have numbers for names."""
+    """Return partitions as JSON for `read_partitions`; nodes get numbers as names."""
     settings = dict(partitions.settings)
     more: dict[str, Any] = {key: settings.pop(key) for key in ("qos", "shares") if key in settings}
     alike = groupby(range(len(partitions.weights)), lambda n: (partitions.features[n], float(partitions.weights[n])))
@@ -105,10 +105,10 @@ def _hosts_named(nodes: Iterable[int]) -> str:
 
 
 def hosts_of(value: JsonValue) -> Sequence[str]:
-    """Return the names of a list of hosts: ``n[1-4,7]``.
+    """Return the names in a host list: ``n[1-4,7]``.
 
     Raises:
-        PlatformError: it is none.
+        PlatformError: it is no host list.
     """
     from hostlist import BadHostlist, expand_hostlist
 

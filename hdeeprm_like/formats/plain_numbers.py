@@ -1,4 +1,4 @@
-"""Numbers of a text in columns, read all at once by numpy: faster than one by one, and to the same bits."""
+"""Numbers in columns of a text, parsed at once by numpy: faster than one by one, with bit-identical results."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -7,15 +7,15 @@ from hdeeprm_like.types import Bools, Floats, Ints
 
 LINE_END, SPACE, TAB, MINUS, DOT, ZERO = b"\n \t-.0"
 MOST_DIGITS = 18  # more do not fit into 64 bits
-EXACT = 2**53  # below, numbers and powers of ten are exact as floats, so that their quotient is rounded but once
+EXACT = 2**53  # below, numbers and powers of ten are exact as floats, so that their quotient is rounded only once
 POWERS_OF_TEN = np.array([float(10**decimals) for decimals in range(MOST_DIGITS + 1)])
 
 
 def plain_numbers(text: str) -> Floats | None:
-    """Return the numbers of a text, if all are written plainly, as -12 or 0.25, and each line has as many.
+    """Return the numbers of a text if all are plain, such as -12 or 0.25, and all lines have equally many.
 
     Returns:
-        (lines, numbers of each), without blank lines; None if something else is in the text, which may be a number.
+        (lines, numbers per line), without blank lines; None if the text contains anything else, even valid numbers.
     """
     signs = np.frombuffer(text.encode(), np.uint8)
     blank = (signs == SPACE) | (signs == LINE_END) | (signs == TAB)
@@ -24,11 +24,11 @@ def plain_numbers(text: str) -> Floats | None:
     width = equal_count(begins, np.flatnonzero(signs == LINE_END))
     if not width:
         return None
-    digits = signs - np.uint8(ZERO)  # 10 and more for what is no digit
+    digits = signs - np.uint8(ZERO)  # 10 or more if no digit
     is_digit = digits < 10
     negative = signs[begins] == MINUS
     dots = np.flatnonzero(signs == DOT)
-    with_dot = np.searchsorted(begins, dots, side="right") - 1  # the number that each is in
+    with_dot = np.searchsorted(begins, dots, side="right") - 1  # number that contains each dot
     others = len(signs) - np.count_nonzero(blank) - np.count_nonzero(is_digit)
     if others != np.count_nonzero(negative) + len(dots) or not (np.diff(with_dot) > 0).all():
         return None
@@ -45,14 +45,14 @@ def plain_numbers(text: str) -> Floats | None:
 
 
 def equal_count(begins: Ints, line_ends: Ints) -> int:
-    """Return how many numbers each line has that has any; 0 if there is none, or not all have as many."""
+    """Return the numbers per nonblank line; 0 if there are none, or if lines differ."""
     counts = np.diff(np.searchsorted(begins, line_ends), prepend=0, append=len(begins))
     counts = counts[counts > 0]
     return int(counts[0]) if len(counts) and (counts == counts[0]).all() else 0
 
 
 def whole_numbers(digits: NDArray[np.uint8], is_digit: Bools, begins: Ints, ends: Ints) -> Ints | None:
-    """Return what the digits between two places each make, whatever else is there; None for none, or too many of them.
+    """Return the integers formed by the digits between pairs of places; None if one has no digits, or too many.
 
     Args:
         digits, is_digit: of each place of a text. begins, ends: the places.

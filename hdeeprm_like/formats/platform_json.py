@@ -1,7 +1,7 @@
 """Read a platform: clusters of node types, nodes of processor types, processors of cores (thesis 4.1.1, B.2 to B.6).
 
-A platform file lists clusters and links and names hardware types; the catalogues of the package know many. Types of
-one's own need no change to the package. Four places are read, the later wins where both know a name:
+A platform file lists clusters and links and names hardware types; the package has catalogues of many types. Users'
+own types need no change to the package. Types are read from four places; later ones override earlier ones:
 
 1. the catalogues of the package (``hdeeprm_like/data``);
 2. ``node_types.json``, ``processor_types.json``, ``network_types.json``, ``memory_types.json`` beside the platform;
@@ -28,8 +28,8 @@ from hdeeprm_like.formats.partitions_json import read_partitions
 from hdeeprm_like.inputs import read_json
 
 MOST_CORES = 1_000_000
-SLURM = "slurm"  # the key of partitions, and of what Slurm schedules by
-POWER_CAP = "power_cap"  # the key of the W that all cores may draw together
+SLURM = "slurm"  # key of partitions and Slurm's scheduling settings
+POWER_CAP = "power_cap"  # key of the limit in W of all cores together
 MB_IN_GB = 1000
 
 FILES = {
@@ -47,7 +47,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class ProcessorType:
-    """A processor in the catalogue: *cores* alike cores, *gflops* and *watts* each, *bandwidth* GB/s between them."""
+    """A processor type: *cores* identical cores of *gflops* and *watts* each, *bandwidth* GB/s shared by them."""
 
     cores: int
     gflops: float
@@ -57,7 +57,7 @@ class ProcessorType:
 
 @dataclass(frozen=True)
 class NodeType:
-    """A node in the catalogue: the types and numbers of its processors, MB of memory, and GPUs (none by default)."""
+    """A node type: types and numbers of its processors, MB of memory, and GPUs (none by default)."""
 
     processors: tuple[tuple[str, int], ...]
     memory: float
@@ -66,9 +66,9 @@ class NodeType:
 
 @dataclass(frozen=True)
 class Types:
-    """The hardware that a platform may name; *networks* holds bandwidths and *memories* latencies, as SimGrid writes.
+    """The hardware types that a platform may name; *networks* are bandwidths, *memories* latencies, as in SimGrid.
 
-    ``places`` is where each node type was read, for errors that are found only after all files are read.
+    ``places`` holds where each node type was read, for errors that are found only after all files are read.
     """
 
     nodes: Mapping[str, NodeType] = field(default_factory=dict)
@@ -79,14 +79,14 @@ class Types:
 
 
 def read_platform(path: Path, types: Sequence[Path] = ()) -> Platform:
-    """Return the platform that a JSON file describes.
+    """Return the platform described by a JSON file.
 
     Args:
         path: of the platform.
-        types: files and folders with hardware types of one's own, see the module.
+        types: files and folders with users' own hardware types, see the module.
 
     Raises:
-        PlatformError: a file cannot be read or holds a mistake; the line names the file, the JSON path and the remedy.
+        PlatformError: a file cannot be read or is invalid; the message names the file, the JSON path and the remedy.
     """
     root = JsonValue(read_json(path, PlatformError), path, PlatformError)
     keys = root.fields(["clusters", "global_links"], ["types", SLURM, POWER_CAP])
@@ -190,7 +190,7 @@ def _processor_type(value: JsonValue) -> ProcessorType:
 
 
 def _check_references(known: Types) -> None:
-    """Raise unless all processors and memories that node types name are known; the files may come in any order."""
+    """Raise unless all processors and memories named by node types are known; files may come in any order."""
     for place in known.places.values():
         keys = place.entries()
         for element in keys["processors"].elements():
@@ -225,7 +225,7 @@ def _latency(value: JsonValue) -> str:
 
 
 def _link(value: JsonValue, known: Types) -> tuple[str, str]:
-    """Return bandwidth and latency of a link, given as an object or as a list of one (thesis B.2)."""
+    """Return bandwidth and latency of a link, given as an object or as a list with one object (thesis B.2)."""
     keys = value.only().fields(["type", "latency"])
     return _look_up(known.networks, keys["type"], "network"), _latency(keys["latency"])
 
@@ -235,7 +235,7 @@ def _link(value: JsonValue, known: Types) -> tuple[str, str]:
 
 @dataclass(frozen=True)
 class _Group:
-    """So many nodes of one type, next to each other in one cluster."""
+    """A number of nodes of one type, adjacent in one cluster."""
 
     cluster: int
     node_type: str
@@ -251,7 +251,7 @@ def _build(path: Path, keys: Mapping[str, JsonValue], known: Types) -> Platform:
         cluster = element.fields(["id", "nodes", "local_links"])
         name = cluster["id"].text()
         if name in names:
-            raise cluster["id"].wrong(f"cluster {name!r} is there already; every cluster needs its own id")
+            raise cluster["id"].wrong(f"cluster {name!r} occurs twice; every cluster needs its own id")
         for node in cluster["nodes"].elements():
             group = _group(node, len(names), known)
             cores += group.number * _cores_of(group.node_type, known)
@@ -278,7 +278,7 @@ def _cores_of(node_type: str, known: Types) -> int:
 
 
 def _columns(groups: Sequence[_Group], known: Types) -> dict[str, Any]:
-    """Return the columns of the platform; the work is per group of nodes, the rest is repetition."""
+    """Return the columns of the platform, computed per group of nodes and then repeated."""
     catalogue = list(known.processors)
     number_of = {name: number for number, name in enumerate(catalogue)}
     sizes = [group.number for group in groups]

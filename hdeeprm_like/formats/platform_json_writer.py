@@ -1,6 +1,6 @@
-"""Write a platform as the JSON that `platform_json` reads; hardware types that the catalogues lack are written along.
+"""Write a platform as the JSON that `platform_json` reads, including hardware types missing from the catalogues.
 
-The JSON has no host names: whoever reads it gets ``cor_00000`` and so on.
+The JSON has no host names: reading it gives ``cor_00000`` and so on.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -18,12 +18,12 @@ from hdeeprm_like.formats.files import write_json
 from hdeeprm_like.formats.partitions_json import partitions_as_json
 from hdeeprm_like.formats.platform_json import MB_IN_GB, POWER_CAP, SLURM, NodeType, ProcessorType, Types, read_types
 
-MILLI = 1e-3  # Gflop/s and W, to which platforms are rounded
-NO_MEMORY_TYPE = "unknown"  # a platform does not tell it, and nothing looks at it
+MILLI = 1e-3  # Gflop/s and W, resolution of platforms
+NO_MEMORY_TYPE = "unknown"  # a platform does not have it, and nothing uses it
 
 
 class _Node(NamedTuple):
-    """What a node is made of; processors as (name, `ProcessorType`) and how many of them."""
+    """Composition of a node; processors as (name, `ProcessorType`) with their numbers."""
 
     cluster: int
     name: str
@@ -37,7 +37,7 @@ def write_platform_json(platform: Platform, path: Path) -> None:
     partitions again.
 
     Raises:
-        PlatformError: it holds something that the JSON cannot, as P-states that are not those of HDeepRM.
+        PlatformError: it has properties that the JSON cannot hold, such as P-states other than HDeepRM's.
         ResultsError: the file cannot be written.
     """
     network = platform.links
@@ -78,7 +78,7 @@ def _nodes(platform: Platform) -> Iterator[_Node]:
 
 
 def _alike(platform: Platform) -> list[int]:
-    """Return for each processor the first one with the same figures."""
+    """Return for each processor the first one with equal properties."""
     figures = np.column_stack(
         [platform.processor_cores, platform.processor_bandwidth, platform.processor_flops, platform.processor_watts]
     )
@@ -103,14 +103,14 @@ def _processor_type(platform: Platform, processor: int) -> ProcessorType:
 
 
 def _before_rounding(rounded: Sequence[float], shares: Sequence[float], fits: Callable[[float], bool]) -> float | None:
-    """Return a peak whose shares round to what is known, None if there is none."""
+    """Return a peak whose shares round to the known values, None if there is none."""
     known = [(value / share, MILLI / 2 / share) for value, share in zip(rounded, shares, strict=True) if share]
     low, high = max(value - off for value, off in known), min(value + off for value, off in known)
     return next((peak for peak in (rounded[0], (low + high) / 2) if fits(peak)), None)
 
 
 class _Used:
-    """The names under which hardware is written; *added* holds the types that the catalogues lack."""
+    """The names of hardware types in the file; *added* holds the types missing from the catalogues."""
 
     def __init__(self, known: Types) -> None:
         self._known = known
@@ -153,7 +153,7 @@ class _Used:
         return self._add("processors", name, kind, described)
 
     def _add(self, kind: str, wanted: str, what: object, described: dict[str, Any]) -> str:
-        """Note a type and return its name, with a number behind it where another type has that name."""
+        """Record a type and return its name, with a number appended if another type has that name."""
         if (kind, (wanted, what)) in self._names:
             return self._names[kind, (wanted, what)]
         added, name, number = self.added.setdefault(kind, {}), wanted, 1
@@ -166,7 +166,7 @@ class _Used:
 
 
 def _same(known: ProcessorType, kind: ProcessorType) -> bool:
-    """Return whether two types have the same cores, bandwidth, speeds and powers, rounded as platforms have them."""
+    """Return whether two types have equal cores, bandwidth, speeds and powers, at the resolution of platforms."""
     return (
         (known.cores, known.bandwidth) == (kind.cores, kind.bandwidth)
         and flops_by_pstate(known.gflops) == flops_by_pstate(kind.gflops)
@@ -175,7 +175,7 @@ def _same(known: ProcessorType, kind: ProcessorType) -> bool:
 
 
 def _gigabytes(memory: float) -> float:
-    """Return GB that are read back as exactly so many MB."""
+    """Return GB that read back as exactly *memory* MB."""
     near = memory / MB_IN_GB
     found = (one for one in (near, nextafter(near, 0.0), nextafter(near, 1e300)) if one * MB_IN_GB == memory)
     return next(found, near)

@@ -1,4 +1,4 @@
-"""The properties of each host in our XML, from which the hierarchy is rebuilt out of Batsim's first message.
+"""The properties of each host in our XML, from which the hierarchy is rebuilt when Batsim sends its first message.
 
 | property                 | example                            |                                              |
 |--------------------------|------------------------------------|----------------------------------------------|
@@ -15,8 +15,8 @@
 | `watt_per_state`         | the same                           | the older name, for the SimGrid of Batsim 3  |
 
 Batsim 4 sends the id, the name and these properties of a machine, but not its speeds: hence `hdeeprm_speed`. Batsim 5
-sends the speeds too, which then take its place. Power is a matter of the P-state alone, so the idle and the busy figure
-of a state are the same.
+also sends the speeds, which are then used. Power depends only on the P-state, so idle and busy power of a state are
+equal.
 """
 
 import math
@@ -34,14 +34,14 @@ PREFIX = "hdeeprm_"
 SPEED = "hdeeprm_speed"
 WATTS = "wattage_per_state"
 OLD_WATTS = "watt_per_state"
-MILLI = 1e-3  # W and Gflop/s, to which the XML of others is rounded
+MILLI = 1e-3  # W and Gflop/s, resolution of others' XML
 
 _UNITS = {"f": 1.0, "kf": 1e3, "Mf": 1e6, "Gf": GIGA, "Tf": 1e12, "Pf": 1e15}
-_NODE_FIELDS = ("cluster", "node_type", "memory", "gpus")  # the same in all processors of a node
+_NODE_FIELDS = ("cluster", "node_type", "memory", "gpus")  # equal in all processors of a node
 
 
 class Figures(NamedTuple):
-    """The properties of a host: of its core, processor, node and cluster; units as in `Platform`."""
+    """The properties of a host: those of its core, processor, node and cluster; units as in `Platform`."""
 
     cluster: str
     node: int
@@ -70,7 +70,7 @@ GPUS = _key("gpus")
 
 
 def figures_of(platform: Platform, processor: int) -> Figures:
-    """Return what the hosts of a processor carry."""
+    """Return the properties of the hosts of a processor."""
     node = int(platform.processor_node[processor])
     return Figures(
         cluster=platform.cluster_names[int(platform.node_cluster[node])],
@@ -87,7 +87,7 @@ def figures_of(platform: Platform, processor: int) -> Figures:
 
 
 def properties_of(figures: Figures) -> dict[str, str]:
-    """Return the properties that carry *figures*, each number so that it is read back exactly."""
+    """Return the texts of *figures*, each number so that it reads back exactly."""
     texts = {key: value if isinstance(value, str) else _number(value) for key, value in _scalars(figures)}
     if figures.gpus == 0.0:
         del texts[GPUS]
@@ -96,14 +96,14 @@ def properties_of(figures: Figures) -> dict[str, str]:
     return texts
 
 
-@lru_cache(maxsize=64)  # a platform has many processors, of few types
+@lru_cache(maxsize=64)  # a platform has many processors but few types
 def _pstates(speeds: tuple[float, ...], watts: tuple[float, ...]) -> tuple[str, str]:
     """Return the texts of the speeds and of the powers of a core by P-state."""
     powers = [_decimals(one) for one in watts]
     return ", ".join(map(_speed, speeds)), ", ".join(f"{text}:{text}" for text in powers)
 
 
-_texts = lru_cache(maxsize=1)(properties_of)  # the cores of a processor, one after the other, are alike
+_texts = lru_cache(maxsize=1)(properties_of)  # consecutive cores of a processor are equal
 
 
 def _scalars(figures: Figures) -> Iterator[tuple[str, Any]]:
@@ -117,7 +117,7 @@ def _number(value: float) -> str:
 
 
 def _decimals(value: float) -> str:
-    """Return three decimals where these say it all, else all digits."""
+    """Return three decimals if they are exact, else all digits."""
     text = f"{value:.3f}"
     return text if float(text) == value else repr(value)
 
@@ -135,10 +135,10 @@ def platform_from_properties(hosts: Hosts, name: str, network: Network | None = 
 
     Args:
         hosts: in the order of Batsim's machine ids.
-        name: of the platform, which Batsim does not send.
+        name: of the platform; Batsim does not send it.
 
     Raises:
-        PlatformError: the first host whose properties are missing or do not agree with those of the hosts before it.
+        PlatformError: the first host whose properties are missing or contradict those of the hosts before it.
     """
     if not hosts:
         raise PlatformError("there are no hosts")
@@ -148,7 +148,7 @@ def platform_from_properties(hosts: Hosts, name: str, network: Network | None = 
     last: tuple[str | None, ...] = ()
     for host, props in hosts:
         texts = tuple([props.get(key) for key in _KEYS])
-        if texts != last:  # the cores of a processor are alike
+        if texts != last:  # the cores of a processor are equal
             figures = _figures(host, texts)
             last = texts
             if figures not in processors[-1:]:
@@ -181,7 +181,7 @@ def _node(figures: Figures | None) -> int:
 
 
 def _check_next(host: str, figures: Figures, before: Sequence[Figures], clusters: Sequence[str]) -> None:
-    """Raise unless *figures* are those of the processor that follows the ones *before*."""
+    """Raise unless *figures* are those of the processor that follows *before*."""
     last = before[-1] if before else None
     if last is not None and figures.processor == last.processor:
         key = next(key for key, mine, its in zip(_KEYS, figures, last, strict=True) if mine != its)
@@ -248,7 +248,7 @@ def _speeds(text: str) -> tuple[float, ...]:
 
 
 def _watts(text: str) -> tuple[float, ...]:
-    """Return the power of each state; where idle and busy differ, which we never write, the busy one counts."""
+    """Return the power of each state; if idle and busy differ (we never write that), the busy one counts."""
     return _four([float(part.split(":")[-1]) for part in text.split(",")])
 
 
@@ -285,10 +285,10 @@ _WANTED = {
 
 
 def first_mismatch(platform: Platform, hosts: Hosts) -> str | None:
-    """Return a line on the first host that is not the core of that number in *platform*, None when all are.
+    """Return a line on the first host that differs from the core of that number in *platform*, None if there is none.
 
-    A host without the properties of the hierarchy, as other programs write them, must have the name or at least the
-    number in its name, and the power and the speed in each P-state if it has these properties.
+    A host without the properties of the hierarchy, from another program, must match in its name or at least in a number
+    in it, and in power and speed of each P-state if it has these properties.
 
     Args:
         hosts: in the order of Batsim's machine ids.
@@ -296,7 +296,7 @@ def first_mismatch(platform: Platform, hosts: Hosts) -> str | None:
     if len(hosts) != platform.cores:
         return f"there are {len(hosts)} hosts and platform {platform.name!r} has {platform.cores} cores"
     last, expected = -1, figures_of(platform, 0)
-    same: Mapping[str, str] | None = None  # as a core of this processor that was found to be right
+    same: Mapping[str, str] | None = None  # properties of a core of this processor that matched
     for core, ((host, props), processor) in enumerate(zip(hosts, platform.core_processor.tolist(), strict=True)):
         if processor != last:
             last, expected, same = processor, figures_of(platform, processor), None
@@ -328,10 +328,10 @@ def _difference(core: int, name: str, expected: Figures, host: str, props: Mappi
 
 
 def _difference_to_stranger(core: int, name: str, expected: Figures, host: str, props: Mapping[str, str]) -> str | None:
-    """Compare with a host of another program's XML, which has no properties of ours and at most its power."""
+    """Compare with a host of another program's XML, which has at most the power among our properties."""
     digits = host[len(host.rstrip("0123456789")) :]
     if host != name and (not digits or (digits.lstrip("0") or "0") != str(core)):
-        return f"core {core} is {name!r}; Batsim 3 and 4 number hosts in byte order, which asks for zeros"
+        return f"core {core} is {name!r}; Batsim 3 and 4 number hosts in byte order, which requires leading zeros"
     if WATTS in props:
         watts = _read("watts", host, props[WATTS])
         if any(abs(its - mine) > MILLI for its, mine in zip(watts, expected.watts, strict=True)):

@@ -1,13 +1,13 @@
-"""Write a platform as the XML that SimGrid and Batsim read, and rebuild it from there (thesis 3.1.2, B.1).
+"""Write a platform as XML for SimGrid and Batsim, and read it back (thesis 3.1.2, B.1).
 
-A core is a host; SimGrid knows nothing above it but the zone, so every host carries the rest as properties, see
+A core is a host; the only level above it in SimGrid is the zone, so every host carries the rest as properties, see
 `platform_properties`. The host ``master_host`` carries ``hdeeprm_platform``, the name of the platform, and
-``hdeeprm_partitions``, the JSON of its partitions if there are some.
+``hdeeprm_partitions``, the JSON of its partitions, if any.
 
 Zones have the routing ``Full`` and routes between each core and the router of its cluster, over a link per node and a
-link per cluster. That is all that jobs without communication need; there are no routes between cores, which would grow
-with the square of their number. Where jobs send one another data the routing is ``Dijkstra``, by which SimGrid finds
-the ways between cores over these links; with ``Full`` what it finds no way for takes no time.
+link per cluster. Jobs without communication need no more; routes between cores, which would grow with the square of
+their number, are left out. If jobs send data to one another the routing is ``Dijkstra``, with which SimGrid finds
+the routes between cores over these links; with ``Full`` a transfer without a route takes no time.
 """
 
 import json
@@ -50,15 +50,15 @@ POWER_CAP = f"{PREFIX}power_cap"  # W
 
 
 def write_platform_xml(platform: Platform, path: Path, routed: bool = False) -> None:
-    """Write the XML of a platform; hosts start in P3 and Batsim numbers them as the platform does.
+    """Write the XML of a platform; hosts start in P3, and Batsim numbers them in the platform's order.
 
-    A platform without a network is written with links of 10 Gbit/s that take no time.
+    A platform without a network gets links of 10 Gbit/s without latency.
 
     Args:
-        routed: whether cores can send one another data, which takes its way over the links.
+        routed: whether cores can send data to one another over the links.
 
     Raises:
-        PlatformError: host names that Batsim would number otherwise, or a name that XML cannot hold.
+        PlatformError: host names that Batsim would order differently, or a name that XML cannot hold.
         ResultsError: the file cannot be written.
     """
     _check_names(platform)
@@ -136,7 +136,7 @@ def _hosts(platform: Platform, cores: range) -> Iterator[str]:
 
 
 def _host_tail(figures: Figures) -> str:
-    """Return what follows the name of a host: the same text for all cores of a processor."""
+    """Return the text after the name of a host, the same for all cores of a processor."""
     texts = properties_of(figures)
     props = "".join(f'        <prop id="{key}" value="{_quoted(text)}"/>\n' for key, text in texts.items())
     return f'pstate="{P3}" speed="{texts[SPEED]}">\n{props}      </host>\n'
@@ -171,14 +171,14 @@ def _zone_routes(cluster: int) -> Iterator[str]:
 
 
 def _quoted(text: str) -> str:
-    """Return a text as the value of an attribute; the library's `escape` would load all that talks to servers."""
-    if text.isidentifier():  # the names of cores are, and are many
+    """Return a text as the value of an attribute; the library's `escape` would import all of its network code."""
+    if text.isidentifier():  # true for the many names of cores
         return text
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace('"', "&quot;")
 
 
 def read_platform_xml(path: Path) -> Platform:
-    """Return the platform that `write_platform_xml` wrote to a file (``.xml`` or ``.xml.gz``).
+    """Read a platform written by `write_platform_xml` (``.xml`` or ``.xml.gz``).
 
     Raises:
         PlatformError: it cannot be read, or is a SimGrid platform without the properties of the hierarchy.
@@ -195,7 +195,7 @@ def read_platform_xml(path: Path) -> Platform:
     hosts.sort(key=lambda host: host[0].encode())
     if not any(key.startswith(PREFIX) for _, props in hosts for key in props):
         raise PlatformError(
-            f"{path}: its hosts do not tell their processor and node, so the hierarchy is unknown; "
+            f"{path}: its hosts do not name their processor and node, so the hierarchy is unknown; "
             "give the platform as JSON instead"
         )
     try:
@@ -231,7 +231,7 @@ def _parsed(path: Path) -> "Element":
 
 
 def _network(root: "Element") -> Network | None:
-    """Return the links of each cluster, None when they are not those of `write_platform_xml`."""
+    """Return the links of each cluster, None if they were not written by `write_platform_xml`."""
     links = []
     for zone in root.iterfind("./zone/zone"):
         link = zone.find("link")

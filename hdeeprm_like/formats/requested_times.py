@@ -1,11 +1,11 @@
-"""Requested times of a trace that tells none in field 9: its CPU times where these are requests, else its run times.
+"""Requested times of traces without field 9: their CPU times if these are requests, else their run times.
 
-Some logs (Theta's and Mira's) hold the requested time in field 6, which is meant for the average CPU time used. A CPU
-time is at most as long as the run; a request is at least as long, and users request round numbers. So field 6 is read
-as requests if no job tells one in field 9 and
+Some logs (Theta's and Mira's) hold the requested time in field 6, which is defined as the average CPU time used. A CPU
+time is at most as long as the run; a request is at least as long, and users request round numbers. So field 6 counts
+as requests if no job has field 9 and
 
-- field 6 is known for all jobs and nowhere below the run time, or
-- it is known and no less than the run time for `MOST` of the jobs, and holds few different values (`FEW` of the jobs).
+- field 6 is known for all jobs and never below the run time, or
+- it is known and at least the run time for a share `MOST` of the jobs, with few different values (a share `FEW`).
 """
 
 import logging
@@ -19,23 +19,23 @@ from hdeeprm_like.types import Floats
 
 log = logging.getLogger(__name__)
 
-UNKNOWN_RUN = 10.0  # s, what RLScheduler takes for a run time that the trace does not have
-MOST = 0.95  # share of the jobs whose CPU times must be no less than their run times; some outlive their request
-FEW = 0.05  # different CPU times, as a share of the jobs
-MOST_VALUES = 100_000  # different CPU times; so many are no longer few
+UNKNOWN_RUN = 10.0  # s, RLScheduler's value for unknown run times
+MOST = 0.95  # share of jobs whose CPU times must be at least their run times; some jobs outlive their requests
+FEW = 0.05  # largest number of different CPU times, as a share of the jobs
+MOST_VALUES = 100_000  # different CPU times; from here on they are not few
 
 
 def run_times(trace: Trace) -> Floats:
-    """Return (J,) s that the jobs of a trace run, those it does not know made up as RLScheduler does."""
+    """Return (J,) run times of a trace in s, with RLScheduler's value for unknown ones."""
     return np.where(trace.run < 0.0, UNKNOWN_RUN, trace.run)
 
 
 @dataclass
 class CpuTimes:
-    """Whether field 6 of a trace holds requests; the jobs may come in parts.
+    """Decides whether field 6 of a trace holds requests; the jobs may come in parts.
 
     Attributes:
-        jobs: that ran. requested: of them that tell a requested time. long: whose CPU time is no less than the run.
+        jobs: number that ran. requested: number with a requested time. long: number with a CPU time not below the run.
         values: the different CPU times of these.
     """
 
@@ -45,11 +45,11 @@ class CpuTimes:
     values: set[float] = field(default_factory=set)
 
     def add(self, trace: Trace) -> None:
-        """Count some jobs; those that did not run do not matter."""
+        """Count some jobs; jobs that did not run are skipped."""
         ran = run_times(trace) > 0.0
         self.jobs += int(ran.sum())
         self.requested += int((ran & (trace.requested_time > 0.0)).sum())
-        if self.requested:  # what field 6 holds does not matter any more
+        if self.requested:  # field 6 no longer matters
             return
         long = ran & (trace.cpu_time > 0.0) & (trace.cpu_time >= run_times(trace))
         self.long += int(long.sum())
@@ -58,18 +58,18 @@ class CpuTimes:
 
     @property
     def all_long(self) -> bool:
-        """Whether no CPU time is unknown or below the run time."""
+        """Whether every CPU time is known and at least the run time."""
         return self.jobs > 0 and self.long == self.jobs
 
     @property
     def are_requests(self) -> bool:
-        """Whether they are read as requests."""
+        """Whether they count as requests."""
         few = len(self.values) <= min(FEW * self.jobs, MOST_VALUES)
         return self.jobs > 0 and not self.requested and (self.all_long or (few and self.long >= MOST * self.jobs))
 
 
 def with_requests_of_field_6(trace: Trace) -> Trace:
-    """Return a trace whose CPU times are its requested times where they are read as such, which one warning says."""
+    """Return a trace with its CPU times as requested times if they count as requests; this logs one warning."""
     if (trace.requested_time > 0.0).any():
         return trace
     found = CpuTimes()
@@ -82,14 +82,14 @@ def with_requests_of_field_6(trace: Trace) -> Trace:
             f"which holds {len(found.values)} different times and is below the run time or unknown for "
             f"{found.jobs - found.long} of {found.jobs} jobs"
         )
-    log.warning("%s: tells no requested times (field 9); taken from field 6, %s", trace.path, why)
+    log.warning("%s: has no requested times (field 9); taken from field 6, %s", trace.path, why)
     return replace(trace, requested_time=trace.cpu_time)
 
 
 def with_requested_times(trace: Trace) -> Trace:
-    """Return a trace in which every job has a requested time; one warning says what stands in where field 9 has none.
+    """Return a trace with a requested time for every job; one warning names the replacement of missing values.
 
-    That is the CPU time (field 6) where it is read as a request, else the run time.
+    The replacement is the CPU time (field 6) if it counts as a request, else the run time.
     """
     found = with_requests_of_field_6(trace)
     missing = ~(found.requested_time > 0.0)
@@ -101,10 +101,10 @@ def with_requested_times(trace: Trace) -> Trace:
 
 
 def warn_of_perfect_estimates(path: Path, missing: int, jobs: int) -> None:
-    """Say that run times stand in for the requested times of so many of the jobs of a trace."""
+    """Log that run times replace the requested times of *missing* of the jobs of a trace."""
     of_jobs = "" if missing == jobs else f" of {missing} of {jobs} jobs"
     log.warning(
-        "%s: tells no requested times (field 9)%s; the run times stand in, which makes these estimates perfect",
+        "%s: has no requested times (field 9)%s; the run times replace them, which makes these estimates perfect",
         path,
         of_jobs,
     )

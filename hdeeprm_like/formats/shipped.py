@@ -1,16 +1,16 @@
-"""Names of the data that comes with the package, and how an argument that is such a name is read.
+"""Names of the data shipped with the package, and the rules for arguments that are such names.
 
-`SHIPPED` is the one table: a name of each kind, its file, what it is. Options files, the command line, its completion
-and the Python interface take these names wherever they take a path of that kind; a page of the documentation is made
-from it.
+`SHIPPED` is the single table: a name of each kind, its file, its description. Options files, the command line, its
+completion and the Python interface accept these names wherever they accept a path of that kind; a page of the
+documentation is made from the table.
 
-An argument is read by these rules, in this order, so that a name means the same in every folder:
+An argument is interpreted by these rules, in this order, so that a name means the same in every folder:
 
-1. A name of the table is the file of the table, also where a file of that name lies in the current folder: write
-   ``./gaia`` for that one.
-2. A name of the Parallel Workloads Archive, as ``CTC-SP2-1996-3.1-cln``, is the trace that ``fetch-trace`` has stored.
-3. Anything else is a path. One that is a bare word, without a separator or an ending, and does not exist, is refused
-   as an unknown name.
+1. A name of the table is the file of the table, even if the current folder has a file of that name: write
+``./gaia`` for that one.
+2. A name of the Parallel Workloads Archive, such as ``CTC-SP2-1996-3.1-cln``, is the trace stored by ``fetch-trace``.
+3. Anything else is a path. A bare word, without a separator or an ending, that does not exist raises an error as an
+unknown name.
 """
 
 import os
@@ -40,7 +40,7 @@ ALL_NAMES = "hdeeprm-like example --names"
 
 
 class Names(tuple["Shipped", ...]):
-    """Data that comes with the package; shows itself as a table of names."""
+    """Data shipped with the package; its representation is a table of names."""
 
     def __repr__(self) -> str:
         columns = list(zip(*(one.words for one in self), strict=True)) or [(), (), ()]
@@ -50,12 +50,12 @@ class Names(tuple["Shipped", ...]):
 
 
 class Shipped(NamedTuple):
-    """Data that comes with the package.
+    """A piece of data shipped with the package.
 
     Attributes:
-        name: by which arguments name it. kind: where it can be named.
+        name: as used in arguments. kind: where it can be used.
         file: below `examples_folder`.
-        what: it is, in a line. size: in words: jobs, or nodes, processors and cores. source: where it is from.
+        what: description in a line. size: in words: jobs, or nodes, processors and cores. source: its origin.
         machine: of a trace or a workload: the name of its platform, or the cores of a pool.
     """
 
@@ -74,12 +74,12 @@ class Shipped(NamedTuple):
 
     @property
     def credit(self) -> str:
-        """The source in parentheses, empty for what is ours."""
+        """The source in parentheses, empty for our own data."""
         return "" if self.source == OURS else f" ({self.source})"
 
     @property
     def path(self) -> Path:
-        """Its file here."""
+        """The path of its file."""
         return examples_folder() / self.file
 
 
@@ -168,7 +168,7 @@ SHIPPED: tuple[Shipped, ...] = (
     Shipped("actor-critic", "agent", "agents/actor_critic.py", "actor-critic, A2C", source=THESIS),
     Shipped("ppo", "agent", "agents/ppo.py", "proximal policy optimization", source=OURS),
     Shipped("kernel", "agent", "agents/kernel.py", "one small network for every job", source="RLScheduler"),
-    Shipped("attention", "agent", "agents/attention.py", "every job looks at all others", source=OURS),
+    Shipped("attention", "agent", "agents/attention.py", "every job attends to all others", source=OURS),
     Shipped("recurrent", "agent", "agents/recurrent.py", "a network with a memory", source=OURS),
     Shipped("lublin-1", "sweep", "agents/sweep.json", "two policies on nine windows of lublin-1", source=OURS),
     Shipped(
@@ -189,54 +189,54 @@ SHIPPED: tuple[Shipped, ...] = (
 
 
 def examples_folder() -> Path:
-    """Return the folder that holds ``agents/``, ``platforms/`` and ``workloads/``: of the package, or of a clone."""
+    """Return the folder with ``agents/``, ``platforms/`` and ``workloads/``, of the package or of a clone."""
     package = Path(__file__).parent.parent
     inside = package / "examples"
     return inside if (inside / "agents").is_dir() else package.parent
 
 
 def listed(kind: str | None = None) -> Names:
-    """Return what comes with the package, of one kind or, kind by kind, of all.
+    """Return the shipped data of one kind, or of all, kind by kind.
 
     Raises:
         OptionsError: there is no such kind.
     """
     if kind is not None and kind not in KINDS:
-        raise OptionsError(f"{kind[:80]!r} is no kind of data that comes along{did_you_mean(kind, KINDS)}")
+        raise OptionsError(f"{kind[:80]!r} is no kind of shipped data{did_you_mean(kind, KINDS)}")
     return Names(one for other in KINDS if kind in (None, other) for one in SHIPPED if one.kind == other)
 
 
 def shipped(*kinds: Kind) -> dict[str, Shipped]:
-    """Return what comes with the package of some kinds, by name; no name is in two kinds that one argument takes."""
+    """Return the shipped data of some kinds by name; kinds that one argument accepts share no name."""
     return {one.name: one for one in SHIPPED if one.kind in kinds}
 
 
 def names_of(*kinds: Kind) -> list[str]:
-    """Return the names that an argument of some kinds knows, for the completion of a shell."""
+    """Return the names that an argument of some kinds accepts, for shell completion."""
     return [*shipped(*kinds), *(_archive() if "trace" in kinds else ())]
 
 
 def name_of(path: Path) -> str:
-    """Return the name of a file that comes with the package, as `found` gives it; else its own without the ending."""
+    """Return the name of a shipped file, given by its path as from `found`; for other files the stem."""
     return next((one.name for one in SHIPPED if one.path == path), path.stem)
 
 
 def is_name(given: str | Path, *kinds: Kind) -> bool:
-    """Tell whether an argument is a name and no path, see the rules of this module."""
+    """Return whether an argument is a name and not a path, see the rules of this module."""
     return str(given) in shipped(*kinds) or _is_of_archive(str(given), kinds)
 
 
 def found(given: str | Path, *kinds: Kind, folder: Path = Path()) -> Path:
-    """Return the file that an argument means, by the rules of this module.
+    """Return the file of an argument, by the rules of this module.
 
     Args:
-        kinds: of what is needed. folder: that paths are relative to; the current one for an argument.
+        kinds: accepted kinds. folder: base of relative paths; the current folder for an argument.
 
     Returns:
-        The file of the name; or the path, which may not exist if it does not look like a name.
+        The file of the name; or the path, which need not exist unless it looks like a name.
 
     Raises:
-        HDeepRMError: of the class of the first kind; the name is not known, or its file is not here.
+        HDeepRMError: of the class of the first kind; the name is unknown, or its file is missing.
     """
     text = str(given)
     known = shipped(*kinds)
@@ -255,36 +255,36 @@ def found(given: str | Path, *kinds: Kind, folder: Path = Path()) -> Path:
 
 
 def existing(given: str | Path, *kinds: Kind) -> Path:
-    """Return the file of an argument of the Python interface, as `found`, and refuse one that does not exist at once.
+    """Return the file of an argument of the Python interface, as `found`; raise at once if it does not exist.
 
     Raises:
         HDeepRMError: of the class of the first kind; there is no such name, or no such file.
     """
     path = found(given, *kinds)
     if not os.path.lexists(path):
-        raise _error(kinds)(f"{path}: no such file; names of what comes along: {_listed(shipped(*kinds))}")
+        raise _error(kinds)(f"{path}: no such file; names of shipped data: {_listed(shipped(*kinds))}")
     return path
 
 
 def looks_like_a_name(text: str) -> bool:
-    """Tell whether a text has neither a separator nor an ending of a file, and is more than ``-`` and ``.``."""
+    """Return whether a text has no separator, no ending of a file, and more than ``-`` and ``.``."""
     separated = os.sep in text or text.startswith("~")
     return text.strip("-.") != "" and not separated and WITH_ENDING.search(text) is None
 
 
 def unknown(text: str, *kinds: Kind) -> str:
-    """Return what is to be said of an unknown name: what else it is, or the nearest one, and all that are known."""
+    """Return a message on an unknown name: its other kinds or the nearest name, and the known ones."""
     wanted = " or ".join(TITLES[kind] for kind in kinds)
     others = [TITLES[kind] for kind in KINDS if kind not in kinds and text in shipped(kind)]
     if others:
         return f"{text!r} is a name of: {', '.join(others)}; but no {wanted}; known: {_listed(shipped(*kinds))}"
     near = did_you_mean(text, names_of(*kinds))
     near = near if "did you mean" in near else ";"
-    return f"{text!r:.80} is no {wanted} that comes along, and no file{near} known: {_listed(shipped(*kinds))}"
+    return f"{text!r:.80} is no shipped {wanted}, and no file{near} known: {_listed(shipped(*kinds))}"
 
 
 def _listed(names: Mapping[str, object]) -> str:
-    """Return names for a message, and where all are listed if they are too many for one."""
+    """Return names for a message, shortened with a pointer to the full list if they are too many."""
     text = ""
     for number, name in enumerate(names):
         if len(text) + len(name) > LONGEST_LIST:
@@ -303,14 +303,14 @@ def _is_of_archive(text: str, kinds: Sequence[Kind]) -> bool:
 
 
 def _warn(name: str, title: str) -> None:
-    import logging  # only warnings need it
+    import logging  # needed only for warnings
 
-    message = "%s: is taken as the %s that comes along; write ./%s for the file of this folder"
+    message = "%s: is taken as the shipped %s; write ./%s for the file of this folder"
     logging.getLogger(__name__).warning(message, name, title, name)
 
 
 def _archive() -> Sequence[str]:
-    from hdeeprm_like.formats.archive import TRACES  # with what downloads, which takes a while to load
+    from hdeeprm_like.formats.archive import TRACES  # it imports the download code, which is slow
 
     return tuple(TRACES)
 
@@ -319,11 +319,11 @@ def _stored(name: str) -> Path:
     """Return the file of a trace of the archive.
 
     Raises:
-        WorkloadError: it was not downloaded yet; a message says how.
+        WorkloadError: it has not been downloaded yet; the message says how.
     """
     from hdeeprm_like.formats.archive import trace_folder
 
     for ending in (".swf.gz", ".swf"):
         if (path := trace_folder() / f"{name}{ending}").exists():
             return path
-    raise WorkloadError(f"{name}: is too large to come along; get it once with: hdeeprm-like fetch-trace {name}")
+    raise WorkloadError(f"{name}: is too large for the package; download it once with: hdeeprm-like fetch-trace {name}")

@@ -30,7 +30,7 @@ TIMES = {
 
 
 def signed(text: str, where: str) -> float:
-    """Return a number; raise a PlatformError that begins with *where* if the text is none."""
+    """Return a number; raise a PlatformError that begins with *where* if the text is no number."""
     try:
         value = float(text)
     except ValueError:
@@ -41,7 +41,7 @@ def signed(text: str, where: str) -> float:
 
 
 def number(text: str, where: str) -> float:
-    """Return a number that is not negative; raise a PlatformError that begins with *where* if the text is none."""
+    """Return a nonnegative number; raise a PlatformError that begins with *where* if the text is none."""
     value = signed(text, where)
     if value < 0.0:
         raise PlatformError(f"{where}: {text!r} is not a usable number")
@@ -49,7 +49,7 @@ def number(text: str, where: str) -> float:
 
 
 def measure(text: str, units: dict[str, float], where: str) -> float:
-    """Return ``10Gbps`` and the like in the base unit; a number without unit is in the base unit."""
+    """Return a text like ``10Gbps`` in the base unit; a number without a unit is in the base unit."""
     digits = text.rstrip("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
     unit = text[len(digits) :]
     if unit and unit not in units:

@@ -1,6 +1,6 @@
-"""Reading a SimGrid platform: its hosts with their P-states and properties, its links, and the routes between hosts.
+"""Reader of SimGrid platforms: hosts with P-states and properties, links, and routes between hosts.
 
-How zones lead from host to host is in `simgrid_zones`; what is not imitated is refused with one line. Numbers carry
+`simgrid_zones` finds routes through zones; unsupported elements raise an error of one line. Numbers carry
 units as SimGrid writes them (``1.5Gf``, ``10Gbps``, ``500us``); everything returned is in flop/s, bytes/s and seconds.
 
 Source: SimGrid 3.32, "Describing your platform in XML".
@@ -70,7 +70,7 @@ class Host:
         return found
 
 
-@lru_cache(maxsize=64)  # most hosts of a platform have the same
+@lru_cache(maxsize=64)  # most hosts of a platform share it
 def _watts(text: str) -> tuple[tuple[float, float, float], ...]:
     ranges: list[tuple[float, float, float]] = []
     for part in text.split(","):
@@ -94,7 +94,7 @@ class SimgridPlatform:
         self.path = path
         self.hosts: dict[str, Host] = {}
         self.routing = Routing(path)
-        self.settings: list[str] = []  # options of SimGrid that the file sets, as NAME:VALUE
+        self.settings: list[str] = []  # SimGrid options set by the file, as NAME:VALUE
 
     def route(self, source: str, destination: str) -> tuple[tuple[Link, ...], float]:
         """Return the links from one host to another, and the latency of all of them in s.
@@ -109,9 +109,9 @@ def read_simgrid_xml(path: Path) -> SimgridPlatform:
     """Return the platform described by a SimGrid XML file.
 
     Raises:
-        PlatformError: the file cannot be read, is no XML, or asks for something that is not imitated.
+        PlatformError: the file cannot be read, is no XML, or uses something unsupported.
     """
-    text = read_document(path, PlatformError).lstrip("\ufeff \t\r\n")  # SimGrid lets these stand before the XML
+    text = read_document(path, PlatformError).lstrip("\ufeff \t\r\n")  # SimGrid allows these before the XML
     try:
         root = fromstring(text, forbid_dtd=False, forbid_entities=True, forbid_external=True)
     except ParseError as cause:
@@ -134,7 +134,7 @@ def read_simgrid_xml(path: Path) -> SimgridPlatform:
 
 
 class _Reader:
-    """Walks the elements once, zones from the outside in, routes after what they connect."""
+    """Walks the elements once, zones from the outside in, routes after the points that they connect."""
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -180,7 +180,7 @@ class _Reader:
     def new_zone(self, element: Any, parent: Zone | None, routing: str) -> Zone:
         name, zones = self.text(element, "id"), self.platform.routing.zones
         if name in zones:
-            raise self.fail(f"zone {name!r} is there twice")
+            raise self.fail(f"zone {name!r} occurs twice")
         if parent is None and zones:
             raise self.fail(f"zone {name!r} is a second outermost zone")
         inherited = parent.properties if parent else {}
@@ -205,7 +205,7 @@ class _Reader:
 
     def netpoint(self, name: str, zone: Zone, element: Any = None) -> None:
         if name in self.platform.routing.zone_of:
-            raise self.fail(f"host or router {name!r} is there twice")
+            raise self.fail(f"host or router {name!r} occurs twice")
         self.platform.routing.zone_of[name] = zone
         zone.points.append(name)
         place = element.get("coordinates") if element is not None else None
@@ -274,7 +274,7 @@ class _Reader:
         directions = ("UP", "DOWN") if policy == "SPLITDUPLEX" else ("",)
         for direction in directions:
             if (name, direction) in self.links:
-                raise self.fail(f"link {name!r} is there twice")
+                raise self.fail(f"link {name!r} occurs twice")
             full = f"{name}_{direction}" if direction else name
             self.links[name, direction] = Link(full, bandwidth, latency, policy == "FATPIPE")
 
@@ -343,7 +343,7 @@ class _Reader:
         self.add_host(element, name, zone, properties)
         policy = self.text(element, "sharing_policy", "SPLITDUPLEX")
         if policy == "FATPIPE":
-            policy = "SHARED"  # SimGrid 3.32 shares the hosts' own links of a cluster nevertheless
+            policy = "SHARED"  # SimGrid 3.32 still shares the hosts' own links of a cluster
         bandwidth, latency = self.measure(element, "bw", BANDWIDTHS), self.measure(element, "lat", TIMES, "0s")
         self.add_link(link, bandwidth, latency, policy)
         zone.star[name] = ((self.find_link(link, "UP"), *backbone), (*backbone, self.find_link(link, "DOWN")))

@@ -1,16 +1,16 @@
-"""The zones of a SimGrid platform, and the links that a message crosses between two hosts.
+"""The zones of a SimGrid platform, and the links of a route between two hosts.
 
-A zone holds hosts and routers, or other zones; ``routing`` says how a way through it is found:
+A zone holds hosts and routers, or other zones; ``routing`` decides how a route through it is found:
 
 =================================== ===============================================================================
 ``Full``                            the routes of the file; between two hosts without a route there is no link at all
-``Floyd``, ``Dijkstra(Cache)``      the way over the routes of the file that has the fewest links
+``Floyd``, ``Dijkstra(Cache)``      the route over the routes of the file with the fewest links
 ``Vivaldi``                         no links (but those of peers); a latency that follows from coordinates
-``None``                            no way at all
+``None``                            no routes
 a cluster                           each host's link to a backbone
 =================================== ===============================================================================
 
-Source: SimGrid 3.32, "Routing models" of its documentation, and routes that it was asked for.
+Source: SimGrid 3.32, "Routing models" of its documentation, and routes queried from it.
 """
 
 import heapq
@@ -20,16 +20,16 @@ from dataclasses import dataclass, field
 
 from hdeeprm_like.errors import PlatformError
 
-LOOPBACK_BANDWIDTH = 1e10  # bytes/s, of a host to itself where the file says nothing
+LOOPBACK_BANDWIDTH = 1e10  # bytes/s, default for a host to itself
 SHORTEST = ("Floyd", "Dijkstra", "DijkstraCache")
 ROUTINGS = ("Full", *SHORTEST, "Vivaldi", "None")
 UNREACHED = 1 << 40  # links
-DEEPEST_ROUTE = 64  # zones inside zones that a route leads through
+DEEPEST_ROUTE = 64  # nested zones that a route may cross
 
 
 @dataclass(frozen=True, eq=False)
 class Link:
-    """One direction of a link: a capacity that the flows over it share, or (fat pipe) do not."""
+    """One direction of a link: a capacity that its flows share, or (fat pipe) do not."""
 
     name: str
     bandwidth: float  # bytes/s
@@ -38,7 +38,7 @@ class Link:
 
 
 def loopback(bandwidth: float = LOOPBACK_BANDWIDTH, latency: float = 0.0) -> Link:
-    """Return the link from each host to itself where the file has none."""
+    """Return the default link from each host to itself."""
     return Link("__loopback__", bandwidth, latency, fatpipe=True)
 
 
@@ -56,9 +56,9 @@ class Zone:
     """One zone.
 
     Attributes:
-        points: the hosts and routers in it, and the zones in it, in the order of the file.
+        points: the hosts, routers and zones in it, in the order of the file.
         hops: the routes between two points.
-        star: per host its links up and down, in a cluster and for peers.
+        star: links up and down per host, in a cluster and for peers.
         coordinates: per host x, y and height, in ms.
     """
 
@@ -72,17 +72,17 @@ class Zone:
     star: dict[str, tuple[tuple[Link, ...], tuple[Link, ...]]] = field(default_factory=dict)
     loopbacks: dict[str, Link] = field(default_factory=dict)
     coordinates: dict[str, tuple[float, float, float]] = field(default_factory=dict)
-    _before: dict[str, dict[str, str]] = field(default_factory=dict)  # per start: the point before each on its way
+    _before: dict[str, dict[str, str]] = field(default_factory=dict)  # per start: predecessor of each point
 
     def way(self, source: str, destination: str) -> list[Hop]:
-        """Return the routes that lead from one point of the zone to another one after the other; none: no way."""
+        """Return the routes from one point of the zone to another in sequence; empty if there is none."""
         if self.routing in SHORTEST and source != destination:
             return self._shortest_way(source, destination)
         hop = self.hops.get((source, destination))
         return [hop] if hop else []
 
     def _shortest_way(self, source: str, destination: str) -> list[Hop]:
-        """Return the way with the fewest links; of several, the one that SimGrid finds."""
+        """Return the route with the fewest links; among several, the one that SimGrid finds."""
         if source not in self._before:
             if self.routing == "Floyd":
                 self._before = _floyd(self.points, self.hops)
@@ -94,7 +94,7 @@ class Zone:
             if destination not in before:
                 return []
             hop = self.hops[before[destination], destination]
-            if self.routing != "Floyd":  # Dijkstra's zones put the links of a route in front one by one
+            if self.routing != "Floyd":  # Dijkstra's zones prepend the links of a route one by one
                 hop = Hop(hop.links[::-1], hop.leave, hop.enter)
             way.append(hop)
             destination = before[destination]
@@ -102,7 +102,7 @@ class Zone:
 
 
 def _dijkstra(source: str, hops: dict[tuple[str, str], Hop]) -> dict[str, str]:
-    """Return for every point that is reached from *source* the one before it, with the points in order of routes."""
+    """Return the predecessor of every point reachable from *source*, with the points in order of routes."""
     neighbours: dict[str, list[tuple[str, int]]] = {}
     for (start, end), hop in hops.items():
         neighbours.setdefault(start, []).append((end, len(hop.links)))
@@ -121,8 +121,8 @@ def _dijkstra(source: str, hops: dict[tuple[str, str], Hop]) -> dict[str, str]:
 
 
 def _floyd(points: list[str], hops: dict[tuple[str, str], Hop]) -> dict[str, dict[str, str]]:
-    """Return per start, for every point that is reached, the one before it, with the points in their order."""
-    import numpy as np  # only zones of this kind need it
+    """Return per start the predecessor of every reachable point, with the points in their order."""
+    import numpy as np  # needed only for zones of this kind
 
     number = {point: position for position, point in enumerate(points)}
     cost = np.full((len(points), len(points)), UNREACHED)
@@ -143,21 +143,21 @@ def _floyd(points: list[str], hops: dict[tuple[str, str], Hop]) -> dict[str, dic
 
 
 def _with(latency: float, links: Iterable[Link]) -> float:
-    """Return a latency with those of links added, one by one."""
+    """Return a latency plus those of links, added one by one."""
     for link in links:
         latency += link.latency
     return latency
 
 
 class Routing:
-    """The ways between all hosts and routers of a platform."""
+    """The routes between all hosts and routers of a platform."""
 
     def __init__(self, path: str) -> None:
         """Start empty; *path* is for messages."""
         self.path = path
         self.loopback = loopback()
         self.zones: dict[str, Zone] = {}
-        self.zone_of: dict[str, Zone] = {}  # of hosts and routers
+        self.zone_of: dict[str, Zone] = {}  # zone of each host and router
         self._known: dict[tuple[str, str], tuple[tuple[Link, ...], float]] = {}
 
     def route(self, source: str, destination: str) -> tuple[tuple[Link, ...], float]:
@@ -174,9 +174,9 @@ class Routing:
         return known
 
     def _walk(self, source: str, destination: str, links: list[Link], latency: float, depth: int) -> float:
-        """Append the links of a way; return *latency* and that of the way, in s.
+        """Append the links of a route; return *latency* plus that of the route, in s.
 
-        It is summed up in SimGrid's order, for the last bit: the way between the zones, then that to it, then that on.
+        It is summed in SimGrid's order, for identical last bits: the route between the zones, then to it, then from it.
         """
         here, there = self.zone_of[source], self.zone_of[destination]
         if depth > DEEPEST_ROUTE:
@@ -209,7 +209,7 @@ class Routing:
         return latency
 
     def _inside(self, zone: Zone, source: str, destination: str, links: list[Link], latency: float) -> float:
-        """Append the links of a way inside one zone; return *latency* and that of the way, in s."""
+        """Append the links of a route inside one zone; return *latency* plus that of the route, in s."""
         if zone.routing == "None":
             raise PlatformError(f"{self.path}: no route from {source!r} to {destination!r}: its zone has routing None")
         found: list[Link] = []
@@ -223,7 +223,7 @@ class Routing:
         else:
             way = zone.way(source, destination)
             found = [link for hop in way for link in hop.links]
-            # Dijkstra's zones put them before what leads from zone to zone, even where the way ends with them
+            # Dijkstra's zones put them before the links between zones, even if the route ends with them
             links[:] = [*found, *links] if zone.routing.startswith("Dijkstra") else [*links, *found]
             if not way and source == destination:
                 found = [self.loopback]
@@ -234,7 +234,7 @@ class Routing:
         return latency + self._distance(zone, source, destination) if zone.routing == "Vivaldi" else latency
 
     def _distance(self, zone: Zone, source: str, destination: str) -> float:
-        """Return the s between two hosts that have coordinates."""
+        """Return the latency in s between two hosts with coordinates."""
         for point in (source, destination):
             if point not in zone.coordinates:
                 raise PlatformError(f"{self.path}: {point!r} has no coordinates, which a Vivaldi zone needs")

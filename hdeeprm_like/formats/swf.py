@@ -1,4 +1,4 @@
-"""Traces in the Standard Workload Format: read and written."""
+"""Reader and writer of traces in the Standard Workload Format."""
 
 import io
 import logging
@@ -21,22 +21,22 @@ from hdeeprm_like.types import Floats, Ints
 log = logging.getLogger(__name__)
 
 KB_PER_MB = 1000.0
-LARGEST = 2.0**53  # above, not every whole number is a float
+LARGEST = 2.0**53  # above, not every integer is exact as a float
 WRITTEN_AT_ONCE = 10_000  # jobs
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 
 
 @dataclass(frozen=True, eq=False)
 class Trace:
-    """The 18 fields of a trace as columns, one row per line that is a job; negative means unknown.
+    """The 18 fields of a trace as columns, one row per job line; negative means unknown.
 
     Attributes:
-        path: where it comes from, for messages.
+        path: origin, for messages.
         header: the comment lines before the first job, without their semicolon.
         submit, wait, run, cpu_time, requested_time, think_time: (J,) s.
         processors: (J,) allocated; requested_processors: (J,).
         memory, requested_memory: (J,) KB per processor.
-        job, status, user, group, executable, queue, partition, preceding: (J,) numbers that the trace gives out.
+        job, status, user, group, executable, queue, partition, preceding: (J,) numbers assigned by the trace.
 
     Source: Chapin et al., "Benchmarks and Standards for the Evaluation of Parallel Job Schedulers", 1999.
     """
@@ -72,12 +72,12 @@ WHOLE_FIELDS = tuple(FIELDS.index(name) for name in WHOLE)
 
 
 def read_swf(path: Path) -> Trace:
-    """Read a trace, plain or ``.gz``; comments, blank lines, tabs and any line ending are fine.
+    """Read a trace, plain or ``.gz``; comments, blank lines, tabs and any line ending are allowed.
 
-    What a line has beyond the 18 fields is ignored, which one warning for the file says.
+    Fields beyond the 18 are ignored, with one warning per file.
 
     Raises:
-        WorkloadError: a line is no job; the message names file, line and what would be right. There is no job at all.
+        WorkloadError: a line is no job (the message names file, line and remedy), or there is no job at all.
     """
     header: tuple[str, ...] = ()
     columns: dict[str, Any] = {}
@@ -85,7 +85,7 @@ def read_swf(path: Path) -> Trace:
         header = part.header
         for name in FIELDS:
             column = getattr(part, name)
-            if name in columns:  # growing where it is, a long column leaves no holes in the memory as pieces would
+            if name in columns:  # a column that grows in place does not fragment memory as pieces would
                 rows = len(columns[name])
                 columns[name].resize(rows + len(column), refcheck=False)
                 columns[name][rows:] = column
@@ -95,19 +95,19 @@ def read_swf(path: Path) -> Trace:
 
 
 def swf_parts(path: Path, endless: bool = False) -> Iterator[Trace]:
-    """Yield the jobs of a trace as `read_swf` reads them, some at a time, each part with the header.
+    """Yield the jobs of a trace as in `read_swf`, some at a time, each part with the header.
 
     Args:
-        endless: whether the file may be of any size, as where no more than a part is kept.
+        endless: whether the file may be of any size, for callers that keep only one part.
 
     Raises:
-        WorkloadError: as of `read_swf`.
+        WorkloadError: as in `read_swf`.
     """
     header: list[str] = []
-    widest, lines_before, others = 0, 0, 0  # others: lines in a row that are no job
+    widest, lines_before, others = 0, 0, 0  # others: consecutive lines without a job
     with (
         opened(path, WorkloadError, endless) as data,
-        io.TextIOWrapper(data, encoding="utf-8-sig", errors="replace") as text,  # headers hold names in any encoding
+        io.TextIOWrapper(data, encoding="utf-8-sig", errors="replace") as text,  # headers have names in any encoding
     ):
         while block := text.read(READ_AT_ONCE):
             block += text.readline(LONGEST_LINE + 1)
@@ -132,23 +132,23 @@ def swf_parts(path: Path, endless: bool = False) -> Iterator[Trace]:
 
 
 def write_swf(trace: Trace, path: Path) -> None:
-    """Write a trace that reads back as the same header and the same 18 columns; packed if the name ends in ``.gz``.
+    """Write a trace that reads back as the same header and columns; packed if the name ends in ``.gz``.
 
-    Whole numbers are written as such, others with as many digits as it takes to read the same number back. Equal
-    traces give equal bytes. Comments between the jobs of the file that a trace was read from are no part of it.
+    Integers are written as such, other numbers with as many digits as needed to read the same number back. Equal
+    traces give equal bytes. Comments between the jobs of the original file are lost.
 
     Raises:
-        WorkloadError: the trace holds something that no trace can.
+        WorkloadError: the trace holds something that the format cannot.
         ResultsError: the file cannot be written.
     """
     write_swf_parts(trace.header, [trace], path)
 
 
 def write_swf_parts(header: Sequence[str], parts: Iterable[Trace], path: Path) -> None:
-    """Write a trace whose jobs come some at a time, as `write_swf` does; the headers of the parts do not count.
+    """Write a trace whose jobs come some at a time, as `write_swf` does; the headers of the parts are ignored.
 
     Raises:
-        WorkloadError: the trace holds something that no trace can.
+        WorkloadError: the trace holds something that the format cannot.
         ResultsError: the file cannot be written.
     """
     odd = next((line for line in header if "\n" in line or "\r" in line), None)
@@ -174,17 +174,17 @@ def _lines(trace: Trace) -> Iterator[bytes]:
 def _numbers(column: Floats | Ints) -> list[str]:
     whole = column.astype(np.int64)
     if (whole == column).all():
-        if len(whole) and (whole == whole[0]).all():  # most traces do not know most fields
+        if len(whole) and (whole == whole[0]).all():  # most fields are unknown in most traces
             return [str(whole[0])] * len(whole)
         return list(map(str, whole.tolist()))
     return [str(int(number)) if number == int(number) else repr(number) for number in column.tolist()]
 
 
 def _parse(block: str, lines: list[str], path: Path, before: int) -> tuple[Floats, int]:
-    """Return (J, 18) numbers of some lines, and how many fields the longest of these has.
+    """Return (J, 18) numbers of some lines, and the largest number of fields of a line.
 
     Args:
-        block: the same lines as one text. path: for messages. before: how many lines of the file come before these.
+        block: the same lines as one text. path: for messages. before: number of lines of the file before these.
 
     Raises:
         WorkloadError: a line is no job.
@@ -197,7 +197,7 @@ def _parse(block: str, lines: list[str], path: Path, before: int) -> tuple[Float
 
 
 def _parse_fast(block: str, lines: list[str]) -> Floats | None:
-    """Return (J, 18 or more) numbers, or None where anything is odd.
+    """Return (J, 18 or more) numbers, or None if anything is unusual.
 
     Args:
         block, lines: as one text, and one by one.
@@ -215,7 +215,7 @@ def _parse_fast(block: str, lines: list[str]) -> Floats | None:
 
 
 def _columns(table: Floats) -> list[Floats | Ints]:
-    """Return the columns of a table of their own kind, so that the table can be let go."""
+    """Return the columns of a table as separate arrays, so that the table can be freed."""
     return [table[:, i].astype(np.int64) if i in WHOLE_FIELDS else table[:, i].copy() for i in range(len(FIELDS))]
 
 

@@ -1,4 +1,4 @@
-"""Parts of traces: cuts, windows, another load; and traces made of jobs that were never in one."""
+"""Parts of traces: cuts, windows, scaled load; and traces of generated jobs."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -15,14 +15,14 @@ from hdeeprm_like.formats.swf import FIELDS, KB_PER_MB, LARGEST, WHOLE, Trace, w
 from hdeeprm_like.types import Floats, Ints
 
 COMPLETED = 1  # status
-COUNTS = ("MaxJobs", "MaxRecords")  # lines of the header that a part of a trace makes wrong
+COUNTS = ("MaxJobs", "MaxRecords")  # header lines that change in a part of a trace
 
 
 def take(trace: Trace, rows: Ints | slice) -> Trace:
-    """Return some jobs of a trace in the order given, with the counts of the header set right.
+    """Return some jobs of a trace in the order given, with updated counts in the header.
 
     Args:
-        rows: of the jobs; of a slice no column is copied.
+        rows: of the jobs; a slice copies no column.
     """
     columns: dict[str, Any] = {name: getattr(trace, name)[rows] for name in FIELDS}
     return replace(trace, header=tuple(_recounted(trace.header, len(columns["job"]))), **columns)
@@ -31,15 +31,15 @@ def take(trace: Trace, rows: Ints | slice) -> Trace:
 def cut(
     trace: Trace, *, first: int | None = None, skip: int = 0, begin: float | None = None, end: float | None = None
 ) -> Trace:
-    """Return the jobs submitted in [begin, end), less the first *skip* of them, and *first* jobs of what is left.
+    """Return jobs submitted in [begin, end): skip the first *skip* of them, then keep at most *first*.
 
-    Clock, order and numbers of the jobs stay as they are.
+    Clock, order and numbers of the jobs are unchanged.
 
     Args:
-        begin, end: s on the trace's clock; None sets no bound.
+        begin, end: s on the trace's clock; None for no bound.
 
     Raises:
-        WorkloadError: no job is left, or a number makes no sense.
+        WorkloadError: no job is left, or an argument is invalid.
     """
     if skip < 0 or (first is not None and first < 1):
         raise WorkloadError(f"first: {first}, skip: {skip}: first is at least 1 and skip at least 0")
@@ -55,12 +55,12 @@ def cut(
 
 
 def scale_gaps(trace: Trace, factor: float) -> Trace:
-    """Return the trace with all times between submissions times *factor*: below 1 the load rises, above it falls.
+    """Return the trace with all times between submissions times *factor*: below 1 the load rises, above 1 it falls.
 
-    Submit times no longer need to be whole seconds, and waiting times, which no longer hold, become unknown.
+    Submit times need not be integers then; waiting times are no longer valid and become unknown.
 
     Raises:
-        WorkloadError: the factor is negative or no number, or makes times that no trace can hold.
+        WorkloadError: the factor is negative or no number, or gives times that no trace can hold.
     """
     if not (np.isfinite(factor) and factor >= 0):
         raise WorkloadError(f"load: a factor of {factor} is not possible; a number from 0 on is needed")
@@ -73,7 +73,7 @@ def scale_gaps(trace: Trace, factor: float) -> Trace:
 
 
 def windows(trace: Trace, jobs: int, count: int, rng: np.random.Generator) -> Iterator[Trace]:
-    """Yield *count* windows of consecutive jobs, which begin where `window_begins` says.
+    """Yield *count* windows of consecutive jobs at places drawn by `window_begins`.
 
     Raises:
         WorkloadError: the trace is shorter than a window.
@@ -83,33 +83,33 @@ def windows(trace: Trace, jobs: int, count: int, rng: np.random.Generator) -> It
 
 
 def window_begins(trace: Trace, jobs: int, count: int, rng: np.random.Generator) -> list[int]:
-    """Return the first job of each of *count* windows, any with equal probability, as drawn; windows may overlap.
+    """Return the first job of each of *count* windows, drawn with equal probability; windows may overlap.
 
     Raises:
         WorkloadError: the trace is shorter than a window.
     """
     if not 1 <= jobs <= len(trace):
-        raise WorkloadError(f"{trace.path}: windows of {jobs} jobs cannot be had from {len(trace)} jobs")
+        raise WorkloadError(f"{trace.path}: windows of {jobs} jobs do not fit into {len(trace)} jobs")
     begins: list[int] = rng.integers(len(trace) - jobs + 1, size=count).tolist()
     return begins
 
 
 def disjoint_begins(trace: Trace, jobs: int, count: int) -> list[int]:
-    """Return the first job of each of *count* windows that share no job: the middles of as many equal parts of a trace.
+    """Return the first job of each of *count* disjoint windows: the middles of as many equal parts of a trace.
 
-    If the trace is too short for so many, there are as many as it holds.
+    If the trace is too short for that many, there are as many as fit.
 
     Raises:
         WorkloadError: the trace is shorter than a window.
     """
     if not 1 <= jobs <= len(trace):
-        raise WorkloadError(f"{trace.path}: windows of {jobs} jobs cannot be had from {len(trace)} jobs")
+        raise WorkloadError(f"{trace.path}: windows of {jobs} jobs do not fit into {len(trace)} jobs")
     count = min(count, len(trace) // jobs)
     return [((2 * number + 1) * len(trace) - count * jobs) // (2 * count) for number in range(count)]
 
 
 def trace_of_jobs(jobs: Jobs) -> Trace:
-    """Return the jobs of a model as a trace; a trace knows neither bandwidths nor GPUs."""
+    """Return the jobs of a model as a trace; a trace has neither bandwidths nor GPUs."""
     known = {
         "run": jobs.run,
         "submit": jobs.submit,
@@ -123,12 +123,12 @@ def trace_of_jobs(jobs: Jobs) -> Trace:
 
 
 def trace_of_workload(workload: Workload, reference_flops: float, origin: str) -> Trace:
-    """Return the jobs of a workload as a trace: partitions and accounts as numbers whose names its header tells.
+    """Return the jobs of a workload as a trace: partitions and accounts as numbers with their names in the header.
 
-    A trace knows neither bandwidths, GPUs, the names of profiles nor what else jobs demand of nodes.
+    A trace has no bandwidths, GPUs, profile names or other requests for nodes.
 
     Args:
-        reference_flops: flop/s of the cores whose run times are told.
+        reference_flops: flop/s of the cores that the run times refer to.
         origin: of the jobs, for the header.
     """
     run = np.where(workload.delay >= 0.0, workload.delay, workload.ops / reference_flops)
@@ -159,7 +159,7 @@ def write_jobs_swf(jobs: Jobs, path: Path, reference_flops: float = 1e9) -> None
     """Write the jobs of a model as a trace.
 
     Args:
-        reference_flops: flop/s of the cores the times are of; the file holds seconds and does not need it.
+        reference_flops: ignored; the file holds seconds.
 
     Raises:
         ResultsError: the file cannot be written.
@@ -168,9 +168,9 @@ def write_jobs_swf(jobs: Jobs, path: Path, reference_flops: float = 1e9) -> None
 
 
 def jobs_of_trace(trace: Trace) -> Jobs:
-    """Return the jobs of a trace that ran, as a model's: sampled from, estimated and written like those.
+    """Return the jobs of a trace that ran in the form of a model's jobs.
 
-    Where requested cores or times are unknown, those that were used stand in.
+    Unknown requested cores or times are replaced by the used ones.
     """
     trace = with_requests_of_field_6(trace)
     size = np.where(trace.requested_processors > 0, trace.requested_processors, trace.processors)
@@ -191,7 +191,7 @@ def jobs_of_trace(trace: Trace) -> Jobs:
 
 
 def _kilobytes(memory: Floats) -> Floats:
-    """Return (J,) KB per core, unknown for all where no job asks for any."""
+    """Return (J,) KB per core, unknown for all if no job requests any."""
     return memory * KB_PER_MB if memory.any() else np.full(len(memory), -1.0)
 
 

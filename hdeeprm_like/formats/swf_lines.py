@@ -8,21 +8,21 @@ from hdeeprm_like.errors import WorkloadError
 
 LONGEST_LINE = 10_000  # characters
 MOST_COMMENTS = 100_000  # before the first job; no log has a hundredth of it
-MOST_OTHERS = 1_000_000  # lines in a row that are no job
+MOST_OTHERS = 1_000_000  # consecutive lines without a job
 
 
 def check_lengths(lines: list[str], path: Path, before: int) -> None:
-    """Refuse a line that no trace has, as of a file of zero bytes, before a number is made of each of its parts."""
+    """Raise for a line too long for any trace, as in a file of zero bytes, before its parts are parsed."""
     if max(map(len, lines)) > LONGEST_LINE:
         number = before + next(i for i, line in enumerate(lines, start=1) if len(line) > LONGEST_LINE)
         raise WorkloadError(f"{path}:{number}: has more than {LONGEST_LINE} characters; this is no line of a trace")
 
 
 def check_others(path: Path, others: int, comments: int) -> None:
-    """Refuse a file that goes on without a job, which would be read for minutes, and its comments kept.
+    """Raise for a file that goes on without jobs, before it is read for minutes and its comments are kept.
 
     Args:
-        others: lines in a row that are no job. comments: lines of the header.
+        others: consecutive lines without a job. comments: lines of the header.
     """
     if comments > MOST_COMMENTS:
         raise WorkloadError(f"{path}: has more than {MOST_COMMENTS:,} comments before its first job; this is no trace")
@@ -31,7 +31,7 @@ def check_others(path: Path, others: int, comments: int) -> None:
 
 
 def job_of(line: str) -> str:
-    """Return what a line says about a job, nothing for a comment or a blank line."""
+    """Return the part of a line that describes a job, empty for a comment or a blank line."""
     return line.partition(";")[0].strip()
 
 

@@ -1,4 +1,4 @@
-"""Many lines of the same form, of columns: one call of Python's formatting for thousands of lines."""
+"""Formatting of many lines from columns, with one call of Python's formatting for thousands of lines."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -10,7 +10,7 @@ def lines_of(form: str, *columns: Sequence[Any]) -> Iterator[str]:
     """Yield the text of many lines, some thousands at a time.
 
     Args:
-        form: of one line, for ``%``, with its end. columns: the values of each ``%`` in it, equally many.
+        form: of one line, for ``%``, with its line end. columns: the values of each ``%`` in it, equally many.
     """
     width, count = len(columns), len(columns[0])
     for first in range(0, count, AT_ONCE):

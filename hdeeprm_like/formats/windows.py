@@ -1,6 +1,6 @@
-"""Jobs of a trace as the literature simulates them: each takes whole processors for as long as the trace says.
+"""Jobs of a trace as simulated in the literature: each takes whole processors for the run time of the trace.
 
-On a pool of alike cores (`cluster.pool`) a job asks for nothing else; on another machine it asks for its memory, too.
+On a pool of identical cores (`cluster.pool`) a job requests only these; on another machine also its memory.
 """
 
 from collections.abc import Iterable, Iterator
@@ -20,7 +20,7 @@ from hdeeprm_like.formats.swf_cuts import take
 from hdeeprm_like.formats.trace_jobs import memory_of
 from hdeeprm_like.types import Bools, Floats, Ints
 
-JobsBy: TypeAlias = Literal["file", "id"]  # what orders jobs that are submitted at one time
+JobsBy: TypeAlias = Literal["file", "id"]  # order of jobs that are submitted at one time
 
 NOT_OF_A_POOL = ("memory", "requested_memory", "status", "group", "executable", "queue", "partition", "preceding",
                  "think_time")  # fmt: skip
@@ -32,9 +32,9 @@ class Window:
     """Consecutive jobs of a trace as a workload whose clock begins with the first of them.
 
     Attributes:
-        workload: the jobs. epoch: s on the trace's clock when the workload's shows 0.
-        wait: (J,) s that each job waited by the trace, negative where that is unknown; None for no trace.
-        recorded: (J,) whether the trace tells wait and run time of a job; None for no trace.
+        workload: the jobs. epoch: s on the trace's clock at the workload's time 0.
+        wait: (J,) s, wait of each job in the trace, negative if unknown; None for no trace.
+        recorded: (J,) whether the trace has wait and run time of a job; None for no trace.
     """
 
     workload: Workload
@@ -44,12 +44,12 @@ class Window:
 
 
 def sizes(trace: Trace) -> Ints:
-    """Return (J,) processors: what was allocated or, if more, requested."""
+    """Return (J,) processors: the allocated or, if more, the requested ones."""
     return np.maximum(trace.processors, trace.requested_processors)
 
 
 def recorded(trace: Trace) -> Bools:
-    """Return (J,) whether a trace tells when a job started and ended: how long it waited and ran."""
+    """Return (J,) whether a trace has start and end of a job, that is, its wait and run time."""
     return (trace.wait >= 0.0) & (trace.run >= 0.0)
 
 
@@ -57,7 +57,7 @@ def usable(trace: Trace) -> Trace:
     """Return the jobs of a trace that ran for some time on some processors, in the order of the file.
 
     Raises:
-        WorkloadError: there is none.
+        WorkloadError: there are none.
     """
     good = (run_times(trace) > 0.0) & (sizes(trace) > 0)
     if not good.any():
@@ -66,7 +66,7 @@ def usable(trace: Trace) -> Trace:
 
 
 def for_a_pool(trace: Trace) -> Trace:
-    """Return a trace without what jobs on a pool never ask for; those columns are unknown and take no memory."""
+    """Return a trace without the requests that do not apply on a pool; these columns are unknown and take no memory."""
     unknown: dict[str, Any] = {
         name: np.broadcast_to(getattr(trace, name).dtype.type(-1), len(trace)) for name in NOT_OF_A_POOL
     }
@@ -74,13 +74,13 @@ def for_a_pool(trace: Trace) -> Trace:
 
 
 def windows_in_order(parts: Iterable[Trace], cores: int) -> Iterator[Window]:
-    """Yield the jobs of a trace that comes in parts, which can be of any size, each part as a window on one clock.
+    """Yield the jobs of a trace that comes in parts of any size, each part as a window on one clock.
 
-    As of `usable`, `requested_times.with_requested_times` and `window` for a pool; the jobs have no names.
+    As in `usable`, `requested_times.with_requested_times` and `window` for a pool; the jobs have no names.
 
     Raises:
-        WorkloadError: no job can be used, one asks for more than there is, or is submitted before one above it; or no
-            job tells what it requested, and CPU times, which would stand in, do not show that before the end.
+        WorkloadError: no job is usable, one requests more than there is, or is submitted before the one above it;
+        or no job has a requested time, and whether CPU times can replace them is known only at the end.
     """
     epoch = latest = -np.inf
     jobs, missing, cpu_times = 0, 0, CpuTimes()
@@ -107,8 +107,8 @@ def windows_in_order(parts: Iterable[Trace], cores: int) -> Iterator[Window]:
         raise WorkloadError(f"{path}: {NO_JOB}")
     if cpu_times.are_requests:
         raise WorkloadError(
-            f"{path}: tells no requested times (field 9), for which field 6 may stand in; only who has read all jobs "
-            "knows that: use compare --windows all"
+            f"{path}: has no requested times (field 9); whether field 6 can replace them is known only after all "
+            "jobs are read: use compare --windows all"
         )
     if missing:
         warn_of_perfect_estimates(path, missing, jobs)
@@ -122,17 +122,17 @@ def window(
     epoch: float | None = None,
     named: bool = True,
 ) -> Window:
-    """Return all jobs of a trace as a window, in the order of their submission.
+    """Return all jobs of a trace as a window, in the order of submission.
 
     Args:
-        platform: the machine, where it is not just a pool: jobs then last as long as in the trace on its mean core, and
-            ask for their memory in the trace and, where it has partitions, for what the log tells of these.
-        jobs_by: jobs that are submitted at one time are in the order of the file, or of the numbers that it gives them.
-        epoch: s on the trace's clock when the window's shows 0; None for that of the first submission.
+        platform: the machine, if no pool: jobs then take the run times of the trace on its mean core, and request
+        their memory in the trace and, with partitions, the node requests in the log.
+        jobs_by: order of jobs submitted at one time: that of the file, or of their numbers in it.
+        epoch: s on the trace's clock at the window's time 0; None for the first submission.
         named: whether the jobs get names.
 
     Raises:
-        WorkloadError: there is no job, or one asks for more than there is.
+        WorkloadError: there is no job, or one requests more than the machine has.
     """
     if len(trace) == 0:
         raise WorkloadError(f"{trace.path}: no job of it ran for some time on some processors")
@@ -141,7 +141,7 @@ def window(
     run, size = run_times(trace)[order], sizes(trace)[order]
     if size.max() > cores:
         job = trace.job[order][np.argmax(size)]
-        raise WorkloadError(f"{trace.path}: job {job} asks for {size.max()} processors, the machine has {cores}")
+        raise WorkloadError(f"{trace.path}: job {job} requests {size.max()} processors, the machine has {cores}")
     submit, requested, jobs = trace.submit[order], trace.requested_time[order], len(trace)
     requested = np.where(requested > 0.0, requested, run).astype(np.float64)
     speed = 1e9 if platform is None else platform.reference_flops

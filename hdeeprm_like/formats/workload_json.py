@@ -21,15 +21,15 @@ from hdeeprm_like.limits import LONGEST
 
 log = logging.getLogger(__name__)
 
-LARGEST_NUMBER = 1e30  # operations, MB, GB/s: the product of two is still a number
+LARGEST_NUMBER = 1e30  # operations, MB, GB/s: the product of two is still finite
 LARGEST_SIZE = 2**31 - 1  # cores of one job; Batsim counts them in an int
-FEW = 10  # names that fit into a message
+FEW = 10  # most names in a message
 FLOAT_COLUMNS = ("submit", "requested_time", "requested_ops", "ops", "delay", "memory", "bandwidth", "walltime", "gpus")
 MODELLED = ("delay", "parallel_homogeneous")
 
 
 class _Profile(NamedTuple):
-    """What a profile of the file says; None where it says nothing."""
+    """Content of a profile in the file; None for missing values."""
 
     delay: float | None
     ops: float | None
@@ -38,18 +38,18 @@ class _Profile(NamedTuple):
     memory: float
     bandwidth: float
     gpus: float  # of the whole job
-    shared: bool = False  # whether the operations are those of all cores together
+    shared: bool = False  # whether the operations are for all cores together
 
 
 class _Source(NamedTuple):
-    """What the jobs of one file share."""
+    """Data shared by the jobs of one file."""
 
     path: Path
     name: str  # w0, w1, ...
     profiles: Mapping[str, Any]
     reference_flops: float
-    network: bool  # whether jobs may send messages, and be of all kinds
-    known: dict[str, _Profile]  # the profiles looked at so far
+    network: bool  # whether jobs may send messages, and have all kinds of profiles
+    known: dict[str, _Profile]  # the profiles read so far
 
 
 class _Job(NamedTuple):
@@ -75,31 +75,31 @@ class _Job(NamedTuple):
 def read_workload(
     paths: Path | Sequence[Path], *, reference_flops: float, capacity: int | None = None, network: bool = False
 ) -> Workload:
-    """Read ready Batsim workloads; the files become ``w0``, ``w1``, ... in the order given.
+    """Read Batsim workloads; the files become ``w0``, ``w1``, ... in the order given.
 
     Profiles are ``delay`` and ``parallel_homogeneous``, under Batsim 4's or Batsim 5's names for them. A file made for
-    plain Batsim lacks what HDeepRM adds, so
+    plain Batsim lacks HDeepRM's additions, so
 
     - ``mem``, ``mem_bw``, ``gpus`` missing: 0. The first two are per core, ``gpus`` are those of the whole job.
-    - ``req_time`` missing: ``req_ops`` over the reference speed, else the job's walltime (what Batsim itself calls the
-      requested time), else the delay, else ``cpu`` over the reference speed, that is, a user who knows.
+    - ``req_time`` missing: ``req_ops`` over the reference speed, else the walltime (Batsim's requested time), else
+    the delay, else ``cpu`` over the reference speed, that is, an exact estimate.
     - ``req_ops`` missing: ``req_time`` times the reference speed.
-    - ``cpu`` missing: ``req_ops``, an estimate that comes true. One of the three must be there.
-    - ``user`` of a job, which Batsim does not look at, missing or no whole number: unknown.
-    - a partition and what else a job may ask for on nodes, see `demands_json`: nothing of the kind.
+    - ``cpu`` missing: ``req_ops``, an exact estimate. One of the three must be there.
+    - ``user`` of a job, which Batsim ignores, missing or no integer: unknown.
+    - a partition and other node requests of a job, see `demands_json`: none.
 
-    Numbers are read as Batsim reads them (`batsim_numbers`), so that both see the same jobs to the last bit. Profiles
-    that no job uses are not looked at, as in Batsim; unknown keys are ignored.
+    Numbers are read as Batsim reads them (`batsim_numbers`), so that both use the same jobs. Profiles without jobs are
+    not checked, as in Batsim; unknown keys are ignored.
 
     Args:
         paths: plain or ``.gz``.
         reference_flops: flop/s, the mean core of the platform (`Platform.reference_flops`).
-        capacity: cores of the machine; None takes the largest ``nb_res`` of the files.
-        network: whether something will play the jobs that knows networks. Profiles may be of every kind then, and what
-            a job of another kind asks for must be told by ``req_time``, ``req_ops``, its walltime or ``cpu``.
+        capacity: cores of the machine; None for the largest ``nb_res`` of the files.
+        network: whether the jobs will run with networks. Profiles may then be of any kind, and the requests of jobs of
+        other kinds must be given by ``req_time``, ``req_ops``, walltime or ``cpu``.
 
     Raises:
-        WorkloadError: a file cannot be used; the message names file, JSON path and what would be right.
+        WorkloadError: a file is invalid; the message names file, JSON path and remedy.
 
     Source: HDeepRM thesis 3.1.3 and appendix C.1; Batsim's documentation of input workloads.
     """
@@ -138,7 +138,7 @@ def _read_file(path: Path, name: str, reference_flops: float, network: bool) -> 
     if not jobs:
         raise WorkloadError(f"{path}: jobs: is empty; at least one job is needed")
     source = _Source(path, name, profiles, reference_flops, network, known={})
-    first: dict[str, int] = {}  # where each id stands
+    first: dict[str, int] = {}  # place of each id
     rows: list[_Job] = []
     for i, job in enumerate(jobs):
         row = _job(job, f"{path}: jobs[{i}]", source)
@@ -171,14 +171,14 @@ def _job(job: Any, where: str, source: _Source) -> _Job:
     walltime = _walltime(job.get("walltime"), f"{where}.walltime")
     if profile.shared and profile.ops is not None:
         profile = profile._replace(ops=profile.ops / size)
-    told = profile.requested_time, profile.requested_ops, profile.delay, profile.ops
-    if walltime == math.inf and all(figure is None for figure in told):
+    figures = profile.requested_time, profile.requested_ops, profile.delay, profile.ops
+    if walltime == math.inf and all(figure is None for figure in figures):
         raise WorkloadError(
-            f"{where}: neither it nor its profile {profile_name[:40]!r} tells how long it may run; a walltime is needed"
+            f"{where}: neither it nor its profile {profile_name[:40]!r} says how long it may run; a walltime is needed"
         )
     time, requested_ops, ops = _fill(profile, walltime, source.reference_flops)
     if not (math.isfinite(time) and math.isfinite(requested_ops)):
-        raise WorkloadError(f"{where}.profile: {profile_name!r} asks for more operations than a float can hold")
+        raise WorkloadError(f"{where}.profile: {profile_name!r} requests more operations than a float can hold")
     return _Job(
         submit=submit,
         order=identifier.encode("utf-8", "surrogatepass"),
@@ -199,7 +199,7 @@ def _job(job: Any, where: str, source: _Source) -> _Job:
 
 
 def _fill(profile: _Profile, walltime: float, reference_flops: float) -> tuple[float, float, float]:
-    """Return requested time, requested operations and operations; see `read_workload` for what stands in for what."""
+    """Return requested time, requested operations and operations; see `read_workload` for defaults."""
     time, requested_ops, ops = profile.requested_time, profile.requested_ops, profile.ops
     if time is None:
         if requested_ops is not None:
@@ -218,10 +218,10 @@ def _fill(profile: _Profile, walltime: float, reference_flops: float) -> tuple[f
 
 
 def _profile(name: str, job: str, source: _Source) -> _Profile:
-    """Return what the profile that *job* uses says."""
+    """Return the content of the profile that *job* uses."""
     if name not in source.profiles:
         few = len(source.profiles) <= FEW or get_close_matches(name, source.profiles, n=1)
-        near = did_you_mean(name, source.profiles) if few else ""  # thousands of names help nobody
+        near = did_you_mean(name, source.profiles) if few else ""  # thousands of names are no help
         raise WorkloadError(f"{job}.profile: {name[:40]!r} is not known{near}")
     where = f"{source.path}: profiles[{json.dumps(name)}]"
     profile = _object(source.profiles[name], where)
@@ -238,7 +238,7 @@ def _profile(name: str, job: str, source: _Source) -> _Profile:
         return _number(profile[key], f"{where}.{key}", most) if key in profile else None
 
     def operations() -> float | None:
-        """Return those of a core, of the busiest one where each has its own; other kinds tell none."""
+        """Return the operations per core, the most of any core if they differ; None for other kinds."""
         if kind == "parallel" and isinstance(profile.get("cpu"), list):
             each = enumerate(profile["cpu"])
             return max((_number(one, f"{where}.cpu[{i}]", LARGEST_NUMBER) for i, one in each), default=None)
@@ -276,7 +276,7 @@ def _object(value: Any, where: str) -> dict[str, Any]:
 
 
 def _identifier(value: Any, where: str, name: str) -> str:
-    """Return ``<workload>!<id>``; an id that already carries the workload's own name keeps it."""
+    """Return ``<workload>!<id>``; an id that already includes the workload's name keeps it."""
     if isinstance(value, bool) or not isinstance(value, int | str):
         raise WorkloadError(f"{where}: is {_kind(value)}; an integer or a string is needed")
     text = str(value).removeprefix(f"{name}!")
@@ -310,7 +310,7 @@ def _whole(value: Any, where: str) -> int:
 
 
 def _walltime(value: Any, where: str) -> float:
-    """Return the limit in s; Batsim writes -1 where there is none."""
+    """Return the limit in s; Batsim writes -1 for none."""
     if value is None or (value == -1 and not isinstance(value, bool)):
         return math.inf
     if (walltime := _number(value, where, LONGEST)) == 0:
@@ -319,7 +319,7 @@ def _walltime(value: Any, where: str) -> float:
 
 
 def _kind(value: Any) -> str:
-    """Return how JSON would call the value, with the value itself where it is short."""
+    """Return the JSON type of a value for messages, with the value itself if it is short."""
     if isinstance(value, dict):
         return "an object"
     if isinstance(value, list):

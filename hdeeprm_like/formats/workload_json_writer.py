@@ -1,4 +1,4 @@
-"""Workloads as Batsim's JSON: one job, and one profile, per line."""
+"""Writer of workloads as Batsim's JSON: one job, and one profile, per line."""
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
@@ -20,14 +20,14 @@ from hdeeprm_like.types import Bools, Floats, Ints
 
 NEXT = ",\n"
 KINDS = {True: '"delay", "delay": ', False: '"parallel_homogeneous", "com": 0, "cpu": '}
-EXACT = 2**53  # whole numbers up to here are the same as int and as float
+EXACT = 2**53  # integers up to here are exact as floats
 
 
 def write_jobs_json(jobs: Jobs, path: Path, reference_flops: float) -> None:
     """Write the jobs of a model as a Batsim workload.
 
     Args:
-        reference_flops: flop/s of the cores on which the jobs last as long as the model says.
+        reference_flops: flop/s of the cores on which the jobs take the model's run times.
 
     Raises:
         ResultsError: the file cannot be written.
@@ -38,8 +38,8 @@ def write_jobs_json(jobs: Jobs, path: Path, reference_flops: float) -> None:
 def write_workload(workload: Workload, path: Path) -> None:
     """Write a Batsim workload that reads back as the same columns; one job, and one profile, per line.
 
-    Jobs with the same profile name and the same numbers share a profile; where one name stands for several, all but the
-    first get a number behind it. Numbers are written as integers where that loses nothing.
+    Jobs with the same profile name and the same numbers share a profile; if one name has several contents, all but the
+    first get a number appended. Numbers are written as integers if that is exact.
 
     Raises:
         WorkloadError: the jobs come from several files, which one file cannot hold.
@@ -58,7 +58,7 @@ def write_workload(workload: Workload, path: Path) -> None:
 
 
 def _write_list(file: TextIO, parts: Iterable[str]) -> None:
-    """Write lines that each end as those within a list do, the last one without that end."""
+    """Write lines with the separator of list elements, the last one without it."""
     between = ""
     for part in parts:
         file.write(between)
@@ -67,10 +67,10 @@ def _write_list(file: TextIO, parts: Iterable[str]) -> None:
 
 
 class Profiles(NamedTuple):
-    """The profiles that a file has.
+    """The profiles of a file.
 
     Attributes:
-        first: (P,) the first job that has each. names: (P,) its name as JSON. of_job: (J,) the place of each job's.
+        first: (P,) the first job of each profile. names: (P,) its name as JSON. of_job: (J,) profile of each job.
     """
 
     first: Ints
@@ -79,7 +79,7 @@ class Profiles(NamedTuple):
 
 
 def _profiles(workload: Workload) -> Profiles:
-    """Return the profiles of the jobs, and a name of its own for each."""
+    """Return the profiles of the jobs, each with a unique name."""
     delays = workload.delay >= 0
     columns = (
         np.where(delays, workload.delay, -1.0),
@@ -145,13 +145,13 @@ def _profile_lines(workload: Workload, profiles: Profiles) -> Iterator[str]:
 
 
 def _where_known(known: Bools, form: str, numbers: Floats | Ints) -> list[str]:
-    """Return what a key and a number look like, and nothing for the jobs of which it is not known."""
+    """Return the text of a key and a number for each job, empty if unknown."""
     found = iter(_exact_numbers(numbers[known]))
     return [form % next(found) if own else "" for own in known.tolist()]
 
 
 def _exact_numbers(numbers: Floats | Ints) -> Sequence[int | str]:
-    """Return what `_exact` says of each number, as it is printed."""
+    """Return the printed numbers of `_exact`."""
     whole = np.asarray(numbers, np.float64)
     if len(whole) and np.abs(whole).max() < EXACT and (whole == np.trunc(whole)).all():
         found: list[int] = whole.astype(np.int64).tolist()
@@ -160,7 +160,7 @@ def _exact_numbers(numbers: Floats | Ints) -> Sequence[int | str]:
 
 
 def _demand(demand: Demand) -> str:
-    """Return what a job asks for on a platform with partitions as JSON, to be put behind its other keys."""
+    """Return the requests of a job on a platform with partitions as JSON, to append to its other keys."""
     return "".join(f", {json.dumps(key)}: {json.dumps(value)}" for key, value in keys_of(demand).items())
 
 
@@ -175,7 +175,7 @@ def _bare_ids(identifiers: Sequence[str]) -> list[str]:
 
 
 def _bare(identifier: str) -> str:
-    """Return the id without its workload as JSON, an integer where it is one."""
+    """Return an id without its workload as JSON, as an integer if it is one."""
     text = identifier.partition("!")[2]
     if text.isascii() and text.isdigit() and str(int(text[:18])) == text:
         return text

@@ -46,7 +46,7 @@ STATES: dict[str, State] = {
     **dict.fromkeys(("PENDING", "RUNNING", "SUSPENDED", "CONFIGURING", "COMPLETING", "RESIZING"), State(-1, False)),
     **dict.fromkeys(("REQUEUE_FED", "REQUEUE_HOLD", "SPECIAL_EXIT", "RESV_DEL_HOLD", "SIGNALING"), State(-1, False)),
     **dict.fromkeys(("STAGE_OUT", "STOPPED", "REVOKED"), State(-1, False)),
-    "UNKNOWN": State(-1, True),  # the log does not tell
+    "UNKNOWN": State(-1, True),  # missing in the log
 }
 SHORT = {
     **{"CD": "COMPLETED", "CA": "CANCELLED", "F": "FAILED", "TO": "TIMEOUT", "OOM": "OUT_OF_MEMORY", "RQ": "REQUEUED"},

@@ -32,7 +32,7 @@ COLUMNS = {  # a column of sacct, and what the log calls it
     "cluster": "Cluster",
     "reqtres": "Tres",
 }
-MADE = ("jobid", "user", "account")  # columns of which the log has the parts
+MADE = ("jobid", "user", "account")  # columns made of several columns of the log
 FIRST = ("JobId", "UserId", "GroupId")  # before the name, in which anything may stand
 BETWEEN = ("Name", "JobState", "Partition", "TimeLimit", "StartTime", "EndTime", "NodeList", "NodeCnt", "ProcCnt")
 FOLDER, BEHIND = "WorkDir", "EligibleTime"  # in the one anything may stand, too; behind the other are the `NUMBERS`
@@ -65,22 +65,22 @@ def read_jobcomp(path: Path, reading: Reading, report: Report) -> JobStore:
                     chunk.values.append(row_of(told))
                 elif line.strip():
                     report.records += 1
-                    report.drop("lines that tell no ended job, or are cut off", line=number)
+                    report.drop("lines without an ended job, or cut off", line=number)
             if chunk.lines:
                 table.take(chunk)
             report.lines += len(some)
             if not table.taken and report.lines > MOST_OTHERS:
                 break
     if not table.taken:
-        raise WorkloadError(f"{path}: is no log of jobcomp/filetxt: no line tells JobId=, JobState= and SubmitTime=")
+        raise WorkloadError(f"{path}: is no log of jobcomp/filetxt: no line has JobId=, JobState= and SubmitTime=")
     if clock.local and reading.zone is None:
-        report.note("times were read as UTC; --timezone tells where the clock stood")
+        report.note("times were read as UTC; set their time zone by --timezone")
     store.settle(reading.requeues)
     return store
 
 
 def values_of(line: str) -> dict[str, str]:
-    """Return what a line tells by its names.
+    """Return the values of a line by their names.
 
     Slurm writes the names in one order. Of those that a job's own name or folder imitates the one counts that stands
     where Slurm's does: `FIRST` at the first place, `BETWEEN` before the folder, the `NUMBERS` at the end.

@@ -82,7 +82,8 @@ class JobStore:
         over = np.array([state.over for state in STATES.values()])[jobs["state"]]
         begun = ~np.isnan(jobs["start"])
         cancelled = jobs["state"] == STATE_NAMES.index("CANCELLED")
-        at_once = (jobs["run"] == 0) & (cancelled | (jobs["cpus"] == 0) | ~begun)  # old Slurms tell a start then
+        # old versions of Slurm record a start then
+        at_once = (jobs["run"] == 0) & (cancelled | (jobs["cpus"] == 0) | ~begun)
         return {
             "still waiting or running when the log was taken": ~over,
             "that ended before they began, as those cancelled while waiting": at_once | np.isnan(jobs["run"]) & ~begun,

@@ -1,7 +1,7 @@
-"""What a cluster is made of, as Slurm's configuration or a running Slurm tells it, and the platform made of it.
+"""The hardware of a cluster from Slurm's configuration or a running Slurm, and the platform made from it.
 
 Slurm hands out *CPUs*: hardware threads, or cores where there is one thread each. A core of the platform is one of
-Slurm's CPUs, so that the sizes of the jobs in its log fit. Neither speed, power nor bandwidth is told: each core
+Slurm's CPUs, so that the sizes of the jobs in its log fit. Speed, power and bandwidth are unknown: each core
 computes 1 GFLOP/s, draws 1 W, and has all the bandwidth it may ask for.
 
 Partitions, features, weights and priorities are in the platform file under ``"slurm"``, word for word; see
@@ -20,7 +20,7 @@ from hdeeprm_like.importers.report import Report
 
 GB_PER_RAM_MB = 1.024 / 1000  # of 1024 KB, in the house's MB of 1000 KB: see `trace_files`
 BANDWIDTH = 1000.0  # GB/s for each core, more than jobs ask for
-NOT_TOLD = "not told"
+UNKNOWN_TYPE = "unknown"
 GRES = re.compile(r"gpu(?::(?P<type>[\w.\-]*[A-Za-z][\w.\-]*))?(?::(?P<count>\d+)(?P<thousand>[kK])?)?")
 WIDTH = re.compile(r"\((?:[^()]|\([^()]*\))*\)")  # (S:0-1), (IDX:0,2), (null)
 
@@ -31,7 +31,7 @@ class Node:
 
     Attributes:
         cpus: that jobs may get, less those that are kept for the system. sockets, cores, threads: as they are built.
-        memory: MB of 1024 KB. gpus: number; *gres*: the text that tells them.
+        memory: MB of 1024 KB. gpus: number; *gres*: their text.
         features, weight: as Slurm has them; nodes of low weight are taken first.
     """
 
@@ -48,7 +48,7 @@ class Node:
 
 @dataclass(frozen=True)
 class Partition:
-    """A partition; None where Slurm sets no limit or does not tell.
+    """A partition; None where Slurm sets no limit or the limit is unknown.
 
     Attributes:
         name: of it. nodes: names of its nodes.
@@ -126,7 +126,7 @@ def write_platform(machine: Machine, path: Path, report: Report) -> None:
         raise PlatformError(f"{report.source}: names no nodes{'; ' + report.notes[0] if report.notes else ''}")
     groups = _groups(machine)
     types = {f"{machine.name} {number}": node for number, (node, _) in enumerate(groups, 1)}
-    links = {"type": NOT_TOLD, "latency": "0us"}
+    links = {"type": UNKNOWN_TYPE, "latency": "0us"}
     write_json(
         path,
         {
@@ -186,14 +186,14 @@ def _types(nodes: Mapping[str, Node]) -> dict[str, Any]:
         }
         kinds[name] = {
             "processors": [{"type": f"{cores} CPUs", "number": sockets}],
-            "memory": {"type": NOT_TOLD, "capacity": max(node.memory, 1) * GB_PER_RAM_MB},
+            "memory": {"type": UNKNOWN_TYPE, "capacity": max(node.memory, 1) * GB_PER_RAM_MB},
             "gpus": node.gpus,
         }
     return {
         "nodes": kinds,
         "processors": processors,
-        "networks": {NOT_TOLD: {"bandwidth": "100Gbps"}},
-        "memories": {NOT_TOLD: {"latency": "0us"}},
+        "networks": {UNKNOWN_TYPE: {"bandwidth": "100Gbps"}},
+        "memories": {UNKNOWN_TYPE: {"latency": "0us"}},
     }
 
 
@@ -211,6 +211,8 @@ def tell(machine: Machine, report: Report) -> None:
         f"{len(machine.nodes):,} nodes, {machine.cpus:,} CPUs, {gpus:,} GPUs; partitions: "
         + (", ".join(f"{one.name} ({len(one.nodes):,} nodes)" for one in machine.partitions) or "none")
     )
-    report.note("speed, power and bandwidth are not told: a core counts as 1 GFLOP/s and 1 W, bandwidth is not short")
+    report.note(
+        "speed, power and bandwidth are unknown: a core counts as 1 GFLOP/s and 1 W, and bandwidth is unlimited"
+    )
     if machine.partitions or machine.scheduling:
         report.note("partitions, features, weights and priorities are in the file; whatif goes by them")

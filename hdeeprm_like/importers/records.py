@@ -135,7 +135,7 @@ class Records:
         return [*self._pieces[:-1], f"{self._pieces[-1]}\n{pieces[0]}", *pieces[1:]]
 
     def _is_name(self) -> bool:
-        """Return whether what is at hand can be no more than the first line of a name in the first column."""
+        """Return whether what is at hand can only be the first line of a name in the first column."""
         return self._pieces is not None and len(self._pieces) == 1 and self.columns.free[0]
 
     def _begins(self, pieces: list[str]) -> bool:

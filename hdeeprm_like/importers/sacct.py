@@ -27,7 +27,7 @@ FORMAT = (
     *("Reservation", "Constraints", "JobName"),
 )
 COMMAND = f"SLURM_TIME_FORMAT=%s sacct -a -X -P -S now-30days -E now --format={','.join(FORMAT)} > sacct.txt"
-"""What asks a cluster for its jobs of the last 30 days; times in s since 1970 need no time zone."""
+"""The command that lists the jobs of the last 30 days; times in s since 1970 need no time zone."""
 
 LONGEST_NUMBER = 18  # digits of a job's number
 MOST_CPUS = 2**31 - 1
@@ -45,7 +45,7 @@ class Reading:
         arrival: ``"eligible"``, or ``"submit"`` for jobs that arrive when they are submitted although they are held.
         limit: s taken where a time limit is UNLIMITED or the partition's, or missing; -1 leaves it unknown.
         limits: the same by partition, as s.
-        cpus: ``"requested"``, or ``"allocated"`` to take for asked for what was given.
+        cpus: size of a job: ``"requested"`` or ``"allocated"`` CPUs.
     """
 
     separator: str = "|"
@@ -86,7 +86,7 @@ def read_sacct(path: Path, reading: Reading, report: Report | None = None) -> Jo
         example = report.examples["Submit"]
         raise WorkloadError(f"{path}: Submit: {example!r} is no time; SLURM_TIME_FORMAT=%s or --time-format helps")
     if clock.local and reading.zone is None:
-        report.note("times were read as UTC; --timezone tells where the clock stood")
+        report.note("times were read as UTC; set their time zone by --timezone")
     store.settle(reading.requeues)
     return store
 
@@ -177,7 +177,7 @@ class Accounted:
             return NO_JOB
 
     def _first(self, columns: Sequence[str], meaning: Callable[[str], Any], unknown: Any) -> Any:
-        """Return (n,) what the first of several columns tells that is there and known."""
+        """Return (n,) the first known value of several columns."""
         values = np.full(self._count, unknown)
         for column in reversed(columns):
             if column in self._texts:
@@ -208,7 +208,8 @@ class Accounted:
         asked = _known(self._first(("reqcpus",), fields.count, -1), requested["cpus"])
         nodes = self._first(("nnodes", "allocnodes", "reqnodes"), fields.count, -1)
         nodes = _known(nodes, _known(allocated["nodes"], requested["nodes"]))
-        if "alloctres" in self._texts:  # Slurm tells for a job that was given nothing what it asked for, but not here
+        # for a job without an allocation Slurm shows its request elsewhere, but not here
+        if "alloctres" in self._texts:
             empty = np.array([not text.strip() for text in self._texts["alloctres"]])
             cpus = np.where(empty & (elapsed == 0), 0, cpus)
         used = np.where(asked > 0, asked, cpus)
@@ -252,7 +253,7 @@ class Accounted:
         }
 
     def _memory(self, cpus: Any, nodes: Any) -> Floats:
-        """Return (n,) KB for each CPU that was asked for, -1 where unknown."""
+        """Return (n,) KB for each requested CPU, -1 where unknown."""
         told, which = self._different("reqmem", fields.memory, NO_MEMORY)
         amount = np.array([one.amount for one in told])[which]
         of = np.array([one.of or " " for one in told])[which]

@@ -84,7 +84,7 @@ def _what_it_is(seen: Sequence[str], separator: str) -> str:
 
 
 def columns_of(header: str, separator: str, path: Path) -> Columns:
-    """Return the columns that a line of names tells.
+    """Return the columns of a header line.
 
     Raises:
         WorkloadError: one is missing that a job cannot do without.

@@ -44,7 +44,7 @@ SPANS = {"prioritymaxage", "prioritydecayhalflife", "prioritycalcperiod"}
 
 
 def read_slurm_conf(path: Path, report: Report) -> Machine:
-    """Read a configuration and the files that it includes; what is missing of these is told in the report.
+    """Read a configuration and the files that it includes; the report lists missing ones.
 
     Raises:
         PlatformError: the file is no such configuration.

@@ -5,7 +5,7 @@ separator = ","                 # one character, or "blanks"
 timezone = "America/Denver"     # where the clock stood; leave it out for UTC
 clock = "dates"                 # or "seconds", on a clock of the log's own that may begin with 0
 comment = ";"                   # lines that begin so are no jobs
-names = ["job", "submit"]       # of the columns, where no line of the file tells them
+names = ["job", "submit"]       # of the columns, for a file without a header
 
 [columns]                       # what we call it = how the file does; of a list, the first that is there
 submit = "submit_time"
@@ -57,7 +57,7 @@ KEYS = ("name", "about", "separator", "timezone", "clock", "comment", "names", "
 
 @dataclass(frozen=True)
 class ColumnMap:
-    """How a log is read; the module tells what each key of its file means."""
+    """How a log is read; the docstring of the module explains each key of its file."""
 
     path: str
     name: str

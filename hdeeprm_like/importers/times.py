@@ -56,7 +56,7 @@ class WallClock:
         self._first, self._second, self._offset = np.zeros(0), np.zeros(0), np.zeros(1)
 
     def read(self, texts: Sequence[str], column: str) -> Moments:
-        """Return the times that *texts* tell."""
+        """Return the times of *texts*."""
         absolute = np.zeros(len(texts), np.bool_)
         seconds = _epoch_seconds(texts)
         if seconds is not None:
@@ -130,7 +130,7 @@ class WallClock:
 
 
 def _epoch_seconds(texts: Sequence[str]) -> Floats | None:
-    """Return (n,) s if all texts are seconds since 1970 of ten digits, which is quick to tell and to read."""
+    """Return (n,) s if all texts are seconds since 1970 of ten digits, which is quick to check and to read."""
     joined = "".join(texts)
     if len(joined) != EPOCH_LENGTH * len(texts) or not (joined.isascii() and joined.isdecimal()):
         return None

@@ -25,7 +25,7 @@ EXTRA = (
     *("GRES", "User", "Account", "QOS", "Partition", "Constraints", "Reservation", "Cluster"),
 )
 NAMED = ("gres", "user", "account", "qos", "partition", "constraints", "reservation", "cluster")  # the last of these
-LISTED = ("user", "account", "qos", "partition")  # names that the header of a trace tells
+LISTED = ("user", "account", "qos", "partition")  # names listed in the header of a trace
 LABELS = {"user": "User", "account": "Group", "qos": "Queue", "partition": "Partition"}  # as SWF calls them
 MOST_LISTED = 1000
 MOST_WORDS = 100_000  # different ends of lines that are remembered
@@ -75,10 +75,10 @@ def tell(store: JobStore, path: Path, cores: int | None) -> None:
     if unlimited:
         end = "their run time stands in" if path.name.endswith((".csv", ".csv.gz")) else "field 9 is -1"
         report.note(
-            f"{unlimited:,} jobs have no time limit of their own, and {end}; --time-limit or --platform tell one"
+            f"{unlimited:,} jobs have no time limit of their own, and {end}; set one by --time-limit or --platform"
         )
     if more:
-        report.note(f"{more:,} jobs got more CPUs than they asked for; --cpus allocated takes these for asked for")
+        report.note(f"{more:,} jobs got more CPUs than they requested; --cpus allocated uses the allocated ones")
     if beyond and not path.name.endswith((".csv", ".csv.gz")):
         report.note(
             f"{beyond:,} jobs have GPUs, which SWF cannot hold: they are in {extra_path(path).name}; a .csv holds all"
@@ -86,7 +86,7 @@ def tell(store: JobStore, path: Path, cores: int | None) -> None:
     if cores is not None and wide > cores:
         report.note(f"the widest job has {wide:,} CPUs, the machine {cores:,}: is this the machine of the log?")
     if (clusters := len(store.numbers["cluster"].names)) > 1:
-        report.note(f"the log has jobs of {clusters} clusters, all in one trace now; sacct -M asks for one")
+        report.note(f"the log has jobs of {clusters} clusters, all in one trace now; sacct -M selects one")
     for name, numbers in store.numbers.items():
         if numbers.beyond:
             report.note(

@@ -30,7 +30,7 @@ class Teacher:
             name: of the baseline or pair. layout: of the actions.
 
         Raises:
-            OptionsError: there is no such policy, or its decisions cannot be told by these actions.
+            OptionsError: the policy is not known, or these actions cannot express its decisions.
         """
         self._policy, self._plays = policy_named(name), plays
         self._action = -1

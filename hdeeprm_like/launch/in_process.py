@@ -204,7 +204,7 @@ def staged(output: Path) -> Iterator[Path]:
             stage = Path(tempfile.mkdtemp(prefix=STAGE, dir=output))
         except OSError as error:
             raise ResultsError(f"{output}: cannot be written: {error.strerror or error}") from error
-        for left in set(output.glob(f"{STAGE}*")) - {stage}:  # by a launch that was killed: nobody else is here
+        for left in set(output.glob(f"{STAGE}*")) - {stage}:  # of a launch that was killed: no other process works here
             shutil.rmtree(left, ignore_errors=True)
         try:
             yield stage
@@ -238,7 +238,7 @@ def refuse_to_overwrite(folder: Path, names: Sequence[str], earlier: Sequence[st
 
 
 def status_of(folder: Path) -> str:
-    """Return what the ``run.json`` of a folder tells of its run, as ``complete``; nothing if there is no such file.
+    """Return the status in the ``run.json`` of a folder, e.g. ``complete``; empty if there is no such file.
 
     Raises:
         ResultsError: it cannot be read.

@@ -103,21 +103,21 @@ def train_learner(
 ) -> int:
     """Train an agent, or resume its training, in a directory; return how many episodes it has learned from.
 
-    A training that was killed before its first checkpoint is begun anew when it is resumed.
+    A training that was killed before its first checkpoint starts again when it is resumed.
 
     Args:
         gathering: gives what plays the parts of an update's episodes, where ``training.parts`` has several; the result
-            is the same wherever that is.
+            is the same on any engine.
 
     Raises:
         ResultsError: the directory holds a run and *resume* is false.
-        OptionsError: the network is to be played, or parts are to end before their episodes.
+        OptionsError: the options enable the network, or parts that end before their episodes.
     """
     where = learner.experiment.options_path
     if how.n_steps and learner.experiment.options.training.parts > 1:
         raise OptionsError(f"{where}: training.parts: are of whole episodes, n_steps cuts these; leave out one of both")
     if learner.experiment.options.network:
-        raise OptionsError(f"{where}: network: training plays no messages; launch the agent to let it learn with them")
+        raise OptionsError(f"{where}: network: training simulates no messages; launch the agent to train with them")
     with alone_in(output), gathering as gather:
         return train_alone(learner, output, how, resume, progress, gather)
 
@@ -130,7 +130,7 @@ def train_alone(
     progress: bool,
     gather: Gather,
 ) -> int:
-    """Train in a directory that nobody else writes into; see `train_learner`."""
+    """Train in a directory that no other process writes to; see `train_learner`."""
     training, validation, held_out = episodes_of(learner.experiment)
     section = learner.experiment.options.training
     run = {**description(learner.experiment, how.episodes), "status": "training", **origin(learner, how)}
@@ -170,7 +170,7 @@ def references_of(learner: Learner, plays: Plays) -> References:
     """Return what plays the baseline of ``training.baseline`` on the jobs of training episodes.
 
     Args:
-        plays: of the episodes to learn from, of which all have jobs of their own.
+        plays: of the training episodes, each with its own jobs.
     """
     section = learner.experiment.options.training
     assert section.baseline is not None
@@ -185,7 +185,7 @@ def references_of(learner: Learner, plays: Plays) -> References:
 
 
 def imitate(learner: Learner, plays: Plays, policy: str) -> None:
-    """Let an agent imitate a policy on episodes to learn from.
+    """Train an agent to imitate a policy on training episodes.
 
     Raises:
         OptionsError: there is no such policy, or it cannot be imitated in this decision space.

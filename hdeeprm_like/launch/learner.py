@@ -65,7 +65,7 @@ class Learner:
             load_agent(self.agent, choice.input_model, self.actions.names)
 
     def system(self, platform: Platform, limits: JobLimits, jobs: Workload | None, log: bool = True) -> DecisionSystem:
-        """Let the agent begin a run of all jobs, and return its decision system.
+        """Begin a run of all jobs by the agent, and return its decision system.
 
         Args:
             jobs: None where only Batsim knows those still to come.

@@ -1,6 +1,6 @@
 """Training episodes played in parts, here or by the workers of an engine, with the same result bit for bit.
 
-A part is played by an agent that is made anew from the record of the training and given the present weights.
+A part is played by a new agent made from the record of the training, with the current weights.
 """
 
 from collections.abc import Callable, Sequence

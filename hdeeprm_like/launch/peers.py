@@ -1,4 +1,4 @@
-"""Who is at the other end: a Batsim that we start, one that somebody else starts, or our own server in this process.
+"""The peer at the other end: a Batsim that we start, one that a user starts, or our own server in this process.
 
 A `Peer` says how Batsim is reached; `Peer.meet` opens a `Line` to it, over which simulations are played.
 """
@@ -41,13 +41,13 @@ class Line(Protocol):
 
     @property
     def thinking_since(self) -> float | None:
-        """When the decision under way began on `time.monotonic`, None if none is or nobody waits for it."""
+        """Start of the current decision on `time.monotonic`; None if there is none or no peer waits for it."""
 
     def simulate(self, talk: Conversation, jobs: int) -> None:
         """Play one simulation to its end; *jobs* are for the progress bar, 0 for none."""
 
     def refuse(self, problem: str) -> None:
-        """Tell a Batsim that is not ours to end why nobody will answer it any more."""
+        """Send a Batsim that we did not start the reason why it gets no further answers."""
 
     def close(self) -> None:
         """Hang up."""
@@ -59,7 +59,7 @@ class Peer:
 
     Attributes:
         simulator: for ``run.json``, ``batsim``, ``batsim5``, ``docker`` or, with no socket between, ``embedded``.
-        words: the command to start it with; none where somebody starts it by hand.
+        words: the command to start it with; none if a user starts it by hand.
         address: where to listen. folder: the run's directory as Batsim sees it; None where that is the same.
         timeout: s that either side may be silent. version: of Batsim, 4 or 5.
     """
@@ -73,7 +73,7 @@ class Peer:
 
     @property
     def by_hand(self) -> bool:
-        """Whether somebody else starts Batsim."""
+        """Whether a user starts Batsim."""
         return not self.words
 
     @property
@@ -105,7 +105,7 @@ class Embedded(Peer):
 
     @property
     def by_hand(self) -> bool:
-        """Whether somebody else starts Batsim: no."""
+        """Whether a user starts Batsim: no."""
         return False
 
     def meet(self, output: Path) -> Line:
@@ -122,7 +122,7 @@ def peer_of(
     """Return how Batsim is reached, as the command line says it.
 
     Args:
-        simulator: ``batsim``, ``batsim5`` or ``docker``. command: for the first two. image: for the last; its tag tells
+        simulator: ``batsim``, ``batsim5`` or ``docker``. command: for the first two. image: for the last; its tag sets
             the version.
         socket: where to listen for a Batsim started by hand; a port alone is one of this machine only.
 
@@ -218,7 +218,7 @@ class OverSocket:
                 raise ProtocolError(f"Batsim {how} after the end of the simulation")
 
     def refuse(self, problem: str) -> None:
-        """Answer what a Batsim by hand has asked with the problem; one of our own has been ended."""
+        """Answer the pending message of a Batsim started by hand with the problem; our own was ended."""
         if self._peer.by_hand:
             self._endpoint.refuse(problem)
 
@@ -254,7 +254,7 @@ class InProcess:
                 raise ProtocolError("jobs are left that never end: nothing more can happen")
 
     def refuse(self, problem: str) -> None:
-        """There is nobody to tell."""
+        """Do nothing: there is no peer."""
 
     def close(self) -> None:
         """There is nothing to close."""

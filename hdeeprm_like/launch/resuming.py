@@ -1,4 +1,4 @@
-"""What the record of a training tells so that it can go on, and reading that again."""
+"""Write and read the record from which a training continues."""
 
 import inspect
 from pathlib import Path

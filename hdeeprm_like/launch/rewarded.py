@@ -1,4 +1,4 @@
-"""A classic agent whose decisions are rewarded and kept, which launches leave out unless they are asked for it."""
+"""A classic agent whose decisions and rewards are logged, used by launches only if requested."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -18,7 +18,7 @@ def run_rewarded(experiment: Experiment) -> tuple[Simulator, DecisionSystem]:
     """Simulate an experiment under its policy pair or baseline, with the observation and the rewards of its options.
 
     Raises:
-        OptionsError: jobs are to be put whole on one node, which no decision space of pairs does.
+        OptionsError: the options place each job on a single node, which decision spaces of pairs do not support.
     """
     if experiment.options.whole:
         raise OptionsError("--log-decisions: whole: baselines that put each job whole on one node are not rewarded")

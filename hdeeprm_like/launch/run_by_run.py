@@ -1,6 +1,6 @@
 """What follows each simulation of a launched learning agent: it learns, and the logs grow by a line.
 
-It is the same whoever moves the clock, so that a training in process, with Batsim 4 and with Batsim 5 is one training.
+It does not depend on the simulator: trainings in process, with Batsim 4 and with Batsim 5 are equal.
 """
 
 import time
@@ -39,7 +39,7 @@ class RunByRun:
         self._began = time.perf_counter()
 
     def after(self, system: DecisionSystem) -> dict[str, Any]:
-        """Learn from a simulation that has come to its end; return what ``run.json`` tells of it."""
+        """Learn from a finished simulation; return its entries in ``run.json``."""
         system.settle()
         episode, agent = system.episode, self.learner.agent
         self._rewards.append(episode.reward)

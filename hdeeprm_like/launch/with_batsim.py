@@ -59,7 +59,7 @@ OUTPUTS = (  # what can be there at the end; what is not there is not listed the
 
 
 def classic_decider(experiment: Experiment) -> Decider:
-    """Return what makes the decision system of a classic experiment once Batsim has told its platform."""
+    """Return the factory of the decision system of a classic experiment, called with Batsim's platform."""
 
     def decide(platform: Platform, limits: JobLimits) -> DecisionSystem:
         actions, whole = classic_policies(*experiment.options.classic_pair), experiment.options.whole
@@ -100,7 +100,7 @@ def launch_batsim(
         ResultsError: the directory cannot be written.
     """
     run = first_record(experiment, peer, runs)
-    line = peer.meet(output)  # from here on a Batsim may have asked, and is answered whatever comes
+    line = peer.meet(output)  # from here on a message of Batsim may be pending, and is always answered
     began, claimed = time.perf_counter(), False
     talks: list[Conversation] = []
 

@@ -1,7 +1,11 @@
-"""What values the options of an agent may have: the table that its class declares, and the types of its constructor.
+"""What values the options of an agent may have: the annotations of its constructor's parameters.
 
-A class says in `OPTIONS` what its options may be; those that it leaves out need at least the type that the constructor
-declares for them (``entropy: float``). So a wrong value is refused before anything is compiled or played.
+A parameter is an option. Its annotation says of which type it is, and may state bounds and a meaning, from which errors
+and the page of reference are made::
+
+    def __init__(self, gamma: float, action_size: int, clip: Annotated[float, POSITIVE, "clipping range"] = 0.2): ...
+
+A wrong value is refused before anything is compiled or played.
 """
 
 import contextlib
@@ -23,7 +27,7 @@ class Option(Protocol):
         ...
 
     def fits(self, value: Any) -> bool:
-        """Tell whether a value is possible."""
+        """Return whether a value is allowed."""
         ...
 
 
@@ -41,11 +45,11 @@ class Number:
         """Say it."""
         bounds = [f"{word} {bound:g}" for word, bound in (("from", self.least), ("above", self.above))]
         bounds = [text for text in bounds if not text.endswith("-inf")]
-        bounds += [f"to {self.most:g}"] if self.most < math.inf else []
+        bounds += [f"to {self.most:,.0f}" if self.whole else f"to {self.most:g}"] if self.most < math.inf else []
         return " ".join(["a whole number" if self.whole else "a number", *bounds])
 
     def fits(self, value: Any) -> bool:
-        """Tell it."""
+        """Return whether a value is allowed."""
         kinds = int if self.whole else (int, float)
         if isinstance(value, bool) or not isinstance(value, kinds):
             return False
@@ -64,7 +68,7 @@ class Choice:
         return " or ".join(map(repr, self.names))
 
     def fits(self, value: Any) -> bool:
-        """Tell it."""
+        """Return whether a value is allowed."""
         return isinstance(value, str) and value in self.names
 
 
@@ -76,13 +80,13 @@ class Kind:
     types: tuple[type, ...]
 
     def fits(self, value: Any) -> bool:
-        """Tell it."""
+        """Return whether a value is allowed."""
         return isinstance(value, self.types) and (bool in self.types or not isinstance(value, bool))
 
 
 @dataclass(frozen=True)
 class Several:
-    """A list of which each element fits."""
+    """A list with valid elements."""
 
     element: Option
 
@@ -92,7 +96,7 @@ class Several:
         return f"a list, in which each is {self.element.wanted}"
 
     def fits(self, value: Any) -> bool:
-        """Tell it."""
+        """Return whether a value is allowed."""
         return isinstance(value, list | tuple) and all(map(self.element.fits, value))
 
 
@@ -125,7 +129,7 @@ def constructors(kind: type, until: type) -> list[Callable[..., Any]]:
 
 
 def takes_more(constructor: Callable[..., Any]) -> bool:
-    """Tell whether a constructor takes options that it does not name."""
+    """Return whether a constructor accepts arbitrary options."""
     return any(one.kind is one.VAR_KEYWORD for one in inspect.signature(constructor).parameters.values())
 
 
@@ -140,23 +144,32 @@ def parameters_of(reached: Sequence[Callable[..., Any]]) -> dict[str, inspect.Pa
     return found
 
 
-def check_options(
-    declared: Mapping[str, Option], reached: Sequence[Callable[..., Any]], options: Mapping[str, Any], where: str
-) -> None:
-    """Refuse options of an agent that its class has no use for.
+def options_of(reached: Sequence[Callable[..., Any]]) -> dict[str, tuple[Option | None, str]]:
+    """Return what each parameter of some constructors may be, None for anything, and what it means."""
+    types: dict[str, Any] = {}
+    for constructor in reached:
+        with contextlib.suppress(NameError, TypeError):  # a user's file may name types that only a checker knows
+            types = {**get_type_hints(constructor, include_extras=True), **types}
+    return {name: annotated(types.get(name)) for name in parameters_of(reached)}
+
+
+def annotated(kind: Any) -> tuple[Option | None, str]:
+    """Return what an annotation allows, the bounds in it or those of its type, and the meaning that it states."""
+    more = getattr(kind, "__metadata__", ())
+    kind = kind.__origin__ if more else kind
+    option = next((one for one in more if not isinstance(one, str)), None) or BY_TYPE.get(kind)
+    return option, next((one for one in more if isinstance(one, str)), "")
+
+
+def check_options(reached: Sequence[Callable[..., Any]], options: Mapping[str, Any], where: str) -> None:
+    """Refuse values of options that are not possible.
 
     Args:
-        declared: the table of the class. reached: constructors, whose types stand in for what the table leaves out.
-        where: begins the message.
+        reached: constructors, see `constructors`. where: begins the message.
 
     Raises:
         OptionsError: a value is not possible; the message says which would be.
     """
-    types: dict[str, Any] = {}
-    for constructor in reached:
-        with contextlib.suppress(NameError, TypeError):  # a user's file may name types that only a checker knows
-            types = {**get_type_hints(constructor), **types}
-    for name in parameters_of(reached):
-        option = declared.get(name) or BY_TYPE.get(types.get(name))
+    for name, (option, _) in options_of(reached).items():
         if name in options and option is not None and not option.fits(options[name]):
             raise OptionsError(f"{where}.{name} is {options[name]!r:.60}; {option.wanted} is needed")

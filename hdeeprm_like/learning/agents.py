@@ -13,7 +13,7 @@ computes what it needs of them in one batched forward pass.
 import inspect
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 import torch
@@ -23,13 +23,12 @@ from torch.nn import functional
 from hdeeprm_like.decision.episode import Episode
 from hdeeprm_like.decision.layout import Layout
 from hdeeprm_like.errors import AgentError
-from hdeeprm_like.learning.agent_options import Option
 from hdeeprm_like.learning.batch import Batch as Batch
 from hdeeprm_like.learning.returns import discounted_returns, standardized
 from hdeeprm_like.learning.user_code import code_of, locating_errors
 from hdeeprm_like.types import Bools, Floats, Ints
 
-SUM_TOLERANCE = 1e-3  # how far the probabilities of an observation may add up to something else than 1
+SUM_TOLERANCE = 1e-3  # largest deviation from 1 of the sum of the probabilities of an observation
 ALONE = np.zeros(1, np.int64)  # the number of an episode that is played alone
 OPTIMIZERS = ("adam", "rmsprop")
 IMITATED_GRADIENT = 0.5  # norm that gradients are clipped to while a baseline is imitated
@@ -40,7 +39,6 @@ class LearningAgent(nn.Module):
     """An agent with a network that learns from episodes.
 
     Attributes:
-        OPTIONS: what the options of a subclass may be, by the name of the constructor's parameter.
         gamma: discount of one decision. learning_rate: of the optimizer; the option ``lr`` sets it.
         lr_end, entropy_end: what learning rate and weight of the entropy bonus become until the end of a training,
             linearly; None where they stay. optimizer_name: ``adam`` or ``rmsprop``; the option ``optimizer`` sets it.
@@ -50,7 +48,6 @@ class LearningAgent(nn.Module):
         any_size: whether the weights fit machines and queues of any size; such an agent can `fit`.
     """
 
-    OPTIONS: ClassVar[Mapping[str, Option]] = {}
     gamma: float = 0.99
     learning_rate: float = 0.001
     lr_end: float | None = None
@@ -91,7 +88,7 @@ class LearningAgent(nn.Module):
         return made
 
     def make_optimizer(self) -> torch.optim.Optimizer:
-        """Return a new optimizer: Adam, as in the thesis' implementation, unless another one is asked for."""
+        """Return a new optimizer: Adam, as in the thesis' implementation, unless the options name another."""
         if self.optimizer_name == "rmsprop":
             return torch.optim.RMSprop(self.parameters(), lr=self.learning_rate, alpha=0.99, eps=1e-5)
         return torch.optim.Adam(self.parameters(), lr=self.learning_rate)
@@ -151,7 +148,7 @@ class LearningAgent(nn.Module):
         """Take note that episodes begin; agents that remember what they saw forget it here. The base class has nothing.
 
         Args:
-            episodes: numbers by which `decide` tells which observation is whose, from 0.
+            episodes: numbers that `decide` receives with the observations, from 0.
         """
 
     def act(self, observation: Floats, mask: Bools) -> int:

@@ -62,7 +62,7 @@ def save_checkpoint(
         "counters": dict(counters or {}),
         **{name: dict(weights) for name, weights in (more or {}).items()},
     }
-    packed = io.BytesIO()  # torch's own writer says of a full disk no more than that it failed
+    packed = io.BytesIO()  # torch's own writer gives no reason for a full disk
     torch.save(content, packed)
     with replacing_bytes(path) as file:
         file.write(packed.getbuffer())
@@ -83,7 +83,7 @@ def read_checkpoint(path: Path) -> dict[str, Any]:
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise AgentError(f"{path}: is no checkpoint of this program, format {FORMAT}")
     if not isinstance(content.get("agent"), str):
-        raise AgentError(f"{path}: is a damaged checkpoint: it does not tell whose weights it holds")
+        raise AgentError(f"{path}: is a damaged checkpoint: it has no name of an agent")
     return content
 
 

@@ -50,7 +50,7 @@ def best_constant_policy(
 
 
 def follow_constant_policy(playing: Playing, action: int) -> None:
-    """Run an episode to its end with one action, replaced by the first legal one wherever it is not legal."""
+    """Run an episode to its end with one action, replaced by the first legal one if it is illegal."""
     while playing.advance():
         _, mask = playing.observe()
         playing.act(action if mask[action] else int(np.flatnonzero(mask)[0]))

@@ -88,7 +88,7 @@ def build_agent(
         device: ``cpu``, ``cuda``, ``mps``, ``auto``, or a name that torch knows.
         seed: of the initial weights and of the sampling of actions.
         alike: how many consecutive training episodes have the same jobs.
-        layout: what each column of an observation is, and what each action does; None where nobody knows.
+        layout: the meaning of each column of an observation and of each action; None if unknown.
 
     Raises:
         OptionsError: an option that the constructor needs is missing, or it has no parameter for an option.
@@ -116,7 +116,7 @@ def build_agent(
         raise OptionsError(
             f"agent.{unknown[0]}: {kind.__name__} has no such option{did_you_mean(unknown[0], {*names, *GENERAL})}"
         )
-    check_options(kind.OPTIONS, reached, options, "agent")
+    check_options(reached, options, "agent")
     for name, option in SCHEDULES.items():
         if name in options and not option.fits(options[name]):
             raise OptionsError(f"agent.{name} is {options[name]!r:.60}; {option.wanted} is needed")
@@ -131,7 +131,7 @@ def build_agent(
 
 
 def set_schedules(agent: LearningAgent, options: Mapping[str, Any]) -> None:
-    """Take the options of every agent that tell how it learns in the course of a training."""
+    """Apply the options common to all agents that control the course of a training."""
     for name in ("lr_end", "entropy_end"):
         if name in options:
             setattr(agent, name, float(options[name]))

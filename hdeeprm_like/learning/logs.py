@@ -183,7 +183,7 @@ def _event_writer(folder: Path, episodes: int | None) -> Any:
 
 @dataclass
 class Tally:
-    """What the logs tell of an episode that was learned from in one part or in several."""
+    """The log entries of a training episode, in one part or several."""
 
     decisions: int = 0
     reward: float = 0.0
@@ -203,7 +203,7 @@ class Tally:
             self.shares = len(episode) * shares + (0.0 if self.shares is None else self.shares)
 
     def row(self, seconds: float) -> dict[str, float]:
-        """Return what the logs tell of an episode that took so many s."""
+        """Return the log entries of an episode that took so many s."""
         return {"decisions": self.decisions, "reward": self.reward, "end": self.end, "seconds": seconds}
 
     @property

@@ -39,14 +39,14 @@ def play_part(
         buffer: as of `training.rollout`. left: what the agent is annealed with, None for not yet.
 
     Raises:
-        AgentError: the weights do not fit an agent that is made anew.
+        AgentError: the weights do not fit a new agent.
     """
     (own,) = np.random.SeedSequence(seed, spawn_key=(numbers.start,)).generate_state(1).tolist()
     try:
         agent.load_state_dict(torch.load(io.BytesIO(weights), map_location="cpu", weights_only=True))
     except RuntimeError:
         raise AgentError(
-            f"{type(agent).__name__}: its weights do not fit an agent made anew, which training.parts are played by; "
+            f"{type(agent).__name__}: its weights do not fit a new agent, as training.parts need; "
             "make all layers and buffers in __init__"
         ) from None
     if left is not None:

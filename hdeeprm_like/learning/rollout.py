@@ -126,7 +126,7 @@ def rollout_by_parts(agent: Decides, batch: EpisodeBatch, decisions: int) -> Ite
 
 
 def _played(agent: Decides, batch: EpisodeBatch, buffer: RolloutBuffer, decisions: int) -> list[Episode]:
-    """Let the episodes that are not over go on for so many decisions each, or to their ends."""
+    """Continue each unfinished episode for so many decisions, or to its end."""
     count, size = batch.masks.shape
     observations, masks, actions, rewards, times = buffer.arrays(count, batch.observations.shape[1:], size)
     lengths, chosen = np.zeros(count, np.int64), np.zeros(count, np.int64)

@@ -1,27 +1,11 @@
 """Proximal policy optimization over jobs in slots: the part that kernel and attention networks have in common.
 
-| option | default | meaning |
-|---|---|---|
-| ``activation`` | ``"tanh"`` | between layers, or ``"relu"`` |
-| ``critic`` | false | whether a network learns what to expect; without it episodes with the same jobs are compared |
-| ``gae_lambda`` | 1.0 | trace of the advantages |
-| ``clip`` | 0.2 | how far from 1 the ratio of new to old probability is rewarded |
-| ``epochs`` | 3 | passes over the decisions in an update |
-| ``minibatch`` | 4096 | decisions in a step |
-| ``entropy`` | 0.0 | weight of the entropy bonus |
-| ``value_coefficient`` | 0.5 | weight of the mean squared error of the critic's values |
-| ``max_grad_norm`` | 0.5 | norm that gradients are clipped to |
-| ``target_kl`` | 0.0 | an update stops when the policy has moved 1.5 times that far, 0 for never |
-| ``alike`` | 1 | consecutive episodes with the same jobs, whose mean advantage at each time is subtracted |
-| ``reward_scale`` | 1.0 | rewards are multiplied by it, for a critic to learn values of the order of 1 |
-| ``standardize`` | ``"batch"`` | over which decisions advantages are: ``"batch"``, ``"window"``, ``"none"`` |
-
 Beside these each agent takes ``lr``, ``gamma`` and those in `loading.GENERAL`.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
-from typing import ClassVar, cast
+from typing import Annotated, cast
 
 import numpy as np
 import torch
@@ -30,11 +14,23 @@ from torch import Tensor, nn
 from hdeeprm_like.decision.episode import Episode
 from hdeeprm_like.decision.layout import Layout
 from hdeeprm_like.errors import AgentError
-from hdeeprm_like.learning.advantages import Advantages, Scale
-from hdeeprm_like.learning.agent_options import Option
+from hdeeprm_like.learning.advantages import Advantages
 from hdeeprm_like.learning.agents import PolicyLearningAgent
 from hdeeprm_like.learning.batch import Batch
-from hdeeprm_like.learning.ppo_options import PPO_OPTIONS
+from hdeeprm_like.learning.ppo_options import (
+    Activation,
+    Alike,
+    Clip,
+    Entropy,
+    Epochs,
+    GAELambda,
+    GradNorm,
+    Minibatch,
+    RewardScale,
+    Standardize,
+    TargetKL,
+    ValueCoefficient,
+)
 from hdeeprm_like.learning.slots import Rows, RowsOf
 from hdeeprm_like.learning.user_code import code_of
 from hdeeprm_like.types import Floats
@@ -62,14 +58,13 @@ def dense(sizes: Sequence[int], activation: str, last_gain: float = 1.0) -> nn.S
 class SlotPPO(PolicyLearningAgent):
     """PPO of a network that scores the jobs it may start, and waiting, whatever their number.
 
-    The constructor of a subclass takes ``**ppo`` to hand the options in the table of this module on to this one, makes
-    its layers, and the subclass writes `scores`.
+    The constructor of a subclass takes ``**ppo`` to hand the options of this one on, makes its layers, and the subclass
+    writes `scores`.
 
     Attributes:
         shows_all: whether the network sees all jobs in the slots, or those alone that can start.
     """
 
-    OPTIONS: ClassVar[Mapping[str, Option]] = PPO_OPTIONS
     any_size = True
     learning_rate = 0.001
     shows_all = False
@@ -79,19 +74,21 @@ class SlotPPO(PolicyLearningAgent):
         self,
         gamma: float,
         layout: Layout,
-        activation: str = "tanh",
-        critic: bool = False,
-        gae_lambda: float = 1.0,
-        clip: float = 0.2,
-        epochs: int = 3,
-        minibatch: int = 4096,
-        entropy: float = 0.0,
-        value_coefficient: float = 0.5,
-        max_grad_norm: float = 0.5,
-        target_kl: float = 0.0,
-        alike: int = 1,
-        reward_scale: float = 1.0,
-        standardize: Scale = "batch",
+        activation: Activation = "tanh",
+        critic: Annotated[
+            bool, "whether a network learns what to expect; without it episodes with the same jobs are compared"
+        ] = False,
+        gae_lambda: GAELambda = 1.0,
+        clip: Clip = 0.2,
+        epochs: Epochs = 3,
+        minibatch: Minibatch = 4096,
+        entropy: Entropy = 0.0,
+        value_coefficient: ValueCoefficient = 0.5,
+        max_grad_norm: GradNorm = 0.5,
+        target_kl: TargetKL = 0.0,
+        alike: Alike = 1,
+        reward_scale: RewardScale = 1.0,
+        standardize: Standardize = "batch",
     ) -> None:
         super().__init__(gamma)
         self.fit(layout)
@@ -115,7 +112,9 @@ class SlotPPO(PolicyLearningAgent):
         """
         before, found = self.__dict__.get("rows_of"), RowsOf(layout, self.shows_all)
         if before is not None and before.names != found.names:
-            raise AgentError(f"has learned to see {before.names}, not {found.names}; let it observe what it did then")
+            raise AgentError(
+                f"was trained to observe {before.names}, not {found.names}; use the observation of its training"
+            )
         self.rows_of = found
 
     def scores(self, rows: Rows) -> tuple[Tensor, Tensor]:

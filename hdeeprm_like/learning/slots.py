@@ -1,6 +1,6 @@
 """Jobs in slots as ragged rows: what agents that choose among jobs compute with, however many jobs there are.
 
-A decision shows a window of slots, most of which are empty or cannot start. Instead of (S, M, K) numbers, most of them
+A decision has a window of slots, and most are empty or cannot start. Instead of (S, M, K) numbers, most of them
 0, a batch of decisions becomes (R, K): one row for each job that is shown to the network, those of one decision
 together. With two or three jobs to choose from in the mean this is ten times less to compute than a window of 32.
 """
@@ -15,7 +15,7 @@ from torch import Tensor
 from hdeeprm_like.decision.layout import JOB, NODE, Layout
 from hdeeprm_like.errors import OptionsError
 
-SPREAD = 1000.0  # shares of at least one over this are told apart on a logarithmic scale
+SPREAD = 1000.0  # shares of at least 1 / SPREAD are distinct on a logarithmic scale
 OF_THE_CLOCK = ("submission time", "clock")  # grow with the age of a run: nothing learned of them holds elsewhere
 
 

@@ -124,7 +124,7 @@ def train(
     Args:
         new_episode: makes the training episode with a number, from 0. actions: names of the actions.
         folder: where ``checkpoint.pt`` and, if there are evaluations, ``best.pt`` are written.
-        resume: whether to continue from the checkpoint there, or to begin anew if it was killed before the first one;
+        resume: whether to continue from the checkpoint there, or to start again if it was killed before the first one;
             with the same options the result is that of a training that was never interrupted.
         evaluation: makes the evaluation episode with a number, from 0; None for no evaluations.
         measures: what to compute of each evaluated episode beside its reward, by name.
@@ -142,7 +142,7 @@ def train(
             learn from parts of episodes.
     """
     if options.n_steps and not agent.bootstraps:
-        raise OptionsError(f"training.n_steps: {type(agent).__name__} has no critic to tell what follows; leave it out")
+        raise OptionsError(f"training.n_steps: {type(agent).__name__} has no critic to estimate later rewards; omit it")
     training = _Training(agent, tuple(actions), folder, options, evaluation, measures or {}, references, rollouts)
     training.open(resume, tensorboard)
     total, unit = (options.steps, " decisions") if options.steps else (options.episodes, " episodes")
@@ -250,7 +250,7 @@ class _Training:
         self.rollouts = rollouts
         self.episode = 0  # how many have been learned from
         self.decisions = 0  # in these
-        self.annealed: float | None = None  # what the agent was last told to be left, by this process
+        self.annealed: float | None = None  # the fraction last passed to the agent by this process
         self._buffer = RolloutBuffer()
         self.best = math.inf  # least cost of an evaluation: minus the mean reward, or the mean of a measure
         self.log: TrainingLog
@@ -405,6 +405,6 @@ def save_agent(agent: LearningAgent, path: Path, actions: Sequence[str]) -> None
 
 
 def learn_from(agent: LearningAgent, played: Sequence[Episode]) -> Mapping[str, float]:
-    """Let an agent learn from the episodes that have decisions; return its losses."""
+    """Train an agent on the episodes with decisions; return its losses."""
     episodes = [episode for episode in played if len(episode)]
     return (agent.learn(episodes) if episodes else None) or {"loss": 0.0}

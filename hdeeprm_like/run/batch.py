@@ -1,7 +1,7 @@
-"""Many runs side by side: their rows stacked, advanced together in compiled calls, begun again in place.
+"""Batches of runs: their arrays stacked, advanced together in compiled calls, restarted in place.
 
-Each run has arrays of its own, which lie side by side in one block of memory; what no run changes (where cores,
-processors and nodes are, what actions mean) is there once. All functions are those of a single run.
+Each run has its own arrays, side by side in one block of memory; constant data (layout of cores, processors and nodes,
+meaning of actions) exists once. All functions are those of a single run.
 """
 
 import numpy as np
@@ -20,14 +20,14 @@ from hdeeprm_like.run.loop import BEGIN, Run, look, take_step
 from hdeeprm_like.types import Bools, Floats, Ints, Records
 
 FIGURES = ("slowdown", "bounded_slowdown", "wait", "utilization", "makespan", "jobs", "time")  # of an ended episode
-DRAWS = 100  # episodes in which no decision is wanted are passed over, so many in a row at most
+DRAWS = 100  # episodes without a decision are skipped, at most this many in a row
 NO_DECISION = f"none of {DRAWS} episodes had a decision to make; use other jobs"
 
 EPISODE = np.dtype(
     [
-        ("first", "i8"),  # row of its first job in the stock
+        ("first", "i8"),  # row of its first job in the job pool
         ("jobs", "i8"),
-        ("origin", "f8"),  # s on the stock's clock at which its own begins
+        ("origin", "f8"),  # s on the pool's clock at which its own clock starts
         ("seed", "u8"),  # of the random policies
         ("decisions", "i8"),
         ("reward", "f8"),  # sum of its rewards until now
@@ -38,27 +38,27 @@ EPISODE = np.dtype(
 
 RULES = np.dtype(
     [
-        ("ends", "i4"),  # what follows the end of an episode: STAY, AT_ONCE or NEXT_STEP
-        ("limited", "i4"),  # 1 where all rows are scaled by the same largest requests, 0 by the *limits* of each place
-        ("starts", "i8"),  # jobs that windows of the stock can begin at, 0 where episodes are loaded one by one
+        ("ends", "i4"),  # what to do at the end of an episode: STAY, AT_ONCE or NEXT_STEP
+        ("limited", "i4"),  # 1 if all runs are scaled by the same largest requests, 0 for the *limits* of each place
+        ("starts", "i8"),  # number of jobs that windows of the pool can begin at, 0 if episodes are loaded one by one
         ("window", "i8"),  # jobs of a window
         ("cores", "i8"),  # of the platform
-        ("max_steps", "i8"),  # after which an episode is cut off, 0 for never
+        ("max_steps", "i8"),  # limit at which an episode is truncated, 0 for never
     ],
     align=True,
 )
 
 STAY, AT_ONCE, NEXT_STEP = 0, 1, 2
 
-REST = -2  # instead of an action
-LOST = -1  # instead of a number of episodes
+REST = -2  # instead of an action: leave the run as it is
+LOST = -1  # instead of a number of episodes: one could not begin
 
 
-class Stock(Bundle):
-    """Jobs that episodes are made of, as they are before a run; L jobs.
+class JobPool(Bundle):
+    """Jobs for episodes, as they are before a run; L jobs.
 
     Attributes:
-        jobs: (L,) JOB. tasks: (L,) TASK. demands: (L,) DEMAND, (0,) where there are no partitions.
+        jobs: (L,) JOB. tasks: (L,) TASK. demands: (L,) DEMAND, (0,) without partitions.
     """
 
     jobs: Records
@@ -70,15 +70,15 @@ class Batch(Bundle):
     """B runs in compiled code.
 
     Attributes:
-        first: the first of them. runs: (B,) the addresses of all.
-        blocks: (B, bytes) all arrays of a run. fresh: what these begin with before a run; behind it are the arrays by
-            job, which are written before they are read.
+        first: the first run. runs: (B,) the addresses of all runs.
+        blocks: (B, bytes) all arrays of a run. fresh: their content before a run; it ends before the arrays over jobs,
+        which are written before they are read.
         rules: (1,) RULES. episodes: (B,) EPISODE. draws: (B,) states of ``splitmix64`` that episodes come from.
-        limits: (B, 4) the largest requests, which scale what is seen, in the order of ``summary.REQUESTS``.
-        actions: (B,) what to do next. masks: (B, A). rewards: (B,). times: (B,) s.
-        terminated, truncated: (B,) which episodes the last step ended or cut off, ended: (B,) did either.
-        final: (B, F) what was seen last in them, returns: (B,) and lengths: (B,) the sum of their rewards and their
-            decisions, 0 for the others. figures: (B, len(FIGURES)) of the jobs that had ended then.
+        limits: (B, 4) the largest requests, which scale observations, in the order of ``summary.REQUESTS``.
+        actions: (B,) the next actions. masks: (B, A). rewards: (B,). times: (B,) s.
+        terminated, truncated: (B,) which episodes the last step ended or truncated, ended: (B,) either of these.
+        final: (B, F) their last observations, returns: (B,) and lengths: (B,) the sum of their rewards and their
+        decisions, 0 for the others. figures: (B, len(FIGURES)) of the jobs that had ended then.
     """
 
     first: Run
@@ -104,62 +104,62 @@ class Batch(Bundle):
 
 @inlined
 def restore(block: NDArray[np.uint8], fresh: NDArray[np.uint8]) -> None:
-    """Give the arrays of a run the content that they have before one, but for those by job."""
+    """Reset the arrays of a run to their content before it, except those over jobs."""
     copy_entries(block, 0, fresh, 0, len(fresh))
 
 
 @by_type
-def take_demand(tables: BundleType, j: int, stock: BundleType, row: int) -> object:
-    """Take from the stock on which nodes a job may run."""
-    return asks_for_no_nodes if no_partitions(tables) else take_nodes
+def take_demand(tables: BundleType, j: int, pool: BundleType, row: int) -> object:
+    """Copy from the pool which nodes a job may run on."""
+    return requests_no_nodes if no_partitions(tables) else take_nodes
 
 
 @inlined
-def asks_for_no_nodes(tables: Tables, j: int, stock: Stock, row: int) -> None:
+def requests_no_nodes(tables: Tables, j: int, pool: JobPool, row: int) -> None:
     """Do nothing: there are no partitions."""
 
 
 @inlined
-def take_nodes(tables: Tables, j: int, stock: Stock, row: int) -> None:
-    """Take what a job asks for of its nodes."""
-    tables.node_sets.demands[j] = stock.demands[row]
+def take_nodes(tables: Tables, j: int, pool: JobPool, row: int) -> None:
+    """Copy a job's demand for nodes from the pool."""
+    tables.node_sets.demands[j] = pool.demands[row]
 
 
 @inlined
-def take_jobs(tables: Tables, simulation: Simulation, stock: Stock, first: int, origin: float) -> None:
-    """Take the jobs of an episode from the stock, and let the clock begin with *origin* (s)."""
+def take_jobs(tables: Tables, simulation: Simulation, pool: JobPool, first: int, origin: float) -> None:
+    """Copy the jobs of an episode from the pool, with *origin* (s) as time 0."""
     for j in range(simulation.sim[0].jobs):
-        tables.jobs[j] = stock.jobs[first + j]
-        simulation.tasks[j] = stock.tasks[first + j]
-        take_demand(tables, j, stock, first + j)
+        tables.jobs[j] = pool.jobs[first + j]
+        simulation.tasks[j] = pool.tasks[first + j]
+        take_demand(tables, j, pool, first + j)
         tables.jobs[j].submit -= origin
         simulation.submit[j] = tables.jobs[j].submit
 
 
 @compiled
-def draw_window(batch: Batch, stock: Stock, i: int) -> None:
-    """Draw the next episode of a place, a window of the stock."""
+def draw_window(batch: Batch, pool: JobPool, i: int) -> None:
+    """Draw the next episode of a place, a window of the pool."""
     e, rules = batch.episodes[i], batch.rules[0]
     e.first, e.jobs = draw_below(batch.draws, i, rules.starts), rules.window
-    e.origin = stock.jobs[e.first].submit
+    e.origin = pool.jobs[e.first].submit
     e.seed = draw_below(batch.draws, i, SEEDS)
     if rules.limited:
         return
     for kind in range(4):
         batch.limits[i, kind] = 0.0
     for j in range(e.first, e.first + e.jobs):
-        requests = requests_of(stock.jobs, j)
+        requests = requests_of(pool.jobs, j)
         for kind in range(len(requests)):
             batch.limits[i, kind] = max(batch.limits[i, kind], requests[kind])
 
 
 @compiled
-def begin_episode(batch: Batch, stock: Stock, i: int, run: Run) -> bool:
-    """Run the drawn or loaded episode of a place to its first decision; False if none is wanted."""
+def begin_episode(batch: Batch, pool: JobPool, i: int, run: Run) -> bool:
+    """Run the drawn or loaded episode of a place to its first decision; return False if there is none."""
     restore(batch.blocks[i], batch.fresh)
     e, t, s = batch.episodes[i], run.core.tables, run.simulation
     s.sim[0].jobs = e.jobs
-    take_jobs(t, s, stock, e.first, e.origin)
+    take_jobs(t, s, pool, e.first, e.origin)
     t.clock[0].random = e.seed
     if not batch.rules[0].limited:
         set_limits(run.observer, batch.limits[i])  # type: ignore[arg-type]
@@ -171,20 +171,20 @@ def begin_episode(batch: Batch, stock: Stock, i: int, run: Run) -> bool:
 
 
 @compiled
-def begin_next(batch: Batch, stock: Stock, i: int, run: Run) -> bool:
-    """Begin the next episode of a place; False if no decision is wanted in it, or in any of many windows."""
+def begin_next(batch: Batch, pool: JobPool, i: int, run: Run) -> bool:
+    """Begin the next episode of a place; False if it has no decision, nor has any of many windows."""
     if batch.rules[0].starts == 0:
-        return begin_episode(batch, stock, i, run)
+        return begin_episode(batch, pool, i, run)
     for _ in range(DRAWS):
-        draw_window(batch, stock, i)
-        if begin_episode(batch, stock, i, run):
+        draw_window(batch, pool, i)
+        if begin_episode(batch, pool, i, run):
             return True
     return False
 
 
 @compiled
 def write_figures(tables: Tables, simulation: Simulation, cores: int, out: Floats) -> None:
-    """Write the FIGURES of the jobs that have ended until now; means of none are nan."""
+    """Write the FIGURES of the jobs that have ended until now; means over no jobs are nan."""
     slowdowns = bounded = waits = used = 0.0
     first, last, makespan, ended = np.inf, 0.0, 0.0, 0
     for j in range(simulation.sim[0].jobs):
@@ -233,14 +233,14 @@ def carry_on(batch: Batch, i: int, run: Run, action: int) -> None:
 
 
 @released
-def advance_some(batch: Batch, stock: Stock, low: int, high: int) -> int:
-    """Advance the runs of the places from *low* to *high* to their next decisions, and write what is to be seen there.
+def advance_some(batch: Batch, pool: JobPool, low: int, high: int) -> int:
+    """Advance the runs of the places from *low* to *high* to their next decisions, and write the observations.
 
-    The actions are those of the batch: BEGIN for a new episode, REST to leave a run as it is, as one that is over
-    always is unless ``ends`` of RULES says that the next one follows.
+    The actions are those of the batch: BEGIN for a new episode, REST to leave a run unchanged; a finished run is always
+    left unchanged unless ``ends`` of RULES says that the next one follows.
 
     Returns:
-        How many episodes have ended, or LOST if one could not be begun because no decision is wanted in it.
+        Number of ended episodes, or LOST if one could not begin because it has no decision.
     """
     ends, ended, lost = batch.rules[0].ends, 0, False
     for i in range(low, high):
@@ -249,26 +249,26 @@ def advance_some(batch: Batch, stock: Stock, low: int, high: int) -> int:
             continue
         run = at_address(batch.first, batch.runs[i])
         if action == BEGIN:
-            lost |= not begin_next(batch, stock, i, run)
+            lost |= not begin_next(batch, pool, i, run)
             continue
         batch.terminated[i] = batch.truncated[i] = batch.ended[i] = False
         batch.returns[i], batch.lengths[i] = 0.0, 0
         if e.over:
             if ends == NEXT_STEP:
                 batch.rewards[i] = 0.0
-                lost |= not begin_next(batch, stock, i, run)
+                lost |= not begin_next(batch, pool, i, run)
             continue
         carry_on(batch, i, run, action)
         if e.over:
             ended += 1
             if ends == AT_ONCE:
-                lost |= not begin_next(batch, stock, i, run)
+                lost |= not begin_next(batch, pool, i, run)
     return LOST if lost else ended
 
 
 @released
 def first_illegal(batch: Batch, forgiving: bool) -> int:
-    """Return the first place whose action is not known, or not legal in a space that does not forgive that; else -1."""
+    """Return the first place with an unknown action, or an illegal one unless *forgiving*; else -1."""
     known_actions = len(batch.masks[0])
     for i in range(len(batch.actions)):
         action = batch.actions[i]

@@ -1,4 +1,4 @@
-"""Episodes to learn from: fragments of a workload, and plays of them on the embedded simulator."""
+"""Episodes for learning: fragments of a workload, and runs of them on the embedded simulator."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields, replace
@@ -17,11 +17,11 @@ from hdeeprm_like.run.runs import Runs
 from hdeeprm_like.run.simulator import Clock, Simulator
 from hdeeprm_like.types import Floats
 
-GROUP = 5  # fragments that stand together: three to learn from, one held out, one to choose agents by
+GROUP = 5  # fragments of a stretch: three for training, one held out, one for validation
 
 
 def fragment(workload: Workload, first: int, jobs: int) -> Workload:
-    """Return consecutive jobs of a workload; the clock starts with the first of them."""
+    """Return consecutive jobs of a workload; the clock starts with the first job."""
     rows = slice(first, first + jobs)
     named = [field.name for field in fields(workload) if field.name not in ("capacity", "demands")]
     part = replace(workload, **{name: getattr(workload, name)[rows] for name in named})
@@ -30,7 +30,7 @@ def fragment(workload: Workload, first: int, jobs: int) -> Workload:
 
 
 def stretched(jobs: Workload, cores: int, load: float, reference_flops: float = 1.0) -> Workload:
-    """Return jobs that come so much faster or slower that they ask for a share *load* of so many cores.
+    """Return jobs with submissions scaled in time to request a share *load* of *cores* cores.
 
     Args:
         reference_flops: flop/s of a core, for jobs that compute.
@@ -44,7 +44,7 @@ def stretched(jobs: Workload, cores: int, load: float, reference_flops: float = 
 
 
 def demand(workload: Workload) -> int:
-    """Return how many cores would be busy at most if every job began when it came and ran as long as it requests."""
+    """Return the most cores busy at once if every job began on arrival and ran for its requested time."""
     return int(load(workload.submit, workload.submit + workload.requested_time, workload.size)[1].max())
 
 
@@ -52,15 +52,15 @@ def demand(workload: Workload) -> int:
 class Fragments:
     """Fragments of a workload by number, the same for the same seed.
 
-    The workload is cut into stretches of five fragments. Those to learn from begin anywhere in the first three fifths
-    of a stretch, as far as they stay within; the fourth is held out, for the figures that are reported; by the last
-    agents and their options are chosen. So all see quiet and busy times, and no job serves two purposes.
+    The workload is cut into stretches of five fragments. Training fragments begin in the first three fifths of a
+    stretch, as far as they stay within; the fourth is held out, for the reported results; the last is for validation:
+    the choice of agents and their options. So all cover quiet and busy times, and no job serves two purposes.
 
     Attributes:
-        workload: the whole. jobs: of a fragment. seed: of the places where those to learn from begin.
-        candidates: each fragment to learn from is the busiest of so many, since quiet times teach little.
-        compression: the jobs of each fragment to learn from come up to so many times faster than they did; the factor
-            is drawn log-uniformly, so that agents see many kinds of crowds even where the workload has few.
+        workload: the whole. jobs: of a fragment. seed: of the places where training fragments begin.
+        candidates: each training fragment is the busiest of this many, since quiet times teach little.
+        compression: the jobs of each training fragment arrive faster by a factor up to this; the factor is drawn
+        log-uniformly, so that agents see many load levels even if the workload has few.
     """
 
     workload: Workload
@@ -76,26 +76,26 @@ class Fragments:
             raise OptionsError(f"compression is {self.compression}; a factor of at least 1 is needed")
         if self.jobs < 1 or not self.stretches:
             raise OptionsError(
-                f"fragments of {self.jobs} jobs cannot be had from {len(self.workload)} jobs; {GROUP} must fit in"
+                f"fragments of {self.jobs} jobs do not fit into {len(self.workload)} jobs; {GROUP} must fit in"
             )
 
     @property
     def stretches(self) -> int:
-        """How many stretches there are, and so how many fragments are held out, and as many to choose by."""
+        """Number of stretches, and so of held-out and of validation fragments."""
         return len(self.workload) // (GROUP * self.jobs)
 
     def __call__(self, number: int) -> Workload:
-        """Return a fragment to learn from."""
+        """Return a training fragment."""
         rng = np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=(number,)))
         busiest = max((self._draw(rng) for _ in range(self.candidates)), key=demand)
         return replace(busiest, submit=busiest.submit / self.compression ** rng.random())
 
     def held_out(self, number: int) -> Workload:
-        """Return a fragment that is held out; they are numbered in the order of the workload, over and over."""
+        """Return a held-out fragment; numbered in the order of the workload, modulo their number."""
         return fragment(self.workload, self._first(number % self.stretches) + (GROUP - 2) * self.jobs, self.jobs)
 
     def validation(self, number: int) -> Workload:
-        """Return a fragment to choose agents by, numbered likewise."""
+        """Return a validation fragment, numbered likewise."""
         return fragment(self.workload, self._first(number % self.stretches) + (GROUP - 1) * self.jobs, self.jobs)
 
     def _draw(self, rng: np.random.Generator) -> Workload:
@@ -108,14 +108,14 @@ class Fragments:
 
 @dataclass(frozen=True, eq=False)
 class Plays:
-    """Plays of episodes by number: what ``learning.training.train`` takes as *new_episode* and *evaluation*.
+    """Runs of episodes by number: the *new_episode* and *evaluation* arguments of ``learning.training.train``.
 
     Attributes:
-        platform: what exists. workload_of: number to the jobs of an episode.
-        space: what is seen, done and rewarded.
-        limits_of: the workload whose largest requests scale observations; None takes each episode's own.
+        platform: the machine. workload_of: function from number to the jobs of an episode.
+        space: observation, actions and reward.
+        limits_of: the workload whose largest requests scale observations; None for each episode's own.
         seed: of the random policies.
-        alike: how many consecutive episodes have the same jobs.
+        alike: number of consecutive episodes with the same jobs.
         clock: Batsim's, or the textbook's.
     """
 
@@ -126,7 +126,7 @@ class Plays:
     seed: int = 0
     alike: int = 1
     clock: Clock = "batsim"
-    _runs: dict[int, Runs] = field(default_factory=dict, init=False, repr=False)  # by how many are played together
+    _runs: dict[int, Runs] = field(default_factory=dict, init=False, repr=False)  # by batch size
 
     def __call__(self, number: int) -> Play:
         """Return an episode at its beginning."""
@@ -136,9 +136,9 @@ class Plays:
         return Play(Simulator(state, workload, self.clock), self.space.system(state))
 
     def batch(self, first: int, count: int) -> Runs | None:
-        """Return consecutive episodes to be played in one; None if a part of the space is no built-in one.
+        """Return consecutive episodes as a batch; None if a part of the space is not built in.
 
-        They are what `__call__` returns for each number; the next call takes their rows back.
+        They equal the results of `__call__` for each number; the next call reuses their memory.
         """
         if count not in self._runs:
             try:
@@ -172,7 +172,7 @@ class Plays:
 
 
 def mean_slowdown(play: Play) -> float:
-    """Mean over the finished jobs of time in the system over run time (thesis 5.2.3), the fewer the better."""
+    """Return the mean slowdown of the finished jobs (thesis 5.2.3); lower is better."""
     tasks, jobs = play.simulator.simulation.tasks, play.system.state.tables.jobs
     done = np.isfinite(tasks["finish"])
     run = tasks["finish"][done] - tasks["start"][done]
@@ -180,7 +180,7 @@ def mean_slowdown(play: Play) -> float:
 
 
 def waits_and_runs(play: Play) -> tuple[Floats, Floats]:
-    """Return for how many s each finished job waited, and for how many it ran."""
+    """Return the waits and the run times of the finished jobs in s."""
     tasks, jobs = play.simulator.simulation.tasks, play.system.state.tables.jobs
     done = np.isfinite(tasks["finish"])
     wait: Floats = np.maximum(tasks["start"][done] - jobs["submit"][done], 0.0)
@@ -189,17 +189,17 @@ def waits_and_runs(play: Play) -> tuple[Floats, Floats]:
 
 
 def mean_bounded_slowdown(play: Play) -> float:
-    """Mean bounded slowdown of the finished jobs; 0 if none is."""
+    """Return the mean bounded slowdown of the finished jobs; 0 if there is none."""
     wait, run = waits_and_runs(play)
     return float(bounded_slowdown(wait, run).mean()) if len(wait) else 0.0
 
 
 def mean_wait(play: Play) -> float:
-    """Mean wait of the finished jobs, in s; 0 if none is."""
+    """Return the mean wait of the finished jobs in s; 0 if there is none."""
     wait, _ = waits_and_runs(play)
     return float(wait.mean()) if len(wait) else 0.0
 
 
 def makespan(play: Play) -> float:
-    """Time at which the last job finished, in s; 0 if none did."""
+    """Return the time of the last finish in s; 0 if there is none."""
     return float(np.nanmax(play.simulator.simulation.tasks["finish"], initial=0.0))

@@ -1,7 +1,7 @@
-"""A baseline as one who chooses jobs in slots: starts what the baseline's own schedule has started by then.
+"""A baseline as an expert that chooses jobs in slots: it starts the jobs that the baseline's own schedule has started.
 
-The baseline schedules the same jobs by itself first, in its own way. Whoever then starts each job when its time has
-come makes the same decisions in terms of slots, whatever the baseline looks at and however it decides.
+First the baseline schedules the same jobs in its own way. An agent that then starts each job at its time in that
+schedule makes the same decisions in terms of slots, whatever the baseline reads and however it decides.
 """
 
 import numpy as np
@@ -17,14 +17,14 @@ from hdeeprm_like.run.schedules import run_to_end
 from hdeeprm_like.run.simulator import Clock
 from hdeeprm_like.types import Bools, Floats, Ints
 
-LATENCY = 0.1  # s that Batsim takes at most from a decision to the start of a job
+LATENCY = 0.1  # s, upper limit of Batsim's delay from a decision to the job start
 
 
 def planned_starts(platform: Platform, jobs: Workload, policy: Policy, clock: Clock) -> Floats:
-    """Return (J,) when a policy starts each job, in s; infinity for those that it never starts.
+    """Return (J,) the start time of each job under a policy in s; infinity for jobs that never start.
 
     Raises:
-        OptionsError: the policy looks at actual run times, which nobody knows.
+        OptionsError: the policy needs actual run times, which are unknown.
     """
     starts = run_to_end(platform, jobs, PolicyActions([policy]), clock).simulation.tasks["start"]
     return np.where(np.isfinite(starts), starts, np.inf)
@@ -32,10 +32,10 @@ def planned_starts(platform: Platform, jobs: Workload, policy: Policy, clock: Cl
 
 @released
 def follow(batch: Batch, starts: Floats, masks: Bools, actions: Ints) -> None:
-    """Write the action of each place: the job of a slot whose time has come first, or to wait; what is legal, if not.
+    """Write the action of each place: start the job in a slot whose time came first, or wait; if illegal, another.
 
     Args:
-        starts: (B, J) s, when each job is to start. masks: (B, M + 1). actions: (B,) to write to.
+        starts: (B, J) s, planned starts. masks: (B, M + 1). actions: (B,) output.
     """
     for i in range(len(actions)):
         if batch.episodes[i].over:

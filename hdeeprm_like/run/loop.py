@@ -1,10 +1,10 @@
 """The loop: the only place where compiled code goes from one instant to the next.
 
-    advance:  next instant -> take in what happened -> decide, or stop for an agent -> apply what was decided -> ...
+    advance:  next instant -> receive events -> decide, or stop for an agent -> apply the decisions -> ...
 
-A run is all that belongs to one simulation. Which clock it has, how its actions are carried out and what is shown
-follows from the types of its parts, so that each kind of run is compiled with those that it has and no others.
-`run.batch` plays many runs by the same functions, Python's own parts are asked by `run.python_loop`.
+A run is everything that belongs to one simulation. The types of its parts determine its clock, its actions and its
+observation, so that each kind of run is compiled with just the parts that it has.
+`run.batch` executes many runs with the same functions; `run.python_loop` calls the parts that are Python.
 """
 
 from hdeeprm_like.decision.actions import Choices, apply_policy
@@ -30,29 +30,29 @@ from hdeeprm_like.engine.tables import Tables
 from hdeeprm_like.engine.tasks import Simulation
 from hdeeprm_like.types import Bools, Floats
 
-OVER, WANTED, PAUSED = 0, 1, 2  # why a run stops: its end, a decision, something that Python has to do
+OVER, WANTED, PAUSED = 0, 1, 2  # why a run stops: end, decision, work for Python
 FOREVER = 1 << 62  # instants
 BEGIN = -1  # instead of the first action
 
 
 class NoChoices(Bundle):
-    """Stands for actions that are Python's."""
+    """Stand-in for actions in Python."""
 
     nothing: Floats
 
 
 class NoView(Bundle):
-    """Stands for an observation that is Python's, or none."""
+    """Stand-in for an observation in Python, or for none."""
 
     nothing: Floats
 
 
 class Run(Bundle):
-    """All that belongs to one simulation; F features, A actions.
+    """Everything that belongs to one simulation; F features, A actions.
 
     Attributes:
-        core: cluster, window and reward. simulation, clock: what moves them. observer: what is shown.
-        choices: what can be done. observation: (F,) float32 and mask: (A,) what `look` writes.
+        core: cluster, window and reward. simulation, clock: the simulator. observer: the observation's arrays.
+        choices: the actions. observation: (F,) float32 and mask: (A,) outputs of `look`.
     """
 
     core: Core
@@ -64,18 +64,18 @@ class Run(Bundle):
     mask: Bools
 
 
-# --- what follows from the types of a run's parts
+# --- functions chosen by the types of a run's parts
 
 
 @by_type
 def next_instant(tables: BundleType, simulation: BundleType, timing: BundleType) -> object:
-    """Move to the next instant and gather what happened; False when nothing can happen any more."""
+    """Move to the next instant and collect its events; return False when nothing can happen any more."""
     return batsim_clock.next_instant if timing.kind == "BatsimClock" else event_clock.next_instant
 
 
 @by_type
 def apply_decisions(tables: BundleType, simulation: BundleType, timing: BundleType) -> object:
-    """Let the simulator begin to apply what was decided."""
+    """Begin to apply the decisions in the simulator."""
     return batsim_clock.apply_decisions if timing.kind == "BatsimClock" else event_clock.apply_decisions
 
 
@@ -87,7 +87,7 @@ def open_clock(tables: BundleType, simulation: BundleType, timing: BundleType) -
 
 @by_type
 def apply_constant(tables: BundleType, choices: BundleType) -> object:
-    """Take the action that is taken at every instant; False where an agent is asked."""
+    """Take the constant action, if any; return False if an agent decides."""
     return constant_policy if choices.kind == "Choices" else never
 
 
@@ -105,13 +105,13 @@ def write_mask(tables: BundleType, window: BundleType, choices: BundleType, mask
 
 @inlined
 def never(tables: Tables, choices: NoChoices) -> bool:
-    """Tell that an agent is asked."""
+    """Return False: an agent decides."""
     return False
 
 
 @inlined
 def constant_policy(tables: Tables, choices: Choices) -> bool:
-    """Apply the policy that is applied at every instant, if there is one."""
+    """Apply the constant policy, if there is one; return whether there is."""
     if choices.params[0].constant < 0:
         return False
     apply_policy(tables, choices, choices.params[0].constant)
@@ -120,7 +120,7 @@ def constant_policy(tables: Tables, choices: Choices) -> bool:
 
 @inlined
 def act_by_policy(tables: Tables, window: Window, choices: Choices, action: int) -> bool:
-    """Apply the policy of an action; an instant takes one action."""
+    """Apply the policy of an action; return False: an instant takes one action."""
     apply_policy(tables, choices, action)
     return False
 
@@ -134,13 +134,13 @@ def write_void(tables: Tables, window: Window, choices: Choices, mask: Bools) ->
 
 @inlined
 def write_slot_mask_of(tables: Tables, window: Window, choices: SlotChoices, mask: Bools) -> None:
-    """Write which jobs of the window can be started."""
+    """Write which jobs of the window can start."""
     write_slot_mask(tables, window, mask)
 
 
 @inlined
 def write_open_mask_of(tables: Tables, window: Window, choices: OpenChoices, mask: Bools) -> None:
-    """Write that all may be chosen."""
+    """Write that all actions may be chosen."""
     write_open_mask(tables, window, mask)
 
 
@@ -152,10 +152,10 @@ MASKS = {"SlotChoices": write_slot_mask_of, "OpenChoices": write_open_mask_of}
 
 @compiled
 def advance(run: Run, instants: int) -> int:
-    """Run to the next instant at which a decision is wanted, or over so many instants; return why it stopped.
+    """Run to the next instant with a decision, or at most over *instants* instants; return why it stopped.
 
-    It stops too before the log or the allocation has no room for one more instant or before its submissions are not
-    known yet, and after each instant for objectives that are Python's. What was decided at the present instant is
+    It also stops before the log or the allocation runs out of capacity, before an instant whose submissions are not
+    known yet, and after each instant if there are objectives in Python. The decisions of the present instant are
     applied first.
     """
     t, s, core = run.core.tables, run.simulation, run.core
@@ -168,7 +168,7 @@ def advance(run: Run, instants: int) -> int:
             return OVER
         if sim.deciding:
             log_blocked(t)
-            sim.call_asked = next_call(t, core.window)
+            sim.call_requested = next_call(t, core.window)
             apply_decisions(t, s, run.clock)
             sim.deciding = 0
         if not has_room(t) or sim.next_job >= sim.unsure_from:
@@ -189,7 +189,7 @@ def advance(run: Run, instants: int) -> int:
 
 @compiled
 def take_step(run: Run, action: int) -> bool:
-    """Apply an action, or BEGIN, and go to the next decision; False when the run is over. The reward is in ``last``."""
+    """Apply an action, or BEGIN, and run to the next decision; False at the end. The reward is in ``last``."""
     t, core = run.core.tables, run.core
     wanted = False
     if action != BEGIN:
@@ -205,14 +205,14 @@ def take_step(run: Run, action: int) -> bool:
 
 @inlined
 def look(run: Run, out: Floats, mask: Bools) -> None:
-    """Write what is to be seen, (F,) float32, and which actions are legal, (A,) of which policies always are."""
-    write_view(run.core.tables, run.core.window, run.observer, out)  # type: ignore[arg-type]  # nobody looks at NoView
+    """Write the observation, (F,) float32, and the mask, (A,); policies are always legal."""
+    write_view(run.core.tables, run.core.window, run.observer, out)  # type: ignore[arg-type]  # NoView is never read
     write_mask(run.core.tables, run.core.window, run.choices, mask)
 
 
 @compiled
 def step(run: Run, action: int) -> bool:
-    """Apply an action, or BEGIN, go to the next decision and look; False when the run is over."""
+    """Apply an action, or BEGIN, run to the next decision and look; return False when the run is over."""
     wanted = take_step(run, action)
     look(run, run.observation, run.mask)
     return wanted
@@ -220,5 +220,5 @@ def step(run: Run, action: int) -> bool:
 
 @compiled
 def see(run: Run) -> None:
-    """Look at what is to be seen now."""
+    """Write the present observation and mask."""
     look(run, run.observation, run.mask)

@@ -1,4 +1,4 @@
-"""An episode that stops at each decision, for agents and parts that are Python; the compiled loop runs in between."""
+"""An episode that stops at each decision, for agents and parts in Python; the compiled loop runs in between."""
 
 from collections.abc import Iterator
 
@@ -18,7 +18,7 @@ NO_NUMBERS = np.zeros(0)
 
 
 def choices_of(system: DecisionSystem) -> Choices | SlotChoices | NoChoices:
-    """Return the actions of a decision system in compiled code; `NoChoices` where they are Python's."""
+    """Return the actions of a decision system in compiled code; `NoChoices` if they are Python."""
     actions = system.actions
     if type(actions) is JobSlots:
         return actions.choices()
@@ -56,7 +56,7 @@ class Play:
         self.run = new_run(simulator, system)
 
     def advance(self) -> bool:
-        """Run until a decision is wanted; False when the episode is over and its last decision rewarded."""
+        """Run until a decision is due; False when the episode is over and its last decision rewarded."""
         system, state = self.system, self.system.state
         while not system.open:
             if state.kills:
@@ -71,7 +71,7 @@ class Play:
         return True
 
     def observe(self) -> tuple[Floats, Bools]:
-        """Return what is to be seen now and which actions are legal."""
+        """Return the present observation and mask."""
         return self.system.observe()
 
     def act(self, action: int) -> None:
@@ -85,16 +85,16 @@ class Play:
 
     @property
     def is_built_in(self) -> bool:
-        """Whether no part of the decision system is Python's, so that `Steps` can play it."""
+        """Whether no part of the decision system is Python, so that `Steps` can run it."""
         reward, run = self.system.reward, self.run
         python = isinstance(run.choices, NoChoices) or isinstance(run.observer, NoView)
         return not python and reward is not None and reward.compiled
 
 
 class Steps:
-    """The steps of an episode of built-in parts, from its beginning on; nothing is recorded.
+    """The steps of an episode with built-in parts, from its beginning; nothing is recorded.
 
-    One call of compiled code takes a step and looks at what is to be seen then.
+    One call of compiled code takes a step and writes the next observation.
 
     Attributes:
         mask: (A,) which actions are legal now.
@@ -111,27 +111,26 @@ class Steps:
         self._step = direct(step, self._run, 0)
 
     def begin(self) -> bool:
-        """Go to the first decision; False if none is wanted."""
+        """Run to the first decision; return False if there is none."""
         return bool(self._step(self._run, BEGIN))
 
     @property
     def seen(self) -> Floats:
-        """What is to be seen now."""
+        """The present observation."""
         return self._run.observation.copy().reshape(self._shape)
 
     def __call__(self, action: int) -> tuple[Floats, float, float, bool]:
         """Apply an action that is legal or forgiven.
 
         Returns:
-            What is to be seen next, the reward of the action, the time of the cluster in s, whether the episode goes
-            on.
+            Next observation, reward of the action, time of the cluster in s, whether the episode continues.
         """
         goes_on = self._step(self._run, action)
         return self.seen, float(self._reward["last"]), float(self._clock["now"]), goes_on
 
 
 def run_in_python(simulator: Simulator, policies: PolicyActions, action: int) -> Iterator[int]:
-    """Run to the end under one policy that is Python's, wholly or in part; yield how many jobs are over."""
+    """Run to the end under one policy that is Python, wholly or in part; yield the number of jobs that are over."""
     episode = Play(simulator, DecisionSystem(simulator.state, policies))
     while episode.advance():
         episode.act(action)
@@ -140,7 +139,7 @@ def run_in_python(simulator: Simulator, policies: PolicyActions, action: int) ->
 
 
 def play(simulator: Simulator, system: DecisionSystem, agent: Agent) -> None:
-    """Play an episode to its end."""
+    """Run an episode to its end."""
     episode = Play(simulator, system)
     while episode.advance():
         system.act(agent.act(*system.observe()))

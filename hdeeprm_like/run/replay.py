@@ -1,7 +1,7 @@
-"""Jobs that start when a trace says they did, and what predictors would have told of each when it was submitted.
+"""Replay of a trace: jobs start at their recorded times, and predictors are evaluated at each submission.
 
-Nothing is decided and nothing is simulated: what happened to jobs is written into the tables in the order of time, so
-that the history is at each moment what a scheduler of that machine knew.
+Nothing is decided or simulated: the recorded events are written into the tables in the order of time, so that the
+history at each moment is what a scheduler of that machine knew.
 """
 
 from collections.abc import Sequence
@@ -26,40 +26,40 @@ from hdeeprm_like.engine.state import Needs, State
 from hdeeprm_like.engine.tables import COMPLETED, ENDED, RUNNING, STARTED, SUBMITTED, WAITING, Tables
 from hdeeprm_like.types import Floats, Ints
 
-END, SUBMIT, ASK, START = range(4)  # what happens to a job, in the order in which it does at one time
-NO_TREES = Predictor(0.0, ())  # tells what was requested; with it one kind of history serves all
+END, SUBMIT, ASK, START = range(4)  # event types, in the order in which they happen at one time
+NO_TREES = Predictor(0.0, ())  # predicts the request; with it one kind of history serves all
 
 
 class Replay(Bundle):
-    """What happens when, and what is told of it; E happenings, J jobs, P predictors, F features.
+    """Events and predictions of a replay; E events, J jobs, P predictors, F features.
 
     Attributes:
         time: (E,) s, ascending. kind: (E,) of the above. job: (E,).
-        asked: (P,) numbers of run times. predicted: (P, J) s. features: (J, F) of jobs when they are submitted.
+        predictors: (P,) numbers of run times. predicted: (P, J) s. features: (J, F) of jobs at their submission.
     """
 
     time: Floats
     kind: Ints
     job: Ints
-    asked: Ints
+    predictors: Ints
     predicted: Floats
     features: Floats
 
 
 @dataclass(frozen=True, eq=False)
-class Told:
-    """What was told of jobs when they were submitted.
+class Predictions:
+    """Predictions for jobs at their submission.
 
     Attributes:
-        predicted: (P, J) s. features: (J, F) of ``tree_files.FEATURES``, nan where one is not known.
+        predicted: (P, J) s. features: (J, F) of ``tree_files.FEATURES``, nan if unknown.
     """
 
     predicted: Floats
     features: Floats
 
 
-def replay(platform: Platform, jobs: Workload, start: Floats, times: Sequence[str] = ()) -> Told:
-    """Return what predictors tell of each job when it is submitted, and what learned ones look at.
+def replay(platform: Platform, jobs: Workload, start: Floats, times: Sequence[str] = ()) -> Predictions:
+    """Return the predictions for each job at its submission, and the features of learned predictors.
 
     Args:
         start: (J,) s, not before the submission. times: names of run times.
@@ -74,57 +74,57 @@ def replay(platform: Platform, jobs: Workload, start: Floats, times: Sequence[st
     time = np.concatenate([start + state.tables.jobs["run_time"], jobs.submit, jobs.submit, start])
     kind, job = np.repeat(np.array([END, SUBMIT, ASK, START]), count), np.tile(np.arange(count), 4)
     order = np.lexsort((job, kind, time))
-    asked = np.array([number_of_times(name, names) for name in times], np.int64)
-    told = Replay(
+    predictors = np.array([number_of_times(name, names) for name in times], np.int64)
+    events = Replay(
         time[order],
         kind[order],
         job[order],
-        asked,
+        predictors,
         np.zeros((len(times), count)),
         np.zeros((count, len(FEATURES))),
     )
     if any(map(is_own, names)):
-        play_in_python(state, history, told, OwnTimes(state, [baseline(f"sjf@{name}") for name in names]))
+        play_in_python(state, history, events, OwnTimes(state, [baseline(f"sjf@{name}") for name in names]))
     else:
-        play(state.tables, history, told)
-    return Told(told.predicted, told.features)
+        play(state.tables, history, events)
+    return Predictions(events.predicted, events.features)
 
 
 @compiled
 def play(tables: Tables, history: History, replay: Replay) -> None:
-    """Let everything happen, and note what is told."""
+    """Process all events, and record the predictions."""
     for e in range(len(replay.time)):
         tables.clock[0].now = replay.time[e]
         if replay.kind[e] == ASK:
             read_history(tables, history)
-            note_told(tables, history, replay, replay.job[e])
+            note_predictions(tables, history, replay, replay.job[e])
         else:
             happen(tables, replay.kind[e], replay.job[e])
 
 
 def play_in_python(state: State, history: History, replay: Replay, own: OwnTimes) -> None:
-    """Do the same and ask predictors of the user's own, too."""
+    """Do the same, including users' own predictors."""
     for time, kind, j in zip(replay.time.tolist(), replay.kind.tolist(), replay.job.tolist(), strict=True):
         state.tables.clock["now"] = time
         if kind == ASK:
             read_history(state.tables, history)
             own.write_of(history, np.array([j]))
-            note_told(state.tables, history, replay, j)
+            note_predictions(state.tables, history, replay, j)
         else:
             happen(state.tables, kind, j)
 
 
 @compiled
-def note_told(tables: Tables, history: History, replay: Replay, j: int) -> None:
-    """Note what is told of a job that has been submitted."""
+def note_predictions(tables: Tables, history: History, replay: Replay, j: int) -> None:
+    """Record the predictions for a submitted job."""
     describe_for_trees(tables, history, replay.features[j], j)
-    for i in range(len(replay.asked)):
-        replay.predicted[i, j] = known_or_predicted(tables, history, replay.asked[i], j)
+    for i in range(len(replay.predictors)):
+        replay.predicted[i, j] = known_or_predicted(tables, history, replay.predictors[i], j)
 
 
 @compiled
 def happen(tables: Tables, kind: int, j: int) -> None:
-    """Let a job be submitted, start or end; cores are not counted, for machines have changed in long traces."""
+    """Submit, start or end a job; cores are not counted, since machines change during long traces."""
     job, now = tables.jobs[j], tables.clock[0].now
     if kind == SUBMIT:
         job.status, job.first = WAITING, j

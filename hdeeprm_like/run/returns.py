@@ -1,4 +1,4 @@
-"""Returns and advantages in compiled code; `learning.returns` says what they are.
+"""Returns and advantages in compiled code; see `learning.returns` for definitions.
 
 S decisions of E episodes, concatenated in the order of the episodes.
 """
@@ -37,7 +37,7 @@ def write_advantages(
 
 @compiled
 def write_mean(returns: Floats, times: Floats, lengths: Ints, alike: int, ends: Ints, mean: Floats) -> None:
-    """Write the mean returns of episodes with the same jobs, given (E,) where each episode ends."""
+    """Write the mean returns of episodes with the same jobs, given (E,) the end of each episode."""
     for episode in range(len(lengths)):
         first = episode - episode % alike
         group = range(first, min(first + alike, len(lengths)))

@@ -1,4 +1,4 @@
-"""Batches of runs for Python: their jobs loaded, their decisions carried out on several threads."""
+"""Batches of runs for Python: loading of jobs, and decisions on several threads."""
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -32,7 +32,7 @@ from hdeeprm_like.run.batch import (
     RULES,
     STAY,
     Batch,
-    Stock,
+    JobPool,
     advance_some,
     first_illegal,
 )
@@ -41,7 +41,7 @@ from hdeeprm_like.run.python_loop import Play
 from hdeeprm_like.run.simulator import Clock, Simulator
 from hdeeprm_like.types import Bools, Floats, Ints
 
-LINE, WORD = 64, 16  # bytes that the blocks of runs and the columns in them begin at multiples of
+LINE, WORD = 64, 16  # bytes, alignment of the blocks of runs and of the columns in them
 LEAST_JOBS = 2
 OF_EPISODES = (  # the arrays of a batch that have a row for each run and lie outside the blocks
     "episodes", "draws", "limits", "masks", "rewards", "times", "terminated", "truncated", "ended", "final", "returns",
@@ -50,13 +50,13 @@ OF_EPISODES = (  # the arrays of a batch that have a row for each run and lie ou
 
 
 def blank(jobs: int) -> Workload:
-    """Return jobs that ask for nothing, to make room for others."""
+    """Return jobs without requests, as placeholders."""
     none, names = np.zeros(jobs), ("",) * jobs
     return Workload(names, names, none, none.astype(np.int64), none, none, none, none, none, none, none, 0)
 
 
 def in_lines(rows: int, size: int) -> NDArray[np.uint8]:
-    """Return rows of at least so many bytes that begin at lines of the cache, each at another of its sets."""
+    """Return rows of at least *size* bytes, aligned to cache lines, each in another cache set."""
     lines = -(-size // LINE) | 1
     memory = np.zeros((rows * lines + 1) * LINE, np.uint8)
     first = -memory.ctypes.data % LINE
@@ -64,7 +64,7 @@ def in_lines(rows: int, size: int) -> NDArray[np.uint8]:
 
 
 def arrays_of(bundle: Bundle) -> Iterator[NDArray[Any]]:
-    """Yield the arrays of a run that each run of a batch has its own of."""
+    """Yield the arrays that each run of a batch has for itself."""
     for name, content in bundle.fields():
         if isinstance(content, Bundle):
             yield from arrays_of(content)
@@ -73,7 +73,7 @@ def arrays_of(bundle: Bundle) -> Iterator[NDArray[Any]]:
 
 
 def with_arrays(bundle: Any, arrays: Iterator[NDArray[Any]]) -> Any:
-    """Return a run with other arrays in the places of those that `arrays_of` yields."""
+    """Return a run with other arrays in place of those that `arrays_of` yields."""
     parts = {}
     for name, content in bundle.fields():
         if isinstance(content, Bundle):
@@ -99,7 +99,7 @@ def copy_run(source: Bundle, target: Bundle) -> None:
 
 
 def bundles_of(bundle: Bundle) -> Iterator[Bundle]:
-    """Yield the bundles within a run, and the run behind them."""
+    """Yield the bundles within a run, then the run itself."""
     for _, content in bundle.fields():
         if isinstance(content, Bundle):
             yield from bundles_of(content)
@@ -107,9 +107,9 @@ def bundles_of(bundle: Bundle) -> Iterator[Bundle]:
 
 
 def put_notes_together(runs: list[Run]) -> None:
-    """Let the notes of each run, where its arrays are, lie side by side in lines of the cache.
+    """Move the records of each run (the addresses of its arrays) side by side, aligned to cache lines.
 
-    Every decision reads most of them, and scattered ones take some 6 % of the time of many environments.
+    Every decision reads most of them; scattered ones cost about 6 % of the time of many environments.
     """
     words = sum(len(bundle._words) for bundle in bundles_of(runs[0]))
     for run, line in zip(runs, in_lines(len(runs), words * 8).view(np.int64), strict=True):
@@ -126,13 +126,13 @@ def put_notes_together(runs: list[Run]) -> None:
 class Runs:
     """B runs of one decision space on one platform, advanced together.
 
-    The jobs of an episode are some rows in a *stock*: windows of a trace share one, made jobs are put into it first.
+    The jobs of an episode are rows of a *job pool*: windows of a trace share one, generated jobs are put into it first.
 
     Attributes:
         observations: (B, ...) float32, masks: (B, A) which actions are legal now, rewards: (B,) of the last decisions,
         now: (B,) clocks in s; written in place.
         terminated, truncated, ended, final, returns, lengths, figures, draws, episodes: of ``Batch``.
-        stock: what jobs are taken from, as they are before a run.
+        job_pool: the jobs for episodes, as they are before a run.
     """
 
     def __init__(
@@ -147,26 +147,26 @@ class Runs:
         ends: int = STAY,
         max_steps: int | None = None,
     ) -> None:
-        """Make room for so many runs, none of which has begun.
+        """Allocate *count* runs, none of which has begun.
 
         Args:
-            threads: that share the runs. jobs: that all episodes are windows of, None for those that will be `put`.
-            named: of `State`. ends: what follows the end of an episode, of ``RULES``.
-            max_steps: after which one is cut off.
+            threads: number of threads that share the runs. jobs: to draw windows of, None if jobs are `put`.
+            named: of `State`. ends: what to do at the end of an episode, of ``RULES``.
+            max_steps: limit at which an episode is truncated.
 
         Raises:
-            OptionsError: a part of the space is the user's own; or a job asks for several nodes, but gets one.
-            WorkloadError: a job asks for a partition that there is not, or for nodes where there are no partitions.
+            OptionsError: a part of the space is a user's own; or a job requests several nodes, but must be on one.
+            WorkloadError: a job requests an unknown partition, or nodes on a platform without partitions.
         """
         self.space = space
         self.platform = platform
         self.count = count
         self._sets = None if platform.partitions is None else NumberedSets(platform.partitions)
-        self.stock = self._room_for_jobs(0 if jobs is None else len(jobs))
+        self.job_pool = self._room_for_jobs(0 if jobs is None else len(jobs))
         if jobs is not None:
             self._fill(slice(None), jobs)
         self._named = named
-        self._shelf = 0  # rows of the stock for each place, where jobs are put into it
+        self._shelf = 0  # rows of the pool per place, if jobs are put into it
         self._rules = np.zeros(1, RULES)
         self._clock: Clock = clock
         self._rules["ends"], self._rules["max_steps"], self._rules["cores"] = ends, max_steps or 0, platform.cores
@@ -182,7 +182,7 @@ class Runs:
         self.figures: Floats = np.zeros((count, len(FIGURES)))
         self.terminated, self.truncated, self.ended = (np.zeros(count, np.bool_) for _ in range(3))
         self.draws = np.zeros(count, np.uint64)
-        self._scale = NO_LIMITS  # of the rows as they are before a run
+        self._scale = NO_LIMITS  # of the arrays as they are before a run
         self._limits: Floats = np.zeros((count, 4))
         self.episodes = np.zeros(count, EPISODE)
         self.episodes["over"] = 1
@@ -190,7 +190,7 @@ class Runs:
         self._stacked: list[NDArray[Any]] = []
         self._batch = self._room_for(LEAST_JOBS, LEAST_JOBS)
         self._room = LEAST_JOBS, LEAST_JOBS
-        self._advance_some = direct(advance_some, self._batch, self.stock, 0, 0)
+        self._advance_some = direct(advance_some, self._batch, self.job_pool, 0, 0)
         self._forgiving = sample.actions.forgiving
         self._first_illegal = direct(first_illegal, self._batch, self._forgiving)
         self._ends = np.linspace(0, count, min(threads, count) + 1).astype(np.int64).tolist()
@@ -203,42 +203,45 @@ class Runs:
         return over
 
     def put(self, place: int, jobs: Workload) -> int:
-        """Put the jobs of the next episode of a place into the stock; return the row of the first one.
+        """Put the jobs of the next episode of a place into the pool; return the row of the first one.
 
         Raises:
-            WorkloadError: a job asks for a partition that there is not, or for nodes where there are no partitions.
-            OptionsError: one asks for several nodes, and one node is to take all of its cores.
+            WorkloadError: a job requests an unknown partition, or nodes on a platform without partitions.
+            OptionsError: one requests several nodes, but must be on one.
         """
         if len(jobs) > self._shelf:
             wider = max(len(jobs), 2 * self._shelf, LEAST_JOBS)
-            stock = self._room_for_jobs(wider * self.count)
-            for (_, old), (_, new) in zip(self.stock.fields(), stock.fields(), strict=True):
+            pool = self._room_for_jobs(wider * self.count)
+            for (_, old), (_, new) in zip(self.job_pool.fields(), pool.fields(), strict=True):
                 if len(old):
                     new.reshape(self.count, wider)[:, : self._shelf] = old.reshape(self.count, self._shelf)
             self.episodes["first"] += np.arange(self.count) * (wider - self._shelf)
-            self.stock, self._shelf = stock, wider
+            self.job_pool, self._shelf = pool, wider
         first = place * self._shelf
         self._fill(slice(first, first + len(jobs)), jobs)
         return first
 
     def load(self, place: int, first: int, jobs: int, origin: float, seed: int, limits: JobLimits) -> None:
-        """Say what the next episode of a place is.
+        """Set the next episode of a place.
 
         Args:
-            first: row of its first job in the stock. jobs: how many. origin: s on their clock when its own begins.
+            first: row of its first job in the pool. jobs: number of jobs. origin: s on their clock at its time 0.
             seed: of the random policies. limits: the largest requests, which scale observations.
         """
-        size, nodes = self.stock.jobs["size"][first : first + jobs], self.stock.demands["nodes"][first : first + jobs]
+        size, nodes = (
+            self.job_pool.jobs["size"][first : first + jobs],
+            self.job_pool.demands["nodes"][first : first + jobs],
+        )
         self.make_room(jobs, int(most_cores(self.platform, nodes, size).sum()))
         e = self.episodes[place]
         e["first"], e["jobs"], e["origin"], e["seed"] = first, jobs, origin, seed
         self._limits[place] = astuple(limits)
 
     def draw_windows(self, starts: int, jobs: int, limits: JobLimits | None) -> None:
-        """Let episodes be windows of the stock, before the first one begins.
+        """Make episodes windows of the pool, before the first one begins.
 
         Args:
-            starts: jobs that one can begin at. jobs: of a window. limits: as of `load`, None for those of each window.
+            starts: number of jobs that one can begin at. jobs: of a window. limits: as in `load`, None for its own.
         """
         self._rules["starts"], self._rules["window"], self._rules["limited"] = starts, jobs, limits is not None
         if limits is not None:
@@ -246,17 +249,17 @@ class Runs:
             self._batch = self._room_for(*self._room)
 
     def begin(self, places: Ints) -> bool:
-        """Run the next episodes of some places to their first decisions; False if in some none is wanted."""
+        """Run the next episodes of some places to their first decisions; return False if one has none."""
         self._actions[:] = REST
         self._actions[places] = BEGIN
         return self._advance() >= 0
 
     def step(self, actions: Ints) -> int:
-        """Carry out (B,) actions where episodes are not over, and run to the next decisions; return how many ended.
+        """Apply (B,) actions where episodes are not over, and run to the next decisions; return how many ended.
 
         Raises:
-            AgentError: there is no such action, or it is not legal now in a space that does not forgive that.
-            WorkloadError: in none of many windows a decision is wanted.
+            AgentError: there is no such action, or it is illegal in a space that does not forgive that.
+            WorkloadError: none of many windows has a decision.
         """
         self._actions[:] = actions
         place = self._first_illegal(self._batch, self._forgiving)
@@ -271,7 +274,7 @@ class Runs:
 
     @property
     def rows(self) -> Batch:
-        """What compiled functions read and write of all runs."""
+        """The batch that compiled functions read and write."""
         return self._batch
 
     def run(self, place: int) -> Run:
@@ -316,7 +319,7 @@ class Runs:
             self._pool.shutdown()
 
     def make_room(self, jobs: int, places: int) -> None:
-        """Let each run have room for so many jobs, and so many cores of theirs; twice as much as before at least."""
+        """Grow each run to the given numbers of jobs and of places, at least to twice its size."""
         if jobs <= self._room[0] and places <= self._room[1] and self._knows_all_sets():
             return
         wanted = [old if new <= old else max(new, 2 * old) for new, old in zip((jobs, places), self._room, strict=True)]
@@ -330,29 +333,29 @@ class Runs:
         for old, new in zip(before, self._stacked, strict=True):
             new[tuple(slice(length) for length in old.shape)] = old
 
-    def _room_for_jobs(self, jobs: int) -> Stock:
-        """Return a stock with room for so many jobs."""
-        return Stock(np.zeros(jobs, JOB), np.zeros(jobs, TASK), np.zeros(0 if self._sets is None else jobs, DEMAND))
+    def _room_for_jobs(self, jobs: int) -> JobPool:
+        """Return a pool with capacity for *jobs* jobs."""
+        return JobPool(np.zeros(jobs, JOB), np.zeros(jobs, TASK), np.zeros(0 if self._sets is None else jobs, DEMAND))
 
     def _fill(self, rows: slice, jobs: Workload) -> None:
-        """Write jobs as they are before a run into rows of the stock."""
-        fill_jobs(self.stock.jobs[rows], jobs, self.platform.reference_flops)
-        fill_tasks(self.stock.tasks[rows], jobs)
+        """Write jobs as they are before a run into rows of the pool."""
+        fill_jobs(self.job_pool.jobs[rows], jobs, self.platform.reference_flops)
+        fill_tasks(self.job_pool.tasks[rows], jobs)
         if self._sets is not None:
             demands = jobs.demands or no_demands(len(jobs))
-            self.stock.demands[rows] = self._sets.rows(demands, jobs.size, self.space.whole)
+            self.job_pool.demands[rows] = self._sets.rows(demands, jobs.size, self.space.whole)
         elif jobs.demands is not None:
             refuse_demands(jobs.ids, jobs.demands)
 
     def _knows_all_sets(self) -> bool:
-        """Tell whether the runs know each set of nodes that a job in the stock asks for."""
+        """Return whether the runs know each set of nodes that a job in the pool requests."""
         if self._sets is None:
             return True
         return len(self._runs[0].core.tables.node_sets.members) == len(self._sets.members)
 
     def _advance(self) -> int:
         """Return how many episodes have ended, or LOST."""
-        given = self._batch, self.stock
+        given = self._batch, self.job_pool
         if self._pool is None:
             return self._advance_some(*given, 0, self.count)
         others = [self._pool.submit(self._advance_some, *given, *ends) for ends in pairwise(self._ends[1:])]
@@ -360,9 +363,9 @@ class Runs:
         return sum(ended) if min(ended) >= 0 else LOST
 
     def _room_for(self, jobs: int, places: int) -> Batch:
-        """Return runs that have not begun, the arrays of each in one block of memory."""
+        """Return runs that have not begun, with the arrays of each in one block of memory."""
         fresh = self._fresh(jobs, places)
-        # the last two arrays are what is seen, which has a place of its own where all runs lie one after the other
+        # the last two arrays are the observation and the mask, whose place is with those of all other runs
         arrays, longer = list(arrays_of(fresh))[:-2], list(arrays_of(self._fresh(jobs + BLOCK, places + 1)))
         by_job = [one.shape != two.shape for one, two in zip(arrays, longer, strict=False)]  # written before read
         # arrays of whole lines come first, so that they begin at lines, and arrays by job last
@@ -410,6 +413,6 @@ class Runs:
         play = Play(Simulator(state, blank(jobs), self._clock), self.space.system(state))
         if not play.is_built_in:
             raise OptionsError("a part of the decision space is no built-in one, which runs side by side need")
-        state.tables.clock["places"] = 0  # there is room for all that these may take
+        state.tables.clock["places"] = 0  # capacity is already sufficient for all
         state.tables.allocation = np.zeros(places if self._named else 0, STRETCH)
         return play.run

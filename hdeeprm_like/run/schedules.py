@@ -1,4 +1,4 @@
-"""From a platform, jobs and policies to a finished schedule, in one call."""
+"""Platform, jobs and policies to a finished schedule, in one call."""
 
 import numpy as np
 
@@ -27,10 +27,10 @@ def run_to_end(
     """Simulate jobs under the first of some policies; return the finished simulator.
 
     Args:
-        seed, log, named, epoch, whole: as of `State`.
+        seed, log, named, epoch, whole: as in `State`.
 
     Raises:
-        OptionsError: there is no such clock, or the policy looks at actual run times and nobody knows them.
+        OptionsError: unknown clock, or the policy needs actual run times that are unknown.
     """
     state = State(platform, jobs, seed=seed, log=log, named=named, needs=policies.needs, epoch=epoch, whole=whole)
     simulator = Simulator(state, jobs, clock)
@@ -40,13 +40,13 @@ def run_to_end(
 
 
 def jobs_that_ran(simulator: Simulator) -> Bools:
-    """Return (J,) which jobs have run to their end; the others were rejected, or never fitted."""
+    """Return (J,) which jobs have run to their end; the others were rejected or never fitted."""
     ran: Bools = np.isfinite(simulator.simulation.tasks["finish"])
     return ran
 
 
 def schedule_of(simulator: Simulator, jobs: Workload) -> Schedule:
-    """Return the schedule of a finished simulation, of the jobs that have run, in the order of the workload."""
+    """Return the schedule of a finished simulation: the jobs that have run, in the order of the workload."""
     tasks, ran = simulator.simulation.tasks, jobs_that_ran(simulator)
     return Schedule(
         jobs.submit[ran],

@@ -12,22 +12,22 @@ from hdeeprm_like.errors import OptionsError, did_you_mean
 
 Clock: TypeAlias = Literal["batsim", "textbook", "one-by-one"]
 CLOCKS: tuple[Clock, ...] = get_args(Clock)
-"""``batsim``: as Batsim keeps time, to the nanosecond; ``textbook``: all that has one time happens at once;
-``one-by-one``: the same, with a decision after each single event, as RLScheduler's simulator."""
+"""``batsim``: Batsim's time-keeping, to the nanosecond; ``textbook``: everything of one time happens at once;
+``one-by-one``: the same, with a decision after each single event, as in RLScheduler's simulator."""
 
 
 def check_clock(clock: str) -> None:
-    """Refuse a clock that there is not.
+    """Raise if a clock is unknown.
 
     Raises:
-        OptionsError: there is none of that name.
+        OptionsError: there is no clock of that name.
     """
     if clock not in CLOCKS:
         raise OptionsError(f"clock {clock!r} is not known{did_you_mean(clock, CLOCKS)}")
 
 
 def new_clock(clock: str, platform: Platform, jobs: int) -> BatsimClock | EventClock:
-    """Return what a clock adds to the simulation of so many jobs.
+    """Return a clock's arrays for the simulation of *jobs* jobs.
 
     Raises:
         OptionsError: there is no such clock.
@@ -42,7 +42,7 @@ class Simulator:
     """The jobs of a workload on the cluster of a state, and the clock that moves them.
 
     Attributes:
-        state: the cluster. simulation, clock: what moves it, in compiled code.
+        state: the cluster. simulation, clock: its simulator, in compiled code.
     """
 
     def __init__(self, state: State, workload: Workload, clock: Clock = "batsim") -> None:
@@ -50,7 +50,7 @@ class Simulator:
 
         Raises:
             OptionsError: there is no such clock.
-            ValueError: the cores of the state have no names; Batsim knows the P-state of each.
+            ValueError: the cores of the state have no names; Batsim's clock needs the P-state of each.
         """
         if clock == "batsim" and not state.named:
             raise ValueError("Batsim's clock needs a state whose cores have names")
@@ -59,10 +59,10 @@ class Simulator:
         self.clock = new_clock(clock, state.platform, len(workload))
 
     def kill(self, jobs: list[int]) -> None:
-        """Let jobs be ended with what is decided at the present instant.
+        """Kill jobs together with the decisions of the present instant.
 
         Raises:
-            OptionsError: the clock knows no kills.
+            OptionsError: the clock supports no kills.
         """
         if jobs and not isinstance(self.clock, BatsimClock):
             raise OptionsError("the textbook's clock knows no kills; use Batsim's")
@@ -72,11 +72,11 @@ class Simulator:
 
     @property
     def over(self) -> int:
-        """How many jobs have ended or been rejected."""
+        """Number of jobs that have ended or been rejected."""
         clock = self.state.tables.clock[0]
         return int(clock["completed"] + clock["rejected"])
 
     @property
     def unfinished(self) -> int:
-        """How many jobs have neither ended nor been rejected."""
+        """Number of jobs that have neither ended nor been rejected."""
         return len(self.simulation.tasks) - self.over

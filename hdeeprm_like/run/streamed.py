@@ -1,7 +1,7 @@
-"""Runs of any length: the jobs come in parts, and those that are over go as soon as they have been told of.
+"""Runs of any length: jobs arrive in parts, and ended jobs are dropped as soon as they have been reported.
 
-Memory holds the jobs that wait and run, and one part; the schedule is that of a run of all jobs at once, bit for bit.
-See `engine.compaction` for what such a run may not have.
+Memory holds the jobs that wait and run, and one part; the schedule equals that of a run of all jobs at once, bit for
+bit. See `engine.compaction` for what such a run does not support.
 """
 
 from collections.abc import Iterator
@@ -12,6 +12,7 @@ import numpy as np
 from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.workload import Workload
 from hdeeprm_like.decision.actions import Choices, Policy, PolicyActions, name_of
+from hdeeprm_like.decision.mode_specs import MODES_BY_NAME
 from hdeeprm_like.decision.names import Baseline
 from hdeeprm_like.decision.policies.plans import make_room as make_room_for_plans
 from hdeeprm_like.engine.compaction import compact, ended_rows, make_room
@@ -26,26 +27,26 @@ from hdeeprm_like.run.simulator import Clock, Simulator
 from hdeeprm_like.run.to_end import constant_run
 from hdeeprm_like.types import Ints, Records
 
-STREAMED_MODES = ("strict", "greedy", "easy", "easyfcfs", "easysjf", "reserve", "conservative")  # of baselines
-AHEAD = 1.0  # s, from a submission on, of which an instant must know all submissions
+STREAMED_MODES = tuple(name for name, spec in MODES_BY_NAME.items() if spec.streams)  # modes of baselines
+AHEAD = 1.0  # s after a submission within which an instant must know all submissions
 STREAMED_CLOCKS: tuple[Clock, ...] = ("textbook", "one-by-one")
 
 ENDED_JOB = np.dtype(
     [
-        ("number", "i8"),  # of the job among all, from 0
+        ("number", "i8"),  # number of the job among all, from 0
         ("submit", "f8"),  # s
         ("start", "f8"),
         ("finish", "f8"),
         ("requested_time", "f8"),
         ("user", "i8"),
         ("size", "i8"),  # cores
-        ("outcome", "i8"),  # of `tasks`
+        ("outcome", "i8"),  # outcome, see `tasks`
     ]
 )
 
 
 def check_streams(policy: Policy, clock: str) -> None:
-    """Refuse a policy or a clock that keeps more of jobs than their rows.
+    """Raise if a policy or a clock keeps more data about jobs than their rows.
 
     Raises:
         OptionsError: it does.
@@ -56,12 +57,12 @@ def check_streams(policy: Policy, clock: str) -> None:
     if not PolicyActions([policy]).built_in:
         raise OptionsError(f"{name_of(policy)}: is Python, through which no jobs are streamed; {modes}")
     if isinstance(policy, Baseline) and (policy.mode not in STREAMED_MODES or policy.looks_back):
-        why = "looks at what jobs that are over have told" if policy.looks_back else "keeps a plan of all jobs"
+        why = "uses what it knows of ended jobs" if policy.looks_back else "keeps a plan of all jobs"
         raise OptionsError(f"{policy.name}: {why}, so no jobs are streamed through it; {modes}")
 
 
 def streams(policy: Policy, clock: str) -> bool:
-    """Tell whether jobs can be streamed through a policy on a clock."""
+    """Return whether jobs can be streamed through a policy on a clock."""
     try:
         check_streams(policy, clock)
     except OptionsError:
@@ -70,17 +71,17 @@ def streams(policy: Policy, clock: str) -> bool:
 
 
 def parts_of(jobs: Workload, size: int) -> Iterator[Workload]:
-    """Yield the jobs of a workload that asks for no partitions, so many at a time; nothing is copied."""
+    """Yield the jobs of a workload without partitions, *size* at a time; nothing is copied."""
     columns = [column.name for column in fields(jobs) if column.name not in ("capacity", "demands")]
     for first in range(0, len(jobs), size):
         yield replace(jobs, **{name: getattr(jobs, name)[first : first + size] for name in columns})
 
 
 class Stream:
-    """A run whose jobs come in parts.
+    """A run whose jobs arrive in parts.
 
     Attributes:
-        simulator: the cluster, and what moves it; its rows hold the jobs that wait, run or come next.
+        simulator: the cluster and its simulator; its rows hold the jobs that wait, run or arrive next.
         numbers: of the jobs in these rows, among all, from 0.
     """
 
@@ -96,19 +97,19 @@ class Stream:
         """Begin a run.
 
         Args:
-            parts: jobs in the order of their submission; the times of all parts are on one clock. At least one.
-            seed, epoch: as of `State`.
+            parts: jobs in the order of submission, with all times on one clock. At least one part.
+            seed, epoch: as in `State`.
 
         Raises:
             OptionsError: jobs cannot be streamed through the policy or on the clock.
-            ValueError: jobs ask for more than cores that are alike.
+            ValueError: jobs request more than identical cores.
         """
         check_streams(policy, clock)
         actions = PolicyActions([policy])
         self._parts, first = parts, next(parts)
         state = State(platform, first, seed=seed, log=False, named=False, needs=actions.needs, epoch=epoch)
         self.simulator = Simulator(state, first, clock)
-        self.simulator.simulation.submit = first.submit.copy()  # rows move, those of the part stay
+        self.simulator.simulation.submit = first.submit.copy()  # rows move, but those of the part stay
         self.numbers: Ints = np.arange(len(first))
         self._jobs = len(first)
         self._choices: Choices = actions.choices(state, constant=0)
@@ -117,29 +118,29 @@ class Stream:
         self._note_known()
 
     def ended(self) -> Iterator[Records]:
-        """Run to the end; yield the jobs in the order in which they end, (K,) ENDED_JOB at a time, K from 0 on."""
+        """Run to the end; yield the jobs in the order of their ends, (K,) ENDED_JOB at a time, K from 0 on."""
         tables, sim, over = self.simulator.state.tables, self._sim, False
         while not over:
             over = advance(self._run, FOREVER) == OVER
             rows = ended_rows(tables)
-            if over or 2 * len(rows) >= sim["jobs"][0]:  # so that no more jobs move than have ended
-                yield self._told(rows)
+            if over or 2 * len(rows) >= sim["jobs"][0]:  # so that at most as many jobs move as have ended
+                yield self._reports(rows)
                 self._let_go()
             self._append(None if over else next(self._parts, None))
 
     def _let_go(self) -> None:
-        """Let go of the jobs that are over."""
+        """Drop the rows of ended jobs."""
         timing = self.simulator.clock
         assert isinstance(timing, EventClock)
         kept = compact(self.simulator.state.tables, self.simulator.simulation, timing)
         self.numbers[: len(kept)] = self.numbers[kept]
-        # what a baseline knows of jobs that it tried in vain: it may try them once more
+        # results of failed tries of a baseline: clear them, it may try once more
         plans = self._choices.plans.plans
         plans["tried"], plans["tried_cores"] = 0, -1
-        plans["stale"] = 1  # reservations, which are kept by rows: planned anew, all are as they were
+        plans["stale"] = 1  # reservations refer to rows: plan them again, with the same result
 
-    def _told(self, rows: Ints) -> Records:
-        """Return what is told of some jobs."""
+    def _reports(self, rows: Ints) -> Records:
+        """Return the reported data of some jobs."""
         found = np.zeros(len(rows), ENDED_JOB)
         found["number"] = self.numbers[rows]
         for name in ("submit", "requested_time", "user", "size"):
@@ -149,13 +150,13 @@ class Stream:
         return found
 
     def _append(self, part: Workload | None) -> None:
-        """Put the next jobs into the rows behind the others; None where there are no more."""
+        """Append the next jobs to the rows; None if there are no more."""
         if part is None:
             self._sim["unsure_from"] = ALL_KNOWN
             return
         state, simulation = self.simulator.state, self.simulator.simulation
         if not countable(state.platform, part):
-            raise ValueError("cores need names unless all jobs ask for nothing but cores")
+            raise ValueError("cores need names unless all jobs request only cores")
         first = int(self._sim["jobs"][0])
         last = first + len(part)
         assert isinstance(self.simulator.clock, EventClock)
@@ -175,6 +176,6 @@ class Stream:
         self._note_known()
 
     def _note_known(self) -> None:
-        """Note where the submissions begin after which others may come that are not known, soon or at the same time."""
+        """Update the submission time after which unknown jobs may arrive, soon or at the same time."""
         submit = self.simulator.simulation.submit[: int(self._sim["jobs"][0])]
         self._sim["unsure_from"] = np.searchsorted(submit, submit[-1] - AHEAD, side="right")

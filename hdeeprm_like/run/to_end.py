@@ -1,4 +1,4 @@
-"""Running a simulation to its end under one policy, in compiled code wherever the policy is ours."""
+"""Simulation to the end under one policy, in compiled code if the policy is built in."""
 
 from collections.abc import Iterator
 
@@ -11,15 +11,15 @@ from hdeeprm_like.run.loop import OVER, NoView, Run, advance
 from hdeeprm_like.run.python_loop import run_in_python
 from hdeeprm_like.run.simulator import Simulator
 
-INSTANTS = 1000  # between two looks at the progress
+INSTANTS = 1000  # between two updates of the progress
 
 
 def run_policy(simulator: Simulator, policies: PolicyActions, action: int = 0) -> Iterator[int]:
-    """Run to the end under one policy; yield now and then how many jobs are over.
+    """Run to the end under one policy; yield the number of finished jobs from time to time.
 
     Raises:
-        OptionsError: the policy looks at actual run times, which nobody knows.
-        ValueError: the state does not keep the lists of jobs that it looks at.
+        OptionsError: the policy needs actual run times, which are unknown.
+        ValueError: the state does not maintain a sorted list that it reads.
     """
     if policies.built_in:
         yield from run_choices(simulator, policies.choices(simulator.state, constant=action))
@@ -28,7 +28,7 @@ def run_policy(simulator: Simulator, policies: PolicyActions, action: int = 0) -
 
 
 def run_choices(simulator: Simulator, choices: Choices) -> Iterator[int]:
-    """Run to the end by the constant action of some choices; yield now and then how many jobs are over."""
+    """Run to the end with the constant action of some choices; yield the number of finished jobs from time to time."""
     state, run = simulator.state, constant_run(simulator, choices)
     state.make_room()
     while advance(run, INSTANTS) != OVER:
@@ -38,7 +38,7 @@ def run_choices(simulator: Simulator, choices: Choices) -> Iterator[int]:
 
 
 def constant_run(simulator: Simulator, choices: Choices) -> Run:
-    """Return a run of which nothing is seen and in which the constant action of some choices is taken."""
+    """Return a run without observation that takes the constant action of some choices."""
     state = simulator.state
     return Run(
         core=Core(state.tables, NoJobWindow(state).arrays, no_reward()),

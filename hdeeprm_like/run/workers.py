@@ -1,4 +1,4 @@
-"""Processes that simulate side by side, and end with the one that has started them."""
+"""Parallel worker processes that end with the process that started them."""
 
 import os
 import signal
@@ -11,16 +11,16 @@ from multiprocessing import active_children, get_context
 
 from hdeeprm_like.plugins import Place, trust, trusted
 
-CHECK = 1.0  # s between two looks at whether the parent is still there
+CHECK = 1.0  # s between two checks that the parent still exists
 
 
 @contextmanager
 def workers(count: int | None = None) -> Iterator[ProcessPoolExecutor]:
-    """Give processes that functions can be submitted to; None for one per processor of this computer.
+    """Yield an executor of worker processes; None for one per processor of this computer.
 
-    Where the block ends with an error, as with Ctrl-C, they end at once and what they were at is lost.
+    If the block ends with an error, such as Ctrl-C, they end at once and their work is lost.
     """
-    context = get_context("spawn")  # a process that is forked would share the state of our threads
+    context = get_context("spawn")  # a forked process would share the state of our threads
     before = set(active_children())
     with ProcessPoolExecutor(
         count or os.cpu_count() or 1, mp_context=context, initializer=begin_worker, initargs=(os.getpid(), trusted())
@@ -35,22 +35,22 @@ def workers(count: int | None = None) -> Iterator[ProcessPoolExecutor]:
 
 
 def begin_worker(parent: int, places: tuple[Place, ...]) -> None:
-    """Run no other code in this process than its parent may run, and end with that.
+    """Initialize a worker: trust only the code places of its parent, and end with the parent.
 
     Args:
-        places: as of `plugins.trusting`.
+        places: as in `plugins.trusting`.
     """
     trust(places)
     end_with_parent(parent)
 
 
 def end_with_parent(parent: int) -> None:
-    """Let this process end when the one that began it is no more; else it would wait for work for ever.
+    """Make this process end when its parent does; otherwise it would wait for work for ever.
 
-    Ctrl-C goes to all processes of a terminal; here it is the parent that ends its workers.
+    Ctrl-C reaches all processes of a terminal; here the parent ends its workers.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    os.environ.setdefault("OMP_NUM_THREADS", "1")  # there is a process for each processor: threads would only compete
+    os.environ.setdefault("OMP_NUM_THREADS", "1")  # with one process per processor, threads would only compete
 
     def watch() -> None:
         while os.getppid() == parent:

@@ -30,7 +30,7 @@ class ContactLost(ProtocolError):
 
 
 class Denied(ProtocolError):
-    """Slurm does not let us set priorities."""
+    """Slurm does not permit us to set priorities."""
 
 
 class Slurm(Protocol):
@@ -87,7 +87,7 @@ class Programs:
         nothing after all was put back.
 
         Raises:
-            ContactLost: Slurm does not answer. Denied: it does not let us.
+            ContactLost: Slurm does not answer. Denied: it does not permit this.
         """
         refused: dict[int, str] = {}
         for batch in batches(list(factors)):
@@ -95,7 +95,7 @@ class Programs:
             for line in self._talk(self._setter, commands).stderr.splitlines():
                 if DENIED.search(line):
                     raise Denied(
-                        "Slurm does not let this user set priorities: run as SlurmUser or root, or let an "
+                        "Slurm does not permit this user to set priorities: run as SlurmUser or root, or have an "
                         "administrator run: sacctmgr modify user NAME set AdminLevel=Operator"
                     )
                 if AWAY.search(line):

@@ -32,7 +32,7 @@ def wanted_factors(order: Sequence[int], current: Mapping[int, int], most: int, 
     wanted: dict[int, int] = {}
     for (i, above), (j, below) in itertools.pairwise(ends):
         places = j - i - 1
-        if above - below <= places:  # no whole numbers are left between the two: all are spread out anew
+        if above - below <= places:  # no whole numbers are left between the two: spread all again
             return spread(first, most) | dict.fromkeys(order[len(first) :], 0)
         for n in range(1, places + 1):
             wanted[first[i + n]] = above - (above - below) * n // (places + 1)
@@ -124,7 +124,7 @@ class FactorFile:
             patience: whether to wait for another one to end.
 
         Raises:
-            OptionsError: somebody else does.
+            OptionsError: another process does.
         """
         path = self.path.with_name(self.path.name + ".lock")
         try:

@@ -1,6 +1,6 @@
-"""The `State` of a machine room: what changed between two looks at Slurm, told to the decision system as instants.
+"""The `State` of a running Slurm: pass the changes between two reads to the decision system as instants.
 
-Each event happens at the time that Slurm tells, so that the history of the users is what a simulation of the same jobs
+Each event has the time that Slurm reports, so that the history of the users is what a simulation of the same jobs
 would have. A core is one of Slurm's CPUs. They are counted and have no names, so that whatever Slurm does has room:
 what the nodes are like beside their CPUs, and which of them a job has, is Slurm's business.
 
@@ -64,7 +64,7 @@ class Look:
 
     Attributes:
         started: jobs that have begun to run since the last look. over: those that have ended since then, or were
-            cancelled. anew: numbers that stand for other jobs than before, as after a loss of Slurm's own state.
+            cancelled. `anew`: numbers that now belong to other jobs, as after a loss of Slurm's state.
     """
 
     started: list[Job] = field(default_factory=list)
@@ -76,7 +76,7 @@ class Follower:
     """Keeps the state of the machine, or of some of its partitions, as Slurm shows it.
 
     Attributes:
-        known: the waiting and the running jobs by number. system: the decision system, which is asked for the order.
+        known: the waiting and the running jobs by number. system: the decision system, which computes the order.
     """
 
     system: DecisionSystem
@@ -85,7 +85,7 @@ class Follower:
         """Wait for the first look.
 
         Args:
-            policy: whose order is asked for. partitions: whose nodes and jobs are the machine; none for all.
+            policy: that orders the jobs. partitions: their nodes and jobs are the machine; none for all.
             past: jobs that were over before.
         """
         self.policy = policy
@@ -216,7 +216,7 @@ class Follower:
         return [Event(at, END, ended)]
 
     def _tell(self, events: Sequence[Event], now: float) -> None:
-        """Let the decision system hear of events in the order of time, one instant for all of one time."""
+        """Pass events to the decision system in the order of time, one instant for all events of one time."""
         events = sorted(events, key=lambda event: (event.time, event.kind, event.job.number))
         i = 0
         while i < len(events):
@@ -254,7 +254,7 @@ class Follower:
         self.known[job.number] = Known(row, job)
 
     def _withdraw_cores(self, count: int) -> None:
-        """Let so many cores be out of service."""
+        """Take so many cores out of service."""
         tables = self.system.state.tables
         serve = np.arange(self._cores) >= count
         for core in np.flatnonzero(of_cores(tables.words, "available") != serve).tolist():
@@ -262,7 +262,7 @@ class Follower:
 
 
 def may_start(job: Job, now: float) -> bool:
-    """Tell whether a job that waits is neither held nor waiting for something else than its turn."""
+    """Return whether a waiting job waits only for resources: not held, and without dependencies."""
     return job.priority != 0 and job.eligible <= now
 
 

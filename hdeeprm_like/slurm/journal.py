@@ -11,11 +11,11 @@ from hdeeprm_like.errors import ResultsError
 from hdeeprm_like.inputs import read_end
 
 TAIL = 1 << 20  # bytes of a log that its summary looks at
-FEW = 6  # reasons that are told of a job, the heaviest
+FEW = 6  # reasons shown for a job, the heaviest
 
 
 class Journal:
-    """Appends to a file, or writes to standard output; opened anew each time, so that it can be rotated."""
+    """Appends to a file, or writes to standard output; reopened each time, so that it can be rotated."""
 
     def __init__(self, path: Path | None) -> None:
         self.path = path
@@ -50,7 +50,7 @@ def reasons(because: dict[str, Any], i: int) -> dict[str, float]:
 
 
 def summary(path: Path) -> list[str]:
-    """Return in sentences what the end of a log tells.
+    """Summarize the end of a log in sentences.
 
     Raises:
         ResultsError: it cannot be read.

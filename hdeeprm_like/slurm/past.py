@@ -18,7 +18,7 @@ from hdeeprm_like.slurm.shown import OVER, Job
 
 log = logging.getLogger(__name__)
 
-REMEMBERED = 20_000  # jobs that are over which a new state is told of
+REMEMBERED = 20_000  # ended jobs that a new state gets
 TIMES = ("submit", "eligible", "start", "end")
 
 
@@ -72,7 +72,7 @@ class Past:
 
 
 def line_of(job: Job) -> str:
-    """Return a job as a line; times that nobody knows are null."""
+    """Return a job as a line; unknown times are null."""
     told = job._asdict()
     return json.dumps(told | {name: None if math.isnan(told[name]) else told[name] for name in TIMES}) + "\n"
 

@@ -50,12 +50,12 @@ def own_name() -> str:
     """Return the name of who runs this.
 
     Raises:
-        OptionsError: nobody knows it.
+        OptionsError: it is unknown.
     """
     try:
         return getuser()
     except (KeyError, OSError):
-        raise OptionsError("--rest: who you are is not known here; SLURM_USER_NAME tells it") from None
+        raise OptionsError("--rest: your user name is unknown; set SLURM_USER_NAME") from None
 
 
 def whole_of(answer: http.client.HTTPResponse) -> bytes:
@@ -92,7 +92,7 @@ class Rest(Programs):
     """The Slurm behind a slurmrestd; ``SLURM_JWT`` of the environment is its token, if it wants one."""
 
     def __init__(self, address: str, environment: Mapping[str, str] = os.environ) -> None:
-        """Remember where it is; nobody is asked yet.
+        """Store the address; nothing is sent yet.
 
         Args:
             address: ``http://HOST:PORT``, ``https://HOST:PORT`` or ``unix:PATH``.
@@ -119,7 +119,7 @@ class Rest(Programs):
         """Return all jobs that are shown.
 
         Raises:
-            ContactLost: nobody answers, or not to us. ProtocolError: the answer is nonsense.
+            ContactLost: no answer, or access denied. ProtocolError: the answer is invalid.
         """
         return jobs_of_json(self._get("jobs"))
 

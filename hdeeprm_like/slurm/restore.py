@@ -22,7 +22,7 @@ def put_back(slurm: Slurm, file: FactorFile, every: bool = False) -> int:
         every: whether to do so with all jobs that wait or run, whatever the file says.
 
     Raises:
-        ProtocolError: Slurm does not answer, or does not let us.
+        ProtocolError: Slurm does not answer, or does not permit this.
     """
     if not file.factors and not every:
         return 0
@@ -30,7 +30,7 @@ def put_back(slurm: Slurm, file: FactorFile, every: bool = False) -> int:
         alive = {job.number for job in slurm.jobs() if job.phase != OVER}
     except ContactLost:
         raise
-    except ProtocolError:  # what it shows cannot be read, but it may still do as it is told
+    except ProtocolError:  # its output cannot be read, but it may still accept changes
         if every:
             raise
         alive = set(file.factors)
@@ -54,7 +54,7 @@ def put_back_in_time(
     """Do the same, again and again for some s until it works.
 
     Args:
-        failed: is told of each attempt that did not work.
+        failed: called with each failed attempt.
 
     Raises:
         ProtocolError: it did not.

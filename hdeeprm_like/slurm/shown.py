@@ -46,7 +46,7 @@ class Job(NamedTuple):
     Attributes:
         number: that Slurm changes it by. phase: WAITS, RUNS or OVER. ran: whether one that is over ever ran.
         user: its name. partitions: that it may run in.
-        cpus: that it has, or asks for. limit: s that it may run.
+        cpus: allocated or requested. limit: longest run time in s.
         submit, eligible, start, end: when; those to come are Slurm's guesses.
         priority: 0 for one that is held, -1 where it is not shown. reason: why it waits.
         array: the number of the array that it is a task of, whose factor it has when it begins; 0 for none.
@@ -80,7 +80,7 @@ def content_of(text: str, key: str, program: str) -> list[dict[str, Any]]:
     """Return the objects that a program's JSON lists under a key.
 
     Raises:
-        ProtocolError: it is no JSON, is cut short, tells of an error, or lists nothing of the kind.
+        ProtocolError: it is no JSON, is cut short, reports an error, or has no such list.
     """
     try:
         content = json.loads(text)
@@ -181,7 +181,7 @@ def _job(
     reason: Any,
     array: float,
 ) -> Job | None:
-    """Return a job of which all was found that must be, else None."""
+    """Return a job with all required values, else None."""
     phase = phase_of(states)
     if not phase or not 0 < jobid < math.inf or math.isnan(submit):
         return None
@@ -257,7 +257,7 @@ def _field(block: str, name: str) -> str:
 def nodes_of_json(text: str) -> dict[str, Node]:
     """Return the nodes that ``sinfo --json`` shows.
 
-    Newer versions show groups of nodes that are alike, one for each partition; a group tells the CPUs of all its nodes.
+    Newer versions show groups of nodes that are alike, one for each partition; a group has the total CPUs of its nodes.
 
     Raises:
         ProtocolError: it shows nothing that could be read.

@@ -40,7 +40,7 @@ class Ended(BaseException):
 
 @contextmanager
 def ending_at_once(stop: Event | None) -> Iterator[None]:
-    """Let a signal break off a block that changes nothing, as where a policy is compiled for most of a minute.
+    """Allow a signal to interrupt a block without side effects, such as the compilation of a policy.
 
     Args:
         stop: is set by the signal; None where no signal ends the watch.
@@ -68,7 +68,7 @@ class WatchOptions:
     """How a Slurm is watched.
 
     Attributes:
-        policy: whose order is asked for. apply: whether factors are set; else what would be done is logged only.
+        policy: that orders the jobs. apply: whether to set factors; else changes are only logged.
         most: the largest factor. depth: so many jobs have one at most, the first by the policy.
         partitions: whose jobs and nodes are the machine. users: whose jobs may have factors. Both: none for all.
         interval: s between two looks. rate: changes a second at most. patience: s without a good look before all
@@ -87,7 +87,7 @@ class WatchOptions:
 
 
 class Clock(Protocol):
-    """Tells the time in s since 1970."""
+    """Return the time in s since 1970."""
 
     def __call__(self) -> float:
         """Return it."""
@@ -120,8 +120,8 @@ class Watch:
         self._places = Places()
         self._looked_at = clock()  # s since 1970, of the last good look
         self._lost_since: float | None = None
-        self._started: str | None = None  # when slurmctld was, as it tells
-        self._doubted: set[int] = set()  # jobs of which Slurm may not have the factor that it was told
+        self._started: str | None = None  # start of slurmctld, as it reports it
+        self._doubted: set[int] = set()  # jobs whose factor Slurm may not have set
         self._seen: set[int] = set()  # jobs that waited or ran at the last look
         self._stop: Event | None = None  # ends the watch; None outside `run`
         self._put_back = True  # whether, in a loss, all factors have gone back to 0
@@ -131,7 +131,7 @@ class Watch:
 
         Raises:
             OptionsError: another watch sets factors, or this Slurm heeds none.
-            Denied: Slurm does not let us set priorities.
+            Denied: Slurm does not permit us to set priorities.
             ProtocolError: factors could not be put back at the end; the file still has them.
         """
         begun, self._stop = False, stop
@@ -179,10 +179,10 @@ class Watch:
         return True
 
     def look(self) -> None:
-        """Look once, and change what is to be changed.
+        """Read Slurm once, and apply the changes.
 
         Raises:
-            ProtocolError: Slurm cannot be looked at, or does not do as it is told.
+            ProtocolError: Slurm cannot be read, or does not accept changes.
         """
         with ending_at_once(self._stop):
             jobs, nodes, now, settings = self.slurm.jobs(), self.slurm.nodes(), self._clock(), self.slurm.settings()
@@ -243,7 +243,7 @@ class Watch:
             self.journal.write()
 
     def _note_start(self, settings: dict[str, str]) -> None:
-        """Doubt all factors if slurmctld was started anew: it forgets what it had not saved when it was killed."""
+        """Doubt all factors if slurmctld was restarted: it loses what it had not saved when it was killed."""
         started = settings.get("boot_time", "")
         if self._started is not None and started != self._started:
             self.journal.add("restarted")
@@ -272,7 +272,7 @@ class Watch:
         self._seen = set(alive)
 
     def _changes(self, order: list[int], alive: dict[int, Job]) -> dict[int, int]:
-        """Return the factors that are to be changed, the first jobs first."""
+        """Return the factors to change, the first jobs first."""
         users = self.options.users
         mine = [job for job in order if not users or alive[job].user in users]
         wanted = wanted_factors(mine, self.factors, self.options.most, self.options.depth)
@@ -342,7 +342,7 @@ class Watch:
         )
 
     def _explain(self, changes: dict[int, int], order: list[int], ranked: Ranked, alive: dict[int, Job]) -> None:
-        """Log what is to be changed and why."""
+        """Log the changes and their reasons."""
         place_of = {job: i for i, job in enumerate(order)}
         for job, factor in changes.items():
             i = place_of.get(job)

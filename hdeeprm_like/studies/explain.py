@@ -1,4 +1,4 @@
-"""What a learned policy looks at: its scores as formulas, and what each feature says of the jobs of a moment."""
+"""Explain a learned policy: its scores as formulas, and the effect of each feature on the jobs of one instant."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -43,7 +43,7 @@ def explained(policy: ScoredPolicy) -> Iterator[str]:
 
 
 def stage_explained(stage: ScoredPolicy) -> Iterator[str]:
-    """Yield what is done in one stage."""
+    """Yield the rules of one stage."""
     yield f"  The job with the smallest score is first: {formula(stage.queue)}"
     if stage.backfill is not None:
         yield f"  Behind the head of the queue the smallest is first of: {formula(stage.backfill)}"
@@ -77,9 +77,9 @@ class Moment:
     """The queue at one time.
 
     Attributes:
-        now: s. started: how many jobs the policy started then. jobs: one row for each of these and of those that go on
-            waiting, by score: ``job``, ``starts``, ``cores``, ``requested_time`` (s), ``wait`` (s), ``score``, then for
-            each feature that weighs something how much it moves the score beside the mean of these jobs.
+        now: s. started: number of jobs that the policy started then. jobs: one row for each of these and of the jobs
+        that still wait, by score: ``job``, ``starts``, ``cores``, ``requested_time`` (s), ``wait`` (s), ``score``, then
+        for each feature with a weight its effect on the score, relative to the mean of these jobs.
     """
 
     now: float
@@ -88,14 +88,14 @@ class Moment:
 
 
 def explain_moment(machine: Platform, jobs: Workload, policy: Baseline, at: float, clock: Clock = "textbook") -> Moment:
-    """Simulate jobs under a learned policy until an instant from *at* s on at which two jobs wait, and look there.
+    """Simulate jobs under a learned policy to the first instant from *at* s on with two waiting jobs, and explain it.
 
     Raises:
         OptionsError: the policy is no learned one, or no two jobs wait from then on.
     """
     learned = policy.learned
     if learned is None:
-        raise OptionsError(f"policy {policy.name!r}: is no learned one, whose scores could be explained")
+        raise OptionsError(f"policy {policy.name!r}: is no learned one; only learned policies have scores")
     actions = PolicyActions([policy])
     state = State(machine, jobs, needs=actions.needs, log=False)
     simulator = Simulator(state, jobs, clock)

@@ -1,4 +1,4 @@
-"""Statistics over what the jobs of a workload ask for (thesis appendix E.4, used in 5.2)."""
+"""Statistics of the requests of the jobs of a workload (thesis appendix E.4, used in 5.2)."""
 
 import math
 from collections.abc import Callable
@@ -23,7 +23,7 @@ FIELDS: dict[str, Callable[[Workload], Floats]] = {
     "req_ops": lambda jobs: jobs.requested_ops,
     "ops": lambda jobs: jobs.ops,
 }
-"""What can be asked about, in `UNITS`."""
+"""Fields of jobs, in `UNITS`."""
 
 UNITS = {
     "req_time": "s",
@@ -51,9 +51,9 @@ UNKNOWN_IN_TRACES = ("req_ops", "ops")  # they need the reference speed of a pla
 
 
 def read_jobs(path: Path) -> Workload | Trace:
-    """Read a trace if the name of the file has the ending of one, else a workload.
+    """Read a trace if the file name has the suffix of one, else a workload.
 
-    Operations that a workload leaves out are those of a core of 1 Gflop/s.
+    Missing operations of a workload are computed for a core of 1 Gflop/s.
     """
     if has_ending_of(path, "trace"):
         return load_trace(path)
@@ -63,18 +63,18 @@ def read_jobs(path: Path) -> Workload | Trace:
 def jobstat(jobs: Workload | Trace, field: str, statistic: str, *, seed: int | None = None) -> float:
     """Return one statistic over one field of all jobs.
 
-    Of a trace, jobs without a known memory are left out, as a workload made of it leaves them out; where no job has
-    one, all count.
+    Jobs of a trace without a known memory are left out, as in the conversion to a workload; if no job has one, all
+    count.
 
     Args:
-        jobs: a workload, or a trace as it was read.
+        jobs: a workload, or a trace as read from its file.
         field: one of `FIELDS`.
         statistic: one of `STATISTICS` or a percentile, ``"p95"``.
-        seed: draws the bandwidths that a trace does not know.
+        seed: of the bandwidths, which a trace does not have.
 
     Raises:
         OptionsError: the field or the statistic is not known.
-        WorkloadError: the trace does not know the field.
+        WorkloadError: the trace does not have the field.
 
     Source: HDeepRM thesis 4.2 and appendix E.4.
     """
@@ -84,7 +84,7 @@ def jobstat(jobs: Workload | Trace, field: str, statistic: str, *, seed: int | N
     if isinstance(jobs, Trace):
         if field in _unknown(jobs, seed):
             remedy = "; give a seed to draw it" if field == "mem_bw" else ""
-            raise WorkloadError(f"{jobs.path}: the trace does not tell {field!r}{remedy}")
+            raise WorkloadError(f"{jobs.path}: the trace has no {field!r}{remedy}")
         jobs = _converted(jobs, seed)
     return summary(FIELDS[field](jobs))
 
@@ -95,7 +95,7 @@ def unit_of(field: str, statistic: str) -> str:
 
 
 def job_table(jobs: Workload | Trace, *, seed: int | None = None) -> pd.DataFrame:
-    """Return the statistics of `TABLE` (rows) over all fields that are known (columns).
+    """Return the statistics of `TABLE` (rows) of all known fields (columns).
 
     Args:
         jobs, seed: as for `jobstat`.
@@ -110,7 +110,7 @@ def job_table(jobs: Workload | Trace, *, seed: int | None = None) -> pd.DataFram
 
 
 def _summary(statistic: str) -> Callable[[Floats], float]:
-    """Return what computes a statistic."""
+    """Return the function that computes a statistic."""
     if statistic in STATISTICS:
         return STATISTICS[statistic]
     digits = statistic[1:]
@@ -132,7 +132,7 @@ def _unknown(trace: Trace, seed: int | None) -> tuple[str, ...]:
 
 
 def _converted(trace: Trace, seed: int | None) -> Workload:
-    """Return the jobs of a trace; the reference speed is of no account for the fields a trace knows."""
+    """Return the jobs of a trace; the reference speed does not affect the fields of a trace."""
     memory = None if knows_memory(trace) else 0.0
     rng = np.random.default_rng(seed)
     workload, _ = convert(trace, reference_flops=1e9, capacity=1, rng=rng, missing_memory=memory)

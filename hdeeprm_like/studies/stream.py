@@ -1,4 +1,4 @@
-"""A trace of any length under one policy: read, simulated and written some jobs at a time."""
+"""Simulate a trace of any length under one policy: read, simulate and write it in parts."""
 
 import json
 from collections.abc import Iterator
@@ -24,7 +24,7 @@ from hdeeprm_like.results.batsim_files import JOB_COLUMNS
 from hdeeprm_like.results.job_lines import JobColumns, job_lines, nothing, numbered
 from hdeeprm_like.run.simulator import Clock
 from hdeeprm_like.run.streamed import Stream, check_streams
-from hdeeprm_like.studies.compare.inputs import GIVE, told_size
+from hdeeprm_like.studies.compare.inputs import GIVE, header_size
 from hdeeprm_like.types import Records
 
 JOBS, FIGURES = "out_jobs.csv", "figures.json"
@@ -41,19 +41,19 @@ def stream(
 ) -> dict[str, float]:
     """Simulate a trace on a pool; write its jobs as they end, and the figures at the end.
 
-    `JOBS` has a line for each job in the order in which they end, in the columns of Batsim. A job is named by its
-    number among those that can be used, from 0; cores have no names, and energy is not measured. Both files appear
-    whole when all is over, or not at all.
+    `JOBS` has a line for each job in the order of their ends, in the columns of Batsim. The id of a job is its number
+    among the usable ones, from 0; cores have no names, and energy is not measured. Either both files are written at the
+    end, or neither.
 
     Args:
         trace: SWF, plain or ``.gz``, in the order of submission. policy: a baseline or a pair.
-        cores: of the pool; None for as many as the header tells. clock, seed: as of `hdeeprm_like.api.simulate`.
+        cores: of the pool; None for those of the header. clock, seed: as for `hdeeprm_like.api.simulate`.
 
     Returns:
         The figures, see `Totals`.
 
     Raises:
-        OptionsError: jobs cannot be streamed through the policy or on the clock, or nobody tells how many cores.
+        OptionsError: the policy or the clock cannot be streamed, or the number of cores is unknown.
         WorkloadError: the trace cannot be used, or is not in the order of submission.
         ResultsError: the folder cannot be written.
     """
@@ -61,12 +61,12 @@ def stream(
     check_streams(chosen, clock)
     parts = swf_parts(trace, endless=True)
     first = next(parts)
-    cores = told_size(first) if cores is None else cores
+    cores = header_size(first) if cores is None else cores
     if cores is None:
-        raise OptionsError(f"{trace}: its header does not tell how many processors there are (MaxProcs); {GIVE}")
+        raise OptionsError(f"{trace}: its header has no number of processors (MaxProcs); {GIVE}")
     require_whole("cores", cores, 1)
     if cores > CORES.most:
-        raise OptionsError(f"a pool of {cores} cores cannot be had: {refusal(CORES)}")
+        raise OptionsError(f"a pool of {cores} cores is too large: {refusal(CORES)}")
     totals = Totals(cores)
     with (
         alone_in(output),
@@ -85,7 +85,7 @@ def stream(
                 bar.update(len(ended))
             figures = totals.figures()
             summary.write(f"{json.dumps(null_for_nan(figures), indent=2, allow_nan=False)}\n".encode())
-            summary.flush()  # so that a full disk is noticed while both files are still to come
+            summary.flush()  # detects a full disk before either file is in place
             file.flush()
     return figures
 
@@ -105,7 +105,7 @@ def schedule_of(ended: Records, cores: int) -> Schedule:
 
 
 def columns_of(ended: Records) -> JobColumns:
-    """Return what ``out_jobs.csv`` tells of jobs that have ended."""
+    """Return the columns of ``out_jobs.csv`` of jobs that have ended."""
     run = ended["finish"] - ended["start"]
     unknown = np.full(len(ended), -1.0)
     return JobColumns(

@@ -106,7 +106,7 @@ def test_the_schedule_of_a_baseline_or_a_learned_policy_is_the_same_too(policy, 
         assert {job: row[column] for job, row in ours.items()} == {job: row[column] for job, row in mine.items()}
 
 
-def test_profiles_and_users_come_with_the_jobs_where_no_file_tells_them(tmp_path):
+def test_profiles_and_users_come_with_the_jobs_if_no_file_has_them(tmp_path):
     cluster = platform((1000.0, [(4, 1.0, 100.0, 10.0)]))
     many = jobs(submit=[0.0, 1.0, 2.0], seconds=[5.0, 4.0, 3.0], size=[4, 2, 1], memory=[10.0, 20.0, 0.0])
     many = replace(many, user=np.array([3, 1, 2]))
@@ -313,11 +313,11 @@ def test_a_platform_with_other_speeds_is_refused_with_its_first_host():
         ("batsim5:latest", False),
     ],
 )
-def test_the_tag_of_an_image_tells_the_version(image, five):
+def test_the_tag_of_an_image_gives_the_version(image, five):
     assert is_of_batsim5(image) is five
 
 
-def test_batsim_5_is_asked_for_all_files_under_the_names_of_batsim_4(tmp_path):
+def test_batsim_5_writes_all_files_under_the_names_of_batsim_4(tmp_path):
     peer = peer_of("batsim5", tmp_path, command="hdeeprm-like batsim5 --imitate rc2", timeout=5)
     words = peer.command(tmp_path, "tcp://127.0.0.1:9")
     assert words[2:6] == ["hdeeprm_like", "batsim5", "--imitate", "rc2"]
@@ -327,7 +327,7 @@ def test_batsim_5_is_asked_for_all_files_under_the_names_of_batsim_4(tmp_path):
     assert Peer("docker", ("docker",), folder="/x", version=5).command(tmp_path, "a")[-4] == "/x/out_"
 
 
-def test_limits_that_nobody_tells_are_one():
+def test_limits_that_are_missing_are_one():
     ours = Conversation(lambda platform, limits: limits, FirstAction(), None, None, None, Codec5())
     ours.answer(hello())
     ours._codec.deliver(ours._codec.parse(begins(CLUSTER)), ours)

@@ -70,7 +70,7 @@ def started(answer):
 
 
 def in_effect(pstates, events):
-    """The P-state of each machine after some events; the original also asks for those that machines are in already."""
+    """The P-state of each machine after some events; the original also requests P-states that machines already have."""
     changed = {
         machine: int(data["state"])
         for kind, data in events
@@ -201,7 +201,7 @@ def test_a_platform_that_is_not_batsims_is_refused_with_the_first_host_that_diff
         talk(platform()).answer(begins(TWO))
 
 
-# -- what Batsim tells
+# -- Batsim's messages
 
 
 def test_jobs_wait_for_cores_that_are_unavailable_and_start_when_they_are_back():
@@ -215,7 +215,7 @@ def test_jobs_wait_for_cores_that_are_unavailable_and_start_when_they_are_back()
     assert started(ours.answer(message(5.0, notify("event_machine_available", resources="2")))) == {"w0!3": "2"}
 
 
-def test_machines_that_change_and_nothing_else_ask_for_no_decision_while_no_job_waits():
+def test_machine_changes_alone_need_no_decision_while_no_job_waits():
     agent = type("Never", (), {"act": lambda *_: pytest.fail("nothing is to be decided")})()
     ours = talk(platform(), agent=agent)
     ours.answer(begins(ours._platform))
@@ -290,7 +290,7 @@ def test_profiles_may_come_with_the_jobs(tmp_path):
     assert ours.system.state.tables.jobs["memory"][:2].tolist() == [10.0, 20.0]
 
 
-def test_requests_that_a_profile_does_not_tell_are_filled_in():
+def test_requests_missing_from_a_profile_are_filled_in():
     reference = platform().reference_flops
     profiles = {
         "delay": {"type": "delay", "delay": 3},
@@ -311,7 +311,7 @@ def test_requests_that_a_profile_does_not_tell_are_filled_in():
     assert requested.tolist() == [3.0, 2.0, 4.0, 4.0, 3.0, 0.0, 8.5]
 
 
-def test_what_was_not_asked_for_is_survived(caplog):
+def test_what_was_not_requested_is_survived(caplog):
     ours = talk(platform())
     ours.answer(begins(ours._platform))
     ours.answer(message(0.0, submitted(1), submitted(2)))
@@ -324,10 +324,10 @@ def test_what_was_not_asked_for_is_survived(caplog):
         notify("some_generic_event", timestamp=1.0),
     )
     assert started(ours.answer(stray)) == {"w0!2": "0"}
-    assert "nobody asked for" in caplog.text
+    assert "was not requested" in caplog.text
 
 
-def test_a_batsim_that_waits_for_dynamic_jobs_is_told_that_there_are_none(tmp_path):
+def test_a_batsim_that_waits_for_dynamic_jobs_learns_that_there_are_none(tmp_path):
     write_inputs(platform(), jobs(submit=[0.0], seconds=2.0), tmp_path)
     ours = talk()
     said, ended = play_on_server(ours, tmp_path, "--enable-dynamic-jobs")
@@ -335,7 +335,7 @@ def test_a_batsim_that_waits_for_dynamic_jobs_is_told_that_there_are_none(tmp_pa
     assert "SIMULATION_ENDS" in said[-1]
 
 
-def test_acknowledged_pstates_ask_for_no_decision_and_the_last_submission_does_when_nothing_else_can(tmp_path):
+def test_acknowledged_pstates_need_no_decision_and_the_last_submission_does_when_nothing_else_can(tmp_path):
     agent = type("Void", (), {"asked": 0})()
     agent.act = lambda observation, mask: setattr(agent, "asked", agent.asked + 1) or 0
     ours = talk(platform(), agent=agent)

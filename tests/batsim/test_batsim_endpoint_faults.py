@@ -296,7 +296,7 @@ def test_a_silent_batsim_is_given_up():
     assert errors == ["Batsim has said nothing for 0.3 s"]
 
 
-def test_what_is_no_zeromq_on_the_port_disturbs_nobody(recorded):
+def test_what_is_no_zeromq_on_the_port_disturbs_no_simulation(recorded):
     endpoint = Endpoint("tcp://127.0.0.1:*")
     thread, errors = played(endpoint, talk(), patience=60.0, first_patience=60.0)
     port = int(endpoint.address.rpartition(":")[2])

@@ -158,7 +158,7 @@ def test_pybatsims_validating_machine_is_refused(tmp_path):
     assert "hdeeprm-like: pybatsim --protect keeps messages from schedulers; run without it" in said.splitlines()
 
 
-def test_the_module_tells_where_the_file_is():
+def test_the_module_prints_where_the_file_is():
     done = subprocess.run([sys.executable, "-m", "hdeeprm_like.entry"], capture_output=True, text=True)
     assert Path(done.stdout.strip()) == PYBATSIM
     assert PYBATSIM.is_file()

@@ -1,4 +1,4 @@
-"""``launch --socket`` and PyBatsim's launcher with a Batsim that somebody else has started: no side waits for ever."""
+"""``launch --socket`` and PyBatsim's launcher with a Batsim started separately: no side waits for ever."""
 
 import json
 import os
@@ -49,7 +49,7 @@ def test_a_batsim_that_never_comes_is_waited_for_as_long_as_the_timeout_says(tmp
     assert record(tmp_path / "out")["status"] == "incomplete"
 
 
-def test_a_batsim_that_asks_before_we_are_ready_is_answered_too(tmp_path, monkeypatch):
+def test_a_batsim_that_sends_before_we_are_ready_is_answered_too(tmp_path, monkeypatch):
     experiment, port = load_experiment(experiment_file(tmp_path)), free_port()
     with zmq.Context() as context, context.socket(zmq.REQ) as batsim:
         batsim.setsockopt(zmq.LINGER, 0)
@@ -84,7 +84,7 @@ def interrupt_once(folder, words, number, victim, delay):
         ours = started(stack, words(folder, port), folder)
         wait_until(lambda: (out / "workload.json").exists() and (out / "platform.xml").exists())
         batsim = started(stack, batsim_words(out, port, *patience), folder)
-        if not killed:  # who has not come yet cannot be told
+        if not killed:  # a peer that has not connected yet cannot be informed
             wait_until(lambda: connected(port))
         time.sleep(delay)
         (ours if victim == "endpoint" else batsim).send_signal(number)
@@ -94,7 +94,7 @@ def interrupt_once(folder, words, number, victim, delay):
 
 
 def connected(port):
-    """Whether somebody has come to a port of this machine."""
+    """Whether a peer has connected to a port of this machine."""
     rows = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
     return any(row[1].endswith(f":{port:04X}") and row[3] == "01" for row in rows)
 

@@ -102,7 +102,7 @@ def test_a_recorded_conversation_is_the_same_over_a_socket(folder):
 
         scheduler = threading.Thread(target=answer, daemon=True)
         scheduler.start()
-        # the scheduler is told the command line, so that it must stay what it was
+        # the scheduler receives the command line, so it must not change
         options, _ = cli.read_command_line(words)
         assert cli.serve(options)
         scheduler.join(5)

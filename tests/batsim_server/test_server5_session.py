@@ -54,7 +54,7 @@ def test_hosts_are_numbered_by_the_numbers_in_their_names(tmp_path):
     assert hosts[11]["computation_speed"] == [1e9, 0.5e9]
 
 
-def test_storage_hosts_are_numbered_and_told_after_those_that_compute(tmp_path):
+def test_storage_hosts_are_numbered_and_reported_after_those_that_compute(tmp_path):
     scheduler = Scheduler()
     xml = platform_xml(3).replace(
         '<host id="h1" speed="1Gf,0.5Gf">', '<host id="h1" speed="1Gf,0.5Gf"><prop id="role" value="storage"/>'
@@ -85,7 +85,7 @@ def test_an_exact_timeout_is_off_once_a_message_has_left(exact, told):
 
 
 @pytest.mark.parametrize(("imitate", "told_at"), [("rc2", 0.0), ("documented", 2.0)])
-def test_only_the_release_candidate_tells_of_p_states_with_a_stale_time(imitate, told_at, tmp_path):
+def test_only_the_release_candidate_reports_p_states_with_a_stale_time(imitate, told_at, tmp_path):
     change = ("ChangeHostsPStateEvent", {"host_ids": "1", "pstate": 1})
     late = json.dumps({"timestamp": 2.0, "type": "generic", "data": "x"})
     (tmp_path / "e.txt").write_text(late)
@@ -170,7 +170,7 @@ def test_calls_come_at_the_multiples_of_their_periods_until_they_are_over_or_sto
     ]
 
 
-def test_a_killed_job_tells_how_far_it_was_in_which_repetition(tmp_path):
+def test_a_killed_job_reports_its_progress_and_repetition(tmp_path):
     begin = ("SimulationBeginsEvent", [call_at("now", 16)])
     kill = ("RequestedCallEvent", [("KillJobsEvent", {"job_ids": ["w0!0", "w0!0"]})])
     scheduler = Scheduler(begin, kill, wishes=[KILLED])
@@ -261,7 +261,7 @@ def test_numbers_are_printed_as_flatbuffers_does():
 # -- what is refused
 
 
-def test_the_release_candidate_crashes_when_it_is_to_tell_of_a_profile_that_no_job_uses(tmp_path):
+def test_the_release_candidate_crashes_on_a_profile_that_no_job_uses(tmp_path):
     wishes = ["forward_profiles_on_simulation_begins"]
     with pytest.raises(ProtocolError, match="forward_profiles_on_simulation_begins"):
         cli.play(one_job(tmp_path, "sleep5"), Scheduler(wishes=wishes).ask)

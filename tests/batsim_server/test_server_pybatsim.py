@@ -21,7 +21,7 @@ PYBATSIM = Path(sys.executable).with_name("pybatsim")
     [
         ("fillerSched", False),
         ("easyBackfill", False),
-        ("schedFcfs", True),  # this one knows the profiles of Batsim 2, of which only delays are left
+        ("schedFcfs", True),  # this one supports profiles of Batsim 2; only delays remain
     ],
 )
 def test_a_scheduler_of_pybatsim_runs_800_jobs_to_the_end(scheduler, delays_only, tmp_path):

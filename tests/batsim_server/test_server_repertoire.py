@@ -51,7 +51,7 @@ def roles_xml(**roles):
 
 
 def resources(folder, xml, *words):
-    """What SIMULATION_BEGINS tells of machines that compute and of those that store."""
+    """The compute and storage machines in SIMULATION_BEGINS."""
     write_inputs(folder, workload([], PROFILES), xml)
     options, _ = read_command_line(["-p", str(folder / "p.xml"), "-e", str(folder / "out"), *words])
     script = Script()

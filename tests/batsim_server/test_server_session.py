@@ -174,7 +174,7 @@ def test_energy_needs_the_property_of_today(tmp_path):
         play(replace(options, energy=True), Script().ask)
 
 
-def test_what_batsim_tells_of_a_job_is_what_the_workload_said(tmp_path):
+def test_batsim_reports_a_job_as_in_the_workload(tmp_path):
     content = workload([(1.25, 1, "sleep5", None)], PROFILES)
     content["jobs"][0] |= {"user": "ada", "tags": [1, 2.5, None, True]}
     options = write_inputs(tmp_path, content)

@@ -82,7 +82,7 @@ def spaces():
 
 
 def calls():
-    """When an episode ends whose many instants all ask to be called at its end."""
+    """The end of an episode whose many instants all request a call at its end."""
     space = replace(PRESETS["CompactRM"], until=70.0)
     for clock in CLOCKS:
         jobs = replace(world(80, 1), submit=np.linspace(0.0, 40.0, 80))

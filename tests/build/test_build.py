@@ -113,7 +113,7 @@ def test_a_compiled_part_of_the_users_own_that_was_changed_is_compiled_anew(tmp_
         assert run(OWN, **where).stdout.split() == [result, "True"]
 
 
-def test_functions_that_are_made_with_other_numbers_are_told_apart():
+def test_functions_that_are_made_with_other_numbers_are_distinguished():
     def scaled(factor):
         @compiled
         def scale(number):

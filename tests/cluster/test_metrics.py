@@ -65,7 +65,7 @@ def test_where_a_log_has_more_busy_cores_than_there_are_all_are_busy():
     assert np.isnan(metrics.recorded_utilization(*[np.zeros(0)] * 4, cores=4))
 
 
-def test_a_distribution_tells_the_tail_beside_the_mean():
+def test_a_distribution_has_the_tail_beside_the_mean():
     found = metrics.distribution(floats(*range(1, 21), 100))
     assert found == (pytest.approx(310 / 21), 11.0, 20.0, 100.0)
 

@@ -56,7 +56,7 @@ def test_every_quantity_of_jobs_has_four_figures():
         assert {name, f"{name}_median", f"{name}_p95", f"{name}_max"} <= set(FIGURES)
 
 
-def test_what_nobody_knows_is_nan():
+def test_what_is_unknown_is_nan():
     times = np.array([0.0, 1.0])
     found = figures(Schedule(times, times, times + 20.0, np.array([1, 1]), 2))
     unknown = {"energy", "energy_delay_product", "job_load", "job_load_max", "fairness", "worst_user"}

@@ -162,7 +162,7 @@ def test_no_job_of_a_workload_overruns_a_modal_estimate_by_rounding(run, seed, f
     assert (told.requested_ops >= told.ops).all()
 
 
-def test_a_job_that_tells_no_speed_is_named():
+def test_a_job_without_a_speed_is_named():
     workload = replace(jobs(seconds=[10.0, 20.0]), requested_time=np.array([10.0, 0.0]))
     with pytest.raises(WorkloadError, match="job w0!000001: has no requested time or no operations"):
         estimate_workload(workload, Exact(), rng())

@@ -47,7 +47,7 @@ def same_distribution(one, other) -> float:
     return float(np.clip(2 * ((-1.0) ** (k - 1) * np.exp(-2 * (k * scaled) ** 2)).sum(), 0, 1))
 
 
-def test_the_comparison_of_samples_tells_apart_what_differs():
+def test_the_comparison_of_samples_distinguishes_what_differs():
     rng = np.random.default_rng(0)
     one, same, shifted = rng.normal(0, 1, 5000), rng.normal(0, 1, 5000), rng.normal(0.1, 1, 5000)
     assert same_distribution(one, same) > 0.05
@@ -117,7 +117,7 @@ def test_batch_is_the_default_and_has_the_published_parameters():
 
 
 @pytest.mark.parametrize("preset", ["batch", "interactive", "whole"])
-def test_shares_of_serial_and_power_of_two_sizes_are_those_asked_for(preset):
+def test_shares_of_serial_and_power_of_two_sizes_are_those_requested(preset):
     kind = LUBLIN[preset]
     size = draw_sizes(kind, 200_000, np.random.default_rng(0))
     others = size[size > 1]

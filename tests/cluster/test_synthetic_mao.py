@@ -18,7 +18,7 @@ def rng(seed: int = 0) -> np.random.Generator:
     return np.random.default_rng(seed)
 
 
-def test_jobs_arrive_in_the_share_of_steps_that_is_asked_for():
+def test_jobs_arrive_in_the_share_of_steps_that_is_requested():
     jobs = Mao(arrival=0.3, steps=100_000).draw(None, rng())
     assert len(jobs) / 100_000 == pytest.approx(0.3, abs=0.01)
     assert (np.diff(jobs.submit) >= 1).all()

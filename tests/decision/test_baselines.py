@@ -25,7 +25,7 @@ def starts(workload, name, nodes=THREE, **more):
 
 
 def test_seven_jobs_on_three_processors_backfilling_starts_the_last_at_2_and_first_come_first_served_at_9():
-    # the text tells the two schedules, not the jobs: here 2 leaves a processor free over [2, 4) and 3 to 6 take all
+    # the text gives the two schedules, not the jobs: here 2 leaves a processor free over [2, 4) and 3 to 6 take all
     seconds = [2, 2, 1, 2, 1, 1, 1]
     seven = jobs(submit=[0, 1, 1, 1, 1, 1, 1], seconds=seconds, size=[3, 2, 3, 3, 3, 3, 1])
     strict = starts(seven, "fcfs")
@@ -89,7 +89,7 @@ def test_easy_lets_a_job_outlive_the_reservation_only_on_cores_left_over():
 
 
 def test_an_overdue_job_is_expected_to_end_in_a_second():
-    # at 12 job 1 should have ended at 10; job 3 of one second is let in, job 4 of two is not
+    # at 12 job 1 should have ended at 10; job 3 of one second may start, job 4 of two may not
     workload = jobs(submit=[0, 1, 12, 12], seconds=[20, 5, 1, 2], estimate=[10, 5, 1, 2], size=[2, 3, 1, 1])
     assert starts(workload, "fcfs+easy") == [0, 20, 12, 25]
 
@@ -216,7 +216,7 @@ def test_conservative_starts_what_planning_all_anew_would(seed, exact):
         assert sorted(expected) == [j for j in range(25) if found[j] == now]
 
 
-def test_names_are_checked_and_tell_the_semantics():
+def test_names_are_checked_and_give_the_semantics():
     assert baseline("sjf").name == "sjf+strict"
     assert baseline("f1+easyP").name == "f1+easyP"
     assert baseline("f1+easyP").needs_run_times

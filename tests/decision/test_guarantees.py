@@ -83,7 +83,7 @@ def test_a_reservation_is_kept_also_where_nothing_else_happens_at_its_time(tmp_p
     assert played(platform(node(2)), workload, [name], "one-by-one")[0][2] == 101 * H
 
 
-def test_a_job_that_outruns_its_request_moves_reservations_but_nobody_waits_for_ever():
+def test_a_job_that_outruns_its_request_moves_reservations_but_no_job_waits_for_ever():
     workload = jobs(
         submit=[0, 0, 0, 1, 2], seconds=[90 * H, 1 * H, 5 * H, 1 * H, 1 * H], estimate=[1 * H] * 5, size=[2, 1, 2, 1, 1]
     )
@@ -179,7 +179,7 @@ def test_names_say_what_is_guaranteed():
         ("saf+bounded:" + "9" * 400, "bounded:9999"),
         ("zoo:balanced+bounded:x", "bounded:x is not known"),
         ("zoo:balanced+bounded:1:2", "bounded:1:2 is not known"),
-        ("saf+bounded@ewma", "guaranteed starts look at requested times"),
+        ("saf+bounded@ewma", "guaranteed starts use requested times, not predicted ones"),
         ("saf+boundd", "did you mean 'bounded'"),
         ("saf+easy:2", "only reserve, slurm and bounded have"),
     ],
@@ -193,5 +193,5 @@ def test_what_cannot_be_guaranteed_is_refused_in_one_line(name, message):
 
 def test_a_policy_with_several_reservations_has_no_room_for_guarantees(tmp_path):
     (tmp_path / "two.json").write_text(json.dumps({"queue": {"log_time": 1.0}, "reservations": 2}))
-    with pytest.raises(OptionsError, match="several reservations cannot wear bounded"):
+    with pytest.raises(OptionsError, match="bounded does not combine with a policy of several reservations"):
         baseline(f"scored:{tmp_path / 'two.json'}+bounded")

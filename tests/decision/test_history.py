@@ -38,8 +38,8 @@ def of_users(workload, users):
 
 # compiles one more kind of run, for 3 to 15 s
 @pytest.mark.more
-def test_the_last_two_jobs_of_a_user_tell_how_long_the_next_one_runs():
-    # user 0 asks for 100 s and runs 2 s and 4 s; so the job of 50 s that user 1 asks for comes later, not earlier
+def test_the_last_two_jobs_of_a_user_predict_the_next_one():
+    # user 0 requests 100 s and runs 2 s and 4 s; so the job of 50 s that user 1 requests comes later, not earlier
     workload = jobs(submit=[0, 0, 7, 7], seconds=[2, 4, 3, 50], estimate=[100, 100, 100, 50])
     workload = of_users(workload, [0, 0, 0, 1])
     assert starts(workload, "sjf") == [0, 2, 57, 7]
@@ -52,7 +52,7 @@ def test_a_prediction_is_never_more_than_what_was_requested():
     assert starts(workload, "sjf@tsafrir") == [0, 90, 200, 203]
 
 
-def test_the_share_of_requests_that_a_user_runs_tells_how_long_the_next_job_runs():
+def test_the_share_of_requests_that_a_user_runs_predicts_the_next_job():
     # user 0 runs a tenth of what is requested: 100 s are expected to be 10 s, less than the 50 s of user 1
     workload = of_users(jobs(submit=[0, 30, 30], seconds=[20, 3, 50], estimate=[200, 100, 50]), [0, 0, 1])
     assert starts(workload, "sjf@ewma") == [0, 30, 33]
@@ -79,7 +79,7 @@ def test_a_policy_that_knows_actual_times_is_named_by_either_way():
 
 
 @pytest.mark.parametrize("name", ["sjf@+easy", "sjf@tsafir+easy", "sjf+easy@", "sjf@tsafrir+easyP"])
-def test_run_times_that_nobody_knows_are_refused(name):
+def test_unknown_run_times_are_refused(name):
     with pytest.raises(OptionsError, match="not known"):
         baseline(name)
 
@@ -174,7 +174,7 @@ def test_nothing_of_the_future_is_known(name, seed):
     check_that_the_future_is_unknown(name, seed)
 
 
-def test_jobs_of_unknown_users_tell_nothing_of_one_another():
+def test_jobs_of_unknown_users_predict_nothing_about_one_another():
     workload = jobs(submit=[0, 0, 7, 7], seconds=[2, 4, 3, 50], estimate=[100, 100, 100, 50])
     assert starts(workload, "sjf@tsafrir") == starts(workload, "sjf") == [0, 2, 57, 7]
     assert starts(workload, "sjf@ewma") == starts(workload, "sjf")
@@ -200,7 +200,7 @@ def test_the_candidates_for_backfilling_have_run_times_of_their_own():
 # compiles one more kind of run, for 3 to 15 s
 @pytest.mark.more
 def test_a_job_that_is_predicted_to_run_more_briefly_now_is_tried_again():
-    # 0 has 3 of 6 cores until 100, 3 waits for all; 4 asks for 2 cores and 200 s, too long to start at 2. Until 10 two
+    # 0 has 3 of 6 cores until 100, 3 waits for all; 4 requests 2 cores and 200 s, too long to start at 2. Until 10 two
     # jobs of its user have ended, of 2 s and 10 s; so it is predicted to end before 100, on no more cores than at 2
     estimate, size = [100, 50, 50, 100, 200, 60], [3, 1, 1, 6, 2, 1]
     rows = jobs(submit=[0, 0, 0, 1, 1, 5], seconds=1.0, estimate=estimate, size=size)

@@ -44,7 +44,7 @@ def starts(workload, name, users=0):
 # compiles one more kind of run, for 3 to 15 s
 @pytest.mark.more
 def test_a_tree_decides_an_order(trees):
-    # 1 asks for 4 cores and 50 s; 2 for one core and 100 s, which the tree takes for 5 s
+    # 1 requests 4 cores and 50 s; 2 for one core and 100 s, which the tree takes for 5 s
     workload = jobs(submit=[0, 1, 1], seconds=[10, 50, 10], estimate=[10, 50, 100], size=[4, 4, 1])
     name = trees(asks("log_all_cores", 0.5, SHORT, LEAF))
     assert starts(workload, "sjf+easy") == [0, 10, 60]
@@ -87,7 +87,7 @@ def test_a_running_job_that_outlives_its_prediction_is_expected_to_run_on(trees)
 
 # compiles one more kind of run, for 3 to 15 s
 @pytest.mark.more
-def test_orders_and_reservations_may_ask_predictors_of_their_own(trees):
+def test_orders_and_reservations_may_use_predictors_of_their_own(trees):
     workload = jobs(submit=[0, 1, 1], seconds=[10, 50, 10], estimate=[10, 50, 100], size=[4, 4, 1])
     short, long = trees([SHORT]), trees(asks("log_all_cores", 0.5, SHORT, LEAF))
     assert starts(workload, f"sjf@{short}+easy@{long}") == starts(workload, "sjf+easy")

@@ -33,7 +33,7 @@ def test_a_file_is_looked_for_beside_the_options_file(tmp_path):
         (":thing", "objective ':thing' is not known"),
     ],
 )
-def test_what_cannot_be_found_is_told_in_one_line(tmp_path, name, said):
+def test_a_missing_part_gives_a_one_line_error(tmp_path, name, said):
     (tmp_path / "broken.py").write_text("1 / 0\n")
     with pytest.raises(OptionsError, match=said) as refused:
         find(name, OBJECTIVES, "objective", tmp_path)

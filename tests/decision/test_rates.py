@@ -115,7 +115,7 @@ def test_environments_side_by_side_are_rewarded_as_single_ones_to_the_last_bit(m
 
 # compiles one more kind of run, for 3 to 15 s
 @pytest.mark.more
-def test_the_rewards_of_a_launch_add_up_to_what_its_metrics_tell(tmp_path, tariff):
+def test_the_rewards_of_a_launch_add_up_to_its_metrics(tmp_path, tariff):
     options = experiment_file(tmp_path, "first-high_gflops")
     content = json.loads(options.read_text())
     content["pybatsim"]["env"] = {"objective": {"cost:tariff.csv": 1.0}, "reward": "integral"}
@@ -163,8 +163,8 @@ def test_a_missing_or_wrong_file_is_one_line(logged, objective, message, tmp_pat
     assert not (tmp_path / "run").exists()
 
 
-def test_the_end_of_an_episode_tells_nothing_of_the_cost(tariff):
-    with pytest.raises(OptionsError, match=r"objective 'cost:.*' tells nothing at the end; take 'integral'"):
+def test_the_end_of_an_episode_has_no_cost_objective(tariff):
+    with pytest.raises(OptionsError, match=r"objective 'cost:.*' has no value at the end; take 'integral'"):
         environment("PolicySelect", platform=2, objective=f"cost:{tariff}", reward="end").reset(seed=0)
 
 

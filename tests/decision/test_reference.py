@@ -30,7 +30,7 @@ MANY, MANY_PARTITIONED, MANY_SCORED = (round(count * SCALE) for count in (4_000,
 KNOWN = {
     "Workload": (
         "submit size requested_time ops delay memory bandwidth gpus demands",
-        "ids profiles requested_ops walltime capacity user",  # names, limits that no world has, who asks
+        "ids profiles requested_ops walltime capacity user",  # names, limits that no world has, users
     ),
     "Platform": (
         "node_memory node_gpus processor_node processor_bandwidth processor_flops processor_watts core_processor "
@@ -61,7 +61,7 @@ KNOWN = {
 
 
 def compare(mode, constraints, seeds, learned=""):
-    """Play worlds with all clocks and constraints in turn; a difference is told as small as it gets."""
+    """Play worlds with all clocks and constraints in turn; a difference is reported as small as possible."""
     for seed in seeds:
         constraint = constraints[seed // len(CLOCKS) % len(constraints)]
         world = draw(mode, CLOCKS[seed % len(CLOCKS)], constraint, seed, learned)

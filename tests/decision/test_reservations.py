@@ -1,4 +1,4 @@
-"""Whatever a job asks for, nothing that starts moves what is reserved for another: worlds that fit on paper."""
+"""Whatever a job requests, nothing that starts moves what is reserved for another: worlds that fit on paper."""
 
 from dataclasses import replace
 

@@ -35,7 +35,7 @@ def test_jobs_are_served_in_the_order_whatever_it_is():
     assert starts(workload, "ljf+reserve:2") == [0, 2000, 6000]
 
 
-def test_an_eighth_of_the_cores_is_kept_for_jobs_up_to_1000_s_unless_the_name_tells_others():
+def test_an_eighth_of_the_cores_is_kept_for_jobs_up_to_1000_s_unless_the_name_says_otherwise():
     plain, given = baseline("saf+reserve"), baseline("saf+reserve:64:600-best_fit")
     assert (plain.kept_of(256), plain.short, plain.name) == (32, 1000.0, "saf+reserve")
     assert (given.kept_of(256), given.short, given.placement) == (64, 600.0, "best_fit")
@@ -71,7 +71,7 @@ def test_options_that_make_no_sense_are_one_clear_line(name, message):
 
 # compiles one more kind of run, for 3 to 15 s
 @pytest.mark.more
-def test_predicted_times_tell_what_is_short():
+def test_predicted_times_decide_what_is_short():
     # the user's jobs all end after 10 s, so from the third on they count as short whatever is requested
     workload = jobs(submit=np.arange(4) * 100.0, seconds=[10, 10, 10, 10], estimate=[5000] * 4, size=[3, 3, 3, 3])
     blocked = jobs(submit=[0, 300, 301], seconds=[1e4, 10, 10], estimate=[1e4, 5000, 5000], size=[1, 3, 1])

@@ -93,7 +93,7 @@ def test_the_integral_of_power_is_the_energy_and_that_of_edp_the_energy_delay_pr
 
 
 def test_the_integral_reaches_to_the_next_decision_over_instants_without_one():
-    workload = jobs([0.0, 0.0, 20.0], [5.0, 8.0, 1.0])  # both end before the third comes; nobody decides then
+    workload = jobs([0.0, 0.0, 20.0], [5.0, 8.0, 1.0])  # both end before the third comes; there is no decision then
     _, done = episode("avg_utilization", "integral", [2], workload=workload)
     assert done.rewards == pytest.approx([5.0 + 8.0, 1.0], abs=1e-3)
 
@@ -193,5 +193,5 @@ def test_execution_slowdown_of_a_state_alone_is_that_of_a_run():
 
 
 def test_an_objective_that_is_nothing_at_the_end_is_refused_there():
-    with pytest.raises(OptionsError, match="tells nothing at the end"):
+    with pytest.raises(OptionsError, match="has no value at the end"):
         Reward(OBJECTIVES["makespan"], "end")

@@ -85,7 +85,7 @@ def test_a_hidden_unit_orders_as_its_features_do(policy):
 
 # compiles one more kind of run, for 3 to 15 s
 @pytest.mark.more
-def test_a_gate_that_lets_nobody_pass_leaves_no_backfilling(policy):
+def test_a_gate_that_lets_no_job_pass_leaves_no_backfilling(policy):
     shut, open_ = (policy(queue={"log_time": 1.0}, gate={"one": one}) for one in (-1.0, 1.0))
     assert starts(contended(), shut) == starts(contended(), "sjf+strict")
     assert starts(contended(), open_) == starts(contended(), "sjf+easy")
@@ -108,7 +108,7 @@ def test_reservations_for_all_are_conservative_backfilling(policy):
 
 # compiles one more kind of run, for 3 to 15 s
 @pytest.mark.more
-def test_with_two_reservations_nobody_delays_the_second_job_that_does_not_fit(policy):
+def test_with_two_reservations_no_job_delays_the_second_job_that_does_not_fit(policy):
     # 0 has 4 of 8 cores until 10, then 1 has 5 until 20, then 2 has 6. 3 would have 3 cores from 2 to 27: these are
     # left over beside 1, so that EASY starts it, and 2 waits for it
     workload = jobs(submit=[0, 1, 1, 2], seconds=[10, 10, 10, 25], size=[4, 5, 6, 3])
@@ -146,7 +146,7 @@ def test_looking_ahead_with_one_candidate_is_that_candidate(policy, candidate, n
 
 
 def test_the_candidate_whose_future_costs_less_decides(policy):
-    # shortest first lets the wide job of 100 s wait for two small ones: 10 s more for it; first come first served lets
+    # shortest first makes the wide job of 100 s wait for two small ones, 10 s more; first come first served makes
     # each of the ten jobs of 10 s wait 100 s more, which costs far more
     workload = jobs(submit=[0, *[1] * 11], seconds=[5, 100, *[10] * 10], size=8)
     candidates = [{"time": 0.0, "backfill": False}, {"time": 1.0, "backfill": False}]
@@ -218,7 +218,7 @@ def test_the_policies_that_come_along_run_every_job_with_memory(name):
     assert step_baseline(platform(*nodes), workload, f"zoo:{name}", "batsim").unfinished == 0
 
 
-def test_names_with_a_placement_are_told_apart(policy):
+def test_names_with_a_placement_are_distinguished(policy):
     name = policy(queue={"one": 1})
     found = baseline(f"{name}-first_fit")
     assert (found.order, found.placement, found.name) == (name, "first_fit", f"{name}-first_fit")
@@ -246,7 +246,7 @@ def test_there_is_room_for_jobs_that_become_known_on_the_way(policy):
 
 
 def test_futures_that_are_drawn_know_whose_jobs_end_soon(policy):
-    # the jobs of user 0 ran for 1 s of the 100 that they requested; 7, of whom nobody knows anything, is submitted
+    # the jobs of user 0 ran for 1 s of the 100 that they requested; 7, an unknown user, is submitted
     # before 8 of user 0, of two that need all cores
     past = [(2 * i, 1, 100, 8, 0) for i in range(7)]
     rows = np.array([*past, (20, 90, 99, 8, 1), (21, 1, 100, 8, 0), (19, 9, 9, 8, 2)], float)
@@ -274,7 +274,7 @@ def test_each_part_of_a_policy_makes_a_difference_and_every_job_runs(policy, kin
     assert starts(workload, policy(**LEARNED[kind])) != starts(workload, plain)
 
 
-def test_every_feature_is_told_and_written():
+def test_every_feature_is_documented_and_written():
     assert len(FEATURES) == COUNT == len(set(FEATURES))
 
 

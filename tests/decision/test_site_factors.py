@@ -25,7 +25,7 @@ POLICIES = ["sjf", "zoo:balanced", "saf@ewma"]
 
 
 def asking(*, cores=None, **columns):
-    """Jobs that ask for the only partition, of one core each unless told."""
+    """Jobs that request the only partition, of one core each by default."""
     made = jobs(**columns)
     if cores is not None:
         made = replace(made, size=np.array(cores))
@@ -173,7 +173,7 @@ def test_a_watch_does_by_default_what_the_modelled_one_does():
         ("zoo:balanced+slurm:0-first_fit", "zoo:balanced+slurm:0-first_fit"),
     ],
 )
-def test_a_name_tells_what_is_unusual(name, same):
+def test_a_name_contains_what_differs_from_the_defaults(name, same):
     assert baseline(name).name == same
     assert baseline(same) == baseline(name)
 

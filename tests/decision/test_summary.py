@@ -8,12 +8,14 @@ from paper_clusters import cluster, jobs, started
 
 from hdeeprm_like.decision.actions import PolicyActions
 from hdeeprm_like.decision.observations.arrays import Sizes
-from hdeeprm_like.decision.observations.summary import KINDS, quartile
+from hdeeprm_like.decision.observations.summary import quartile
 from hdeeprm_like.decision.observations.view import OBSERVATIONS, View
 from hdeeprm_like.decision.system import DecisionSystem
 from hdeeprm_like.decision.window.window import JobWindow
 from hdeeprm_like.engine.numbers import SHORTEST
 from hdeeprm_like.engine.state import Instant, State
+
+KINDS = ("normal", "small", "minimal")
 
 
 def summary(state, kind="normal", sensitivity=0.05):
@@ -53,7 +55,7 @@ def test_a_normal_observation_with_numbers_by_hand():
     state.receive(Instant(2.0, [], 1, True))
     seen = dict(zip(feature_names(state.platform, "normal"), observe(state).tolist(), strict=True))
     assert seen["node 0 memory"] == pytest.approx(0.5)
-    assert seen["processor 0 bandwidth"] == 0.0  # asked for 48 of 32 GB/s
+    assert seen["processor 0 bandwidth"] == 0.0  # requested 48 of 32 GB/s
     assert seen["processor 1 bandwidth"] == 1.0
     assert seen["core 0 speed"] == pytest.approx(0.75)
     assert seen["core 0 power"] == pytest.approx(1.0)

@@ -114,7 +114,7 @@ def test_an_action_that_is_none_or_is_not_legal_is_refused(action, said):
         workload=jobs([0.0, 1.0], 5.0, size=4),
     )
     begun.advance()
-    if action == 1:  # let the first job run, the second come, and the first end
+    if action == 1:  # the first job runs, the second arrives, and the first ends
         begun.act(0)
         begun.advance()
         begun.act(0)

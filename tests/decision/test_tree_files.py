@@ -127,7 +127,7 @@ def test_trees_add_up_on_paper():
 
 # grows forests of every size; one tree decides in its own test
 @pytest.mark.more
-def test_compiled_trees_tell_what_scikit_learn_tells():
+def test_compiled_trees_predict_what_scikit_learn_predicts():
     ensemble = pytest.importorskip("sklearn.ensemble", reason="scikit-learn is missing: its trees are not looked at")
     from hdeeprm_like.studies.prediction.training import content_of, sum_in_python
 

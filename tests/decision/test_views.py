@@ -93,7 +93,7 @@ def test_memory_is_drawn_beside_the_cores_in_units_begun():
     play = playing(cores(2, memory=100.0), submitted, "image", horizon=3, backlog=4, memory_units=4)
     drawn = [
         # cluster, jobs 0 and 1, their memory, two columns of backlog
-        "11 11 .. 11.. 11.. .... ..",  # 40 of 100 MB, asks for 50
+        "11 11 .. 11.. 11.. .... ..",  # 40 of 100 MB, requests 50
         "1. 11 .. 11.. 11.. .... ..",
         ".. 11 .. .... 11.. .... ..",
     ]
@@ -176,7 +176,7 @@ def ends_of(state, step):
 
 
 def expected_cluster(kind, state, horizon, step):
-    """The part of a raw observation that tells of the running jobs, in plain words."""
+    """The part of a raw observation on the running jobs, in words."""
     total, ends = state.platform.cores, ends_of(state, step)
     if kind == "backfilling":
         jobs, owners = state.tables.jobs, state.core_job
@@ -199,7 +199,7 @@ def expected_cluster(kind, state, horizon, step):
 @pytest.mark.more
 @given(platforms, workloads(), st.integers(0, 2**32), st.sampled_from([0.0, 0.7]))
 @settings(max_examples=60, deadline=None)
-def test_raw_views_tell_what_plain_python_finds(platform, workload, seed, waits):
+def test_raw_views_show_what_plain_python_finds(platform, workload, seed, waits):
     rng = np.random.default_rng(seed)
     for kind, begin in (("compact", 0), ("horizon", 6), ("backfilling", 0)):
         play = playing(platform, workload, kind, head=3, tail=2, waits=waits, horizon=6, step=2.0, raw=True)

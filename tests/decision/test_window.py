@@ -117,12 +117,12 @@ def test_whoever_starts_what_fits_leaves_no_job_behind(opens, step, clock):
     assert play.simulator.unfinished == 0
 
 
-def test_an_agent_that_is_asked_at_every_step_is_asked_so_also_when_nothing_waits():
+def test_an_agent_that_decides_at_every_step_does_so_also_when_nothing_waits():
     play = played(jobs([0, 4], [2, 1], size=3), first_legal, head=2, opens="ticks", step=1.0)
     assert play.episode.times.tolist() == [0, 0, 1, 2, 3, 4, 4]
 
 
-def test_an_agent_that_is_asked_when_a_job_fits_is_not_asked_otherwise():
+def test_an_agent_that_decides_when_a_job_fits_does_not_decide_otherwise():
     play = played(jobs([0, 1, 4], [3, 2, 1], size=3), first_legal, head=2, opens="fitting", step=1.0)
     assert play.episode.times.tolist() == [0, 3, 5]
 

@@ -42,25 +42,25 @@ def instants(cluster, workload):
     return found
 
 
-def test_a_computation_that_ends_when_a_job_comes_is_told_after_it():
+def test_a_computation_that_ends_when_a_job_comes_is_reported_after_it():
     # the end lies some 1e-10 s behind the nominal date, as the start was a message of its own
     two = instants(platform(), jobs(submit=[0.0, 3.0], seconds=[3.0, 1.0]))[1:3]
     assert [(instant.now, instant.completed, instant.submitted) for instant in two] == [(3.0, [], 1), (3.0, [0], 0)]
 
 
-def test_a_delay_that_ends_when_a_job_comes_is_told_with_it():
+def test_a_delay_that_ends_when_a_job_comes_is_reported_with_it():
     (one,) = instants(platform(), jobs(submit=[0.0, 3.0], delay=[3.0, 1.0]))[1:2]
     assert (one.now, one.completed, one.submitted) == (3.0, [0], 1)
 
 
-def test_computations_that_start_and_end_together_are_told_together_in_the_order_of_their_starts():
+def test_computations_that_start_and_end_together_are_reported_together_in_the_order_of_their_starts():
     cluster = platform((1e3, [(3, 1.0, 1.0, 1.0)]))
     _, ends = instants(cluster, jobs(seconds=np.full(3, 2.0)))
     assert ends.completed == [0, 1, 2]
 
 
 @given(platforms, workloads())
-def test_time_never_goes_back_and_every_job_is_told_of_once(cluster, workload):
+def test_time_never_goes_back_and_every_job_is_reported_once(cluster, workload):
     found = instants(cluster, workload)
     times = [instant.now for instant in found]
     assert times == sorted(times)

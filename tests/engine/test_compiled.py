@@ -33,7 +33,7 @@ def marked_functions(path: Path):
 
 
 def counts_from_the_end(index: ast.expr) -> bool:
-    """Tell whether an index, or one of several, is a negative number."""
+    """Return whether an index, or one of several, is a negative number."""
     parts = index.elts if isinstance(index, ast.Tuple) else [index]
     return any(isinstance(part, ast.UnaryOp) and isinstance(part.op, ast.USub) for part in parts)
 

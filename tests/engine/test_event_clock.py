@@ -1,4 +1,4 @@
-"""The textbook's clock: all of one time at once, and calls at the times that are asked for."""
+"""The textbook's clock: all of one time at once, and calls at the times that are requested."""
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ from hdeeprm_like.run.simulator import Simulator
 
 
 def play(workload, wake_at, one_by_one=False, cluster=None):
-    """Serve first come, first served on one core, asking for a call at ``wake_at(now)``; return what happened when."""
+    """Serve first come, first served on one core, requesting a call at ``wake_at(now)``; return what happened when."""
     state = State(cluster or platform(), workload, policies=(FIRST,))
     clock = textbook(state, workload, one_by_one)
     instants = []
@@ -54,7 +54,7 @@ def test_the_clock_never_goes_back_where_an_end_is_found_again_and_rounded(seed)
 
 
 @pytest.mark.parametrize("one_by_one", [False, True])
-def test_a_call_asked_for_in_the_past_comes_ten_microseconds_later(one_by_one):
+def test_a_call_requested_in_the_past_comes_ten_microseconds_later(one_by_one):
     found = play(jobs(seconds=5.0), asking([-3.0]), one_by_one)
     assert found == [(0, 0, 1), (1e-5, 0, 0), (5, 1, 0)]
 
@@ -71,12 +71,12 @@ def test_a_call_a_rounding_error_before_an_end_comes_with_it_and_never_early():
     assert play(jobs(seconds=0.3), asking([third])) == [(0, 0, 1), (0.3, 1, 0), (third, 0, 0)]
 
 
-def test_calls_can_be_asked_for_in_compiled_form():
+def test_calls_can_be_requested_in_compiled_form():
     workload = jobs(seconds=5.0)
     state = State(platform(), workload)
     stepper = textbook(state, workload)
     assert stepper.next_instant() is not None
-    stepper.simulation.sim["call_asked"] = 3.0
+    stepper.simulation.sim["call_requested"] = 3.0
     apply_decisions(state.tables, stepper.simulation, stepper.clock)
     assert next_instant(state.tables, stepper.simulation, stepper.clock)
     sim = stepper.simulation.sim[0]
@@ -104,7 +104,7 @@ def test_counting_cores_gives_the_schedule_and_the_energy_of_naming_them(seed, n
 
 
 def test_where_cores_have_no_names_nothing_may_depend_on_them():
-    with pytest.raises(ValueError, match="nothing but cores"):
+    with pytest.raises(ValueError, match="all jobs request only cores"):
         State(pool(4), jobs(bandwidth=1.0), named=False)
     with pytest.raises(ValueError, match="one processor"):
         State(platform((1e3, [(1, 1.0, 1.0, 1.0)] * 2)), jobs(), named=False)

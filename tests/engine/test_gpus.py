@@ -33,7 +33,7 @@ def test_two_jobs_that_want_the_same_gpu_run_one_after_the_other_though_cores_ar
     assert short["core"] == short["mem"] == []
 
 
-def test_a_platform_without_gpus_tells_nothing_of_them():
+def test_a_platform_without_gpus_does_not_mention_them():
     assert set(run(platform(), jobs(seconds=[1.0, 1.0])).overutilizations) == {"core", "mem", "mem_bw"}
 
 
@@ -140,7 +140,7 @@ def test_over_batsims_messages_jobs_wait_for_gpus_as_they_do_in_process(tmp_path
     exact = write_inputs(cluster, workload, tmp_path)
     finished = run(cluster, read_workload(tmp_path / "workload.json", reference_flops=cluster.reference_flops))
     assert finished.start_time[-1] > 20.0
-    ours = talk(policy=("first", "high_gflops"), exact=exact)  # the platform, too, is what the messages tell
+    ours = talk(policy=("first", "high_gflops"), exact=exact)  # the platform, too, comes from the messages
     assert play_on_server(ours, tmp_path)[1]
     assert_same_schedule(finished, tmp_path / "out_jobs.csv")
     assert ours.system.state.platform.node_gpus.tolist() == [1.0, 2.0]
@@ -148,7 +148,7 @@ def test_over_batsims_messages_jobs_wait_for_gpus_as_they_do_in_process(tmp_path
     assert len(rejected) == sum(finished.status == REJECTED)
 
 
-def test_a_workload_file_tells_the_gpus_of_whole_jobs(tmp_path):
+def test_a_workload_file_gives_the_gpus_of_whole_jobs(tmp_path):
     workload = jobs(size=[7, 8, 3], gpus=[3, 2, 0], memory=5.0)
     write_inputs(platform(), workload, tmp_path)
     profiles = json.loads((tmp_path / "workload.json").read_text())["profiles"]

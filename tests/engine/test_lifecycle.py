@@ -16,7 +16,7 @@ FIRST, LOW_POWER = 1 - 1, 5
 
 
 def decided(state, now, completed, submitted):
-    """Move on, decide by first-low_power, and tell the P-states of all cores."""
+    """Move on, decide by first-low_power, and return the P-states of all cores."""
     state.receive(Instant(now, completed, submitted, False))
     apply_pair(state.tables, FIRST, LOW_POWER)
     return [pstate_of(state.tables, core) for core in range(state.platform.cores)]
@@ -44,7 +44,7 @@ def test_power_and_energy_follow_the_pstates():
     assert state.joules == pytest.approx(30.0 + 145.0 + 2 * 220.0 + 145.0)
 
 
-def test_exactly_the_bandwidth_of_a_processor_slows_nobody():
+def test_exactly_the_bandwidth_of_a_processor_slows_no_job():
     finished = run(platform((1e3, [(3, 1.0, 1.0, 0.3)])), jobs(seconds=np.full(3, 5.0), bandwidth=0.1))
     assert finished.finish_time.tolist() == [5.0, 5.0, 5.0]  # although 0.1 + 0.1 + 0.1 > 0.3
 
@@ -102,7 +102,7 @@ def test_only_what_the_empty_platform_cannot_hold_is_rejected(size, memory, lack
     assert lacking_when_idle(state.tables, 0) == lacks
 
 
-def test_a_rejected_job_stands_in_nobodys_way():
+def test_a_rejected_job_stands_in_no_jobs_way():
     finished = run(platform(), jobs(size=[2, 1], memory=[0.0, 1000.5], seconds=1.0, ids=["w0!a", "w0!b"]))
     assert finished.status.tolist() == [4, 4]
     finished = run(platform(), jobs(size=[2, 1], submit=[0, 0], seconds=1.0))

@@ -139,7 +139,7 @@ def test_tetris_with_the_remaining_work_starts_what_is_soon_over_before_what_fil
     assert run(workload, "tetris_srtf", node(4))[0] == [1, 0]
 
 
-def test_names_tell_the_placement_unless_it_is_the_usual_one():
+def test_names_give_the_placement_unless_it_is_the_usual_one():
     assert baseline("sjf+easy-high_gflops") == baseline("sjf+easy") == Baseline("sjf", "easy")
     assert baseline("sjf+easyP-best_fit").name == "sjf+easyP-best_fit"
     assert baseline("fcfs-tetris").name == "fcfs+strict-tetris"
@@ -181,7 +181,7 @@ requests = st.lists(
 @pytest.mark.slow
 @settings(deadline=None)
 @given(clusters, requests, st.sampled_from(["first_fit", "best_fit", "tetris"]), st.sampled_from(sorted(MODES)))
-def test_nothing_is_lost_and_nobody_stays_behind(nodes, asked, placement, mode):
+def test_nothing_is_lost_and_no_job_stays_behind(nodes, asked, placement, mode):
     placement = "tetris" if (placement, mode) == ("first_fit", "packing") else placement
     built = platform(*(node(c * p, 100.0, p) for c, p, _ in nodes), gpus=[g for _, _, g in nodes])
     submit, seconds, size, memory, gpus = (np.array(column, float) for column in zip(*sorted(asked), strict=True))

@@ -38,7 +38,7 @@ def test_constraints_are_joined_by_and_or_or():
     assert not has_features(features, "milan&gpu")
 
 
-def test_a_platform_tells_its_partitions(shapes):
+def test_a_platform_lists_its_partitions(shapes):
     partitions = shapes.platform.partitions
     assert partitions.names == ("batch", "whole")
     assert partitions.nodes.tolist() == [[True] * 7, [False] * 4 + [True] * 3]
@@ -58,12 +58,12 @@ def test_sets_are_of_the_nodes_of_a_partition_with_the_features(shapes):
     assert numbered.columns.sum(axis=1).tolist() == [7, 3, 3, 7]
 
 
-def test_jobs_of_whole_nodes_may_get_more_cores_than_they_ask_for(shapes):
+def test_jobs_of_whole_nodes_may_get_more_cores_than_they_request(shapes):
     assert most_cores(shapes.platform, np.array([0, 2]), np.array([1, 2])).tolist() == [13, 24]
     assert most_cores(replace(shapes.platform, partitions=None), 0, np.array([1, 2])).tolist() == [1, 2]
 
 
-def test_jobs_that_ask_for_no_partition_run_in_the_default_one(shapes):
+def test_jobs_that_request_no_partition_run_in_the_default_one(shapes):
     state = State(shapes.platform, replace(shapes.jobs, demands=None), log=False)
     assert (state.tables.node_sets.demands["partition"] == shapes.platform.partitions.default).all()
 
@@ -81,7 +81,7 @@ def test_a_policy_like_slurm_needs_partitions(shapes):
         ({"partitions": [{"name": "x", "hosts": "z9"}]}, "is none of the nodes"),
         ({"nodes": [{"hosts": "n1"}]}, "names 1 hosts; the platform has 7 nodes"),
         ({"partitions": [{"hosts": "n1"}]}, "key 'name' is missing"),
-        ({"partitions": [{"name": "x", "hosts": "n1"}, {"name": "x", "hosts": "n2"}]}, "a name is there twice"),
+        ({"partitions": [{"name": "x", "hosts": "n1"}, {"name": "x", "hosts": "n2"}]}, "a name occurs twice"),
     ],
 )
 def test_mistakes_in_partitions_name_their_place(tmp_path, change, told):

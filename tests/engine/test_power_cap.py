@@ -77,7 +77,7 @@ def test_without_the_cap_the_same_jobs_draw_more(policy):
     assert highest(replace(MIXED, power_cap=cap), workload, policy)[0] <= cap * ROUNDING
 
 
-def test_what_may_still_be_drawn_is_told():
+def test_what_may_still_be_drawn_is_reported():
     state = State(replace(MIXED, power_cap=500.0), jobs())
     assert state.free_watts == pytest.approx(500.0 - 0.05 * (2 * 100 + 2 * 40 + 4 * 60))  # all rest in P3
     assert State(MIXED, jobs()).free_watts == np.inf
@@ -111,7 +111,7 @@ def test_a_cap_that_is_no_power_is_refused(cap):
 
 
 def test_jobs_that_run_whole_cannot_be_had_with_a_cap():
-    with pytest.raises(PlatformError, match="cannot be had with jobs that run whole on a node"):
+    with pytest.raises(PlatformError, match="a power cap is not supported with jobs that run whole on a node"):
         State(replace(MIXED, power_cap=400.0), jobs(), whole=True)
 
 

@@ -99,13 +99,13 @@ def test_nothing_is_lost_at_any_instant(cluster, workload, pairs, seed):
     assert not state.tables.loads["used_bandwidth"].any()
 
 
-def test_draining_tells_starts_in_order_rejections_and_the_pstates_that_change():
+def test_draining_returns_starts_in_order_rejections_and_the_pstates_that_change():
     cluster = platform((100.0, [(2, 1.0, 10.0, 10.0), (2, 1.0, 10.0, 10.0)]))
     state = State(cluster, jobs(size=[9, 1, 2], bandwidth=[0.0, 6.0, 6.0], memory=[0.0, 0.0, 101.0]))
     state.receive(Instant(0.0, [], 3, True))
     apply_pair(state.tables, JOB_POLICIES["first"], CORE_POLICIES["high_gflops"])
-    assert state.drain().pstates == {0: 0, 1: 2}  # not asked for yet
-    commands = state.drain(asked=True)
+    assert state.drain().pstates == {0: 0, 1: 2}  # not requested yet
+    commands = state.drain(requested=True)
     assert [(job, cores.tolist()) for job, cores in commands.starts] == [(1, [0])]
     assert commands.rejects == [0, 2]
     assert commands.pstates == {0: 0, 1: 2}
@@ -125,7 +125,7 @@ def test_a_new_instant_forgets_what_was_decided_in_the_last_one():
     assert (commands.starts, commands.rejects, commands.kills, commands.wake_at) == ([], [], [], np.inf)
 
 
-def test_a_withdrawn_core_serves_nobody_but_goes_on_with_its_job():
+def test_a_withdrawn_core_serves_no_job_but_goes_on_with_its_job():
     state = State(platform((100.0, [(2, 1.0, 10.0, 10.0)])), jobs(size=[1, 1]))
     state.receive(Instant(0.0, [], 1, False))
     apply_pair(state.tables, JOB_POLICIES["first"], CORE_POLICIES["high_gflops"])

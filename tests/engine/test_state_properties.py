@@ -21,7 +21,7 @@ WORKLOAD = {
     "gpus": [0.0, 2.0, 0.0, 0.0, 0.0],
     "estimate": [15.0, 25.0, 35.0, 45.0, 55.0],
 }
-TABLES = {  # property: the same figures by job, as they were asked for
+TABLES = {  # property: the same figures by job, as they were requested
     "submit_time": WORKLOAD["submit"],
     "requested_time": WORKLOAD["estimate"],
     "requested_ops": [1e9 * seconds for seconds in WORKLOAD["estimate"]],

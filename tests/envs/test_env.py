@@ -204,7 +204,7 @@ def test_steps_before_the_beginning_and_after_the_end_are_refused():
         env.step(0)
 
 
-def test_an_episode_is_the_window_or_the_workload_that_reset_is_told():
+def test_an_episode_is_the_window_or_the_workload_that_reset_is_given():
     env = SchedulingEnv(PRESETS["PolicySelect"], platform(), Windows(jobs(submit=np.arange(9.0), seconds=1.0), 2))
     drawn = {len(env.workload) for _ in range(3) if env.reset(seed=1)}
     assert drawn == {2}
@@ -231,7 +231,7 @@ def test_a_workload_in_batsims_json_can_be_played(tmp_path):
     assert env.workload.ids == ("w0!000000", "w0!000001")
 
 
-def test_jobs_that_nobody_decides_about_are_an_error():
+def test_jobs_without_a_decision_are_an_error():
     env = SchedulingEnv(PRESETS["PolicySelect"], platform(), Windows(jobs(seconds=1.0, size=2)))
     with pytest.raises(WorkloadError, match="had a decision to make"):
         env.reset()

@@ -100,7 +100,7 @@ def test_the_package_alone_imports_neither_gymnasium_nor_torch():
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "[]\n"
 
 
-def test_a_missing_gymnasium_is_told_in_one_line(monkeypatch):
+def test_a_missing_gymnasium_gives_a_one_line_error(monkeypatch):
     monkeypatch.setitem(sys.modules, "gymnasium", None)
     monkeypatch.delitem(sys.modules, "hdeeprm_like.envs.single")
     with pytest.raises(OptionsError, match=r"need the package gymnasium; .* pip install 'hdeeprm_like\[rl\]'$"):
@@ -109,7 +109,7 @@ def test_a_missing_gymnasium_is_told_in_one_line(monkeypatch):
 
 # compiles one more kind of run, for 3 to 15 s
 @pytest.mark.more
-def test_an_options_file_tells_platform_jobs_and_decision_space(tmp_path):
+def test_an_options_file_sets_platform_jobs_and_decision_space(tmp_path):
     path = options_file(tmp_path, objective="avg_utilization", observation="minimal")
     env = environment("PolicySelect", options=path, reward="sample")
     assert (env.platform.cores, env.clock, env.observation_space.shape) == (2280, "textbook", (21,))
@@ -124,7 +124,7 @@ def test_an_options_file_tells_platform_jobs_and_decision_space(tmp_path):
         environment("SMDP", options=path, jobs=10)
 
 
-def test_a_trace_on_a_pool_lasts_as_long_as_it_tells(tmp_path):
+def test_jobs_of_a_trace_on_a_pool_take_its_run_times(tmp_path):
     env = environment("SMDP", platform=256, workload=ROOT / "workloads" / "lublin_256.swf.gz", jobs=20, head=8)
     wander(env, seed=2)
     assert env.action_space.n == 9
@@ -158,7 +158,7 @@ def test_models_workloads_and_functions_make_episodes():
         ({"preset": 3}, "preset 3 is not known"),
         *(({"jobs": wrong}, "jobs is .*; a whole number is needed, at least 1") for wrong in (0, -3, 2.5, "10", True)),
         ({"workload": jobs(), "jobs": 0}, "jobs is 0; a whole number is needed, at least 1"),
-        ({"platform": -1}, "a pool of -1 cores cannot be had"),
+        ({"platform": -1}, "a pool of -1 cores is not possible"),
         *(({"platform": wrong}, "the cores of a pool as a whole number") for wrong in (256.0, True)),
         ({"workload": 3}, "a Workload is needed"),
         *(({"head": wrong}, "head is .*; a whole number is needed, at least 0") for wrong in ("x", 2.5, -1)),
@@ -263,7 +263,7 @@ def test_an_agent_that_only_waits_is_cut_off():
 
 
 def waits_of(env):
-    """When the agent is asked for its first decisions if it always waits, and the jobs that come until then."""
+    """When the agent takes its first decisions if it always waits, and the jobs that come until then."""
     _, info = env.reset(seed=3)
     times = [info["time"]]
     for _ in range(4):
@@ -312,7 +312,7 @@ def test_waiting_times_have_no_place_in_an_image():
 
 
 def ended(env, seed=1):
-    """What an environment tells at the end of an episode of random legal actions, and in how many steps."""
+    """The final info of an episode of random legal actions, and its number of steps."""
     rng, steps, over = np.random.default_rng(seed), 0, False
     _, info = env.reset(seed=seed)
     while not over:
@@ -416,7 +416,7 @@ def test_all_keywords_are_listed():
     assert set(keywords + vector + ["objective"]) <= set(told)
 
 
-def test_lines_without_a_job_are_told_of_once_however_many_environments_are_made(tmp_path, caplog):
+def test_lines_without_a_job_are_reported_once_however_many_environments_are_made(tmp_path, caplog):
     trace = tmp_path / "short.swf"
     memory = (-1, 9000, 9000)  # KB; HDeepRM makes no job of lines without
     lines = [f"{j} {j} 0 5 1 -1 {own} 1 5 {own}" + " -1" * 8 for j, own in enumerate(memory)]

@@ -147,7 +147,7 @@ def asking(rng, several=True):
 )
 @settings(max_examples=8, deadline=None)
 @given(seed=st.integers(0, 2**31), windows=st.booleans())
-def test_so_it_is_where_jobs_ask_for_partitions(space, clock, seed, windows):
+def test_so_it_is_where_jobs_request_partitions(space, clock, seed, windows):
     rng = np.random.default_rng(seed)
     drawn = partial(asking, several=not space.whole)
     workload_of = Windows(drawn(rng), 5) if windows else drawn
@@ -227,14 +227,14 @@ def told(runs):
     return runs.observations, runs.masks, runs.rewards, runs.now, runs.over, runs.episodes["reward"]
 
 
-def test_an_episode_is_told_of_at_its_end():
+def test_an_episode_is_reported_at_its_end():
     env = SchedulingVectorEnv(Space(observation="minimal"), POOL, Windows(jobs([0.0, 5.0], 3.0)), 2, clock="textbook")
     env.reset(seed=1)
     env.step(np.array([0, 0]))
     *_, over, _, info = env.step(np.array([0, 0]))
     assert over.all()
     assert info["final_info"]["episode"]["l"].tolist() == [2, 2]
-    # each starts at once: one job in the system right after both decisions, which asks for 3 s
+    # each starts at once: one job in the system right after both decisions, which requests 3 s
     assert info["final_info"]["episode"]["r"] == pytest.approx([-2.0 / 3.0, -2.0 / 3.0])
     assert info["time"].tolist() == [0.0, 0.0]  # of the next episodes
 

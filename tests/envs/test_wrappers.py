@@ -96,7 +96,7 @@ def test_every_vector_wrapper_works_around_make_vec(name, tmp_path, monkeypatch)
 # makes environments in processes of their own; `test_vector` plays the same
 @pytest.mark.more
 @pytest.mark.parametrize("mode", ["NextStep", "SameStep"])
-def test_statistics_of_episodes_are_what_the_environment_itself_tells(mode):
+def test_statistics_of_episodes_equal_those_of_the_environment_itself(mode):
     env = vector.RecordEpisodeStatistics(gymnasium.make_vec(NAME, num_envs=COUNT, autoreset=mode, **HOW))
     _, info = env.reset(seed=1)
     ends = 0
@@ -113,7 +113,7 @@ def test_statistics_of_episodes_are_what_the_environment_itself_tells(mode):
 @pytest.mark.slow
 @pytest.mark.parametrize("preset", ["CompactRM", "HDeepRM"])
 @pytest.mark.parametrize("mode", [AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP])
-def test_the_end_of_an_episode_is_told_as_sync_vector_env_tells_it(mode, preset):
+def test_the_end_of_an_episode_is_reported_as_by_sync_vector_env(mode, preset):
     how = {"jobs": 10, "max_steps": 9}
     ours = gymnasium.make_vec(f"hdeeprm_like/{preset}-v0", num_envs=COUNT, autoreset=mode, **how)
     theirs = SyncVectorEnv([lambda: environment(preset, **how)] * COUNT, autoreset_mode=mode)

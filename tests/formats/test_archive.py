@@ -21,7 +21,7 @@ OTHER = gzip.compress(b"; Version: 2.2\n1 0 -1 5 1 -1 -1 -1 -1 -1 1 -1 -1 -1 -1 
 
 @contextmanager
 def site(content, length=None):
-    """An archive on this machine that answers with *content* and tells a length; yields address and requests."""
+    """An archive on this machine that answers with *content* and a length; yields address and requests."""
     asked = []
 
     class Archive(BaseHTTPRequestHandler):
@@ -75,11 +75,11 @@ def test_another_content_is_refused_and_leaves_nothing(tmp_path):
 
 def test_a_kept_trace_that_has_changed_is_refused(tmp_path):
     (tmp_path / "CTC-SP2-1996-3.1-cln.swf.gz").write_bytes(OTHER)
-    with pytest.raises(WorkloadError, match=r"\(delete it to fetch it anew\): is not the trace"):
+    with pytest.raises(WorkloadError, match=r"\(delete it to download it again\): is not the trace"):
         fetch_trace("CTC-SP2-1996-3.1-cln", tmp_path)
 
 
-def test_a_trace_of_unknown_checksum_tells_its_own(tmp_path, caplog):
+def test_a_trace_of_unknown_checksum_reports_its_own(tmp_path, caplog):
     with site(OTHER) as (address, _):
         path, digest = fetch_trace("HPC2N-2002-2.2-cln", tmp_path, site=address)
     assert path.read_bytes() == OTHER
@@ -98,14 +98,14 @@ def test_a_download_that_breaks_off_leaves_nothing(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-def test_an_answer_without_the_trace_is_told(tmp_path):
+def test_an_answer_without_the_trace_is_reported(tmp_path):
     with site(None) as (address, _), pytest.raises(WorkloadError, match="answers 404 Not Found; or put the file at"):
         fetch_trace("UniLu-Gaia-2014-2", tmp_path, site=address)
 
 
 def test_being_offline_is_one_line_that_says_what_else_helps(tmp_path, capsys):
     with site(None) as (address, _):
-        pass  # nobody listens there any more
+        pass  # no server listens there any more
     folder = tmp_path / "kept"
     status = main(["fetch-trace", "CTC-SP2-1996-3.1-cln", "--folder", str(folder), "--site", address])
     said = capsys.readouterr()
@@ -123,7 +123,7 @@ def test_the_command_prints_where_the_trace_is(tmp_path, capsys):
     assert capsys.readouterr().out == f"{tmp_path / 'UniLu-Gaia-2014-2.swf.gz'}\n"
 
 
-def test_an_unknown_name_is_told_the_nearest(tmp_path):
+def test_the_error_for_an_unknown_name_names_the_nearest(tmp_path):
     with pytest.raises(WorkloadError, match=r"did you mean 'CTC-SP2-1996-3\.1-cln'"):
         fetch_trace("CTC-SP2-1996-3.1", tmp_path)
 
@@ -155,7 +155,7 @@ def test_a_packed_bomb_is_refused_in_little_memory(tmp_path, monkeypatch):
     assert not list(tmp_path.iterdir())
 
 
-def test_the_checksum_of_what_was_fetched_is_kept_and_a_change_is_told(tmp_path, caplog):
+def test_the_checksum_of_what_was_fetched_is_kept_and_a_change_is_reported(tmp_path, caplog):
     name = "HPC2N-2002-2.2-cln"
     with site(OTHER) as (address, _):
         path, digest = fetch_trace(name, tmp_path, site=address)

@@ -62,7 +62,7 @@ def long_numbers(folder, seed):
 
 @pytest.mark.parametrize("seed", range(3))
 def test_the_embedded_simulator_and_the_server_read_the_same_bits(seed, tmp_path):
-    """Of a file of somebody's, and of the file that `launch` writes of its jobs for Batsim."""
+    """Of a given file, and of the file that `launch` writes of its jobs for Batsim."""
     path = long_numbers(tmp_path, seed)
     ours = read_workload(path, reference_flops=1e9)
     write_workload(ours, tmp_path / "written.json")

@@ -110,7 +110,7 @@ def test_a_workload_goes_to_batsim_5_and_back(tmp_path):
     assert (tmp_path / "four.json").read_text() == (tmp_path / "w.json").read_text()
 
 
-def test_ksus_files_are_told_apart_by_their_first_line(tmp_path):
+def test_ksus_files_are_distinguished_by_their_first_line(tmp_path):
     assert convert(ROOT / "platforms" / "pool_64.csv", tmp_path / "p.xml") == 0
     assert load_platform(tmp_path / "p.xml").cores == 64
 
@@ -121,7 +121,7 @@ def test_ksus_files_are_told_apart_by_their_first_line(tmp_path):
         ("a.json", "{}", "b.json", "neither a platform"),
         ("a.json", '{"clusters": []}', "b.swf", "a name that ends in .json, .json.gz, .xml or .xml.gz"),
         ("a.swf", TRACE, "b.xml", "a name that ends in .json"),
-        ("a.txt", "", "b.xml", "tells no format"),
+        ("a.txt", "", "b.xml", "is that of no format"),
         ("a.swf", None, "b.json", "no such file"),
     ],
 )
@@ -145,7 +145,7 @@ def test_a_missing_machine_size_is_that_of_the_widest_job(tmp_path):
         convert_file(tmp_path / "none.json", tmp_path / "x.json", flops=1e9)
 
 
-def test_a_trace_keeps_partitions_and_accounts_and_the_rest_is_told(tmp_path, capsys):
+def test_a_trace_keeps_partitions_and_accounts_and_the_rest_is_reported(tmp_path, capsys):
     asked = [
         {"partition": "long", "account": "physics", "nodes": 2},
         {"partition": "debug", "cores_per_task": 2, "qos": "high"},

@@ -51,7 +51,7 @@ def test_a_packed_file_holds_the_same(tmp_path):
         ),
     ],
 )
-def test_a_file_that_cannot_be_read_and_has_an_unknown_ending_is_told_the_known_ones(tmp_path, load, error, message):
+def test_the_error_for_an_unreadable_file_of_unknown_ending_lists_the_known_ones(tmp_path, load, error, message):
     path = tmp_path / "input.txt"
     path.write_text("what is this\n")
     with pytest.raises(error) as raised:

@@ -209,7 +209,7 @@ def test_own_networks_and_memories_are_known_too(tmp_path):
         (("clusters",), [], "clusters: the list is empty"),
         (("clusters",), {"id": 1}, "clusters: must be a list [...], is an object"),
         (("clusters", 0), "one", "clusters[0]: must be an object {...}, is the text 'one'"),
-        (("clusters", 1, "id"), "one", "clusters[1].id: cluster 'one' is there already"),
+        (("clusters", 1, "id"), "one", "clusters[1].id: cluster 'one' occurs twice"),
         (("clusters", 0, "id"), 7, "clusters[0].id: must be a text, is the number 7"),
         (("clusters", 0, "id"), " ", "clusters[0].id: must not be empty"),
         (("clusters", 0, "id"), "a\nb", "clusters[0].id: must be one line of printable characters"),

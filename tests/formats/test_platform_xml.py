@@ -55,7 +55,7 @@ def small(**changes):
 
 
 def hosts_of(platform):
-    """Return what Batsim's first message tells of the hosts."""
+    """Return the hosts in Batsim's first message."""
     texts = [properties_of(figures_of(platform, processor)) for processor in range(platform.processors)]
     return [
         (name, dict(texts[processor]))
@@ -122,7 +122,7 @@ def test_any_platform_comes_back_exactly_from_its_xml(tmp_path_factory, platform
 
 @settings(max_examples=60, deadline=None)
 @given(platform=platforms())
-def test_any_platform_comes_back_exactly_from_what_batsim_tells(platform):
+def test_any_platform_comes_back_exactly_from_the_message_of_batsim(platform):
     hosts = json.loads(json.dumps(hosts_of(platform)))
     assert_same(platform_from_properties(hosts, platform.name), replace(platform, network=None))
     assert first_mismatch(platform, hosts) is None
@@ -155,7 +155,7 @@ def test_a_platform_without_network_is_written_with_links_that_take_no_time(tmp_
     assert network == Network(("10.0Gbps", "10.0Gbps"), ("0us", "0us"), "10.0Gbps", "0us")
 
 
-def test_a_host_tells_all_that_a_decision_needs():
+def test_a_host_has_all_properties_that_a_decision_needs():
     assert properties_of(figures_of(small(), 1)) == {
         "hdeeprm_cluster": "a",
         "hdeeprm_node": "1",
@@ -189,7 +189,7 @@ def test_the_xml_of_another_program_is_refused_for_want_of_a_hierarchy():
     with pytest.raises(PlatformError) as caught:
         read_platform_xml(GOLDEN)
     assert str(caught.value) == (
-        f"{GOLDEN}: its hosts do not tell their processor and node, so the hierarchy is unknown; "
+        f"{GOLDEN}: its hosts do not name their processor and node, so the hierarchy is unknown; "
         "give the platform as JSON instead"
     )
 
@@ -258,7 +258,7 @@ def test_hosts_in_another_order_than_the_platform_are_refused():
         platform_from_properties([], "small")
 
 
-def test_batsim_may_be_told_to_use_the_first_hosts_only():
+def test_batsim_may_be_configured_to_use_the_first_hosts_only():
     platform = platform_from_properties(hosts_of(small())[:3], "small")
     assert (platform.nodes, platform.processors, platform.cores) == (2, 2, 3)
     assert platform.cluster_names == ("a",)
@@ -288,7 +288,7 @@ def test_few_hosts_agree_without_zeros_and_without_any_property():
     assert first_mismatch(small(), [("a", {})] * 5).startswith("host 'a', machine 0: core 0 is 'cor_00000'")
 
 
-def test_gpus_are_told_by_the_hosts_of_nodes_that_have_some():
+def test_gpus_are_reported_by_the_hosts_of_nodes_that_have_some():
     hosts = hosts_of(small(node_gpus=np.array([0.0, 4.0, 0.5])))
     assert [props.get("hdeeprm_gpus") for _, props in hosts] == [None, None, "4", "4", "0.5"]
     hosts[2][1]["hdeeprm_gpus"] = "-4"
@@ -299,7 +299,7 @@ def test_gpus_are_told_by_the_hosts_of_nodes_that_have_some():
         platform_from_properties(hosts, "small")
 
 
-def test_a_stranger_with_other_power_is_told():
+def test_a_stranger_with_other_power_is_reported():
     hosts = stranger(small())
     hosts[3][1]["wattage_per_state"] = "71.250:71.250, 71.250:71.250, 17.813:17.813, 4:4"
     assert first_mismatch(small(), hosts).startswith("host 'cor_3', machine 3: wattage_per_state is '71.250:71.250, ")
@@ -326,7 +326,7 @@ def test_a_stranger_with_other_power_is_told():
         ({"core_processor": np.array([0, 1, 2, 3])}, "there are 5 hosts and platform 'small' has 4 cores"),
     ],
 )
-def test_the_first_host_that_is_not_of_the_platform_is_told(change, said):
+def test_the_first_host_that_is_not_of_the_platform_is_reported(change, said):
     assert first_mismatch(small(**change), hosts_of(small())).startswith(said)
 
 
@@ -337,7 +337,7 @@ def test_a_number_written_in_another_way_is_the_same_number():
     assert_same(platform_from_properties(hosts, "small"), small(network=None))
 
 
-def test_a_host_that_tells_half_of_it_is_told_about():
+def test_a_host_with_half_of_the_properties_is_reported():
     hosts = hosts_of(small())
     del hosts[2][1]["hdeeprm_speed"]
     assert first_mismatch(small(), hosts).startswith("host 'cor_00002': property 'hdeeprm_speed' is missing")

@@ -1,4 +1,4 @@
-"""Names of the data that comes along: each leads to its file, in every folder, and a wrong one is refused."""
+"""Names of the shipped data: each leads to its file, in every folder, and a wrong one is refused."""
 
 import gzip
 import json
@@ -59,14 +59,14 @@ def test_no_name_looks_like_a_file():
 
 
 @pytest.mark.parametrize("one", of("platform"), ids=lambda one: one.name)
-def test_a_platform_has_the_size_that_the_table_tells(one):
+def test_a_platform_has_the_size_that_the_table_gives(one):
     platform = load_platform(one.path)
     told = [int(number) for number in re.findall(r"\d+", one.size.replace(",", "").replace("  ", " "))]
     assert told == [platform.nodes, platform.processors, platform.cores]
 
 
 @pytest.mark.parametrize("one", [*of("trace"), *of("workload")], ids=lambda one: f"{one.kind}-{one.name}")
-def test_jobs_are_as_many_as_the_table_tells_and_their_machine_is_known(one):
+def test_jobs_are_as_many_as_the_table_gives_and_their_machine_is_known(one):
     jobs = load_trace(one.path) if one.kind == "trace" else load_workload(one.path, reference_flops=1e9)
     assert one.size == f"{len(jobs):,} job{'s' * (len(jobs) != 1)}"
     if isinstance(one.machine, str):
@@ -76,7 +76,7 @@ def test_jobs_are_as_many_as_the_table_tells_and_their_machine_is_known(one):
 
 
 @pytest.mark.parametrize("folder", ["platforms", "workloads"])
-def test_the_readme_of_a_folder_tells_names_files_and_sizes_of_the_table(folder):
+def test_the_readme_of_a_folder_has_names_files_and_sizes_of_the_table(folder):
     text = (ROOT / folder / "README.md").read_text(encoding="utf-8")
     rows = [
         [cell.strip(" `") for cell in line.split("|")[1:-1]] for line in text.splitlines() if line.startswith("| `")
@@ -102,7 +102,7 @@ def test_a_name_is_its_file_in_every_folder(monkeypatch, tmp_path, caplog):
     (tmp_path / "gaia").write_text("mine")
     assert found("gaia", "platform") == ROOT / "platforms" / "gaia.json"
     (message,) = caplog.messages
-    assert message == "gaia: is taken as the platform that comes along; write ./gaia for the file of this folder"
+    assert message == "gaia: is taken as the shipped platform; write ./gaia for the file of this folder"
     assert found("./gaia", "platform") == Path("gaia")
 
 
@@ -118,7 +118,7 @@ def test_what_has_a_separator_or_an_ending_is_a_path_that_need_not_exist(monkeyp
 @pytest.mark.parametrize(
     ("text", "kinds", "error", "said"),
     [
-        ("gaja", ("platform",), PlatformError, "'gaja' is no platform that comes along, and no file; did you mean"),
+        ("gaja", ("platform",), PlatformError, "'gaja' is no shipped platform, and no file; did you mean"),
         ("gaja", ("trace",), WorkloadError, "did you mean 'gaia'? known: gaia, ctc-sp2, ctc-sp2-windows, nasa-ipsc"),
         ("CTC-SP2-1996-3.1-cn", ("trace",), WorkloadError, "did you mean 'CTC-SP2-1996-3.1-cln'?"),
         ("qqqq", ("workload",), WorkloadError, "and no file; known: learning, worked-one"),
@@ -138,7 +138,7 @@ def test_an_unknown_name_is_refused_with_the_nearest_and_the_list(text, kinds, e
 def test_a_trace_of_the_archive_is_known_once_it_was_fetched(monkeypatch, tmp_path):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     name = "CTC-SP2-1996-3.1-cln"
-    with pytest.raises(WorkloadError, match=f"get it once with: hdeeprm-like fetch-trace {name}$"):
+    with pytest.raises(WorkloadError, match=f"download it once with: hdeeprm-like fetch-trace {name}$"):
         found(name, "trace")
     trace_folder().mkdir()
     with gzip.open(trace_folder() / f"{name}.swf.gz", "wb") as file:
@@ -182,7 +182,7 @@ def test_jobs_of_a_name_have_its_machine_and_those_of_a_file_need_one(tmp_path):
     assert len(later) == 10
     path = found("lublin-1-500", "trace")
     assert len(hl.load_workload(path, 256)) == 500
-    with pytest.raises(OptionsError, match=r"does not tell its machine; add platform, a name, path or cores$"):
+    with pytest.raises(OptionsError, match=r"names no machine; add platform, a name, path or cores$"):
         hl.load_workload(path)
 
 
@@ -201,7 +201,7 @@ def test_numbers_of_jobs_that_make_no_sense_are_refused(more, said):
 
 
 def test_jobs_of_a_ready_workload_are_not_cut():
-    with pytest.raises(OptionsError, match=r"a ready workload is played whole; jobs and skip are of traces$"):
+    with pytest.raises(OptionsError, match=r"is a complete workload, which runs whole; jobs and skip need a trace$"):
         hl.load_workload("learning", jobs=1)
 
 
@@ -218,9 +218,7 @@ def test_jobs_of_a_ready_workload_are_not_cut():
     ],
 )
 def test_a_missing_file_is_refused_at_once_in_one_line_with_names_to_try(ask):
-    with pytest.raises(
-        hl.HDeepRMError, match=r"^nowhere\.[a-z]+: no such file; names of what comes along: \S"
-    ) as refused:
+    with pytest.raises(hl.HDeepRMError, match=r"^nowhere\.[a-z]+: no such file; names of shipped data: \S") as refused:
         ask()
     assert len(refused.traceback) <= 5  # pytest's, this lambda, the function, and what looks for the file
 
@@ -238,7 +236,7 @@ def test_examples_print_as_a_table_and_know_their_kinds():
     assert [one.name for one in hl.examples("agent")][:3] == ["reinforce", "actor-critic", "ppo"]
     assert str(hl.examples("rates")).count("\n") == 0
     assert str(listed("rates")[:0]) == "()"  # a part is a tuple as any
-    with pytest.raises(OptionsError, match="'trce' is no kind of data that comes along; did you mean 'trace'"):
+    with pytest.raises(OptionsError, match="'trce' is no kind of shipped data; did you mean 'trace'"):
         hl.examples("trce")
 
 

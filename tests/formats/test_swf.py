@@ -184,7 +184,7 @@ def test_plain_numbers_stand_in_lines_of_equal_length():
 
 
 @pytest.mark.parametrize("number", [2**53, -(2**53)])
-def test_numbers_beyond_what_a_float_tells_apart_are_left_to_the_careful_reading(number):
+def test_numbers_beyond_what_a_float_distinguishes_are_left_to_the_careful_reading(number):
     for name in ("submit", "user"):
         text = line(**{name: number})
         assert swf._parse_fast(f"{text}\n", [text]) is None

@@ -92,7 +92,7 @@ def test_windows_are_consecutive_jobs_and_the_seed_draws_them(lublin):
         assert window == places[begin : begin + 50]
     assert drawn(1) == drawn(1) != drawn(2)
     assert len(next(windows(lublin, 500, 1, np.random.default_rng(0)))) == 500
-    with pytest.raises(WorkloadError, match="windows of 501 jobs cannot be had from 500 jobs"):
+    with pytest.raises(WorkloadError, match="windows of 501 jobs do not fit into 500 jobs"):
         next(windows(lublin, 501, 1, np.random.default_rng(0)))
 
 
@@ -117,7 +117,7 @@ def test_a_job_that_its_walltime_cuts_runs_that_long_in_the_trace():
     assert trace_of_workload(three, 1e9, "hand").run.tolist() == [60.0, 50.0, 20.0]
 
 
-def test_memory_that_no_job_asks_for_is_unknown():
+def test_memory_that_no_job_requests_is_unknown():
     assert set(trace_of_jobs(LUBLIN["batch"].draw(10, np.random.default_rng(0))).requested_memory.tolist()) == {-1.0}
 
 
@@ -128,7 +128,7 @@ def test_windows_that_share_no_job_are_the_middles_of_equal_parts(lublin):
     assert disjoint_begins(ten, 3, 60) == [0, 3, 6]  # there are no more
     assert disjoint_begins(ten, 4, 1) == [3]
     assert disjoint_begins(ten, 10, 5) == [0]
-    with pytest.raises(WorkloadError, match="windows of 11 jobs cannot be had from 10 jobs"):
+    with pytest.raises(WorkloadError, match="windows of 11 jobs do not fit into 10 jobs"):
         disjoint_begins(ten, 11, 1)
 
 

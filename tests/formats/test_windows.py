@@ -58,27 +58,27 @@ def test_requested_times_that_are_there_are_taken_silently(trace, caplog):
 def test_run_times_stand_in_for_requested_times_and_one_line_says_so(trace, caplog):
     found, said = requested(trace({"run": 10}, {"run": 20, "requested_time": 0}), caplog)
     assert found == [10.0, 20.0]
-    assert said == ["tells no requested times (field 9); the run times stand in, which makes these estimates perfect"]
+    assert said == ["has no requested times (field 9); the run times replace them, which makes these estimates perfect"]
 
 
 def test_some_missing_requested_times_are_counted(trace, caplog):
     found, said = requested(trace({"run": 10, "cpu_time": 15}, {"run": 20, "requested_time": 30}), caplog)
     assert found == [10.0, 30.0]
     assert len(said) == 1
-    assert "(field 9) of 1 of 2 jobs; the run times stand in" in said[0]
+    assert "(field 9) of 1 of 2 jobs; the run times replace them" in said[0]
 
 
 def test_field_6_is_the_request_where_it_is_never_below_the_run_time(trace, caplog):
     found, said = requested(trace({"run": 10, "cpu_time": 60}, {"run": 20, "cpu_time": 20}), caplog)
     assert found == [60.0, 20.0]
-    assert said == ["tells no requested times (field 9); taken from field 6, which is nowhere below the run time"]
+    assert said == ["has no requested times (field 9); taken from field 6, which is nowhere below the run time"]
 
 
 @pytest.mark.parametrize("cpu_time", [19, -1])
 def test_field_6_is_a_cpu_time_where_one_is_below_the_run_time_or_missing(trace, caplog, cpu_time):
     found, said = requested(trace({"run": 10, "cpu_time": 60}, {"run": 20, "cpu_time": cpu_time}), caplog)
     assert found == [10.0, 20.0]
-    assert "the run times stand in" in said[0]
+    assert "the run times replace them" in said[0]
 
 
 def walltimes(trace, odd):
@@ -90,7 +90,7 @@ def test_field_6_is_the_request_where_it_is_round_although_some_jobs_outlive_it(
     found, said = requested(walltimes(trace, odd=5), caplog)
     assert found == [60.0] * 5 + [7200.0, 3600.0] * 47 + [7200.0]
     assert said == [
-        "tells no requested times (field 9); taken from field 6, which holds 2 different times and is below the run "
+        "has no requested times (field 9); taken from field 6, which holds 2 different times and is below the run "
         "time or unknown for 5 of 100 jobs"
     ]
 
@@ -101,7 +101,7 @@ def test_field_6_is_a_cpu_time_where_too_many_jobs_outlive_it_or_it_is_not_round
     jobs = [{"run": 100 + i, "cpu_time": 60 if i == 0 else 200 + i % 6} for i in range(100)]
     found, said = requested(trace(*jobs), caplog)
     assert found == [100.0 + i for i in range(100)]
-    assert "the run times stand in" in said[-1]
+    assert "the run times replace them" in said[-1]
 
 
 def test_the_run_time_stands_in_for_a_request_that_neither_field_has(trace, caplog):

@@ -71,8 +71,8 @@ def test_lines_that_tell_no_job_are_counted_and_the_others_read(tmp_path):
     cut = TEXT.splitlines()[1][:120]
     trace, _, report, _ = imported(tmp_path, f"{cut}\n\nnot a job\n" + "x" * 300_000 + "\n" + TEXT)
     assert len(trace) == 20
-    assert report.dropped["lines that tell no ended job, or are cut off"] >= 3
-    assert report.first_dropped["lines that tell no ended job, or are cut off"] == 1
+    assert report.dropped["lines without an ended job, or cut off"] >= 3
+    assert report.first_dropped["lines without an ended job, or cut off"] == 1
 
 
 @pytest.mark.parametrize("text", ["", "\n\n", "JobID|Submit\n1|2\n", "\0" * 1000])

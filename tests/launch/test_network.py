@@ -103,7 +103,7 @@ def test_jobs_of_all_kinds_are_played(tmp_path):
 @pytest.mark.parametrize(
     ("profile", "more", "message"),
     [
-        ({"type": "composed", "seq": []}, {}, "its profile 's' tells how long it may run; a walltime is needed"),
+        ({"type": "composed", "seq": []}, {}, "its profile 's' says how long it may run; a walltime is needed"),
         ({"type": "nonsense"}, {"walltime": 3}, "nonsense"),
         ({"type": "parallel", "cpu": [1, "x"], "com": []}, {}, "cpu[1]: is the string 'x'; a number is needed"),
     ],
@@ -125,4 +125,4 @@ def test_training_in_process_refuses_it(tmp_path, capsys):
     Path(path).write_text(json.dumps(options))
     agent = f"{ROOT / 'agents' / 'reinforce.py'}"
     assert main(["train", "-q", "-o", path, "--agent", agent, "--output", str(tmp_path / "out")]) == 2
-    assert "network: training plays no messages; launch the agent to let it learn with them" in capsys.readouterr().err
+    assert "network: training simulates no messages; launch the agent to train with them" in capsys.readouterr().err

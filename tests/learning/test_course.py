@@ -230,7 +230,7 @@ def test_a_training_is_resumed_to_the_same_weights(agent, options, tmp_path, pyt
     [
         ("reinforce", {"n_steps": 5}, "training.n_steps: Reinforce has no critic to tell what follows"),
         ("kernel", {"imitate": "sjf+eazy"}, "mode 'eazy' is not known"),
-        ("kernel", {"load": [0.9, 0.7]}, "the least load and the greatest one are needed"),
+        ("kernel", {"load": [0.9, 0.7]}, "the smallest and the largest load are needed"),
     ],
 )
 def test_what_cannot_be_trained_so_is_one_clear_line(agent, options, message, tmp_path, pytestconfig, capsys):

@@ -123,7 +123,7 @@ def test_small_shares_are_told_apart():
 def test_other_features_than_those_learned_of_are_refused():
     agent = kernel(layout())
     other = Layout((4,), (Block("job", 2, ("requested time", "memory")),), ("a", "b", "wait"), 2)
-    with pytest.raises(AgentError, match=r"has learned to see .*'cores'.*, not .*'memory'"):
+    with pytest.raises(AgentError, match=r"was trained to observe .*'cores'.*, not .*'memory'"):
         agent.fit(other)
 
 

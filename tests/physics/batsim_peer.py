@@ -30,7 +30,7 @@ def put(content):
 class Job:
     """A job and where it is."""
 
-    told = None  # who hears of its end
+    told = None  # mailbox for the report of its end
 
     def __init__(self, description):
         self.name = description["id"]
@@ -67,7 +67,7 @@ class Batsim:
         self.submitted = self.completed = self.running = self.waiters = self.killers = 0
 
     def add(self, kind, **data):
-        """Note an event to tell the scheduler."""
+        """Record an event for the scheduler."""
         self.outbox.append((Engine.clock, kind, data))
 
     def submit(self):
@@ -123,14 +123,14 @@ class Batsim:
         put(("READY", None))
 
     def send(self):
-        """Tell the scheduler what has been noted."""
+        """Send the recorded events to the scheduler."""
         self.ready = False
         events, self.outbox = self.outbox, []
         self.messages.append({"now": Engine.clock, "events": events})
         Actor.create("conversation", this_actor.get_host(), self.converse, Engine.clock, events)
 
     def serve(self):
-        """Receive, handle, tell, until the end."""
+        """Receive, handle and report, until the end."""
         self.add("SIMULATION_BEGINS")
         self.send()
         mailbox = Mailbox.by_name("server")
@@ -145,7 +145,7 @@ class Batsim:
                     self.send()
 
     def is_finished(self):
-        """Tell whether nothing more can happen."""
+        """Return whether nothing more can happen."""
         if not self.jobs_over or self.waiters or self.killers or self.running:
             return False
         return self.completed == self.submitted
@@ -194,12 +194,12 @@ class Batsim:
         )
 
     def on_waiting_done(self, _):
-        """Tell of a call."""
+        """Report a call."""
         self.waiters -= 1
         self.add("REQUESTED_CALL")
 
     def on_kill_job(self, data):
-        """Kill jobs whose kill was not asked for before."""
+        """Kill jobs whose kill was not requested before."""
         jobs = [self.jobs[name.partition("!")[2]] for name in data["job_ids"]]
         jobs = [job for job in jobs if not job.kill_asked]
         for job in jobs:
@@ -209,7 +209,7 @@ class Batsim:
             Actor.create("killer", this_actor.get_host(), self.kill, jobs)
 
     def on_killing_done(self, content):
-        """Tell which jobs have been killed."""
+        """Report which jobs have been killed."""
         jobs, progress = content
         for job in jobs:
             if job.state == "COMPLETED_KILLED":
@@ -218,19 +218,19 @@ class Batsim:
         self.killers -= 1
 
     def on_completed(self, job):
-        """Tell that a job has ended."""
+        """Report that a job has ended."""
         if job.told is not None:
             job.told.put_async(job.name, 1)
         self.over(job)
 
     def over(self, job):
-        """Count a job that is over and tell of it."""
+        """Count a job that is over and report it."""
         self.running -= 1
         self.completed += 1
         self.add("JOB_COMPLETED", job_id=f"w0!{job.name}", job_state=job.state, return_code=job.code)
 
     def wait_until(self, date):
-        """Tell the server when a date has come."""
+        """Report to the server when a date has come."""
         if Engine.clock < date:
             this_actor.sleep_for(max(date - Engine.clock, SHORTEST_WAIT))
         if self.ends_sent:
@@ -239,7 +239,7 @@ class Batsim:
             put(("WAITING_DONE", None))
 
     def run_job(self, job):
-        """Run a job to its end, then tell the server."""
+        """Run a job to its end, then report to the server."""
         job.start, job.left = Engine.clock, job.walltime
         job.task = Task(job.profile)
         job.code = self.perform(job, job.task)
@@ -272,7 +272,7 @@ class Batsim:
         return code or profile.get("ret", 0)
 
     def sleep(self, job, seconds):
-        """Let time pass, up to the walltime."""
+        """Sleep, at most up to the walltime."""
         if job.left < 0.0 or seconds < job.left:
             this_actor.sleep_for(seconds)
             if job.left > 0.0:

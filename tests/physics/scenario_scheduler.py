@@ -4,7 +4,7 @@ import random
 
 
 class Scheduler:
-    """Starts jobs on free machines, and now and then kills one or asks to be called."""
+    """Starts jobs on free machines, and now and then kills one or requests a call."""
 
     def __init__(self, scenario):
         """Take machines, jobs and chances of a scenario."""

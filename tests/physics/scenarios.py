@@ -121,7 +121,7 @@ def read_alike(value):
 
 
 def scenario_of(seed):
-    """Jobs on a platform, with a scheduler that starts, kills, rejects, asks to be called, and answers late."""
+    """Jobs on a platform, with a scheduler that starts, kills, rejects, requests calls, and answers late."""
     dice = random.Random(seed)
     date, length = dates(dice), lengths(dice)
     profiles = profiles_of(dice, length)

@@ -1,4 +1,4 @@
-"""Our server tells a scheduler what actors like Batsim's tell it on SimGrid 3.32, at the same time to the last bit.
+"""Our server sends a scheduler what actors like Batsim's send it on SimGrid 3.32, at the same time to the last bit.
 
 Skipped where the system's Python has no simgrid module. A scenario that differs is shown in its smallest form.
 """
@@ -92,7 +92,7 @@ def difference(scenario, folder):
     given["platform"] = str(folder / "p.xml")
     theirs = on_simgrid(given, folder)
     if theirs is None:
-        with pytest.raises(ProtocolError, match="asks to be called"):
+        with pytest.raises(ProtocolError, match="requests a call at"):
             on_our_server(given, folder)
         return None
     ours = on_our_server(given, folder)

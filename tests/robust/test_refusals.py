@@ -235,7 +235,7 @@ def test_a_memory_that_does_not_suffice_is_told_in_one_line(tmp_path, monkeypatc
     monkeypatch.setattr(run, "run_comparison", too_much)
     folder = write_inputs(tmp_path)
     line = refused("compare", "--trace", folder / "trace.swf", "--policies", "fcfs", "--output", folder / "out")
-    assert "memory of this computer does not suffice" in line
+    assert "out of memory; reduce the problem" in line
 
 
 def test_digits_are_not_echoed_whole(tmp_path):
@@ -316,7 +316,7 @@ def test_what_a_damaged_run_tells_is_not_drawn(tmp_path, column, value, words):
     ("line", "words"),
     [
         ("2 2e12 0 9 1 -1 -1 1 9", "job 2 comes 2e+12 s after the first; at most 1e+12 are possible"),
-        ("2 5 0 9 1 -1 -1 1 2e12", "job 2 asks for 2e+12 s; at most 1e+12 are possible"),
+        ("2 5 0 9 1 -1 -1 1 2e12", "job 2 requests 2e+12 s; at most 1e+12 are possible"),
     ],
 )
 def test_times_of_a_trace_that_no_workload_can_hold_are_refused(tmp_path, line, words):

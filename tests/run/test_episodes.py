@@ -43,7 +43,7 @@ def test_fragments_are_the_same_for_the_same_seed_and_number():
 
 
 def test_fragments_that_do_not_fit_are_refused():
-    with pytest.raises(OptionsError, match="fragments of 100 jobs cannot be had from 400 jobs"):
+    with pytest.raises(OptionsError, match="fragments of 100 jobs do not fit into 400 jobs"):
         Fragments(numbered(400), 100)
 
 

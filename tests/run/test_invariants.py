@@ -1,7 +1,7 @@
 """What holds of every schedule, whoever decides: no core, memory or GPU serves twice, and work takes what it takes.
 
 A run is judged from outside, by when each job started and on which cores. Speeds and power follow from the thesis'
-rules (3.1.2): a core that serves a job computes at its peak, at three quarters while the jobs of its processor ask for
+rules (3.1.2): a core that serves a job computes at its peak, at three quarters while the jobs of its processor request
 more memory bandwidth than that has; the slowest core of a job holds it up.
 """
 
@@ -34,7 +34,7 @@ SHORT = 1e-6
 
 
 class Watched:
-    """A run as somebody sees it who knows the machine, the jobs, and which cores each held from when to when."""
+    """A run seen from outside: the machine, the jobs, and which cores each held from when to when."""
 
     def __init__(self, cluster, workload, simulator):
         self.cluster, self.workload = cluster, workload
@@ -48,7 +48,7 @@ class Watched:
         self.watts = cluster.processor_watts[:, 0][cluster.core_processor]
 
     def check_requests(self):
-        """Each job got what it asked for, or the machine does not have it."""
+        """Each job got what it requested, or the machine does not have it."""
         assert sorted([*self.ran, *self.rejected]) == list(range(len(self.workload)))
         for j, cores in self.cores.items():
             assert len(set(cores.tolist())) == self.workload.size[j] == len(cores)

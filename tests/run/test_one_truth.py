@@ -28,7 +28,7 @@ from hdeeprm_like.run.simulator import Simulator
 from hdeeprm_like.run.to_end import run_policy
 
 RECORDED = Path(__file__).parent.parent / "golden" / "launch"
-TEXT = 1e-6  # s, to which the server's files tell times
+TEXT = 1e-6  # s, resolution of times in the server's files
 
 
 def unpacked(case, folder):
@@ -55,7 +55,7 @@ def test_launch_without_batsim_leaves_what_it_left_with_it(case, tmp_path):
 
 
 class Meddler:
-    """Applies the only policy, asks now and then to be called and kills jobs, both as time and seed say."""
+    """Applies the only policy, and now and then requests calls and kills jobs, as time and seed decide."""
 
     def __init__(self, seed):
         self.seed = seed
@@ -99,7 +99,7 @@ def differences(seed, folder, meddling=False):
         _, ended = play_on_server(ours, folder)
     except ProtocolError as error:
         if meddling and "does not exist" in str(error):
-            return ""  # Batsim aborts if a job's end is told before the decision to kill it arrives
+            return ""  # Batsim aborts if a job's end is reported before the decision to kill it arrives
         raise
     rows = jobs_of(folder / "out_jobs.csv")
     if not ended or sorted(rows) != sorted(workload.ids):

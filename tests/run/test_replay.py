@@ -1,4 +1,4 @@
-"""Jobs that start when a trace says: what is told of them is what was known when they were submitted."""
+"""Jobs that start when a trace says: predictions use what was known when they were submitted."""
 
 import math
 from dataclasses import replace
@@ -17,7 +17,7 @@ TIMES = ("requested", "actual", "tsafrir", "ewma", "expected")
 FEATURE = {name: i for i, name in enumerate(FEATURES)}
 
 
-def test_what_is_told_of_a_job_is_what_was_known_when_it_was_submitted():
+def test_predictions_of_a_job_use_what_was_known_when_it_was_submitted():
     # user 0: job 0 runs from 0 to 10, job 1 waits until 10 and runs until 30; 2 comes at 30 and 3 at 31
     workload = jobs(submit=[0, 5, 30, 31], seconds=[10, 20, 8, 1], estimate=[100, 100, 100, 50], size=[2, 1, 1, 4])
     workload = replace(workload, user=np.array([0, 0, 0, 1]))
@@ -44,7 +44,7 @@ def test_what_is_told_of_a_job_is_what_was_known_when_it_was_submitted():
 
 @settings(max_examples=25)
 @given(seed=st.integers(0, 10**6))
-def test_jobs_that_end_later_change_nothing_that_is_told(seed):
+def test_jobs_that_end_later_change_no_prediction(seed):
     rng = np.random.default_rng(seed)
     count = 60
     seconds = rng.integers(1, 60, count).astype(np.float64)

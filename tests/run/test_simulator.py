@@ -224,7 +224,7 @@ def test_killing_what_does_not_run_does_nothing():
     assert np.round(tasks["finish"], 6).tolist() == [3.0, 3.0]
 
 
-def test_the_decision_system_is_called_when_it_asks_but_not_within_ten_microseconds():
+def test_the_decision_system_is_called_when_it_requests_a_call_but_not_within_ten_microseconds():
     asked = iter([4.0, 4.000002, 4.5])
 
     def call(state, instant):
@@ -235,7 +235,7 @@ def test_the_decision_system_is_called_when_it_asks_but_not_within_ten_microseco
     assert played.instants[1] == (4.0, [], 0, True)
 
 
-def test_the_jobs_of_time_zero_are_told_of_before_the_end_of_submissions_is():
+def test_the_jobs_of_time_zero_are_reported_before_the_end_of_submissions_is():
     # as in golden/batsim4/hdeeprm_learning_*: JOB_SUBMITTED twice, and NOTIFY in the next message
     workload = jobs(submit=0.0, seconds=[2.0, 2.0])
     played = Scripted(platform(), workload).play(lambda state, instant: None)
@@ -253,7 +253,7 @@ def test_a_call_in_the_past_comes_at_once():
     assert [instant.now for instant in played.instants] == [0.0, 6.0, 6.00001, 10.0, 20.0]
 
 
-def test_an_instant_tells_all_that_came_at_once_in_the_byte_order_of_the_ids():
+def test_an_instant_reports_simultaneous_arrivals_in_the_byte_order_of_their_ids():
     workload = jobs(submit=[3.0, 3.0, 3.0, 1.0], ids=["w0!2", "w0!10", "w0!1", "w0!9"], seconds=5.0)
     assert workload.ids == ("w0!9", "w0!1", "w0!10", "w0!2")
     played = Scripted(platform((1e3, [(9, 1.0, 1.0, 1.0)])), workload).play(lambda state, instant: None)

@@ -85,7 +85,7 @@ def test_the_queue_may_be_longer_than_a_part():
     assert len(stream.numbers) < len(workload)
 
 
-def test_jobs_of_one_time_are_never_told_apart_by_the_end_of_a_part():
+def test_jobs_of_one_time_are_never_distinguished_by_the_end_of_a_part():
     workload = jobs(submit=[0.0] * 5 + [1.0] * 6, seconds=[5.0] * 10 + [1.0], size=[1] * 10 + [2])
     check_same(workload, 2, "sjf+strict", "textbook", 4)
 
@@ -112,8 +112,8 @@ def test_rows_are_as_many_as_jobs_that_wait_and_run_and_come():
     [
         ("fcfs+easy", "batsim", "clock 'batsim': jobs are streamed on textbook and one-by-one only"),
         ("fcfs+commit", "textbook", "fcfs+commit: keeps a plan of all jobs, so no jobs are streamed"),
-        ("multifactor+easy", "textbook", "multifactor+easy: looks at what jobs that are over have told"),
-        ("sjf@ewma+easy", "textbook", "sjf@ewma+easy: looks at what jobs that are over have told"),
+        ("multifactor+easy", "textbook", "multifactor+easy: uses what it knows of ended jobs"),
+        ("sjf@ewma+easy", "textbook", "sjf@ewma+easy: uses what it knows of ended jobs"),
     ],
 )
 def test_what_keeps_more_of_jobs_than_their_rows_is_refused(policy, clock, message):
@@ -122,7 +122,7 @@ def test_what_keeps_more_of_jobs_than_their_rows_is_refused(policy, clock, messa
     assert str(error.value).startswith(message)
 
 
-def test_jobs_that_ask_for_memory_are_refused_in_every_part():
+def test_jobs_that_request_memory_are_refused_in_every_part():
     parts = iter([jobs(submit=[0.0, 5.0]), jobs(submit=[6.0], memory=3.0)])
-    with pytest.raises(ValueError, match="nothing but cores"):
+    with pytest.raises(ValueError, match="all jobs request only cores"):
         list(Stream(pool(4), parts, policy_named("fcfs")).ended())

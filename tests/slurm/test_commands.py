@@ -160,7 +160,7 @@ def test_restore_takes_the_factors_of_the_file_back(stands, capsys):
 def test_status_tells_what_is_set(stands, capsys):
     path = stands.folder / "factors.json"
     assert main(["slurm", "status", "--state", str(path)]) == 0
-    assert "nobody sets factors" in capsys.readouterr().out
+    assert "no process sets factors" in capsys.readouterr().out
     FactorFile(path).write({11: 4, 12: 5})
     assert main(["slurm", "status", "--state", str(path)]) == 0
     assert "2 jobs have a factor, from 4 to 5" in capsys.readouterr().out
@@ -190,7 +190,7 @@ def test_numbers_that_slurm_does_not_know_are_refused(capsys):
 
 def test_guaranteed_starts_are_refused_where_slurm_starts_the_jobs(capsys):
     assert main(["slurm", "watch", "--policy", "saf+bounded"]) == 2
-    assert "starts are guaranteed by whoever starts jobs, here Slurm itself" in capsys.readouterr().err
+    assert "cannot guarantee starts, because Slurm starts the jobs" in capsys.readouterr().err
 
 
 def test_without_slurms_programs_there_is_no_watch(tmp_path, monkeypatch, capsys):

@@ -328,7 +328,7 @@ def test_an_end_at_which_slurm_is_away_is_told_and_the_file_stays(room, monkeypa
 
 def test_who_has_no_rights_is_told_once_and_nothing_stays_behind(room):
     def refuse():
-        raise Denied("Slurm does not let this user set priorities")
+        raise Denied("Slurm does not permit this user to set priorities")
 
     room.slurm.before_set = refuse
     with pytest.raises(Denied):

@@ -117,9 +117,9 @@ def test_without_scikit_learn_a_line_says_what_to_install(tmp_path, monkeypatch,
         (["--predictors", "tsafir"], "'tsafir' is not known; did you mean 'tsafrir'?"),
         (["--predictors", "learned:none.json"], "none.json: cannot be read: No such file"),
         (["--predictors", "learned:none.txt"], "write learned:FILE.json"),
-        (["--quantile", "0.5"], "--quantile: is of --train FILE.json, which is missing"),
-        (["--split", "0.001"], "--split: 0.001 of 400 jobs leaves no job before"),
-        (["--cores", "4"], "asks for 8 processors, the machine has 4"),
+        (["--quantile", "0.5"], "--quantile: needs --train FILE.json"),
+        (["--split", "0.001"], "--split: 0.001 of 400 jobs leaves no past job"),
+        (["--cores", "4"], "requests 8 processors, the machine has 4"),
     ],
 )
 def test_what_cannot_be_done_is_refused_in_one_line(tmp_path, capsys, flags, message):

@@ -54,7 +54,7 @@ def test_windows_have_names(text, windows):
 
 @pytest.mark.parametrize("text", ["10", "0x4", "10x", "disjoint", "disjoint:", "disjoint:0", "disjoint:3x0", "All"])
 def test_other_names_are_refused_with_those_that_are_right(text):
-    with pytest.raises(OptionsError, match=r"as 10x1024 or disjoint:60x1024, or all"):
+    with pytest.raises(OptionsError, match=r"e.g. 10x1024 or disjoint:60x1024, or all"):
         windows_named(text)
 
 
@@ -78,7 +78,7 @@ def test_disjoint_windows_are_spread_evenly_whatever_the_seed(hundred, caplog):
 def test_a_trace_that_is_too_short_gives_the_windows_it_has_and_one_line_says_so(hundred, caplog):
     assert places_of(windows_named("disjoint:60x45"), hundred, seed=1) == ([2, 52], 45)
     (said,) = [record.getMessage() for record in caplog.records]
-    assert "the 100 jobs make 2 windows of 45 jobs, all are taken; 60 were asked for" in said
+    assert "the 100 jobs make 2 windows of 45 jobs, all are used; 60 were requested" in said
 
 
 def test_windows_that_share_jobs_are_called_no_independent_samples(hundred, caplog):
@@ -127,5 +127,5 @@ def test_a_list_that_is_wrong_or_of_another_trace_is_refused(hundred, offsets, l
 
 def test_a_list_that_is_too_short_is_refused(hundred, offsets):
     path = offsets("start_index", "5", "7")
-    with pytest.raises(WorkloadError, match=r"offsets\.csv: lists 2 windows; 3 were asked for"):
+    with pytest.raises(WorkloadError, match=r"offsets\.csv: lists 2 windows; 3 were requested"):
         places_of(windows_named("3x10", path), hundred, seed=1)

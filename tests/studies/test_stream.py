@@ -111,7 +111,7 @@ def test_numbers_that_make_no_sense_are_refused_in_one_line(cores, seed, trace, 
     ("change", "message"),
     [
         (lambda text: text + "401 5 -1 9 1 -1 -1 -1 9 -1 1 1 -1 -1 -1 -1 -1 -1\n", "job 401 is submitted at 5 s"),
-        (lambda text: text + f"401 99999 -1 9 {CORES + 1} -1 -1 -1 9 -1 1 1 -1 -1 -1 -1 -1 -1\n", "job 401 asks for 9"),
+        (lambda text: text + f"401 99999 -1 9 {CORES + 1} -1 -1 -1 9 -1 1 1 -1 -1 -1 -1 -1 -1\n", "job 401 requests 9"),
         (lambda text: text + "401 99999 x\n", ":402: has 3 fields"),
     ],
 )
@@ -125,7 +125,7 @@ def test_a_trace_that_cannot_be_streamed_is_refused_in_one_line(trace, tmp_path,
 def test_a_trace_whose_cpu_times_may_be_its_requests_is_left_to_who_reads_it_whole(tmp_path):
     path = tmp_path / "trace.swf"
     path.write_text("; MaxProcs: 4\n1 0 -1 9 1 12 -1 -1 -1 -1 1 1 -1 -1 -1 -1 -1 -1\n")
-    with pytest.raises(WorkloadError, match="tells no requested times"):
+    with pytest.raises(WorkloadError, match="has no requested times"):
         stream(path, "fcfs", tmp_path / "out", progress=False)
 
 
@@ -133,13 +133,13 @@ def test_round_cpu_times_may_be_its_requests_too(tmp_path):
     path = tmp_path / "trace.swf"
     jobs = [f"{i} {i} -1 {5 + i} 1 {4 if i == 9 else 3600} -1 -1 -1 -1 1 1 -1 -1 -1 -1 -1 -1\n" for i in range(40)]
     path.write_text("".join(["; MaxProcs: 4\n", *jobs]))
-    with pytest.raises(WorkloadError, match="tells no requested times"):
+    with pytest.raises(WorkloadError, match="has no requested times"):
         stream(path, "fcfs", tmp_path / "out", progress=False)
 
 
 def test_run_times_stand_in_for_requests_with_a_warning(trace, tmp_path, caplog):
     stream(trace, "fcfs", tmp_path / "out", progress=False)
-    assert "the run times stand in" in caplog.text
+    assert "the run times replace them" in caplog.text
 
 
 def test_who_does_not_tell_how_many_cores_there_are_is_asked(trace, tmp_path):

@@ -194,8 +194,8 @@ def test_words_that_mean_nothing_are_one_line(tmp_path, capsys):
         (["status"], "folder of one sweep"),
         (["status", tmp_path], "has no sweep.json"),
         (["cancel", tmp_path], "has no sweep.json"),
-        ([file], "--output DIR is needed"),
-        ([file, "x", "-o", tmp_path / "out"], "one file is needed"),
+        ([file], "sweep: needs --output DIR"),
+        ([file, "x", "-o", tmp_path / "out"], "give one file, or one of"),
         ([file, "-o", tmp_path / "other"], "holds something that is no sweep"),
         ([file, "-o", tmp_path / "out", "--slurm", "partition"], "KEY=VALUE"),
     ):

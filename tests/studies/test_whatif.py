@@ -220,7 +220,7 @@ def test_what_cannot_be_told_is_null_for_programs(tmp_path, capsys, apart, ratio
     assert main(["whatif", *words, "-o", str(out)]) == 0
     said = capsys.readouterr().out
     assert "not known to not known" not in said
-    assert ("too little of the time has jobs that wait" in said) == (ratio is not None)
+    assert ("too little of the time has waiting jobs" in said) == (ratio is not None)
     then = json.loads((out / "whatif.json").read_text())["outcomes"][1]
     assert [then[f"wait_{end}"] for end in ("ratio", "low", "high")] == [ratio, None, None]
     assert (out / "report.html").exists()
@@ -229,7 +229,7 @@ def test_what_cannot_be_told_is_null_for_programs(tmp_path, capsys, apart, ratio
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        ([], "one of --machine FILE and --cores N"),
+        ([], "whatif: needs --machine FILE or --cores N"),
         (["--cores", "4", "--change", "nodes=ten"], "is none of nodes=+10%"),
         (["--cores", "4", "--policies", "sjff+easy"], "did you mean"),
         (["--cores", "5000"], "reserves whole nodes"),

@@ -16,40 +16,40 @@ from hdeeprm_like.batsim_server.cli import LOG_LEVELS, run_command, run_to_the_e
 from hdeeprm_like.errors import OptionsError
 from hdeeprm_like.inputs import read_text
 
-VERBOSITIES = {"quiet": "quiet", "info": "information", "debug": "debug"}  # what Batsim 5 calls the levels
+VERBOSITIES = {"quiet": "quiet", "info": "information", "debug": "debug"}  # Batsim 5's names of the log levels
 REFUSED = {
     "edc_library_str": "-l loads a library, which is not imitated; use -s ENDPOINT INIT",
     "edc_library_file": "-L loads a library, which is not imitated; use -S ENDPOINT FILE",
-    "energy": "-E asks for the energy of links, which Batsim 5 does not have; use --energy-host",
+    "energy": "-E requests the energy of links, which Batsim 5 does not have; use --energy-host",
     "energy_link": "--energy-link is not there in Batsim 5; use --energy-host",
 }
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one simulation as Batsim's command line says; return the exit status."""
+    """Run one simulation by Batsim's command line; return the exit status."""
     return run_command(sys.argv[1:] if argv is None else argv, read_command_line, serve)
 
 
 def serve(options: Options5) -> bool:
-    """Play a simulation with the scheduler at the other end of the socket; return whether it came to its end.
+    """Run a simulation with the scheduler at the other end of the socket; return whether it came to its end.
 
     Raises:
-        ProtocolError: the scheduler broke the protocol or is gone; what was known is written and marked incomplete.
-        HDeepRMError: the options or files cannot be used.
+        ProtocolError: the scheduler broke the protocol or is gone; results so far are written and marked incomplete.
+        HDeepRMError: options or files are invalid.
     """
-    from hdeeprm_like.batsim_server.carrier import Carrier  # zmq, which only a simulation over a socket needs
+    from hdeeprm_like.batsim_server.carrier import Carrier  # imports zmq, needed only with a socket
 
     with Carrier(options.socket, options.timeout) as carrier:
         return play(options, carrier.ask)
 
 
 def play(options: Options5, ask: AskBytes) -> bool:
-    """Play a simulation with any scheduler; write the output files; return whether it came to its end.
+    """Run a simulation with any scheduler; write the output files; return whether it came to its end.
 
     Args:
         ask: sends a message, whose texts end with a NUL byte, to the scheduler and returns the reply.
     """
-    from hdeeprm_like.batsim_server.batsim5.outputs import write_outputs  # what --help does not need
+    from hdeeprm_like.batsim_server.batsim5.outputs import write_outputs  # not needed for --help
     from hdeeprm_like.batsim_server.batsim5.server import Server5
     from hdeeprm_like.batsim_server.batsim5.simulation import Simulation5
 
@@ -60,10 +60,10 @@ def play(options: Options5, ask: AskBytes) -> bool:
 
 
 def read_command_line(argv: Sequence[str]) -> tuple[Options5, int]:
-    """Return the options of a command line, and how much to log.
+    """Return the options of a command line, and the log level.
 
     Raises:
-        OptionsError: an option is unknown or its value cannot be used.
+        OptionsError: an option is unknown or its value is invalid.
     """
     arguments = _parser().parse_args(argv)
     for name, why in REFUSED.items():

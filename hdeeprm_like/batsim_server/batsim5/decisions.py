@@ -1,4 +1,4 @@
-"""What the server does for each event of a Batsim 5 scheduler; what Batsim aborts on is one `ProtocolError`.
+"""Handlers of the events of a Batsim 5 scheduler; where Batsim aborts they raise a `ProtocolError`.
 
 To handle another event, write its function and add a line to `DECISIONS`.
 """
@@ -46,7 +46,7 @@ def execute(simulation: Simulation5, event: SchedulerEvent) -> Script:
 
 
 def _ranks(simulation: Simulation5, allocation: SchedulerEvent, job: Job) -> list[int]:
-    """Return the machine of each rank, as the placement says."""
+    """Return the machine of each rank, by the placement."""
     kind, placement = allocation.text("executor_placement_type"), allocation.object("executor_placement")
     where, count = allocation.where, len(job.machines)
     if kind == "PredefinedExecutorPlacementStrategyWrapper":
@@ -70,20 +70,20 @@ def _ranks(simulation: Simulation5, allocation: SchedulerEvent, job: Job) -> lis
 
 
 def kill(simulation: Simulation5, event: SchedulerEvent) -> Script:
-    """Kill jobs that run; those that are over, or whose kill has been asked for before, are left alone."""
-    asked: list[str] = []
+    """Kill running jobs; jobs that are over, or already being killed, are left alone."""
+    identifiers: list[str] = []
     for identifier in event.texts("job_ids"):
         job = job_of(simulation, SchedulerEvent("", 0.0, {"job_id": identifier}, event.where), "RUNNING", *ENDED)
         if not job.kill_asked:
             job.kill_asked = True
-            asked.append(identifier)
+            identifiers.append(identifier)
     simulation.killers += 1
-    killer = yield (simulation.engine.spawn, execution.kill_jobs(simulation, asked), simulation.master)
+    killer = yield (simulation.engine.spawn, execution.kill_jobs(simulation, identifiers), simulation.master)
     simulation.killing = [*(actor for actor in simulation.killing if actor.alive), killer]
 
 
 def call_me_later(simulation: Simulation5, event: SchedulerEvent) -> Script:
-    """Call the scheduler when a time has come, or again and again."""
+    """Call the scheduler at a time, or periodically."""
     name, kind = event.text("call_me_later_id"), event.text("when_type")
     when = SchedulerEvent(event.kind, event.timestamp, event.object("when"), f"{event.where}: when")
     unit = when.data.get("time_unit", "Second")
@@ -130,7 +130,7 @@ def stop_calling(simulation: Simulation5, event: SchedulerEvent) -> Script:
 
 
 def change_pstate(simulation: Simulation5, event: SchedulerEvent) -> Script:
-    """Change the P-state of machines from one to compute in to another."""
+    """Change the P-state of machines from one computing state to another."""
     numbers, pstate = machines_of(simulation, event, "host_ids"), _whole(event, "pstate", 0)
     for number in numbers:
         machine = simulation.machines[number]
@@ -143,7 +143,7 @@ def change_pstate(simulation: Simulation5, event: SchedulerEvent) -> Script:
 
 
 def turn_on_off(simulation: Simulation5, event: SchedulerEvent) -> Script:
-    """Send machines to a P-state to sleep in, or wake them up; not recorded from Batsim 5, so done as Batsim 4 does."""
+    """Switch machines to a sleep state, or wake them; not recorded from Batsim 5, so done as in Batsim 4."""
     numbers, pstate = machines_of(simulation, event, "host_ids"), _whole(event, "state", 0)
     for number in numbers:
         machine = simulation.machines[number]
@@ -156,27 +156,27 @@ def turn_on_off(simulation: Simulation5, event: SchedulerEvent) -> Script:
 
 
 def register_job(simulation: Simulation5, event: SchedulerEvent) -> None:
-    """Take in a job that the scheduler makes."""
+    """Register a job made by the scheduler."""
     workload, number = _new_name(simulation, event, event.text("job_id"))
     job = job_from_message(event, _reader(simulation, workload), number, simulation.engine.now)
     if job.identifier in simulation.jobs:
-        raise ProtocolError(f"{event.where}: job {job.identifier[:60]!r} is there already")
+        raise ProtocolError(f"{event.where}: job {job.identifier[:60]!r} exists already")
     simulation.jobs[job.identifier] = job
     simulation.submit(job, announce=simulation.options.acknowledge_dynamic_jobs)
 
 
 def register_profile(simulation: Simulation5, event: SchedulerEvent) -> None:
-    """Take in a profile that the scheduler makes."""
+    """Register a profile made by the scheduler."""
     identifier = SchedulerEvent("", 0.0, event.object("profile"), f"{event.where}: profile").text("id")
     workload, _ = _new_name(simulation, event, identifier)
     reader = _reader(simulation, workload)
     if identifier in reader.profiles:
-        raise ProtocolError(f"{event.where}: profile {identifier[:60]!r} is there already")
+        raise ProtocolError(f"{event.where}: profile {identifier[:60]!r} exists already")
     reader.profiles[identifier] = profile_from_message(event, reader)
 
 
 def _new_name(simulation: Simulation5, event: SchedulerEvent, name: str) -> tuple[str, str]:
-    """Return the workload and the name in it of what is registered, if that is allowed now."""
+    """Return the workload and the name in it of a registration, if that is allowed now."""
     if not simulation.options.dynamic_jobs:
         raise ProtocolError(f"{event.where}: needs dynamic_registration in the hello")
     if not simulation.registering:
@@ -193,12 +193,12 @@ def _reader(simulation: Simulation5, workload: str) -> WorkloadReader5:
 
 
 def finish_registration(simulation: Simulation5, event: SchedulerEvent) -> None:
-    """Take no more jobs from the scheduler."""
+    """Accept no more jobs from the scheduler."""
     simulation.registering = False
 
 
 def force_stop(simulation: Simulation5, event: SchedulerEvent) -> Script:
-    """End the simulation as it stands; the release candidate fails when parallel tasks run."""
+    """End the simulation as it is; the release candidate fails when parallel tasks run."""
     tasks = [running.task.innermost().action for running in simulation.running.values()]
     if simulation.options.imitate == RC2 and any(tasks):
         raise ProtocolError(f"{event.where}: parallel tasks run, on which the release candidate aborts")

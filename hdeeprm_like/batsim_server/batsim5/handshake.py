@@ -1,4 +1,4 @@
-"""The first two messages: Batsim 5 sends a text, the scheduler says who it is, what it wants, and in which format.
+"""The first two messages: Batsim 5 sends a text; the scheduler sends its name, its wishes and the message format.
 
 | message | bytes |
 |---|---|
@@ -21,7 +21,7 @@ logger = logging.getLogger("hdeeprm_like.batsim_server")
 BINARY, JSON = 1, 2
 NOT_IMITATED = ("CreateProbeEvent", "StopProbeEvent", "TriggerProbeEvent", "ResetProbeEvent")
 FORM = Form("event_type", "event", NOT_IMITATED, float)
-FEATURES = {  # of the scheduler's wishes: the option of ours that each sets
+FEATURES = {  # wish of the scheduler: our option that it sets
     "dynamic_registration": "dynamic_jobs",
     "profile_reuse": "profile_reuse",
     "acknowledge_dynamic_jobs": "acknowledge_dynamic_jobs",
@@ -34,10 +34,10 @@ AskBytes: TypeAlias = Callable[[bytes], bytes]  # sends a message to the schedul
 
 
 def shake_hands(options: Options5, ask: AskBytes) -> Options5:
-    """Greet the scheduler; return the options with what it wants.
+    """Greet the scheduler; return the options with its wishes.
 
     Raises:
-        ProtocolError: it does not answer as the protocol says, or wants binary messages.
+        ProtocolError: its answer breaks the protocol, or it wants binary messages.
     """
     text = options.init.encode(errors="replace")
     answer = ask(struct.pack("=I", len(text)) + text)
@@ -45,7 +45,7 @@ def shake_hands(options: Options5, ask: AskBytes) -> Options5:
         raise ProtocolError(f"hello: has {len(answer)} bytes; 4 of flags and a message are needed")
     (flags,) = struct.unpack_from("=I", answer)
     if flags == BINARY:
-        raise ProtocolError("hello: asks for binary messages, which are not imitated; ask for JSON (flags 2)")
+        raise ProtocolError("hello: requests binary messages, which are not imitated; request JSON (flags 2)")
     if flags != JSON:
         raise ProtocolError(f"hello: the flags are {flags}; 2 (JSON) is needed")
     events = read_reply(answer[4:].rstrip(b"\0"), ("EDCHelloEvent",), FORM).events

@@ -1,4 +1,4 @@
-"""JSON as FlatBuffers prints it, which Batsim 5 lets do that: a space after colons, twelve decimals at most."""
+"""JSON as printed by FlatBuffers for Batsim 5: a space after colons, twelve decimals at most."""
 
 from collections.abc import Mapping
 from json.encoder import encode_basestring_ascii
@@ -6,7 +6,7 @@ from typing import Any
 
 
 def encode(value: Any) -> str:
-    """Return a value as Batsim 5 prints it: ``{"res": 4,"walltime": 3.5}``; what is an int stays one."""
+    """Return a value as Batsim 5 prints it: ``{"res": 4,"walltime": 3.5}``; integers stay integers."""
     if isinstance(value, str):
         return encode_basestring_ascii(value)
     if value is None:

@@ -1,4 +1,4 @@
-"""What the command line and the handshake say."""
+"""The parsed command line and handshake."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,7 @@ from hdeeprm_like.batsim_server.options import ServerOptions
 RC2 = "rc2"
 DOCUMENTED = "documented"
 IMITATED = (RC2, DOCUMENTED)
-VERSIONS = {RC2: "v5.0.0-rc1-18-gba7ea85f-dirty", DOCUMENTED: "v5.0.0"}  # what the release candidate calls itself
+VERSIONS = {RC2: "v5.0.0-rc1-18-gba7ea85f-dirty", DOCUMENTED: "v5.0.0"}  # as printed
 
 
 @dataclass(frozen=True)
@@ -16,10 +16,10 @@ class Options5(ServerOptions):
 
     Attributes:
         init: a text for the scheduler, sent before anything else.
-        arguments: the whole command line, which the scheduler is told.
+        arguments: the whole command line, which is sent to the scheduler.
         imitate: ``rc2`` with the faults of the release candidate, or ``documented`` without them.
-        trace_pstates: whether the changes of P-states are written.
-        profiles_at_begin, profiles_of_killed: whether the scheduler is told the profiles then.
+        trace_pstates: whether to write the changes of P-states.
+        profiles_at_begin, profiles_of_killed: whether the scheduler then gets the profiles.
     """
 
     export: str = "out/"
@@ -33,5 +33,5 @@ class Options5(ServerOptions):
 
     @property
     def version(self) -> str:
-        """Return what is written where Batsim writes its version."""
+        """Return the version that the output shows."""
         return VERSIONS[self.imitate]

@@ -8,19 +8,19 @@ from hdeeprm_like.batsim_server.batsim5.json_text import decimal, encode
 from hdeeprm_like.batsim_server.jobs import Job, Profile, RunningJob, Task
 from hdeeprm_like.batsim_server.outbox import Outbox
 
-UNSIGNED = 1 << 32  # return codes are told as 32-bit numbers without a sign
+UNSIGNED = 1 << 32  # return codes are sent as unsigned 32-bit numbers
 
 
 @dataclass(frozen=True)
 class KillProgress:
-    """How far a killed job was, as messages tell it, and its profile."""
+    """Progress of a killed job as in messages, and its profile."""
 
-    told: dict[str, Any]
+    report: dict[str, Any]
     profile: Profile
 
 
 def kill_progress(running: RunningJob) -> KillProgress:
-    """Return how far a job is."""
+    """Return the progress of a job."""
     return KillProgress(_progress_of(running, running.task), running.job.profile)
 
 
@@ -28,31 +28,31 @@ def _progress_of(running: RunningJob, task: Task) -> dict[str, Any]:
     profile = task.profile
     if task.part is None:
         share = profile.type.progress(running, task, profile.parameters)["progress"]
-        told = {"profile_id": profile.name, "progress": share}
-        return {"kill_progress_type": "KillProgressAtomicProfile", "kill_progress": told}
+        report = {"profile_id": profile.name, "progress": share}
+        return {"kill_progress_type": "KillProgressAtomicProfile", "kill_progress": report}
     repetition, index = divmod(task.index, len(profile.parts))
-    told = {
+    report = {
         "profile_id": profile.name,
         "current_repetition": repetition,
         "current_task_index": index,
         "current_task_progress": _progress_of(running, task.part),
     }
-    return {"kill_progress_type": "KillProgressSequentialProfile", "kill_progress": told}
+    return {"kill_progress_type": "KillProgressSequentialProfile", "kill_progress": report}
 
 
 class Outbox5(Outbox):
-    """The events that wait to be sent to the scheduler.
+    """Events to be sent to the scheduler.
 
-    The release candidate gives some kinds of events the time of the event before them, or of the last message where
-    there is none: they are added with `add_late`.
+    The release candidate gives some kinds of events the time of the previous event, or of the last message if there is
+    none: these are added with `add_late`.
     """
 
     def __init__(self, stale: bool, profiles_of_killed: bool) -> None:
         """Start empty.
 
         Args:
-            stale: whether the times of some events are late, as in the release candidate.
-            profiles_of_killed: whether the profiles of killed jobs are told.
+            stale: whether the times of some events lag, as in the release candidate.
+            profiles_of_killed: whether to send the profiles of killed jobs.
         """
         super().__init__()
         self._stale = stale
@@ -60,40 +60,40 @@ class Outbox5(Outbox):
         self._clock = 0.0
 
     def take(self, now: float) -> str:
-        """Return the message with all events, and forget them."""
+        """Return the message with all events, and clear them."""
         self._clock = now
         events, self._events = self._events, []
         return f'{{"now": {decimal(now)},"events": [{",".join(events)}]}}'
 
     def clear(self, now: float) -> None:
-        """Forget all events."""
+        """Clear all events."""
         self._events = []
         self._clock = now
 
     def add(self, kind: str, data: str, now: float) -> None:
-        """Add an event whose data is JSON already."""
+        """Add an event with its data as JSON."""
         self._clock = now
         self._events.append(f'{{"timestamp": {decimal(now)},"event_type": "{kind}","event": {data}}}')
 
     def add_late(self, kind: str, data: str, now: float) -> None:
-        """Add an event of a kind for which the release candidate does not look at the clock."""
+        """Add an event of a kind for which the release candidate does not read the clock."""
         self.add(kind, data, self._clock if self._stale else now)
 
     def job_submitted(self, job: Job, with_profile: bool, now: float) -> None:
-        """Say that a job has come."""
+        """Add the arrival of a job."""
         tail = f',"profile": {job.profile.text}' if with_profile else ""
         content = f'"job_id": {encode(job.identifier)},"job": {job.text},"submission_time": {decimal(job.submit)}'
         self.add("JobSubmittedEvent", f"{{{content}{tail}}}", now)
 
     def job_completed(self, identifier: str, state: str, code: int, alloc: str, now: float) -> None:
-        """Say that a job has ended and how."""
+        """Add the end of a job and its outcome."""
         data = {"job_id": identifier, "state": state, "return_code": code % UNSIGNED}
         self.add("JobCompletedEvent", encode(data), now)
 
     def jobs_killed(self, identifiers: Iterable[str], progress: Mapping[str, KillProgress], now: float) -> None:
-        """Say that a kill is done, and how far each job was."""
+        """Add the completion of a kill, with the progress of each job."""
         by_job = sorted(progress.items())
-        progresses = encode([{"job_id": identifier, "wrapper": one.told} for identifier, one in by_job])
+        progresses = encode([{"job_id": identifier, "wrapper": one.report} for identifier, one in by_job])
         tail = ""
         if self._profiles_of_killed:
             named = {one.profile.name: one.profile.text for one in progress.values()}
@@ -102,29 +102,29 @@ class Outbox5(Outbox):
         self.add_late("JobsKilledEvent", data, now)
 
     def pstate_changed(self, resources: str, pstate: int, now: float) -> None:
-        """Say that machines took a P-state."""
+        """Add that machines reached a P-state."""
         self.add_late("HostsPStateChangedEvent", encode({"host_ids": resources, "pstate": pstate}), now)
 
     def resources_changed(self, resources: str, pstate: int, now: float) -> None:
-        """Say that machines have been turned on or off."""
+        """Add that machines have been turned on or off."""
         self.add_late("HostsTurnedOnOffEvent", encode({"host_ids": resources, "state": pstate}), now)
 
     def called(self, call: str, now: float, last: bool = False) -> None:
-        """Say that the time of a call has come; *last* of a periodic one."""
+        """Add that the time of a call has come; *last* for the last one of a periodic call."""
         self.add("RequestedCallEvent", encode({"call_me_later_id": call, "last_periodic_call": last}), now)
 
     def outside_event(self, data: str, now: float) -> None:
-        """Hand over an outside event, which is JSON already."""
+        """Add an external event, given as JSON."""
         self.add_late("ExternalEventOccurredEvent", data, now)
 
     def no_more_jobs(self, now: float) -> None:
-        """Say that the workloads are over."""
+        """Add the end of the workloads."""
         self.add("AllStaticJobsHaveBeenSubmittedEvent", "{}", now)
 
     def no_more_events(self, now: float) -> None:
-        """Say that the files of outside events are over."""
+        """Add the end of the files of external events."""
         self.add("AllStaticExternalEventsHaveBeenInjectedEvent", "{}", now)
 
     def simulation_ends(self, now: float) -> None:
-        """Say that nothing more will happen."""
+        """Add the end of the simulation."""
         self.add("SimulationEndsEvent", "{}", now)

@@ -14,7 +14,7 @@ logger = logging.getLogger("hdeeprm_like.batsim_server")
 
 
 def write_outputs(simulation: Simulation5, simulation_time: float, incomplete: str = "") -> None:
-    """Write all files of ``<prefix>*``; *incomplete* says why the run did not end, and leaves a marker saying so.
+    """Write all files of ``<prefix>*``; *incomplete* says why the run did not end, and adds a marker file with that.
 
     Raises:
         ResultsError: a file cannot be written.
@@ -46,10 +46,10 @@ def write_outputs(simulation: Simulation5, simulation_time: float, incomplete: s
 
 
 def make_folder(prefix: str) -> None:
-    """Make the folder that the output files go to.
+    """Create the folder of the output files.
 
     Raises:
-        ResultsError: it cannot be made.
+        ResultsError: it cannot be created.
     """
     folder = Path(f"{prefix}x").parent
     with contextlib.suppress(FileExistsError):

@@ -1,4 +1,4 @@
-"""The actor that calls the scheduler again and again, at the multiples of each call's period."""
+"""The actor of periodic calls, which wakes the scheduler at the multiples of each call's period."""
 
 import math
 from dataclasses import dataclass
@@ -8,16 +8,16 @@ from hdeeprm_like.batsim_server.batsim5.simulation import Simulation5
 from hdeeprm_like.batsim_server.engine import TIMEOUT, Script
 from hdeeprm_like.errors import ProtocolError
 
-BEGIN, STOP, DIE = "BEGIN", "STOP", "DIE"  # what the server says to this actor
+BEGIN, STOP, DIE = "BEGIN", "STOP", "DIE"  # messages of the server to this actor
 
 
 @dataclass
 class PeriodicCall:
-    """A call that comes again and again.
+    """A periodic call.
 
     Attributes:
-        name: what the scheduler calls it. where: it was asked for, for messages.
-        period: ms. left: how often it still comes, None for ever.
+        name: given by the scheduler. where: place of the request, for messages.
+        period: ms. left: number of further calls, None for ever.
     """
 
     name: str
@@ -27,19 +27,19 @@ class PeriodicCall:
 
 
 def keep_calling(simulation: Simulation5) -> Script:
-    """Tell the server at each multiple of a period which calls are due."""
+    """Report to the server at each multiple of a period which calls are due."""
     engine, mailbox = simulation.engine, simulation.periodic
     calls: dict[str, PeriodicCall] = {}
     while True:
         if calls:
             date, wait = _next_date(calls, engine.now)
-            heard = yield (engine.get_within, mailbox, wait)
-            if heard == TIMEOUT:
+            received = yield (engine.get_within, mailbox, wait)
+            if received == TIMEOUT:
                 yield (engine.put, ("CALLS_DUE", _due(calls, date)))
                 continue
         else:
-            heard = yield (engine.get, mailbox)
-        kind, content = heard
+            received = yield (engine.get, mailbox)
+        kind, content = received
         if kind == DIE:
             return
         if kind == BEGIN:
@@ -51,7 +51,7 @@ def keep_calling(simulation: Simulation5) -> Script:
 
 
 def _next_date(calls: dict[str, PeriodicCall], now: float) -> tuple[int, float]:
-    """Return the next multiple of the shortest period in ms, and how long that takes in s, rounded as Batsim does."""
+    """Return the next multiple of the shortest period in ms, and the s until then, rounded as in Batsim."""
     periods = [call.period for call in calls.values()]
     shortest, longest = min(periods), max(periods)
     elapsed = math.fmod(now * 1e3, longest)
@@ -60,7 +60,7 @@ def _next_date(calls: dict[str, PeriodicCall], now: float) -> tuple[int, float]:
 
 
 def _due(calls: dict[str, PeriodicCall], date: int) -> list[tuple[str, bool]]:
-    """Return the calls of a date in ms by name, and of each whether it is the last."""
+    """Return the calls of a date in ms by name, each with whether it is the last."""
     due: list[tuple[str, bool]] = []
     for name in sorted(calls):
         call = calls[name]

@@ -1,6 +1,6 @@
-"""The profile types of Batsim 5: what the jobs do is Batsim 4's, but for one way of sharing out what they send.
+"""The profile types of Batsim 5: jobs do the same as in Batsim 4, except for one way of dividing amounts.
 
-To add a type, add a line to `PROFILE_TYPES` and to `TOLD`.
+To add a type, add a line to `PROFILE_TYPES` and to `AS_JSON`.
 """
 
 from collections.abc import Callable, Mapping
@@ -19,7 +19,7 @@ from hdeeprm_like.formats.batsim5_json import EACH, SPREAD
 
 @dataclass(frozen=True)
 class Homogeneous:
-    """Flops of each rank and bytes between each two, or (*spread*) those of all ranks and of all pairs together."""
+    """Flops of each rank and bytes between each pair, or (*spread*) totals of all ranks and of all pairs."""
 
     flops: float
     bytes: float
@@ -84,7 +84,7 @@ def _tell_sequence(sequence: Sequence) -> dict[str, Any]:
     }
 
 
-TOLD: Mapping[str, Callable[[Any], dict[str, Any]]] = {  # what messages tell of each type, from its parameters
+AS_JSON: Mapping[str, Callable[[Any], dict[str, Any]]] = {  # JSON of each type in messages, from its parameters
     "DelayProfile": lambda delay: {"delay": delay},
     "ParallelTaskProfile": _tell_amounts,
     "ParallelTaskHomogeneousProfile": _tell_homogeneous,

@@ -1,4 +1,4 @@
-"""The server: it tells the scheduler what happens, and carries out what the scheduler replies, until the end."""
+"""The server: it reports events to the scheduler, and carries out its replies, until the end."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -25,7 +25,7 @@ class Server5(Server):
     scheduler_events: Mapping[str, Callable[[Any, SchedulerEvent], Script | None]] = DECISIONS
 
     def __init__(self, simulation: Simulation5, ask: Ask) -> None:
-        """Serve a simulation that has not begun, with whoever answers *ask* as the scheduler."""
+        """Serve a simulation that has not begun; *ask* is the scheduler."""
         super().__init__(simulation, ask)
         self._handlers |= {
             "SCHEDULER_EVENT": self._on_scheduler_event,
@@ -34,7 +34,7 @@ class Server5(Server):
         }
 
     def _begin(self) -> Script:
-        """Have the first message ready, which leaves when the first submitter has said hello."""
+        """Prepare the first message, which is sent when the first submitter has reported."""
         simulation = self.simulation
         simulation.outbox.add("SimulationBeginsEvent", _description(simulation), simulation.engine.now)
         self._scheduler_ready = True
@@ -58,7 +58,7 @@ class Server5(Server):
         steps = self.scheduler_events[event.kind](self.simulation, event)
         if steps is not None:
             yield from steps
-        self._scheduler_ready |= self.simulation.stopped  # nobody brings the rest of the reply then
+        self._scheduler_ready |= self.simulation.stopped  # the rest of the reply is never delivered then
 
     def _on_events(self, events: Sequence[OutsideEvent]) -> None:
         for event in events:

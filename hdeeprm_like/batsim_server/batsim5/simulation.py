@@ -1,4 +1,4 @@
-"""What of a simulation differs from Batsim 4's: names, numbers of machines, files, and how jobs are told of."""
+"""The differences of a simulation from Batsim 4's: names, numbers of machines, files, and reports about jobs."""
 
 import json
 import re
@@ -24,9 +24,9 @@ class Simulation5(Simulation):
     """Everything that the actors of one simulation share.
 
     Attributes:
-        periodic: the mailbox of the actor that calls the scheduler again and again.
-        unused: a profile that no job uses, "" if there is none.
-        stopped: whether the scheduler has asked to end the simulation as it stands.
+        periodic: the mailbox of the actor of periodic calls.
+        unused: a profile without jobs, "" if there is none.
+        stopped: whether the scheduler has requested the end of the simulation as it is.
     """
 
     options: Options5
@@ -37,7 +37,7 @@ class Simulation5(Simulation):
         """Read the platform, the workloads and the events.
 
         Raises:
-            HDeepRMError: one of them cannot be used.
+            HDeepRMError: one of them is invalid.
         """
         self.unused = ""
         self.periodic = Mailbox()
@@ -46,11 +46,11 @@ class Simulation5(Simulation):
         self.machines.idle_again = options.imitate != RC2
 
     def machine_order(self, name: str) -> Any:
-        """Return what sorts the names of the hosts: numbers in them count as numbers."""
+        """Return the sort key of host names: numbers in them count as numbers."""
         return [int(word) if odd % 2 else word for odd, word in enumerate(re.split(r"([0-9]+)", name))]
 
     def read_workload(self, path: Path, name: str) -> tuple[int, dict[str, Job], Profiles]:
-        """Return the machines that a workload was made for, its jobs and profiles."""
+        """Return the number of machines that a workload was made for, its jobs and profiles."""
 
         def make_reader(
             profiles: Profiles, described: dict[str, Any], error: type[HDeepRMError], folder: Path
@@ -65,7 +65,7 @@ class Simulation5(Simulation):
         return content
 
     def read_events(self, path: Path, number: int) -> list[OutsideEvent]:
-        """Return the outside events of the file with that number; Batsim 5 knows only those that it hands over."""
+        """Return the external events of file *number*; Batsim 5 only has events that it forwards."""
         events: list[OutsideEvent] = []
         for line, text in enumerate(read_text(path, WorkloadError).splitlines(), start=1):
             if text:
@@ -73,15 +73,15 @@ class Simulation5(Simulation):
         return sorted(events, key=lambda event: event.timestamp)
 
     def new_outbox(self) -> Outbox5:
-        """Return what collects the messages to the scheduler."""
+        """Return an empty outbox for messages to the scheduler."""
         return Outbox5(self.options.imitate == RC2, self.options.profiles_of_killed)
 
     def progress_of(self, running: RunningJob) -> KillProgress:
-        """Return how far a job is that is killed, as the scheduler is told."""
+        """Return the progress of a killed job, as sent to the scheduler."""
         return kill_progress(running)
 
     def stop(self) -> Script:
-        """End all actors but the server, and forget what the scheduler has not been told."""
+        """End all actors but the server, and drop unsent events."""
         jobs = [running.actor for running in self.running.values()]
         for actor in [*self.submitters, *self.killing, *jobs, self.conversing]:
             if actor is not None and actor.alive:
@@ -105,5 +105,5 @@ def _read_event(line: str, where: str, identifier: str) -> OutsideEvent:
         raise WorkloadError(f"{where}: timestamp {str(time)[:40]} is no time")
     if not isinstance(data, str):
         raise WorkloadError(f"{where}: data must be a text")
-    told = {"id": identifier, "external_event_type": "GenericExternalEvent", "external_event": {"data": data}}
-    return OutsideEvent(float(time), "generic", (), encode(told))
+    event = {"id": identifier, "external_event_type": "GenericExternalEvent", "external_event": {"data": data}}
+    return OutsideEvent(float(time), "generic", (), encode(event))

@@ -1,4 +1,4 @@
-"""The jobs and profiles of Batsim 5, from workload files and from messages; profiles are named with their workload."""
+"""The jobs and profiles of Batsim 5, from workload files and from messages; profile names include their workload."""
 
 import json
 from collections.abc import Mapping
@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from hdeeprm_like.batsim_server.batsim5.json_text import encode
-from hdeeprm_like.batsim_server.batsim5.profile_types import NOT_IMITATED, PROFILE_TYPES, TOLD
+from hdeeprm_like.batsim_server.batsim5.profile_types import AS_JSON, NOT_IMITATED, PROFILE_TYPES
 from hdeeprm_like.batsim_server.jobs import Job, Profile, Profiles, ProfileType
 from hdeeprm_like.batsim_server.replies import SchedulerEvent
 from hdeeprm_like.batsim_server.workload import WorkloadReader
@@ -19,7 +19,7 @@ class WorkloadReader5(WorkloadReader):
     """Reads the jobs of one workload, and each profile when the first job needs it.
 
     Attributes:
-        others: the profiles of all workloads, which jobs that the scheduler makes may use.
+        others: the profiles of all workloads, which jobs registered by the scheduler may use.
     """
 
     others: Mapping[str, Profiles] = field(default_factory=dict)
@@ -27,7 +27,7 @@ class WorkloadReader5(WorkloadReader):
     not_imitated: ClassVar[tuple[str, ...]] = NOT_IMITATED
 
     def job(self, description: Any, where: str, number: str | None = None) -> Job:
-        """Return one job from its JSON; its text is what messages tell of it."""
+        """Return one job from its JSON; its text is its form in messages."""
         job = super().job(description, where, number)
         content = {
             "resource_request": job.size,
@@ -40,17 +40,17 @@ class WorkloadReader5(WorkloadReader):
         return job
 
     def profile(self, name: str, description: Any, where: str, depth: int = 0, unused: bool = False) -> Profile:
-        """Return one profile from its JSON; its text is what messages tell of it."""
+        """Return one profile from its JSON; its text is its form in messages."""
         profile = super().profile(name, description, where, depth, unused)
         kind = description["type"]
-        told = {"id": name, "profile_type": kind, "profile": TOLD[kind](profile.parameters)}
+        content = {"id": name, "profile_type": kind, "profile": AS_JSON[kind](profile.parameters)}
         if extra := self._extra_data(description, f"{where}: profile {name[:60]!r}"):
-            told["extra_data"] = extra
-        profile.text = encode(told)
+            content["extra_data"] = extra
+        profile.text = encode(content)
         return profile
 
     def check_unused(self, where: str) -> None:
-        """Refuse profiles that are wrong though no job has them, but not those of types that only we do not know."""
+        """Raise for invalid profiles without jobs, except those of types that only we do not support."""
         for name, description in self.described.items():
             full = f"{self.profiles.workload}!{name}"
             refused = isinstance(description, dict) and description.get("type") in self.not_imitated
@@ -58,7 +58,7 @@ class WorkloadReader5(WorkloadReader):
                 self.profile(full, description, where, unused=True)
 
     def find(self, name: Any, where: str, depth: int) -> Profile:
-        """Return a profile by its name, with or without its workload's; it is read now if it has not been."""
+        """Return a profile by its name, with or without its workload's; parse it if necessary."""
         if not isinstance(name, str):
             raise self.error(f"{where}: profile must be the name of a profile, not {str(name)[:40]!r}")
         own = self.profiles.workload
@@ -86,7 +86,7 @@ class WorkloadReader5(WorkloadReader):
 
 
 def job_from_message(event: SchedulerEvent, reader: WorkloadReader5, number: str, now: float) -> Job:
-    """Return the job of a RegisterJobEvent, which is submitted *now*."""
+    """Return the job of a RegisterJobEvent, submitted *now*."""
     content = event.object("job")
     described = {
         "subtime": now,
@@ -99,12 +99,12 @@ def job_from_message(event: SchedulerEvent, reader: WorkloadReader5, number: str
 
 def profile_from_message(event: SchedulerEvent, reader: WorkloadReader5) -> Profile:
     """Return the profile of a RegisterProfileEvent."""
-    told = event.object("profile")
-    name = told.get("id")
-    if not isinstance(name, str) or not isinstance(told.get("profile"), dict):
+    content = event.object("profile")
+    name = content.get("id")
+    if not isinstance(name, str) or not isinstance(content.get("profile"), dict):
         raise ProtocolError(f"{event.where}: profile must have an id, a profile_type and a profile")
-    described = profile_of_message(told)
-    if described["type"] == "ParallelTaskProfile":  # either part may be left out
+    described = profile_of_message(content)
+    if described["type"] == "ParallelTaskProfile":  # either part is optional
         flops, sent = described.get("cpu"), described.get("com")
         if isinstance(flops, list) and sent is None:
             described["com"] = [0.0] * len(flops) ** 2

@@ -1,4 +1,4 @@
-"""The types of profiles that jobs may have, one table; any may have ``ret``, the code with which the job then ends.
+"""The table of profile types of jobs; every type may have ``ret``, the return code of the job.
 
 To add a type, write a module with its `ProfileType` and add a line here.
 """

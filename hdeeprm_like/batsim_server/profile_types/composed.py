@@ -9,14 +9,14 @@ from hdeeprm_like.batsim_server.jobs import FindProfile, Profile, ProfileType, R
 
 @dataclass(frozen=True)
 class Sequence:
-    """Profiles that are run one after the other, the whole of them *repeat* times."""
+    """Profiles run one after the other, the whole sequence *repeat* times."""
 
     profiles: list[Profile]
     repeat: int
 
 
 def read(fields: Fields, find: FindProfile) -> Sequence:
-    """Return the sequence with its profiles found by their names."""
+    """Return the sequence with its profiles found by name."""
     names = fields.content.get("seq")
     if not isinstance(names, list) or not names:
         raise fields.refusal("seq must be a list of profiles that is not empty")
@@ -28,7 +28,7 @@ def read(fields: Fields, find: FindProfile) -> Sequence:
 
 
 def run(running: RunningJob, task: Task, sequence: Sequence) -> Steps:
-    """Run the profiles in turn, until one ends with a code that is not 0."""
+    """Run the profiles in turn, until one ends with a nonzero code."""
     for index in range(sequence.repeat * len(sequence.profiles)):
         task.index = index
         if code := (yield from running.perform_part(task, sequence.profiles[index % len(sequence.profiles)])):
@@ -37,7 +37,7 @@ def run(running: RunningJob, task: Task, sequence: Sequence) -> Steps:
 
 
 def progress(running: RunningJob, task: Task, sequence: Sequence) -> dict[str, Any]:
-    """Return which of the profiles runs, and how far that is."""
+    """Return which of the profiles runs, and its progress."""
     content: dict[str, Any] = {"current_task_index": task.index}
     if task.part is not None:
         content["current_task"] = task.part.progress(running)

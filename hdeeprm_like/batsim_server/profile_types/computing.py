@@ -1,4 +1,4 @@
-"""The profile types of parallel tasks: flops on each host, bytes between each two."""
+"""The profile types of parallel tasks: flops on each host, bytes between each pair."""
 
 from typing import Any
 
@@ -22,7 +22,7 @@ def read_matrix(fields: Fields, find: FindProfile) -> Amounts:
 
 
 def hosts_of(amounts: Amounts) -> int | None:
-    """Return the number of ranks that amounts are listed for."""
+    """Return the number of ranks in listed amounts."""
     return None if isinstance(amounts.flops, float) else len(amounts.flops)
 
 
@@ -38,7 +38,7 @@ def run(running: RunningJob, task: Task, amounts: Amounts) -> Steps:
 
 
 def run_divided(running: RunningJob, task: Task, total: Amounts) -> Steps:
-    """Compute and communicate what is the same amount in total however many ranks there are."""
+    """Compute and communicate a total amount that is independent of the number of ranks."""
     ranks = len(running.job.ranks)
     assert isinstance(total.flops, float)
     assert isinstance(total.bytes, float)
@@ -46,7 +46,7 @@ def run_divided(running: RunningJob, task: Task, total: Amounts) -> Steps:
 
 
 def progress(running: RunningJob, task: Task, amounts: Amounts) -> dict[str, Any]:
-    """Return which share of the work is done."""
+    """Return the finished share of the work."""
     return running.share_done(task)
 
 

@@ -21,9 +21,9 @@ class Receiving:
     """A wait for a message from the scheduler.
 
     Attributes:
-        poll: s between two looks for a message.
-        pattern: that the whole message must match.
-        success, failure, timeout: the profile that is run then, "" for none.
+        poll: s between two checks for a message.
+        pattern: regular expression for the whole message.
+        success, failure, timeout: the profile to run then, "" for none.
     """
 
     poll: float
@@ -42,7 +42,7 @@ def read_send(fields: Fields, find: FindProfile) -> Sending:
 
 
 def read_recv(fields: Fields, find: FindProfile) -> Receiving:
-    """Return what is waited for and what follows; the profiles that follow are looked up when they are run."""
+    """Return the awaited pattern and the profiles that follow, which are looked up at run time."""
     poll = fields.positive("polltime", default=0.005)
     regex = fields.content.get("regex", ".*")
     try:
@@ -60,7 +60,7 @@ def run_send(running: RunningJob, task: Task, sending: Sending) -> Steps:
 
 
 def run_recv(running: RunningJob, task: Task, receiving: Receiving) -> Steps:
-    """Wait for a message (not at all if there is a profile for that case), and run what follows."""
+    """Wait for a message (not at all if there is a profile for that case), then run the profile that follows."""
     job = running.job
     if not job.messages and not receiving.timeout:
         while not job.messages:

@@ -1,4 +1,4 @@
-"""The profile type ``delay``: a job that only lets time pass."""
+"""The profile type ``delay``: a job that only sleeps."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ def run(running: RunningJob, task: Task, delay: float) -> Steps:
 
 
 def progress(running: RunningJob, task: Task, delay: float) -> dict[str, Any]:
-    """Return which share of the delay is over."""
+    """Return the elapsed share of the delay."""
     return {"progress": (running.engine.now - task.began) / delay}
 
 

@@ -1,4 +1,4 @@
-"""The profile types that move bytes to and from storage hosts."""
+"""The profile types that transfer data to and from storage hosts."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -11,16 +11,16 @@ from hdeeprm_like.errors import ProtocolError
 
 @dataclass(frozen=True)
 class Transfer:
-    """The bytes that each host of a job reads from a storage host and writes to it."""
+    """The bytes that each host of a job reads from and writes to a storage host."""
 
     read: float
     written: float
-    storage: str  # the name that the scheduler may give a machine to
+    storage: str  # the name that the scheduler may map to a machine
 
 
 @dataclass(frozen=True)
 class Staging:
-    """The bytes that go from one storage host to another."""
+    """The bytes transferred from one storage host to another."""
 
     bytes: float
     source: str
@@ -28,7 +28,7 @@ class Staging:
 
 
 def read_transfer(fields: Fields, find: FindProfile) -> Transfer:
-    """Return how much is read and written; one of them may be left out."""
+    """Return the amounts to read and to write; one of them is optional."""
     if not {"bytes_to_read", "bytes_to_write"} & fields.content.keys():
         raise fields.refusal("bytes_to_read or bytes_to_write must be there")
     read, written = (
@@ -41,7 +41,7 @@ def read_transfer(fields: Fields, find: FindProfile) -> Transfer:
 
 
 def read_staging(fields: Fields, find: FindProfile) -> Staging:
-    """Return how much goes from where to where."""
+    """Return the amount and its source and target."""
     labels = [fields.content.get(key) for key in ("from", "to")]
     if not all(isinstance(label, str) for label in labels):
         raise fields.refusal("from and to must be texts")
@@ -61,19 +61,19 @@ def run_transfer(running: RunningJob, task: Task, transfer: Transfer) -> Steps:
 
 
 def run_staging(running: RunningJob, task: Task, staging: Staging) -> Steps:
-    """Move the bytes."""
+    """Transfer the bytes."""
     ranks = [_storage(running, label, sole=False) for label in (staging.source, staging.destination)]
     amounts = Amounts(0.0, [0.0, staging.bytes, 0.0, 0.0])
     return (yield from running.compute(task, work_of(running.machines, running.network, ranks, amounts)))
 
 
 def progress(running: RunningJob, task: Task, parameters: Transfer | Staging) -> dict[str, Any]:
-    """Return which share of the bytes is moved."""
+    """Return the transferred share of the bytes."""
     return running.share_done(task)
 
 
 def _storage(running: RunningJob, label: str, sole: bool) -> int:
-    """Return the machine that a job's mapping has for a name; with *sole*, the only storage if it maps none."""
+    """Return the machine mapped to a storage name; with *sole*, the only storage host if the job maps none."""
     mapping, machines = running.job.storage, running.machines
     where = f"job {running.job.identifier}: storage {label!r}"
     if not mapping and sole:

@@ -1,4 +1,4 @@
-"""The profile types that replay traces: one actor per rank goes through its file and tells when it is done."""
+"""The profile types that replay traces: one actor per rank executes its file and reports its end."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ class Trace:
 
 
 def read(fields: Fields, find: FindProfile) -> Trace:
-    """Return the files that the trace names; they are opened when a job replays them."""
+    """Return the files of the trace; they are opened when a job replays them."""
     name = fields.content.get("trace")
     if not isinstance(name, str):
         raise fields.refusal("trace must be the name of a file")
@@ -38,7 +38,7 @@ def read(fields: Fields, find: FindProfile) -> Trace:
 
 
 def run_usage(running: RunningJob, task: Task, trace: Trace) -> Steps:
-    """Have every rank use its host as its file says; each needs a host of its own."""
+    """Make every rank use its host as in its file; each needs a host of its own."""
     job = running.job
     if len(trace.files) > len(set(job.ranks)):
         raise WorkloadError(
@@ -49,7 +49,7 @@ def run_usage(running: RunningJob, task: Task, trace: Trace) -> Steps:
 
 
 def run_smpi(running: RunningJob, task: Task, trace: Trace) -> Steps:
-    """Have every rank compute, send and receive as its file says; ranks are spread over the hosts in turn."""
+    """Make every rank compute, send and receive as in its file; ranks are distributed over the hosts in turn."""
     ranks, machines, count = running.job.ranks, running.machines, len(trace.files)
     numbers = [ranks[rank % len(ranks)] for rank in range(count)]
     communicator = Communicator(running.engine, [machines[number].host.name for number in numbers])
@@ -63,7 +63,7 @@ def run_smpi(running: RunningJob, task: Task, trace: Trace) -> Steps:
 
 
 def _run(running: RunningJob, trace: Trace, script: Callable[[int, Path], Script]) -> Steps:
-    """Have the ranks go through their scripts; wait for all of them, up to the walltime."""
+    """Run the scripts of the ranks; wait for all of them, at most up to the walltime."""
     engine, ranks, mailbox = running.engine, running.job.ranks, Mailbox()
     for rank, path in enumerate(trace.files):
         host = running.machines[ranks[rank % len(ranks)]].host.name

@@ -1,4 +1,4 @@
-"""What users say that their jobs will take: models of the requested time, given the real run time."""
+"""Models of users' estimates: the requested time, given the actual run time."""
 
 import math
 from dataclasses import dataclass, replace
@@ -11,7 +11,7 @@ from hdeeprm_like.cluster.workload import Workload
 from hdeeprm_like.errors import WorkloadError
 from hdeeprm_like.types import Floats
 
-SHORTEST = 1.0  # s; estimates below are set to it (dissertation 2.4.1)
+SHORTEST = 1.0  # s, lower limit of estimates (dissertation 2.4.1)
 
 ACCURACY_STEPS = np.arange(1, 26) / 20  # 0.05, 0.10, ..., 1.25: run time over requested time
 PERCENT = (
@@ -21,7 +21,7 @@ PERCENT = (
 ACCURACY = np.array(PERCENT) / 100
 """Probability of each of `ACCURACY_STEPS`; sums to one.
 
-The thesis (3.1.3) says only that its histogram is similar to figure 2 of Tsafrir et al. (2007). These are the 604
+The thesis (3.1.3) only says that its histogram is similar to figure 2 of Tsafrir et al. (2007). These are the 604
 draws recorded in a run of the original over the first 1000 Gaia jobs, smoothed to half percents; a test compares them.
 """
 
@@ -35,7 +35,7 @@ class Estimates(Protocol):
 
 @dataclass(frozen=True)
 class Exact:
-    """Users know how long their jobs will take."""
+    """Users know the run times of their jobs."""
 
     def __call__(self, run: Floats, rng: np.random.Generator) -> Floats:
         """Return the run times."""
@@ -44,7 +44,7 @@ class Exact:
 
 @dataclass(frozen=True)
 class Gaussian:
-    """Run time plus a normal error whose deviation is *nu* run times.
+    """Run time plus a normal error whose standard deviation is *nu* run times.
 
     Attributes:
         nu: factor of the run time; 0 is exact.
@@ -72,12 +72,12 @@ class Gaussian:
 
 @dataclass(frozen=True)
 class Accuracy:
-    """Run time over an accuracy drawn from HDeepRM's histogram; one job in five runs longer than it says.
+    """Run time over an accuracy drawn from HDeepRM's histogram; one job in five runs longer than requested.
 
-    HDeepRM's converter draws the other way round, run times from the requests of a trace (`trace_jobs.convert`).
+    HDeepRM's converter works in the opposite direction, from requests of a trace to run times (`trace_jobs.convert`).
 
     Attributes:
-        overrun: whether accuracies above 1 stay; they count as 1 otherwise.
+        overrun: whether accuracies above 1 are kept; otherwise they count as 1.
     """
 
     overrun: bool = True
@@ -92,17 +92,17 @@ class Accuracy:
 
 
 def estimate_jobs(jobs: Jobs, estimates: Estimates, rng: np.random.Generator) -> Jobs:
-    """Return the jobs of a model with other requested times."""
+    """Return the jobs of a model with new requested times."""
     return replace(jobs, requested_time=estimates(jobs.run, rng))
 
 
 def estimate_workload(workload: Workload, estimates: Estimates, rng: np.random.Generator) -> Workload:
-    """Return a workload with other requested times, and the requested operations that go with them.
+    """Return a workload with new requested times, and the matching requested operations.
 
     The run time of a job is its delay, or its operations at the speed that its requested time and operations imply.
 
     Raises:
-        WorkloadError: a job has no requested time or operations, so that nothing tells its speed.
+        WorkloadError: a job has no requested time or operations, so its speed is unknown.
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         speed = workload.requested_ops / workload.requested_time
@@ -113,5 +113,5 @@ def estimate_workload(workload: Workload, estimates: Estimates, rng: np.random.G
     run = np.where(computes, workload.ops / np.where(computes, speed, 1.0), workload.delay)
     time = estimates(run, rng)
     ops = np.where(np.isfinite(speed), time * np.where(np.isfinite(speed), speed, 0.0), 0.0)
-    ops = np.where(computes & (time >= run), np.maximum(ops, workload.ops), ops)  # no overrun by rounding
+    ops = np.where(computes & (time >= run), np.maximum(ops, workload.ops), ops)  # rounding must not cause overruns
     return replace(workload, requested_time=time, requested_ops=ops)

@@ -1,4 +1,4 @@
-"""What every model of jobs gives: columns, before a platform says how fast its cores are."""
+"""Jobs as every model returns them: columns that do not depend on the speed of cores."""
 
 from dataclasses import dataclass, replace
 
@@ -9,16 +9,16 @@ from hdeeprm_like.errors import WorkloadError
 from hdeeprm_like.types import Floats, Ints
 
 GIGA = 1e9
-INTERACTIVE, BATCH = 0, 1  # queues, as the traces of the Parallel Workloads Archive number them
+INTERACTIVE, BATCH = 0, 1  # queues, numbered as in the Parallel Workloads Archive
 
 
 @dataclass(frozen=True, eq=False)
 class Jobs:
-    """Jobs out of a model, in the order of their submission; a job is a row.
+    """Jobs from a model, in the order of submission; a job is a row.
 
     Attributes:
         submit: (J,) s, never decreasing.
-        run: (J,) s on the cores that the model has in mind, positive.
+        run: (J,) s on the cores that the model assumes, positive.
         size: (J,) cores.
         requested_time: (J,) s, the user's estimate.
         memory: (J,) MB per core. bandwidth: (J,) GB/s per core.
@@ -44,7 +44,7 @@ class Jobs:
 
     @property
     def load(self) -> float:
-        """What the jobs ask for of what the machine has between the first submission and the last; infinite for none.
+        """Core seconds requested, over the machine's from the first submission to the last; infinite if that is 0 s.
 
         Source: the "offered load" of Feitelson, "Workload Modeling for Computer Systems Performance Evaluation", 2015.
         """
@@ -52,7 +52,7 @@ class Jobs:
         return float(self.run @ self.size) / (self.capacity * span) if span > 0.0 else np.inf
 
     def at_load(self, load: float) -> "Jobs":
-        """Return the jobs with the times between submissions stretched or shrunk so that they make up a load.
+        """Return the jobs with the times between submissions scaled to give a load.
 
         Raises:
             WorkloadError: all are submitted at once.
@@ -63,10 +63,10 @@ class Jobs:
         return replace(self, submit=first + (self.submit - first) * factor, origin=f"{self.origin} at load {load:g}")
 
     def workload(self, reference_flops: float) -> Workload:
-        """Return the jobs as the simulator takes them.
+        """Return the jobs as a workload for the simulator.
 
         Args:
-            reference_flops: flop/s of the cores on which the jobs last as long as the model says.
+            reference_flops: flop/s of the cores on which the jobs take their run times.
         """
         ids = np.array([f"w0!{number}" for number in range(len(self))])
         order = np.lexsort((ids.astype(np.bytes_), self.submit))
@@ -91,7 +91,7 @@ class Jobs:
 
 
 def plain_jobs(submit: Floats, run: Floats, size: Ints, *, capacity: int, origin: str) -> Jobs:
-    """Return batch jobs with exact estimates that ask for cores only."""
+    """Return batch jobs with exact estimates that request cores only."""
     nothing = np.zeros(len(submit))
     return Jobs(
         submit=submit,

@@ -10,7 +10,7 @@ from hdeeprm_like.cluster.synthetic.lublin import WHOLE_LOG, Lublin
 from hdeeprm_like.errors import WorkloadError
 from hdeeprm_like.types import Ints
 
-POOL = 4  # times as many jobs are drawn at first as large ones are needed
+POOL = 4  # multiple of the needed large jobs that is drawn at first
 
 
 @dataclass(frozen=True)
@@ -18,10 +18,10 @@ class Ksu:
     """High-utilization sets: jobs above a size sampled from a log, jobs with GPUs added, shuffled, one submission.
 
     Attributes:
-        above: cores; the large jobs ask for more.
+        above: cores; the large jobs request more.
         gpu_share: jobs with GPUs for each large job.
-        gpus: numbers of GPUs that such a job asks for, equally likely. The paper tells the share only.
-        log: what stands in for the log of KSU's machine, which is not public.
+        gpus: numbers of GPUs of such a job, equally likely. The paper gives only the share.
+        log: replaces the log of KSU's machine, which is not public.
 
     Source: Hutchison et al., "Scheduling for high performance computing with reinforcement learning", III: sets of 2000
     large jobs and 40 with GPUs.
@@ -39,11 +39,11 @@ class Ksu:
             raise WorkloadError(f"ksu: above: is {self.above}; a machine of {self.log.nodes} cores has no larger jobs")
 
     def on(self, nodes: int) -> "Ksu":
-        """Return these parameters for another machine."""
+        """Return these parameters for another machine size."""
         return replace(self, log=self.log.on(nodes))
 
     def draw(self, jobs: int, rng: np.random.Generator) -> Jobs:
-        """Draw a set of that many jobs in all, those with GPUs among them."""
+        """Draw a set of *jobs* jobs in all, including those with GPUs."""
         log_rng, own = rng.spawn(2)
         lengths = [POOL * jobs]
         while True:
@@ -55,7 +55,7 @@ class Ksu:
             lengths.append(2 * lengths[-1])
 
     def sample(self, log: Jobs, jobs: int, rng: np.random.Generator) -> Jobs:
-        """Sample a set from any log: large jobs without repetition, jobs with GPUs of any size among the others.
+        """Sample a set from a log: large jobs without repetition, with jobs with GPUs of any size inserted.
 
         Raises:
             WorkloadError: the log has too few jobs.

@@ -10,7 +10,7 @@ from hdeeprm_like.types import Floats, Ints
 
 HALF_HOUR = 1800.0  # s, a bucket of the daily cycle
 BUCKETS = 48
-FIRST_POINT = 11  # the cycle's gamma density is taken at the points 11 to 58; point i stands for half hour i - 1
+FIRST_POINT = 11  # the cycle's gamma density is evaluated at points 11 to 58; point i is half hour i - 1
 MEDIUM_BELOW_HIGH = 2.5  # log2; the published range is 1.5 to 3.5
 LARGEST_NODES = 2**31 - 1
 QUADRATURE = np.polynomial.legendre.leggauss(16)
@@ -18,23 +18,23 @@ QUADRATURE = np.polynomial.legendre.leggauss(16)
 
 @dataclass(frozen=True)
 class Lublin:
-    """One type of jobs; the defaults are those published for batch jobs, fitted to machines of 128 nodes.
+    """One type of jobs; the defaults are published for batch jobs, fitted to machines of 128 nodes.
 
     Attributes:
         nodes: of the machine; no job is larger.
         serial: probability of a job of one node.
-        power_of_two: probability of a job whose size is rounded to a power of two.
+        power_of_two: probability that a job's size is rounded to a power of two.
         size_low, size_medium, size_high: log2 of sizes: the ends of the two stages of the uniform distribution.
         size_first_stage: probability of the first stage, low to medium.
         run_shape_1, run_scale_1, run_shape_2, run_scale_2: the two gammas of ln(run time in s).
         run_slope, run_intercept: probability of the first gamma, slope * nodes of the job + intercept.
         run_most: largest ln(run time in s); greater ones are drawn again.
         gap_shape, gap_scale: the gamma of ln(time between arrivals in s) in the rush hours.
-        gap_ratio: what the shape is multiplied by for the whole day (the ratio "arrive rush all").
+        gap_ratio: factor of the shape for the whole day (the ratio "arrive rush all").
         gap_most: largest ln(time between arrivals in s) before the daily cycle stretches it.
-        cycle_shape, cycle_scale: the gamma that shares arrivals out to the half hours of a day.
-        queue: what the jobs are marked with.
-        as_published: whether the clock drifts as that of the published program, see `draw_arrivals`.
+        cycle_shape, cycle_scale: the gamma that distributes arrivals over the half hours of a day.
+        queue: queue number of the jobs.
+        as_published: whether the clock drifts as in the published program, see `draw_arrivals`.
 
     Source: Lublin and Feitelson, "The workload on parallel supercomputers: modeling the characteristics of rigid
     jobs", J. Parallel and Distributed Computing 63(11), 2003. Its names, in this order: ULow, UMed, UHi, UProb, a1, b1,
@@ -89,7 +89,7 @@ class Lublin:
         return self.gap_shape * self.gap_ratio * self.gap_scale
 
     def on(self, nodes: int) -> "Lublin":
-        """Return these parameters for another machine: sizes reach up to it, and the stages meet 2.5 below (log2)."""
+        """Return these parameters for another machine: sizes up to its nodes, stages that meet 2.5 below (log2)."""
         if nodes == self.nodes:
             return self
         if not 1 <= nodes <= LARGEST_NODES:
@@ -104,7 +104,7 @@ class Lublin:
         return replace(self, as_published=True)
 
     def draw(self, jobs: int, rng: np.random.Generator) -> Jobs:
-        """Draw that many jobs; times are whole seconds and the clock starts at midnight."""
+        """Draw *jobs* jobs; times are whole seconds and the clock starts at midnight."""
         size_rng, run_rng, gap_rng = rng.spawn(3)
         size = draw_sizes(self, jobs, size_rng)
         run = draw_runs(self, size, run_rng)
@@ -151,20 +151,20 @@ WHOLE_LOG = Lublin(
     gap_ratio=1.0225,
     cycle_shape=8.1737,
     cycle_scale=3.9631,
-    queue=INTERACTIVE,  # the published program marks jobs without a type so
+    queue=INTERACTIVE,  # as in the published program for jobs without a type
 )
 
 
 @dataclass(frozen=True)
 class LublinTypes:
-    """Both types of jobs together: each arrives by itself, and the earlier one comes next."""
+    """Both types of jobs together: each arrives independently; the earlier arrival comes next."""
 
     batch: Lublin = BATCH_JOBS
     interactive: Lublin = INTERACTIVE_JOBS
 
     @property
     def nodes(self) -> int:
-        """Of the machine."""
+        """Nodes of the machine."""
         return max(self.batch.nodes, self.interactive.nodes)
 
     def on(self, nodes: int) -> "LublinTypes":
@@ -176,7 +176,7 @@ class LublinTypes:
         return LublinTypes(self.batch.drifting(), self.interactive.drifting())
 
     def draw(self, jobs: int, rng: np.random.Generator) -> Jobs:
-        """Draw that many jobs of the two types together; which types they are is up to the arrivals."""
+        """Draw *jobs* jobs of the two types together; the arrivals decide the types."""
         kinds = [kind.draw(jobs, own) for kind, own in zip((self.batch, self.interactive), rng.spawn(2), strict=True)]
         submit = np.concatenate([kind.submit for kind in kinds])
         first = np.argsort(submit, kind="stable")[:jobs]
@@ -192,7 +192,7 @@ LUBLIN: dict[str, Lublin | LublinTypes] = {
     "whole": WHOLE_LOG,
     "both": LublinTypes(),
 }
-"""The published parameters by name; ``whole`` knows no types. `Lublin.on` fits them to a machine."""
+"""The published parameters by name; ``whole`` has no types. `Lublin.on` fits them to a machine."""
 
 
 def draw_sizes(kind: Lublin, jobs: int, rng: np.random.Generator) -> Ints:
@@ -208,7 +208,7 @@ def draw_sizes(kind: Lublin, jobs: int, rng: np.random.Generator) -> Ints:
 
 
 def draw_runs(kind: Lublin, size: Ints, rng: np.random.Generator) -> Floats:
-    """Return (J,) s: the exponential of one of two gammas, of the second more often the larger the job is."""
+    """Return (J,) s: the exponential of one of two gammas; larger jobs use the second more often."""
     first_gamma = np.clip(kind.run_slope * size + kind.run_intercept, 0.0, 1.0)
     logarithm = np.full(len(size), np.inf)
     while len(again := np.flatnonzero(logarithm > kind.run_most)):
@@ -220,9 +220,9 @@ def draw_runs(kind: Lublin, size: Ints, rng: np.random.Generator) -> Floats:
 
 
 def cycle_weights(kind: Lublin) -> Floats:
-    """Return (48,) the rate of arrivals in each half hour of the day, from midnight, relative to their mean.
+    """Return (48,) the arrival rate in each half hour of the day, from midnight, relative to the mean.
 
-    A weight is the integral of the cycle's gamma density over one point; its constant falls out in the mean.
+    A weight is the integral of the cycle's gamma density over one point; its constant cancels in the mean.
     """
     points, weights = QUADRATURE
     at = np.arange(FIRST_POINT, FIRST_POINT + BUCKETS)[:, None] + points / 2
@@ -233,19 +233,19 @@ def cycle_weights(kind: Lublin) -> Floats:
 
 
 def draw_arrivals(kind: Lublin, jobs: int, rng: np.random.Generator) -> Floats:
-    """Return (J,) s since midnight: gaps as in the rush hours, stretched where the daily cycle is low.
+    """Return (J,) s since midnight: gaps as in the rush hours, stretched at hours of low arrival rate.
 
     Of the two traces of this model that the literature uses, Lublin-1 is a run of the parameters ``whole``, and
     Lublin-2 one of both types (``both``): 8704 interactive jobs and 1296 of batch.
 
-    The published program keeps the time of the last arrival as a whole number of seconds and adds each gap to it, so
-    that the fraction is lost with every job: its clock falls behind that of the model by half a second a job, and the
-    last of 10,000 jobs comes some 1.4 hours too early in the day. *kind.as_published* does the same.
+    The published program stores the time of the last arrival as a whole number of seconds and adds each gap to it, so
+    that each job loses its fraction: its clock falls behind that of the model by half a second per job, and the last of
+    10,000 jobs arrives about 1.4 hours too early in the day. *kind.as_published* does the same.
     """
     logarithm = np.full(jobs, np.inf)
     while len(again := np.flatnonzero(logarithm > kind.gap_most)):
         logarithm[again] = rng.gamma(kind.gap_shape * kind.gap_ratio, kind.gap_scale, len(again))
-    points = np.cumsum(np.exp(logarithm) / HALF_HOUR)  # what each half hour takes as much of as its weight
+    points = np.cumsum(np.exp(logarithm) / HALF_HOUR)  # cumulative gaps; each half hour consumes its weight of these
     day, rest = np.divmod(points, BUCKETS)
     taken = np.concatenate([[0.0], np.cumsum(cycle_weights(kind))])
     taken[-1] = BUCKETS

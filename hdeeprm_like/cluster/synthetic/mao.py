@@ -1,4 +1,4 @@
-"""The workload model of DeepRM (Mao et al.): short and long jobs that arrive by chance in steps of time."""
+"""The workload model of DeepRM (Mao et al.): short and long jobs with random arrivals in time steps."""
 
 from dataclasses import dataclass, replace
 
@@ -8,8 +8,8 @@ from hdeeprm_like.cluster.synthetic.jobs import Jobs, plain_jobs
 from hdeeprm_like.errors import WorkloadError
 from hdeeprm_like.types import Ints
 
-Range = tuple[int, int]  # both ends are possible
-LARGEST = 1_000_000  # of cores, units and steps
+Range = tuple[int, int]  # both ends included
+LARGEST = 1_000_000  # limit of cores, units and steps
 
 
 @dataclass(frozen=True)
@@ -18,13 +18,13 @@ class Mao:
 
     Attributes:
         arrival: probability that a job arrives in a step.
-        long: probability that it is a long one.
+        long: probability that a job is long.
         short_length, long_length: steps, uniform.
-        size: cores, uniform, of a machine without a second resource; None where each job has a dominant resource.
+        size: cores, uniform, of a machine without a second resource; None if each job has a dominant resource.
         dominant, other: amount of the dominant resource and of the other one, uniform.
         cores_dominant: probability that cores are the dominant resource.
         capacity: cores of the machine, and units of its memory.
-        steps: length of an episode; jobs that arrive later are left out. None sets no end.
+        steps: length of an episode; later arrivals are left out. None for no end.
         step: s.
         memory_unit: MB; a job's units are spread evenly over its cores.
 
@@ -61,11 +61,11 @@ class Mao:
             raise WorkloadError("mao: arrival, step and capacity: positive numbers are needed, memory_unit at least 0")
 
     def on(self, nodes: int) -> "Mao":
-        """Return these parameters for another machine; the sizes of the jobs stay."""
+        """Return these parameters for another machine; job sizes stay."""
         return replace(self, capacity=nodes)
 
     def draw(self, jobs: int | None, rng: np.random.Generator) -> Jobs:
-        """Draw that many jobs, or all of an episode; fewer come where the episode ends before.
+        """Draw *jobs* jobs, or all of an episode; fewer if the episode ends before.
 
         Raises:
             WorkloadError: neither a number of jobs nor a number of steps is given, or no job arrives.
@@ -109,7 +109,7 @@ def scenario(processors: int, longest: int, largest: int) -> Mao:
     """Return the parameters of one row of the scenarios: episodes of 100 steps, cores only.
 
     Short jobs last 1 to d/5 steps and long ones 2d/3 to d, where d is the *longest*. Sizes go from half the *largest*
-    to the largest; the text says half the processors to all of them, which would leave the column without a meaning
+    to the largest; the text says half the processors to all of them, which would leave that column without a meaning
     (scenario 3 has 38 processors and jobs of at most 32).
 
     Source: Cunha and Chaimowicz, "On the Impact of MDP Design for Reinforcement Learning Agents in Resource
@@ -138,4 +138,4 @@ MAO: dict[str, Mao] = {
     "long": replace(SHORT, arrival=0.03, short_length=(1, 90), long_length=(320, 480), steps=1000),
 }
 """Presets: 5.1 of the dissertation; DeepRM as published; the ten scenarios; table 5.4 of the dissertation, which names
-no machine (64 processors, the largest of the scenarios, are taken)."""
+no machine (we use 64 processors, the largest of the scenarios)."""

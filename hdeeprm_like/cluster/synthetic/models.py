@@ -1,4 +1,4 @@
-"""Jobs out of models by the names and parameters of options files and of the command line."""
+"""Workload models by the names and parameters of options files and of the command line."""
 
 import json
 from collections.abc import Mapping
@@ -22,7 +22,7 @@ Columns = Literal["model", "hdeeprm"]
 T = TypeVar("T")
 
 PRESETS: dict[str, Mapping[str, Model]] = {"lublin": LUBLIN, "mao": MAO, "ksu": KSU}
-"""The models and their presets, the default first."""
+"""The models and their presets, default first."""
 
 ESTIMATES: dict[str, Estimates] = {
     "exact": Exact(),
@@ -34,13 +34,13 @@ ESTIMATES: dict[str, Estimates] = {
 
 @dataclass(frozen=True)
 class Recipe:
-    """All that jobs are made by, but for the seed.
+    """Everything that determines synthetic jobs, except the seed.
 
     Attributes:
         model: with its parameters.
-        estimates: of users; None leaves the exact ones of the model.
-        columns: ``hdeeprm`` draws bandwidths, and memories where the model has none.
-        log: of a real machine, from which KSU's sets are sampled; None lets a model stand in.
+        estimates: of users; None keeps the exact ones of the model.
+        columns: ``hdeeprm`` draws bandwidths, and memory if the model has none.
+        log: of a real machine, to sample KSU's sets from; None uses a model instead.
     """
 
     model: Model
@@ -49,9 +49,9 @@ class Recipe:
     log: Jobs | None = None
 
     def jobs(self, number: int | None, rng: np.random.Generator) -> Jobs:
-        """Draw that many jobs; None is for models whose episodes have an end of their own.
+        """Draw *number* jobs; None for models whose episodes end by themselves.
 
-        Jobs, columns and estimates come from streams of their own: the same jobs under other estimates.
+        Jobs, columns and estimates have separate random streams: other estimates leave the jobs unchanged.
 
         Raises:
             OptionsError: the model needs a number.
@@ -82,13 +82,13 @@ def model_named(
     """Return a model: a preset, fitted to a machine, with some parameters set.
 
     Args:
-        parameters: by name, nested as in the dataclass; ``nodes`` among them stands for *nodes*.
-        nodes: of the machine; None leaves the preset's.
-        where: the parameters are, for messages.
+        parameters: by name, nested as in the dataclass; ``nodes`` among them overrides *nodes*.
+        nodes: of the machine; None keeps the preset's.
+        where: place of the parameters, for messages.
 
     Raises:
-        OptionsError: a name is not known or a value is of the wrong kind.
-        WorkloadError: the values make no sense together.
+        OptionsError: unknown name, or a value of the wrong type.
+        WorkloadError: the values are inconsistent.
     """
     if name not in PRESETS:
         raise OptionsError(f"model {name!r} is not known{did_you_mean(name, PRESETS)}")
@@ -110,11 +110,11 @@ def model_named(
 def estimates_named(
     wanted: str | Mapping[str, Any], parameters: Mapping[str, Any] | None = None, where: str = "estimates"
 ) -> Estimates:
-    """Return a model of estimates by name, or by an object that holds ``model`` and parameters.
+    """Return a model of estimates by name, or from an object with ``model`` and parameters.
 
     Raises:
-        OptionsError: a name is not known or a value is of the wrong kind.
-        WorkloadError: a value is not possible.
+        OptionsError: unknown name, or a value of the wrong type.
+        WorkloadError: a value is out of range.
     """
     own = dict(parameters or {})
     if not isinstance(wanted, str):
@@ -141,7 +141,7 @@ def with_parameters(base: T, parameters: Mapping[str, Any], where: str) -> T:
 
 
 def merged(base: Any, parameters: Mapping[str, Any], where: str) -> dict[str, Any]:
-    """Return the fields of a dataclass as JSON takes them, those in *parameters* replaced."""
+    """Return the fields of a dataclass in JSON form, with those in *parameters* replaced."""
     content = asdict(base)
     for name, value in parameters.items():
         if name not in content:

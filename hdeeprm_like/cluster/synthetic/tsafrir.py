@@ -1,4 +1,4 @@
-"""The model of modal user estimates of Tsafrir, Etsion and Feitelson: a few round values carry nearly all jobs."""
+"""Modal user estimates by Tsafrir, Etsion and Feitelson: a few round values cover nearly all jobs."""
 
 from dataclasses import dataclass
 
@@ -9,13 +9,13 @@ from hdeeprm_like.types import Floats, Ints
 
 MINUTE, HOUR = 60.0, 3600.0
 HEAD = 20  # popular values
-HEAD_SHARE = 0.89  # of the jobs, together
-ROUND = (  # s, by falling popularity behind the maximum, about as in the CTC SP2 log
+HEAD_SHARE = 0.89  # their share of the jobs
+ROUND = (  # s, by falling popularity after the maximum, about as in the CTC SP2 log
     *(15 * MINUTE, 5 * MINUTE, 10 * MINUTE, 6 * HOUR, 2 * HOUR, 3 * HOUR, HOUR, 30 * MINUTE, 12 * HOUR, 4 * HOUR),
     *(20 * MINUTE, 10 * HOUR, 8 * HOUR, 18 * HOUR, 5 * HOUR, 24 * HOUR, 16 * HOUR, 90 * MINUTE, 36 * HOUR, 48 * HOUR),
     *(40 * MINUTE, 45 * MINUTE, 150 * MINUTE, 9 * HOUR, 2 * MINUTE, MINUTE, 72 * HOUR, 96 * HOUR),
 )
-STEPS = ((HOUR, 5 * MINUTE), (5 * HOUR, 15 * MINUTE), (np.inf, HOUR))  # up to that long, estimates are multiples of it
+STEPS = ((HOUR, 5 * MINUTE), (5 * HOUR, 15 * MINUTE), (np.inf, HOUR))  # (up to, multiples of)
 SECOND = 1.0
 
 
@@ -23,14 +23,14 @@ SECOND = 1.0
 class Tsafrir:
     """Estimates that repeat: 20 popular values for 89 % of the jobs, a power law of rare ones for the others.
 
-    No estimate is below the run time of its job nor above the maximum.
+    Estimates lie between the run time of the job and the maximum.
 
     Attributes:
-        maximum: s, the longest estimate and the most popular one; None takes the next whole hour of the longest job.
-        popular: s, the popular values by falling popularity behind the maximum; those above the maximum are left out.
+        maximum: s, the longest and most popular estimate; None rounds the longest run time up to a whole hour.
+        popular: s, the popular values by falling popularity after the maximum; those above the maximum are left out.
 
-    Source: Tsafrir, Etsion and Feitelson, "Modeling User Runtime Estimates", JSSPP 2005. Which of the popular values
-    is how popular is not part of the model; the paper takes it from the system at hand. Here it is `popular`.
+    Source: Tsafrir, Etsion and Feitelson, "Modeling User Runtime Estimates", JSSPP 2005. The ranking of the popular
+    values is not part of the model; the paper takes it from the system at hand. Here it is `popular`.
     """
 
     maximum: float | None = None
@@ -74,7 +74,7 @@ def popularity(values: int) -> Floats:
 
 
 def number_of_values(jobs: int) -> int:
-    """Return how many different estimates that many jobs have, by the paper's power model."""
+    """Return the number of different estimates of *jobs* jobs, by the paper's power model."""
     return max(1, round(float(0.653566 * jobs**0.547761)))
 
 
@@ -83,8 +83,8 @@ def distinct_estimates(
 ) -> Floats:
     """Return (K,) s, the different estimates by falling popularity: the maximum, the popular values, the others.
 
-    The others lie on the paper's curve from short to long, rounded to the times that people use; the rounder they are
-    the more popular, and equally round ones come in an order that is drawn.
+    The others lie on the paper's curve from short to long, rounded to the times that people use; rounder ones are more
+    popular, and equally round ones are in random order.
     """
     number = min(number_of_values(jobs), max(1, int(maximum)))
     head = list(dict.fromkeys([maximum, *(value for value in popular if value < maximum)]))[: min(HEAD, number)]
@@ -107,7 +107,7 @@ def _step(time: float) -> float:
 
 
 def shared_out(shares: Floats, jobs: int) -> Ints:
-    """Return (K,) whole numbers of jobs in proportion to *shares* that add up, by largest remainders."""
+    """Return (K,) integer numbers of jobs in proportion to *shares*, by largest remainders."""
     exact = shares * jobs
     counts = np.floor(exact).astype(np.int64)
     largest = np.argsort(counts - exact, kind="stable")[: jobs - int(counts.sum())]
@@ -116,10 +116,10 @@ def shared_out(shares: Floats, jobs: int) -> Ints:
 
 
 def assigned(estimates: Floats, run: Floats, maximum: float, rng: np.random.Generator) -> Floats:
-    """Return (J,) s: the estimates given to jobs at random, such that none is below its job's run time.
+    """Return (J,) s: the estimates assigned to jobs at random, each at least its job's run time.
 
-    The longest job draws first from all estimates that are long enough for it, so each possible assignment is equally
-    likely. Where too few long estimates are there, the maximum stands in and the shortest are left over.
+    The longest job draws first from all estimates long enough for it, so each possible assignment is equally likely. If
+    there are too few long estimates, the maximum is used instead and the shortest are left over.
     """
     waiting = np.sort(estimates)[::-1].tolist()
     order = np.argsort(-run, kind="stable")

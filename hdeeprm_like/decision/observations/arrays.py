@@ -1,16 +1,16 @@
-"""What compiled code keeps of one run's observation, and how it scales what it shows.
+"""Arrays of one run's observation in compiled code, and the scaling of features.
 
-Features are shares of the largest possible value; what times span is log-transformed first: log(1 + x) / log(1 + most)
-(000, section 4.7.3). Work in core x s counts as s of the whole cluster, so that weights fit clusters of other sizes.
-Whatever exceeds its limit is shown as 1.
+Features are shares of their limit, the largest possible value; features with a wide range are log-transformed first:
+log(1 + x) / log(1 + limit) (000, section 4.7.3). Work in core x s counts as s of the whole cluster, so that weights fit
+clusters of other sizes. Values above their limit appear as 1.
 
 | limit | of | value |
 |---|---|---|
-| cores | cores used, free, asked for | cores of the cluster |
+| cores | cores used, free, requested | cores of the cluster |
 | time | requested, remaining and waiting times, times until an end, work still to do | longest request of a job |
 | span | submission times, queued work | 30 days |
 | queue | waiting jobs, jobs outside the window | 1000 |
-| node | what a job asks for where nodes are chosen | the most that a node has of cores, MB and GPUs each |
+| node | what a job requests where nodes are chosen | the largest cores, MB and GPUs of a node |
 """
 
 from collections.abc import Callable
@@ -33,7 +33,7 @@ QUEUE = 1000.0  # jobs
 VIEW = np.dtype(
     [
         ("step", "f8"),  # s of a time step
-        ("sensitivity", "f8"),  # share of change of the queue's length that fills the scale
+        ("sensitivity", "f8"),  # relative change of the queue's length that fills the scale
         ("per_core", "f8"),  # one over the limits above, 0 where a limit is 0
         ("per_time", "f8"),
         ("per_log_time", "f8"),
@@ -43,14 +43,14 @@ VIEW = np.dtype(
         ("per_node_memory", "f8"),
         ("per_node_gpu", "f8"),
         ("memory", "f8"),  # MB of all nodes
-        ("longest_wait", "f8"),  # s, the longest that any job had waited when one was last shown
+        ("longest_wait", "f8"),  # s, the longest wait of any job at the last observation
         ("last_queue", "i8"),  # waiting jobs at the last observation of a summary, -1 before
-        ("seen", "i8"),  # job rows whose features are kept
-        ("features", "i4"),  # kept of each job
+        ("seen", "i8"),  # job rows whose features are stored
+        ("features", "i4"),  # features stored per job
         ("horizon", "i4"),  # time steps or events, H
-        ("backlog", "i4"),  # jobs outside the window that an image shows, B
-        ("memory_units", "i4"),  # columns that the memory takes in an image
-        ("raw", "i4"),  # 1: nothing is scaled
+        ("backlog", "i4"),  # jobs outside the window shown in an image, B
+        ("memory_units", "i4"),  # columns of an image for memory
+        ("raw", "i4"),  # 1 for unscaled features
         ("kind", "i4"),  # number of the observation, see ``view``
     ],
     align=True,
@@ -58,11 +58,11 @@ VIEW = np.dtype(
 
 
 class ViewArrays(Bundle):
-    """The observation of one run in compiled code; J jobs.
+    """Arrays of the observation of one run in compiled code; J jobs.
 
     Attributes:
         params: (1,) VIEW.
-        features: (J, F) of each job since its submission, see ``features``; empty where they are not shown.
+        features: (J, F) features of each job since its submission, see ``features``; empty if not shown.
         limits: (4,) the largest requests of jobs, in the order of ``summary.REQUESTS``.
     """
 
@@ -73,11 +73,11 @@ class ViewArrays(Bundle):
 
 @dataclass(frozen=True)
 class Sizes:
-    """What the size of an observation depends on.
+    """The quantities that determine the size of an observation.
 
     Attributes:
-        platform: what exists. slots: of the window. horizon: time steps or events that it looks ahead.
-        backlog: jobs outside the window that an image shows. memory_units: columns that an image has for memory.
+        platform: the machine. slots: of the window. horizon: number of time steps or events ahead.
+        backlog: jobs outside the window shown in an image. memory_units: columns of an image for memory.
     """
 
     platform: Platform
@@ -89,16 +89,16 @@ class Sizes:
 
 @dataclass(frozen=True)
 class Observation:
-    """A kind of observation: all that there is to know of it. `view.OBSERVATIONS` is the table of them.
+    """A kind of observation, completely described. `view.OBSERVATIONS` is the table of all kinds.
 
     Attributes:
-        name: in options. blocks: of its columns, of an image a block of its rows.
+        name: in options. blocks: of its columns; an image has one block, of its rows.
         write: compiled function of tables, window, view and (F,) float32 to write to.
-        features: what is kept of each job since its submission, see ``features``.
-        orders: of the lists of waiting jobs that it looks at. lists: whether it looks at the window and running jobs.
-        shows_cores: whether it shows which cores a job has; where it does not, cores of a pool need no names.
+        features: stored for each job since its submission, see ``features``.
+        orders: of the sorted lists of waiting jobs that it reads. lists: whether it reads the window and running jobs.
+        shows_cores: whether it shows which cores a job has; if not, cores of a pool need no names.
         is_image: whether it has a row for each thing of its only block.
-        shows_waits: whether it shows how long the jobs in the slots have waited.
+        shows_waits: whether it shows the waiting times of the jobs in the slots.
     """
 
     name: str
@@ -123,21 +123,21 @@ class Observation:
 
 @compiled
 def scale_times(view: ViewArrays, longest: float) -> None:
-    """Let a view scale times by the longest request of a job, in s."""
+    """Scale times by the longest request of a job, in s."""
     view.params[0].per_time = 1.0 / longest if longest > 0.0 else 0.0
     view.params[0].per_log_time = 1.0 / np.log(1.0 + longest) if longest > 0.0 else 0.0
 
 
 @compiled
 def set_limits(view: ViewArrays, limits: Floats) -> None:
-    """Let a view scale what it shows by the largest requests of jobs, in the order of ``summary.REQUESTS``."""
+    """Scale features by the largest requests of jobs, in the order of ``summary.REQUESTS``."""
     scale_times(view, limits[0])
     for kind in range(4):
         view.limits[kind] = limits[kind]
 
 
 def one_over(limit: float) -> float:
-    """Return what scales a feature with that limit."""
+    """Return the scaling factor of a feature with that limit."""
     return 1.0 / limit if limit > 0.0 else 0.0
 
 
@@ -159,11 +159,11 @@ def new_params(platform: Platform, limits: JobLimits) -> Records:
 
 @inlined
 def share(raw: int, value: float, per: float) -> float:
-    """Return a value as a share of its limit, given by one over it."""
+    """Return a value as a share of its limit; *per* is one over the limit."""
     return max(value, 0.0) if raw else min(max(value, 0.0) * per, 1.0)
 
 
 @inlined
 def log_share(raw: int, value: float, per: float) -> float:
-    """Return the logarithm of a value as a share of that of its limit, given by one over that."""
+    """Return a log-transformed value as a share of its log-transformed limit; *per* is one over the latter."""
     return max(value, 0.0) if raw else min(float(np.log(np.float32(1.0 + max(value, 0.0)))) * per, 1.0)

@@ -1,4 +1,4 @@
-"""What Deep Back-Filling sees: when each core becomes available, and the jobs of the split window (001, section III.A).
+"""The observation of Deep Back-Filling: release time of each core, and jobs of the split window (001, section III.A).
 
 C cores, M slots.
 
@@ -9,10 +9,9 @@ C cores, M slots.
 | C + 3 i + 1 | slot i: requested time | time | s |
 | C + 3 i + 2 | slot i: waiting time until now | the longest wait | s |
 
-Times are linear: all are divided by the longest request (001, section III.A), but waiting times by the longest that
-any job of the run has waited until now. Jobs past their requested times are expected to end within the next time step.
-An empty slot is all 0. (The formula in 001 gives the time since a job's start; its text, and the agent's need, the time
-left.)
+Times are linear and divided by the longest request (001, section III.A), waiting times by the longest wait of any job
+of the run until now. Jobs past their requested times are expected to end within the next time step. An empty slot is
+all 0. (The formula in 001 gives the time since a job's start; its text, and the agent's need, the time left.)
 """
 
 import numpy as np
@@ -31,7 +30,7 @@ OF_JOB = ("cores", "requested time", "waiting time")
 
 @compiled
 def longest_wait(tables: Tables, window: Window, view: ViewArrays) -> float:
-    """Return the s that any job has waited at most until now: the first one in the queue has waited longest of it."""
+    """Return the longest wait in s of any job until now; in the queue that is the first job's."""
     params, v = view.params[0], window.params[0].line
     if window.params[0].queue > 0:
         first = tables.waiting.jobs[v, tables.waiting.begins[v, tables.waiting.directory[v, 0]]]
@@ -70,7 +69,7 @@ def write_backfilling(tables: Tables, window: Window, view: ViewArrays, out: Flo
 
 
 def blocks(sizes: Sizes) -> tuple[Block, ...]:
-    """Return what the columns are, ``"core 0 left"`` to ``"job 9 waiting time"``."""
+    """Return the column blocks, ``"core 0 left"`` to ``"job 9 waiting time"``."""
     return Block("core", sizes.platform.cores, ("left",)), Block(JOB, sizes.slots, OF_JOB)
 
 

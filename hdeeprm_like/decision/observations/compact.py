@@ -1,14 +1,14 @@
-"""The compact state: free and used cores over time, and what each job found (000, section 4.6.1; 003, section 4.2).
+"""The compact state: free and used cores over time, and features of each job (000, section 4.6.1; 003, section 4.2).
 
 H time steps from now on, M slots.
 
 | features | what | limit, see ``arrays`` |
 |---|---|---|
-| 2 H | each step: cores in use, cores free, if nothing is started | cores |
+| 2 H | each step: cores in use, cores free, if no job starts | cores |
 | 9 M | each slot: see ``features`` | |
 | 1 | jobs outside the window now | log queue |
 
-Jobs begun are expected to end by their requested times, those past them within the next step.
+Running jobs are expected to end by their requested times, overdue ones within the next step.
 """
 
 from hdeeprm_like.decision.layout import JOB, Block
@@ -30,8 +30,8 @@ def write_steps(
     """Write the cores in use and free in each time step.
 
     Args:
-        view: params of the view. now: s. free, cores: now and in all.
-        ends: s, in ascending order. widths: cores. running: entries of both that count.
+        view: params of the view. now: s. free, cores: free cores now, and all cores.
+        ends: s, in ascending order. widths: cores. running: number of valid entries of both.
     """
     params, ended = view[0], 0
     used_share, free_share = share(params.raw, cores - free, params.per_core), share(params.raw, free, params.per_core)
@@ -50,7 +50,7 @@ def write_steps(
 
 @compiled
 def write_compact(tables: Tables, window: Window, view: ViewArrays, out: Floats) -> None:
-    """Write the features; O(what is shown)."""
+    """Write the features; O(size of the observation)."""
     fill_slots(tables, window)
     params, now, free = view.params[0], tables.clock[0].now, tables.clock[0].free_cores
     running = copy_ends(tables, window, now + params.horizon * params.step)
@@ -60,7 +60,7 @@ def write_compact(tables: Tables, window: Window, view: ViewArrays, out: Floats)
 
 
 def blocks(sizes: Sizes) -> tuple[Block, ...]:
-    """Return what the columns are, ``"step 0 used"`` to ``"backlog"``."""
+    """Return the column blocks, ``"step 0 used"`` to ``"backlog"``."""
     steps = Block("step", sizes.horizon, ("used", "free"))
     return steps, Block(JOB, sizes.slots, COMPACT_FEATURES), Block("", 1, ("backlog",))
 

@@ -1,14 +1,14 @@
-"""The image of the base MDP as DeepRM draws it: a colour for each running job, and the time since the last arrival.
+"""The base MDP's image in DeepRM's version: a colour per running job, and the time since the last arrival.
 
-It has the columns of ``image`` and one more behind them.
+It has the columns of ``image`` plus one.
 
 | columns | what | a cell is |
 |---|---|---|
 | C | cores of the cluster | the colour of the job that has the core in that step; the last to end is leftmost |
-| last | time steps since the last job came | their number over `LONG_AGO`, at most 1, the same in each row |
+| last | time steps since the last arrival | their number over `LONG_AGO`, at most 1, the same in each row |
 
-A colour is one of `COLOURS` numbers from 1 / `COLOURS` to 1, which jobs take in turn as they come. The network of 000,
-section 5.1.1 has as many inputs as this image; those of section 5.2 have, too.
+A colour is one of `COLOURS` numbers from 1 / `COLOURS` to 1, assigned to jobs in turn on arrival. The network of 000,
+section 5.1.1 has as many inputs as this image has cells; so have those of section 5.2.
 
 Source: Mao et al., "Resource Management with Deep Reinforcement Learning", HotNets 2016, and its published code.
 """
@@ -58,7 +58,7 @@ def write_deeprm(tables: Tables, window: Window, view: ViewArrays, out: Floats) 
 
 
 def blocks(sizes: Sizes) -> tuple[Block, ...]:
-    """Return what the cells are, ``"step 0 cluster core 0"`` to ``"step 19 last arrival"``."""
+    """Return the meaning of the cells, ``"step 0 cluster core 0"`` to ``"step 19 last arrival"``."""
     (steps,) = blocks_of_image(sizes)
     return (replace(steps, features=(*steps.features, "last arrival")),)
 

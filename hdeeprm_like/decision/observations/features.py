@@ -1,4 +1,4 @@
-"""What is known of a job since its submission (000, tables 4.1 and 4.2), kept ready to be copied into a slot.
+"""Features of a job fixed at its submission (000, tables 4.1 and 4.2), stored for copying into a slot.
 
 | index | feature | limit, see ``arrays`` | unit if raw |
 |---|---|---|---|
@@ -6,13 +6,13 @@
 | 1 | requested time | log time | s |
 | 2 | requested processors | cores | |
 | 3 | queue size: waiting jobs when it was submitted | log queue | |
-| 4 | queued work: what these asked for | log span | core x s |
+| 4 | queued work: what these requested | log span | core x s |
 | 5 | free processors when it was submitted | cores | |
 | 6 | remaining work of the running jobs then, by their requests | log time | core x s |
 | 7 | backlog: jobs outside the window then | log queue | |
 | last | can start now: 1 or 0 | | |
 
-A compact view shows all nine, one of the event horizon leaves out 6 and 7. An empty slot is all 0.
+A compact view shows all nine; a view of the event horizon leaves out 6 and 7. An empty slot is all 0.
 """
 
 from hdeeprm_like.decision.observations.arrays import ViewArrays, log_share, share
@@ -39,7 +39,7 @@ HORIZON_FEATURES = (*COMPACT_FEATURES[:6], "can start")
 
 @compiled
 def keep_features(tables: Tables, window: Window, view: ViewArrays) -> None:
-    """Keep the features of the jobs submitted since the last time, but for the last one, which changes."""
+    """Store the features of newly submitted jobs, except the last feature, which changes."""
     params, last = view.params[0], view.params[0].features - 1
     raw, per_core = params.raw, params.per_core
     while params.seen < window.params[0].submitted:
@@ -59,11 +59,11 @@ def keep_features(tables: Tables, window: Window, view: ViewArrays) -> None:
 
 @compiled
 def copy_features(features: Floats, count: int, slots: Ints, wants: Ints, free: int, out: Floats, at: int) -> None:
-    """Copy the features of the jobs in the slots, and which can start as far as cores go.
+    """Copy the features of the jobs in the slots, and which of these can start as far as cores go.
 
     Args:
         features: (J, *count*) of each job. slots, wants: (M,) of the window. free: cores.
-        out: to write to from *at* on.
+        out: output array, written from *at* on.
     """
     last = count - 1
     for i in range(len(slots)):

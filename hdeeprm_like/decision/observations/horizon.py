@@ -1,4 +1,4 @@
-"""The event horizon of the semi-MDP: what is expected to happen next, and what each job found (000, section 4.7).
+"""The event horizon of the semi-MDP: the next expected events, and features of each job (000, section 4.7).
 
 H events, the first of which is now; M slots. An event is an expected end of running jobs, by their requested times.
 
@@ -14,7 +14,7 @@ H events, the first of which is now; M slots. An event is an expected end of run
 | 6 + 3 H + 7 i | slot i: see ``features`` | | |
 
 After the last event its state is repeated, one time step later each time (figure 4.5). Jobs past their requested times
-are expected to end at the next event, one time step from now at the latest.
+are expected to end at the next event, at most one time step from now.
 """
 
 import numpy as np
@@ -30,12 +30,12 @@ from hdeeprm_like.engine.tables import Tables
 from hdeeprm_like.types import Floats, Ints, Records
 
 EVENT = ("offset", "free", "used")
-NEXT_FREE, FIRST_EVENT = 1, 6  # where these features begin
+NEXT_FREE, FIRST_EVENT = 1, 6  # first columns of these features
 
 
 @compiled
 def next_end(ends: Floats, running: int, ended: int, now: float, date: float, step: float) -> float:
-    """Return when the next running job is expected to end, those before *ended* having done so until *date*."""
+    """Return when the next running job is expected to end, after the first *ended* ones, which end until *date*."""
     if ended == running:
         return date + step
     if ends[ended] > now + EARLY:
@@ -49,11 +49,11 @@ def next_end(ends: Floats, running: int, ended: int, now: float, date: float, st
 def write_events(
     view: Records, now: float, free: int, cores: int, ends: Floats, widths: Ints, running: int, out: Floats
 ) -> None:
-    """Write the events, and the one at which some core is free next.
+    """Write the events, and the next one at which some core is free.
 
     Args:
-        view: params of the view. now: s. free, cores: now and in all.
-        ends: s, in ascending order. widths: cores. running: entries of both that count.
+        view: params of the view. now: s. free, cores: free cores now, and all cores.
+        ends: s, in ascending order. widths: cores. running: number of valid entries of both.
     """
     params, ended, date = view[0], 0, now
     raw, per_time, per_core = params.raw, params.per_log_time, params.per_core
@@ -75,7 +75,7 @@ def write_events(
 
 @compiled
 def write_horizon(tables: Tables, window: Window, view: ViewArrays, out: Floats) -> None:
-    """Write the features; O(what is shown + running jobs)."""
+    """Write the features; O(size of the observation + running jobs)."""
     fill_slots(tables, window)
     params = view.params[0]
     work = remaining_work(tables, window) * (1.0 if params.raw else params.per_core)
@@ -88,7 +88,7 @@ def write_horizon(tables: Tables, window: Window, view: ViewArrays, out: Floats)
 
 
 def blocks(sizes: Sizes) -> tuple[Block, ...]:
-    """Return what the columns are, ``"remaining work"`` to ``"job 127 can start"``."""
+    """Return the column blocks, ``"remaining work"`` to ``"job 127 can start"``."""
     summary = ("remaining work", *(f"next free {what}" for what in EVENT), "backlog", "queue size")
     return Block("", 1, summary), Block("event", sizes.horizon, EVENT), Block(JOB, sizes.slots, HORIZON_FEATURES)
 

@@ -5,15 +5,15 @@ are 0 or 1, raw or not.
 
 | columns | what | a cell is 1 where |
 |---|---|---|
-| C | cores of the cluster | so many cores are in use in that step, counted from the left, if nothing is started |
-| M x C | each slot: cores | the job asks for so many cores, for so many steps from the first on |
-| U | memory of the cluster | its running jobs hold so many units in that step, the last one in part |
-| M x U | each slot: memory | the job asks for so many units |
-| ceil(B / H) | backlog | so many jobs wait outside the window, column by column from the top |
+| C | cores of the cluster | that many cores, counted from the left, are in use in that step if no job starts |
+| M x C | each slot: cores | the job requests that many cores for that many steps |
+| U | memory of the cluster | running jobs hold that many units in that step, the last one in part |
+| M x U | each slot: memory | the job requests that many units |
+| ceil(B / H) | backlog | that many jobs wait outside the window, column by column from the top |
 
-A unit of memory is that share of all nodes' memory. Jobs begun are expected to end by their requested times, those
-past them within the next step. The width grows with C and M as published: take another view for large clusters. (The
-network of 000, section 5.1.1 has one more column than this, of which the text says nothing: that of ``deeprm``.)
+A unit of memory is a share 1 / U of all nodes' memory. Running jobs are expected to end by their requested times,
+overdue ones within the next step. The width grows with C and M as published: use another view for large clusters. (The
+network of 000, section 5.1.1 has one column more, which the text does not describe: that of ``deeprm``.)
 """
 
 import numpy as np
@@ -33,7 +33,7 @@ SLACK = 1e-3  # of a time step or memory unit; less than that is rounding
 
 @compiled
 def units_of(view: ViewArrays, memory: float) -> int:
-    """Return how many memory units hold so many MB."""
+    """Return how many memory units *memory* MB take."""
     params = view.params[0]
     if params.memory <= 0.0:
         return 0
@@ -49,7 +49,7 @@ def steps_of(view: ViewArrays, seconds: float) -> int:
 
 @compiled
 def fill(out: Floats, across: int, column: int, columns: int, top: int, bottom: int) -> None:
-    """Set a rectangle of an image that is *across* columns wide to 1."""
+    """Set a rectangle of an image with *across* columns to 1."""
     for row in range(top, bottom):
         begin = row * across + column
         for cell in range(begin, begin + columns):
@@ -60,7 +60,7 @@ def fill(out: Floats, across: int, column: int, columns: int, top: int, bottom: 
 def write_cluster(
     tables: Tables, window: Window, view: ViewArrays, out: Floats, across: int, memory_column: int
 ) -> None:
-    """Write cores and memory in use, each step from the latest end to the earliest."""
+    """Write cores and memory in use in each step, from the latest end to the earliest."""
     now, cores, memory = tables.clock[0].now, 0, 0.0
     columns, units = len(tables.owners), view.params[0].memory_units
     for i in range(copy_ends(tables, window, np.inf) - 1, -1, -1):
@@ -98,7 +98,7 @@ def write_image(tables: Tables, window: Window, view: ViewArrays, out: Floats) -
 
 
 def blocks(sizes: Sizes) -> tuple[Block, ...]:
-    """Return what the cells are, ``"step 0 cluster core 0"`` to ``"step 19 backlog 2"``."""
+    """Return the meaning of the cells, ``"step 0 cluster core 0"`` to ``"step 19 backlog 2"``."""
     columns: list[str] = []
     for what, count in (("core", sizes.platform.cores), ("memory", sizes.memory_units)):
         for where in ("cluster", *(f"job {i}" for i in range(sizes.slots))):

@@ -1,4 +1,4 @@
-"""Jobs that some machine can take, and what is free on each machine (004, sections II.D and II.E).
+"""Jobs that fit on one machine, and free capacity of each machine (004, sections II.D and II.E).
 
 M slots, N nodes.
 
@@ -13,8 +13,8 @@ M slots, N nodes.
 | 5 M + 3 n + 1 | node n: free memory | its memory | MB |
 | 5 M + 3 n + 2 | node n: free GPUs | its GPUs | |
 
-What a job asks for is for all its cores together, as a share of the most that a node has. An empty slot is all 0, and
-so is what a node has none of.
+The request of a job is for all its cores together, as a share of the largest node's capacity. An empty slot is all 0,
+and so is a resource that a node lacks.
 """
 
 from hdeeprm_like.decision.layout import JOB, NODE, Block
@@ -31,7 +31,7 @@ OF_NODE = ("cores", "memory", "gpus")
 
 @compiled
 def write_jobs(tables: Tables, window: Window, view: ViewArrays, out: Floats) -> None:
-    """Write what the jobs in the slots ask for."""
+    """Write the requests of the jobs in the slots."""
     params, now = view.params[0], tables.clock[0].now
     at = 0
     for i in range(len(window.slots)):
@@ -66,7 +66,7 @@ def write_machines(tables: Tables, window: Window, view: ViewArrays, out: Floats
 
 
 def blocks(sizes: Sizes) -> tuple[Block, ...]:
-    """Return what the columns are, ``"job 0 cores"`` to ``"node 9 gpus"``."""
+    """Return the column blocks, ``"job 0 cores"`` to ``"node 9 gpus"``."""
     return Block(JOB, sizes.slots, OF_JOB), Block(NODE, sizes.platform.nodes, OF_NODE)
 
 

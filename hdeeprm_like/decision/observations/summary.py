@@ -1,22 +1,21 @@
-"""The summary of a cluster and its queue that HDeepRM's agents see (thesis 3.2.3.1).
+"""The summary of a cluster and its queue, the observation of HDeepRM's agents (thesis 3.2.3.1).
 
 All features lie within [0, 1]; N nodes, P processors, C cores.
 
 | part | features | what | kinds |
 |---|---|---|---|
 | memory | N | free share of each node's memory | normal, small |
-| bandwidth | P | share of each processor's memory bandwidth that no job asks for | normal, small |
-| cores | 3 C | of each core: speed and power now as shares of its peak, share of its job to compute | normal |
-| queue | 4 x 5 | of the waiting jobs' requests: minimum, quartiles, maximum as shares of the limit | all |
+| bandwidth | P | share of each processor's memory bandwidth that no job requests | normal, small |
+| cores | 3 C | per core: speed and power now as shares of its peak, share of its job left to compute | normal |
+| queue | 4 x 5 | waiting jobs' requests: minimum, quartiles, maximum as shares of the limit | all |
 | variation | 1 | change of the queue's length since the last observation | all |
 
-The requests are time, cores, memory per core and bandwidth per core, the limit is the largest request of a single job.
-The variation is 0.5 for none, 0 for the share *queue sensitivity* less, 1 for that share more, linear between.
-The share still to compute is by the user's estimate: 1 - done / requested operations, at least 0; 0 on an idle core.
+The requests are time, cores, memory per core and bandwidth per core; the limit is the largest request of a single job.
+The variation is 0.5 for no change, 0 for the share *queue sensitivity* less, 1 for that share more, linear between.
+The share left to compute is by the user's estimate: 1 - done / requested operations, at least 0; 0 on an idle core.
 """
 
 from collections.abc import Callable
-from typing import Literal, TypeAlias, get_args
 
 from hdeeprm_like.cluster.pstates import P0, P1, P2, P3
 from hdeeprm_like.decision.layout import NODE, Block
@@ -28,9 +27,6 @@ from hdeeprm_like.engine.numbers import FIRST, LOW_MEM, LOW_MEM_BW, SHORTEST, SM
 from hdeeprm_like.engine.tables import IDLE_CORE, Tables
 from hdeeprm_like.types import Floats, Records
 
-Kind: TypeAlias = Literal["normal", "small", "minimal"]
-KINDS: tuple[Kind, ...] = get_args(Kind)
-
 REQUESTS = ("time", "cores", "memory", "bandwidth")
 STATISTICS = ("minimum", "q1", "median", "q3", "maximum")
 BUSY = 1e-9  # share of a processor's bandwidth; less than that is rounding
@@ -38,20 +34,20 @@ BUSY = 1e-9  # share of a processor's bandwidth; less than that is rounding
 
 @compiled
 def requests_of(jobs: Records, j: int) -> tuple[float, float, float, float]:
-    """Return what a job asks for, in the order of ``REQUESTS``."""
+    """Return the requests of a job, in the order of ``REQUESTS``."""
     job = jobs[j]
     return float(job.requested_time), float(job.size), float(job.memory), float(job.bandwidth)
 
 
 @compiled
 def nth_key(tables: Tables, v: int, n: int) -> float:
-    """Return what the job is sorted by that *n* jobs of a list of waiting jobs come before."""
+    """Return the sort key of job number *n* of a list of waiting jobs, from 0 on."""
     return float(tables.waiting.key_of[v, nth_job(tables.waiting, v, n)])
 
 
 @compiled
 def quartile(tables: Tables, v: int, quarter: int) -> float:
-    """Return the quartile of what a list is sorted by as ``numpy.percentile`` does, by linear interpolation."""
+    """Return a quartile of the keys of a list as ``numpy.percentile`` does, by linear interpolation."""
     count = tables.waiting.lists[v].jobs
     place = 0.25 * quarter * (count - 1)
     below = int(place)
@@ -64,13 +60,13 @@ def quartile(tables: Tables, v: int, quarter: int) -> float:
 
 @compiled
 def write_queue(tables: Tables, view: ViewArrays, out: Floats, at: int) -> None:
-    """Write the queue's quartiles and the variation of its length; the last length becomes the present one."""
+    """Write the queue's quartiles and the variation of its length, and store the present length as the last one."""
     params, count = view.params[0], tables.clock[0].waiting
     for i in range(at, at + 20):
         out[i] = 0.0
     for kind in range(4 if count > 0 else 0):
         limit, first, v = view.limits[kind], at + 5 * kind, tables.list_of[FIRST + 1 + kind]
-        if limit == 0.0:  # nobody asks for any
+        if limit == 0.0:  # no job requests any
             continue
         least = nth_key(tables, v, 0)
         if least == nth_key(tables, v, count - 1):
@@ -92,7 +88,7 @@ def write_queue(tables: Tables, view: ViewArrays, out: Floats, at: int) -> None:
 
 @compiled
 def share_to_compute(tables: Tables, j: int) -> float:
-    """Return the share of a running job's estimated operations that is still to compute."""
+    """Return the share of a running job's estimated operations left to compute."""
     job = tables.jobs[j]
     if job.requested_ops <= 0.0:
         return 0.0
@@ -102,7 +98,7 @@ def share_to_compute(tables: Tables, j: int) -> float:
 
 @compiled
 def write_cores(tables: Tables, out: Floats, at: int) -> None:
-    """Write speed, power and share to compute of each core."""
+    """Write speed, power and share left to compute for each core."""
     job, share = IDLE_CORE, 0.0
     for p in range(len(tables.processors)):
         processor, load = tables.processors[p], tables.loads[p]
@@ -126,7 +122,7 @@ def write_cores(tables: Tables, out: Floats, at: int) -> None:
 
 @inlined
 def write_hardware(tables: Tables, out: Floats) -> int:
-    """Write the free shares of memory and bandwidth; return how many features these are."""
+    """Write the free shares of memory and bandwidth; return the number of these features."""
     at = 0
     for n in range(len(tables.nodes)):
         memory = tables.nodes[n].memory
@@ -150,18 +146,18 @@ def write_normal(tables: Tables, window: Window, view: ViewArrays, out: Floats) 
 
 @compiled
 def write_small(tables: Tables, window: Window, view: ViewArrays, out: Floats) -> None:
-    """Write all parts but the cores; O(processors)."""
+    """Write all parts except the cores; O(processors)."""
     write_queue(tables, view, out, write_hardware(tables, out))
 
 
 @compiled
 def write_minimal(tables: Tables, window: Window, view: ViewArrays, out: Floats) -> None:
-    """Write what concerns the queue."""
+    """Write the features of the queue."""
     write_queue(tables, view, out, 0)
 
 
 def blocks(sizes: Sizes, hardware: bool, cores: bool) -> tuple[Block, ...]:
-    """Return what the columns are, ``"node 0 memory"`` to ``"queue variation"`` (thesis 3.2.3.1)."""
+    """Return the column blocks, ``"node 0 memory"`` to ``"queue variation"`` (thesis 3.2.3.1)."""
     platform, found = sizes.platform, list[Block]()
     if hardware:
         found += [Block(NODE, platform.nodes, ("memory",)), Block("processor", platform.processors, ("bandwidth",))]
@@ -171,8 +167,8 @@ def blocks(sizes: Sizes, hardware: bool, cores: bool) -> tuple[Block, ...]:
     return (*found, Block("", 1, (*queue, "queue variation")))
 
 
-def summary(kind: Kind, write: Callable[[Tables, Window, ViewArrays, Floats], None]) -> Observation:
-    """Return one of the three kinds."""
+def summary(kind: str, write: Callable[[Tables, Window, ViewArrays, Floats], None]) -> Observation:
+    """Return one of the three kinds of summary."""
     return Observation(
         name=kind,
         blocks=lambda sizes: blocks(sizes, kind != "minimal", kind == "normal"),

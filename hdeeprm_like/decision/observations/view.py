@@ -1,37 +1,23 @@
-"""All that an agent can be shown, by kind.
+"""All kinds of observations.
 
-| kind | what | shape | source |
-|---|---|---|---|
-| ``normal``, ``small``, ``minimal`` | a summary, see ``summary`` | (F,) | thesis 3.2.3.1 |
-| ``image`` | cluster, slots and backlog as pixels, see ``image`` | (H, columns) | 000, section 4.4 |
-| ``deeprm`` | the same with colours of running jobs and the last arrival, see ``deeprm`` | (H, columns) | DeepRM |
-| ``compact`` | cores over time, features of the jobs in the slots, see ``compact`` | (F,) | 000, section 4.6.1 |
-| ``horizon`` | the next events, features of the jobs in the slots, see ``horizon`` | (F,) | 000, section 4.7 |
-| ``backfilling`` | each core, the jobs of the split window, see ``backfilling`` | (F,) | 001, section III.A |
-| ``machines`` | jobs and free machines, see ``machines`` | (F,) | 004, section II.E |
+The kinds are listed in `decision.specs.OBSERVATIONS`; the module of each describes its features.
 
-With *wait*, the clock and the waiting times of the jobs in the slots stand behind all kinds but images, see ``waits``.
+With *wait*, all kinds except images end with the clock and the waiting times of the jobs in the slots, see ``waits``.
 
-All features lie within [0, 1] unless they are asked for raw; the summaries and the image do so even then.
+Unless *raw* is set all features lie within [0, 1]; the summaries and the image do even then.
 """
 
 import math
-from typing import Literal, TypeAlias, get_args
+from typing import TypeAlias
 
 import numpy as np
 
 from hdeeprm_like import limits
 from hdeeprm_like.cluster.workload import JobLimits
+from hdeeprm_like.decision import specs
 from hdeeprm_like.decision.layout import Block
 from hdeeprm_like.decision.observations.arrays import Observation, Sizes, new_params
 from hdeeprm_like.decision.observations.arrays import ViewArrays as ViewArrays
-from hdeeprm_like.decision.observations.backfilling import BACKFILLING
-from hdeeprm_like.decision.observations.compact import COMPACT
-from hdeeprm_like.decision.observations.deeprm import DEEPRM
-from hdeeprm_like.decision.observations.horizon import HORIZON
-from hdeeprm_like.decision.observations.image import IMAGE
-from hdeeprm_like.decision.observations.machines import MACHINES
-from hdeeprm_like.decision.observations.summary import MINIMAL, NORMAL, SMALL
 from hdeeprm_like.decision.observations.waits import with_waits
 from hdeeprm_like.decision.window.arrays import Window
 from hdeeprm_like.decision.window.window import JobWindow
@@ -44,17 +30,15 @@ from hdeeprm_like.engine.tables import Tables
 from hdeeprm_like.errors import OptionsError, did_you_mean
 from hdeeprm_like.types import Floats
 
-Kind: TypeAlias = Literal[
-    "normal", "small", "minimal", "image", "deeprm", "compact", "horizon", "backfilling", "machines"
-]
-KINDS: tuple[Kind, ...] = get_args(Kind)
+Kind: TypeAlias = specs.Kind
+KINDS = tuple(specs.OBSERVATIONS)
 
 OBSERVATIONS: dict[str, Observation] = {
-    one.name: one for one in (NORMAL, SMALL, MINIMAL, IMAGE, DEEPRM, COMPACT, HORIZON, BACKFILLING, MACHINES)
+    name: specs.code_of("observations", name, f"observations.{spec.code}") for name, spec in specs.OBSERVATIONS.items()
 }
-"""All kinds by name; a new one is a module that exports an `Observation`, and a place here."""
+"""All kinds by name."""
 
-check_names("observations", KINDS, OBSERVATIONS, "decision.observations.view.OBSERVATIONS")
+check_names("observations", KINDS, [one.name for one in OBSERVATIONS.values()], "decision.specs.OBSERVATIONS")
 WITH_WAITS = {one.name: with_waits(one) for one in OBSERVATIONS.values() if not one.is_image}
 
 
@@ -74,14 +58,14 @@ def write_view(tables: Tables, window: Window, view: ViewArrays, out: Floats) ->
 
 
 def needs_of_view(observation: Observation, limits: JobLimits) -> Needs:
-    """Return the sorted lists of waiting jobs that an observation looks at; of what nobody asks for it has none."""
+    """Return the sorted lists of waiting jobs that an observation reads; none for resources that no job requests."""
     wanted = (limits.time, limits.cores, limits.memory, limits.bandwidth)
     orders = zip(observation.orders, wanted, strict=False)
     return Needs(tuple((order, REQUESTED) for order, most in orders if most > 0.0))
 
 
 def make_room(view: ViewArrays, jobs: int) -> None:
-    """Let there be room for so many jobs; under Batsim they become known on the way."""
+    """Grow the arrays to *jobs* jobs; with Batsim jobs become known during the run."""
     if view.features.shape[1] > 0 and len(view.features) < jobs:
         grown = np.zeros((jobs, view.features.shape[1]), np.float32)
         grown[: len(view.features)] = view.features
@@ -89,10 +73,10 @@ def make_room(view: ViewArrays, jobs: int) -> None:
 
 
 class View:
-    """Observer of one run; see the module for what it shows.
+    """Observer of one run; see the module for its kinds.
 
     Attributes:
-        kind: one of `OBSERVATIONS`. shape: of an observation. arrays: what compiled code reads and writes.
+        kind: one of `OBSERVATIONS`. shape: of an observation. arrays: read and written by compiled code.
     """
 
     def __init__(
@@ -108,19 +92,19 @@ class View:
         raw: bool = False,
         wait: bool = False,
     ) -> None:
-        """Show a run.
+        """Make the observer of a run.
 
         Args:
-            window: whose slots are shown; it keeps what jobs find for the kinds compact and horizon.
+            window: its slots are shown; it records what jobs find, for the kinds compact and horizon.
             horizon: time steps of an image and of the compact state, events of the semi-MDP.
-            backlog: jobs outside the window that an image shows. step: s of a time step.
+            backlog: jobs outside the window shown in an image. step: s of a time step.
             memory_units: columns of an image for the memory of the cluster, 0 to leave it out.
-            queue_sensitivity: share of change of the queue's length that fills the scale of a summary.
-            raw: whether nothing is scaled. wait: whether waiting times and the clock are shown.
+            queue_sensitivity: relative change of the queue's length that fills the scale of a summary.
+            raw: whether features are unscaled. wait: whether waiting times and the clock are shown.
 
         Raises:
-            OptionsError: a value makes no sense.
-            ValueError: the state does not keep the lists of jobs that this kind looks at.
+            OptionsError: a value is invalid.
+            ValueError: the state does not maintain the sorted lists that this kind reads.
         """
         if kind not in OBSERVATIONS:
             raise OptionsError(f"observation {kind!r} is not known{did_you_mean(kind, OBSERVATIONS)}")
@@ -144,8 +128,8 @@ class View:
         shape = observation.shape(self._sizes)
         numbers = math.prod(shape)
         if numbers > limits.OBSERVATION.most:
-            asked = f"an observation of {numbers:,} numbers"
-            raise OptionsError(f"{asked}: {limits.refusal(limits.OBSERVATION)}; take fewer steps or slots")
+            wanted = f"an observation of {numbers:,} numbers"
+            raise OptionsError(f"{wanted}: {limits.refusal(limits.OBSERVATION)}; take fewer steps or slots")
         params = new_params(state.platform, state.limits)
         params["horizon"], params["backlog"], params["step"] = horizon, backlog, step
         params["memory_units"], params["sensitivity"], params["raw"] = memory_units, queue_sensitivity, raw
@@ -160,7 +144,7 @@ class View:
         self.shape = shape
 
     def __call__(self, state: State) -> Floats:
-        """Return what is to be seen now."""
+        """Return the observation now."""
         make_room(self.arrays, len(state.tables.jobs))
         out = Written(np.empty(int(np.prod(self.shape)), np.float32))
         write_into(state.tables, self._window.arrays, self.arrays, out)
@@ -173,12 +157,12 @@ class View:
 
     @property
     def blocks(self) -> tuple[Block, ...]:
-        """What the columns of an observation are."""
+        """The column blocks of an observation."""
         return self.observation.blocks(self._sizes)
 
 
 class Written(Bundle):
-    """(F,) float32 that an observation is written into."""
+    """(F,) float32, the output of an observation."""
 
     features: Floats
 

@@ -1,14 +1,14 @@
-"""How long the jobs in the slots have waited, and the clock, behind what an observation shows (its option ``wait``).
+"""Waiting times of the jobs in the slots, and the clock, appended to an observation (option ``wait``).
 
-M slots. An agent that sees neither cannot treat a job by its age.
+M slots. An agent that sees neither cannot treat jobs by their age.
 
 | index from the end of the observation on | what | limit, see ``arrays`` | unit if raw |
 |---|---|---|---|
 | i | slot i: waiting time until now | log span | s |
 | M | time since the beginning of the run | log span | s |
 
-An empty slot is 0. An observation that shows waiting times already, as ``backfilling`` and ``machines`` do, gets the
-clock alone. An image has no place for either.
+An empty slot is 0. Observations that already show waiting times (``backfilling`` and ``machines``) get only the clock.
+Images get neither.
 """
 
 from collections.abc import Callable
@@ -39,7 +39,7 @@ def write_waits(tables: Tables, window: Window, view: ViewArrays, out: Floats, a
 
 
 def with_waits(shown: Observation) -> Observation:
-    """Return an observation that shows the clock too, and waiting times if it does not show them already."""
+    """Return an observation that also shows the clock, and waiting times unless it already shows them."""
     return replace(
         shown,
         name=f"{shown.name}_waits",
@@ -49,13 +49,13 @@ def with_waits(shown: Observation) -> Observation:
 
 
 def blocks(sizes: Sizes, shows_waits: bool) -> tuple[Block, ...]:
-    """Return what the columns behind an observation are, ``"job 0 waiting time"`` to ``"clock"``."""
+    """Return the column blocks behind an observation, ``"job 0 waiting time"`` to ``"clock"``."""
     waits = () if shows_waits or sizes.slots == 0 else (Block(JOB, sizes.slots, (WAITING_TIME,)),)
     return *waits, Block("", 1, (CLOCK,))
 
 
 def writer(write: Callable[..., None], shows_waits: bool) -> Callable[..., None]:
-    """Return what writes an observation and then what is behind it."""
+    """Return a function that writes an observation and then what is appended to it."""
 
     def write_both(tables, window, view, out):  # type: ignore[no-untyped-def]
         last = len(out) - 1

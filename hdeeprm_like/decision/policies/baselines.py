@@ -1,42 +1,18 @@
-"""What a baseline does at a decision: take in what has happened, start jobs in its mode, tell what the head lacks."""
+"""The steps of a baseline's decision: read what has happened, start jobs in its mode, record what the head lacks."""
 
 from collections.abc import Callable
 
-from hdeeprm_like.decision.names import (
-    BOUNDED,
-    COMMIT,
-    COMMIT_BACKFILL,
-    CONSERVATIVE,
-    EASY,
-    EASY_FCFS,
-    EASY_SJF,
-    GREEDY,
-    MODES,
-    PACKING,
-    RESERVE,
-    SCORED,
-    SLURM,
-    STRICT,
-)
+from hdeeprm_like.decision.mode_specs import MODES, MODES_BY_NAME, SCORED, SLURM
 from hdeeprm_like.decision.policies.bounded import close_guarantees, open_guarantees
-from hdeeprm_like.decision.policies.conservative import start_conservative
-from hdeeprm_like.decision.policies.easy import (
-    start_all_that_fit,
-    start_beside_reserve,
-    start_best_pairs,
-    start_committed,
-    start_in_order,
-    start_with_backfilling,
-)
-from hdeeprm_like.decision.policies.node_starts import STARTS_ON_NODES, start_on_nodes
+from hdeeprm_like.decision.policies.node_starts import start_on_nodes
 from hdeeprm_like.decision.policies.plans import Plans
 from hdeeprm_like.decision.policies.priorities import share_out, sort_again
 from hdeeprm_like.decision.policies.run_times import follow
-from hdeeprm_like.decision.policies.scored import start_scored
 from hdeeprm_like.decision.policies.slurm import start_like_slurm
+from hdeeprm_like.decision.specs import code_of
 from hdeeprm_like.engine.bundles import BundleType
 from hdeeprm_like.engine.compiled import by_type, compiled, inlined
-from hdeeprm_like.engine.dispatch import by_number, check_numbers
+from hdeeprm_like.engine.dispatch import by_number
 from hdeeprm_like.engine.job_lists import job_at
 from hdeeprm_like.engine.lifecycle import lacking_beside_cores
 from hdeeprm_like.engine.node_sets import no_partitions
@@ -46,7 +22,7 @@ from hdeeprm_like.engine.tables import CORES, NOTHING, Tables
 
 @inlined
 def open_decision(tables: Tables, plans: Plans, k: int) -> bool:
-    """Bring baseline *k* to the present instant; False if nothing waits."""
+    """Bring baseline *k* to the present instant; return False if no job waits."""
     plan, clock = plans.plans[k], tables.clock[0]
     clock.blocked = NOTHING
     if plan.order == MULTIFACTOR:
@@ -61,7 +37,7 @@ def open_decision(tables: Tables, plans: Plans, k: int) -> bool:
 
 @inlined
 def close_decision(tables: Tables, plans: Plans, k: int) -> None:
-    """Let baseline *k* take note of what it has started, and tell what the head of the queue lacks."""
+    """Record what baseline *k* has started, and what the head of the queue lacks."""
     follow(tables, plans.history)
     if tables.clock[0].waiting > 0:
         note_blocked(tables, plans, k)
@@ -69,7 +45,7 @@ def close_decision(tables: Tables, plans: Plans, k: int) -> None:
 
 @compiled
 def start_by_partitions(tables: Tables, plans: Plans, k: int, mode: int) -> None:
-    """Start what baseline *k* starts where there are partitions."""
+    """Start the jobs that baseline *k* starts on a platform with partitions."""
     if mode == SLURM:
         start_like_slurm(tables, plans, k)
     else:
@@ -78,7 +54,7 @@ def start_by_partitions(tables: Tables, plans: Plans, k: int, mode: int) -> None
 
 @inlined
 def note_blocked(tables: Tables, plans: Plans, k: int) -> None:
-    """Tell what the head of the queue lacks."""
+    """Record what the head of the queue lacks."""
     clock = tables.clock[0]
     j = plans.plans[k].held if plans.plans[k].held >= 0 else job_at(tables.waiting, plans.plans[k].list, 0, 0)
     clock.blocked_job = j
@@ -87,41 +63,26 @@ def note_blocked(tables: Tables, plans: Plans, k: int) -> None:
 
 
 STARTS: dict[int, Callable[[Tables, Plans, int], None]] = {
-    STRICT: start_in_order,
-    GREEDY: start_all_that_fit,
-    COMMIT: start_committed,
-    COMMIT_BACKFILL: start_committed,
-    EASY: start_with_backfilling,
-    EASY_FCFS: start_with_backfilling,
-    EASY_SJF: start_with_backfilling,
-    CONSERVATIVE: start_conservative,
-    PACKING: start_best_pairs,
-    SCORED: start_scored,
-    RESERVE: start_beside_reserve,
-    BOUNDED: start_all_that_fit,
-    SLURM: start_in_order,  # without partitions it is refused, see `plans.slurm_rows_of`
+    MODES[name]: code_of("modes", name, f"policies.{spec.start}") for name, spec in MODES_BY_NAME.items()
 }
-"""How each mode starts jobs; a new mode is such a function, a place here and a name in `names.MODES`."""
-
-check_numbers("modes", MODES, STARTS, "decision.policies.baselines.STARTS")
-check_numbers("modes", MODES, {SLURM, *STARTS_ON_NODES}, "decision.policies.node_starts.STARTS_ON_NODES")
+"""Functions that start jobs, by mode; without partitions the mode ``slurm`` is refused, see `plans.slurm_rows_of`."""
 
 
 @compiled
 @by_number("mode", STARTS)
 def start_by_mode(tables: Tables, plans: Plans, k: int, mode: int) -> None:
-    """Start what baseline *k* starts in its mode."""
+    """Start the jobs that baseline *k* starts in its mode."""
 
 
 @compiled
 @by_number("mode", {mode: start for mode, start in STARTS.items() if mode != SCORED})
 def start_without_scores(tables: Tables, plans: Plans, k: int, mode: int) -> None:
-    """Start what baseline *k* starts in its mode, where no policy has scores."""
+    """Start the jobs that baseline *k* starts in its mode, without scored policies."""
 
 
 @by_type
 def start_jobs(tables: BundleType, plans: BundleType, k: object, mode: object) -> object:
-    """Start what baseline *k* starts."""
+    """Start the jobs that baseline *k* starts."""
     if not no_partitions(tables):
         return start_by_partitions
     return start_without_scores if plans.fields["scores"][0].kind == "NoScores" else start_by_mode
@@ -129,7 +90,7 @@ def start_jobs(tables: BundleType, plans: BundleType, k: object, mode: object) -
 
 @compiled
 def decide(tables: Tables, plans: Plans, k: int) -> None:
-    """Start what baseline *k* starts now."""
+    """Start the jobs that baseline *k* starts now."""
     if open_decision(tables, plans, k):
         bounded = plans.plans[k].bounded == 1
         if bounded:

@@ -1,4 +1,4 @@
-"""What baselines with guaranteed starts do at each decision beside serving their order (`guarantees`)."""
+"""Steps of a decision for baselines with guaranteed starts, in addition to serving their order (`guarantees`)."""
 
 import numpy as np
 
@@ -25,9 +25,9 @@ def open_guarantees(tables: Tables, plans: Plans, k: int) -> None:
 
 @compiled
 def close_guarantees(tables: Tables, plans: Plans, k: int) -> None:
-    """Leave out what has been started here from what is followed, and ask for a call when a reservation begins.
+    """Skip the job starts of this decision when changes are read next, and request a call when a reservation begins.
 
-    None is asked for where that only waits for an overdue job: its end comes by itself.
+    None is requested if that reservation only waits for an overdue job, whose end comes by itself.
     """
     plan, bound, clock = plans.plans[k], plans.bounds.rows[k], tables.clock[0]
     plan.cursor = clock.changes
@@ -38,18 +38,18 @@ def close_guarantees(tables: Tables, plans: Plans, k: int) -> None:
 
 @by_type
 def look_at_all(tables: BundleType, plans: BundleType) -> object:
-    """Look at what is free on the nodes now where there are partitions."""
+    """Update what is free on the nodes now, if there are partitions."""
     return look_at_none if no_partitions(tables) else look_now
 
 
 @inlined
 def look_at_none(tables: Tables, plans: Plans) -> None:
-    """Do nothing: who starts a job looks at what it needs."""
+    """Do nothing: a job start updates what it needs."""
 
 
 @compiled
 def start_reserved_jobs(tables: Tables, plans: Plans, k: int) -> None:
-    """Start the jobs whose reservation begins; one for which there is no room moves on, unless an end is heard late."""
+    """Start the jobs whose reservation begins; one that does not fit moves on, unless an end is reported late."""
     bound, now = plans.bounds.rows[k], tables.clock[0].now
     if bound.soonest > now:
         return
@@ -65,13 +65,13 @@ def start_reserved_jobs(tables: Tables, plans: Plans, k: int) -> None:
             if reserved < now - HEARD_LATE:
                 hasten(tables, plans, k, j)
             else:
-                bound.soonest = min(bound.soonest, now)  # tried again as soon as anything happens
+                bound.soonest = min(bound.soonest, now)  # try again as soon as anything happens
 
 
 @compiled
 def start_due_jobs(tables: Tables, plans: Plans, k: int) -> None:
-    """Start the jobs that are due in the order in which they came, up to the first that has to wait; it gets the first
-    date with room.
+    """Start due jobs in the order of arrival, up to the first that does not fit; it gets the first date at which it
+    fits.
     """
     clock = tables.clock[0]
     while clock.waiting > 0:

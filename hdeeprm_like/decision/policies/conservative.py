@@ -1,11 +1,11 @@
 """Conservative backfilling: a reservation for every job, on a profile of the cores that will be free.
 
-While jobs end when they are expected to, the reservations before a newly come job stay as they are on the profile
-(`core_profile`); planning them anew would give the same. Otherwise all are planned anew, and in either case no further
-down the queue than a job may start.
+While jobs end when expected, the reservations of jobs before a newly arrived one keep their place in the profile
+(`core_profile`); planning them again would give the same. Otherwise all are planned again, and in either case no
+further down the queue than a job may start.
 
-Where a waiting job asks for memory or GPUs, or jobs run whole on a node, the profile is of what each node has, and all
-is planned anew at each decision, see `node_profile`.
+If a waiting job requests memory or GPUs, or jobs run on one node each, the profile is of the capacity of each node, and
+everything is planned again at each decision, see `node_profile`.
 Source: Mu'alem and Feitelson, "Utilization, predictability, workloads, and user runtime estimates in scheduling the IBM
 SP2 with backfilling", 2001.
 """
@@ -33,7 +33,7 @@ from hdeeprm_like.engine.tables import NOTHING, WAITING, Tables
 
 @compiled
 def new_profile(tables: Tables, plans: Plans, k: int) -> None:
-    """Make the profile of the running jobs alone; an overdue one is expected to end in a second."""
+    """Build the profile of the running jobs alone; an overdue one is expected to end in a second."""
     plan, clock = plans.plans[k], tables.clock[0]
     plan.points, plan.planned, plan.soonest = 1, 0, np.inf
     plans.point_time[k, 0] = clock.now
@@ -51,7 +51,7 @@ def new_profile(tables: Tables, plans: Plans, k: int) -> None:
 
 @compiled
 def refresh(tables: Tables, plans: Plans, k: int) -> None:
-    """Bring the reservations up to date: those that still stand are the first *planned* of the queue."""
+    """Update the reservations: the valid ones are those of the first *planned* jobs of the queue."""
     plan = plans.plans[k]
     if plan.changing or plan.times >= FIRST_PREDICTED or is_overdue(tables, plans, k):
         plan.stale = 1
@@ -61,11 +61,11 @@ def refresh(tables: Tables, plans: Plans, k: int) -> None:
     forget_past(tables, plans, k)
     if plan.planned == 0 or plans.queue[plan.planned - 1] == plan.last_planned:
         return
-    before_new = 0  # planned jobs before the first one that has come since
+    before_new = 0  # planned jobs before the first one that has arrived since
     while before_new < plan.planned and plans.reserved[k, plans.queue[before_new]] != NONE_RESERVED:
         before_new += 1
     place, seen = before_new, before_new
-    while seen < plan.planned:  # there are as many planned jobs as before, behind the new ones
+    while seen < plan.planned:  # the former planned jobs are still there, after the new ones
         j = plans.queue[place]
         begin = plans.reserved[k, j]
         if begin != NONE_RESERVED:
@@ -89,7 +89,7 @@ def start_conservative(tables: Tables, plans: Plans, k: int) -> None:
     refresh(tables, plans, k)
     if plan.soonest <= now:
         start_planned(tables, plans, k)
-    i, last = plan.planned, count - 1  # no job behind the last one can start
+    i, last = plan.planned, count - 1  # no job after the last one can start
     while True:
         while last >= i and not could_start_now(tables, plans, k, plans.queue[last]):
             last -= 1
@@ -106,7 +106,7 @@ def start_conservative(tables: Tables, plans: Plans, k: int) -> None:
         else:
             plan.soonest = min(plan.soonest, begin)
         i += 1
-    plan.planned = i - (count - tables.clock[0].waiting)  # all that have started are among those looked at
+    plan.planned = i - (count - tables.clock[0].waiting)  # all started jobs are among those examined
     while i > 0 and tables.jobs[plans.queue[i - 1]].status != WAITING:
         i -= 1
     plan.last_planned = plans.queue[i - 1] if i > 0 else -1
@@ -115,13 +115,13 @@ def start_conservative(tables: Tables, plans: Plans, k: int) -> None:
 
 @compiled
 def start_on_profile(tables: Tables, plans: Plans, k: int, count: int) -> None:
-    """Start the jobs whose reservation is for now, by what nodes have.
+    """Start the jobs whose reservation is for now, by the capacity of nodes.
 
     Args:
         count: waiting jobs in ``Plans.queue``.
     """
     begin_dates(tables, plans, k)
-    i, last = 0, count - 1  # no job behind the last one can start
+    i, last = 0, count - 1  # no job after the last one can start
     while True:
         while last >= i and not fits(tables, plans.queue[last]):
             last -= 1
@@ -135,10 +135,10 @@ def start_on_profile(tables: Tables, plans: Plans, k: int, count: int) -> None:
 
 @compiled
 def start_or_reserve(tables: Tables, plans: Plans, k: int, j: int, need: int, time: float) -> float:
-    """Start a job if it can start now beside all that is reserved, else reserve for it; return when it starts.
+    """Start a job if it can start now around all reservations, else reserve for it; return its start time.
 
     Args:
-        need: cores that must be free for it, no fewer than its own. time: s that it is taken to run.
+        need: cores that must be free for it, no fewer than its own. time: s, assumed run time.
     """
     begin = earliest_on_nodes(tables, plans, k, j, need, time, plans.plans[k].points)
     if begin == np.inf:
@@ -151,7 +151,7 @@ def start_or_reserve(tables: Tables, plans: Plans, k: int, j: int, need: int, ti
 
 @compiled
 def start_planned(tables: Tables, plans: Plans, k: int) -> None:
-    """Start the jobs for whose reservation it is time, and find when the next one is to start."""
+    """Start the jobs whose reservation begins now, and find when the next one begins."""
     plan, now, soonest = plans.plans[k], tables.clock[0].now, np.inf
     for i in range(plan.planned):
         begin = plans.reserved[k, plans.queue[i]]
@@ -164,12 +164,12 @@ def start_planned(tables: Tables, plans: Plans, k: int) -> None:
 
 @compiled
 def could_start_now(tables: Tables, plans: Plans, k: int, j: int) -> bool:
-    """Tell whether a job could start if it were the next in order."""
+    """Return whether a job could start if it were the next in order."""
     return is_free_now(plans, k, tables.jobs[j].size, planned_time(tables, plans, k, j))
 
 
 @compiled
 def start_reserved(tables: Tables, plans: Plans, k: int, j: int) -> None:
-    """Start a job at its reservation; without the memory or GPUs for it, it goes on waiting."""
+    """Start a job at its reservation; without memory or GPUs for it, it keeps waiting."""
     if start_if_fits(tables, plans, k, j) != NOTHING:
         plans.plans[k].stale = 1

@@ -1,4 +1,4 @@
-"""A profile of the cores that will be free: a step function from date to date, of which only the counts are known.
+"""Availability profile: the number of free cores as a step function of time.
 
 For baseline k ``point_free[k, i]`` cores are free from ``point_time[k, i]`` on, up to the next point; the first point
 is now. Conservative backfilling and guaranteed starts reserve on it.
@@ -15,7 +15,7 @@ NEVER = -np.inf  # s, when there is no such date
 
 @inlined
 def first_from(plans: Plans, k: int, time: float) -> int:
-    """Return the number of the profile's first point from a time on, the number of points if there is none."""
+    """Return the profile's first point from a time on, the number of points if there is none."""
     low, high = 0, plans.plans[k].points
     while low < high:
         middle = (low + high) // 2
@@ -28,7 +28,7 @@ def first_from(plans: Plans, k: int, time: float) -> int:
 
 @compiled
 def point_at(plans: Plans, k: int, time: float) -> int:
-    """Return the number of the profile's point at a time after its first, made if there is none."""
+    """Return the profile's point at a time after its first, inserted if there is none."""
     plan, low = plans.plans[k], first_from(plans, k, time)
     if low == plan.points or plans.point_time[k, low] > time:
         for i in range(plan.points, low, -1):
@@ -42,7 +42,7 @@ def point_at(plans: Plans, k: int, time: float) -> int:
 
 @compiled
 def drop_point(plans: Plans, k: int, i: int) -> None:
-    """Take a point out of the profile if nothing changes there."""
+    """Remove a point from the profile if nothing changes there."""
     plan = plans.plans[k]
     if i == 0 or plans.point_free[k, i] != plans.point_free[k, i - 1]:
         return
@@ -54,7 +54,7 @@ def drop_point(plans: Plans, k: int, i: int) -> None:
 
 @compiled
 def occupy(plans: Plans, k: int, begin: float, end: float, cores: int) -> None:
-    """Take cores from the profile for a span of time, or give them back if negative."""
+    """Take cores from the profile for a span of time, or return them if negative."""
     if end <= begin:
         return
     first = point_at(plans, k, begin)
@@ -67,13 +67,13 @@ def occupy(plans: Plans, k: int, begin: float, end: float, cores: int) -> None:
 
 @inlined
 def earliest(plans: Plans, k: int, cores: int, time: float) -> float:
-    """Return when so many cores are free for so long at the earliest; infinite for never."""
+    """Return the earliest date at which *cores* cores are free for *time* s; infinite for never."""
     return float(earliest_behind(plans, k, cores, time, 0, plans.point_time[k, 0]))
 
 
 @inlined
 def earliest_from(plans: Plans, k: int, cores: int, time: float, date: float) -> float:
-    """Return the same from a date on, which is not before the first point."""
+    """Return the same, no earlier than *date*, which is not before the first point."""
     i = 0
     while i + 1 < plans.plans[k].points and plans.point_time[k, i + 1] <= date:
         i += 1
@@ -82,7 +82,7 @@ def earliest_from(plans: Plans, k: int, cores: int, time: float, date: float) ->
 
 @compiled
 def earliest_behind(plans: Plans, k: int, cores: int, time: float, i: int, date: float) -> float:
-    """Return the same from a date on that lies between point *i* and the next one."""
+    """Return the same, no earlier than a date between point *i* and the next one."""
     points, begin = plans.plans[k].points, date
     while i < points:
         if plans.point_free[k, i] < cores:
@@ -102,7 +102,7 @@ def earliest_behind(plans: Plans, k: int, cores: int, time: float, i: int, date:
 
 @compiled
 def latest(plans: Plans, k: int, cores: int, time: float, limit: float) -> float:
-    """Return the last date, no later than *limit*, from which on so many cores are free for so long; else NEVER."""
+    """Return the last date, no later than *limit*, from which on *cores* cores are free for *time* s; else NEVER."""
     end = limit + time
     i = first_from(plans, k, end) - 1  # the point before the end
     while i >= 0:
@@ -118,7 +118,7 @@ def latest(plans: Plans, k: int, cores: int, time: float, limit: float) -> float
 
 @inlined
 def begin_of(time: float, end: float, limit: float) -> float:
-    """Return when something begins that is to end at a date, so that their sum is not beyond it by rounding."""
+    """Return the start of a span of *time* s that ends at *end*, so that their sum is not beyond *end* by rounding."""
     begin = min(limit, end - time)
     while begin + time > end:
         begin = np.nextafter(begin, NEVER)
@@ -127,7 +127,7 @@ def begin_of(time: float, end: float, limit: float) -> float:
 
 @compiled
 def is_free_until(plans: Plans, k: int, cores: int, end: float) -> bool:
-    """Tell whether so many cores are free from now on up to a date."""
+    """Return whether *cores* cores are free from now until a date."""
     if plans.point_free[k, 0] < cores:
         return False
     points, i = plans.plans[k].points, 1
@@ -140,13 +140,13 @@ def is_free_until(plans: Plans, k: int, cores: int, end: float) -> bool:
 
 @inlined
 def is_free_now(plans: Plans, k: int, cores: int, time: float) -> bool:
-    """Tell whether so many cores are free from now on for so long."""
+    """Return whether *cores* cores are free from now on for *time* s."""
     return bool(is_free_until(plans, k, cores, plans.point_time[k, 0] + time))
 
 
 @compiled
 def forget_past(tables: Tables, plans: Plans, k: int) -> None:
-    """Let the profile begin now."""
+    """Make the profile begin now."""
     plan, now = plans.plans[k], tables.clock[0].now
     past = 0
     while past + 1 < plan.points and plans.point_time[k, past + 1] <= now:

@@ -1,16 +1,16 @@
-"""How an order is applied: strictly, greedily, beside a reserve of cores, committed, or with backfilling.
+"""Modes that apply an order: strict, greedy, with a reserve of cores, committed, or with backfilling.
 
-Whether a job may start now is answered by `starting.start_if_fits` alone. EASY reserves for the head of the queue
-whatever that asks for, see `reservations`; a job that would outlive the reservation may start only where it leaves
-that to the head.
+Only `starting.start_if_fits` decides whether a job may start now. EASY reserves for the head of the queue everything
+that it requests, see `reservations`; a job that would outlive the reservation may start only if it leaves that
+capacity to the head.
 """
 
 import numpy as np
 
-from hdeeprm_like.decision.names import COMMIT_BACKFILL, EASY_FCFS, EASY_SJF
-from hdeeprm_like.decision.policies.plans import NOBODY, Plans, pass_changes, planned_time, read_changes
+from hdeeprm_like.decision.mode_specs import COMMIT_BACKFILL, EASY_FCFS, EASY_SJF
+from hdeeprm_like.decision.policies.plans import NO_JOB, Plans, pass_changes, planned_time, read_changes
 from hdeeprm_like.decision.policies.releases import expected_finish, sort_releases
-from hdeeprm_like.decision.policies.reservations import find_room, give, looks_at_nodes, reserve
+from hdeeprm_like.decision.policies.reservations import find_room, looks_at_nodes, release_at_shadow, reserve
 from hdeeprm_like.decision.policies.starting import start_if_fits
 from hdeeprm_like.engine.compiled import compiled
 from hdeeprm_like.engine.fitting import fits
@@ -51,7 +51,7 @@ def start_all_that_fit(tables: Tables, plans: Plans, k: int) -> None:
 
 @compiled
 def start_beside_reserve(tables: Tables, plans: Plans, k: int) -> None:
-    """Start every job that fits, in order; but only short ones on the cores kept for them, unless nothing runs."""
+    """Start every job that fits, in order; only short ones use the cores kept for them, unless nothing runs."""
     plan, clock, v = plans.plans[k], tables.clock[0], plans.plans[k].list
     place, i = 0, 0
     while clock.free_cores > 0:
@@ -67,7 +67,7 @@ def start_beside_reserve(tables: Tables, plans: Plans, k: int) -> None:
 
 @compiled
 def start_best_pairs(tables: Tables, plans: Plans, k: int) -> None:
-    """Start the job that goes best with a node, again and again until none fits; of equals the first in order.
+    """Start the job with the best packing score, again and again until none fits; ties go to the first in order.
 
     Source: BFBP of Hutchison et al., "Scheduling for high performance computing with reinforcement learning", II.A;
     the packing of Grandl et al., "Multi-resource packing for cluster schedulers", 2014.
@@ -94,18 +94,18 @@ def start_best_pairs(tables: Tables, plans: Plans, k: int) -> None:
 
 @compiled
 def work(tables: Tables, plans: Plans, k: int, j: int) -> float:
-    """Return the core seconds that a job is taken to need."""
+    """Return the assumed core seconds of a job."""
     return float(tables.jobs[j].size * planned_time(tables, plans, k, j))
 
 
 @compiled
 def price_of_work(tables: Tables, plans: Plans, k: int, count: int) -> float:
-    """Return what a core second counts against how well a job goes with a node, so that both weigh the same.
+    """Return the weight of a core second against the packing score, so that both count the same.
 
-    That is the mean score over the mean work of the jobs that fit now.
+    It is the mean score over the mean work of the jobs that fit now.
 
     Args:
-        count: of the waiting jobs, which lie in ``plans.queue``.
+        count: number of waiting jobs in ``plans.queue``.
 
     Source: Grandl et al., "Multi-resource packing for cluster schedulers", 2014, section 3.3, with m = 1.
     """
@@ -125,8 +125,8 @@ def price_of_work(tables: Tables, plans: Plans, k: int, count: int) -> float:
 def backfill(tables: Tables, plans: Plans, k: int) -> None:
     """Start jobs behind the head of the queue that do not delay its reservation (EASY).
 
-    What lacked cores the last time does so again if there are no more of them, nor more time. Then only a job that has
-    come since can start.
+    A job that lacked cores at the last try lacks them again if there are no more free cores and no more time. Then only
+    newly arrived jobs can start.
 
     Source: Lifka, "The ANL/IBM SP scheduling system", 1995; Tsafrir et al., 2007, for other orders of the candidates.
     """
@@ -135,12 +135,12 @@ def backfill(tables: Tables, plans: Plans, k: int) -> None:
     shadow, spare = plan.shadow, plan.spare
     tried = 0
     no_more = clock.free_cores <= plan.tried_cores and spare <= plan.tried_spare and shadow <= plan.tried_shadow
-    if no_more and plan.times < FIRST_PREDICTED:  # a job that is predicted to run more briefly now may start
+    if no_more and plan.times < FIRST_PREDICTED:  # a job whose prediction has become shorter may start
         tried = plan.tried
     if tried == clock.submitted:
-        plan.reserved = NOBODY
+        plan.reserved = NO_JOB
         return
-    # 1 where only cores may lack, for all that is tried
+    # 1 if only cores may be lacking for all candidates
     plan.tried_cores = 1 if tables.jobs[head].size > clock.free_cores else -1
     if clock.submitted == tried + 1:
         if tables.jobs[tried].status == WAITING and tables.jobs[tried].size <= clock.free_cores:
@@ -164,7 +164,7 @@ def backfill(tables: Tables, plans: Plans, k: int) -> None:
             if j >= tried:
                 backfill_one(tables, plans, k, j)
             i += before == clock.waiting
-    plan.tried, plan.tried_shadow, plan.tried_spare, plan.reserved = clock.submitted, shadow, plan.spare, NOBODY
+    plan.tried, plan.tried_shadow, plan.tried_spare, plan.reserved = clock.submitted, shadow, plan.spare, NO_JOB
     plan.tried_cores = clock.free_cores if plan.tried_cores >= 0 else -1
 
 
@@ -208,7 +208,7 @@ def start_committed(tables: Tables, plans: Plans, k: int) -> None:
 
 @compiled
 def tie_breaker(tables: Tables, plans: Plans, k: int, j: int) -> float:
-    """Return what candidates are sorted by that are alike otherwise: the key of the order, for commit as it picked."""
+    """Return the sort key of equal candidates: the key of the order; with commit, the key at the time of picking."""
     if plans.plans[k].mode == COMMIT_BACKFILL:
         return float(plans.tie_key[k, j])
     return float(tables.waiting.key_of[plans.plans[k].list, j])
@@ -216,10 +216,10 @@ def tie_breaker(tables: Tables, plans: Plans, k: int, j: int) -> float:
 
 @compiled
 def sort_ties(tables: Tables, plans: Plans, k: int, count: int) -> None:
-    """Let candidates that are alike in what they are sorted by come in the order of the queue.
+    """Order candidates with equal sort keys as in the queue.
 
     Args:
-        count: candidates in ``Plans.queue``. Those that came after commit picked its job stay as they came.
+        count: candidates in ``Plans.queue``. Those that arrived after commit picked its job keep their order.
     """
     plan = plans.plans[k]
     for i in range(1, count):
@@ -241,7 +241,7 @@ def sort_ties(tables: Tables, plans: Plans, k: int, count: int) -> None:
 
 @compiled
 def expected_start(tables: Tables, plans: Plans, k: int, j: int) -> float:
-    """Return when a job is expected to fit, by the requested ends even where these are over."""
+    """Return when a job is expected to fit, by the requested ends even if these are past."""
     plan, time, size = plans.plans[k], tables.clock[0].now, tables.jobs[j].size
     predicted, on_nodes = plan.times >= FIRST_PREDICTED, looks_at_nodes(tables, j)
     plan.spare = tables.clock[0].free_cores - size
@@ -254,7 +254,7 @@ def expected_start(tables: Tables, plans: Plans, k: int, j: int) -> float:
             break
         other = plans.releases[n] if predicted else nth_job(tables.running, plan.ends, n)
         if on_nodes:
-            give(tables, plans, k, tables.jobs[other].first, other, j, 1)
+            release_at_shadow(tables, plans, k, tables.jobs[other].first, other, j)
         else:
             plan.spare += tables.jobs[other].size
         time = expected_finish(tables, plans, k, other)

@@ -1,16 +1,16 @@
-"""How long a job will run: a distribution from the past jobs of its user and of everybody.
+"""Run-time estimates: a distribution from the past jobs of a job's user and of all users.
 
-The distribution is made of three parts, each weighted by how much it says of this job:
+The distribution has three parts, each weighted by how informative it is for this job:
 
 | part | weight |
 |---|---|
-| the user's last ended jobs, capped at the request | less the longer ago, the less alike, more if of one burst |
-| a running job of the user with that request | it lasts at least as long as until now, at most the request |
-| jobs of everybody with a request of that range | so many jobs |
+| the user's last ended jobs, capped at the request | less for older and less similar jobs, more within one burst |
+| a running job of the user with that request | it lasts at least its elapsed time, at most the request |
+| jobs of all users with a request in that range | that of `JOBS_OF_ALL` jobs |
 
-Its constants were found by evolution on made jobs, on Gaia's, on NASA's and on the first half of CTC's log. An estimate
-is made anew when a job of the user has ended, and when it is a quarter of an hour old. The idea is that what matters is
-the chance to run briefly; the request says little of it.
+The constants were found by evolution on synthetic jobs, on Gaia's and NASA's logs, and on the first half of CTC's. An
+estimate is renewed when a job of the user has ended, and after a quarter of an hour. The idea is that the chance of
+a short run is what matters; the request says little about it.
 
 Source of the first part: Tsafrir et al., "Backfilling using system-generated predictions rather than user runtime
 estimates", 2007.
@@ -38,25 +38,25 @@ from hdeeprm_like.decision.policies.history import (
 from hdeeprm_like.engine.compiled import compiled, inlined
 from hdeeprm_like.engine.tables import Tables
 
-FRESH = 900.0  # s that an estimate is good for
-MOST_REFRESHED = 1000  # estimates that a decision makes anew; the others stay as they are until the next one
+FRESH = 900.0  # s that an estimate is valid for
+MOST_REFRESHED = 1000  # estimates renewed per decision; the others wait for the next one
 SHORT = 600.0  # s
 
-JOBS_OF_ALL = 1.4594  # jobs of the user that the distribution of everybody is worth
-FORGETTING = 12.859  # jobs after which one of the user weighs e times less
+JOBS_OF_ALL = 1.4594  # weight of the distribution of all users, in jobs of the user
+FORGETTING = 12.859  # number of later jobs after which one of the user weighs e times less
 ALIKE_TIME, ALIKE_CORES = 0.2815, 1.6369  # difference of logarithms at which one weighs e times less,
-LEAST_ALIKE = 0.0823  # but no less than that
-BURST, BURST_TIME = 2.266, 8632.7  # how much more one weighs that was submitted at that time, and s around it
-OUTLIVED = 0.5761  # how much less one weighs that ran more briefly than a sibling has run already
+LEAST_ALIKE = 0.0823  # smallest such weight
+BURST, BURST_TIME = 2.266, 8632.7  # factor for jobs submitted at about the same time, and the width of that in s
+OUTLIVED = 0.5761  # factor for jobs shorter than the elapsed time of a running sibling
 AGES = tuple(math.exp(-i / FORGETTING) for i in range(REMEMBERED))
-TOO_UNLIKE = -math.log(LEAST_ALIKE) + 1e-6  # from there on jobs are as unlike as can be
-NO_BURST = 40.0  # from there on exp(-x) beside 1 is lost
-SIBLING = 0.7844  # jobs of the user that a running sibling is worth
+TOO_UNLIKE = -math.log(LEAST_ALIKE) + 1e-6  # dissimilarity at which the weight is smallest
+NO_BURST = 40.0  # from here on exp(-x) is negligible beside 1
+SIBLING = 0.7844  # weight of a running sibling, in jobs of the user
 
 
 @inlined
 def add(history: History, weight: float, time: float, log_time: float) -> None:
-    """Add a point to the distribution that is being made: a job runs so many s."""
+    """Add a point to the current distribution: a run time in s with a weight."""
     past = history.past[0]
     point = history.points[past.points]
     point[TIME], point[WEIGHT], point[LOG] = time, weight, log_time
@@ -65,7 +65,7 @@ def add(history: History, weight: float, time: float, log_time: float) -> None:
 
 @compiled
 def spread(tables: Tables, history: History, j: int) -> float:
-    """Make the distribution of a job's run time, in ``History.points``; return the sum of its weights."""
+    """Build the distribution of a job's run time in ``History.points``; return the sum of its weights."""
     history.past[0].points = 0
     find_siblings(tables, history)
     return add_everybody(tables, history, j) + add_user(tables, history, j) + add_sibling(tables, history, j)
@@ -73,7 +73,7 @@ def spread(tables: Tables, history: History, j: int) -> float:
 
 @compiled
 def bring_estimate(tables: Tables, history: History, j: int) -> None:
-    """Make the estimate of a waiting job anew if it is no longer good."""
+    """Renew the estimate of a waiting job if it is no longer valid."""
     found, now = history.jobs[j], tables.clock[0].now
     ended = history.groups[found.user].ended
     if found.seen == ended and now - found.made <= FRESH:
@@ -102,7 +102,7 @@ def bring_estimate(tables: Tables, history: History, j: int) -> None:
 
 @compiled
 def add_everybody(tables: Tables, history: History, j: int) -> float:
-    """Add what jobs of everybody tell; return the weight."""
+    """Add the jobs of all users to the distribution; return their weight."""
     request = max(tables.jobs[j].requested_time, 1.0)
     kind, row, total = range_of(request), row_of_request(history, request), 0.0
     for b in range(BINS):
@@ -115,7 +115,7 @@ def add_everybody(tables: Tables, history: History, j: int) -> float:
 
 @compiled
 def row_of_request(history: History, request: float) -> int:
-    """Return the row of ``History.shared_times`` of a requested time in s; it is written if it holds another one."""
+    """Return the row of ``History.shared_times`` for a requested time in s; rewrite it if it holds another one."""
     row, share = int(request) % LADDERS, request
     if history.requests[row] != request:
         history.requests[row] = request
@@ -128,7 +128,7 @@ def row_of_request(history: History, request: float) -> int:
 
 @compiled
 def add_user(tables: Tables, history: History, j: int) -> float:
-    """Add what the last jobs of the user tell; return the weight."""
+    """Add the last jobs of the user to the distribution; return their weight."""
     job, known = tables.jobs[j], history.jobs[j]
     request = max(job.requested_time, 1.0)
     elapsed = longest_elapsed(tables, history, j)
@@ -155,7 +155,7 @@ def add_user(tables: Tables, history: History, j: int) -> float:
 
 @compiled
 def add_sibling(tables: Tables, history: History, j: int) -> float:
-    """Add what the running job of its group tells that has run longest; return the weight."""
+    """Add the longest running job of the job's group to the distribution; return its weight."""
     elapsed = longest_elapsed(tables, history, j)
     if elapsed <= 0.0:
         return 0.0
@@ -169,10 +169,10 @@ def add_sibling(tables: Tables, history: History, j: int) -> float:
 
 @compiled
 def draw_time(history: History, share: float, least: float) -> float:
-    """Return a run time of the distribution that was made last, in s.
+    """Return a run time of the last distribution, in s.
 
     Args:
-        share: of those of more than *least* s, which part comes before it, from 0 to 1; nothing is longer: *least*.
+        share: quantile from 0 to 1 among run times above *least* s; if there are none, *least* is returned.
     """
     total = 0.0
     for i in range(history.past[0].points):
@@ -189,6 +189,6 @@ def draw_time(history: History, share: float, least: float) -> float:
 
 @compiled
 def longest_elapsed(tables: Tables, history: History, j: int) -> float:
-    """Return for how many s a job of the user with the same request has been running, 0 if none is."""
+    """Return how many s a job of the user with the same request has been running, 0 if none is."""
     siblings, now = history.groups[history.jobs[j].group], tables.clock[0].now
     return float(now - siblings.oldest) if siblings.oldest_at == now else 0.0

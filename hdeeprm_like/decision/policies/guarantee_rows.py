@@ -1,4 +1,4 @@
-"""What baselines with guaranteed starts remember (`guarantees`)."""
+"""Memory of baselines with guaranteed starts (`guarantees`)."""
 
 from collections.abc import Sequence
 
@@ -12,32 +12,32 @@ from hdeeprm_like.types import Floats, Ints, Records
 
 BOUND = np.dtype(
     [
-        ("factor", "f8"),  # of the time that the machine needs for all work, K; 0 for no guarantees
-        ("due", "f8"),  # s, when the job that came last is due
-        ("soonest", "f8"),  # s, no later than the first reservation; not after now where one is to be tried again
-        ("until", "f8"),  # s, to when cores of overdue jobs are taken from the profile,
-        ("overdue", "i8"),  # and how many these are
-        ("on_nodes", "i8"),  # 1 where it matters on which nodes cores are
-        ("work", "f8"),  # core s that the waiting jobs ask for
+        ("factor", "f8"),  # K, multiple of the machine's time for all work; 0 for no guarantees
+        ("due", "f8"),  # s, due date of the last arrival
+        ("soonest", "f8"),  # s, no later than the first reservation; not after now if one must be tried again
+        ("until", "f8"),  # s, until when cores of overdue jobs are taken from the profile,
+        ("overdue", "i8"),  # and the number of these cores
+        ("on_nodes", "i8"),  # 1 if it matters on which nodes cores are
+        ("work", "f8"),  # core s that the waiting jobs request
         ("ends", "f8"),  # sum over the running jobs of cores times expected end in s,
-        ("cores", "i8"),  # and of their cores
-        ("asked", "f8"),  # core s that the ended jobs have asked for,
-        ("used", "f8"),  # and that they have used
+        ("cores", "i8"),  # and the sum of their cores
+        ("asked", "f8"),  # core s that the ended jobs have requested,
+        ("used", "f8"),  # and core s that they have used
     ],
     align=True,
 )
 
 
 class Bounds(Bundle):
-    """The guarantees of K baselines; J jobs, N nodes, W words of 64 nodes. Empty where no baseline gives any.
+    """The guarantees of K baselines; J jobs, N nodes, W words of 64 nodes. Empty if no baseline gives any.
 
     Attributes:
         rows: (K,) BOUND.
-        promised: (K, J) s, by when each job was guaranteed to start as it came. due: (K, J) s, when it is due.
-        cores: (J,) that each job asked for as it came.
-        anywhere: (K, J) 1 where the reservation of a waiting job is of cores anywhere, else it is of nodes;
-        nodes: (J, K * W) bits, these nodes.
-        allowed: (W,) scratch: bits, the nodes that a job may have. picked: (N,) scratch: cores of a job on each node.
+        promised: (K, J) s, start guaranteed to each job on arrival. due: (K, J) s, its due date.
+        cores: (J,) that each job requested on arrival.
+        anywhere: (K, J) 1 if the reservation of a waiting job is of cores anywhere, else of nodes;
+        nodes: (J, K * W) bits of these nodes.
+        allowed: (W,) scratch: bits of the nodes that a job may have. picked: (N,) scratch: cores of a job on each node.
     """
 
     rows: Records
@@ -51,7 +51,7 @@ class Bounds(Bundle):
 
 
 def new_bounds(state: State, baselines: Sequence[Baseline], jobs: int) -> Bounds:
-    """Return what baselines with guarantees remember before the first job comes."""
+    """Return the memory of baselines with guarantees before the first arrival."""
     count, platform = len(baselines), state.platform
     rows = np.zeros(count, BOUND)
     rows["factor"] = [baseline.bound for baseline in baselines]
@@ -73,7 +73,7 @@ def new_bounds(state: State, baselines: Sequence[Baseline], jobs: int) -> Bounds
 
 
 def make_room_for_jobs(bounds: Bounds, jobs: int) -> None:
-    """Have room for so many jobs; under Batsim they become known on the way."""
+    """Grow the arrays to *jobs* jobs; with Batsim jobs become known during the run."""
     if not bounds.rows["factor"].any() or jobs <= len(bounds.cores):
         return
     for name, fill in (("promised", np.nan), ("due", 0.0), ("anywhere", 0)):

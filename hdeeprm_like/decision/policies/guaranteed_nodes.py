@@ -1,8 +1,8 @@
-"""On which nodes jobs with a guaranteed start get it (`guarantees`), where it matters on which nodes cores are.
+"""Nodes of jobs with a guaranteed start (`guarantees`), if it matters on which nodes cores are.
 
-A reservation holds whole nodes, each for one waiting job at a time. It is made where these nodes have room beside the
-jobs that run on them now, and no job starts on them that would still run then. So whatever a job asks for, its nodes
-have it when its time comes. Where jobs ask for nothing but cores anywhere, a count of cores is enough.
+A reservation holds whole nodes, each for one waiting job at a time. It is made where the job fits on these nodes beside
+the jobs that run on them now, and no job starts on them that would still run then. So whatever a job requests, its
+nodes have it when its time comes. If jobs request only cores anywhere, a count of cores suffices.
 """
 
 import numpy as np
@@ -11,7 +11,7 @@ from hdeeprm_like.decision.policies.core_profile import NEVER, begin_of, earlies
 from hdeeprm_like.decision.policies.node_profile import note_nodes
 from hdeeprm_like.decision.policies.plans import NONE_RESERVED, Plans, planned_time
 from hdeeprm_like.decision.policies.releases import expected_end
-from hdeeprm_like.decision.policies.reservations import give, look_at_present, room_in_plan
+from hdeeprm_like.decision.policies.reservations import look_at_present, release_at_shadow, room_in_plan
 from hdeeprm_like.engine.allocation import book_on, return_cores
 from hdeeprm_like.engine.bundles import BundleType, copy_entries
 from hdeeprm_like.engine.compiled import by_type, compiled, inlined, shift_left
@@ -20,22 +20,22 @@ from hdeeprm_like.engine.node_places import look_at_nodes, pick_nodes
 from hdeeprm_like.engine.node_sets import no_partitions
 from hdeeprm_like.engine.processor_index import counts_cores
 from hdeeprm_like.engine.tables import Tables
-from hdeeprm_like.engine.waiting_queue import asks_more
+from hdeeprm_like.engine.waiting_queue import requests_more
 
 
 @inlined
 def watch_nodes(tables: Tables, plans: Plans, k: int, j: int) -> None:
-    """Take note of whether it matters on which nodes cores are: from the first job on that asks for more than cores.
+    """Check whether it matters on which nodes cores are: from the first job on that requests more than cores.
 
-    Until then reservations are of cores anywhere; a later one of nodes has none of its time in common with these.
+    Until then reservations are of cores anywhere; later ones of nodes do not overlap with these in time.
     """
-    if plans.bounds.rows[k].on_nodes == 0 and (tables.clock[0].whole == 1 or asks_more(tables, j)):
+    if plans.bounds.rows[k].on_nodes == 0 and (tables.clock[0].whole == 1 or requests_more(tables, j)):
         plans.bounds.rows[k].on_nodes = 0 if counts_cores(tables) else 1
 
 
 @compiled
 def latest_begin(tables: Tables, plans: Plans, k: int, j: int, limit: float) -> float:
-    """Return the last date up to a limit at which there is room for a job, before now if there is none."""
+    """Return the last date up to a limit at which a job fits, a date before now if there is none."""
     size, time, now = tables.jobs[j].size, planned_time(tables, plans, k, j), tables.clock[0].now
     if plans.bounds.rows[k].on_nodes == 0:
         plans.bounds.anywhere[k, j] = 1
@@ -52,7 +52,7 @@ def latest_begin(tables: Tables, plans: Plans, k: int, j: int, limit: float) -> 
 
 @compiled
 def last_before(tables: Tables, plans: Plans, k: int, j: int, date: float) -> float:
-    """Return the last date before another at which a job would make way for the reservation of some other job."""
+    """Return the last date before another at which a job would end before another job's reservation begins."""
     time, found = planned_time(tables, plans, k, j), NEVER
     for i in range(tables.clock[0].waiting):
         reserved = plans.reserved[k, tables.members[i]]
@@ -65,7 +65,7 @@ def last_before(tables: Tables, plans: Plans, k: int, j: int, date: float) -> fl
 
 @compiled
 def earliest_begin(tables: Tables, plans: Plans, k: int, j: int) -> float:
-    """Return the first date at which there is room for a job, infinite for never."""
+    """Return the first date at which a job fits, infinite for never."""
     now = tables.clock[0].now
     if plans.bounds.rows[k].on_nodes == 0:
         return float(earliest_from(plans, k, tables.jobs[j].size, planned_time(tables, plans, k, j), now))
@@ -81,7 +81,7 @@ def earliest_begin(tables: Tables, plans: Plans, k: int, j: int) -> float:
 
 @compiled
 def first_after(tables: Tables, plans: Plans, k: int, j: int, date: float) -> float:
-    """Return the first date after another at which a running job or the reservation of another one ends."""
+    """Return the first date after another at which a running job or another job's reservation ends."""
     found = np.inf
     for i in range(copy_jobs(tables.running, plans.plans[k].ends, plans.releases)):
         end = expected_end(tables, plans, k, plans.releases[i])
@@ -97,37 +97,37 @@ def first_after(tables: Tables, plans: Plans, k: int, j: int, date: float) -> fl
 
 @by_type
 def last_count(tables: BundleType, plans: BundleType, k: object, j: object, limit: object) -> object:
-    """Return the last date up to a limit at which as many cores are free as a job asks for, wherever they are."""
+    """Return the last date up to a limit at which enough cores for a job are free, on any nodes."""
     return last_count_of_all if no_partitions(tables) else any_date
 
 
 @by_type
 def first_count(tables: BundleType, plans: BundleType, k: object, j: object, date: object) -> object:
-    """Return the first date from one on at which as many cores are free as a job asks for, wherever they are."""
+    """Return the first date from one on at which enough cores for a job are free, on any nodes."""
     return first_count_of_all if no_partitions(tables) else any_date
 
 
 @inlined
 def any_date(tables: Tables, plans: Plans, k: int, j: int, date: float) -> float:
-    """Return a date as it is: with partitions nodes tell all."""
+    """Return a date unchanged: with partitions only the nodes decide."""
     return float(date)
 
 
 @inlined
 def last_count_of_all(tables: Tables, plans: Plans, k: int, j: int, limit: float) -> float:
-    """Return that date by the profile of all cores."""
+    """Return the last date by the profile of all cores."""
     return float(latest(plans, k, tables.jobs[j].size, planned_time(tables, plans, k, j), limit))
 
 
 @inlined
 def first_count_of_all(tables: Tables, plans: Plans, k: int, j: int, date: float) -> float:
-    """Return that date by the profile of all cores."""
+    """Return the first date by the profile of all cores."""
     return float(earliest_from(plans, k, tables.jobs[j].size, planned_time(tables, plans, k, j), date))
 
 
 @compiled
 def allow_beside(tables: Tables, plans: Plans, k: int, j: int, begin: float, end: float) -> None:
-    """Write the nodes as bits that are reserved for no other waiting job at any time between two dates."""
+    """Write as bits the nodes that are reserved for no other waiting job at any time between two dates."""
     bits, first = plans.bounds.allowed, k * len(plans.bounds.allowed)
     for w in range(len(bits)):
         bits[w] = -1
@@ -140,20 +140,20 @@ def allow_beside(tables: Tables, plans: Plans, k: int, j: int, begin: float, end
             if plans.bounds.anywhere[k, other] == 0:
                 for w in range(len(bits)):
                     bits[w] &= ~plans.bounds.nodes[other, first + w]
-            elif plans.bounds.anywhere[k, j] == 0:  # by number cores go together, beside nodes they need all of these
+            elif plans.bounds.anywhere[k, j] == 0:  # only two of cores may share nodes
                 for w in range(len(bits)):
                     bits[w] = 0
 
 
 @inlined
 def is_allowed(plans: Plans, n: int) -> bool:
-    """Tell whether a node is one of those."""
+    """Return whether a node is one of the allowed ones."""
     return bool((plans.bounds.allowed[n >> 6] >> (n & 63)) & 1 == 1)
 
 
 @compiled
 def keep_nodes(tables: Tables, plans: Plans, k: int, j: int) -> None:
-    """Write which nodes are picked for the reservation of a job."""
+    """Store the picked nodes as the reservation of a job."""
     first = k * len(plans.bounds.allowed)
     plans.bounds.anywhere[k, j] = 0
     for w in range(len(plans.bounds.allowed)):
@@ -165,25 +165,25 @@ def keep_nodes(tables: Tables, plans: Plans, k: int, j: int) -> None:
 
 @by_type
 def has_nodes_at(tables: BundleType, plans: BundleType, k: object, j: object, begin: object) -> object:
-    """Tell whether nodes that are reserved for no other have room for a job at a date, and pick them."""
+    """Return whether a job fits at a date on nodes not reserved for others, and pick them."""
     return has_room_at if no_partitions(tables) else has_set_at
 
 
 @compiled
 def has_room_at(tables: Tables, plans: Plans, k: int, j: int, begin: float) -> bool:
-    """Tell whether any nodes have room for a job at a date, and pick the lowest."""
+    """Return whether a job fits at a date on any unreserved nodes, and pick the lowest."""
     allow_beside(tables, plans, k, j, begin, begin + planned_time(tables, plans, k, j))
     look_at_present(tables, plans)
     for i in range(copy_jobs(tables.running, plans.plans[k].ends, plans.releases)):
         other = plans.releases[i]
         if expected_end(tables, plans, k, other) <= begin:
-            give(tables, plans, k, tables.jobs[other].first, other, j, 1)
+            release_at_shadow(tables, plans, k, tables.jobs[other].first, other, j)
     return pick_allowed(tables, plans, j)
 
 
 @compiled
 def pick_allowed(tables: Tables, plans: Plans, j: int) -> bool:
-    """Pick the lowest allowed nodes that have room for a job as they are looked at; tell whether they have."""
+    """Pick the lowest allowed nodes that fit a job in the state written for them; return whether they suffice."""
     left = tables.jobs[j].size
     for n in range(len(tables.nodes)):
         taken = min(left, int(room_in_plan(tables, plans, n, j))) if is_allowed(plans, n) else 0
@@ -194,7 +194,7 @@ def pick_allowed(tables: Tables, plans: Plans, j: int) -> bool:
 
 @compiled
 def has_set_at(tables: Tables, plans: Plans, k: int, j: int, begin: float) -> bool:
-    """Tell whether nodes of a job's set have room for it at a date, and pick them as Slurm does."""
+    """Return whether a job fits at a date on nodes of its set, and pick them as Slurm does."""
     sets = tables.node_sets
     allow_on_set(tables, plans, k, j, begin, begin + planned_time(tables, plans, k, j))
     look_at_nodes(tables)
@@ -215,7 +215,7 @@ def has_set_at(tables: Tables, plans: Plans, k: int, j: int, begin: float) -> bo
 
 @compiled
 def allow_on_set(tables: Tables, plans: Plans, k: int, j: int, begin: float, end: float) -> None:
-    """Allow a job the nodes of its set that are reserved for no other between two dates."""
+    """Allow a job the nodes of its set that are reserved for no other job between two dates."""
     sets = tables.node_sets
     allow_beside(tables, plans, k, j, begin, end)
     for n in range(len(tables.nodes)):
@@ -224,7 +224,7 @@ def allow_on_set(tables: Tables, plans: Plans, k: int, j: int, begin: float, end
 
 @compiled
 def allow_reserved(tables: Tables, plans: Plans, k: int, j: int) -> None:
-    """Allow a job none but the nodes of its reservation, of those that it is allowed."""
+    """Restrict the allowed nodes of a job to those of its reservation."""
     first = k * len(plans.bounds.allowed)
     for n in range(len(tables.nodes)):
         tables.node_sets.allowed[n] &= (plans.bounds.nodes[j, first + (n >> 6)] >> (n & 63)) & 1
@@ -232,10 +232,10 @@ def allow_reserved(tables: Tables, plans: Plans, k: int, j: int) -> None:
 
 @compiled
 def keep_to_allowed(tables: Tables, plans: Plans, k: int, j: int) -> bool:
-    """Change the cores booked for a job for those of other nodes if some are reserved while it would run.
+    """Move the booked cores of a job to other nodes if some are reserved while it would run.
 
     Returns:
-        False where no others have room.
+        False if it does not fit on other nodes.
     """
     now = tables.clock[0].now
     allow_beside(tables, plans, k, j, now, now + planned_time(tables, plans, k, j))

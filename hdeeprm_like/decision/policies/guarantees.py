@@ -1,19 +1,19 @@
-"""Guaranteed starts: each job that comes gets a reservation, as late as its guarantee allows, which never moves later.
+"""Guaranteed starts: each arriving job gets a reservation, as late as its guarantee allows, which never moves later.
 
-A job is guaranteed to start within K times the time that the whole machine would need for all the work that waits and
-runs, and half a day; or at the first date at which there is room for it beside all other reservations, if that is
-later. Its reservation lies at the last date before then at which there is room, so that the near future is free for
-whatever the order wants. Nothing starts that would be in the way of a reservation; where a job starts before its own
-one, that is let go. So while jobs end no later than they are taken to, each job starts by its guarantee: a reservation
-is made where there is room, and room is only taken where no reservation is.
+A job is guaranteed to start within K times the time that the whole machine would need for all waiting and running work,
+plus half a day; or, if that is later, at the first date at which it fits beside all other reservations. Its reservation
+is at the last date before then at which it fits, so that the near future is free for the order. No job starts that
+would delay a reservation; when a job starts before its own reservation, that is dropped. So while jobs run no longer
+than assumed, each job starts by its guarantee: a reservation is made only where capacity is free, and capacity is only
+used where no reservation is.
 
 Requests are mostly too long. With *used* the share of the requested work that ended jobs have needed, the work is
-expected to be *used* times what is requested, and that is by when a job is *due*: it then has the right of way in the
-order of the dues. What is guaranteed is divided by *used*, since reservations of requested length fill the machine so
-much sooner; so they are out of the way of what is due earlier. With exact requests both are the same.
+expected to be *used* times the requested work, and a job is *due* at the date that this gives; from then on due jobs
+go first, by due date. The guarantee is divided by *used*, since reservations of requested length fill the machine that
+much sooner; so they do not obstruct jobs due earlier. With exact requests both dates are the same.
 
-Whatever was started by others, or outruns its request, may leave less room than is reserved. A reservation whose time
-has come and for which there is none moves to the next date with room.
+Jobs started by others, or that outrun their requests, may leave less capacity than is reserved. A reservation whose
+date has come and which does not fit moves to the next date at which it fits.
 """
 
 import numpy as np
@@ -26,13 +26,13 @@ from hdeeprm_like.engine.compiled import compiled, inlined
 from hdeeprm_like.engine.job_lists import nth_job
 from hdeeprm_like.engine.tables import ENDED, KIND_BITS, KIND_MASK, STARTED, SUBMITTED, WAITING, Tables
 
-SLACK = 43200.0  # s of each guarantee beside the work
-LEAST_USED = 0.1  # share of the requested work that jobs are taken to need at least
+SLACK = 43200.0  # s allowance of each guarantee, added to the time for the work
+LEAST_USED = 0.1  # least assumed share of the requested work
 
 
 @compiled
 def follow_guarantees(tables: Tables, plans: Plans, k: int) -> None:
-    """Bring the profile and the reservations of baseline *k* to the present, and guarantee a start to what has come."""
+    """Bring the profile and the reservations of baseline *k* to the present, and guarantee starts to new arrivals."""
     plan, bound, clock = plans.plans[k], plans.bounds.rows[k], tables.clock[0]
     if plan.points == 0:
         plan.points, plans.point_time[k, 0], plans.point_free[k, 0] = 1, clock.now, clock.most_cores
@@ -61,7 +61,7 @@ def follow_guarantees(tables: Tables, plans: Plans, k: int) -> None:
 
 @compiled
 def note_overdue(tables: Tables, plans: Plans, k: int) -> None:
-    """Take the cores of running jobs that should have ended from the profile for a second."""
+    """Take the cores of overdue running jobs from the profile for a second."""
     bound, now, n, v = plans.bounds.rows[k], tables.clock[0].now, 0, plans.plans[k].ends
     bound.overdue, bound.until = 0, now + OVERDUE
     while n < tables.running.lists[v].jobs:
@@ -76,7 +76,7 @@ def note_overdue(tables: Tables, plans: Plans, k: int) -> None:
 
 @compiled
 def note_start(tables: Tables, plans: Plans, k: int, j: int) -> None:
-    """Take a job that has started from what waits, and its cores from the profile."""
+    """Remove a started job from the waiting work, and its cores from the profile."""
     bound, now, size = plans.bounds.rows[k], tables.clock[0].now, tables.jobs[j].size
     let_go(tables, plans, k, j)
     end = float(tables.jobs[j].start + planned_time(tables, plans, k, j))
@@ -87,7 +87,7 @@ def note_start(tables: Tables, plans: Plans, k: int, j: int) -> None:
 
 @compiled
 def note_end(tables: Tables, plans: Plans, k: int, j: int) -> None:
-    """Give the cores of a job that has ended back to the profile, and learn how much of its request it has used."""
+    """Return the cores of an ended job to the profile, and update how much of their requests jobs use."""
     bound, job = plans.bounds.rows[k], tables.jobs[j]
     time = planned_time(tables, plans, k, j)
     occupy(plans, k, tables.clock[0].now, job.start + time, -job.size)
@@ -99,7 +99,7 @@ def note_end(tables: Tables, plans: Plans, k: int, j: int) -> None:
 
 @compiled
 def let_go(tables: Tables, plans: Plans, k: int, j: int) -> None:
-    """Let the reservation of a job go that no longer waits."""
+    """Drop the reservation of a job that no longer waits."""
     if plans.reserved[k, j] == NONE_RESERVED:
         return
     plans.bounds.rows[k].work -= work_of(tables, plans, k, j)
@@ -109,13 +109,13 @@ def let_go(tables: Tables, plans: Plans, k: int, j: int) -> None:
 
 @inlined
 def work_of(tables: Tables, plans: Plans, k: int, j: int) -> float:
-    """Return the core seconds that a job asks for."""
+    """Return the core seconds that a job requests."""
     return float(plans.bounds.cores[j] * planned_time(tables, plans, k, j))
 
 
 @compiled
 def take_out(tables: Tables, plans: Plans, k: int, j: int) -> None:
-    """Give the cores of a reservation back to the profile; its past has been forgotten."""
+    """Return the cores of a reservation to the profile, as far as that is not past."""
     begin = plans.reserved[k, j]
     if begin < np.inf:
         end = begin + planned_time(tables, plans, k, j)
@@ -124,7 +124,7 @@ def take_out(tables: Tables, plans: Plans, k: int, j: int) -> None:
 
 @compiled
 def put_in(tables: Tables, plans: Plans, k: int, j: int, begin: float) -> None:
-    """Reserve for a job from a date on, infinite for never."""
+    """Reserve for a job from a date on; infinite for no reservation."""
     bound = plans.bounds.rows[k]
     plans.reserved[k, j] = begin
     if begin < np.inf:
@@ -134,7 +134,7 @@ def put_in(tables: Tables, plans: Plans, k: int, j: int, begin: float) -> None:
 
 @compiled
 def guarantee(tables: Tables, plans: Plans, k: int, j: int) -> None:
-    """Guarantee a start to a job that has come, and reserve for it."""
+    """Guarantee a start to an arriving job, and reserve for it."""
     bound, now = plans.bounds.rows[k], tables.clock[0].now
     plans.bounds.cores[j] = tables.jobs[j].size
     watch_nodes(tables, plans, k, j)
@@ -153,23 +153,23 @@ def guarantee(tables: Tables, plans: Plans, k: int, j: int) -> None:
 
 @compiled
 def hasten(tables: Tables, plans: Plans, k: int, j: int) -> None:
-    """Move the reservation of a job to the first date with room; later only where its own one has lost its room."""
+    """Move the reservation of a job to the first date at which it fits; later only if its own date no longer fits."""
     take_out(tables, plans, k, j)
     put_in(tables, plans, k, j, earliest_begin(tables, plans, k, j))
 
 
 @inlined
 def has_begun(tables: Tables, plans: Plans, k: int, j: int) -> bool:
-    """Tell whether the reservation of a waiting job has begun."""
+    """Return whether the reservation of a waiting job has begun."""
     reserved = plans.reserved[k, j]
     return bool(reserved <= tables.clock[0].now and reserved != NONE_RESERVED)
 
 
 @inlined
 def leaves_reservations(tables: Tables, plans: Plans, k: int, j: int) -> bool:
-    """Tell whether the cores of a job are free until it has ended or its own reservation begins.
+    """Return whether a job's cores are free until it ends or its own reservation begins.
 
-    From then on they are its own. Where that has begun they are so now.
+    From that date on the cores are its own. If the reservation has begun they are its own now.
     """
     if has_begun(tables, plans, k, j):
         return True

@@ -1,10 +1,10 @@
-"""What a scheduler knows of those who submit jobs: what their past jobs asked for and how long these really ran.
+"""Knowledge about users: what their past jobs requested and how long these really ran.
 
-One record for all policies of an action space, brought up to date from the list of changes when one of them decides.
-Nothing of the future is in it: a run time comes in when its job has ended.
+All policies of an action space share one record, updated from the list of changes when one of them decides.
+It holds nothing of the future: a run time enters when its job has ended.
 
-A *group* is all jobs of one user, or all those of one user with one requested time, which often are runs of one
-program. Jobs whose user is not known are counted as those of one user, but none of them tells of another.
+A *group* is all jobs of one user, or all jobs of one user with one requested time, which are often runs of one
+program. Jobs of unknown users are counted as those of one user, but are not used to predict each other.
 """
 
 from collections.abc import Sequence
@@ -23,35 +23,35 @@ from hdeeprm_like.engine.tables import ENDED, KIND_BITS, KIND_MASK, STARTED, SUB
 from hdeeprm_like.types import Floats, Ints, Records
 
 BUILT_IN = LEARNED - FIRST_PREDICTED  # predictors
-RANGES, BINS = 4, 40  # of the requested time, and of how small a share of it jobs run
+RANGES, BINS = 4, 40  # ranges of requested times, and bins of the share of them that jobs run
 RANGE_ENDS = (1800.0, 14400.0, 50000.0)  # s
 BIN = 0.3  # width of a bin in ln(requested / run time)
-FADING = 0.998  # of what is known of all users, with each job that ends
-PRIOR = 10.0  # jobs that the distribution before the first one is worth: any share of the request is as likely
-DEMANDS = 40  # lengths of jobs: number k ran from e^(k / 2) to e^((k + 1) / 2) s
-RECENT = 0.99  # what a job that came or ended weighs beside the next one, in what jobs of each length occupy
-MISSED = 1.0  # s that a job may miss its request by and still have run exactly as long as requested
-REMEMBERED = 32  # jobs of a user that an estimate is made of, the last to end
-LEAST = 10.0  # s that shorter jobs count as, as in the bounded slowdown
-LADDERS = 61  # requested times whose shares are kept; a prime, for users ask for whole minutes
-STEPS = 3  # points of an estimate that stand for what a running job of the same group may run yet
-TIME, WEIGHT, LOG = 0, 1, 2  # columns of History.points; the last is ln of the s, no less than LEAST
-ANY = -1.0  # in place of a requested time: the group of all jobs of a user
-NONE = -1  # in place of a job or a group
+FADING = 0.998  # fading factor of the distribution of all users, per ended job
+PRIOR = 10.0  # weight in jobs of the prior: all shares of the request are equally likely
+DEMANDS = 40  # length classes of jobs: class k ran from e^(k / 2) to e^((k + 1) / 2) s
+RECENT = 0.99  # weight of a job relative to the next one, in the demand of each length class
+MISSED = 1.0  # s by which a job may miss its request and still count as exact
+REMEMBERED = 32  # last ended jobs of a user that an estimate uses
+LEAST = 10.0  # s, shorter jobs count as this long, as in the bounded slowdown
+LADDERS = 61  # number of requested times whose shares are cached; prime, since users request whole minutes
+STEPS = 3  # points of an estimate for the remaining run time of a running job of the group
+TIME, WEIGHT, LOG = 0, 1, 2  # columns of History.points; the last is ln(max(s, LEAST))
+ANY = -1.0  # instead of a requested time: the group of all jobs of a user
+NONE = -1  # no job or no group
 
 PAST = np.dtype(
     [
         ("cursor", "i8"),  # changes of the cluster that have been read
         ("inexact", "i8"),  # ended jobs that did not run as long as requested
         ("groups", "i8"),  # used entries of History.groups
-        ("users", "i8"),  # of these are of all jobs of a user
-        ("siblings_at", "f8"),  # s, when the longest running job of each group was last found
-        ("fair_as_of", "f8"),  # s, of GROUP.used
-        ("arrivals", "f8"),  # jobs submitted, those of late weighing more,
-        ("gaps", "f8"),  # s between these, weighing the same,
-        ("last_submit", "f8"),  # s, submission of the last one
-        ("lengths", "f8"),  # jobs in History.demand
-        ("refreshed", "i8"),  # estimates made anew in this decision
+        ("users", "i8"),  # groups of all jobs of a user
+        ("siblings_at", "f8"),  # s, time of the last search for the longest running job of each group
+        ("fair_as_of", "f8"),  # s, date of GROUP.used
+        ("arrivals", "f8"),  # jobs submitted, recent ones weighing more,
+        ("gaps", "f8"),  # s between these, with the same weights,
+        ("last_submit", "f8"),  # s, last submission
+        ("lengths", "f8"),  # weight of jobs in History.demand
+        ("refreshed", "i8"),  # estimates renewed in this decision
         ("points", "i8"),  # used rows of History.points
     ],
     align=True,
@@ -61,17 +61,17 @@ GROUP = np.dtype(
     [
         ("user", "i8"),
         ("request", "f8"),  # s, ANY for all jobs of the user
-        ("ended", "i8"),  # jobs, of users that are known
+        ("ended", "i8"),  # ended jobs, of known users
         ("running", "i8"),
         ("waiting", "i8"),
-        ("cores", "i8"),  # that the running jobs have
-        ("latest", "i8"),  # the job that ended last, NONE before
-        ("last", "f8"),  # s that it ran,
-        ("before", "f8"),  # and the one that ended before it
-        ("log_ratio", "f8"),  # ln(run time / requested) of ended jobs, those of late weighing more
-        ("oldest", "f8"),  # s, start of the job that has run longest
-        ("oldest_at", "f8"),  # s, when that was found; at other times nothing is known of running ones
-        ("used", "f8"),  # core seconds, fading: what the user has used; see `priorities`
+        ("cores", "i8"),  # cores of the running jobs
+        ("latest", "i8"),  # the last job to end, NONE before
+        ("last", "f8"),  # s, its run time,
+        ("before", "f8"),  # s, run time of the one that ended before it
+        ("log_ratio", "f8"),  # mean ln(run time / requested) of ended jobs, recent ones weighing more
+        ("oldest", "f8"),  # s, start of the longest running job
+        ("oldest_at", "f8"),  # s, date of that search; at other dates running jobs are unknown
+        ("used", "f8"),  # core seconds, the user's fading usage; see `priorities`
     ],
     align=True,
 )
@@ -79,36 +79,36 @@ GROUP = np.dtype(
 KNOWN = np.dtype(
     [
         ("user", "i8"),  # group of all jobs of its user
-        ("group", "i8"),  # that of the jobs with its request, too
-        ("before", "i8"),  # job of the user that ended before this one, NONE for none
-        ("log_request", "f8"),  # of the requested time in s
+        ("group", "i8"),  # group of the jobs with its user and request
+        ("before", "i8"),  # the user's job that ended before this one, NONE for none
+        ("log_request", "f8"),  # ln(requested time in s)
         ("log_cores", "f8"),
         ("work", "f8"),  # core seconds as requested,
-        ("typical_work", "f8"),  # and as estimated, of the mean of the logarithms
-        ("log_ran", "f8"),  # of the s that it ran, no less than LEAST; once it has ended
-        ("seen", "i8"),  # ended jobs of the user that the estimate is made of, NONE for no estimate
-        ("made", "f8"),  # s
+        ("typical_work", "f8"),  # core seconds as estimated, by the mean of logarithms
+        ("log_ran", "f8"),  # ln(max(run time in s, LEAST)), once it has ended
+        ("seen", "i8"),  # number of the user's ended jobs when the estimate was made, NONE for no estimate
+        ("made", "f8"),  # s, when the estimate was made
         ("time", "f8"),  # s, mean of the estimated run time
         ("rate", "f8"),  # 1/s, mean of 1 / max(run time, 10 s)
         ("log_time", "f8"),  # mean of ln(max(run time, 10 s))
-        ("short", "f8"),  # chance to run less than 10 minutes
+        ("short", "f8"),  # probability of a run time below 10 minutes
     ],
     align=True,
 )
 
 
 class History(Bundle):
-    """What is known of past jobs; J jobs, P predictors: those that are built in, then the learned ones.
+    """Knowledge about past jobs; J jobs, P predictors: the built-in ones, then the learned ones.
 
     Attributes:
-        past: (1,) PAST. groups: (2J,) GROUP. places: (2^n,) hash table: the group, NONE where nothing stands.
-        demand: (2, DEMANDS) core seconds, and cores squared times s, of ended jobs of each length, fading.
-        shares: (RANGES, BINS) how many jobs of all users ran which share of their request, fading.
-        shared_times: (LADDERS, 2 BINS) s that a job runs which runs each share of its request, and their LOG, of the
-            requested times in *requests*, (LADDERS,) s.
-        jobs: (J,) KNOWN of each job that has been submitted.
+        past: (1,) PAST. groups: (2J,) GROUP. places: (2^n,) hash table of groups, NONE if empty.
+        demand: (2, DEMANDS) core seconds, and cores squared times s, of ended jobs of each length class, fading.
+        shares: (RANGES, BINS) fading number of jobs of all users by share of their request.
+        shared_times: (LADDERS, 2 BINS) s that a job runs at each share of its request, and their LOG, for the
+        requested times in *requests*, (LADDERS,) s.
+        jobs: (J,) KNOWN of each submitted job.
         points: (BINS + REMEMBERED + STEPS, 2) scratch: run times in s and their weights, the distribution of one job.
-        planned: (P, J) s that each job was last predicted to run, 0 if it never was.
+        planned: (P, J) s, last predicted run time of each job, 0 if there was none.
         trees: of the learned predictors.
     """
 
@@ -126,10 +126,10 @@ class History(Bundle):
 
 
 def new_history(state: State, predictors: Sequence[Predictor] = ()) -> History:
-    """Return a history in which nothing has happened.
+    """Return an empty history.
 
     Args:
-        predictors: learned ones that will be asked, in the order of their numbers.
+        predictors: the learned ones in use, in the order of their numbers.
     """
     jobs = len(state.tables.jobs)
     shares = np.exp(-BIN * np.arange(BINS)) * (np.exp(BIN / 2) - np.exp(-BIN / 2))
@@ -152,13 +152,13 @@ def new_history(state: State, predictors: Sequence[Predictor] = ()) -> History:
 
 
 def empty_places(jobs: int) -> Ints:
-    """Return a hash table that the groups of so many jobs fill at most half."""
+    """Return a hash table at most half full with the groups of *jobs* jobs."""
     places: Ints = np.full(1 << (4 * jobs).bit_length(), NONE, np.int32)
     return places
 
 
 def make_room(history: History, jobs: int) -> None:
-    """Let there be room for so many jobs; under Batsim they become known on the way."""
+    """Grow the arrays to *jobs* jobs; with Batsim jobs become known during the run."""
     before = len(history.jobs)
     if jobs <= before:
         return
@@ -171,7 +171,7 @@ def make_room(history: History, jobs: int) -> None:
 
 
 def wider(rows: NDArray[Any], columns: int) -> NDArray[Any]:
-    """Return a copy of some rows with zeros behind each."""
+    """Return a copy of some rows, extended with zeros to *columns* columns."""
     grown = np.zeros((len(rows), columns), rows.dtype)
     grown[:, : rows.shape[1]] = rows
     return grown
@@ -179,7 +179,7 @@ def wider(rows: NDArray[Any], columns: int) -> NDArray[Any]:
 
 @compiled
 def place_of(history: History, user: int, request: float) -> int:
-    """Return where in the hash table a group stands, or belongs."""
+    """Return the place of a group in the hash table, or where it belongs."""
     last = len(history.places) - 1
     place = ((int(request) + 2) * 2654435761 + (user + 2) * 40503) & last
     while history.places[place] != NONE:
@@ -192,14 +192,14 @@ def place_of(history: History, user: int, request: float) -> int:
 
 @compiled
 def put_group(history: History, number: int) -> None:
-    """Put a group into the hash table."""
+    """Insert a group into the hash table."""
     found = history.groups[number]
     history.places[place_of(history, found.user, found.request)] = number
 
 
 @compiled
 def group_of(history: History, user: int, request: float) -> int:
-    """Return the group of a user's jobs with a requested time, or ANY; a new one if these are the first."""
+    """Return the group of a user's jobs with a requested time, or ANY; create it for the first such job."""
     place, past = place_of(history, user, request), history.past[0]
     if history.places[place] == NONE:
         new = history.groups[past.groups]
@@ -225,10 +225,10 @@ def range_of(request: float) -> int:
 
 @compiled
 def read_history(tables: Tables, history: History) -> None:
-    """Take in what has happened to jobs since the last look."""
+    """Read what has happened to jobs since the last call."""
     past, clock = history.past[0], tables.clock[0]
     past.refreshed = 0
-    if past.cursor == 0:  # in a batch the table still holds the groups of the run before
+    if past.cursor == 0:  # in a batch the table still holds the groups of the previous run
         for place in range(len(history.places)):
             history.places[place] = NONE
     while past.cursor < clock.changes:
@@ -246,7 +246,7 @@ def read_history(tables: Tables, history: History) -> None:
 
 @compiled
 def open_record(tables: Tables, history: History, j: int) -> None:
-    """Begin what is known of a job that has been submitted."""
+    """Begin the record of a submitted job."""
     known, job = history.jobs[j], tables.jobs[j]
     known.user, known.group = group_of(history, job.user, ANY), group_of(history, job.user, job.requested_time)
     known.before, known.seen = NONE, NONE
@@ -264,7 +264,7 @@ def open_record(tables: Tables, history: History, j: int) -> None:
 
 @compiled
 def count_job(history: History, number: int, kind: int, cores: int) -> None:
-    """Count a job of a group that has been submitted or withdrawn, has started or ended."""
+    """Count a job of a group that has been submitted, withdrawn, started or ended."""
     group = history.groups[number]
     if kind == SUBMITTED:
         group.waiting += 1
@@ -281,7 +281,7 @@ def count_job(history: History, number: int, kind: int, cores: int) -> None:
 
 @compiled
 def remember(tables: Tables, history: History, j: int) -> None:
-    """Take in how long a job ran that has ended."""
+    """Record the run time of an ended job."""
     job, known = tables.jobs[j], history.jobs[j]
     run_time, request = job.finish - job.start, max(job.requested_time, 1.0)
     if abs(run_time - request) >= MISSED:
@@ -301,13 +301,13 @@ def remember(tables: Tables, history: History, j: int) -> None:
 
 @compiled
 def length_of(log_time: float) -> int:
-    """Return the number of the length of a job, of ln of the s that it runs."""
+    """Return the length class of a job from ln of its run time in s."""
     return max(0, min(DEMANDS - 1, int(2.0 * log_time)))
 
 
 @compiled
 def note_length(history: History, cores: float, run_time: float) -> None:
-    """Note what a job occupied that has ended."""
+    """Record the demand of an ended job."""
     time = max(run_time, 1.0)
     for length in range(DEMANDS):
         history.demand[0, length] *= RECENT
@@ -320,7 +320,7 @@ def note_length(history: History, cores: float, run_time: float) -> None:
 
 @compiled
 def note_end(history: History, number: int, j: int, run_time: float, log_ratio: float) -> None:
-    """Note of a group how long its job ran that has ended."""
+    """Record in a group the run time of an ended job."""
     group = history.groups[number]
     group.ended += 1
     group.log_ratio += max(0.3, 1.0 / group.ended) * (min(max(log_ratio, -7.0), 0.5) - group.log_ratio)
@@ -329,7 +329,7 @@ def note_end(history: History, number: int, j: int, run_time: float, log_ratio: 
 
 @compiled
 def find_siblings(tables: Tables, history: History) -> None:
-    """Find the job of each group that has run longest, once in an instant."""
+    """Find the longest running job of each group, once per instant."""
     past, now = history.past[0], tables.clock[0].now
     if past.siblings_at == now:
         return

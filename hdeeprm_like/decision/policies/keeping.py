@@ -1,10 +1,10 @@
-"""Cores kept free before longer jobs for shorter ones that are to come (see `decision.score_files.Keep`).
+"""Cores kept free for shorter jobs still to arrive, before longer jobs may start (see `decision.score_files.Keep`).
 
-How many is found from what ended jobs of each length occupied and how often jobs come: c cores would be busy in the
-mean if all shorter jobs started at once, with variance v; so c + z sqrt(v) are enough for most moments. This is the
-square-root staffing of telephone exchanges (Erlang; Halfin and Whitt, "Heavy-traffic limits for queues with many
-exponential servers", 1981). What is kept at most may depend on the load: where jobs ask for nearly all of the machine,
-each core that is kept for one lengthens the queue of the others.
+Their number follows from the demand of ended jobs of each length class and the arrival rate: if all shorter jobs
+started at once, c cores would be busy in the mean, with variance v; so c + z sqrt(v) suffice most of the time. This is
+the square-root staffing of telephone exchanges (Erlang; Halfin and Whitt, "Heavy-traffic limits for queues with many
+exponential servers", 1981). The maximum may depend on the load: if jobs request nearly the whole machine, each core
+kept for one lengthens the queue of the others.
 """
 
 import numpy as np
@@ -14,21 +14,21 @@ from hdeeprm_like.decision.policies.scores import EXACT, STAGES, Scores
 from hdeeprm_like.engine.compiled import compiled
 from hdeeprm_like.engine.tables import Tables
 
-LEAST_ENDED = 20.0  # jobs; before so many have ended less is kept
+LEAST_ENDED = 20.0  # jobs; fewer cores are kept until this many have ended
 HOUR = 3600.0  # s
-LEAST_SPARE = 0.05  # share of the machine that the load is taken to leave idle at least
+LEAST_SPARE = 0.05  # least assumed share of the machine left idle by the load
 
 
 @compiled
 def believed_log_time(history: History, s: int, j: int) -> float:
-    """Return ln of the s that a waiting job is taken to run: as requested, or the mean of its estimate."""
+    """Return ln of the assumed run time in s of a waiting job: as requested, or the mean of its estimate."""
     known = history.jobs[j]
     return float(known.log_request if s % STAGES == EXACT else known.log_time)
 
 
 @compiled
 def find_kept(tables: Tables, history: History, scores: Scores, s: int) -> None:
-    """Find how many cores are kept free before jobs of each length."""
+    """Compute how many cores are kept free before jobs of each length class."""
     params, past, cores = scores.params[s], history.past[0], float(tables.clock[0].most_cores)
     work = 0.0
     for i in range(tables.clock[0].waiting):
@@ -52,7 +52,7 @@ def find_kept(tables: Tables, history: History, scores: Scores, s: int) -> None:
 
 @compiled
 def needed_cores(tables: Tables, history: History, scores: Scores, s: int, j: int) -> int:
-    """Return how many cores must be free for a waiting job to start: its own, and those kept before it."""
+    """Return how many free cores a waiting job needs to start: its own, and those kept before it."""
     size, cores, params = tables.jobs[j].size, tables.clock[0].most_cores, scores.params[s]
     if params.keeps == 0 or size > params.widest * cores:
         return int(size)

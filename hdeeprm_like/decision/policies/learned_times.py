@@ -1,7 +1,7 @@
-"""What learned predictors look at, and for how long they take a job to run.
+"""Features and predictions of learned run-time predictors.
 
-The same function writes the features of a job when a predictor is trained and when it is asked. A prediction is made
-anew when a job of the user has ended, and when it is a quarter of an hour old, as `estimates` are.
+The same function writes the features of a job for training and for prediction. A prediction is renewed when a job of
+the user has ended, and after a quarter of an hour, like `estimates`.
 """
 
 import numpy as np
@@ -18,7 +18,7 @@ from hdeeprm_like.engine.numbers import FIRST_PREDICTED, LEARNED
 from hdeeprm_like.engine.tables import Tables
 from hdeeprm_like.types import Floats
 
-OWN_FEATURES = (  # that `describe_for_trees` writes behind those of `scores.describe_job`
+OWN_FEATURES = (  # written by `describe_for_trees` after those of `scores.describe_job`
     "expected_log_ratio",
     "log_all_cores",
     "log_last",
@@ -45,12 +45,12 @@ check_names("features of trees", FEATURES, (*JOB_FEATURES, *OWN_FEATURES), __nam
     CLASS_WAITING,
     SINCE_END,
 ) = range(OF_JOB, len(FEATURES))
-MOST = 700.0  # no larger number has an exponential
+MOST = 700.0  # larger numbers overflow the exponential
 
 
 @compiled
 def learned_time(tables: Tables, history: History, times: int, j: int) -> float:
-    """Return for how many s a predictor takes a waiting job to run: what it told before, while that is fresh."""
+    """Return the predicted run time of a waiting job in s: the previous prediction while that is fresh."""
     trees, m, now, request = history.trees, times - LEARNED, tables.clock[0].now, tables.jobs[j].requested_time
     before, ended = history.planned[times - FIRST_PREDICTED, j], history.groups[history.jobs[j].user].ended
     if trees.models[m].own == 1:
@@ -65,7 +65,7 @@ def learned_time(tables: Tables, history: History, times: int, j: int) -> float:
 
 @compiled
 def describe_for_trees(tables: Tables, history: History, f: Floats, j: int) -> None:
-    """Write the features of a waiting job, in the order of ``tree_files.FEATURES``; nan where one is not known."""
+    """Write the features of a waiting job, in the order of ``tree_files.FEATURES``; nan if unknown."""
     find_siblings(tables, history)
     describe_job(tables, history, f, j, True, ALL)
     known, now = history.jobs[j], tables.clock[0].now

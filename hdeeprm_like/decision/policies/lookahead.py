@@ -1,15 +1,15 @@
-"""Look-ahead: what waits and what may come is played to the end for some policies, and the step of the best is done.
+"""Look-ahead: simulate several policies on waiting and expected jobs, and take the first step of the best one.
 
-Played are the waiting jobs as they were requested, and the last submitted jobs as if they came again from now on with
-the gaps they had. The play is a light one, for this is done at each decision: cores are counted, all else is left out.
-It costs what jobs wait, each second weighing 1 / max(run time, 10 s), the summand of the mean bounded slowdown. A play
-is cut off where it costs more than the best one until then, and all plays of a decision together where their budget is
-used up. The budget is counted in steps, of which a processor does some `STEPS` in a microsecond: so the same decision
-is made on a slow machine and on a fast one.
+The simulation, a *play*, has the waiting jobs as requested, and the last submitted jobs as if they arrived again from
+now on at the same intervals. It is light, since it runs at each decision: it counts cores and leaves out all else.
+Its cost is the waiting time of the jobs, each second weighing 1 / max(run time, 10 s), the summand of the mean bounded
+slowdown. A play stops when it costs more than the best one so far; all plays of a decision stop when their budget is
+used up. The budget is counted in steps, about `STEPS` per microsecond of a processor, so that slow and
+fast machines make the same decision.
 
-Where requests say little of run times, several futures are played for each candidate, with run times drawn from what
-`estimates` makes of the past; all candidates play the same ones. What is started now still keeps to the requests, as it
-must; a future itself is played as if everybody knew it.
+If requests say little about run times, several futures are played for each candidate, with run times drawn from the
+distributions of `estimates`; all candidates play the same futures. Jobs that start now are still planned by their
+requests; within a future all run times are known.
 """
 
 import numpy as np
@@ -23,10 +23,10 @@ from hdeeprm_like.engine.tables import REJECTED, Tables, longer
 from hdeeprm_like.types import Floats, Ints, Records
 
 LEAST_TIME = 1.0  # s
-OVERDUE = 1.0  # s from now on that a job is expected to run on which has outrun its request
-FEW_SEEN = 5  # submissions before which none is played again
-STEPS = 100  # entries of queue and ends that are looked at or moved in a µs, as measured
-GOLDEN = 0.6180339887498949  # jobs apart from one another take different parts of their distributions
+OVERDUE = 1.0  # s, expected remaining time of a job that has outrun its request
+FEW_SEEN = 5  # with fewer submissions none is played again
+STEPS = 100  # measured: entries of queue and ends read or moved per µs
+GOLDEN = 0.6180339887498949  # spreads the quantiles of different jobs
 MARGIN = 1e-9  # share by which a candidate must be better than those before it
 
 PLAYED = np.dtype(
@@ -34,15 +34,15 @@ PLAYED = np.dtype(
         ("job", "i8"),
         ("time", "f8"),  # s
         ("arrival", "f8"),  # s
-        ("wait", "f8"),  # what a second of waiting costs beside 1 / max(run time, 10 s)
+        ("wait", "f8"),  # cost of a second of waiting, added to 1 / max(run time, 10 s)
         ("log_time", "f8"),
-        ("log_cores", "f8"),  # of the share of the machine
-        ("key", "f8"),  # what the candidate sorts by
+        ("log_cores", "f8"),  # ln(share of the machine)
+        ("key", "f8"),  # sort key of the candidate
         ("cores", "i8"),
-        ("again", "i8"),  # 1 where it comes again
-        ("starts", "i8"),  # 1 where the candidate has started it in the play,
-        ("now", "i8"),  # where the candidate starts it now,
-        ("chosen", "i8"),  # and where the best one does
+        ("again", "i8"),  # 1 if it arrives again
+        ("starts", "i8"),  # 1 if the candidate has started it in the play,
+        ("now", "i8"),  # 1 if the candidate starts it now,
+        ("chosen", "i8"),  # 1 if the best candidate starts it now
     ],
     align=True,
 )
@@ -57,20 +57,20 @@ PLAY = np.dtype(
         ("waiting", "i8"),  # used entries of Ahead.queue
         ("running", "i8"),  # used entries of Ahead.ends
         ("backfill", "i8"),
-        ("first", "i8"),  # entry of Ahead.ends before which all jobs have ended
-        ("steps", "i8"),  # of this decision
+        ("first", "i8"),  # first entry of Ahead.ends whose job has not ended
+        ("steps", "i8"),  # steps used in this decision
     ],
     align=True,
 )
 
 
 class Ahead(Bundle):
-    """What is played; M jobs at most, J jobs of the cluster, F futures: as requested, then those that are drawn.
+    """Data of plays; M jobs at most, J jobs of the cluster, F futures: as requested, then the drawn ones.
 
     Attributes:
-        play: (1,) PLAY. played: (M,) PLAYED, the waiting jobs, then those that come again.
-        queue: (M,) waiting jobs of the play in the candidate's order. times: (F, M) s that the jobs run.
-        running: (F, J) END, the running jobs now, sorted. ends: (J + M,) END, those of the play, sorted.
+        play: (1,) PLAY. played: (M,) PLAYED, the waiting jobs, then those that arrive again.
+        queue: (M,) waiting jobs of the play in the candidate's order. times: (F, M) run times of the jobs in s.
+        running: (F, J) END, the running jobs now, sorted. ends: (J + M,) END, ends within the play, sorted.
     """
 
     play: Records
@@ -82,7 +82,7 @@ class Ahead(Bundle):
 
 
 def new_ahead(jobs: int, most: int, futures: int) -> Ahead:
-    """Return room for plays of *most* of so many jobs, and for so many drawn futures."""
+    """Allocate plays of *most* of *jobs* jobs, with *futures* drawn futures."""
     return Ahead(
         np.zeros(1, PLAY),
         np.zeros(most, PLAYED),
@@ -94,13 +94,13 @@ def new_ahead(jobs: int, most: int, futures: int) -> Ahead:
 
 
 def let_run(ahead: Ahead, jobs: int) -> None:
-    """Let there be room for so many running jobs; under Batsim they become known on the way."""
+    """Grow the arrays to *jobs* running jobs; with Batsim jobs become known during the run."""
     ahead.running, ahead.ends = wider(ahead.running, jobs), longer(ahead.ends, jobs + len(ahead.played))
 
 
 @compiled
 def put_played(tables: Tables, ahead: Ahead, i: int, j: int, arrival: float, wait: float, again: bool) -> None:
-    """Write a job to be played; those that come again stand behind all others of the same key."""
+    """Write a job to be played; jobs that arrive again come after all others with the same key."""
     job, row = tables.jobs[j], ahead.played[i]
     time = max(job.requested_time, LEAST_TIME)
     row.job, row.arrival, row.cores, row.again = j, arrival, job.size, again
@@ -110,7 +110,7 @@ def put_played(tables: Tables, ahead: Ahead, i: int, j: int, arrival: float, wai
 
 @compiled
 def put_waiting(tables: Tables, scores: Scores, ahead: Ahead, s: int, v: int) -> int:
-    """Write the first waiting jobs of a list to be played; return how many."""
+    """Write the first waiting jobs of a list to be played; return their number."""
     count = 0
     for place in range(tables.waiting.lists[v].blocks):
         b = tables.waiting.directory[v, place]
@@ -126,7 +126,7 @@ def put_waiting(tables: Tables, scores: Scores, ahead: Ahead, s: int, v: int) ->
 
 @compiled
 def put_arrivals(tables: Tables, scores: Scores, ahead: Ahead, s: int, waiting: int) -> int:
-    """Write the last submitted jobs behind the waiting ones, to come again; return how many."""
+    """Write the last submitted jobs after the waiting ones, to arrive again; return their number."""
     clock = tables.clock[0]
     count = min(scores.params[s].arrivals, clock.submitted)
     if clock.submitted < FEW_SEEN or count == 0:
@@ -145,7 +145,7 @@ def put_arrivals(tables: Tables, scores: Scores, ahead: Ahead, s: int, waiting: 
 
 @compiled
 def put_running(tables: Tables, ahead: Ahead, v: int) -> int:
-    """Write when the running jobs end as requested, in order; return how many there are."""
+    """Write when the running jobs end as requested, in order; return their number."""
     count, now = 0, tables.clock[0].now
     for place in range(tables.running.lists[v].blocks):
         b = tables.running.directory[v, place]
@@ -160,7 +160,7 @@ def put_running(tables: Tables, ahead: Ahead, v: int) -> int:
 
 @compiled
 def add_end(ends: Records, count: int, time: float, cores: int, first: int) -> int:
-    """Put an end into sorted ones, *count* of them from *first* on; return how many moved."""
+    """Insert an end into *count* sorted ones from *first* on; return how many moved."""
     at = count
     while at > first and ends[at - 1].time > time:
         ends[at].time, ends[at].cores = ends[at - 1].time, ends[at - 1].cores
@@ -171,7 +171,7 @@ def add_end(ends: Records, count: int, time: float, cores: int, first: int) -> i
 
 @compiled
 def sort_in(ahead: Ahead, i: int) -> None:
-    """Let a job wait in the play."""
+    """Add a job to the queue of the play."""
     play = ahead.play[0]
     at, job = play.waiting, ahead.played[i]
     while at > 0:
@@ -187,7 +187,7 @@ def sort_in(ahead: Ahead, i: int) -> None:
 
 @compiled
 def start_played(ahead: Ahead, i: int) -> None:
-    """Start a job of the play; it is still to be taken out of the queue."""
+    """Start a job of the play; the caller removes it from the queue."""
     play, job = ahead.play[0], ahead.played[i]
     play.free -= job.cores
     play.cost += (play.now - job.arrival) * (1.0 / max(job.time, LEAST) + job.wait)
@@ -197,7 +197,7 @@ def start_played(ahead: Ahead, i: int) -> None:
 
 @compiled
 def start_by_candidate(ahead: Ahead) -> None:
-    """Start the jobs of the play that the candidate starts at its present time."""
+    """Start the jobs that the candidate starts at the play's present time."""
     play = ahead.play[0]
     kept, i = 0, 0
     play.steps += play.waiting + 1
@@ -219,7 +219,7 @@ def start_by_candidate(ahead: Ahead) -> None:
 
 @compiled
 def backfill_played(ahead: Ahead, head: int, kept: int, i: int) -> tuple[int, int]:
-    """Start jobs of the play behind the head that do not delay it; return how many wait before the next, and that."""
+    """Start backfilled jobs of the play; return how many jobs wait before the next candidate, and its place."""
     play = ahead.play[0]
     free, at, wanted = play.free, play.first, ahead.played[head].cores
     while at < play.running:
@@ -250,7 +250,7 @@ def backfill_played(ahead: Ahead, head: int, kept: int, i: int) -> tuple[int, in
 def open_play(
     tables: Tables, scores: Scores, ahead: Ahead, candidate: int, future: int, waiting: int, coming: int, running: int
 ) -> None:
-    """Set up the play of a future for a candidate as the cluster is now."""
+    """Set up the play of a future for a candidate, from the cluster's present state."""
     play, by, now = ahead.play[0], scores.candidates[candidate], tables.clock[0].now
     play.now, play.cost, play.free = now, 0.0, tables.clock[0].free_cores
     play.waiting, play.running, play.first, play.backfill = 0, running, 0, by.backfill
@@ -269,7 +269,7 @@ def open_play(
 
 @compiled
 def start_marked(ahead: Ahead) -> None:
-    """Start what the candidate starts now."""
+    """Start the jobs that the candidate starts now."""
     play, kept = ahead.play[0], 0
     for i in range(play.waiting):
         number = ahead.queue[i]
@@ -283,10 +283,10 @@ def start_marked(ahead: Ahead) -> None:
 
 @compiled
 def play_on(ahead: Ahead, waiting: int, coming: int, limit: float, budget: int) -> float:
-    """Play to the end and return the cost; infinite where the budget was used up before.
+    """Play to the end and return the cost; infinite if the budget was used up before.
 
     Args:
-        limit: a cost beyond which nobody wants to know. budget: steps of all plays of this decision.
+        limit: cost at which to stop early. budget: steps for all plays of this decision.
     """
     play, arrived = ahead.play[0], 0
     while (play.waiting > 0 or arrived < coming) and play.cost <= limit:
@@ -309,10 +309,10 @@ def play_on(ahead: Ahead, waiting: int, coming: int, limit: float, budget: int) 
 
 @compiled
 def draw_futures(tables: Tables, history: History, ahead: Ahead, futures: int, jobs: int, v: int) -> None:
-    """Draw run times for the jobs that are played and for the running ones, evenly spread over the futures.
+    """Draw run times of the played and running jobs, evenly spread over the futures.
 
     Args:
-        futures: to be drawn. jobs: that are played. v: list of the running jobs.
+        futures: number to draw. jobs: number of played jobs. v: list of the running jobs.
     """
     now, count = tables.clock[0].now, 0
     for i in range(jobs):
@@ -337,13 +337,13 @@ def draw_futures(tables: Tables, history: History, ahead: Ahead, futures: int, j
 
 @inlined
 def part_of(j: int, future: int, futures: int) -> float:
-    """Return the part of its distribution that a job takes in a future, from 0 to 1."""
+    """Return the quantile of its distribution that a job takes in a future, from 0 to 1."""
     return float((j * GOLDEN + future / futures) % 1.0)
 
 
 @compiled
 def mean_log(history: History, weight: float) -> float:
-    """Return the mean of ln(run time in s) of the distribution made last, short jobs counted as 10 s."""
+    """Return the mean of ln(run time in s) of the last distribution, short jobs counted as 10 s."""
     total = 0.0
     for i in range(history.past[0].points):
         total += history.points[i, WEIGHT] * history.points[i, LOG]
@@ -362,7 +362,7 @@ def cost_of(
     running: int,
     limit: float,
 ) -> float:
-    """Mark what a candidate starts now, and return what its futures cost; infinite where the budget was used up."""
+    """Mark the jobs that a candidate starts now, and return the cost of its futures; infinite if the budget ran out."""
     futures, budget = scores.params[s].scenarios, scores.params[s].budget * STEPS
     open_play(tables, scores, ahead, candidate, 0, waiting, coming, running)
     start_by_candidate(ahead)
@@ -382,10 +382,10 @@ def cost_of(
 
 @compiled
 def choose_ahead(tables: Tables, history: History, scores: Scores, ahead: Ahead, s: int, v: int, ends: int) -> int:
-    """Mark the waiting jobs that the best candidate starts now; return how many jobs were played.
+    """Mark the waiting jobs that the best candidate starts now; return the number of played jobs.
 
     Args:
-        v: list of the waiting jobs. ends: list of the running ones by requested ends.
+        v: list of the waiting jobs. ends: list of the running jobs by requested ends.
     """
     waiting = put_waiting(tables, scores, ahead, s, v)
     coming, running = put_arrivals(tables, scores, ahead, s, waiting), put_running(tables, ahead, ends)

@@ -1,13 +1,13 @@
-"""How baselines start jobs on a platform with partitions: with reservations of whole nodes.
+"""Job starts by baselines on a platform with partitions, with reservations of whole nodes.
 
-One pass over the queue serves all of them. They differ in how many jobs of a partition that cannot start get nodes
-reserved: none (greedy), the first (EASY), all (conservative). Where the order is strict, the first job of a partition
-that cannot start closes all nodes of that partition for those behind it; so does Slurm's main scheduler.
+One pass over the queue serves all baselines. They differ in how many blocked jobs of a partition get nodes reserved:
+none (greedy), the first (EASY), all (conservative). In strict order, the first blocked job of a partition closes all
+nodes of that partition to later jobs; so does Slurm's main scheduler.
 
-A reservation holds whole nodes, from when the job is expected to start for as long as it asks for, and others that
-would run into it get none of these nodes. Slurm's backfill does the same. Where EASY's candidates come in another order
-than the queue, the heads of all partitions are served first, then the candidates. No job behind the last one that there
-are cores for now is looked at: it cannot start, and what is reserved for it nobody else needs to know.
+A reservation holds whole nodes, from the expected start of the job for as long as it requests, and others that would
+run into it get none of these nodes. Slurm's backfill does the same. If EASY's candidates have another order than the
+queue, the heads of all partitions are served first, then the candidates. Jobs after the last one with enough free
+cores are skipped: they cannot start, and no later job needs their reservations.
 """
 
 import numpy as np
@@ -25,7 +25,7 @@ from hdeeprm_like.engine.tables import NOTHING, WAITING, Tables
 
 @compiled
 def soonest_on_allowed(tables: Tables, plans: Plans, k: int, j: int) -> float:
-    """Return when the allowed nodes are expected to have room for a job by the running jobs; infinite for never."""
+    """Return when the allowed nodes are expected to fit a job, by the running jobs; infinite for never."""
     nodes, asked = plans.node_plans, tables.node_sets.demands[j].asked
     as_now(tables, plans)
     free = free_on_allowed(tables)
@@ -43,7 +43,7 @@ def soonest_on_allowed(tables: Tables, plans: Plans, k: int, j: int) -> float:
 
 @inlined
 def free_on_allowed(tables: Tables) -> int:
-    """Return how many cores of the allowed nodes are free; no job that asks for more needs nodes picked."""
+    """Return the number of free cores on the allowed nodes, an upper bound for jobs that can be placed there."""
     sets, free = tables.node_sets, 0
     for n in range(len(tables.nodes)):
         free += sets.cores[n] * sets.allowed[n]
@@ -52,7 +52,7 @@ def free_on_allowed(tables: Tables) -> int:
 
 @inlined
 def release(tables: Tables, j: int) -> int:
-    """Take a running job off the nodes that are looked at; return how many of its cores are on allowed ones."""
+    """Release a running job on the nodes of the plan; return how many of its cores are on allowed ones."""
     sets, job, demand, found = tables.node_sets, tables.jobs[j], tables.node_sets.demands[j], 0
     for i in range(demand.first_hold, demand.first_hold + demand.held):
         n, cores = sets.hold_node[i], sets.hold_cores[i]
@@ -78,14 +78,14 @@ def first_to_end(plans: Plans, time: float) -> int:
 
 @inlined
 def next_end(plans: Plans, time: float) -> float:
-    """Return when the first reservation ends after a time; infinite if none does."""
+    """Return when the next reservation ends after a time; infinite if none does."""
     nodes, place = plans.node_plans, first_to_end(plans, time)
     return float(nodes.ends[nodes.by_end[place]]) if place < nodes.state[0].reservations else np.inf
 
 
 @compiled
 def runs_into(tables: Tables, plans: Plans, begin: float, end: float) -> bool:
-    """Tell whether a picked node is reserved at some time between two dates."""
+    """Return whether a picked node is reserved at any time between two dates."""
     nodes = plans.node_plans
     write_picked(tables, plans)
     for r in range(nodes.state[0].reservations):
@@ -109,10 +109,10 @@ def write_picked(tables: Tables, plans: Plans) -> None:
 
 @compiled
 def soonest(tables: Tables, plans: Plans, k: int, j: int, time: float) -> float:
-    """Return when a job can start beside the running jobs and what is reserved, and pick its nodes; infinite for never.
+    """Return when a job can start beside running jobs and reservations, and pick its nodes; infinite for never.
 
     Args:
-        time: s that it is taken to run.
+        time: s, assumed run time.
     """
     start = tables.clock[0].now
     while True:
@@ -121,7 +121,7 @@ def soonest(tables: Tables, plans: Plans, k: int, j: int, time: float) -> float:
         later = next_end(plans, start)
         if found <= start:
             return float(start)
-        if later <= found and later < np.inf:  # nodes that are let go at that very date may be lighter ones
+        if later <= found and later < np.inf:  # nodes released at exactly that date may be lighter ones
             start = later
         elif found == np.inf:
             return np.inf
@@ -133,7 +133,7 @@ def soonest(tables: Tables, plans: Plans, k: int, j: int, time: float) -> float:
 
 @compiled
 def reserve_picked(tables: Tables, plans: Plans, begin: float, end: float) -> None:
-    """Reserve the picked nodes, if there is room for one more reservation."""
+    """Reserve the picked nodes, if there is space for one more reservation."""
     nodes = plans.node_plans
     r = nodes.state[0].reservations
     if r == len(nodes.begins):
@@ -152,7 +152,7 @@ def reserve_picked(tables: Tables, plans: Plans, begin: float, end: float) -> No
 
 @compiled
 def close_partition(tables: Tables, plans: Plans, q: int) -> None:
-    """Let no job behind have a node of a partition."""
+    """Close the nodes of a partition to all later jobs."""
     for n in range(len(tables.nodes)):
         tables.node_sets.picked[n] = tables.node_sets.partition_nodes[q, n]
     reserve_picked(tables, plans, -np.inf, np.inf)
@@ -160,7 +160,7 @@ def close_partition(tables: Tables, plans: Plans, q: int) -> None:
 
 @inlined
 def forget_reservations(tables: Tables, plans: Plans) -> None:
-    """Begin a pass over the queue."""
+    """Clear the reservations at the beginning of a pass over the queue."""
     nodes = plans.node_plans
     nodes.state[0].reservations = 0
     for q in range(len(nodes.taken)):
@@ -169,7 +169,7 @@ def forget_reservations(tables: Tables, plans: Plans) -> None:
 
 @compiled
 def last_with_cores(tables: Tables, plans: Plans, count: int) -> int:
-    """Return the last place in ``Plans.queue`` of a job that there are cores for now, -1 if there is none."""
+    """Return the last place in ``Plans.queue`` of a job with enough free cores now, -1 if there is none."""
     last = count - 1
     while last >= 0 and not has_cores(tables, plans, plans.queue[last]):
         last -= 1
@@ -178,10 +178,10 @@ def last_with_cores(tables: Tables, plans: Plans, count: int) -> int:
 
 @compiled
 def start_strictly(tables: Tables, plans: Plans, k: int, most: int) -> None:
-    """Start jobs in order; the first of a partition that does not fit closes all its nodes to those behind.
+    """Start jobs in order; the first of a partition that does not fit closes all its nodes to later jobs.
 
     Args:
-        most: jobs that are looked at.
+        most: number of jobs to examine.
     """
     forget_reservations(tables, plans)
     count = min(copy_jobs(tables.waiting, plans.plans[k].list, plans.queue), most)
@@ -198,7 +198,7 @@ def start_strictly(tables: Tables, plans: Plans, k: int, most: int) -> None:
 
 @compiled
 def start_beside_kept(tables: Tables, plans: Plans, k: int) -> None:
-    """Start every job that fits, in order; but only short ones on the kept cores, unless nothing runs."""
+    """Start every job that fits, in order; only short ones use the kept cores, unless nothing runs."""
     forget_reservations(tables, plans)
     plan, clock = plans.plans[k], tables.clock[0]
     count = copy_jobs(tables.waiting, plan.list, plans.queue)
@@ -212,7 +212,7 @@ def start_beside_kept(tables: Tables, plans: Plans, k: int) -> None:
 
 @compiled
 def start_around_guarantees(tables: Tables, plans: Plans, k: int) -> None:
-    """Start every job in order that fits beside the guaranteed starts of all others."""
+    """Start every job, in order, that fits around the guaranteed starts of all others."""
     count = copy_jobs(tables.waiting, plans.plans[k].list, plans.queue)
     for i in range(count):
         if has_cores(tables, plans, plans.queue[i]):
@@ -221,7 +221,7 @@ def start_around_guarantees(tables: Tables, plans: Plans, k: int) -> None:
 
 @compiled
 def start_around_reservations(tables: Tables, plans: Plans, k: int, depth: int) -> None:
-    """Start jobs in order that run into no reservation, and reserve nodes for *depth* others of each partition."""
+    """Start jobs in order around the reservations, and reserve nodes for *depth* blocked jobs of each partition."""
     forget_reservations(tables, plans)
     count = copy_jobs(tables.waiting, plans.plans[k].list, plans.queue)
     last = last_with_cores(tables, plans, count)
@@ -243,7 +243,7 @@ def start_around_reservations(tables: Tables, plans: Plans, k: int, depth: int) 
 
 @compiled
 def start_candidates(tables: Tables, plans: Plans, k: int) -> None:
-    """Start jobs that run into no reservation in the order of the candidates, behind the heads of EASY."""
+    """Start jobs around the reservations in the order of the candidates, after the heads of EASY."""
     count = copy_jobs(tables.waiting, plans.plans[k].candidates, plans.queue)
     sort_ties(tables, plans, k, count)
     for i in range(count):
@@ -254,7 +254,7 @@ def start_candidates(tables: Tables, plans: Plans, k: int) -> None:
 
 @compiled
 def reserve_heads(tables: Tables, plans: Plans, k: int) -> None:
-    """Start the jobs of each partition up to the first that does not fit, and reserve nodes for that one."""
+    """Start the jobs of each partition up to the first that does not fit, and reserve nodes for it."""
     forget_reservations(tables, plans)
     count = copy_jobs(tables.waiting, plans.plans[k].list, plans.queue)
     for i in range(count):

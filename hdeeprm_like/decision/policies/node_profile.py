@@ -1,14 +1,14 @@
-"""Reservations for many jobs by what each node has left: cores, MB and GPUs from date to date.
+"""Availability profile per node: free cores, MB and GPUs from date to date, for reservations of many jobs.
 
-It takes the place of the profile of cores (`conservative`) where a waiting job asks for memory or GPUs, or jobs run
-whole on a node. It is made anew at each decision: the running jobs as they are expected to end, then one job after the
-other at the first date from which on nodes have room for it for as long as it is taken to run. What waits is given the
-lowest of these nodes. What starts now gets the cores that the placement takes, or if some of them are reserved others.
+It replaces the profile of cores (`conservative`) if a waiting job requests memory or GPUs, or jobs run whole on a node.
+It is rebuilt at each decision: the expected ends of the running jobs, then one job after the other at the first date
+from which on it fits for its assumed run time. Waiting jobs get the lowest of these nodes. Jobs that start now get the
+cores of the placement, or others if some of these are reserved.
 """
 
 import numpy as np
 
-from hdeeprm_like.decision.policies.plans import ALL, NOBODY, Plans
+from hdeeprm_like.decision.policies.plans import ALL, NO_JOB, Plans
 from hdeeprm_like.decision.policies.releases import sort_releases
 from hdeeprm_like.decision.policies.reservations import look_at_present, room_on
 from hdeeprm_like.engine.allocation import book_on, return_cores
@@ -21,13 +21,13 @@ from hdeeprm_like.engine.tables import Tables
 
 @inlined
 def needs_nodes(tables: Tables) -> bool:
-    """Tell whether a waiting job needs more than a number of cores that may be anywhere."""
+    """Return whether a waiting job needs more than a number of cores anywhere."""
     return bool((tables.clock[0].whole == 1 or tables.clock[0].demanding > 0) and not counts_cores(tables))
 
 
 @compiled
 def begin_dates(tables: Tables, plans: Plans, k: int) -> None:
-    """Write what nodes have now, and from each end of a running job on."""
+    """Write the free capacity of nodes now, and from each end of a running job on."""
     profile, plan, count = plans.node_profile, plans.plans[k], len(tables.nodes)
     plan.reserved, plan.on_nodes, plan.stale, plan.points = ALL, 1, 1, 1
     look_at_present(tables, plans)
@@ -39,7 +39,7 @@ def begin_dates(tables: Tables, plans: Plans, k: int) -> None:
         j, row = plans.releases[i], plan.points - 1
         if plans.release_ends[i] > profile.dates[row]:
             if 2 * plan.points >= len(profile.dates):
-                return  # what is released later is of no use to anybody; there is room left for reservations
+                return  # later releases are ignored, which leaves dates for reservations
             copy_row(plans, row, row + 1)
             row = row + 1
             profile.rows[row], profile.dates[row] = row, plans.release_ends[i]
@@ -50,7 +50,7 @@ def begin_dates(tables: Tables, plans: Plans, k: int) -> None:
 
 @inlined
 def copy_row(plans: Plans, source: int, target: int) -> None:
-    """Copy what nodes have from one row to another."""
+    """Copy the row of one date to another."""
     profile, count = plans.node_profile, len(plans.node_profile.picked)
     profile.usable[target] = profile.usable[source]
     copy_entries(profile.cores[target], 0, profile.cores[source], 0, count)
@@ -78,7 +78,7 @@ def note_nodes(tables: Tables, plans: Plans, begin: int, j: int) -> None:
 
 @compiled
 def add_picked(tables: Tables, plans: Plans, row: int, j: int, share: int) -> None:
-    """Give what a job has on the picked nodes to a row, or take it with -1."""
+    """Add the capacity that a job has on the picked nodes to a row, or subtract it with *share* -1."""
     profile, job = plans.node_profile, tables.jobs[j]
     for n in range(len(tables.nodes)):
         cores = share * profile.picked[n]
@@ -91,7 +91,7 @@ def add_picked(tables: Tables, plans: Plans, row: int, j: int, share: int) -> No
 
 @compiled
 def place_at(plans: Plans, k: int, date: float) -> int:
-    """Return the place of a date after the first, made if there is none."""
+    """Return the place of a date after the first, inserted if there is none."""
     profile, plan = plans.node_profile, plans.plans[k]
     low, high = 0, plan.points
     while low < high:
@@ -111,7 +111,7 @@ def place_at(plans: Plans, k: int, date: float) -> int:
 
 @compiled
 def occupy_picked(tables: Tables, plans: Plans, k: int, j: int, begin: float, end: float) -> None:
-    """Reserve what a job has on the picked nodes for a span of time; who comes when there is no room goes without."""
+    """Reserve a job's capacity on the picked nodes for a span of time; skip it if there are too many dates."""
     if end <= begin or plans.plans[k].points + 2 > len(plans.node_profile.dates):
         return
     first = place_at(plans, k, begin)
@@ -122,12 +122,12 @@ def occupy_picked(tables: Tables, plans: Plans, k: int, j: int, begin: float, en
 
 @compiled
 def earliest_on_nodes(tables: Tables, plans: Plans, k: int, j: int, need: int, time: float, most: int) -> float:
-    """Return from when on nodes have room for a job for so long at the earliest; infinite for never.
+    """Return the earliest date from which on a job fits for a span of time; infinite for never.
 
-    What they have at least in that time stays in ``NodeProfile.least_cores`` and so on.
+    The least capacity of nodes in that span stays in ``NodeProfile.least_cores`` and so on.
 
     Args:
-        need: cores that must be free for it, no fewer than its own. most: dates that are tried.
+        need: cores that must be free for it, no fewer than its own. most: number of dates to try.
     """
     profile, points, i = plans.node_profile, plans.plans[k].points, 0
     while i < min(most, points):
@@ -138,7 +138,7 @@ def earliest_on_nodes(tables: Tables, plans: Plans, k: int, j: int, need: int, t
                 break
             last += 1
         if last == i or (last < points and profile.dates[profile.rows[last]] < end):
-            i = last + 1  # whoever begins until then meets it, too
+            i = last + 1  # any start until then would meet it, too
             continue
         begin_least(plans, row)
         for n in range(i + 1, last):
@@ -154,7 +154,7 @@ def earliest_on_nodes(tables: Tables, plans: Plans, k: int, j: int, need: int, t
 
 @inlined
 def begin_least(plans: Plans, row: int) -> None:
-    """Look at what nodes have in a row."""
+    """Begin a span: copy the capacity of nodes from a row."""
     profile, count = plans.node_profile, len(plans.node_profile.picked)
     copy_entries(profile.least_cores, 0, profile.cores[row], 0, count)
     copy_entries(profile.least_memory, 0, profile.memory[row], 0, count)
@@ -163,7 +163,7 @@ def begin_least(plans: Plans, row: int) -> None:
 
 @inlined
 def lower_least(plans: Plans, row: int) -> None:
-    """Look at no more than what nodes have in another row."""
+    """Extend a span: lower the capacity of nodes to that of another row."""
     profile = plans.node_profile
     for n in range(len(profile.picked)):
         profile.least_cores[n] = min(profile.least_cores[n], profile.cores[row, n])
@@ -173,14 +173,14 @@ def lower_least(plans: Plans, row: int) -> None:
 
 @inlined
 def least_room(tables: Tables, plans: Plans, n: int, j: int) -> float:
-    """Return for how many cores of a job a node has room in the time that is looked at."""
+    """Return how many cores of a job fit on a node throughout the span."""
     profile = plans.node_profile
     return room_on(tables, float(profile.least_cores[n]), profile.least_memory[n], profile.least_gpus[n], j)
 
 
 @compiled
 def pick_lowest(tables: Tables, plans: Plans, j: int) -> None:
-    """Pick the lowest nodes that have room for a job in the time that is looked at."""
+    """Pick the lowest nodes that fit a job throughout the span."""
     left = tables.jobs[j].size
     for n in range(len(tables.nodes)):
         taken = min(left, int(least_room(tables, plans, n, j)))
@@ -190,7 +190,7 @@ def pick_lowest(tables: Tables, plans: Plans, j: int) -> None:
 
 @compiled
 def keep_to_profile(tables: Tables, plans: Plans, j: int) -> None:
-    """Change the cores booked for a job for those of other nodes if they are reserved in the time that is looked at."""
+    """Move the cores booked for a job to other nodes if they are reserved during the span."""
     profile, job = plans.node_profile, tables.jobs[j]
     note_nodes(tables, plans, tables.clock[0].placed, j)
     for n in range(len(tables.nodes)):
@@ -204,5 +204,5 @@ def keep_to_profile(tables: Tables, plans: Plans, j: int) -> None:
 
 @inlined
 def end_dates(plans: Plans, k: int) -> None:
-    """Look at no reservations any more."""
-    plans.plans[k].reserved = NOBODY
+    """Reset the span to the present, without reservations."""
+    plans.plans[k].reserved = NO_JOB

@@ -1,4 +1,4 @@
-"""What baselines remember on a platform with partitions: reservations of nodes, and Slurm's priorities."""
+"""Memory of baselines on a platform with partitions: reservations of nodes, and Slurm's priorities."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -14,15 +14,15 @@ from hdeeprm_like.engine.numbers import WATCH_DEPTH
 from hdeeprm_like.engine.state import State
 from hdeeprm_like.types import Floats, Ints, Records
 
-MOST_RESERVATIONS = 1000  # at once; whoever would get one more goes without
-MOST_ENTRIES, LEAST_DATES = 2**17, 64  # of NodeProfile: dates by nodes, and dates; they bound the memory that it takes
+MOST_RESERVATIONS = 1000  # reservations at once; further ones are skipped
+MOST_ENTRIES, LEAST_DATES = 2**17, 64  # of NodeProfile: dates times nodes, and dates; they bound its memory
 
-OWN_PRIORITIES = "own_priorities"  # setting of a platform: whether multifactor has its weights in every mode
+OWN_PRIORITIES = "own_priorities"  # platform setting: whether multifactor uses its weights in every mode
 
 NODE_STATE = np.dtype(
     [
         ("reservations", "i8"),  # used entries of NodePlans.begins
-        ("releases", "i8"),  # used entries of Plans.releases, -1 where they must be found again
+        ("releases", "i8"),  # used entries of Plans.releases, -1 where they must be recomputed
     ],
     align=True,
 )
@@ -36,7 +36,7 @@ class NodePlans(Bundle):
         by_end: (R,) the reservations by their ends.
         bits: (W,) scratch: some nodes.
         taken: (Q,) jobs of each partition that have a reservation in this pass over the queue.
-        free, idle: (S,) cores of each set that are free now, and those of them on nodes without jobs.
+        free, idle: (S,) free cores of each set now, and those of them on nodes without jobs.
     """
 
     state: Records
@@ -51,12 +51,12 @@ class NodePlans(Bundle):
 
 
 class NodeProfile(Bundle):
-    """What nodes have left from some dates on; M dates, N nodes.
+    """Free capacity of nodes from some dates on; M dates, N nodes.
 
     Attributes:
-        rows: (M,) the row of each date, in their order. dates: (M,) s, of each row.
-        usable: (M,) cores that may serve jobs. cores, memory, gpus: (M, N) what nodes have, MB.
-        least_cores, least_memory, least_gpus: (N,) scratch: what they have at least over a span of time.
+        rows: (M,) the row of each date, in the order of dates. dates: (M,) s, of each row.
+        usable: (M,) cores that may serve jobs. cores, memory, gpus: (M, N) free capacity, MB.
+        least_cores, least_memory, least_gpus: (N,) scratch: least free capacity over a span of time.
         picked: (N,) scratch: cores of a job on each node.
     """
 
@@ -81,31 +81,31 @@ SLURM = np.dtype(
         ("most_of_user", "i8"),  # bf_max_job_user, 0 for no limit
         ("depth", "i8"),  # default_queue_depth
         ("linear", "i8"),  # 1 for select/linear
-        ("wider", "f8"),  # s, bf_window_linear, 0 where spans double
+        ("wider", "f8"),  # s, bf_window_linear, 0 if spans double
         ("age", "f8"),  # PriorityWeightAge
         ("max_age", "f8"),  # s, PriorityMaxAge
         ("fair", "f8"),  # PriorityWeightFairshare
-        ("limits", "i8"),  # 1 where AccountingStorageEnforce has limits
-        ("half_life", "f8"),  # s, PriorityDecayHalfLife, infinite where nothing fades
+        ("limits", "i8"),  # 1 if AccountingStorageEnforce has limits
+        ("half_life", "f8"),  # s, PriorityDecayHalfLife, infinite for no decay
         ("period", "f8"),  # s, PriorityCalcPeriod
         ("delay", "f8"),  # s between two looks of the main scheduler, batch_sched_delay
-        ("full", "f8"),  # s between two looks that do not wait for that, sched_interval
-        ("next_full", "f8"),  # s, when the next one is
-        ("main_phase", "f8"),  # s, it looks at this time and whole seconds later,
-        ("next_main", "f8"),  # s, when the main scheduler may look again
-        ("next_backfill", "f8"),  # s, when the next pass may begin, or whole seconds later
-        ("next_period", "f8"),  # s, when priorities are computed again
-        ("as_of", "f8"),  # s, when usage was last let fade
-        ("main_seen", "i8"),  # jobs that had come and that had ended when the main scheduler looked last,
-        ("reordered", "i8"),  # 1 where the queue has another order since then
-        ("seen", "i8"),  # changes of the cluster before the last pass began,
-        ("booked", "i8"),  # that usage is booked for,
-        ("ranked", "i8"),  # and that have their first priority
-        ("looked_at", "f8"),  # s, when the watch looked last, -1 before it did,
-        ("looked", "i8"),  # changes of the cluster until then,
-        ("behind", "i8"),  # and 1 where it had more to change than it may at once
-        ("users", "i8"),  # who the tree of shares has,
-        ("root", "i8"),  # 1 where one of these is root
+        ("full", "f8"),  # s between two full looks, sched_interval
+        ("next_full", "f8"),  # s, next full look
+        ("main_phase", "f8"),  # s, phase of the main scheduler's looks at whole seconds
+        ("next_main", "f8"),  # s, earliest next look of the main scheduler
+        ("next_backfill", "f8"),  # s, earliest next backfill pass, or whole seconds later
+        ("next_period", "f8"),  # s, next computation of priorities
+        ("as_of", "f8"),  # s, date of the last decay of usage
+        ("main_seen", "i8"),  # arrivals plus ends at the last look of the main scheduler
+        ("reordered", "i8"),  # 1 if the order of the queue has changed since then
+        ("seen", "i8"),  # changes of the cluster before the last backfill pass
+        ("booked", "i8"),  # changes up to which usage is booked
+        ("ranked", "i8"),  # changes up to which jobs have their first priority
+        ("looked_at", "f8"),  # s, last look of the watch, -1 before
+        ("looked", "i8"),  # changes of the cluster until then
+        ("behind", "i8"),  # 1 if it had more to change than it may at once
+        ("users", "i8"),  # users in the tree of shares
+        ("root", "i8"),  # 1 if one of these is root
     ],
     align=True,
 )
@@ -113,26 +113,26 @@ SLURM = np.dtype(
 OWNER = np.dtype(
     [
         ("account", "i4"),
-        ("tested", "i4"),  # jobs of this user that the pass has looked at
+        ("tested", "i4"),  # jobs of this user tested in this pass
         ("share", "f8"),
         ("used", "f8"),  # core s, fading
-        ("level", "f8"),  # share over usage, among those of the account
-        ("factor", "f8"),  # Fair Tree's, from 0 to 1
+        ("level", "f8"),  # share over usage, among the users of the account
+        ("factor", "f8"),  # Fair Tree's factor, from 0 to 1
     ],
     align=True,
 )
 
 
 class SlurmRows(Bundle):
-    """What Slurm's scheduler knows besides; J jobs, U users of accounts, A accounts.
+    """State of Slurm's scheduler; J jobs, U users of accounts, A accounts.
 
     Attributes:
         params: (1,) SLURM. owner: (J,) the user of an account that each job belongs to.
-        fixed: (J,) what of its priority never changes. tier: (J,) that of its partition.
-        priority: (J,) as it was computed last. site: (J,) the site factors that a watch has set.
-        wanted: (J,) scratch: those that it wants, by the place in its order. lasts, ends, before, kept: (D,) scratch:
-            of the longest part of an order whose site factors may stay, D jobs that have one at most.
-        main_dates, backfill_dates: s, when its threads looked if the jobs are recorded ones; empty where nobody knows.
+        fixed: (J,) constant part of its priority. tier: (J,) tier of its partition.
+        priority: (J,) as last computed. site: (J,) the site factors set by a watch.
+        wanted: (J,) scratch: wanted factors, by place in the watch's order. lasts, ends, before, kept: (D,) scratch:
+        of the longest part of an order whose site factors may stay; D is the most jobs with a factor.
+        main_dates, backfill_dates: s, looks of its threads if the jobs are recorded ones; empty if unknown.
         owners: (U,) OWNER. accounts: (A,) OWNER. order: (U,) users by rank. account_order: (A,) the same.
     """
 
@@ -156,10 +156,10 @@ class SlurmRows(Bundle):
 
 
 def new_node_plans(sets: NodeSets, jobs: int) -> NodePlans:
-    """Return the plans of baselines that have reserved nothing; absent without partitions.
+    """Return plans of baselines without reservations; absent without partitions.
 
     Args:
-        jobs: 0 where nobody knows.
+        jobs: 0 if unknown.
     """
     if not isinstance(sets, NodeSets):
         return absent(NodePlans)
@@ -180,10 +180,10 @@ def new_node_plans(sets: NodeSets, jobs: int) -> NodePlans:
 
 
 def new_node_profile(state: State, jobs: int, wanted: bool) -> NodeProfile:
-    """Return room for what nodes have left; none with partitions, and where it is not *wanted*.
+    """Return the arrays of a node profile; absent with partitions, and unless *wanted*.
 
     Args:
-        jobs: 0 where nobody knows.
+        jobs: 0 if unknown.
     """
     needless = not wanted or isinstance(state.tables.node_sets, NodeSets)
     nodes, most = 0 if needless else state.platform.nodes, MOST_ENTRIES
@@ -203,16 +203,16 @@ def new_node_profile(state: State, jobs: int, wanted: bool) -> NodeProfile:
 
 
 def make_room_for_sets(plans: NodePlans, sets: NodeSets) -> None:
-    """Let there be room for all sets of nodes; under Batsim they become known on the way."""
+    """Grow the arrays to all sets of nodes; with Batsim they become known during the run."""
     count = len(sets.members)
     if count > len(plans.free):
         plans.free, plans.idle = np.zeros(count, np.int64), np.zeros(count, np.int64)
 
 
 def new_slurm_rows(platform: Platform, jobs: Workload, sets: NodeSets) -> SlurmRows:
-    """Return what Slurm's scheduler knows of jobs before the first comes.
+    """Return the state of Slurm's scheduler before the first arrival.
 
-    What a platform does not set is as in Slurm without these settings.
+    Settings that the platform does not have get Slurm's defaults.
     """
     partitions, demands = platform.partitions, jobs.demands
     assert partitions is not None
@@ -279,13 +279,13 @@ def new_slurm_rows(platform: Platform, jobs: Workload, sets: NodeSets) -> SlurmR
 
 
 def watch_rows(jobs: int) -> dict[str, Ints]:
-    """Return the columns of `SlurmRows` in which a watch works, by name."""
+    """Return the working columns of a watch in `SlurmRows`, by name."""
     sizes = {"site": jobs, "wanted": jobs} | dict.fromkeys(("lasts", "ends", "before", "kept"), min(jobs, WATCH_DEPTH))
     return {name: np.zeros(size, np.int64) for name, size in sizes.items()}
 
 
 def no_slurm_rows() -> SlurmRows:
-    """Return what is known where no baseline is like Slurm: nothing."""
+    """Return the empty state for runs without a baseline like Slurm."""
     numbers, none = np.zeros(0), np.zeros(0, OWNER)
     places = np.zeros(0, np.int64)
     return SlurmRows(
@@ -305,7 +305,7 @@ def no_slurm_rows() -> SlurmRows:
 
 
 def number(value: object, otherwise: float) -> float:
-    """Return a setting as a number, or another where it is none."""
+    """Return a setting as a number, or *otherwise* if it is none."""
     return float(value) if isinstance(value, int | float) else otherwise
 
 
@@ -327,7 +327,7 @@ def tres(platform: Platform, jobs: Workload, sets: NodeSets, weights: Mapping[st
 
 
 def owners_of(demands: Demands, user: Ints, shares: Mapping[str, Any]) -> tuple[Ints, Records, Records]:
-    """Return (J,) the user of an account of each job, (U,) and (A,) OWNER with equal shares but for those told.
+    """Return (J,) the user of an account of each job, (U,) and (A,) OWNER with equal shares unless given in *shares*.
 
     Args:
         shares: of accounts by name.

@@ -1,26 +1,11 @@
-"""How each mode of a baseline starts jobs where there are partitions, by the passes over the queue of `node_plans`."""
+"""Functions that start jobs in each mode on a platform with partitions, by passes over the queue (`node_plans`)."""
 
 from collections.abc import Callable
 
-from hdeeprm_like.decision.names import (
-    BOUNDED,
-    COMMIT,
-    COMMIT_BACKFILL,
-    CONSERVATIVE,
-    EASY,
-    EASY_FCFS,
-    EASY_SJF,
-    GREEDY,
-    PACKING,
-    RESERVE,
-    SCORED,
-    STRICT,
-)
+from hdeeprm_like.decision.mode_specs import BOUNDED, MODES, MODES_BY_NAME, SCORED
 from hdeeprm_like.decision.policies.node_plans import (
     reserve_heads,
-    start_around_guarantees,
     start_around_reservations,
-    start_beside_kept,
     start_candidates,
     start_strictly,
 )
@@ -29,6 +14,7 @@ from hdeeprm_like.decision.policies.reserved_nodes import look_now
 from hdeeprm_like.decision.policies.scored import sort_by_score
 from hdeeprm_like.decision.policies.scores import STAGES
 from hdeeprm_like.decision.policies.slurm_priorities import book_usage, prioritize
+from hdeeprm_like.decision.specs import code_of
 from hdeeprm_like.engine.compiled import compiled, inlined
 from hdeeprm_like.engine.dispatch import by_number
 from hdeeprm_like.engine.tables import Tables
@@ -52,19 +38,19 @@ def start_heads(tables: Tables, plans: Plans, k: int) -> None:
 
 @inlined
 def start_without_reservations(tables: Tables, plans: Plans, k: int) -> None:
-    """Start whatever fits, in order."""
+    """Start every job that fits, in order."""
     start_around_reservations(tables, plans, k, 0)
 
 
 @inlined
 def start_around_all(tables: Tables, plans: Plans, k: int) -> None:
-    """Start what delays no job before it."""
+    """Start jobs that delay no job before them."""
     start_around_reservations(tables, plans, k, len(plans.queue))
 
 
 @compiled
 def start_around_heads(tables: Tables, plans: Plans, k: int) -> None:
-    """Start what does not delay the head of a partition, from the queue or from the list of candidates."""
+    """Start jobs that do not delay the head of a partition, from the queue or from the list of candidates."""
     if plans.plans[k].candidates == plans.plans[k].list:
         start_around_reservations(tables, plans, k, 1)
     else:
@@ -73,32 +59,23 @@ def start_around_heads(tables: Tables, plans: Plans, k: int) -> None:
 
 
 STARTS_ON_NODES: dict[int, Callable[[Tables, Plans, int], None]] = {
-    STRICT: start_heads,
-    COMMIT: start_heads,
-    GREEDY: start_without_reservations,
-    PACKING: start_without_reservations,
-    CONSERVATIVE: start_around_all,
-    EASY: start_around_heads,
-    EASY_FCFS: start_around_heads,
-    EASY_SJF: start_around_heads,
-    COMMIT_BACKFILL: start_around_heads,
-    SCORED: start_around_heads,
-    RESERVE: start_beside_kept,
-    BOUNDED: start_around_guarantees,
+    MODES[name]: code_of("modes", name, f"policies.{spec.on_nodes}")
+    for name, spec in MODES_BY_NAME.items()
+    if spec.on_nodes
 }
-"""How each mode starts jobs where there are partitions, that of `slurm.start_like_slurm` apart."""
+"""Functions that start jobs by mode with partitions, except `slurm.start_like_slurm`."""
 
 
 @inlined
 @by_number("mode", STARTS_ON_NODES)
 def start_in_mode(tables: Tables, plans: Plans, mode: int, k: int) -> None:
-    """Start what baseline *k* starts in its mode; nothing in another one."""
+    """Start the jobs that baseline *k* starts in its mode; none for a mode without a function."""
     return
 
 
 @compiled
 def start_on_nodes(tables: Tables, plans: Plans, k: int) -> None:
-    """Start what baseline *k* starts where there are partitions."""
+    """Start the jobs that baseline *k* starts on a platform with partitions."""
     sort_queue(tables, plans, k)
     look_now(tables, plans)
     start_in_mode(tables, plans, BOUNDED if plans.plans[k].bounded == 1 else plans.plans[k].mode, k)

@@ -1,4 +1,4 @@
-"""Run-time predictors of the user's own: they are Python, and are asked before each decision."""
+"""Users' own run-time predictors: Python code that is called before each decision."""
 
 from collections.abc import Sequence
 
@@ -14,7 +14,7 @@ from hdeeprm_like.types import Ints
 
 
 class OwnTimes:
-    """The predictors of the user's own among those of some baselines, for one run."""
+    """The user's own predictors among those of some baselines, for one run."""
 
     def __init__(self, state: State, baselines: Sequence[Baseline]) -> None:
         self._state = state
@@ -22,13 +22,13 @@ class OwnTimes:
         self._asked = [(BUILT_IN + n, name, make(state)) for n, name, make in numbered if make is not None]
 
     def write(self, history: History) -> None:
-        """Ask for how long the waiting jobs will run, and note it where compiled code looks.
+        """Predict the run times of the waiting jobs, and store them for compiled code.
 
         Raises:
-            OptionsError: a predictor gives something that is not a number of s for each job.
+            OptionsError: a predictor does not return a number of s per job.
         """
         if self._asked:
-            read_history(self._state.tables, history)  # what was told of a job is forgotten where it is submitted
+            read_history(self._state.tables, history)  # a former prediction is cleared when its job is submitted
             self.write_of(history, self._state.waiting)
 
     def write_of(self, history: History, jobs: Ints) -> None:

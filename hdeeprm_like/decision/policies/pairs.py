@@ -1,6 +1,6 @@
-"""The policy pairs of the thesis: which job next, on which cores (section 3.2.3.2, table 3.2).
+"""The policy pairs of the thesis: a job policy and a core policy (section 3.2.3.2, table 3.2).
 
-A policy pair is applied head of line: the selected job is started until the selected job does not fit.
+A policy pair serves the queue head of line: jobs start until the selected job does not fit.
 """
 
 from hdeeprm_like.engine.allocation import choose_cores

@@ -1,13 +1,13 @@
-"""What baselines remember from one decision to the next, all those of an action space together.
+"""Memory of baselines between decisions, for all baselines of an action space together.
 
-The queue and the running jobs they read from the sorted lists of the cluster (``Tables.waiting``, ``Tables.running``).
+The queue and the running jobs are read from the sorted lists of the cluster (``Tables.waiting``, ``Tables.running``).
 """
 
 from collections.abc import Sequence
 
 import numpy as np
 
-from hdeeprm_like.decision.names import (
+from hdeeprm_like.decision.mode_specs import (
     COMMIT,
     COMMIT_BACKFILL,
     CONSERVATIVE,
@@ -15,15 +15,12 @@ from hdeeprm_like.decision.names import (
     EASY_SJF,
     GREEDY,
     MODES,
-    ORDERS,
     PACKING,
-    PLACEMENTS,
     RESERVE,
     SLURM,
     STRICT,
-    Baseline,
-    number_of_times,
 )
+from hdeeprm_like.decision.names import ORDERS, PLACEMENTS, Baseline, number_of_times
 from hdeeprm_like.decision.policies.guarantee_rows import Bounds, make_room_for_jobs, new_bounds
 from hdeeprm_like.decision.policies.history import DEMANDS, History, new_history
 from hdeeprm_like.decision.policies.history import make_room as make_room_in
@@ -62,9 +59,9 @@ from hdeeprm_like.errors import OptionsError
 from hdeeprm_like.types import Floats, Ints, Records
 
 NONE_RESERVED = -1.0  # s, in Plans.reserved
-NOBODY, HEAD, ALL, EACH = 0, 1, 2, 3  # for whom cores are reserved, in Plan.reserved; EACH: as guaranteed
-# Lists by predicted times are sorted again at each decision, so one serves all predictors: FIRST_PREDICTED stands for
-# the queue's, and the next number for the one of the candidates, whose times may be others.
+NO_JOB, HEAD, ALL, EACH = 0, 1, 2, 3  # values of Plan.reserved: for which jobs cores are reserved; EACH: as guaranteed
+# Lists by predicted times are sorted again at each decision, so one serves all predictors: FIRST_PREDICTED is
+# the queue's, and the next number that of the candidates, whose times may differ.
 OF_CANDIDATES = FIRST_PREDICTED + 1
 
 PLAN = np.dtype(
@@ -72,38 +69,38 @@ PLAN = np.dtype(
         ("order", "i8"),
         ("mode", "i8"),
         ("core_policy", "i8"),
-        ("order_times", "i8"),  # the run times that the order looks at, see ``names.number_of_times``,
-        ("times", "i8"),  # and that reservations look at
-        ("list", "i8"),  # of waiting jobs in its order
-        ("candidates", "i8"),  # list of waiting jobs that it backfills from
-        ("changing", "i8"),  # 1 where the order changes with time,
-        ("candidates_change", "i8"),  # and where that of the candidates does
-        ("ends", "i8"),  # list of running jobs by expected end, -1 where it does not look at them
-        ("cursor", "i8"),  # changes of the cluster that it has seen, where it looks at them
-        ("held", "i8"),  # the job that commit blocks on, -1 for none
-        ("held_at", "i8"),  # jobs submitted when it was picked
-        ("shadow", "f8"),  # s, when it, or the head of the queue, is expected to start
-        ("reserved", "i8"),  # for whom cores are reserved in this decision: NOBODY, HEAD, ALL or EACH;
+        ("order_times", "i8"),  # the run times of the order, see ``names.number_of_times``,
+        ("times", "i8"),  # and of reservations
+        ("list", "i8"),  # list of waiting jobs in its order
+        ("candidates", "i8"),  # list of candidates for backfilling
+        ("changing", "i8"),  # 1 if the order changes with time,
+        ("candidates_change", "i8"),  # 1 if the order of the candidates does
+        ("ends", "i8"),  # list of running jobs by expected end, -1 if not needed
+        ("cursor", "i8"),  # number of changes of the cluster read so far, if it reads them
+        ("held", "i8"),  # the picked job that commit waits for, -1 for none
+        ("held_at", "i8"),  # number of jobs submitted when it was picked
+        ("shadow", "f8"),  # s, shadow time: expected start of that job, or of the head of the queue
+        ("reserved", "i8"),  # for which jobs cores are reserved in this decision: NO_JOB, HEAD, ALL or EACH;
         ("head", "i8"),  # the head of the queue,
-        ("on_nodes", "i8"),  # 1 where it matters on which nodes cores are free for it, or for any,
-        ("spare", "i8"),  # cores that it leaves over when it starts,
-        ("room", "f8"),  # and for how many of its cores nodes have room then
-        ("tried", "i8"),  # jobs submitted when jobs were last backfilled,
-        ("tried_cores", "i8"),  # how many cores that left free, -1 if jobs may lack something else,
-        ("tried_spare", "i8"),  # how many of these were left over,
-        ("tried_shadow", "f8"),  # s, and until when jobs could end
+        ("on_nodes", "i8"),  # 1 if it matters on which nodes cores are free for it, or for any job,
+        ("spare", "i8"),  # spare cores left when the head starts,
+        ("room", "f8"),  # and how many of its cores fit on the nodes then
+        ("tried", "i8"),  # number of jobs submitted at the last backfilling,
+        ("tried_cores", "i8"),  # free cores after it, -1 if jobs may lack something else,
+        ("tried_spare", "i8"),  # spare cores after it,
+        ("tried_shadow", "f8"),  # s, and the shadow time then
         ("points", "i8"),  # used entries of Plans.point_time
         ("planned", "i8"),  # jobs at the front of the queue that have a reservation,
-        ("last_planned", "i8"),  # the last of these,
-        ("soonest", "f8"),  # s, and before when none of them is to start
-        ("kept", "i8"),  # cores that reserve keeps
-        ("short", "f8"),  # for jobs of at most so many s
-        ("reordered", "i8"),  # 1 where an order through Slurm is to be found anew at each look
-        ("prioritized", "i8"),  # 1 where the queue is in Slurm's own order, but another scheduler starts jobs
-        ("watch", "f8"),  # s between two looks of the watch that sets site factors, 0 where there is none,
-        ("factor", "i8"),  # and the largest of these
-        ("stale", "i8"),  # 1 when the reservations must all be planned anew
-        ("bounded", "i8"),  # 1 where each job is guaranteed a start
+        ("last_planned", "i8"),  # the last of these jobs,
+        ("soonest", "f8"),  # s, and a date before which none of them starts
+        ("kept", "i8"),  # cores kept by the mode reserve
+        ("short", "f8"),  # s, for jobs up to this request
+        ("reordered", "i8"),  # 1 if an order for Slurm is computed at each look
+        ("prioritized", "i8"),  # 1 if the queue is in Slurm's own order, but another scheduler starts jobs
+        ("watch", "f8"),  # s between two looks of the watch that sets site factors, 0 for no watch,
+        ("factor", "i8"),  # and the largest site factor
+        ("stale", "i8"),  # 1 if all reservations must be planned again
+        ("bounded", "i8"),  # 1 if each job has a guaranteed start
     ],
     align=True,
 )
@@ -114,15 +111,15 @@ class Plans(Bundle):
 
     Attributes:
         plans: (K,) PLAN.
-        tie_key: (K, J) what the order minimized for each job when commit picked the held one; else empty.
-        reserved: (K, J) s, when a waiting job is to start, of conservative baselines; else empty.
-        point_time, point_free: (K, 2J + 3) from when on how many cores are free of running jobs and reservations.
-        queue, releases: (J + 1,) scratch: waiting jobs in order, and running ones by expected end, in this decision.
-        release_ends: (J + 1,) s, when these are expected to end.
+        tie_key: (K, J) key of each job when commit picked the held one; empty in other modes.
+        reserved: (K, J) s, planned start of a waiting job, of conservative baselines; else empty.
+        point_time, point_free: (K, 2J + 3) the availability profile: dates, and free cores from each date on.
+        queue, releases: (J + 1,) scratch: waiting jobs in order, and running jobs by expected end, in this decision.
+        release_ends: (J + 1,) s, expected ends of the latter.
         node_cores, node_memory, node_gpus: (N,) scratch: cores, MB and GPUs free at some time.
-        history: what is known of users. scores: of learned policies. ahead: what these play.
-        node_plans: reservations of nodes. node_profile: what they have left from date to date. slurm: its priorities.
-            Absent where nobody looks. bounds: guaranteed starts.
+        history: knowledge about users. scores: of learned policies. ahead: plays of these.
+        node_plans: reservations of nodes. node_profile: free capacity of nodes by date. slurm: its priorities.
+        Absent if not needed. bounds: guaranteed starts.
     """
 
     plans: Records
@@ -151,7 +148,7 @@ def order_of(baseline: Baseline) -> int:
 
 
 def needs_of(baseline: Baseline) -> Needs:
-    """Return the sorted lists of jobs that a baseline looks at."""
+    """Return the sorted lists of jobs that a baseline reads."""
     mode, order = MODES[baseline.mode], order_of(baseline)
     order_times, times = number_of_times(baseline.order_times), number_of_times(baseline.times)
     own = (order, min(order_times, FIRST_PREDICTED) if order != FCFS else REQUESTED)
@@ -162,23 +159,23 @@ def needs_of(baseline: Baseline) -> Needs:
         candidates = FCFS, REQUESTED
     looks_at_ends = mode not in (STRICT, GREEDY, PACKING, RESERVE) or baseline.looks_back
     ends = ((BY_SIZE, times if times == ACTUAL else REQUESTED),) if looks_at_ends else ()
-    if baseline.watched:  # the queue by priority, and the order of the watch
+    if baseline.watched:  # the queue by priority, and by the order of the watch
         own, candidates = (MULTIFACTOR, REQUESTED), own
     return Needs(tuple(dict.fromkeys((own, candidates))), ends)
 
 
 def new_plans(state: State, baselines: Sequence[Baseline]) -> Plans:
-    """Return what baselines remember before their first decision.
+    """Return the memory of baselines before their first decision.
 
     Raises:
-        OptionsError: a baseline looks at actual run times, which nobody knows; or its lists are not kept.
+        OptionsError: a baseline needs actual run times, which are unknown here; or its lists are not maintained.
     """
     count, jobs, nodes = len(baselines), len(state.tables.jobs), state.platform.nodes
     plans = np.zeros(count, PLAN)
     predictors = predictors_of(baselines)
     for plan, baseline in zip(plans, baselines, strict=True):
         if baseline.needs_run_times and not state.knows_run_times:
-            raise OptionsError(f"{baseline.name}: looks at actual run times, which only the embedded simulator knows")
+            raise OptionsError(f"{baseline.name}: needs actual run times, which only the embedded simulator knows")
         needs = needs_of(baseline)
         state.require(needs, baseline.name)
         plan["order"], plan["mode"] = order_of(baseline), MODES[baseline.mode]
@@ -189,19 +186,19 @@ def new_plans(state: State, baselines: Sequence[Baseline]) -> Plans:
         plan["changing"], plan["candidates_change"] = (changes(*needs.orders[i]) for i in (0, -1))
         plan["kept"], plan["short"] = baseline.kept_of(state.platform.usable_cores), baseline.short
         if plan["mode"] == SLURM:
-            plan["changing"] = plan["candidates_change"] = 0  # it sorts the queue itself, and not at each decision
+            plan["changing"] = plan["candidates_change"] = 0  # it sorts the queue itself, not at each decision
             plan["reordered"] = order_of(baseline) == BY_SCORE or changes(*needs.orders[-1])
             plan["watch"], plan["factor"] = baseline.interval if baseline.watched else 0.0, baseline.factor
         if has_own_priorities(state, baseline):
             plan["changing"], plan["prioritized"] = 0, 1
         plan["ends"] = state.needs.ends.index(needs.ends[0]) if needs.ends else -1
-        plan["bounded"], plan["reserved"] = (1, EACH) if baseline.bound else (0, NOBODY)
+        plan["bounded"], plan["reserved"] = (1, EACH) if baseline.bound else (0, NO_JOB)
     plans["held"], plans["stale"] = -1, 1
     learned = [baseline.learned for baseline in baselines]
     commits = np.isin(plans["mode"], (COMMIT, COMMIT_BACKFILL)).any()
     bounded = plans["bounded"].any()
     plans_ahead = bounded or (plans["mode"] == CONSERVATIVE).any() or any(map(plans_profiles, learned))
-    # two kinds of plans, and no more: machine code is made for each
+    # only two kinds of plans, since machine code is compiled for each
     looks_back = isinstance(state.tables.node_sets, NodeSets) or any(baseline.looks_back for baseline in baselines)
     return Plans(
         plans=plans,
@@ -226,10 +223,10 @@ def new_plans(state: State, baselines: Sequence[Baseline]) -> Plans:
 
 
 def slurm_rows_of(state: State, baselines: Sequence[Baseline]) -> SlurmRows:
-    """Return what Slurm's scheduler knows, nothing if no baseline is like it; absent without partitions.
+    """Return the state of Slurm's scheduler, empty if no baseline is like it; absent without partitions.
 
     Raises:
-        OptionsError: the platform has no partitions, or the jobs do not say which they ask for.
+        OptionsError: the platform has no partitions, or the jobs do not say which they request.
     """
     slurm = [one for one in baselines if one.mode == "slurm" or has_own_priorities(state, one)]
     jobs, sets = state.jobs, state.tables.node_sets
@@ -237,26 +234,26 @@ def slurm_rows_of(state: State, baselines: Sequence[Baseline]) -> SlurmRows:
         return no_slurm_rows() if isinstance(sets, NodeSets) else absent(SlurmRows)
     if jobs is None or jobs.demands is None or not isinstance(sets, NodeSets):
         raise OptionsError(
-            f"{slurm[0].name}: needs a platform with partitions and jobs that ask for them, as "
+            f"{slurm[0].name}: needs a platform with partitions and jobs that request them, as "
             "hdeeprm-like import and hdeeprm-like whatif make them"
         )
     return new_slurm_rows(state.platform, jobs, sets)
 
 
 def has_own_priorities(state: State, baseline: Baseline) -> bool:
-    """Tell whether another scheduler than Slurm's serves the queue in the order of Slurm's own priorities."""
+    """Return whether another scheduler than Slurm's serves the queue in the order of Slurm's own priorities."""
     partitions = state.platform.partitions
-    told = partitions is not None and bool(partitions.settings.get(OWN_PRIORITIES))
-    return told and baseline.order == "multifactor" and baseline.mode != "slurm"
+    set_by_platform = partitions is not None and bool(partitions.settings.get(OWN_PRIORITIES))
+    return set_by_platform and baseline.order == "multifactor" and baseline.mode != "slurm"
 
 
 def predictors_of(baselines: Sequence[Baseline]) -> tuple[str, ...]:
-    """Return the learned predictors that baselines look at, in the order of their numbers."""
+    """Return the learned predictors in use by baselines, in the order of their numbers."""
     return tuple(dict.fromkeys(times for baseline in baselines for times in baseline.predictors))
 
 
 def played_by(learned: Sequence[ScoredPolicy | None]) -> tuple[int, int]:
-    """Return how many jobs learned policies play at most, and how many drawn futures."""
+    """Return the most jobs that learned policies play, and the most drawn futures."""
     stages = [stage for policy in learned if policy for stage in (policy, policy.exact) if stage]
     ahead = [stage.lookahead for stage in stages if stage.lookahead]
     jobs = max((one.queue + one.arrivals for one in ahead), default=0)
@@ -264,12 +261,12 @@ def played_by(learned: Sequence[ScoredPolicy | None]) -> tuple[int, int]:
 
 
 def changes(order: int, times: int) -> bool:
-    """Tell whether a list is to be sorted again at each decision; learned policies sort theirs themselves."""
+    """Return whether a list must be sorted again at each decision; learned policies sort theirs themselves."""
     return FIRST_CHANGING <= order < BY_SCORE or times >= FIRST_PREDICTED
 
 
 def make_room(plans: Plans, jobs: int) -> None:
-    """Let there be room for so many jobs; under Batsim they become known on the way."""
+    """Grow the arrays to *jobs* jobs; with Batsim jobs become known during the run."""
     if jobs + 1 <= len(plans.queue):
         return
     for name in ("queue", "releases", "release_ends"):
@@ -296,13 +293,13 @@ def make_room(plans: Plans, jobs: int) -> None:
 
 @inlined
 def planned_time(tables: Tables, plans: Plans, k: int, j: int) -> float:
-    """Return for how many s baseline *k* takes a job to run when it reserves cores."""
+    """Return the assumed run time of a job in s for the reservations of baseline *k*."""
     return float(expected_time(tables, plans.history, plans.plans[k].times, j))
 
 
 @compiled
 def read_changes(tables: Tables, plans: Plans, k: int) -> None:
-    """Take in what has happened to jobs since the last decision; what has started was started by others."""
+    """Read what has happened to jobs since the last decision; job starts found here were made by others."""
     plan, clock = plans.plans[k], tables.clock[0]
     while plan.cursor < clock.changes:
         change = tables.changes[plan.cursor]
@@ -319,5 +316,5 @@ def read_changes(tables: Tables, plans: Plans, k: int) -> None:
 
 @inlined
 def pass_changes(tables: Tables, plans: Plans, k: int) -> None:
-    """Leave out what baseline *k* has started itself."""
+    """Skip the changes that baseline *k* has made itself."""
     plans.plans[k].cursor = tables.clock[0].changes

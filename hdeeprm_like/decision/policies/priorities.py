@@ -1,6 +1,6 @@
-"""Orders that change with time: what they minimize now, and their list of waiting jobs sorted by it.
+"""Orders that change with time: their keys now, and the sorting of the waiting jobs by them.
 
-Those that do not change are kept sorted as jobs come and leave, see ``engine.job_keys``.
+Orders that do not change are kept sorted as jobs arrive and leave, see ``engine.job_keys``.
 """
 
 from collections.abc import Callable
@@ -17,13 +17,13 @@ from hdeeprm_like.engine.numbers import BY_SCORE, MULTIFACTOR, ORDERS, UNICEP, W
 from hdeeprm_like.engine.tables import Tables
 
 DAY = 86400.0  # s
-HALF_LIFE = 7 * DAY  # of what a user has used, as Slurm's PriorityDecayHalfLife
-MAX_AGE = 7 * DAY  # from there on a job gets no older, as Slurm's PriorityMaxAge
+HALF_LIFE = 7 * DAY  # of a user's usage, as Slurm's PriorityDecayHalfLife
+MAX_AGE = 7 * DAY  # largest age of a job, as Slurm's PriorityMaxAge
 
 
 @inlined
 def waited(tables: Tables, j: int) -> float:
-    """Return for how many s a job has waited."""
+    """Return the wait of a job until now, in s."""
     return float(tables.clock[0].now - tables.jobs[j].submit)
 
 
@@ -49,8 +49,8 @@ def expansion(tables: Tables, plans: Plans, time: float, j: int, used: float) ->
 def multifactor(tables: Tables, plans: Plans, time: float, j: int, used: float) -> float:
     """Return minus the multifactor priority.
 
-    It weighs age, size and fair share alike, each from 0 to 1, as Slurm's priority plugin defines them with equal
-    shares for all users: 2^-(share of the usage times number of users). Users are known from their first job on.
+    It weighs age, size and fair share equally, each from 0 to 1, as Slurm's priority plugin defines them with equal
+    shares for all users: 2^-(share of the usage times number of users). A user counts from the first job on.
     """
     share, size = float(share_of_user(plans.history, j, used)), float(tables.jobs[j].size)
     age = min(waited(tables, j) / MAX_AGE, 1.0)
@@ -63,7 +63,7 @@ CHANGING_KEYS: dict[int, Callable[[Tables, Plans, float, int, float], float]] = 
     XFACTOR: expansion,
     MULTIFACTOR: multifactor,
 }
-"""What the orders minimize that change with time, by number."""
+"""Functions of the keys that change with time, by order number."""
 
 check_numbers("orders", ORDERS, {*KEYS, *CHANGING_KEYS}, "decision.policies.priorities.CHANGING_KEYS", BY_SCORE)
 
@@ -71,20 +71,20 @@ check_numbers("orders", ORDERS, {*KEYS, *CHANGING_KEYS}, "decision.policies.prio
 @compiled
 @by_number("order", CHANGING_KEYS)
 def changing_key(tables: Tables, plans: Plans, order: int, time: float, j: int, used: float) -> float:
-    """Return what an order minimizes now.
+    """Return the key of a job now.
 
     Args:
-        time: s that the job is taken to run. used: the sum of the usage of all users.
+        time: s, assumed run time. used: sum of the usage of all users.
     """
     return lasting_key(tables, order, time, j)
 
 
 @compiled
 def sort_again(tables: Tables, plans: Plans, v: int, order: int, times: int) -> None:
-    """Find the keys of all waiting jobs in a list again and sort them; little moves from one decision to the next.
+    """Recompute the keys of all waiting jobs in a list and sort them; few jobs move from one decision to the next.
 
     Args:
-        v: the list. order, times: what it is sorted by, and the run times that this looks at.
+        v: the list. order, times: its sort order, and the run times of the keys.
     """
     used = float(used_by_all(plans.history))
     for place in range(tables.waiting.lists[v].blocks):
@@ -97,24 +97,24 @@ def sort_again(tables: Tables, plans: Plans, v: int, order: int, times: int) -> 
     sort_by_keys(tables.waiting, v)
 
 
-# --- fair shares, of which there is nothing to do where no policy looks at users
+# --- fair shares, skipped if no policy uses users
 
 
 @by_type
 def share_out(tables: BundleType, history: BundleType) -> object:
-    """Book what the users have used since the last decision, and let what they used before fade."""
+    """Add the usage of users since the last decision, and decay their earlier usage."""
     return no_share if history.kind == "NoHistory" else book_shares
 
 
 @by_type
 def used_by_all(history: BundleType) -> object:
-    """Return what all users have used, in fading core seconds."""
+    """Return the decayed usage of all users in core seconds."""
     return no_use if history.kind == "NoHistory" else sum_of_use
 
 
 @by_type
 def share_of_user(history: BundleType, j: object, used: object) -> object:
-    """Return the share that the user of a job has of *used*, 1 where it is as large as those of the others."""
+    """Return the usage share of a job's user in *used*, times the number of users: 1 for an average user."""
     return no_share_of_user if history.kind == "NoHistory" else share_in_use
 
 
@@ -125,22 +125,22 @@ def no_share(tables: Tables, history: object) -> None:
 
 @inlined
 def no_use(history: object) -> float:
-    """Return nothing."""
+    """Return 0."""
     return 0.0
 
 
 @inlined
 def no_share_of_user(history: object, j: int, used: float) -> float:
-    """Return nothing."""
+    """Return 0."""
     return 0.0
 
 
 @compiled
 def book_shares(tables: Tables, history: History) -> None:
-    """Book by the cores that users had since the last decision.
+    """Add usage by the cores that users have held since the last decision.
 
-    Exact where a decision is made at every instant, as a constant policy does; of jobs that have come and gone between
-    two decisions nothing is booked.
+    Exact if a decision is made at every instant, as by a constant policy; usage of jobs that started and ended between
+    two decisions is not counted.
     """
     past, now = history.past[0], tables.clock[0].now
     elapsed = now - past.fair_as_of
@@ -153,7 +153,7 @@ def book_shares(tables: Tables, history: History) -> None:
 
 @compiled
 def sum_of_use(history: History) -> float:
-    """Return the sum of what users have used."""
+    """Return the sum of the usage of all users."""
     used = 0.0
     for number in range(history.past[0].groups):
         if history.groups[number].request == ANY:
@@ -163,7 +163,7 @@ def sum_of_use(history: History) -> float:
 
 @compiled
 def share_in_use(history: History, j: int, used: float) -> float:
-    """Return the share of a job's user, times the number of users."""
+    """Return the usage share of a job's user, times the number of users."""
     if used <= 0.0:
         return 0.0
     return float(history.groups[history.jobs[j].user].used / used * history.past[0].users)

@@ -1,14 +1,15 @@
-"""The order in which a baseline serves the waiting jobs, for those who start jobs by it somewhere else.
+"""The order in which a baseline serves the waiting jobs, for other schedulers that start jobs by it.
 
-It is the order that the baseline itself sorts the queue in before it starts jobs. What a learned policy does besides
-(gates, reservations, cores that are kept, looking ahead) is no order, and is left to whoever starts the jobs.
+It is the order in which the baseline itself sorts the queue before it starts jobs. Other parts of a learned policy
+(gates, reservations, kept cores, look-ahead) are no order, and are left to the scheduler that starts the jobs.
 """
 
 from typing import NamedTuple
 
 import numpy as np
 
-from hdeeprm_like.decision.names import SCORED, Baseline
+from hdeeprm_like.decision.mode_specs import SCORED
+from hdeeprm_like.decision.names import Baseline
 from hdeeprm_like.decision.policies.baselines import open_decision
 from hdeeprm_like.decision.policies.plans import Plans
 from hdeeprm_like.decision.policies.priorities import share_out
@@ -28,9 +29,9 @@ class Ranked(NamedTuple):
     """The waiting jobs in the order of a policy; the smallest key is first.
 
     Attributes:
-        jobs: (W,) rows. keys: (W,) what the policy minimizes.
-        because: for each feature that weighs something in a learned score, (W,) how much it moves the key of a job
-            beside the mean of these jobs; empty for other policies.
+        jobs: (W,) rows. keys: (W,) keys of the policy.
+        because: for each feature with a weight in a learned score, (W,) its contribution to a job's key, relative to
+        the mean of these jobs; empty for other policies.
     """
 
     jobs: Ints
@@ -49,7 +50,7 @@ def ranked_by(baseline: Baseline, tables: Tables, plans: Plans, k: int) -> Ranke
 
 @by_type
 def arrange(tables: BundleType, plans: BundleType, k: object) -> object:
-    """Sort the waiting jobs as baseline *k* sorts them after a decision has opened."""
+    """Sort the waiting jobs as baseline *k* does after a decision has opened."""
     return keep_as_sorted if plans.fields["scores"][0].kind == "NoScores" else sort_by_stage
 
 
@@ -60,14 +61,14 @@ def keep_as_sorted(tables: Tables, plans: Plans, k: int) -> None:
 
 @inlined
 def sort_by_stage(tables: Tables, plans: Plans, k: int) -> None:
-    """Sort the waiting jobs by the score of the stage that a learned policy is in."""
+    """Sort the waiting jobs by the score of the current stage of a learned policy."""
     if plans.plans[k].mode == SCORED:
         sort_by_score(tables, plans, k, k * STAGES + (1 if plans.history.past[0].inexact == 0 else 0))
 
 
 @compiled
 def write_order(tables: Tables, plans: Plans, k: int) -> int:
-    """Write the jobs in the order of baseline *k* to ``Plans.queue``; return how many."""
+    """Write the jobs in the order of baseline *k* to ``Plans.queue``; return their number."""
     if not open_decision(tables, plans, k):
         return 0
     arrange(tables, plans, k)
@@ -77,7 +78,7 @@ def write_order(tables: Tables, plans: Plans, k: int) -> int:
 def score_terms(
     baseline: Baseline, tables: Tables, plans: Plans, k: int, rows: Ints
 ) -> tuple[Floats, dict[str, Floats]]:
-    """Return (R,) scores of some jobs by learned policy *k*, and how much each feature moves them beside their mean."""
+    """Return (R,) scores of some jobs by learned policy *k*, and each feature's contribution relative to their mean."""
     learned = baseline.learned
     assert learned is not None
     exact = plans.history.past["inexact"][0] == 0
@@ -93,7 +94,7 @@ def score_terms(
 
 @compiled
 def write_scores(tables: Tables, plans: Plans, s: int, rows: Ints, features: Floats, scores: Floats) -> None:
-    """Write (R, F) features and (R,) scores of the queue of some jobs, in stage *s*."""
+    """Write (R, F) features and (R,) queue scores of some jobs, in stage *s*."""
     look_at_queue(tables, plans.scores, s)
     for i in range(len(rows)):
         write_features(tables, plans.history, plans.scores, s, rows[i])
@@ -104,7 +105,7 @@ def write_scores(tables: Tables, plans: Plans, s: int, rows: Ints, features: Flo
 
 @compiled
 def notice(tables: Tables, plans: Plans, k: int) -> None:
-    """Let baseline *k* take in what has happened until now, as it does at each decision, but decide nothing."""
+    """Update baseline *k* with what has happened until now, as at each decision, without deciding anything."""
     if plans.plans[k].order == MULTIFACTOR:
         share_out(tables, plans.history)
     follow(tables, plans.history)

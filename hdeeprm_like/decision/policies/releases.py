@@ -1,4 +1,4 @@
-"""When the running jobs are expected to end and to release their cores."""
+"""Expected ends of the running jobs and the release of their cores."""
 
 import numpy as np
 
@@ -8,27 +8,27 @@ from hdeeprm_like.engine.job_lists import copy_column, copy_jobs, job_at
 from hdeeprm_like.engine.numbers import FIRST_PREDICTED
 from hdeeprm_like.engine.tables import Tables
 
-OVERDUE = 1.0  # s from now on that a job is expected to run on which has outrun its request
-HEARD_LATE = 0.1  # s by which messages, or others' events at the same moment, may let us hear later of a job's end
+OVERDUE = 1.0  # s, expected remaining time of a job that has outrun its request
+HEARD_LATE = 0.1  # s, largest delay of the report of a job's end by messages or simultaneous events
 
 
 @inlined
 def expected_finish(tables: Tables, plans: Plans, k: int, j: int) -> float:
-    """Return when a running job is expected to end, in s; this may be over."""
+    """Return the expected end of a running job in s; it may be past."""
     return float(tables.jobs[j].start + planned_time(tables, plans, k, j))
 
 
 @compiled
 def expected_end(tables: Tables, plans: Plans, k: int, j: int) -> float:
-    """Return when a running job is expected to end, which is after now."""
+    """Return the expected end of a running job in s, later than now."""
     return float(later_than_now(expected_finish(tables, plans, k, j), tables.clock[0].now))
 
 
 @inlined
 def later_than_now(end: float, now: float) -> float:
-    """Return when a job that still runs will end: at once if it should have just now, an overdue one in a second.
+    """Return the end of a job that still runs: at once if it should have ended just now, an overdue one in a second.
 
-    Else a job of less than a second could start on what the head of the queue is about to get, and delay it.
+    Otherwise a job of less than a second could start on cores that the head of the queue is about to get, and delay it.
     """
     if end > now:
         return end
@@ -37,7 +37,7 @@ def later_than_now(end: float, now: float) -> float:
 
 @compiled
 def is_overdue(tables: Tables, plans: Plans, k: int) -> bool:
-    """Tell whether a running job has reached its expected end."""
+    """Return whether a running job has reached its expected end."""
     v = plans.plans[k].ends
     if tables.running.lists[v].jobs == 0:
         return False
@@ -46,15 +46,15 @@ def is_overdue(tables: Tables, plans: Plans, k: int) -> bool:
 
 @inlined
 def are_sorted(tables: Tables, plans: Plans, k: int) -> bool:
-    """Tell whether the list of running jobs has them by expected end: overdue ones come among others."""
+    """Return whether the list of running jobs is sorted by expected end; overdue jobs are out of place."""
     return plans.plans[k].times < FIRST_PREDICTED and not is_overdue(tables, plans, k)
 
 
 @compiled
 def sort_releases(tables: Tables, plans: Plans, k: int) -> int:
-    """Write the running jobs by expected end, and when that is; return how many.
+    """Write the running jobs by expected end, and these ends; return their number.
 
-    Of those that end together the one comes first that holds the fewest cores.
+    Of jobs that end together the one with the fewest cores comes first.
     """
     plan = plans.plans[k]
     count = copy_jobs(tables.running, plan.ends, plans.releases)

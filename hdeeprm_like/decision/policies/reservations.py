@@ -1,8 +1,8 @@
-"""What is reserved for the head of the queue: when it is to start, and what must be left for it then.
+"""The reservation for the head of the queue: its expected start (shadow time), and what must be left for it then.
 
-Every resource counts: cores that may serve jobs, which a power cap makes fewer than there are, and for a head that asks
-for memory or GPUs, or whose cores must be on one node, what each node has left of cores, MB and GPUs. Whoever starts a
-job beside the reservation goes through `starting.start_if_fits`, which asks here whether the job moves it.
+Every resource counts: cores that may serve jobs (fewer than there are under a power cap), and, for a head that requests
+memory or GPUs, or whose cores must be on one node, the free cores, MB and GPUs of each node. Every job start beside the
+reservation goes through `starting.start_if_fits`, which checks here whether the job delays it.
 """
 
 import numpy as np
@@ -19,7 +19,7 @@ from hdeeprm_like.engine.tables import Tables
 
 @inlined
 def looks_at_nodes(tables: Tables, j: int) -> bool:
-    """Tell whether a job needs more than a number of cores that may be anywhere."""
+    """Return whether a job needs more than a number of cores anywhere."""
     job = tables.jobs[j]
     beside_cores = tables.clock[0].whole == 1 or job.memory > 0.0 or job.gpus > 0.0
     return bool(beside_cores and not counts_cores(tables))
@@ -27,10 +27,10 @@ def looks_at_nodes(tables: Tables, j: int) -> bool:
 
 @inlined
 def room_on(tables: Tables, cores: float, memory: float, gpus: float, j: int) -> float:
-    """Return for how many cores of a job a node has room; all or none where a node takes jobs whole.
+    """Return how many cores of a job fit on a node; all or none if nodes take jobs whole.
 
     Args:
-        cores, memory, gpus: what the node has free, MB.
+        cores, memory, gpus: free capacity of the node, MB.
     """
     job = tables.jobs[j]
     room = places(cores, memory, gpus, job.memory, job.gpus)
@@ -41,7 +41,7 @@ def room_on(tables: Tables, cores: float, memory: float, gpus: float, j: int) ->
 
 @inlined
 def room_in_plan(tables: Tables, plans: Plans, n: int, j: int) -> float:
-    """Return the same for a node as it is at the time that is looked at."""
+    """Return the same for a node as planned in ``Plans.node_cores`` and so on."""
     return room_on(tables, float(plans.node_cores[n]), plans.node_memory[n], plans.node_gpus[n], j)
 
 
@@ -59,7 +59,7 @@ def look_at_present(tables: Tables, plans: Plans) -> None:
 
 @compiled
 def find_room(tables: Tables, plans: Plans, k: int, head: int) -> None:
-    """Find for how many cores of the head there is room on the nodes now."""
+    """Count how many cores of the head fit on the nodes now."""
     look_at_present(tables, plans)
     plans.plans[k].room = 0.0
     for n in range(len(tables.nodes)):
@@ -67,12 +67,12 @@ def find_room(tables: Tables, plans: Plans, k: int, head: int) -> None:
 
 
 @compiled
-def give(tables: Tables, plans: Plans, k: int, begin: int, j: int, head: int, share: int) -> None:
-    """Give what a job holds to the nodes at the time that is looked at, or take it from them.
+def change_at_shadow(tables: Tables, plans: Plans, k: int, begin: int, j: int, head: int, share: int) -> None:
+    """Return what a job holds to the nodes as planned at the shadow time, or take it from them.
 
     Args:
-        begin: place of the job's first stretch in the allocation. head: whose room is counted.
-        share: 1 to give, -1 to take.
+        begin: place of the job's first stretch in the allocation. head: the job whose fitting cores are counted.
+        share: 1 to return, -1 to take.
     """
     plan, job = plans.plans[k], tables.jobs[j]
     for place in range(begin, begin + job.stretches):
@@ -83,18 +83,30 @@ def give(tables: Tables, plans: Plans, k: int, begin: int, j: int, head: int, sh
             plan.room -= room_in_plan(tables, plans, n, head)
             plan.spare += cores
             plans.node_cores[n] += cores
-            for _ in range(count):  # one after the other, as they are given back: without a rest
+            for _ in range(count):  # one after the other, as on release: without a rounding error
                 plans.node_memory[n] += share * job.memory
                 plans.node_gpus[n] += share * job.gpus
             plan.room += room_in_plan(tables, plans, n, head)
             first, left, p = first + count, left - count, p + 1
 
 
+@inlined
+def release_at_shadow(tables: Tables, plans: Plans, k: int, begin: int, j: int, head: int) -> None:
+    """Return what a job holds to the nodes as planned at the shadow time of the head."""
+    change_at_shadow(tables, plans, k, begin, j, head, 1)
+
+
+@inlined
+def reserve_at_shadow(tables: Tables, plans: Plans, k: int, begin: int, j: int, head: int) -> None:
+    """Take what a job holds from the nodes as planned at the shadow time of the head."""
+    change_at_shadow(tables, plans, k, begin, j, head, -1)
+
+
 @compiled
 def reserve(tables: Tables, plans: Plans, k: int, head: int, need: int) -> None:
-    """Reserve for the head of the queue, which does not fit: find when it is expected to, and what is left over then.
+    """Reserve for the head of the queue, which does not fit: find the shadow time, and the spare capacity then.
 
-    Cores that are released at that very time, but not needed for it, are not left over.
+    Cores that are released at exactly that time, but not needed for it, are not spare.
 
     Args:
         need: cores that must be free for it, no fewer than its own.
@@ -113,7 +125,7 @@ def reserve(tables: Tables, plans: Plans, k: int, head: int, need: int) -> None:
     for i in range(sort_releases(tables, plans, k)):
         other = plans.releases[i]
         if plan.on_nodes == 1:
-            give(tables, plans, k, tables.jobs[other].first, other, head, 1)
+            release_at_shadow(tables, plans, k, tables.jobs[other].first, other, head)
         else:
             plan.spare += tables.jobs[other].size
         if plan.spare >= 0 and (plan.on_nodes == 0 or plan.room >= tables.jobs[head].size):
@@ -123,17 +135,17 @@ def reserve(tables: Tables, plans: Plans, k: int, head: int, need: int) -> None:
 
 @compiled
 def leaves_to_head(tables: Tables, plans: Plans, k: int, j: int) -> bool:
-    """Tell whether a job whose cores are booked, and which outlives the reservation, leaves enough to the head.
+    """Return whether a job with booked cores that outlives the reservation leaves enough to the head.
 
-    If so it is noted that it takes them; else they are to be given back. It asks for no more than the spare cores.
+    If so, its use of spare capacity is recorded; else the caller releases the cores. It fits the spare cores.
     """
     plan = plans.plans[k]
     if plan.on_nodes == 0:
         plan.spare -= tables.jobs[j].size
         return True
     begin = tables.clock[0].placed
-    give(tables, plans, k, begin, j, plan.head, -1)
+    reserve_at_shadow(tables, plans, k, begin, j, plan.head)
     if plan.room >= tables.jobs[plan.head].size:
         return True
-    give(tables, plans, k, begin, j, plan.head, 1)
+    release_at_shadow(tables, plans, k, begin, j, plan.head)
     return False

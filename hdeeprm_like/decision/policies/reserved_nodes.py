@@ -1,4 +1,4 @@
-"""What is free on nodes where there are partitions, and which of them a job may have beside reservations of nodes."""
+"""Free capacity of nodes with partitions, and the nodes that a job may have beside reservations."""
 
 from hdeeprm_like.decision.policies.plans import Plans
 from hdeeprm_like.engine.allocation import book_picked
@@ -11,7 +11,7 @@ from hdeeprm_like.engine.tables import Tables
 
 @compiled
 def look_now(tables: Tables, plans: Plans) -> None:
-    """Write what is free now on each node, and how many cores in each set, on all nodes and on idle ones."""
+    """Write the free capacity of each node now, and the free cores of each set, on all nodes and on idle ones."""
     sets, nodes = tables.node_sets, plans.node_plans
     look_at_nodes(tables)
     count = len(tables.nodes)
@@ -31,7 +31,7 @@ def look_now(tables: Tables, plans: Plans) -> None:
 
 @inlined
 def has_cores(tables: Tables, plans: Plans, j: int) -> bool:
-    """Tell whether the nodes of a job's set have enough free cores now, wherever they are."""
+    """Return whether the nodes of a job's set have enough free cores now, on any of them."""
     demand = tables.node_sets.demands[j]
     if demand.exclusive == 1:
         return bool(demand.asked <= plans.node_plans.idle[demand.set])
@@ -54,7 +54,7 @@ def allow_until(tables: Tables, plans: Plans, j: int, begin: float, end: float) 
 
 @inlined
 def as_now(tables: Tables, plans: Plans) -> None:
-    """Look at what is free on the nodes now."""
+    """Set the plan of the nodes to their free capacity now."""
     sets, count = tables.node_sets, len(tables.nodes)
     copy_entries(sets.cores, 0, plans.node_cores, 0, count)
     copy_entries(sets.memory, 0, plans.node_memory, 0, count)
@@ -63,7 +63,7 @@ def as_now(tables: Tables, plans: Plans) -> None:
 
 @compiled
 def start_on_allowed(tables: Tables, plans: Plans, j: int) -> bool:
-    """Start a job on the allowed nodes if there is room for it."""
+    """Start a job on the allowed nodes if it fits."""
     tables.clock[0].decisions += 1
     as_now(tables, plans)
     if not pick_nodes(tables, j):

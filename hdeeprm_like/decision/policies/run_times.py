@@ -1,16 +1,16 @@
-"""How long a policy takes jobs to run: as requested, as they really do, or as the past jobs of their users tell.
+"""Assumed run times of jobs: as requested, actual, or predicted from the past jobs of their users.
 
 | name | meaning |
 |---|---|
-| ``requested`` | what the user has requested |
-| ``actual`` | what only a simulator knows |
-| ``tsafrir`` | the mean of the user's last two jobs to end, no more than requested; requested before there are two |
-| ``ewma`` | requested, times what share of their requests the user's jobs ran; those of late weigh more |
-| ``expected`` | the mean of the distribution that `estimates` makes of the past jobs |
-| ``learned:FILE.json`` | what the trees of a learned predictor tell, see `decision.tree_files` |
+| ``requested`` | the user's request |
+| ``actual`` | the actual run time, known only to a simulator |
+| ``tsafrir`` | mean of the user's last two jobs to end, at most the request; the request before there are two |
+| ``ewma`` | the request times the share of their requests that the user's jobs ran; recent ones weigh more |
+| ``expected`` | mean of the distribution of `estimates` from past jobs |
+| ``learned:FILE.json`` | prediction of the trees of a learned predictor, see `decision.tree_files` |
 
-``sjf@tsafrir+easy`` orders by predictions and reserves by requests, ``fcfs+easysjf@tsafrir`` the other way round.
-A running job that has outlived its prediction is expected to run on for the next of some increments.
+``sjf@tsafrir+easy`` orders by predictions and reserves by requests, ``fcfs+easy@tsafrir`` the other way round.
+A running job that has outlived its prediction is expected to run longer by the next of some increments.
 
 Source: Tsafrir et al., "Backfilling using system-generated predictions rather than user runtime estimates", 2007.
 """
@@ -43,7 +43,7 @@ INCREMENTS = (60.0, 300.0, 900.0, 1800.0, 3600.0, 7200.0, 18000.0, 36000.0, 7200
 
 @by_type
 def follow(tables: BundleType, history: BundleType) -> object:
-    """Let the history take in what has happened."""
+    """Update the history with what has happened."""
     return no_follow if history.kind == "NoHistory" else read_history
 
 
@@ -54,19 +54,19 @@ def no_follow(tables: Tables, history: object) -> None:
 
 @by_type
 def expected_time(tables: BundleType, history: BundleType, times: object, j: object) -> object:
-    """Return for how many s a job is taken to run; *times* is a number of ``names.number_of_times``."""
+    """Return the assumed run time of a job in s; *times* is a number of ``names.number_of_times``."""
     return known_only if history.kind == "NoHistory" else known_or_predicted
 
 
 @inlined
 def known_only(tables: Tables, history: object, times: int, j: int) -> float:
-    """Return what is known without a history."""
+    """Return a run time that needs no history."""
     return known_time(tables, times, j)
 
 
 @compiled
 def known_or_predicted(tables: Tables, history: History, times: int, j: int) -> float:
-    """Return what is known, or what the past tells."""
+    """Return a known run time, or a prediction from the past."""
     if times < FIRST_PREDICTED:
         return float(known_time(tables, times, j))
     job = tables.jobs[j]
@@ -83,20 +83,20 @@ def known_or_predicted(tables: Tables, history: History, times: int, j: int) -> 
 
 @inlined
 def mean_of_last_two(tables: Tables, history: History, j: int) -> float:
-    """Return the mean of the user's last two jobs, as ``tsafrir``."""
+    """Return the prediction of ``tsafrir``, from the user's last two jobs."""
     user = history.groups[history.jobs[j].user]
     return float(0.5 * (user.last + user.before) if user.ended >= 2 else tables.jobs[j].requested_time)
 
 
 @inlined
 def usual_share(tables: Tables, history: History, j: int) -> float:
-    """Return the share of their requests that the user's jobs ran, of this job's request, as ``ewma``."""
+    """Return the prediction of ``ewma``, by the share of their requests that the user's jobs ran."""
     return float(tables.jobs[j].requested_time * np.exp(history.groups[history.jobs[j].user].log_ratio))
 
 
 @inlined
 def mean_of_estimate(tables: Tables, history: History, j: int) -> float:
-    """Return the mean of the estimated distribution, as ``expected``."""
+    """Return the prediction of ``expected``, the mean of the estimated distribution."""
     bring_estimate(tables, history, j)
     return float(history.jobs[j].time)
 
@@ -106,7 +106,7 @@ PREDICTIONS: dict[int, Callable[[Tables, History, int], float]] = {
     EWMA: usual_share,
     EXPECTED: mean_of_estimate,
 }
-"""What the past tells of a waiting job, by number."""
+"""Predictions for a waiting job, by number."""
 
 check_numbers(
     "run times", RUN_TIMES, {REQUESTED, ACTUAL, *PREDICTIONS}, "decision.policies.run_times.PREDICTIONS", LEARNED
@@ -116,13 +116,13 @@ check_numbers(
 @inlined
 @by_number("times", PREDICTIONS)
 def prediction(tables: Tables, history: History, times: int, j: int) -> float:
-    """Return what the past tells of a waiting job; the numbers from LEARNED on are those of learned predictors."""
+    """Return the predicted run time of a waiting job in s; numbers from LEARNED on are learned predictors."""
     return float(learned_time(tables, history, times, j))
 
 
 @compiled
 def predicted(tables: Tables, history: History, times: int, j: int) -> float:
-    """Return what the past tells of a waiting job, and note it for when it runs."""
+    """Return the predicted run time of a waiting job in s, and store it for when the job runs."""
     time = max(1.0, min(prediction(tables, history, times, j), tables.jobs[j].requested_time))
     history.planned[times - FIRST_PREDICTED, j] = time
     return float(time)

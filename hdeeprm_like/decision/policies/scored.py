@@ -1,4 +1,4 @@
-"""How a learned policy starts jobs: by its scores with a reservation for the head of the queue, or by looking ahead."""
+"""Job starts of a learned policy: by its scores with a reservation for the head of the queue, or by look-ahead."""
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from hdeeprm_like.decision.policies.node_profile import (
     needs_nodes,
     occupy_picked,
 )
-from hdeeprm_like.decision.policies.plans import EACH, NOBODY, Plans, planned_time
+from hdeeprm_like.decision.policies.plans import EACH, NO_JOB, Plans, planned_time
 from hdeeprm_like.decision.policies.reservations import reserve
 from hdeeprm_like.decision.policies.scores import (
     BACKFILL,
@@ -35,7 +35,7 @@ from hdeeprm_like.engine.tables import NOTHING, Tables
 
 @compiled
 def start_scored(tables: Tables, plans: Plans, k: int) -> None:
-    """Start what the learned policy *k* starts now."""
+    """Start the jobs that learned policy *k* starts now."""
     v = plans.plans[k].list
     place, _ = next_fitting(tables.waiting, v, 0, 0, tables.clock[0].free_cores)
     if place >= tables.waiting.lists[v].blocks:
@@ -59,7 +59,7 @@ def start_scored(tables: Tables, plans: Plans, k: int) -> None:
 
 @compiled
 def start_ahead(tables: Tables, plans: Plans, k: int, s: int) -> None:
-    """Start what the best candidate starts."""
+    """Start the jobs that the best candidate starts."""
     ahead = plans.ahead
     count = choose_ahead(tables, plans.history, plans.scores, ahead, s, plans.plans[k].list, plans.plans[k].ends)
     for i in range(count):
@@ -90,7 +90,7 @@ def sort_list_by_score(tables: Tables, plans: Plans, v: int, s: int) -> None:
 
 @compiled
 def start_in_scored_order(tables: Tables, plans: Plans, k: int, s: int) -> None:
-    """Start jobs until one does not fit, the cores kept before it included."""
+    """Start jobs until one does not fit; cores kept before a job count as needed."""
     clock = tables.clock[0]
     while clock.waiting > 0:
         j = job_at(tables.waiting, plans.plans[k].list, 0, 0)
@@ -102,12 +102,12 @@ def start_in_scored_order(tables: Tables, plans: Plans, k: int, s: int) -> None:
 
 @compiled
 def backfill_by_score(tables: Tables, plans: Plans, k: int, s: int) -> None:
-    """Start jobs behind the head that pass the gate and do not delay it, in the order of their own score (EASY)."""
+    """Start jobs behind the head that pass the gate and do not delay it, in the order of the backfill score (EASY)."""
     scores, v, clock = plans.scores, plans.plans[k].list, tables.clock[0]
     head = job_at(tables.waiting, v, 0, 0)
     reserve(tables, plans, k, head, needed_cores(tables, plans.history, scores, s, head))
     if plans.plans[k].bounded == 1:
-        plans.plans[k].reserved = EACH  # the head has its guarantee; when it is expected to start is all that is wanted
+        plans.plans[k].reserved = EACH  # the head has its guarantee; only its expected start is needed
     count, place, i = 0, 0, 1
     while True:
         place, i = next_fitting(tables.waiting, v, place, i, clock.free_cores)
@@ -120,12 +120,12 @@ def backfill_by_score(tables: Tables, plans: Plans, k: int, s: int) -> None:
         j = plans.queue[n]
         if needed_cores(tables, plans.history, scores, s, j) <= clock.free_cores:
             start_if_fits(tables, plans, k, j)
-    plans.plans[k].reserved = EACH if plans.plans[k].bounded == 1 else NOBODY
+    plans.plans[k].reserved = EACH if plans.plans[k].bounded == 1 else NO_JOB
 
 
 @compiled
 def start_with_reservations(tables: Tables, plans: Plans, k: int, s: int) -> None:
-    """Start jobs in order, reserve for the first that do not fit, and start others that delay none of these."""
+    """Start jobs in order, reserve for the first ones that do not fit, and start others that delay none of these."""
     scores, now, on_nodes = plans.scores, tables.clock[0].now, needs_nodes(tables)
     waiting = copy_jobs(tables.waiting, plans.plans[k].list, plans.queue)
     if on_nodes:
@@ -153,7 +153,7 @@ def start_with_reservations(tables: Tables, plans: Plans, k: int, s: int) -> Non
 
 @compiled
 def start_or_hold(tables: Tables, plans: Plans, k: int, s: int, j: int, on_nodes: bool) -> float:
-    """Start a job if it can start now beside all that is reserved, else reserve for it; return when it starts."""
+    """Start a job if it can start now around all reservations, else reserve for it; return its start time."""
     need, time = needed_cores(tables, plans.history, plans.scores, s, j), planned_time(tables, plans, k, j)
     if on_nodes:
         return float(start_or_reserve(tables, plans, k, j, need, time))
@@ -167,7 +167,7 @@ def start_or_hold(tables: Tables, plans: Plans, k: int, s: int, j: int, on_nodes
 
 @compiled
 def start_between(tables: Tables, plans: Plans, k: int, s: int, j: int, on_nodes: bool) -> None:
-    """Start a job if it can start now beside all that is reserved."""
+    """Start a job if it can start now around all reservations."""
     now, time = tables.clock[0].now, planned_time(tables, plans, k, j)
     need = needed_cores(tables, plans.history, plans.scores, s, j)
     if on_nodes:
@@ -180,10 +180,10 @@ def start_between(tables: Tables, plans: Plans, k: int, s: int, j: int, on_nodes
 
 @compiled
 def add_candidate(tables: Tables, plans: Plans, s: int, j: int, head: int, shadow: float, count: int) -> int:
-    """Put a job into the sorted candidates for backfilling if it may start; return 1 if it does, else 0.
+    """Insert a job into the sorted candidates for backfilling if it may start; return 1 if inserted, else 0.
 
     Args:
-        head: the head of the queue. shadow: s, when that starts. count: candidates before this one.
+        head: the head of the queue. shadow: s, its expected start. count: number of candidates before this one.
     """
     scores, key = plans.scores, float(count)
     params = scores.params[s]
@@ -202,7 +202,7 @@ def add_candidate(tables: Tables, plans: Plans, s: int, j: int, head: int, shado
 
 @compiled
 def insert_candidate(plans: Plans, count: int, j: int, key: float) -> None:
-    """Put a job into the sorted candidates for backfilling, of which there are *count*; of equal ones it is last."""
+    """Insert a job into the *count* sorted candidates for backfilling, after those with an equal key."""
     at = count
     while at > 0 and plans.scores.keys[at - 1] > key:
         plans.queue[at], plans.scores.keys[at] = plans.queue[at - 1], plans.scores.keys[at - 1]

@@ -1,7 +1,7 @@
-"""Scores of learned policies in compiled code: what a job's features weigh together (see `decision.score_files`).
+"""Scores of learned policies in compiled code: weighted features of jobs (see `decision.score_files`).
 
-A policy has two *stages*, each with scores of its own: `USUAL`, and `EXACT` for as long as every job that has ended ran
-as long as requested. Stage *s* of policy *k* is row ``2 k + s``.
+A policy has two *stages*, each with scores of its own: `USUAL`, and `EXACT` as long as every ended job ran
+for exactly its requested time. Stage *s* of policy *k* is row ``2 k + s``.
 """
 
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ from hdeeprm_like.types import Floats, Records
 
 FEATURE = {name: number for number, name in enumerate(FEATURES)}
 COUNT = len(FEATURES)
-JOB_FEATURES = (  # that `describe_job` writes
+JOB_FEATURES = (  # written by `describe_job`
     "one",
     "log_time",
     "log_cores",
@@ -35,7 +35,7 @@ JOB_FEATURES = (  # that `describe_job` writes
     "user_waiting",
     "user_share",
 )
-QUEUE_FEATURES = (  # that `write_features` writes besides
+QUEUE_FEATURES = (  # also written by `write_features`
     "log_wait",
     "log_wait_request",
     "log_wait_hours",
@@ -47,7 +47,7 @@ QUEUE_FEATURES = (  # that `write_features` writes besides
     "work",
     "of_free",
 )
-HEAD_FEATURES = ("log_time_to_head", "log_cores_to_head", "in_time")  # that `compare_with_head` writes
+HEAD_FEATURES = ("log_time_to_head", "log_cores_to_head", "in_time")  # written by `compare_with_head`
 check_names("features of scores", FEATURES, (*JOB_FEATURES, *QUEUE_FEATURES, *HEAD_FEATURES), __name__)
 check_names("features of jobs", JOB_FEATURES, tuple(FEATURES)[:OF_JOB], "decision.score_files.OF_JOB")
 (
@@ -90,12 +90,12 @@ LOG_WAIT, LOG_WAIT_REQUEST, LOG_WAIT_HOURS = 1 << F_LOG_WAIT, 1 << F_LOG_WAIT_RE
 
 SCORE = np.dtype(
     [
-        ("own_backfill", "i8"),  # 1 where jobs behind the head are sorted by a score of their own
-        ("gate", "i8"),  # 1 where these must pass a gate
-        ("estimates", "i8"),  # 1 where it looks at estimates of run times
-        ("looks", "i8"),  # bit n is 1 where it looks at feature n; the others are not computed
+        ("own_backfill", "i8"),  # 1 if jobs behind the head are sorted by a score of their own
+        ("gate", "i8"),  # 1 if these must pass a gate
+        ("estimates", "i8"),  # 1 if it uses estimated run times
+        ("looks", "i8"),  # bit n is 1 if it uses feature n; the others are not computed
         ("units", "i8"),  # hidden units of each kind of score
-        ("keeps", "i8"),  # 1 where cores are kept free,
+        ("keeps", "i8"),  # 1 if cores are kept free,
         ("deviations", "f8"),  # and how many, see `score_files.Keep`
         ("bins", "i8"),
         ("most", "f8"),
@@ -103,16 +103,16 @@ SCORE = np.dtype(
         ("load", "f8"),
         ("widest", "f8"),
         ("reservations", "i8"),  # jobs that have cores reserved
-        ("looks_ahead", "i8"),  # 1 where the future is played, see `score_files.LookAhead`
-        ("arrivals", "i8"),  # past submissions that are played again
-        ("played", "i8"),  # waiting jobs that are played at most
-        ("budget", "i8"),  # µs that plays of a decision may take
-        ("scenarios", "i8"),  # futures that are drawn, 0 to play the one that was requested
+        ("looks_ahead", "i8"),  # 1 if futures are played, see `score_files.LookAhead`
+        ("arrivals", "i8"),  # number of past submissions to play again
+        ("played", "i8"),  # most waiting jobs to play
+        ("budget", "i8"),  # µs for the plays of a decision
+        ("scenarios", "i8"),  # number of drawn futures, 0 to play the requested one
         ("first", "i8"),  # candidates: Scores.candidates[first : last]
         ("last", "i8"),
-        ("wait", "f8"),  # what a second of waiting costs beside 1 / run time
+        ("wait", "f8"),  # cost of a second of waiting, added to 1 / run time
         ("queue", "f8"),  # ln(1 + waiting jobs) / 3 now,
-        ("work", "f8"),  # and how long these keep the machine busy
+        ("work", "f8"),  # and ln(1 + h that these keep the machine busy) / 3
     ],
     align=True,
 )
@@ -144,7 +144,7 @@ def new_scores(policies: Sequence[ScoredPolicy | None], jobs: int, demands: int)
     """Return the scores of some policies, None for one that has none.
 
     Args:
-        jobs: that there is room for. demands: lengths of jobs that are told apart.
+        jobs: capacity. demands: number of length classes of jobs.
     """
     stages = [
         stage for policy in policies for stage in ((policy, policy.exact or policy) if policy else (None,) * STAGES)
@@ -180,7 +180,7 @@ def new_scores(policies: Sequence[ScoredPolicy | None], jobs: int, demands: int)
 
 
 def write_params(row: np.void, stage: ScoredPolicy, exact: bool) -> None:
-    """Write what a stage does beside its scores."""
+    """Write the parameters of a stage other than its scores."""
     row["own_backfill"], row["gate"] = stage.backfill is not None, stage.gate is not None
     scores = [score for score in (stage.queue, stage.backfill, stage.gate) if score]
     looked_at = {
@@ -200,7 +200,7 @@ def write_params(row: np.void, stage: ScoredPolicy, exact: bool) -> None:
 
 @compiled
 def look_at_queue(tables: Tables, scores: Scores, s: int) -> None:
-    """Note how full the queue is now."""
+    """Update the length and work of the queue."""
     clock, work = tables.clock[0], 0.0
     for i in range(clock.waiting):
         job = tables.jobs[tables.members[i]]
@@ -211,11 +211,11 @@ def look_at_queue(tables: Tables, scores: Scores, s: int) -> None:
 
 @compiled
 def describe_job(tables: Tables, history: History, f: Floats, j: int, estimates: bool, looks: int) -> None:
-    """Write the first features of a waiting job, those that tell of it and its user: ``score_files.OF_JOB``.
+    """Write the first features of a waiting job, those of the job and its user: ``score_files.OF_JOB``.
 
     Args:
-        estimates: whether those of estimates are wanted; they are 0 otherwise. looks: bits of the features that are
-            wanted, of those that take time to compute; the others stay as they are.
+        estimates: whether to write those of estimates; they are 0 otherwise. looks: bits of the features to
+            write among those that are costly; the other costly ones stay unchanged.
     """
     job, found = tables.jobs[j], history.jobs[j]
     user, cores, request = history.groups[found.user], float(tables.clock[0].most_cores), max(job.requested_time, 1.0)
@@ -244,7 +244,7 @@ def describe_job(tables: Tables, history: History, f: Floats, j: int, estimates:
 
 @compiled
 def write_features(tables: Tables, history: History, scores: Scores, s: int, j: int) -> None:
-    """Write the features of a waiting job that do not compare it with the head of the queue."""
+    """Write all features of a waiting job except the comparison with the head of the queue."""
     f, job, clock, now = scores.features, tables.jobs[j], tables.clock[0], scores.params[s]
     describe_job(tables, history, f, j, now.estimates == 1, now.looks)
     cores, request, wait = float(tables.clock[0].most_cores), max(job.requested_time, 1.0), clock.now - job.submit
@@ -265,7 +265,7 @@ def write_features(tables: Tables, history: History, scores: Scores, s: int, j: 
 
 @compiled
 def compare_with_head(tables: Tables, scores: Scores, j: int, head: int, shadow: float) -> None:
-    """Write the remaining features: those that compare a job with the head of the queue, which starts at *shadow* s."""
+    """Write the features that compare a job with the head of the queue, which starts at *shadow* s."""
     f, job, first = scores.features, tables.jobs[j], tables.jobs[head]
     f[F_LOG_TIME_TO_HEAD] = np.log(max(job.requested_time, 1.0) / max(first.requested_time, 1.0))
     f[F_LOG_CORES_TO_HEAD] = np.log(job.size / float(first.size))

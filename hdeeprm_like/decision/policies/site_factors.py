@@ -1,9 +1,9 @@
-"""The watch of a simulated Slurm: every interval it looks at the queue and changes some site factors.
+"""The watch of a simulated Slurm: at each interval it reads the queue and changes some site factors.
 
-It does what `hdeeprm_like.slurm.watch` does to a real Slurm, and sets the factors that `hdeeprm_like.slurm.factors`
-finds for the same queue; a test holds the two beside each other. Slurm itself starts jobs, by its own priorities with
-these factors in them. Only the order of a policy counts: gates, reservations of its own, cores that it keeps free and
-plays of the future are left out here, as they are there.
+It does what `hdeeprm_like.slurm.watch` does to a real Slurm, with the factors that `hdeeprm_like.slurm.factors`
+computes for the same queue; a test compares the two. Slurm itself starts jobs, by its own priorities including
+these factors. Only the order of a policy counts: gates, reservations of its own, cores that it keeps free and
+look-ahead are left out here as there.
 """
 
 import numpy as np
@@ -20,12 +20,12 @@ from hdeeprm_like.engine.numbers import BY_SCORE, WATCH_RATE
 from hdeeprm_like.engine.tables import Tables
 from hdeeprm_like.types import Ints
 
-CLOSE = 1e-5  # s within which it is time for a look
+CLOSE = 1e-5  # s, tolerance of the date of a look
 
 
 @compiled
 def sort_by_order(tables: Tables, plans: Plans, k: int) -> None:
-    """Sort the list that has the order of baseline *k*, where that changes with time."""
+    """Sort the list in the order of baseline *k*, if that changes with time."""
     plan = plans.plans[k]
     if plan.reordered == 0:
         return
@@ -38,7 +38,7 @@ def sort_by_order(tables: Tables, plans: Plans, k: int) -> None:
 
 @inlined
 def watch_look(tables: Tables, plans: Plans, k: int) -> float:
-    """Return when the watch looks next, from now on: at multiples of its interval, where something may have changed."""
+    """Return the next look of the watch, from now on: at multiples of its interval, if something may have changed."""
     clock, plan, rows = tables.clock[0], plans.plans[k], plans.slurm.params[0]
     if plan.watch <= 0.0 or (plan.reordered == 0 and rows.looked == clock.changes and rows.behind == 0):
         return np.inf
@@ -48,7 +48,7 @@ def watch_look(tables: Tables, plans: Plans, k: int) -> float:
 
 @compiled
 def watch_queue(tables: Tables, plans: Plans, k: int) -> None:
-    """Look at the queue, and set the site factors that are due."""
+    """Look at the queue if it is time, and set site factors."""
     clock, plan, slurm, rows = tables.clock[0], plans.plans[k], plans.slurm, plans.slurm.params[0]
     rows.looked_at, rows.looked, rows.behind = clock.now, clock.changes, 0
     sort_by_order(tables, plans, k)
@@ -65,17 +65,17 @@ def watch_queue(tables: Tables, plans: Plans, k: int) -> None:
         slurm.site[j] = slurm.wanted[i]
         slurm.priority[j] = own_priority(tables, plans, j)
         changed += 1
-    if changed > 0:  # Slurm's schedulers take a job that is changed for something to do
+    if changed > 0:  # a changed job makes Slurm's schedulers look again
         sort_by_priority(tables, plans, plan.list)
         rows.seen, rows.main_seen, rows.reordered = -1, -1, 1
 
 
 @compiled
 def want_factors(slurm: SlurmRows, order: Ints, count: int, most: int, depth: int) -> None:
-    """Write the site factors that jobs are to have, by their place in an order: few changes, from *most* down.
+    """Write the site factors wanted for jobs, by their place in an order: few changes, descending from *most*.
 
     Args:
-        count: jobs in the order. most: the largest factor. depth: jobs that have one at most.
+        count: jobs in the order. most: the largest factor. depth: most jobs with a factor.
     """
     first = min(count, most, depth)
     for i in range(first, count):
@@ -87,7 +87,7 @@ def want_factors(slurm: SlurmRows, order: Ints, count: int, most: int, depth: in
             continue
         below = slurm.site[order[j]] if j < first else 0
         between = j - i - 1
-        if above - below <= between:  # no whole numbers are left between the two
+        if above - below <= between:  # too few whole numbers lie between the two
             for n in range(first):
                 slurm.wanted[n] = most - most * n // first
             return
@@ -100,9 +100,9 @@ def want_factors(slurm: SlurmRows, order: Ints, count: int, most: int, depth: in
 
 @compiled
 def keep_longest(slurm: SlurmRows, order: Ints, first: int, most: int) -> None:
-    """Mark the places of a longest part of an order whose site factors descend strictly, as those that may stay.
+    """Mark a longest subsequence of an order whose site factors descend strictly: these may stay.
 
-    For each length ``lasts`` has the largest factor that a part of it can end with, and ``ends`` where it does.
+    For each length ``lasts`` has the largest last factor of a subsequence of it, and ``ends`` the place of that.
     """
     longest = 0
     for i in range(first):

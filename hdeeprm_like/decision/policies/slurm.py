@@ -2,21 +2,21 @@
 
 The main scheduler runs when jobs have come or ended, at most each ``batch_sched_delay``, and looks at the whole queue
 each ``sched_interval``. It starts jobs in the order of tier and priority, and the first of a partition that cannot
-start closes the nodes of that partition to those behind; but not if it could not even start on them if they were idle,
+start closes the nodes of that partition to later jobs; but not if it could not even start on them if they were idle,
 because too many are closed already by other partitions.
 
 Backfill waits for ``bf_interval`` after each pass and then, second by second, for something to have changed. It goes
-through the queue, starts what runs into no reservation, and reserves nodes for what cannot start. Reservations are of
+through the queue, starts jobs that run into no reservation, and reserves nodes for the others. Reservations are of
 whole nodes, begin and end at multiples of ``bf_resolution`` and last as long as the job may.
 
-When a job can start is asked as ``select/cons_tres`` asks it: the running jobs are taken away by the ends of their
-limits, not one by one but all that end within 30 s, then 60 s and so on, so that far dates are found with few tries,
-and late. ``select/linear`` takes them one by one. All these dates are whole seconds.
+The start of a job is found as in ``select/cons_tres``: the running jobs are removed by the ends of their
+limits, not one by one but all that end within 30 s, then 60 s and so on, so that late dates are found in few tries,
+and too late. ``select/linear`` removes them one by one. All these dates are whole seconds.
 
-Where another order than Slurm's own is to be served, a watch raises priorities by it, see `site_factors`. A job that it
-changes makes both schedulers look again, as a real Slurm does.
+If another order than Slurm's own is used, a watch raises priorities by it, see `site_factors`. A job that it
+changes makes both schedulers look again, as in a real Slurm.
 
-Source: documentation and source text of Slurm 22.05.8, and what it did with recorded queues.
+Source: documentation and source text of Slurm 22.05.8, and its behaviour on recorded queues.
 """
 
 import numpy as np
@@ -42,16 +42,16 @@ from hdeeprm_like.engine.numbers import MULTIFACTOR
 from hdeeprm_like.engine.tables import NOTHING, Tables
 from hdeeprm_like.types import Floats, Ints
 
-JUST = 1e-5  # s within which two dates are one
+JUST = 1e-5  # s within which two dates count as equal
 TICK = 1.0  # s between two looks of a thread that waits for something to do
-FIRST_SPAN = 30.0  # s within which jobs end that are taken away together, at first
-MOST_TAKEN = 201  # jobs that are taken away together
+FIRST_SPAN = 30.0  # s, first span; jobs that end within one span are removed together
+MOST_TAKEN = 201  # most jobs removed together
 KILL_WAIT = 30.0  # s, Slurm's KillWait, after which a job over its limit is expected to be gone
 
 
 @compiled
 def start_like_slurm(tables: Tables, plans: Plans, k: int) -> None:
-    """Start what Slurm would start now."""
+    """Start the jobs that Slurm would start now."""
     clock, rows = tables.clock[0], plans.slurm.params[0]
     book_usage(tables, plans)
     by_priority = plans.plans[k].order == MULTIFACTOR or plans.plans[k].watch > 0.0
@@ -88,26 +88,26 @@ def start_like_slurm(tables: Tables, plans: Plans, k: int) -> None:
 
 @inlined
 def main_look(plans: Plans, now: float, asked: int) -> float:
-    """Return when the main scheduler looks next, from now on."""
+    """Return the next look of the main scheduler, from now on."""
     rows = plans.slurm.params[0]
     return next_look(plans.slurm.main_dates, now, rows.next_main, rows.main_phase, asked != rows.main_seen)
 
 
 @inlined
 def backfill_look(plans: Plans, now: float, changes: int) -> float:
-    """Return when backfill looks next, from now on."""
+    """Return the next look of backfill, from now on."""
     rows = plans.slurm.params[0]
     return next_look(plans.slurm.backfill_dates, now, rows.next_backfill, rows.next_backfill, changes != rows.seen)
 
 
 @inlined
 def next_look(dates: Floats, now: float, earliest: float, phase: float, wanted: bool) -> float:
-    """Return when one of Slurm's threads looks next, from now on: at dates that are known, or when it wakes up.
+    """Return the next look of one of Slurm's threads, from now on: at recorded dates, or when it wakes up.
 
     Args:
-        dates: s, when it did look, if the jobs are recorded ones; else empty. After the last one it wakes up by itself.
-        earliest: s, before when it does not wake up. phase: s, from when on it wakes up each second.
-        wanted: whether it then finds something to do.
+        dates: s, its recorded looks, if the jobs are recorded ones; else empty. After the last one it wakes by itself.
+        earliest: s, it does not wake before. phase: s, it wakes at whole seconds after this.
+        wanted: whether it then has something to do.
     """
     if len(dates) > 0:
         place = np.searchsorted(dates, max(now, earliest) - JUST)
@@ -118,10 +118,10 @@ def next_look(dates: Floats, now: float, earliest: float, phase: float, wanted: 
 
 @compiled
 def start_by_priority(tables: Tables, plans: Plans, k: int, most: int) -> None:
-    """Let the main scheduler start jobs in order.
+    """Start jobs in order, as the main scheduler.
 
     Args:
-        most: jobs that it looks at.
+        most: number of jobs to examine.
     """
     forget_reservations(tables, plans)
     count = min(copy_jobs(tables.waiting, plans.plans[k].list, plans.queue), most)
@@ -142,7 +142,7 @@ def start_by_priority(tables: Tables, plans: Plans, k: int, most: int) -> None:
 
 @compiled
 def waits_for_others(tables: Tables, plans: Plans, k: int, j: int) -> bool:
-    """Tell whether the allowed nodes would do for a job if they were idle, or nobody can tell because they are not."""
+    """Return whether the allowed nodes could take a job if idle; also True if they are too few, or busy (unknown)."""
     sets, demand = tables.node_sets, tables.node_sets.demands[j]
     if allowed_nodes(plans) < max(demand.nodes, 1):
         return True
@@ -157,14 +157,14 @@ def waits_for_others(tables: Tables, plans: Plans, k: int, j: int) -> bool:
 
 @inlined
 def multiple(tables: Tables, time: float, step: float) -> float:
-    """Return a time without what is beyond a multiple of a step, on the clock of the trace."""
+    """Round a time down to a multiple of a step, on the clock of the trace."""
     epoch = tables.clock[0].epoch
     return float(np.floor((time + epoch) / step + 1e-9) * step - epoch)
 
 
 @compiled
 def backfill_like_slurm(tables: Tables, plans: Plans, k: int) -> None:
-    """Start jobs in order that run into no reservation, and reserve nodes for those that cannot start."""
+    """Start jobs in order around the reservations, and reserve nodes for those that cannot start."""
     forget_reservations(tables, plans)
     plan, rows, owners = plans.plans[k], plans.slurm.params[0], plans.slurm.owners
     for u in range(len(owners)):
@@ -184,10 +184,10 @@ def backfill_like_slurm(tables: Tables, plans: Plans, k: int) -> None:
 
 @compiled
 def try_job(tables: Tables, plans: Plans, k: int, j: int) -> int:
-    """Start a job if it runs into no reservation, else reserve nodes for it; return 1 if nodes were looked at.
+    """Start a job if it runs into no reservation, else reserve nodes for it; return 1 if nodes were examined.
 
-    It is tried beside all reservations that it would meet if it began at a date, first now, then whenever one of them
-    ends. The date at which the running jobs leave room for it does not depend on that.
+    Each try considers all reservations that the job would meet if it began at a date: first now, then whenever one
+    of them ends. The date at which it fits beside the running jobs does not depend on that.
     """
     rows, now = plans.slurm.params[0], whole_second(tables, tables.clock[0].now)
     time, begin, tried = planned_time(tables, plans, k, j), now, 0
@@ -200,7 +200,7 @@ def try_job(tables: Tables, plans: Plans, k: int, j: int) -> int:
         start = np.inf
         if allowed_nodes(plans) >= max(tables.node_sets.demands[j].nodes, 1):
             tried = 1
-            latest = min(later, now + rows.window)  # what is later is later than one of them, however late
+            latest = min(later, now + rows.window)  # beyond these, a later date has the same outcome
             if room_from <= latest:
                 start = max(soonest_by_spans(tables, plans, k, j, now, latest), begin)
         if start <= now:
@@ -223,9 +223,9 @@ def try_job(tables: Tables, plans: Plans, k: int, j: int) -> int:
 
 @compiled
 def room_at_all(tables: Tables, plans: Plans, k: int, j: int, now: float) -> float:
-    """Return when the nodes of a job's set have as many free cores as it asks for, whatever is reserved.
+    """Return when the nodes of a job's set have enough free cores for it, ignoring reservations.
 
-    It cannot start before; infinite for never.
+    A lower bound of its start; infinite for never.
     """
     nodes, sets, demand = plans.node_plans, tables.node_sets, tables.node_sets.demands[j]
     free = nodes.free[demand.set]
@@ -243,7 +243,7 @@ def room_at_all(tables: Tables, plans: Plans, k: int, j: int, now: float) -> flo
 
 @compiled
 def next_end_for(tables: Tables, plans: Plans, j: int, time: float) -> float:
-    """Return when reservations leave a node of a job's set free the first time after a date; infinite for never."""
+    """Return the first date after *time* at which a reservation frees a node of a job's set; infinite for never."""
     nodes = plans.node_plans
     members = tables.node_sets.member_bits[tables.node_sets.demands[j].set]
     for place in range(first_to_end(plans, time), nodes.state[0].reservations):
@@ -254,10 +254,10 @@ def next_end_for(tables: Tables, plans: Plans, j: int, time: float) -> float:
 
 @compiled
 def leaves_free(plans: Plans, r: int, members: Ints) -> bool:
-    """Tell whether the end of a reservation leaves a node free.
+    """Return whether the end of a reservation frees a node.
 
     Args:
-        members: (W,) bits, the nodes that count.
+        members: (W,) bits of the nodes that count.
     """
     nodes, time = plans.node_plans, plans.node_plans.ends[r]
     for w in range(len(nodes.bits)):
@@ -283,7 +283,7 @@ def allowed_nodes(plans: Plans) -> int:
 
 @compiled
 def sort_limits(tables: Tables, plans: Plans, k: int) -> None:
-    """Write the running jobs by the end of their limits, then by their numbers, and these ends, if none has started."""
+    """Write the running jobs by the end of their limits, then by row, and these ends, unless still valid."""
     if plans.node_plans.state[0].releases >= 0:
         return
     count = copy_jobs(tables.running, plans.plans[k].ends, plans.releases)
@@ -303,9 +303,9 @@ def sort_limits(tables: Tables, plans: Plans, k: int) -> None:
 
 @compiled
 def soonest_by_spans(tables: Tables, plans: Plans, k: int, j: int, now: float, latest: float) -> float:
-    """Return when the allowed nodes are expected to have room for a job by the limits of the running jobs.
+    """Return when a job is expected to fit on the allowed nodes, by the limits of the running jobs.
 
-    That is the end of the last job that is taken away; infinite if there is no room until *latest*.
+    That is the end of the last removed job; infinite if the job does not fit until *latest*.
     """
     nodes, rows, asked = plans.node_plans, plans.slurm.params[0], tables.node_sets.demands[j].asked
     free, released = free_now(tables, plans), -1
@@ -341,7 +341,7 @@ def soonest_by_spans(tables: Tables, plans: Plans, k: int, j: int, now: float, l
         while i < count and plans.release_ends[i] > barrier + span:
             span += rows.wider if rows.wider > 0.0 else span
         if free >= asked:
-            if released < 0:  # what is free on each node matters only now
+            if released < 0:  # the free capacity of each node matters only now
                 as_now(tables, plans)
                 released = 0
             while released < i:

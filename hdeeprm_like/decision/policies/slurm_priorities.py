@@ -1,11 +1,11 @@
 """Slurm's multifactor priorities, and Fair Tree's fair share.
 
-Priorities are computed when a job comes, and again for all at intervals of ``PriorityCalcPeriod``, as is the fair
-share. As in Slurm, dates are whole seconds and priorities whole numbers, and jobs of one priority go by the order of
-their submission.
+Priorities are computed when a job arrives, and again for all at intervals of ``PriorityCalcPeriod``, as is the fair
+share. As in Slurm, dates are whole seconds and priorities whole numbers, and equal priorities go in the order of
+submission.
 
 Source: documentation and source text of Slurm 22.05.8 ("Multifactor Priority Plugin", "Fair Tree Fairshare
-Algorithm"), and what it did with recorded queues.
+Algorithm"), and its behaviour on recorded queues.
 """
 
 import numpy as np
@@ -40,10 +40,10 @@ def own_priority(tables: Tables, plans: Plans, j: int) -> float:
 
 @compiled
 def prioritize(tables: Tables, plans: Plans, k: int) -> None:
-    """Find the priorities of jobs that have come since, or of all where it is time, and sort the queue by them."""
+    """Compute the priorities of new arrivals, or of all jobs at each period, and sort the queue by them."""
     clock, slurm, rows, v = tables.clock[0], plans.slurm, plans.slurm.params[0], plans.plans[k].list
     for j in range(rows.ranked, clock.submitted):
-        slurm.site[j] = 0  # in a batch this is the factor of the run before
+        slurm.site[j] = 0  # in a batch this still is the factor of the previous run
     again = clock.now >= rows.next_period
     if again:
         rows.seen, rows.reordered = -1, 1
@@ -79,9 +79,9 @@ def sort_by_priority(tables: Tables, plans: Plans, v: int) -> None:
 
 @compiled
 def book_usage(tables: Tables, plans: Plans) -> None:
-    """Book what jobs have used that have ended since the last decision.
+    """Add the usage of jobs that have ended since the last decision.
 
-    Where Slurm enforces no limits, it forgets what a job used between the last calculation and its end.
+    If Slurm enforces no limits, it does not count a job's usage between the last calculation and its end.
     """
     clock, slurm, rows = tables.clock[0], plans.slurm, plans.slurm.params[0]
     if rows.fair <= 0.0 or rows.limits == 0:
@@ -98,7 +98,7 @@ def book_usage(tables: Tables, plans: Plans) -> None:
 
 @compiled
 def let_usage_fade(tables: Tables, plans: Plans, k: int) -> None:
-    """Let what was used until now fade, then book what the running jobs have used since this was done last."""
+    """Decay the past usage, then add the usage of the running jobs since the last decay."""
     slurm, rows = plans.slurm, plans.slurm.params[0]
     now = whole_second(tables, tables.clock[0].now)
     fade = (1.0 - LN_2 / rows.half_life) ** max(now - rows.as_of, 0.0)
@@ -112,7 +112,7 @@ def let_usage_fade(tables: Tables, plans: Plans, k: int) -> None:
 
 @inlined
 def used_until(tables: Tables, plans: Plans, j: int, end: float) -> float:
-    """Return the core seconds of a job since usage faded last, faded at once by all of this time, as Slurm does."""
+    """Return the core seconds of a job since the last decay, decayed by this whole time, as in Slurm."""
     rows = plans.slurm.params[0]
     seconds = max(end - max(whole_second(tables, tables.jobs[j].start), rows.as_of), 0.0)
     return float(tables.jobs[j].size * seconds * (1.0 - LN_2 / rows.half_life) ** seconds)
@@ -120,11 +120,11 @@ def used_until(tables: Tables, plans: Plans, j: int, end: float) -> float:
 
 @compiled
 def rank_owners(accounts: Records, owners: Records, account_order: Ints, order: Ints, users: int, root: int) -> None:
-    """Find Fair Tree's factors: accounts by share over usage, and in each of them users by theirs.
+    """Compute Fair Tree's factors: accounts by share over usage, and in each of them users by theirs.
 
     Args:
-        users: in the tree, with root. root: 1 where the tree has root beside the accounts, who never runs a job and so
-            ranks first, on a par with accounts that have used nothing.
+        users: in the tree, with root. root: 1 if the tree has root beside the accounts; it never runs a job and so
+            ranks first, equal to accounts without usage.
     """
     total = 0.0
     for a in range(len(accounts)):
@@ -165,7 +165,7 @@ def rank_owners(accounts: Records, owners: Records, account_order: Ints, order: 
 
 @inlined
 def ranks_before(accounts: Records, owners: Records, u: int, other: int) -> bool:
-    """Tell whether one user has a better rank than another."""
+    """Return whether one user has a better rank than another."""
     one, two = accounts[owners[u].account], accounts[owners[other].account]
     if one.level != two.level:
         return bool(one.level > two.level)

@@ -1,14 +1,14 @@
-"""Starting a job that a baseline has chosen: the one place that answers whether it may start now.
+"""Start of a job that a baseline has chosen: the only place that decides whether it may start now.
 
-It may if it fits, by cores, memory, GPUs and nodes, and moves no reservation that the mode has made: that of the head
-of the queue (`reservations`), those of all jobs before it (`node_profile`), those of nodes (`reserved_nodes`), or those
-that each waiting job is guaranteed (`guarantees`).
+It may start if it fits by cores, memory, GPUs and nodes, and delays no reservation of the mode: that of the head of the
+queue (`reservations`), those of all jobs before it (`node_profile`), those of nodes (`reserved_nodes`), or guaranteed
+starts (`guarantees`).
 """
 
 from hdeeprm_like.decision.policies.guaranteed_nodes import allow_on_set, allow_reserved, keep_to_allowed
 from hdeeprm_like.decision.policies.guarantees import has_begun, leaves_reservations, note_start
 from hdeeprm_like.decision.policies.node_profile import keep_to_profile
-from hdeeprm_like.decision.policies.plans import EACH, HEAD, NOBODY, Plans, planned_time
+from hdeeprm_like.decision.policies.plans import EACH, HEAD, NO_JOB, Plans, planned_time
 from hdeeprm_like.decision.policies.reservations import leaves_to_head
 from hdeeprm_like.decision.policies.reserved_nodes import allow_until, start_on_allowed
 from hdeeprm_like.engine.allocation import choose_cores, return_cores
@@ -20,7 +20,7 @@ from hdeeprm_like.engine.numbers import BEST_FIT
 from hdeeprm_like.engine.packing import best_node, is_whole
 from hdeeprm_like.engine.tables import CORES, NOTHING, Tables
 
-RESERVED = -1  # what a job lacks that would take cores which are reserved
+RESERVED = -1  # code for what a job lacks: it would take reserved cores
 
 
 @by_type
@@ -31,19 +31,19 @@ def start_by_kind(tables: BundleType, plans: BundleType, k: object, j: object) -
 
 @compiled
 def start_if_fits(tables: Tables, plans: Plans, k: int, j: int) -> int:
-    """Start a job now if it fits and moves no reservation of baseline *k*, on the cores that this takes for it.
+    """Start a job now if it fits and delays no reservation of baseline *k*, on cores by the baseline's placement.
 
-    Where nodes take jobs whole, the job goes to the node that it fits best, unless the placement scores nodes itself.
+    If nodes take jobs whole, the job goes to the node with the best fit, unless the placement scores nodes itself.
 
     Returns:
-        NOTHING, or what it lacks: RESERVED where that is told by the number of cores, else CORES, MEMORY or GPUS.
+        NOTHING, or what it lacks: RESERVED if the number of cores decides that, else CORES, MEMORY or GPUS.
     """
     return int(start_by_kind(tables, plans, k, j))
 
 
 @compiled
 def start_in_partition(tables: Tables, plans: Plans, k: int, j: int) -> int:
-    """Start a job on nodes of its partition that are not reserved while it is taken to run."""
+    """Start a job on nodes of its partition that are not reserved during its assumed run time."""
     now = tables.clock[0].now
     end = now + planned_time(tables, plans, k, j)
     if plans.plans[k].reserved != EACH:
@@ -53,7 +53,7 @@ def start_in_partition(tables: Tables, plans: Plans, k: int, j: int) -> int:
     if not start_on_allowed(tables, plans, j):
         if not has_begun(tables, plans, k, j):
             return CORES
-        allow_reserved(tables, plans, k, j)  # among fewer nodes others are picked, and these have room
+        allow_reserved(tables, plans, k, j)  # restrict the nodes: others are picked, and the job fits on these
         if not start_on_allowed(tables, plans, j):
             return CORES
     note_start(tables, plans, k, j)
@@ -62,9 +62,9 @@ def start_in_partition(tables: Tables, plans: Plans, k: int, j: int) -> int:
 
 @inlined
 def start_anywhere(tables: Tables, plans: Plans, k: int, j: int) -> int:
-    """Start a job where it may run on all nodes."""
+    """Start a job that may run on all nodes."""
     clock, plan, asks = tables.clock[0], plans.plans[k], False
-    if plan.reserved != NOBODY:
+    if plan.reserved != NO_JOB:
         asks = plan.reserved != HEAD or clock.now + planned_time(tables, plans, k, j) > plan.shadow
         if plan.reserved == HEAD and (j == plan.head or (asks and tables.jobs[j].size > plan.spare)):
             return RESERVED
@@ -92,9 +92,9 @@ def start_anywhere(tables: Tables, plans: Plans, k: int, j: int) -> int:
 
 @compiled
 def keeps_reservations(tables: Tables, plans: Plans, k: int, j: int) -> bool:
-    """Tell whether a job whose cores are booked moves no reservation.
+    """Return whether a job with booked cores delays no reservation.
 
-    Where there are reservations of many jobs, cores that are reserved are changed for others.
+    If many jobs have reservations, booked cores that are reserved are exchanged for others.
     """
     if plans.plans[k].reserved == HEAD:
         return leaves_to_head(tables, plans, k, j)

@@ -10,26 +10,26 @@ from hdeeprm_like.engine.bundles import Bundle
 from hdeeprm_like.engine.compiled import compiled
 from hdeeprm_like.types import Floats, Ints, Records
 
-LEAF = -1  # in place of a feature
+LEAF = -1  # instead of a feature, in leaves
 
 MODEL = np.dtype(
     [
         ("baseline", "f8"),
-        ("first", "i8"),  # its trees: roots[first : end]
+        ("first", "i8"),  # first of its trees, roots[first : end]
         ("end", "i8"),
-        ("own", "i8"),  # 1 for the user's own, of which Python writes what it predicts
+        ("own", "i8"),  # 1 for a user's own predictor, whose predictions Python writes
     ],
     align=True,
 )
 
 NODE = np.dtype(
     [
-        ("feature", "i8"),  # LEAF where the tree ends
-        ("at_most", "f8"),  # what goes left
+        ("feature", "i8"),  # LEAF in leaves
+        ("at_most", "f8"),  # threshold: up to this a job goes left
         ("left", "i8"),
         ("right", "i8"),
-        ("missing_left", "i8"),  # 1 where a feature that is not known goes left, too
-        ("value", "f8"),  # of a leaf
+        ("missing_left", "i8"),  # 1 if a job with an unknown feature goes left
+        ("value", "f8"),  # value of a leaf
     ],
     align=True,
 )
@@ -40,8 +40,8 @@ class Trees(Bundle, shared=("models", "roots", "nodes")):
 
     Attributes:
         models: (M,) MODEL. roots: the first node of each tree. nodes: NODE of all trees.
-        features: (F,) scratch: of the job that is predicted, nan where one is not known.
-        seen: (M, J) ended jobs of its user when a job was last predicted. made: (M, J) s, when that was.
+        features: (F,) scratch: of the job to predict, nan if unknown.
+        seen: (M, J) the user's ended jobs at a job's last prediction. made: (M, J) s, time of that prediction.
     """
 
     models: Records
@@ -60,7 +60,7 @@ def new_trees(predictors: Sequence[Predictor], jobs: int) -> Trees:
 
 @lru_cache(maxsize=8)
 def rows_of(predictors: tuple[Predictor, ...]) -> tuple[Records, Ints, Records]:
-    """Return the models, roots and nodes of some predictors; nobody writes to them."""
+    """Return the models, roots and nodes of some predictors; they are never written to."""
     models = np.zeros(len(predictors), MODEL)
     roots: list[int] = []
     rows: list[tuple[int, float, int, int, bool, float]] = []
@@ -79,7 +79,7 @@ def rows_of(predictors: tuple[Predictor, ...]) -> tuple[Records, Ints, Records]:
 
 @compiled
 def sum_of_trees(trees: Trees, m: int) -> float:
-    """Return what the trees of predictor *m* make of the features that are written."""
+    """Return the sum of the leaf values of predictor *m* for the written features."""
     total = trees.models[m].baseline
     for t in range(trees.models[m].first, trees.models[m].end):
         n = trees.roots[t]

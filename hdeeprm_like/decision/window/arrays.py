@@ -1,62 +1,63 @@
-"""The rows of a window: what compiled functions read and write of the queue that an agent sees, see ``window``."""
+"""Arrays of a window, the part of the queue that an agent sees, in compiled code; see ``window``."""
 
-from typing import Literal, TypeAlias, get_args
+from typing import TypeAlias
 
 import numpy as np
 
+from hdeeprm_like.decision import specs
+from hdeeprm_like.decision.specs import QUEUE_ORDERS
 from hdeeprm_like.engine.bundles import Bundle
-from hdeeprm_like.engine.numbers import FIRST_CHANGING, ORACLE, ORDERS, REQUESTED
+from hdeeprm_like.engine.dispatch import check_names
+from hdeeprm_like.engine.numbers import REQUESTED
 from hdeeprm_like.engine.running_jobs import BY_START
 from hdeeprm_like.engine.state import Needs, State
 from hdeeprm_like.engine.tables import longer
 from hdeeprm_like.errors import OptionsError, did_you_mean
 from hdeeprm_like.types import Floats, Ints, Records
 
-Opens: TypeAlias = Literal["waiting", "fitting", "ticks"]
-OPENS: tuple[Opens, ...] = get_args(Opens)
+Opens: TypeAlias = specs.Opens
+OPENS = tuple(specs.DECISION_POINTS)
 ON_WAITING, ON_FITTING, ON_TICKS = 0, 1, 2
+check_names("decision points", OPENS, ("waiting", "fitting", "ticks"), "decision.window.arrays")
 
 ARRIVAL = "fcfs"
-QUEUE_ORDERS = {name: number for name, number in ORDERS.items() if number < FIRST_CHANGING and number != ORACLE}
-"""By which the slots can be filled: orders that do not change while a job waits, and need not know its run time."""
-
-NONE = -1  # no job: in an empty slot
-NEVER = 2**31 - 1  # cores that let no job start: in an empty slot
-EARLY = 1e-6  # s; an instant is at a time step if it comes no earlier than that before it: Batsim tells microseconds
+NONE = -1  # no job, in an empty slot
+NEVER = 2**31 - 1  # cores that let no job start, in an empty slot
+EARLY = 1e-6  # s; an instant counts as at a time step up to this early, as Batsim sends microseconds
 
 QUEUE, WORK, FREE, REMAINING, BACKLOG = 0, 1, 2, 3, 4  # columns of Window.found
 FOUND = 5
 
 WINDOW = np.dtype(
     [
-        ("step", "f8"),  # s that waiting takes, 0 until something happens
-        ("until", "f8"),  # s, when the run is over at the latest
-        ("next_step", "f8"),  # s, the agent is not asked before
+        ("step", "f8"),  # s that a wait lasts, 0 for until something happens
+        ("until", "f8"),  # s, latest end of the run
+        ("next_step", "f8"),  # s, no decision before
         ("queued_work", "f8"),  # core x s requested by the waiting jobs
-        ("sum_of_submissions", "f8"),  # s, over the waiting jobs: turns the time into their time in the queue
+        ("sum_of_submissions", "f8"),  # s, over the waiting jobs, to compute their total time in the queue
         ("longest_queue", "f8"),  # the largest number of waiting jobs until now
         ("longest_wait", "f8"),  # s, the largest sum of times in the queue until now
         ("waited", "f8"),  # s that the started jobs have waited together
         ("urgency", "f8"),  # 1/s, sum of 1 / requested time over the waiting and running jobs
         ("execution_urgency", "f8"),  # 1/s, sum of 1 / execution time over the same jobs, if *executes*
         ("slowdowns", "f8"),  # sum of the bounded slowdowns of the started jobs, if *executes*
-        ("started", "i8"),  # jobs
-        ("placed", "i8"),  # the run is over when so many have been started
-        ("cursor", "i8"),  # changes of the cluster that the window has seen
+        ("started", "i8"),  # started jobs
+        ("placed", "i8"),  # the run is over when this many jobs have been started
+        ("cursor", "i8"),  # number of changes of the cluster read so far
         ("queue", "i8"),  # waiting jobs
         ("running", "i8"),  # running jobs
-        ("submitted", "i8"),  # job rows whose submission the window has seen
+        ("submitted", "i8"),  # job rows whose submission the window has processed
         ("head", "i4"),  # slots for the first jobs of the queue
         ("tail", "i4"),  # slots for the last ones
-        ("filled", "i4"),  # slots at the head that hold a job
+        ("filled", "i4"),  # slots at the head with a job
         ("opens", "i4"),
-        ("machines", "i4"),  # 1: the slots hold the first jobs that some node can take whole
+        ("machines", "i4"),  # 1: the slots hold the first jobs that fit on one node
         ("stale", "i4"),  # 1: the slots must be filled again
-        ("least", "i4"),  # the least of Window.wants: below 0 if some job in the slots asks for memory or GPUs
-        ("finds", "i4"),  # 1: what jobs find when they are submitted is kept
-        ("executes", "i4"),  # 1: a reward looks at execution times
+        ("least", "i4"),  # the smallest of Window.wants: below 0 if some job in the slots requests memory or GPUs
+        ("finds", "i4"),  # 1: record what jobs find when they are submitted
+        ("executes", "i4"),  # 1: a reward uses execution times
         ("line", "i4"),  # list of waiting jobs that the slots are filled from, -1 without slots
-        ("ends", "i4"),  # list of running jobs by requested end, -1 where nobody looks at them
+        ("ends", "i4"),  # list of running jobs by requested end, -1 if not needed
     ],
     align=True,
 )
@@ -69,9 +70,9 @@ class Window(Bundle, shared=("first_processor",)):
         params: (1,) WINDOW.
         paces: (J,) 1/s, one over the requested time of each job.
         slots: (M,) jobs, NONE where empty: the head in order, then the tail from the last job backwards.
-        wants: (M,) cores that let these start, below 0 if they ask for memory or GPUs too, NEVER where empty.
-        found: (J, 5) what each job found: jobs in the queue, their work in core x s, free cores, work that the running
-            jobs still had to do in core x s, jobs outside the window.
+        wants: (M,) free cores that let these jobs start, below 0 if they also request memory or GPUs, NEVER if empty.
+        found: (J, 5) what each job found on arrival: jobs in the queue, their work in core x s, free cores, remaining
+        work of the running jobs in core x s, jobs outside the window.
         running, ends, widths: (J,) scratch: running jobs by requested end, these ends in s, their cores.
         first_processor: (N + 1,) where the processors of each node begin.
     """
@@ -88,11 +89,11 @@ class Window(Bundle, shared=("first_processor",)):
 
 
 class NoWindow(Window):
-    """Stands for the window of a run in which nobody looks at the queue."""
+    """Stand-in for the window of a run in which no part reads the queue."""
 
 
 def needs_of_window(slots: int, lists: bool, order: str = ARRIVAL) -> Needs:
-    """Return the sorted lists of jobs that a window looks at: none without slots, unless observations need them.
+    """Return the sorted lists of jobs that a window reads: none without slots, unless observations need them.
 
     Raises:
         OptionsError: the slots cannot be filled in this order.
@@ -122,21 +123,21 @@ def new_window(
 
     Args:
         head, tail: slots for the first and the last jobs of the queue. opens, step: see the module.
-        machines: whether only jobs that some node can take whole come into the slots (004, section II.E).
-        finds: whether to keep what jobs find when they are submitted.
-        jump: whether waiting lasts until something happens, whatever the step.
-        until, placed: s after which, and started jobs with which the run is over; 0 when all jobs are.
+        machines: whether only jobs that fit on one node come into the slots (004, section II.E).
+        finds: whether to record what jobs find when they are submitted.
+        jump: whether a wait lasts until something happens, whatever the step.
+        until, placed: the run ends after this many s, or this many started jobs; 0 for when all jobs are over.
         order: of the queue, one of `QUEUE_ORDERS`.
-        lists: whether observations look at the waiting and the running jobs; the state must keep lists of them then.
+        lists: whether observations read the waiting and running jobs; the state must maintain these lists then.
 
     Raises:
-        OptionsError: a value makes no sense.
-        ValueError: the state does not keep these lists.
+        OptionsError: a value is invalid.
+        ValueError: the state does not maintain these lists.
     """
     if opens not in OPENS:
         raise OptionsError(f"opens {opens!r} is not known{did_you_mean(opens, OPENS)}")
     if head < 0 or tail < 0 or (machines and tail):
-        raise OptionsError(f"a window of {head} + {tail} slots cannot be had")
+        raise OptionsError(f"a window of {head} + {tail} slots is not possible")
     if not 0.0 <= step < np.inf or (opens == "ticks" and step == 0.0):
         raise OptionsError(f"step is {step:g}; a time in s is needed" + (" above 0" if opens == "ticks" else ""))
     if not lists and (head or tail or finds):
@@ -166,7 +167,7 @@ def new_window(
 
 
 def make_room(window: Window, jobs: int) -> None:
-    """Let a window have room for so many jobs; under Batsim they become known on the way."""
+    """Grow a window to *jobs* jobs; with Batsim jobs become known during the run."""
     if jobs <= len(window.paces):
         return
     window.paces = longer(window.paces, jobs)

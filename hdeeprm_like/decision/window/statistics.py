@@ -1,4 +1,4 @@
-"""What a window knows of the queue and of the running jobs as a whole, read from the changes of the cluster."""
+"""A window's sums over the queue and the running jobs, updated from the changes of the cluster."""
 
 import numpy as np
 
@@ -11,13 +11,13 @@ from hdeeprm_like.engine.tables import ENDED, KIND_BITS, KIND_MASK, SUBMITTED, T
 
 @inlined
 def pace_of(time: float) -> float:
-    """Return 1 / *time* in 1/s; no time counts as 1 s."""
+    """Return 1 / *time* in 1/s; a time of 0 counts as 1 s."""
     return 1.0 / time if time > 0.0 else 1.0
 
 
 @inlined
 def execution_time(tables: Tables, j: int) -> float:
-    """Return the s that a job runs on a mean core; what it requests where nobody knows that, as with Batsim."""
+    """Return the run time of a job on a mean core in s; the requested time if unknown, as with Batsim."""
     time = tables.jobs[j].run_time
     return float(time if not np.isnan(time) else tables.jobs[j].requested_time)
 
@@ -31,7 +31,7 @@ def bounded_slowdown_at(tables: Tables, j: int, start: float) -> float:
 
 @compiled
 def remaining_work(tables: Tables, window: Window) -> float:
-    """Return the core x s that the running jobs have still to do, by their requested times."""
+    """Return the remaining work of the running jobs in core x s, by their requested times."""
     now, total, v = tables.clock[0].now, 0.0, window.params[0].ends
     for place in range(tables.running.lists[v].blocks - 1, -1, -1):
         b = tables.running.directory[v, place]
@@ -45,7 +45,7 @@ def remaining_work(tables: Tables, window: Window) -> float:
 
 @compiled
 def copy_ends(tables: Tables, window: Window, until: float) -> int:
-    """Write the running jobs by requested end, the ends and the cores; return how many end until a time (s)."""
+    """Write the running jobs by requested end, the ends and the cores; return how many end by *until* (s)."""
     v, count = window.params[0].ends, 0
     jobs, keys, cores = tables.running.jobs[v], tables.running.keys[v], tables.running.cores[v]
     for place in range(tables.running.lists[v].blocks):
@@ -65,7 +65,7 @@ def copy_ends(tables: Tables, window: Window, until: float) -> int:
 
 @inlined
 def note_submission(tables: Tables, window: Window, j: int) -> None:
-    """Take note of a job that has come, and of what it finds."""
+    """Record an arriving job, and what it finds."""
     params, job = window.params[0], tables.jobs[j]
     if params.finds:
         window.found[j, QUEUE], window.found[j, WORK], window.found[j, FREE] = (
@@ -86,12 +86,12 @@ def note_submission(tables: Tables, window: Window, j: int) -> None:
 
 @inlined
 def note_start(tables: Tables, window: Window, j: int) -> None:
-    """Take note of a job that has started."""
+    """Record a started job."""
     params, job = window.params[0], tables.jobs[j]
     params.queue -= 1
     params.queued_work -= job.size * job.requested_time
     params.sum_of_submissions -= job.submit
-    if params.queue == 0:  # no rounding error survives an empty queue
+    if params.queue == 0:  # an empty queue clears rounding errors
         params.queued_work = params.sum_of_submissions = 0.0
     params.started += 1
     params.waited += job.start - job.submit
@@ -102,7 +102,7 @@ def note_start(tables: Tables, window: Window, j: int) -> None:
 
 @inlined
 def read_changes(tables: Tables, window: Window) -> None:
-    """Take in what has happened to jobs since the last look."""
+    """Process what has happened to jobs since the last call."""
     params, clock = window.params[0], tables.clock[0]
     while params.cursor < clock.changes:
         change = tables.changes[params.cursor]

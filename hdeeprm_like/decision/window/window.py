@@ -1,23 +1,23 @@
-"""The part of the queue that an agent sees, named once for what it can do, sees and is rewarded for.
+"""The window: the part of the queue that actions, observations and rewards refer to.
 
-A window has slots: the first jobs of the queue and, if it is split (001, section II.B), the last ones. The rows here
-also keep what observations need: sums over the queue, and what each job found when it was submitted (000, table 4.1).
-The queue is in the order of submission unless another *order* is told; with one slot it is what a heuristic would start
-next, and the agent says whether it may (SchedInspector).
+A window has slots: the first jobs of the queue and, if it is split (001, section II.B), the last ones. Its arrays also
+hold what observations need: sums over the queue, and what each job found when it was submitted (000, table 4.1).
+The queue is in the order of submission unless another *order* is given; with one slot it is the job that a heuristic
+would start next, and the agent decides whether it may (SchedInspector).
 
 A run is over when all its jobs are, or earlier: after some time (000, sections 4.4 and 5.1.1), or as soon as some jobs
-have been placed while others go on to come (001, section IV.A).
+have been placed while others still arrive (001, section IV.A).
 
-When an agent is asked (000, sections 4.4, 4.6.2 and 4.7.1; 001, section III.B):
+When an agent decides (000, sections 4.4, 4.6.2 and 4.7.1; 001, section III.B):
 
-| opens | a decision is wanted |
+| opens | a decision is due |
 |---|---|
-| ``waiting`` | at every instant at which jobs wait: a job has come or ended |
+| ``waiting`` | at every instant at which jobs wait: a job has arrived or ended |
 | ``fitting`` | only when a job of the window can start at once |
 | ``ticks`` | at every time step, also when there is nothing to do |
 
-Waiting takes *step* seconds, in which the agent is not asked again; with a step of 0, or with *jump*, it lasts until
-something happens: a job comes or ends.
+A wait lasts *step* seconds, without further decisions; with a step of 0, or with *jump*, it lasts until something
+happens: a job arrives or ends.
 """
 
 from hdeeprm_like.decision.window.arrays import (
@@ -37,7 +37,7 @@ from hdeeprm_like.engine.compiled import compiled, inlined
 from hdeeprm_like.engine.fitting import fits_now, fits_some_node
 from hdeeprm_like.engine.state import State
 from hdeeprm_like.engine.tables import Tables
-from hdeeprm_like.engine.waiting_queue import asks_more
+from hdeeprm_like.engine.waiting_queue import requests_more
 from hdeeprm_like.types import Ints
 
 
@@ -72,32 +72,32 @@ class JobWindow:
         return len(self.arrays.slots)
 
     def opens(self, state: State) -> bool:
-        """Tell whether a decision is wanted now."""
+        """Return whether a decision is due now."""
         return opens(state.tables, self.arrays)
 
 
 class NoJobWindow(JobWindow):
-    """The window of a run in which nobody looks at the queue: a decision is wanted whenever jobs wait."""
+    """Window of a run in which no part reads the queue: a decision is due whenever jobs wait."""
 
     def __init__(self, state: State) -> None:
         rows = new_window(state, 0, finds=False, lists=False)
         self.arrays = NoWindow(**dict(rows.fields()))
 
     def opens(self, state: State) -> bool:
-        """Tell whether jobs wait."""
+        """Return whether jobs wait."""
         return bool(state.tables.clock["waiting"][0] > 0)
 
 
 @inlined
 def fill_slots(tables: Tables, window: Window) -> None:
-    """Find out which jobs are in the slots, if that may have changed."""
+    """Update which jobs are in the slots, if that may have changed."""
     if window.params[0].stale:
         refill_slots(tables, window)
 
 
 @compiled
 def refill_slots(tables: Tables, window: Window) -> None:
-    """Find out which jobs are in the slots."""
+    """Update which jobs are in the slots."""
     params = window.params[0]
     head, tail, behind = params.head, params.tail, 0
     if params.machines:
@@ -112,14 +112,14 @@ def refill_slots(tables: Tables, window: Window) -> None:
         window.slots[i], window.wants[i] = NONE, NEVER
     if tables.clock[0].demanding > 0:
         for i in range(head + tail):
-            if window.slots[i] != NONE and asks_more(tables, window.slots[i]):
+            if window.slots[i] != NONE and requests_more(tables, window.slots[i]):
                 window.wants[i] = -window.wants[i]
     params.stale, params.filled, params.least = 0, filled, least_wanted(window.wants)
 
 
 @compiled
 def fill_head(tables: Tables, window: Window) -> int:
-    """Put the first jobs of the queue into the slots; return how many."""
+    """Put the first jobs of the queue into the slots; return their number."""
     v, head, filled = window.params[0].line, window.params[0].head, 0
     jobs, cores, blocks = tables.waiting.jobs[v], tables.waiting.cores[v], tables.waiting.lists[v].blocks
     for place in range(blocks):
@@ -135,7 +135,7 @@ def fill_head(tables: Tables, window: Window) -> int:
 
 @compiled
 def fill_tail(tables: Tables, window: Window, behind: int) -> int:
-    """Put the last jobs of the queue into the slots behind the head, the last one first; return how many."""
+    """Put the last jobs of the queue into the slots after the head, the last one first; return their number."""
     v, at, left = window.params[0].line, window.params[0].head, behind
     for place in range(tables.waiting.lists[v].blocks - 1, -1, -1):
         b = tables.waiting.directory[v, place]
@@ -150,7 +150,7 @@ def fill_tail(tables: Tables, window: Window, behind: int) -> int:
 
 @compiled
 def place_whole(tables: Tables, window: Window) -> int:
-    """Put the first jobs that some node can take whole into the slots; return how many."""
+    """Put the first jobs that fit on one node into the slots; return their number."""
     v, head, filled = window.params[0].line, window.params[0].head, 0
     for place in range(tables.waiting.lists[v].blocks):
         b = tables.waiting.directory[v, place]
@@ -166,14 +166,14 @@ def place_whole(tables: Tables, window: Window) -> int:
 
 @inlined
 def fits_slot(tables: Tables, window: Window, i: int) -> bool:
-    """Tell whether the job in a slot can start now on cores anywhere; the slots must be filled."""
+    """Return whether the job in a slot can start now on cores anywhere; the slots must be filled."""
     wants, free = window.wants[i], tables.clock[0].free_cores
     return bool(wants <= free and (wants >= 0 or (-wants <= free and fits_now(tables, window.slots[i]))))
 
 
 @compiled
 def any_fits(tables: Tables, window: Window) -> bool:
-    """Tell whether a job in the slots can start now."""
+    """Return whether a job in the slots can start now."""
     if tables.clock[0].free_cores == 0 or window.params[0].queue == 0:
         return False
     fill_slots(tables, window)
@@ -189,33 +189,33 @@ def any_fits(tables: Tables, window: Window) -> bool:
 
 @compiled
 def least_wanted(wants: Ints) -> int:
-    """Return the least cores that let a job of the slots start; below 0 if some ask for memory or GPUs."""
+    """Return the fewest free cores that let a job of the slots start; below 0 if some request memory or GPUs."""
     if len(wants) == 0:
         return NEVER
     least = wants[0]
     for i in range(len(wants)):
-        if wants[i] < least:  # of one type, so that it becomes a few instructions of eight each
+        if wants[i] < least:  # of one type, so that it compiles to SIMD instructions on eight entries
             least = wants[i]
     return int(least)
 
 
 @inlined
 def is_over(tables: Tables) -> bool:
-    """Tell whether nothing can happen any more but by a decision."""
+    """Return whether only a decision can make anything happen."""
     clock = tables.clock[0]
     return bool(clock.arrivals_over and clock.running == 0)
 
 
 @inlined
 def has_ended(tables: Tables, window: Window) -> bool:
-    """Tell whether the run is over before all its jobs are."""
+    """Return whether the run is over before all its jobs are."""
     params = window.params[0]
     return bool(params.started >= params.placed or tables.clock[0].now >= params.until - EARLY)
 
 
 @compiled
 def opens(tables: Tables, window: Window) -> bool:
-    """Tell whether a decision is wanted now."""
+    """Return whether a decision is due now."""
     params, clock = window.params[0], tables.clock[0]
     if clock.now < params.next_step - EARLY or has_ended(tables, window):
         return False
@@ -228,7 +228,7 @@ def opens(tables: Tables, window: Window) -> bool:
 
 @compiled
 def wait(tables: Tables, window: Window) -> bool:
-    """Let time pass; return whether the agent is asked again in this instant, for nothing else can ever happen."""
+    """Wait; return whether the agent decides again in this instant, as nothing else can happen any more."""
     params, clock = window.params[0], tables.clock[0]
     if params.step > 0.0:
         params.next_step = clock.now + params.step

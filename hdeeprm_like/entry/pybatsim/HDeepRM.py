@@ -1,4 +1,4 @@
-"""The scheduler that ``pybatsim .../HDeepRM.py -o '{...}'`` runs."""
+"""The scheduler run by ``pybatsim .../HDeepRM.py -o '{...}'``."""
 
 import os
 import signal
@@ -32,7 +32,7 @@ LEARNING = '{"options": "EXP.json", "agent": "FILE.py"}, with input_model, outpu
 
 
 def read(content: Mapping[str, Any]) -> Options:
-    """Return the options of an experiment from the whole of them or from their section ``pybatsim`` alone."""
+    """Return the options of an experiment from all of them, or from their section ``pybatsim`` alone."""
     if "pybatsim" not in content:
         content = {"seed": content.get("seed", 0), "pybatsim": dict(content)}
     try:
@@ -42,10 +42,10 @@ def read(content: Mapping[str, Any]) -> Options:
 
 
 class HDeepRM(Scheduler):
-    """The decision system of an experiment; leaves ``overutilizations.json`` in the current folder.
+    """The decision system of an experiment; writes ``overutilizations.json`` to the current folder.
 
-    The platform is the one that the options name, or else what the hosts tell of themselves. A learning agent is named
-    as LEARNING says; it leaves the logs of its training too.
+    The platform is the one in the options, otherwise it is built from the properties of the hosts. A learning agent is
+    given as in LEARNING; it also writes the logs of its training.
     """
 
     def __init__(self, options: dict[str, Any]) -> None:
@@ -59,7 +59,7 @@ class HDeepRM(Scheduler):
             signal.signal(number, self.stop)
 
     def classic(self, options: Mapping[str, Any]) -> Conversation:
-        """Return what follows one policy."""
+        """Return the conversation of a single policy."""
         self.experiment = read(options)
         if self.experiment.pybatsim.agent.type != "CLASSIC":
             raise OptionsError(f"-o: a LEARNING agent is named as {LEARNING}")
@@ -71,7 +71,7 @@ class HDeepRM(Scheduler):
         return Conversation(self.decide, FirstAction(), platform)
 
     def learning(self, options: Mapping[str, Any]) -> Conversation:
-        """Return what asks a learning agent."""
+        """Return the conversation of a learning agent."""
         known = ("options", "agent", "device", "input_model", "output_model", "log_decisions")
         for name in options:
             if name not in known:
@@ -101,7 +101,7 @@ class HDeepRM(Scheduler):
         return DecisionSystem(State(platform, None, seed=seed, limits=limits, needs=actions.needs), actions)
 
     def stop(self, number: int, frame: object) -> NoReturn:
-        """End because of a signal, and raise nothing: it may come within a finalizer, where `SystemExit` is lost."""
+        """Exit on a signal without an exception: it may arrive within a finalizer, where `SystemExit` is lost."""
         why = f"stopped by {signal.Signals(number).name}"
         self.refuse(why, PARTING)
         sys.stdout.flush()
@@ -109,33 +109,33 @@ class HDeepRM(Scheduler):
         os._exit(1)
 
     def leave(self, why: str, patience: float = 0.0) -> NoReturn:
-        """End with one line, which Batsim is told too."""
+        """Exit with a one-line message, which Batsim also gets."""
         self.refuse(why, patience)
         sys.exit(f"hdeeprm-like: {why}")
 
     def listen(self, network: Any, blocking: bool) -> Any:
-        """Hear a message; what cannot be is one line and the end."""
+        """Read a message; exit with one line if it is invalid."""
         try:
             return super().listen(network, blocking)
         except HDeepRMError as error:
             self.leave(str(error))
 
     def onDeadlock(self) -> None:
-        """Say that Batsim is silent, which is one line and the end."""
+        """Exit with one line: Batsim is silent."""
         try:
             super().onDeadlock()
         except HDeepRMError as error:
             self.leave(str(error))
 
     def onSimulationBegins(self) -> None:
-        """Check that the message has been heard; if not, that is one line and the end."""
+        """Check that the first message has been processed; exit with one line if not."""
         try:
             super().onSimulationBegins()
         except HDeepRMError as error:
             self.leave(str(error))
 
     def onSimulationEnds(self) -> None:
-        """Leave behind what only the decision system knows."""
+        """Write the results that only the decision system has."""
         write_json(Path("overutilizations.json"), overutilizations(self.conversation.system.state), indent=None)
         if self.runner is not None:
             self.runner.after(self.conversation.system)

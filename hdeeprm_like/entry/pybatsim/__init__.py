@@ -1,1 +1,1 @@
-"""What PyBatsim loads."""
+"""The folder that PyBatsim loads."""

@@ -1,4 +1,4 @@
-"""Intervals of means over windows by the bootstrap: they need no normal distribution and stay where the values are."""
+"""Bootstrap intervals of means over windows: they need no normal distribution and stay in the range of the values."""
 
 import numpy as np
 
@@ -11,7 +11,7 @@ SEED = 1
 
 
 def resampled_means(values: Floats) -> Floats:
-    """Return the means of the windows drawn anew, as many as there are and with replacement.
+    """Return the means of resamples of the windows, of the same size and with replacement.
 
     Args:
         values: (n, columns) a row for each window. All columns have the same draws, so that they stay paired.

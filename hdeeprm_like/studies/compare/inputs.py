@@ -1,4 +1,4 @@
-"""What the policies of a comparison get: a machine, and windows of a trace or whole workloads."""
+"""Inputs of a comparison: a machine, and windows of a trace or whole workloads."""
 
 import logging
 import re
@@ -37,25 +37,26 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-GIVE = "give --cores"  # what whoever compares can do then
+GIVE = "give --cores"  # remedy in messages of the commands
 
 Tests: TypeAlias = Literal["friedman", "anova"]
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """What is compared.
+    """A comparison to run.
 
     Attributes:
-        trace: the file; or that of a workload, or a folder of such, each of which is played whole, see `Days`.
-        policies: what is compared. windows: on which jobs of the trace.
-        seed: of the places where random windows begin. cores: of the pool; None for what the header of the trace says.
+        trace: a trace, a workload, or a folder of workloads, each of which is simulated whole, see `Days`.
+        policies: to compare. windows: of the trace.
+        seed: of the places of random windows. cores: of the pool; None for those in the header of the trace.
         clock: one of `run.simulator.CLOCKS`. platform: the file of a machine, in place of a pool.
-        jobs_by: as of `formats.windows.window`.
+        jobs_by: as for `formats.windows.window`.
         reference: the policy that all are compared with; None for the best, see `statistics.best_of`.
-        tests: ``"anova"`` adds those that papers take to ``"friedman"`` and Wilcoxon's, see `statistics.p_values_of`.
-        whole: whether baselines put each job whole on one node of the machine.
-        published: means of figures that those of each policy are tested against, by name.
+        tests: ``"anova"`` adds the tests common in papers to ``"friedman"`` and Wilcoxon's, see
+        `statistics.p_values_of`.
+        whole: whether baselines place each job on a single node of the machine.
+        published: means of figures by name; those of each policy are tested against them.
     """
 
     trace: Path
@@ -69,14 +70,14 @@ class Comparison:
     reference: str | None = None
     tests: Tests = "friedman"
     whole: bool = False
-    published: Mapping[str, float] = field(default_factory=dict, hash=False)  # of no matter to how a window is played
+    published: Mapping[str, float] = field(default_factory=dict, hash=False)  # does not affect the simulations
 
 
 def machine_of(comparison: Comparison, trace: Trace) -> Platform:
     """Return the machine of a comparison.
 
     Raises:
-        HDeepRMError: its file cannot be used, the number of its cores is given, too, or a pool has none.
+        HDeepRMError: its file cannot be used, the number of its cores is also given, or a pool has none.
     """
     if comparison.platform is None:
         return platform_from(machine_size(trace) if comparison.cores is None else comparison.cores)
@@ -87,11 +88,11 @@ def machine_named(comparison: Comparison) -> Platform:
     """Return the machine of a comparison that names its file.
 
     Raises:
-        HDeepRMError: the file cannot be used, or the number of its cores is given, too.
+        HDeepRMError: the file cannot be used, or the number of its cores is also given.
     """
     assert comparison.platform is not None
     if comparison.cores is not None:
-        raise OptionsError(f"--cores: {comparison.platform} tells how many there are; leave one of the two out")
+        raise OptionsError(f"--cores: {comparison.platform} sets the cores; omit one of the two")
     return load_platform(comparison.platform)
 
 
@@ -99,28 +100,28 @@ def machine_size(trace: Trace, remedy: str = GIVE) -> int:
     """Return the processors of a trace's machine by its header.
 
     Args:
-        remedy: what to do where that does not tell.
+        remedy: for the message if the header has none.
 
     Raises:
-        OptionsError: it does not tell. WorkloadError: there are too many.
+        OptionsError: the header has none. WorkloadError: there are too many.
     """
-    cores = told_size(trace)
+    cores = header_size(trace)
     if cores is None:
-        raise OptionsError(f"{trace.path}: its header does not tell how many processors there are (MaxProcs); {remedy}")
+        raise OptionsError(f"{trace.path}: its header has no number of processors (MaxProcs); {remedy}")
     if cores > CORES.most:
-        raise WorkloadError(f"{trace.path}: tells of {cores:,} processors; {refusal(CORES)}; say how many there are")
+        raise WorkloadError(f"{trace.path}: has {cores:,} processors; {refusal(CORES)}; give the right number")
     return cores
 
 
-def told_size(trace: Trace) -> int | None:
-    """Return the processors of a trace's machine by its header; None if that does not tell."""
-    told = (
+def header_size(trace: Trace) -> int | None:
+    """Return the processors of a trace's machine by its header; None if it has none."""
+    sizes = (
         int(match[1])
         for key in ("MaxProcs", "MaxNodes")
         for line in trace.header
         if (match := re.match(rf"{key}:\s*([0-9]{{1,18}})", line)) and int(match[1]) > 0
     )
-    return next(told, None)
+    return next(sizes, None)
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,8 +129,8 @@ class Inputs:
     """A machine, and windows of a trace.
 
     Attributes:
-        trace: the jobs that can be used. begins: the place in it of the first job of each window. jobs: of each window.
-        only: the window where there is but one of all jobs, cut already so that the trace takes no memory any more.
+        trace: the usable jobs. begins: the place in it of the first job of each window. jobs: of each window.
+        only: the window if there is only one of all jobs; it is cut in advance, which frees the memory of the trace.
     """
 
     comparison: Comparison
@@ -141,7 +142,7 @@ class Inputs:
 
     @property
     def count(self) -> int:
-        """How many windows there are."""
+        """The number of windows."""
         return len(self.begins)
 
     def window(self, number: int) -> Window:
@@ -156,10 +157,10 @@ class Inputs:
 
 @dataclass(frozen=True, eq=False)
 class Days:
-    """A machine, and workloads that are played whole, as KSU compares schedulers (004, section III.B).
+    """A machine, and workloads that are simulated whole, as KSU compares schedulers (004, section III.B).
 
     Attributes:
-        files: of the workloads. windows: what they hold.
+        files: of the workloads. windows: their jobs.
     """
 
     comparison: Comparison
@@ -169,12 +170,12 @@ class Days:
 
     @property
     def count(self) -> int:
-        """How many workloads there are."""
+        """The number of workloads."""
         return len(self.windows)
 
     @property
     def jobs(self) -> int:
-        """Of the largest workload."""
+        """The number of jobs of the largest workload."""
         return max(len(one.workload) for one in self.windows)
 
     def window(self, number: int) -> Window:
@@ -186,7 +187,7 @@ AnyInputs: TypeAlias = Inputs | Days
 
 
 def is_workload(path: Path) -> bool:
-    """Tell whether what is to be compared on are workloads, which are not cut into windows."""
+    """Return whether the inputs are workloads, which are not cut into windows."""
     return path.is_dir() or has_ending_of(path, "workload")
 
 
@@ -194,17 +195,17 @@ def days_of(comparison: Comparison) -> Days:
     """Read workloads and their machine, the jobs as ``launch`` reads them.
 
     Raises:
-        HDeepRMError: a file cannot be used, or the comparison asks for what only traces have.
+        HDeepRMError: a file cannot be used, or the comparison has options that need a trace.
     """
     from hdeeprm_like.experiment import jobs_in
 
     source = comparison.trace
     if comparison.windows != Windows() or comparison.jobs_by != "file":
-        raise OptionsError(f"{source}: workloads are played whole; --windows, --offsets and --jobs-by are of traces")
+        raise OptionsError(f"{source}: workloads are simulated whole; --windows, --offsets and --jobs-by need a trace")
     if comparison.platform is None and comparison.cores is None:
-        raise OptionsError(f"{source}: a workload does not tell its machine; add --platform FILE or --cores N")
+        raise OptionsError(f"{source}: a workload names no machine; add --platform FILE or --cores N")
     if any(isinstance(policy, Recorded) for policy in comparison.policies):
-        raise OptionsError(f"policy {ACTUAL}: a workload does not tell how long jobs waited; compare it on a trace")
+        raise OptionsError(f"policy {ACTUAL}: a workload does not record waits; compare it on a trace")
     machine = platform_from(comparison.cores or 0) if comparison.platform is None else machine_named(comparison)
     files = [source]
     if source.is_dir():
@@ -219,7 +220,7 @@ def days_of(comparison: Comparison) -> Days:
 
 
 def inputs_of(comparison: Comparison) -> AnyInputs:
-    """Read what a comparison needs, and refuse what its policies cannot use before anything is run.
+    """Read the inputs of a comparison, and refuse those that its policies cannot use before anything runs.
 
     Raises:
         HDeepRMError: the trace or the machine cannot be used, or a policy does not fit them.
@@ -229,7 +230,7 @@ def inputs_of(comparison: Comparison) -> AnyInputs:
         check_agents(days)
         return days
     trace = load_trace(comparison.trace)
-    pool = comparison.platform is None  # then twice, since leaving out jobs copies the columns of the others
+    pool = comparison.platform is None  # then read twice, because leaving out jobs copies the columns of the others
     trace = for_a_pool(usable(for_a_pool(trace))) if pool else usable(trace)
     begins, jobs = places_of(comparison.windows, trace, comparison.seed)
     inputs = Inputs(comparison, trace, machine_of(comparison, trace), begins, jobs)
@@ -253,36 +254,36 @@ def check_agents(inputs: AnyInputs) -> None:
 
 
 def check_recorded(inputs: Inputs) -> None:
-    """Refuse the policy ``actual`` where the trace does not tell it; warn of jobs left out, and of cores too many.
+    """Refuse the policy ``actual`` if the trace does not record it; warn of jobs left out, and of too many busy cores.
 
     Raises:
         OptionsError: the machine is another one. WorkloadError: a window has no job whose wait and run time are known.
     """
     comparison = inputs.comparison
     if comparison.platform is not None:
-        raise OptionsError(f"policy {ACTUAL}: was on the trace's own machine; compare it without --platform")
+        raise OptionsError(f"policy {ACTUAL}: ran on the trace's own machine; compare it without --platform")
     rows = np.unique(np.concatenate([np.arange(begin, begin + inputs.jobs) for begin in inputs.begins]))
     jobs = take(inputs.trace, rows)
     known, first = recorded(jobs), int(np.argmin(recorded(jobs)))
     if not known.all():
-        unknown = f"no waiting time (field 3) or run time (field 4) of {(~known).sum()} of the {len(jobs)} jobs of the "
-        unknown += f"windows, job {jobs.job[first]} is the first"
+        unknown = f"has no waiting time (field 3) or run time (field 4) of {(~known).sum()} of the {len(jobs)} jobs of "
+        unknown += f"the windows, first of job {jobs.job[first]}"
         of_window = recorded(inputs.trace)
         if not all(of_window[begin : begin + inputs.jobs].any() for begin in inputs.begins):
-            raise WorkloadError(f"{comparison.trace}: tells {unknown}; the policy {ACTUAL} needs some in each window")
-        log.warning("%s: tells %s; the policy %s leaves them out", comparison.trace, unknown, ACTUAL)
+            raise WorkloadError(f"{comparison.trace}: {unknown}; the policy {ACTUAL} needs some in each window")
+        log.warning("%s: %s; the policy %s leaves them out", comparison.trace, unknown, ACTUAL)
         jobs = take(jobs, np.flatnonzero(known))
     start = jobs.submit + jobs.wait
     busiest = int(metrics.load(start, start + run_times(jobs), sizes(jobs))[1].max())
     if busiest > inputs.machine.cores:
         log.warning(
-            "%s: records up to %d busy cores of %d; the utilization of the policy %s counts no more than all",
+            "%s: records up to %d busy cores of %d; the utilization of the policy %s counts at most all cores",
             *(comparison.trace, busiest, inputs.machine.cores, ACTUAL),
         )
 
 
 def description(inputs: AnyInputs) -> dict[str, Any]:
-    """Return what decides the results, the names of policies apart."""
+    """Return the settings that decide the results, except the names of policies."""
     comparison = inputs.comparison
     found = {
         "trace": comparison.trace.absolute().name,
@@ -305,13 +306,13 @@ def description(inputs: AnyInputs) -> dict[str, Any]:
 
 
 def agents_of(comparison: Comparison) -> dict[str, str]:
-    """Return a digest of what each learned policy has learned by its name; one that has learned more has another."""
+    """Return a digest of the state of each learned policy by its name; further training changes it."""
     found = {policy.name: files_of(policy) for policy in comparison.policies}
     return {name: sha256(*files) for name, files in found.items() if files}
 
 
 def files_of(policy: Policy) -> tuple[Path, ...]:
-    """Return the files that decide what a policy does: weights and what they were learned with, scores, trees."""
+    """Return the files that decide the behaviour of a policy: weights and training inputs, scores, trees."""
     if isinstance(policy, Trained):
         from hdeeprm_like.studies.compare.trained import files_of_training
 

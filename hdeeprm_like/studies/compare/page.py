@@ -42,7 +42,7 @@ def write_comparison_page(folder: Path, save: Path) -> None:
         html.page(
             f"Comparison on {record['trace']}",
             html.paragraph(
-                f"{windows_told(summary, record)} of {record['trace']} on {record['cores']:,} cores, "
+                f"{windows_in_words(summary, record)} of {record['trace']} on {record['cores']:,} cores, "
                 f"{record['clock']} clock; figures are means over them, maxima those of all."
             ),
             html.section("Figures", lines_as_table(summary_lines(summary, energy)), all_figures(summary)),
@@ -67,7 +67,7 @@ def read_record(path: Path) -> dict[str, Any]:
 
 
 def pictures(results: Rows) -> Html:
-    """Return how the windows spread, drawn for the page."""
+    """Return the pictures of the spread over windows, drawn for the page."""
     import pandas as pd
 
     from hdeeprm_like.studies.compare.pictures import draw_boxes, draw_ranking
@@ -79,13 +79,13 @@ def pictures(results: Rows) -> Html:
         draw_ranking(table, ranking)
         return html.section(
             "Windows",
-            html.picture_of(boxes, "How the windows spread; each box holds the middle half of them."),
+            html.picture_of(boxes, "Spread over the windows; each box holds the middle half of them."),
             html.picture_of(ranking, "Mean rank of each policy over the windows; 1 is the best."),
         )
 
 
 def read_results(path: Path, summary: Rows) -> Rows:
-    """Return the results of the policies that a summary has, on each window.
+    """Return the results of the policies of a summary, on each window.
 
     Raises:
         ResultsError: they are none, or some are missing.
@@ -163,8 +163,8 @@ def number_in(text: str, column: str, path: Path) -> float:
         raise ResultsError(f"{path}: column {column}: {cause}; numbers are needed") from cause
 
 
-def windows_told(summary: Rows, record: Mapping[str, Any]) -> str:
-    """Return how many windows or workloads were compared, and how many jobs they have."""
+def windows_in_words(summary: Rows, record: Mapping[str, Any]) -> str:
+    """Return the number of compared windows or workloads and of their jobs, in words."""
     count = summary[0]["windows"]
     if "workloads" in record:
         return f"{count} workloads of up to {record['jobs']:,} jobs"
@@ -188,7 +188,7 @@ def all_figures(summary: Rows) -> Html:
 
 
 def differences(summary: Rows) -> Html:
-    """Return how the policies differ from the reference, nothing where there is but one."""
+    """Return the differences of the policies to the reference, nothing for a single policy."""
     lines = difference_lines(summary)
     if len(lines) == 1:
         return Html()

@@ -1,4 +1,4 @@
-"""The pictures of a comparison: how the windows spread, and how the policies rank."""
+"""The pictures of a comparison: the spread over windows, and the ranks of the policies."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,7 +17,7 @@ RANKED = {"bounded_slowdown": BLUE, "wait": ORANGE, "utilization": GREEN}  # fig
 
 
 def log_axis(axes: "Axes", values: Floats) -> None:
-    """Give the horizontal axis a logarithmic scale with numbers as people write them."""
+    """Give the horizontal axis a logarithmic scale with plain numbers."""
     axes.set_xscale("log")
     decades = range(int(np.floor(np.log10(values.min()))), int(np.ceil(np.log10(values.max()))) + 1)
     steps = (1,) if len(decades) > 3 else (1, 3) if len(decades) == 3 else (1, 2, 5)
@@ -32,7 +32,7 @@ def draw_boxes(table: pd.DataFrame, save: Path) -> None:
     policies = list(dict.fromkeys(table["policy"]))
     panels = {
         "bounded_slowdown": "Mean bounded slowdown",
-        "bounded_slowdown_p95": "95th percentile of it",
+        "bounded_slowdown_p95": "Its 95th percentile",
         "wait": "Mean wait (hours)",
         "wait_max": "Longest wait (hours)",
         "utilization": "Utilization (%)",
@@ -71,7 +71,7 @@ def draw_ranking(table: pd.DataFrame, save: Path) -> None:
             own = [float(ranks[name][policy]) for name in RANKED]
             axes.plot([min(own), max(own)], [place, place], color=GREY, linewidth=1.0, zorder=1)
         for (name, colour), marker, beside in zip(RANKED.items(), "osD", (-0.15, 0.0, 0.15), strict=True):
-            axes.scatter(  # beside one another, for equal ranks would hide all but one
+            axes.scatter(  # beside one another, because equal ranks would hide all but one
                 ranks[name][order],
                 places + beside,
                 color=colour,

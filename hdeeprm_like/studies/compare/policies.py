@@ -1,4 +1,4 @@
-"""What is compared, by the names of the command line: baselines, agents that ``train`` has left, and the record."""
+"""The policies of a comparison by their names: baselines, trained agents, and the recorded schedule."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ ACTUAL = "actual"
 
 @dataclass(frozen=True)
 class Trained:
-    """A trained agent, which takes the action it holds for the best.
+    """A trained agent, which takes its most probable action.
 
     Attributes:
         folder: of its training.
@@ -30,7 +30,7 @@ class Trained:
 
 @dataclass(frozen=True)
 class Recorded:
-    """What the trace's own machine did: each job starts as long after its submission as the trace says."""
+    """The recorded schedule of the trace's own machine: each job starts after the wait in the trace."""
 
     name: str = ACTUAL
 
@@ -47,7 +47,7 @@ def agent_named(policy: str) -> Trained | None:
     if not policy.startswith(AGENT):
         return None
     if policy == AGENT:
-        raise OptionsError(f"policy {policy!r}: the folder of a training is missing, as agent:runs/training")
+        raise OptionsError(f"policy {policy!r}: the folder of a training is missing, e.g. agent:runs/training")
     return Trained(Path(policy.removeprefix(AGENT)))
 
 
@@ -79,7 +79,7 @@ def reference_named(name: str, policies: Sequence[Policy]) -> str:
     """Return the full name of the policy that the others are compared with.
 
     Raises:
-        OptionsError: it is none of those that are compared.
+        OptionsError: it is not one of the compared policies.
     """
     found = policy_named(name.strip()).name
     if found not in (policy.name for policy in policies):

@@ -1,7 +1,7 @@
-"""Scheduling policies side by side: all on the same windows of a trace, with how sure the differences are.
+"""Compare scheduling policies on the same windows of a trace, with intervals and tests of the differences.
 
-The folder holds `RESULTS` (one line per policy and window, written as soon as it is known, so that an interrupted
-comparison goes on where it stopped), `SUMMARY`, `TESTS` and `RECORD`; and two pictures where they are asked for.
+The folder holds `RESULTS` (one line per policy and window, written at once, so that an interrupted comparison continues
+where it stopped), `SUMMARY`, `TESTS` and `RECORD`; and two pictures if requested.
 """
 
 import csv
@@ -33,8 +33,8 @@ RESULTS, SUMMARY, TESTS, RECORD = "results.csv", "summary.csv", "tests.csv", "co
 BOXES, RANKING = "boxplot.png", "ranking.png"
 POLICY, WINDOW = "policy", "window"
 SMALL = 500_000  # jobs to schedule up to which starting processes does not pay
-TOGETHER = 32  # windows that an agent plays side by side
-SLOWER = 100  # times that an agent takes longer for a job than a baseline
+TOGETHER = 32  # windows that an agent plays in parallel
+SLOWER = 100  # time of an agent for a job, over that of a baseline
 
 
 def compare(
@@ -54,12 +54,12 @@ def run_comparison(
     progress: bool = True,
     pictures: bool = False,
 ) -> tuple[Rows, Rows]:
-    """Run a comparison, or what is left of it, and write its folder.
+    """Run or continue a comparison, and write its folder.
 
     Args:
-        processes: at most so many at a time; None for one per processor of this computer.
-        pictures: whether to draw `BOXES` and `RANKING`, which takes longer than ten policies on ten windows do; those
-            that are there are drawn anew.
+        processes: most processes at a time; None for one per processor of this computer.
+        pictures: whether to draw `BOXES` and `RANKING`, which takes longer than ten policies on ten windows; existing
+        pictures are always drawn again.
 
     Returns:
         The summary and the tests, see `statistics`.
@@ -78,7 +78,7 @@ def run_comparison(
         summary = summary_of(table, tests, reference)
         write_rows(output / SUMMARY, tuple(summary[0]), summary)
         write_rows(output / TESTS, OF_TESTS, tests)
-        if pictures or (output / BOXES).exists():  # which would show what was compared before
+        if pictures or (output / BOXES).exists():  # an old picture would show an earlier comparison
             import pandas as pd
 
             from hdeeprm_like.studies.compare.pictures import draw_boxes, draw_ranking
@@ -92,10 +92,10 @@ def run_comparison(
 def results_of(
     inputs: AnyInputs, done: dict[tuple[str, int], dict[str, Any]], save: Path, processes: int | None, progress: bool
 ) -> list[dict[str, Any]]:
-    """Return the rows of all policies and windows in that order; run those that are missing, and save each as it comes.
+    """Return the rows of all policies and windows in that order; run the missing ones, and save each at once.
 
     Args:
-        done: what is known already, by policy and window.
+        done: known rows, by policy and window.
     """
     names = [policy.name for policy in inputs.comparison.policies]
     numbers = range(inputs.count)
@@ -128,19 +128,19 @@ def schedule_windows(
 
     Args:
         windows: by their numbers.
-        invented: whether the machine is a pool, whose cores take a power that nobody has measured: no energy is told.
+        invented: whether the machine is a pool, whose power is not measured, so that energy is unknown.
         whole: of `Comparison`.
     """
     rows = []
     for policy in policies:
         for number, found in zip(windows, schedules(machine, [*windows.values()], policy, clock, whole), strict=True):
-            told = replace(found, energy=UNKNOWN) if invented else found
-            rows.append({POLICY: policy.name, WINDOW: number, **figures(told)})
+            row = replace(found, energy=UNKNOWN) if invented else found
+            rows.append({POLICY: policy.name, WINDOW: number, **figures(row)})
     return rows
 
 
 def tasks_of(work: list[tuple[int, list[Policy]]], processes: int) -> Iterator[tuple[list[int], list[Policy]]]:
-    """Yield what is run in one go: a window under all policies but agents, up to `TOGETHER` windows under an agent."""
+    """Yield units of work: a window under all policies but agents, up to `TOGETHER` windows under an agent."""
     for number, policies in work:
         others: list[Policy] = [policy for policy in policies if not isinstance(policy, Trained)]
         if others:
@@ -156,7 +156,7 @@ def tasks_of(work: list[tuple[int, list[Policy]]], processes: int) -> Iterator[t
 def run_all(
     inputs: AnyInputs, work: list[tuple[int, list[Policy]]], processes: int | None
 ) -> Iterator[list[dict[str, Any]]]:
-    """Yield the rows of each window as they come in: in other processes if that pays.
+    """Yield the rows of each window as they are finished; use other processes if that pays.
 
     Args:
         work: the numbers of windows, and the policies to run on each.
@@ -172,7 +172,7 @@ def run_all(
         for windows, policies in tasks:
             yield schedule_windows(windows, policies, machine, clock, invented, whole)
         return
-    from hdeeprm_like.run.workers import workers  # loads what starts processes
+    from hdeeprm_like.run.workers import workers  # loads the modules for processes
 
     with workers(count) as executor:
         running: set[Future[list[dict[str, Any]]]] = set()
@@ -189,7 +189,7 @@ def run_all(
 def read_results(output: Path, record: dict[str, Any]) -> dict[tuple[str, int], dict[str, Any]]:
     """Return the rows of a comparison that was begun before, by policy and window.
 
-    Those of policies that have learned more since are left out; what is known of others goes into *record*.
+    Rows of policies with further training since are left out; the state of other policies is added to *record*.
 
     Raises:
         ResultsError: the folder holds another comparison, or its rows cannot be read.
@@ -223,14 +223,14 @@ def rows_in(path: Path) -> list[dict[str, Any]]:
             for row in read_rows(path, (POLICY, WINDOW, *FIGURES), ResultsError)
         ]
     except ValueError as error:
-        raise ResultsError(f"{path}: is no table of results ({error}); delete it to begin anew") from error
+        raise ResultsError(f"{path}: is no table of results ({error}); delete it to start again") from error
 
 
 def write_rows(path: Path, columns: Sequence[str], rows: Rows, unknown: str = "") -> None:
-    """Write a table, whole or not at all.
+    """Write a table, atomically.
 
     Args:
-        unknown: what stands for a number that is not known.
+        unknown: text for an unknown number.
     """
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")

@@ -1,4 +1,4 @@
-"""Which windows of a trace are compared: random ones, some that share no job, all of it, or those of a list."""
+"""Choose the windows of a trace: random ones, disjoint ones, the whole trace, or those of a list."""
 
 import logging
 import re
@@ -18,19 +18,19 @@ log = logging.getLogger(__name__)
 
 Sampling: TypeAlias = Literal["random", "disjoint", "all", "offsets"]
 
-COUNT, JOBS = 10, 1024  # windows and jobs of each where nobody says so, as RLScheduler has them
+COUNT, JOBS = 10, 1024  # default windows and jobs of each, as in RLScheduler
 START, FIRST = "start_index", "first_job_id"
 NAMES = re.compile(r"(disjoint:)?([1-9]\d{0,8})(?:x([1-9]\d{0,8}))?", re.ASCII)
 
 
 @dataclass(frozen=True)
 class Windows:
-    """How the windows of a comparison are found.
+    """How to choose the windows of a comparison.
 
     Attributes:
-        count: how many; None for all that there are. jobs: of each; None for all of the trace.
-        sampling: ``"random"``: drawn with a seed, and they may share jobs; ``"disjoint"``: spread evenly, and no two
-            share a job; ``"all"``: the trace is one window; ``"offsets"``: as a file lists them.
+        count: number of windows; None for all. jobs: of each; None for all of the trace.
+        sampling: ``"random"``: drawn with a seed, and they may share jobs; ``"disjoint"``: spread evenly, sharing no
+        job; ``"all"``: the trace is one window; ``"offsets"``: from a file.
         offsets: that file.
     """
 
@@ -48,20 +48,22 @@ def windows_named(text: str | None, offsets: Path | None = None) -> Windows:
             the first ten of them.
 
     Raises:
-        OptionsError: it means nothing.
+        OptionsError: the text is invalid.
     """
     if text is None:
         return Windows() if offsets is None else Windows(None, JOBS, "offsets", offsets)
     match = NAMES.fullmatch(text)
     if offsets is not None:
         if not match or match[1] or not match[3]:
-            raise OptionsError(f"windows: {text!r}: with offsets two numbers are needed, windows and jobs, as 10x1024")
+            raise OptionsError(
+                f"windows: {text!r}: with offsets two numbers are needed, windows and jobs, e.g. 10x1024"
+            )
         return Windows(int(match[2]), int(match[3]), "offsets", offsets)
     if text == "all":
         return Windows(1, None, "all")
     if not match or not (match[1] or match[3]):
         raise OptionsError(
-            f"windows: {text!r}: two numbers are needed, windows and jobs of each, as 10x1024 or disjoint:60x1024, "
+            f"windows: {text!r}: two numbers are needed, windows and jobs of each, e.g. 10x1024 or disjoint:60x1024, "
             "or all"
         )
     found = Windows(int(match[2]), int(match[3] or JOBS), "disjoint" if match[1] else "random")
@@ -71,9 +73,9 @@ def windows_named(text: str | None, offsets: Path | None = None) -> Windows:
 
 
 def places_of(windows: Windows, trace: Trace, seed: int) -> tuple[list[int], int]:
-    """Return the place of each window's first job among the usable jobs of a trace, and how many jobs a window has.
+    """Return the place of each window's first job among the usable jobs of a trace, and the number of jobs of a window.
 
-    A warning says where there are fewer windows than asked for, and where windows share jobs.
+    Warn if there are fewer windows than requested, and if windows share jobs.
 
     Args:
         seed: of random windows.
@@ -91,29 +93,29 @@ def places_of(windows: Windows, trace: Trace, seed: int) -> tuple[list[int], int
         begins = disjoint_begins(trace, jobs, count)
     if len(begins) < count and windows.sampling == "disjoint":
         log.warning(
-            "%s: the %d jobs make %d windows of %d jobs, all are taken; %d were asked for",
+            "%s: the %d jobs make %d windows of %d jobs, all are used; %d were requested",
             *(trace.path, len(trace), len(begins), jobs, count),
         )
     if (np.diff(sorted(begins)) < jobs).any():
         log.warning(
-            "%s: some windows share jobs, so they are no independent samples and intervals and p-values claim too "
-            "much; those of disjoint:%dx%d share none",
+            "%s: some windows share jobs, so they are not independent samples, and intervals and p-values are too "
+            "narrow; those of disjoint:%dx%d share none",
             *(trace.path, min(len(begins), len(trace) // jobs), jobs),
         )
     return begins, jobs
 
 
 def listed_begins(path: Path, trace: Trace, jobs: int, count: int | None) -> list[int]:
-    """Return the places that a CSV lists in its column ``start_index``, the first *count* of them.
+    """Return the places of the column ``start_index`` of a CSV, the first *count* of them.
 
-    A column ``first_job_id``, as in RLScheduler's published windows, must name the jobs that stand there.
+    A column ``first_job_id``, as in RLScheduler's published windows, must match the jobs at these places.
 
     Raises:
-        WorkloadError: the file cannot be used, lists fewer, or is not of this trace.
+        WorkloadError: the file cannot be used, has fewer lines, or belongs to another trace.
     """
     rows = read_rows(path, (START,), WorkloadError)
     if count is not None and len(rows) < count:
-        raise WorkloadError(f"{path}: lists {len(rows)} windows; {count} were asked for")
+        raise WorkloadError(f"{path}: lists {len(rows)} windows; {count} were requested")
     return [listed_begin(row, trace, jobs) for row in rows[:count]]
 
 

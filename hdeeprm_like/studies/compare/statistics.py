@@ -1,4 +1,4 @@
-"""How sure the differences between policies are; all policies ran the same windows, so they are compared in pairs.
+"""Statistics of the differences between policies; all ran the same windows, so comparisons are paired.
 
 Tables are lists of rows, each with its values by column: pandas takes a quarter of a second to load.
 """
@@ -18,7 +18,7 @@ from hdeeprm_like.studies.compare.bootstrap import intervals
 from hdeeprm_like.studies.compare.significance import anova, friedman, holm, one_sample, paired, welch, wilcoxon
 from hdeeprm_like.types import Floats
 
-RANKED_BY = "bounded_slowdown"  # the lowest mean of it makes the reference where none is named
+RANKED_BY = "bounded_slowdown"  # its lowest mean selects the default reference
 ONE_SAMPLE = "one-sample t"
 TESTED = (RANKED_BY, "wait", "area_weighted_response_time", "utilization")
 OF_TESTS = ("figure", "first", "second", "difference", "test", "p", "p_holm")  # columns of `p_values_of`
@@ -45,18 +45,18 @@ def best_of(table: Rows) -> str:
 
 
 def summary_of(table: Rows, tests: Rows, reference: str | None = None) -> Rows:
-    """Return one row per policy: how it did, and how it differs from a reference.
+    """Return one row per policy: its figures, and their differences to a reference.
 
-    Columns: ``policy``, ``windows``, ``reference``; for each figure its mean over the windows (the maximum where the
-    worst counts, as for ``*_max``). The figures of `TESTED` have more: ``*_std``, the standard deviation over the
-    windows; ``*_low`` and ``*_high``, the interval of the mean; ``*_difference``, the mean difference to the reference,
-    and ``*_ratio``, the geometric mean of the ratios to it, both with ``_low`` and ``_high``; ``*_p`` of Wilcoxon's
-    test against the reference, corrected by Holm's method. Intervals are those of `bootstrap.intervals`.
+    Columns: ``policy``, ``windows``, ``reference``; for each figure its mean over the windows (or the maximum of
+    figures such as ``*_max``). The figures of `TESTED` have more: ``*_std``, the standard deviation over the windows;
+    ``*_low`` and ``*_high``, the interval of the mean; ``*_difference``, the mean difference to the reference, and
+    ``*_ratio``, the geometric mean of the ratios to it, both with ``_low`` and ``_high``; ``*_p`` of Wilcoxon's test
+    against the reference, corrected by Holm's method. Intervals are those of `bootstrap.intervals`.
 
     Args:
         tests: of `p_values_of`.
-        reference: the name of a policy. It is corrected for the pairs that the reference is in. None takes the best,
-            see `best_of`; having looked for it, it is corrected for all pairs.
+        reference: the name of a policy; the correction is then for the pairs with it. None selects the best, see
+        `best_of`; the correction is then for all pairs.
     """
     policies = policies_in(table)
     against = best_of(table) if reference is None else reference
@@ -77,7 +77,7 @@ def summary_of(table: Rows, tests: Rows, reference: str | None = None) -> Rows:
 
 
 def bounds_of(name: str, values: Floats, reference: int) -> dict[str, Floats]:
-    """Return what `summary_of` has of a tested figure besides its mean and p.
+    """Return the columns of `summary_of` for a tested figure, except its mean and p.
 
     Args:
         values: (policies, windows). reference: its row.
@@ -104,7 +104,7 @@ def p_against(tests: Rows, policies: list[str], reference: str, found_by_looking
     """Return the corrected p of Wilcoxon's test of each policy against a reference, NaN for itself.
 
     Args:
-        tests: of one figure. found_by_looking: corrects for all pairs, else for those with the reference.
+        tests: of one figure. found_by_looking: correct for all pairs, else for those with the reference.
     """
     pairs = [row for row in tests if row["test"] == "Wilcoxon" and reference in (row["first"], row["second"])]
     others = [row["second"] if row["first"] == reference else row["first"] for row in pairs]
@@ -114,10 +114,10 @@ def p_against(tests: Rows, policies: list[str], reference: str, found_by_looking
 
 
 def published_named(text: str | None) -> dict[str, float]:
-    """Return the published means that ``"bounded_slowdown=67.55,utilization=0.795"`` tells.
+    """Return the published means of ``"bounded_slowdown=67.55,utilization=0.795"``.
 
     Raises:
-        OptionsError: it means nothing, or a figure is not known.
+        OptionsError: the text is invalid, or a figure is not known.
     """
     found = {}
     for part in [] if text is None else text.split(","):
@@ -129,15 +129,15 @@ def published_named(text: str | None) -> dict[str, float]:
         except ValueError:
             found[name] = math.nan
         if not math.isfinite(found[name]):
-            raise OptionsError(f"published: {part[:60]!r}: a number is needed, as {name}=67.55")
+            raise OptionsError(f"published: {part[:60]!r}: a number is needed, e.g. {name}=67.55")
     return found
 
 
 def published_rows(table: Rows, published: Mapping[str, float]) -> Rows:
     """Return a row of `p_values_of` for each policy and published mean: Student's one-sample t-test.
 
-    ``second`` is the published mean, and ``difference`` how much more the policy has; Holm's correction is over the
-    policies.
+    ``second`` is the published mean, and ``difference`` is the mean of the policy minus the published one; Holm's
+    correction is over the policies.
     """
     rows = []
     for name, mean in published.items():
@@ -158,11 +158,11 @@ def p_values_of(table: Rows, parametric: bool = False, published: Mapping[str, f
     two windows, and Friedman's for fewer than three policies.
 
     Args:
-        parametric: adds what the papers take: ANOVA over all and Welch's t-test of the pairs, which take the windows of
-            each policy for others than those of the next, and the paired t-test (KSU, III.C; dissertation, 5.3).
+        parametric: adds the tests common in papers: ANOVA over all and Welch's t-test of the pairs, which ignore the
+        pairing of windows, and the paired t-test (KSU, III.C; dissertation, 5.3).
         published: means of figures, see `published_rows`.
 
-    Sources: Friedman, 1937; Wilcoxon, 1945; Welch, 1947; Student, 1908; which to take: Demsar, "Statistical
+    Sources: Friedman, 1937; Wilcoxon, 1945; Welch, 1947; Student, 1908; choice of tests: Demsar, "Statistical
     comparisons of classifiers over multiple data sets", 2006.
     """
     rows: Rows = []

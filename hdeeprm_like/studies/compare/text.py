@@ -1,4 +1,4 @@
-"""A comparison as text."""
+"""Format a comparison as text."""
 
 import math
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ from hdeeprm_like.studies.compare.run import POLICY
 from hdeeprm_like.studies.compare.statistics import ONE_SAMPLE, RANKED_BY, Rows
 
 PER_HOUR = 3600.0
-SHOWN_P = 0.0001  # smaller ones are only said to be smaller
+SHOWN_P = 0.0001  # smaller ones are shown as "< 0.0001"
 
 
 def format_summary(summary: Rows, energy: bool = False) -> str:
@@ -19,10 +19,10 @@ def format_summary(summary: Rows, energy: bool = False) -> str:
 
 
 def summary_lines(summary: Rows, energy: bool = False) -> list[list[str]]:
-    """Return titles and then a line for each policy; mean and tail stand side by side, so that starvation shows.
+    """Return titles and then a line for each policy; tails are beside means, so that starvation is visible.
 
     Args:
-        energy: shows it, too, which on a pool of cores says nothing that the utilization does not.
+        energy: whether to show it; on a pool of cores it follows from the utilization.
     """
     titles = ["policy", "bounded slowdown", "95 % interval", "std. dev.", "p95", "max", "mean wait", "p95 wait"]
     titles += ["max wait", "AWRT", "utilization"]
@@ -46,7 +46,7 @@ def summary_lines(summary: Rows, energy: bool = False) -> list[list[str]]:
 
 
 def format_differences(summary: Rows, tests: Rows, named: bool) -> str:
-    """Return how the policies differ from the reference as text, and whether any differ at all.
+    """Return the differences of the policies to the reference as text, and whether any differ at all.
 
     Args:
         tests: of `statistics.p_values_of`.
@@ -61,12 +61,12 @@ def format_differences(summary: Rows, tests: Rows, named: bool) -> str:
     if summary[0]["windows"] > 1:
         text += f"intervals by the bootstrap over the windows; p of Wilcoxon's test, by Holm's method over {pairs}\n"
     over_all = [row for row in tests if row["test"] == "Friedman" and not math.isnan(row["p"])]
-    told = [f"{FIGURES[row['figure']].title.lower()} {p_value(row['p'])}" for row in over_all]
-    return text + (f"p of Friedman's test over all policies: {', '.join(told)}\n" if told else "")
+    words = [f"{FIGURES[row['figure']].title.lower()} {p_value(row['p'])}" for row in over_all]
+    return text + (f"p of Friedman's test over all policies: {', '.join(words)}\n" if words else "")
 
 
 def format_published(tests: Rows) -> str:
-    """Return how the means of the policies differ from published ones as text, empty if none were told."""
+    """Return the differences of the means of the policies to published ones as text, empty if there are none."""
     rows = [row for row in tests if row["test"] == ONE_SAMPLE]
     if not rows:
         return ""
@@ -112,7 +112,7 @@ def known(value: float, form: str) -> str:
 
 
 def p_value(p: float) -> str:
-    """Return a p-value with two digits that count."""
+    """Return a p-value with two significant digits."""
     return f"< {SHOWN_P:.4f}" if p < SHOWN_P else known(p, ".4f")
 
 
@@ -129,7 +129,7 @@ def aligned(lines: Sequence[Sequence[str]]) -> str:
 
 
 def format_all(summary: Rows) -> str:
-    """Return all figures of a summary as text, a row each, with the difference to the first policy."""
+    """Return all figures of a summary as text, one row each, with the difference to the first policy."""
     import pandas as pd
 
     return format_table(labelled(pd.DataFrame(summary).set_index(POLICY)[list(FIGURES)].T))

@@ -1,4 +1,4 @@
-"""Playing trained agents on windows; imported only where one is compared, for it needs torch."""
+"""Play trained agents on windows; imported only for a comparison with agents, because it needs torch."""
 
 from collections.abc import Sequence
 from functools import lru_cache
@@ -20,22 +20,22 @@ from hdeeprm_like.studies.compare.policies import Trained
 
 
 def restored(folder: Path) -> Learner:
-    """Return the agent of a training with the weights that the training holds for the best, in its experiment.
+    """Return the agent of a training with its best weights, in its experiment.
 
-    It is read again only when one of its files has been written anew since.
+    It is cached until one of its files changes.
 
     Raises:
         HDeepRMError: the folder holds no training, or its agent cannot be loaded.
     """
     if not (folder / RECORD).exists():
-        raise ResultsError(f"{folder}: has no {RECORD}; `hdeeprm-like train --output {folder}` leaves an agent there")
+        raise ResultsError(f"{folder}: has no {RECORD}; `hdeeprm-like train --output {folder}` writes an agent there")
     changed = tuple(path.stat().st_mtime_ns for path in files_of_training(folder))
     return _restored(folder.resolve(), changed)
 
 
 @lru_cache(maxsize=8)
 def _restored(folder: Path, changed: tuple[int, ...]) -> Learner:
-    """Return the agent of `restored`; *changed* is when its files were written, so that others are read again."""
+    """Return the agent of `restored`; *changed* is the time of change of its files, which makes the cache miss."""
     experiment = load_experiment(folder / OPTIONS)
     learner = Learner(experiment, AgentChoice(agent_of(folder), "cpu", input_model=folder))
     learner.agent.greedy = True
@@ -43,7 +43,7 @@ def _restored(folder: Path, changed: tuple[int, ...]) -> Learner:
 
 
 def agent_of(folder: Path) -> str:
-    """Return the name of a training's agent, as the command line took it.
+    """Return the name of a training's agent from its command line.
 
     Raises:
         ResultsError: the folder holds no training.
@@ -51,23 +51,24 @@ def agent_of(folder: Path) -> str:
     run = read_json(folder / RECORD, ResultsError)
     before = run.get("resumable") if isinstance(run, dict) else None
     if not isinstance(before, dict) or not isinstance(before.get("agent"), str):
-        raise ResultsError(f"{folder / RECORD}: is of no training")
+        raise ResultsError(f"{folder / RECORD}: belongs to no training")
     name: str = before["agent"]
     return name
 
 
 def files_of_training(folder: Path) -> tuple[Path, ...]:
-    """Return the files that decide what a training's agent does: weights, inputs, its Python file, the user's own."""
+    """Return the files that decide the behaviour of an agent: weights, inputs, its Python file, the user's own
+    parts."""
     own = python_files([agent_of(folder), read_json(folder / OPTIONS, ResultsError)])
     files = [weights_of(folder), *(folder / name for name in INPUTS), *own]
     return tuple(path for path in dict.fromkeys(files) if path.exists())
 
 
 def system_of(policy: Trained, machine: Platform, jobs: Workload, log: bool = False) -> DecisionSystem:
-    """Return what an agent decides by on a machine; what it sees is scaled as it was in its training.
+    """Return the decision system of an agent on a machine; observations are scaled as in its training.
 
     Raises:
-        OptionsError: the agent has learned to see, or to do, something of another shape.
+        OptionsError: observations or actions have another shape than in the training.
     """
     learner = restored(policy.folder)
     home, limits = learner.experiment.platform, learner.experiment.workload.limits()
@@ -85,7 +86,7 @@ def system_of(policy: Trained, machine: Platform, jobs: Workload, log: bool = Fa
 
 
 def play_trained(policy: Trained, machine: Platform, jobs: Workload, clock: Clock, log: bool = False) -> Simulator:
-    """Let an agent schedule jobs on a machine; return the finished simulator.
+    """Schedule jobs on a machine by an agent; return the finished simulator.
 
     Args:
         log: of `State`.
@@ -100,7 +101,7 @@ def play_trained(policy: Trained, machine: Platform, jobs: Workload, clock: Cloc
 
 
 def play_windows(policy: Trained, machine: Platform, windows: Sequence[Workload], clock: Clock) -> list[Simulator]:
-    """Let an agent schedule the jobs of several windows, each by themselves, and decide for all of them at once.
+    """Schedule the jobs of several windows by an agent, each window on its own, with decisions for all at once.
 
     One pass through a network for many windows takes hardly longer than for one, so this is several times faster.
 

@@ -1,4 +1,4 @@
-"""What a policy makes of a window of a trace: baselines, trained agents, and what the trace records."""
+"""Simulate a window of a trace under a policy: baselines, trained agents, and the recorded schedule."""
 
 from collections.abc import Sequence
 
@@ -18,14 +18,14 @@ from hdeeprm_like.run.streamed import Stream, parts_of, streams
 from hdeeprm_like.studies.compare.policies import Policy, Recorded, Trained
 from hdeeprm_like.types import Bools
 
-LONG = 50_000  # jobs from which on a window is simulated in parts, so that memory holds rows of few of them
+LONG = 50_000  # jobs from which a window is simulated in parts, to save memory
 PART = 20_000  # jobs
 
 
 def schedules(
     machine: Platform, windows: Sequence[Window], policy: Policy, clock: Clock = "textbook", whole: bool = False
 ) -> list[Schedule]:
-    """Return what a policy makes of each of some windows; see `schedule`. Agents play them side by side."""
+    """Return the schedules of a policy on some windows; see `schedule`. Agents play them in parallel."""
     if not isinstance(policy, Trained):
         return [schedule(machine, window, policy, clock, whole) for window in windows]
     from hdeeprm_like.studies.compare.trained import play_windows
@@ -37,16 +37,16 @@ def schedules(
 def schedule(
     machine: Platform, window: Window, policy: Policy, clock: Clock = "textbook", whole: bool = False
 ) -> Schedule:
-    """Return what a policy makes of a window.
+    """Return the schedule of a policy on a window.
 
     Args:
-        clock: ``"textbook"``: all that has one time happens at once; ``"one-by-one"``: RLScheduler's, a decision
-            after each event; ``"batsim"``: the embedded simulator's.
-        whole: whether baselines put each job whole on one node.
+        clock: ``"textbook"``: one decision for all events of one time; ``"one-by-one"``: RLScheduler's, a decision
+        after each event; ``"batsim"``: the embedded simulator's.
+        whole: whether baselines place each job on a single node.
 
     Raises:
         OptionsError: a trained agent does not fit the machine.
-        WorkloadError: a job was never run, or the trace does not tell what happened to any.
+        WorkloadError: a job never ran, or the trace records no job.
     """
     if isinstance(policy, Recorded):
         return recorded(machine, window)
@@ -68,10 +68,10 @@ def schedule(
 
 
 def in_parts(machine: Platform, window: Window, policy: Baseline, clock: Clock) -> Schedule:
-    """Return the same as of all jobs at once; memory holds, besides the window, those that wait and run.
+    """Return the schedule of all jobs, simulated in parts; besides the window, memory holds waiting and running jobs.
 
     Raises:
-        WorkloadError: a job was never run.
+        WorkloadError: a job never ran.
     """
     jobs = window.workload
     stream = Stream(machine, parts_of(jobs, PART), policy, clock, epoch=window.epoch)
@@ -92,48 +92,48 @@ def in_parts(machine: Platform, window: Window, policy: Baseline, clock: Clock) 
 
 
 def finished(simulator: Simulator, window: Window, machine: Platform, policy: Policy) -> Schedule:
-    """Return the schedule of a simulation that is over.
+    """Return the schedule of a finished simulation.
 
     Raises:
-        WorkloadError: a job was never run.
+        WorkloadError: a job never ran.
     """
     check_all_ran(jobs_that_ran(simulator), window, machine, policy)
     return schedule_of(simulator, window.workload)
 
 
 def check_all_ran(ran: Bools, window: Window, machine: Platform, policy: Policy) -> None:
-    """Refuse a schedule in which a job of a window was never run.
+    """Refuse a schedule in which a job of a window never ran.
 
     Raises:
-        WorkloadError: one was not.
+        WorkloadError: a job never ran.
     """
     jobs = window.workload
     if not ran.all():
         job = int(np.argmin(ran))
-        asked = f"{jobs.size[job]} cores with {jobs.memory[job]:g} MB each{gpus_told(jobs, job)}"
+        request = f"{jobs.size[job]} cores with {jobs.memory[job]:g} MB each{gpus_in_words(jobs, job)}"
         raise WorkloadError(
             f"job {job} of the window that begins at {window.epoch:g} s was never run by {policy.name} on "
-            f"{machine.name}: it asks for {asked}{cap_told(machine)}"
+            f"{machine.name}: it requests {request}{cap_in_words(machine)}"
         )
 
 
-def cap_told(machine: Platform) -> str:
-    """Return how many cores a power cap leaves in words, nothing where there is none."""
+def cap_in_words(machine: Platform) -> str:
+    """Return the cores that a power cap leaves in words, nothing without a cap."""
     capped = machine.power_cap < np.inf
     return f"; a power cap of {machine.power_cap:g} W leaves {machine.usable_cores} cores" if capped else ""
 
 
-def gpus_told(jobs: Workload, job: int) -> str:
-    """Return the GPUs that a job asks for in words, nothing where it asks for none."""
+def gpus_in_words(jobs: Workload, job: int) -> str:
+    """Return the requested GPUs of a job in words, nothing without a request."""
     gpus = float(jobs.gpus_of_job[job])
     return f" and {gpus:g} GPUs" if gpus > 0.0 else ""
 
 
 def recorded(machine: Platform, window: Window) -> Schedule:
-    """Return the schedule of a window that the trace records, of the jobs that it tells; nobody knows its energy.
+    """Return the recorded schedule of a window, of the jobs that the trace records; its energy is unknown.
 
     Raises:
-        WorkloadError: the trace tells no job's wait and run time.
+        WorkloadError: the trace has no job's wait and run time.
     """
     jobs, wait, known = window.workload, window.wait, window.recorded
     if wait is None or known is None or not known.any():

@@ -85,7 +85,7 @@ class EvolutionOptions(Section):
 
     @model_validator(mode="after")
     def figures_are_known(self) -> "EvolutionOptions":
-        """Refuse figures that nobody computes here."""
+        """Refuse figures that are not computed here."""
         for name in self.objective:
             if name not in OBJECTIVE:
                 raise ValueError(f"objective: {name!r} is not known; known: {', '.join(OBJECTIVE)}")

@@ -1,8 +1,8 @@
 """The search for weights: CMA-ES over windows that are new in each generation, and validation that chooses.
 
-A folder holds what is needed to go on bit for bit: the options, the policy that the search began with, and what each
-candidate of each generation has cost (`COSTS`). The search is made again from its seed and told these costs, which
-takes no time. The traces stay where the options say.
+A folder holds the state to continue bit for bit: the options, the initial policy, and the cost of each candidate of
+each generation (`COSTS`). The search is repeated from its seed with these costs, which takes no time. The traces stay
+where the options name them.
 
 Source of the search: Hansen and Ostermeier, "Completely derandomized self-adaptation in evolution strategies", 2001.
 """
@@ -93,7 +93,7 @@ Row = list[tuple[int, int | str, float]]  # row and column of each weight, and i
 def played(machine: Platform, jobs: Workload, policy: Baseline, rows: Sequence[Row]) -> list[dict[str, float]]:
     """Return the figures of a window under one policy with each of some rows in place of its own weights.
 
-    All start from copies of the same arrays: to make these anew takes up to half as long as to play the window.
+    All start from copies of the same arrays, because building these takes up to half of the time of the window.
     """
     actions, found = PolicyActions([policy]), []
     simulator = Simulator(State(machine, jobs, log=False, needs=actions.needs, named=False), jobs, "textbook")
@@ -264,9 +264,9 @@ def lines_of(path: Path) -> list[dict[str, Any]]:
     try:
         found = [json.loads(line) for line in whole]
     except ValueError as error:
-        raise ResultsError(f"{path}: is no table of costs ({error}); begin anew in another folder") from error
+        raise ResultsError(f"{path}: is no table of costs ({error}); start again in another folder") from error
     if not all(isinstance(line, dict) and isinstance(line.get("costs"), list) for line in found):
-        raise ResultsError(f"{path}: is no table of costs (a line has none); begin anew in another folder")
+        raise ResultsError(f"{path}: is no table of costs (a line has none); start again in another folder")
     with replacing(path) as file:
         file.writelines(f"{line}\n" for line in whole)
     return found
@@ -310,7 +310,7 @@ def evolve(path: Path | None, output: Path, where: Where | None = None, progress
 
 
 def evolve_alone(options: EvolutionOptions, folder: Path, output: Path, where: Where, progress: bool) -> None:
-    """Evolve in a folder that nobody else writes into; see `evolve`."""
+    """Evolve in a folder that no other process writes to; see `evolve`."""
     search = Search(options, folder, output)
     write_json(output / OPTIONS, options.model_dump(mode="json"))
     write_json(output / RECORD, {"method": "evolution", "folder": str(folder), "generations": options.generations})

@@ -66,7 +66,7 @@ def jobs_of_trace(source: Source, folder: Path, count: int, rng: np.random.Gener
     trace = trace_of(found(str(source.trace), "trace", folder=folder), source.begin, source.end)
     cores = source.cores or machine_size(trace, "give the 'cores' of this source")
     if len(trace) < count:
-        raise WorkloadError(f"{trace.path}: has {len(trace)} jobs to learn from, windows of {count} are asked for")
+        raise WorkloadError(f"{trace.path}: has {len(trace)} training jobs, but windows of {count} are requested")
     first = int(rng.integers((len(trace) - count) // source.step + 1)) * source.step
     jobs = take(trace, np.arange(first, first + count))
     if (sizes(jobs) > cores).any():  # on a smaller machine the widest jobs take all of it

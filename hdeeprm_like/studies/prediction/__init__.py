@@ -1,1 +1,1 @@
-"""How well run times are predicted: predictors asked about the jobs of a trace, and trained on its past."""
+"""Measure the prediction of run times: apply predictors to the jobs of a trace, and train them on its past."""

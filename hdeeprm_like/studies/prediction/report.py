@@ -1,4 +1,4 @@
-"""What predictors tell of the last part of a trace, beside what its jobs really ran."""
+"""Compare predicted with true run times in the last part of a trace."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -25,12 +25,12 @@ USUAL = ("requested", "tsafrir", "ewma", "expected")
 
 @dataclass(frozen=True, eq=False)
 class Recording:
-    """The jobs of a trace as its machine ran them.
+    """The jobs of a trace with their recorded starts.
 
     Attributes:
         trace: its usable jobs. machine: a pool of its cores. window: the jobs in the order of submission.
-        start: (J,) s, when they started; those whose wait the trace does not tell started at once.
-        first: the job that the last part begins with; all before it are past.
+        start: (J,) s, recorded starts; a job without a wait in the trace started at once.
+        first: the first job of the last part; all jobs before it are past.
     """
 
     trace: Trace
@@ -46,18 +46,18 @@ class Recording:
 
     @property
     def now(self) -> float:
-        """When the last part begins, in s."""
+        """The beginning of the last part, in s."""
         return float(self.window.workload.submit[self.first])
 
 
 @dataclass(frozen=True)
 class Accuracy:
-    """How well a predictor tells the run times of the last part.
+    """The accuracy of a predictor in the last part.
 
     Attributes:
         predictor: its name.
-        r2: share of the variance of ln(run time) that it explains, negative if a constant tells more; None if all jobs
-            ran equally long.
+        r2: share of the variance of ln(run time) that it explains, negative if a constant is better; None if all run
+        times are equal.
         mean_log_error, rms_log_error: of ln(predicted / run time).
         underestimates: share of the jobs that run longer than predicted.
         mean_ratio: mean of run time / predicted.
@@ -76,11 +76,11 @@ class Accuracy:
 
 @dataclass(frozen=True)
 class Report:
-    """What `report` returns.
+    """The result of `report`.
 
     Attributes:
-        trace: the file. cores: of the machine. past: jobs that are only learned from. jobs: in the last part.
-        predictors: how well each does there.
+        trace: the file. cores: of the machine. past: jobs used only for training. jobs: in the last part.
+        predictors: accuracy of each there.
     """
 
     trace: str
@@ -90,7 +90,7 @@ class Report:
     predictors: tuple[Accuracy, ...]
 
     def content(self) -> dict[str, Any]:
-        """Return it for a JSON file."""
+        """Return the content of a JSON file."""
         return asdict(self)
 
 
@@ -111,10 +111,10 @@ def predictors_named(text: str) -> tuple[str, ...]:
 
 
 def read_recording(path: Path, split: float, cores: int | None = None) -> Recording:
-    """Read a trace whose jobs started when it says.
+    """Read a trace with the recorded starts of its jobs.
 
     Args:
-        split: share of the jobs that are past, from 0 to 1. cores: of the machine, None for what the header says.
+        split: share of past jobs, from 0 to 1. cores: of the machine, None for those of the header.
 
     Raises:
         HDeepRMError: the trace cannot be used, or one of its parts has no job.
@@ -124,13 +124,13 @@ def read_recording(path: Path, split: float, cores: int | None = None) -> Record
     jobs = window(trace, machine.cores)
     first = int(split * len(trace))
     if not 0 < first < len(trace):
-        raise OptionsError(f"--split: {split:g} of {len(trace)} jobs leaves no job before, or none to predict")
+        raise OptionsError(f"--split: {split:g} of {len(trace)} jobs leaves no past job, or none to predict")
     assert jobs.wait is not None
     return Recording(trace, machine, jobs, jobs.workload.submit + np.maximum(jobs.wait, 0.0), first)
 
 
 def report(recording: Recording, predictors: Sequence[str]) -> Report:
-    """Return how well predictors tell the run times of the last part of a trace; all jobs before are known to them.
+    """Return the accuracy of predictors in the last part of a trace; they know all jobs before.
 
     Raises:
         OptionsError: the file of a learned predictor cannot be used.
@@ -145,10 +145,10 @@ def report(recording: Recording, predictors: Sequence[str]) -> Report:
 
 
 def accuracy(name: str, run: Floats, predicted: Floats) -> Accuracy:
-    """Return how well (J,) s of predicted run times tell the real ones; both count as 1 s at least."""
+    """Return the accuracy of (J,) s of predicted run times; predicted and true ones count as 1 s at least."""
     run, predicted = np.maximum(run, 1.0), np.maximum(predicted, 1.0)
     error = np.log(predicted / run)
-    variance = float(np.var(np.log(run))) if np.ptp(run) > 0.0 else 0.0  # np.var of alike numbers is not always 0
+    variance = float(np.var(np.log(run))) if np.ptp(run) > 0.0 else 0.0  # np.var of equal numbers is not always 0
     return Accuracy(
         predictor=name,
         r2=1.0 - float(np.mean(error**2)) / variance if variance > 0.0 else None,

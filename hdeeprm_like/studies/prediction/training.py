@@ -1,8 +1,8 @@
-"""Training of learned run-time predictors on the past of a trace, with scikit-learn's gradient boosting.
+"""Train run-time predictors on the past of a trace, with scikit-learn's gradient boosting.
 
-What is learned is ln(run time / requested time) of the jobs that have ended when the last part of the trace begins. The
-past is played once as a whole and once in pieces of `PIECE` jobs with a history of their own each, for a predictor must
-also know what to tell of users of whom little is known yet.
+The target is ln(run time / requested time) of the jobs that have ended before the last part of the trace begins. The
+past is replayed once as a whole and once in pieces of `PIECE` jobs, each with its own history, because a predictor must
+also work for users with little history.
 """
 
 from importlib.util import find_spec
@@ -22,17 +22,17 @@ from hdeeprm_like.studies.prediction.report import Recording
 from hdeeprm_like.types import Floats
 
 PIECE = 1024  # jobs
-LEAST = 50  # jobs to learn from
+LEAST = 50  # fewest training jobs
 TREES, LEAVES, RATE, LEAST_OF_LEAF = 150, 31, 0.08, 40
 CHECKED = 100  # jobs whose prediction by the file is compared with scikit-learn's own
-LARGEST = 1e12  # stands for infinity, which JSON does not know
+LARGEST = 1e12  # replaces infinity, which JSON does not have
 
 
 def check_training(path: Path, quantile: float | None) -> None:
-    """Refuse what cannot be trained or written before anything is read.
+    """Refuse settings that cannot be trained or written, before any file is read.
 
     Raises:
-        OptionsError: scikit-learn is missing, the quantile is none, or no baseline could name the file.
+        OptionsError: scikit-learn is missing, the quantile is invalid, or policies could not name the file.
     """
     if find_spec("sklearn") is None:
         raise OptionsError("--train: needs scikit-learn; install it with: pip install 'hdeeprm_like[learn]'")
@@ -46,11 +46,11 @@ def check_training(path: Path, quantile: float | None) -> None:
 
 
 def train(recording: Recording, path: Path, quantile: float | None = None) -> str:
-    """Train a predictor on the past of a trace and write its file, whole or not at all; return its name.
+    """Train a predictor on the past of a trace and write its file atomically; return its name.
 
     Args:
-        quantile: what is told is the run time that this share of alike jobs do not exceed; None for the mean of the
-            logarithm.
+        quantile: predict the run time within which this share of similar jobs end; None predicts the mean of the
+        logarithm.
 
     Raises:
         OptionsError: see `check_training`.
@@ -73,7 +73,7 @@ def train(recording: Recording, path: Path, quantile: float | None = None) -> st
         random_state=0,
         **loss,
     )
-    with threadpool_limits(1):  # OpenMP's threads wait actively, which takes far longer where other processes run
+    with threadpool_limits(1):  # OpenMP's threads wait actively, which is slow beside other processes
         model.fit(features, target)
     made_by = {
         "command": "predict --train",
@@ -113,7 +113,7 @@ def rows_of(recording: Recording) -> tuple[Floats, Floats]:
                 f"one is submitted; {LEAST} are needed to learn from"
             )
     features, targets = (np.concatenate(parts) for parts in zip(*found, strict=True))
-    features[:, np.isnan(features).all(axis=0)] = 0.0  # scikit-learn takes no column that is never known
+    features[:, np.isnan(features).all(axis=0)] = 0.0  # scikit-learn accepts no column without any known value
     return features, targets
 
 
@@ -140,18 +140,18 @@ def content_of(model: Any, made_by: dict[str, Any]) -> dict[str, Any]:
 
 
 def check_trees(found: Predictor, model: Any, features: Floats) -> None:
-    """Refuse trees that do not tell what scikit-learn does: how it keeps them is its own affair and may change.
+    """Refuse trees that differ from scikit-learn's predictions; its storage of trees is private and may change.
 
     Raises:
-        OptionsError: they do not.
+        OptionsError: they differ.
     """
     told = [sum_in_python(found, row.tolist()) for row in features]
     if not np.allclose(told, model.predict(features), rtol=0.0, atol=1e-9):
-        raise OptionsError("--train: this scikit-learn keeps its trees in a way that is not known here; take another")
+        raise OptionsError("--train: the trees of this version of scikit-learn cannot be read; install another version")
 
 
 def sum_in_python(found: Predictor, features: list[float]) -> float:
-    """Return what `policies.trees.sum_of_trees` does."""
+    """Return the result of `policies.trees.sum_of_trees`."""
 
     def leaf(tree: tuple[Node, ...]) -> float:
         node = tree[0]

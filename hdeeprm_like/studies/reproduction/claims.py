@@ -145,7 +145,7 @@ def student(values: Sequence[float] | np.ndarray) -> tuple[float, float, float, 
 
 
 def prediction(values: np.ndarray, windows: int) -> tuple[float, float]:
-    """Return where 95 % of the means of so many windows lie that are drawn anew from the values."""
+    """Return the interval that holds 95 % of the means of resampled windows."""
     drawn = np.random.default_rng(1).choice(values, (RESAMPLES, windows)).mean(axis=1)
     low, high = np.percentile(drawn, [2.5, 97.5])
     return float(low), float(high)

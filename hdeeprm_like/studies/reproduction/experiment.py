@@ -1,4 +1,4 @@
-"""An experiment as its file tells it: what a document published, and what is claimed of it."""
+"""An experiment from its file: published values of a document, and its claims."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
@@ -97,7 +97,7 @@ def experiment(name: str) -> Experiment:
     """Return an experiment.
 
     Raises:
-        OptionsError: there is none of that name; tells the nearest one.
+        OptionsError: no experiment has that name; the message names the nearest one.
     """
     known = known_ids()
     if name not in known:

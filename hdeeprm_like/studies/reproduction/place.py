@@ -28,7 +28,7 @@ PLENTY = 1_000_000  # MB
 
 @dataclass(frozen=True)
 class Settings:
-    """What the command line asks for.
+    """The settings of the command line.
 
     Attributes:
         output: the folder of all experiments. scale: of the budgets. seeds: in place of the experiments' own number.
@@ -49,7 +49,7 @@ class Findings:
     Attributes:
         values: by key of the published number: a value, a text, or a list over seeds or windows.
         notes: by key, or "" for one on the whole experiment.
-        budgets: by key, on how much it was measured where the scale and the seeds do not tell.
+        budgets: by key, the budget of the measurement if it does not follow from the scale and the seeds.
         reduced: keys that were measured on less than the document's budget whatever the scale.
         tables: further ones for the report: title, column titles and rows.
     """
@@ -79,7 +79,7 @@ class Place:
 
     @property
     def full(self) -> bool:
-        """Whether the published budgets are asked for."""
+        """Whether the published budgets are used."""
         return self.settings.scale == "full"
 
     @property
@@ -165,7 +165,8 @@ class Place:
         return sum(content["value"] or 0.0 for content in contents)
 
     def key(self) -> str:
-        """Return what a finished result depends on besides the machine: code, experiment, scale, seeds, traces."""
+        """Return everything that a finished result depends on, except the machine: code, experiment, scale, seeds,
+        traces."""
         found = {name: path.stat().st_size for name in self.experiment.traces if (path := self.trace(name))}
         told = [__version__, repr(self.experiment), code_of(self.experiment), self.settings.scale, self.settings.seeds]
         return hashlib.sha256(json.dumps([*told, sorted(found.items())]).encode()).hexdigest()

@@ -26,7 +26,7 @@ COLOURS = {
     claims.PRINTED: "plain",
 }
 FEW = 2  # numbers that are named of each experiment
-TITLE = "Five documents on learned scheduling, measured anew"
+TITLE = "Published numbers of five documents on learned scheduling, measured again"
 COLUMNS = ("", "verdict", "source", "what", "published", "allowed", "ours", "95 % interval", "std. dev.", "n", "ratio",
            "budget")  # fmt: skip
 NUMBERS = (6, 7, 8, 9, 10)
@@ -80,7 +80,7 @@ def report(results: Sequence[Result], folder: Path) -> Html:
 
 
 def header(results: Sequence[Result]) -> Html:
-    """Tell in a sentence what was found, and how many numbers have which verdict."""
+    """Return a summary in one sentence, with the count of each verdict."""
     counts = Counter(row["verdict"] for result in results for row in result["numbers"])
     agree, otherwise = (sum(counts[verdict] for verdict in which) for which in (AGREE, OTHERWISE))
     judged = agree + otherwise + counts[claims.NOT_SHOWN]
@@ -100,7 +100,7 @@ def header(results: Sequence[Result]) -> Html:
 
 
 def made_with(results: Sequence[Result]) -> Html:
-    """Tell what was run, on what, when and how long, and from which documents the numbers are."""
+    """Return the origin of the results: experiments, machine, date, CPU time and documents."""
     minutes = sum(result["cpu_seconds"] for result in results) / 60
     scales = sorted({result["scale"] for result in results})
     tiers = [tier for tier in TIERS if any(experiment(result["id"]).tier == tier for result in results)]
@@ -126,7 +126,7 @@ def origin_of(result: Result) -> str:
 
 
 def of_verdict(verdict: str, counts: Mapping[str, int] | None = None) -> Html:
-    """Return a verdict as a badge, with how many there are."""
+    """Return a verdict as a badge, with its count."""
     return html.badge(verdict if counts is None else f"{counts[verdict]} {verdict}", COLOURS[verdict])
 
 
@@ -135,15 +135,15 @@ OTHERWISE = (claims.CONTRADICTED, claims.DIFFERS)
 
 
 def findings(results: Sequence[Result]) -> Html:
-    """Return one line for each experiment: how many numbers agree, are not shown or are otherwise, and which."""
+    """Return one line for each experiment: the numbers that agree, are not shown or differ, and a list of the last."""
     rows = []
     for result in results:
         counts = Counter(row["verdict"] for row in result["numbers"])
         otherwise = [row["what"] for row in result["numbers"] if row["verdict"] in OTHERWISE]
         listed = "; ".join(otherwise[:FEW]) + (f"; and {len(otherwise) - FEW} more" if len(otherwise) > FEW else "")
-        told = sum(counts[verdict] for verdict in AGREE), counts[claims.NOT_SHOWN], len(otherwise)
+        numbers = sum(counts[verdict] for verdict in AGREE), counts[claims.NOT_SHOWN], len(otherwise)
         title = f"{result['id']}: {experiment(result['id']).title}"
-        rows.append([html.link(f"#{result['id']}", title), *told, listed or "nothing"])
+        rows.append([html.link(f"#{result['id']}", title), *numbers, listed or "nothing"])
     columns = ("experiment", "as published", "not shown", "otherwise", "what is otherwise")
     return html.section("What holds and what does not", html.table(columns, rows, numbers=(1, 2, 3)), anchor="findings")
 
@@ -231,14 +231,14 @@ def not_run(results: Sequence[Result]) -> Html:
 
 
 def left_out(results: Sequence[Result]) -> list[Html]:
-    """Tell what experiments that are not on the page would take."""
+    """Return the cost of the experiments that are not on the page."""
     there = {result["id"] for result in results}
     others = [
         f"{one.id}, {one.title}: {cost_of(one, 'small')} of CPU time; {cost_of(one, 'full')} with --scale full"
         for one in map(experiment, known_ids())
         if one.id not in there
     ]
-    return [html.paragraph("Not asked for, with what they would take:"), html.items(others)] if others else []
+    return [html.paragraph("Not run, with their cost:"), html.items(others)] if others else []
 
 
 def errata() -> Html:
@@ -249,16 +249,16 @@ def errata() -> Html:
 
 
 def methods() -> Html:
-    """Tell how the numbers were found."""
+    """Return the section on methods."""
     return html.section(
         "Methods",
         html.paragraph(
-            "Jobs run on the embedded simulator: on Batsim's clock for the thesis, on the textbook's, where all that "
-            "has one time happens at once, for the others. Repetitions are seeds from 1 on, or windows of a trace "
-            "drawn with seed 1. Policies that are compared are played on the same jobs, and differences and ratios are "
-            "taken pair by pair. Intervals are Student's at 95 %; where a document gives a mean over ten windows, the "
-            "interval is that of the means of ten windows drawn anew from ours. No option was tuned on what an agent "
-            f"is judged by. {RESULTS} and {TABLE} beside this page hold every number with all digits."
+            "Jobs run on the embedded simulator: on Batsim's clock for the thesis, on the textbook's, with one "
+            "decision for all events of one time, for the others. Repetitions are seeds from 1 on, or windows of a "
+            "trace drawn with seed 1. Compared policies run on the same jobs, and differences and ratios are "
+            "paired. Intervals are Student's at 95 %; where a document gives a mean over ten windows, the "
+            "interval is that of the means of ten windows resampled from ours. No option was tuned on the test data "
+            f"of an agent. {RESULTS} and {TABLE} beside this page hold every number with all digits."
         ),
         anchor="methods",
     )

@@ -25,7 +25,7 @@ COLUMNS = (
 )
 
 Result = Mapping[str, Any]
-Tell = Callable[[Result], None]
+OnResult = Callable[[Result], None]
 
 
 def reproduce(
@@ -34,19 +34,20 @@ def reproduce(
     *,
     resume: bool = False,
     processes: int = 1,
-    tell: Tell = lambda result: None,
+    report: OnResult = lambda result: None,
 ) -> list[Result]:
     """Run experiments and write their folders, ``results.json`` and ``results.csv``.
 
     Args:
         resume: whether finished results in the output folder are kept, and its other ones shown beside them.
-        processes: at most so many experiments at a time. tell: called with each result.
+        processes: most experiments at a time. report: called with each result.
 
     Returns:
         All results in the folder, in the order of their ids.
 
     Raises:
-        ResultsError: the folder holds results and *resume* is false, another command writes there, or nobody can.
+        ResultsError: the folder holds results and *resume* is false, another command writes there, or it is not
+        writable.
         OptionsError: an experiment learns, and torch is not installed.
     """
     there = [name for name in known_ids() if (settings.output / name / RESULT).exists()]
@@ -56,7 +57,7 @@ def reproduce(
     check_learning(experiments)
     with alone_in(settings.output):
         for result in results_of(experiments, settings, processes):
-            tell(result)
+            report(result)
         results = [found for name in known_ids() if (found := kept_result(settings.output / name))]
         write_json(settings.output / RESULTS, {"made": origin(settings), "results": results})
         write_table(settings.output / TABLE, results)
@@ -127,7 +128,7 @@ def rows_of(place: Place, findings: Findings) -> list[dict[str, Any]]:
 
 
 def is_reduced(place: Place) -> bool:
-    """Tell whether an experiment is measured with less than the document's budget: a smaller one, or fewer seeds."""
+    """Return whether an experiment is measured with less than the document's budget: a smaller one, or fewer seeds."""
     minutes, seeds = place.experiment.minutes, place.experiment.seeds
     return (not place.full and minutes["small"] < minutes["full"]) or len(place.seeds) < seeds["full"]
 

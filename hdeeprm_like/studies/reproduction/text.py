@@ -1,4 +1,4 @@
-"""Results and experiments as lines of text."""
+"""Format results and experiments as lines of text."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -15,18 +15,18 @@ def listed(experiments: Sequence[Experiment], settings: Settings) -> str:
         place = Place(one, settings)
         found = {name: place.trace(name) is not None for name in one.traces}
         inputs = ", ".join(f"{name} {'found' if there else 'missing'}" for name, there in found.items())
-        told = f"{one.id}  {one.tier:<6}  {cost_of(one, settings.scale):>7}  {one.document} {one.shows}: {one.title}"
-        lines.append(told + (f" ({inputs})" if inputs else ""))
+        line = f"{one.id}  {one.tier:<6}  {cost_of(one, settings.scale):>7}  {one.document} {one.shows}: {one.title}"
+        lines.append(line + (f" ({inputs})" if inputs else ""))
     return "\n".join(lines) + "\n"
 
 
 def cost_of(one: Experiment, scale: Scale) -> str:
-    """Return about how much CPU time an experiment takes."""
+    """Return the approximate CPU time of an experiment."""
     minutes = one.minutes[scale]
     return f"{minutes:g} min" if minutes < 120 else f"{minutes / 60:.0f} h"
 
 
-def told(result: Mapping[str, Any]) -> str:
+def described(result: Mapping[str, Any]) -> str:
     """Return one line for each published number of a result."""
     lines = []
     for row in result["numbers"]:
@@ -49,14 +49,14 @@ def told(result: Mapping[str, Any]) -> str:
 
 
 def source_of(result: Mapping[str, Any], row: Mapping[str, Any]) -> str:
-    """Return where a number was published: the letter of its document and the place in it, as ``T fig. 5.6``."""
+    """Return where a number was published: the letter of its document and the place in it, e.g. ``T fig. 5.6``."""
     source: str = row["source"]
-    tells = source[:1] in DOCUMENTS and source[1:2] == " "
-    return source if tells else f"{experiment(result['id']).document[0]} {source}"
+    has_letter = source[:1] in DOCUMENTS and source[1:2] == " "
+    return source if has_letter else f"{experiment(result['id']).document[0]} {source}"
 
 
 def ours_of(row: Mapping[str, Any]) -> str:
-    """Return what we found, with its interval, deviation and number."""
+    """Return our result with its interval, deviation and number."""
     ours = row["ours"]
     if ours is None:
         return "-"

@@ -1,4 +1,4 @@
-"""Running a task that is a policy on a window of a trace."""
+"""Run a task that is a policy on a window of a trace."""
 
 import json
 from dataclasses import replace
@@ -29,7 +29,7 @@ def compared(task: Task, folder: Path) -> Figures:
 
 @lru_cache(maxsize=2)
 def window_of_comparison(content: str) -> tuple[Inputs, Window]:
-    """Return the machine and the jobs of a window as JSON; the policies of one window come in a row."""
+    """Return the machine and the jobs of a window as JSON; tasks of one window are consecutive."""
     told = json.loads(content)
     comparison = comparison_of(told)
     machine, trace = machine_and_trace(comparison)
@@ -39,7 +39,7 @@ def window_of_comparison(content: str) -> tuple[Inputs, Window]:
 
 @lru_cache(maxsize=2)
 def machine_and_trace(comparison: Comparison) -> tuple[Any, Any]:
-    """Return what all windows of a comparison share."""
+    """Return the content shared by all windows of a comparison."""
     trace = usable(trace_at(comparison.trace))
     return machine_of(comparison, trace), with_requested_times(trace)
 

@@ -18,7 +18,7 @@ from hdeeprm_like.studies.sweep.tasks import COMPARE, Content, Task, combination
 
 
 class ComparisonOptions(BaseModel):
-    """What stands beside ``compare`` in a sweep file, once it is one combination; as the flags of the command."""
+    """The keys beside ``compare`` in one combination of a sweep file; as the flags of the command."""
 
     model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
 
@@ -34,10 +34,10 @@ class ComparisonOptions(BaseModel):
 
 
 def comparison_tasks(path: Path, entry: Content) -> Iterator[Task]:
-    """Yield the tasks of an object of a sweep file that compares: window by window, with all policies in a row.
+    """Yield the tasks of an object of a sweep file that compares: window by window, with all policies of each.
 
     Raises:
-        HDeepRMError: it cannot be used, or what it names cannot.
+        HDeepRMError: the object or one of its files cannot be used.
     """
     for combination in combinations(path, beside(entry, path.parent)):
         try:
@@ -47,7 +47,7 @@ def comparison_tasks(path: Path, entry: Content) -> Iterator[Task]:
         comparison = comparison_in(path.parent, options)
         inputs = inputs_of(comparison)
         if isinstance(inputs, Days):
-            raise OptionsError(f"{path}: compare: {comparison.trace} holds workloads; sweeps take traces")
+            raise OptionsError(f"{path}: compare: {comparison.trace} holds workloads; sweeps need traces")
         agents = agents_of(comparison)
         shared: Content = {
             "trace": str(comparison.trace),
@@ -65,7 +65,7 @@ def comparison_tasks(path: Path, entry: Content) -> Iterator[Task]:
 
 
 def comparison_in(folder: Path, options: ComparisonOptions) -> Comparison:
-    """Return a comparison whose paths are whole."""
+    """Return a comparison with absolute paths."""
 
     def path_of(name: str, *kinds: Kind) -> Path:
         named = found(name, *kinds, folder=folder.absolute()) if kinds else folder.absolute() / name

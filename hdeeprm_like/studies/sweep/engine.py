@@ -1,4 +1,4 @@
-"""The seam between what is to be run and where: calls go in, what became of them comes out."""
+"""The interface of the engines of a sweep: submit calls, receive outcomes."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
@@ -11,15 +11,15 @@ from hdeeprm_like.errors import OptionsError, ResultsError, did_you_mean
 from hdeeprm_like.plugins import function_at
 
 Call: TypeAlias = tuple[Any, ...]  # the arguments of a function
-NO_WORD = "the worker has ended without a word"
+NO_WORD = "the worker has ended without a message"
 
 
 @dataclass(frozen=True)
 class Lost:
-    """A call that did not come to its end: its worker was killed, or the function has failed.
+    """A failed call: its worker was killed, or the function raised an error.
 
     Attributes:
-        reason: what is known of it, the last lines that it has written.
+        reason: the last lines that it has written, if any.
     """
 
     reason: str
@@ -29,31 +29,31 @@ Outcome: TypeAlias = tuple[int, Any]  # the place of a call among those submitte
 
 
 class Engine(Protocol):
-    """Where calls are run.
+    """An engine that runs calls.
 
     Attributes:
-        workers: how many calls are run at a time; None where nobody can tell, as in the queue of a cluster.
+        workers: number of calls that run at a time; None if unknown, as in the queue of a cluster.
     """
 
     workers: int | None
 
     def submit(self, function: Callable[..., Any], calls: Sequence[Call]) -> None:
-        """Begin to run a function with each of some arguments, all picklable, once nothing is running any more."""
+        """Start a function with each of some arguments, all picklable, when no earlier call runs any more."""
         ...
 
     def results(self) -> Iterator[Outcome | None]:
-        """Yield what became of each call until none is left; None about once a second while nothing comes in."""
+        """Yield the outcome of each call until none is left; yield None about once a second in between."""
         ...
 
 
 @dataclass(frozen=True)
 class Where:
-    """Which engine, and how much of it.
+    """The engine to use, with its limits.
 
     Attributes:
-        engine: one of `ENGINES`. folder: of what is run; Slurm's files and logs go there, and jobs are called after it.
-        workers: at most so many calls at a time; None for what there is.
-        parameters: of Slurm's jobs, as submitit calls them: ``{"partition": "short", "timeout_min": 60}``.
+        engine: one of `ENGINES`. folder: of the work; it holds Slurm's files and logs, and names the jobs.
+        workers: most calls at a time; None for all available.
+        parameters: of Slurm's jobs, with submitit's names: ``{"partition": "short", "timeout_min": 60}``.
     """
 
     engine: str
@@ -71,7 +71,7 @@ ENGINES = {
 
 
 def engine_named(name: str) -> Callable[[Where], AbstractContextManager[Engine]]:
-    """Return what opens an engine.
+    """Return the context manager that opens an engine.
 
     Raises:
         OptionsError: it is not known. ModuleNotFoundError: its package is not installed.
@@ -82,23 +82,23 @@ def engine_named(name: str) -> Callable[[Where], AbstractContextManager[Engine]]
 
 
 def opened(where: Where) -> AbstractContextManager[Engine]:
-    """Open an engine; what it still runs ends with the block, but for jobs of Slurm when the block is interrupted.
+    """Open an engine; its calls end with the block, except jobs of Slurm when the block is interrupted.
 
     Raises:
-        OptionsError: it is not known, or cannot be had here.
+        OptionsError: it is not known, or not available here.
     """
     return engine_named(where.engine)(where)
 
 
 @contextmanager
 def gathering(where: Where) -> Iterator[Callable[..., list[Any]]]:
-    """Open an engine, and give `gathered` on it."""
+    """Open an engine, and yield `gathered` on it."""
     with opened(where) as engine:
         yield partial(gathered, engine)
 
 
 def gathered(engine: Engine, function: Callable[..., Any], calls: Sequence[Call]) -> list[Any]:
-    """Return the values of some calls in their order, whatever worker had which; one that is lost is run once more.
+    """Return the values of some calls in their order, for any assignment to workers; a lost call runs again once.
 
     Raises:
         ResultsError: a call was lost twice.

@@ -1,4 +1,4 @@
-"""Running a task that is a simulation of an options file."""
+"""Run a task that is a simulation of an options file."""
 
 import json
 from dataclasses import replace
@@ -33,6 +33,6 @@ def launched(task: Task, folder: Path) -> Figures:
 
 @lru_cache(maxsize=2)
 def inputs_of_launch(content: str, file: Path) -> Experiment:
-    """Return platform and jobs of options as JSON, whoever decides; the tasks of one such experiment come in a row."""
+    """Return platform and jobs of options as JSON, without the policy; tasks of one experiment are consecutive."""
     options = Options.model_validate({**json.loads(content), "policy": "fcfs"})
     return experiment_of(file, options, readers=READERS)

@@ -1,7 +1,7 @@
-"""What is known of each task: files of lines, each written by one worker, each line whole or not there.
+"""The results of the tasks: files of lines, each file written by one worker, each line complete or ignored.
 
 A line is ``{"key": ..., "seconds": ..., "figures": {...}}`` or ``{"key": ..., "error": "..."}``. A worker that is
-killed in the middle of a line leaves one without an end, which counts for nothing.
+killed while it writes leaves a line without an end, which is ignored.
 """
 
 import fcntl
@@ -28,7 +28,7 @@ class Lines:
     """Appends lines to a file.
 
     Attributes:
-        keys: of the tasks that the file has lines of.
+        keys: of the tasks that have lines in the file.
     """
 
     def __init__(self, file: BinaryIO, keys: set[str]) -> None:
@@ -36,16 +36,16 @@ class Lines:
         self.keys = keys
 
     def add(self, line: dict[str, Any]) -> None:
-        """Write a line, which is with the operating system when this returns."""
+        """Write a line; the operating system has it when this returns."""
         self._file.write(json.dumps(line, allow_nan=False).encode() + b"\n")
         self._file.flush()
 
 
 @contextmanager
 def appending(path: Path) -> Iterator[Lines]:
-    """Open a file of lines; of an earlier worker's only the whole lines stay.
+    """Open a file of lines; keep only the complete lines of an earlier worker.
 
-    Nobody reads the ledger for a new beginning while the file is open (see `Ledger.read`).
+    While the file is open, a restarted sweep waits before it reads the ledger (see `Ledger.read`).
 
     Raises:
         ResultsError: it cannot be written.
@@ -55,7 +55,7 @@ def appending(path: Path) -> Iterator[Lines]:
         if path.exists():
             check_regular(path, ResultsError)
         with path.open("ab") as file:
-            with suppress(OSError):  # file systems that know no locks
+            with suppress(OSError):  # file systems without locks
                 fcntl.flock(file, fcntl.LOCK_EX)
             whole = read_bytes(path, ResultsError)
             whole = whole[: whole.rfind(b"\n") + 1]
@@ -66,10 +66,10 @@ def appending(path: Path) -> Iterator[Lines]:
 
 
 def keys_in(path: Path, content: bytes) -> set[str]:
-    """Return the keys of the tasks that the whole lines of a file tell of.
+    """Return the keys of the tasks with complete lines in a file.
 
     Raises:
-        ResultsError: a line is of no sweep.
+        ResultsError: a line belongs to no sweep.
     """
     try:
         return {str(json.loads(line)["key"]) for line in content[: content.rfind(b"\n") + 1].splitlines()}
@@ -78,17 +78,17 @@ def keys_in(path: Path, content: bytes) -> set[str]:
 
 
 def wait_for_writer(path: Path) -> None:
-    """Wait until nobody appends to a file of lines."""
-    with opened_as_it_is(path) as file, suppress(OSError):  # file systems that know no locks
+    """Wait until no process appends to a file of lines."""
+    with opened_as_it_is(path) as file, suppress(OSError):  # file systems without locks
         fcntl.flock(file, fcntl.LOCK_SH)
 
 
 class Ledger:
-    """What is known of the tasks of a sweep.
+    """The results of the tasks of a sweep.
 
     Attributes:
-        folder: of the sweep. done: by key, the first line that tells figures. errors: by key, the last that was told.
-        failures: by key, how often a task has failed since the count was cleared.
+        folder: of the sweep. done: by key, the first line with figures. errors: by key, the last error.
+        failures: by key, number of failures since the count was cleared.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -99,13 +99,13 @@ class Ledger:
         self._read: dict[Path, int] = {}  # bytes
 
     def read(self, wait: bool = False) -> None:
-        """Read what has been written since the last time.
+        """Read the lines written since the last time.
 
         Args:
-            wait: for workers that still write, as those do for a moment whose sweep was killed.
+            wait: for workers that still write, as those of a killed sweep do for a moment.
 
         Raises:
-            ResultsError: a file cannot be read, or was written by somebody else.
+            ResultsError: a file cannot be read, or another program wrote to it.
         """
         for path in sorted((self.folder / RESULTS).glob(LINES)):
             begin = self._read.get(path, 0)
@@ -130,13 +130,13 @@ class Ledger:
             raise ResultsError(f"{path}: has a line that no sweep has written: {line[:60]!r}") from error
 
     def told_by(self, name: str) -> set[str]:
-        """Return the keys of the tasks that a chunk's file has lines of."""
+        """Return the keys of the tasks with lines in a chunk's file."""
         path = file_of(self.folder, name)
         if not path.exists():
             return set()
         return keys_in(path, read_bytes(path, ResultsError))
 
     def next_name(self) -> str:
-        """Return how the files of a new beginning are called, unlike all that are there."""
+        """Return a prefix for the files of a new round, different from all existing ones."""
         numbers = [path.name.partition("-")[0] for path in (self.folder / RESULTS).glob(LINES)]
         return f"{1 + max((int(number) for number in numbers if number.isdigit()), default=0):04}"

@@ -16,13 +16,13 @@ TICK = 1.0  # s between two signs of life
 
 @contextmanager
 def local(where: Where) -> Iterator[Engine]:
-    """Open processes of this computer, as many as there are processors unless told otherwise."""
+    """Open processes of this computer, by default one per processor."""
     with ExitStack() as stack:
         yield Local(where.workers or os.cpu_count() or 1, stack)
 
 
 class Local:
-    """Processes that are each a pool of its own: when one dies, the others go on, and it is known what it was at."""
+    """Processes that are each a pool of their own: when one dies, the others continue, and its call is known."""
 
     def __init__(self, count: int, stack: ExitStack) -> None:
         self.workers: int | None = count
@@ -37,7 +37,7 @@ class Local:
         self._waiting += [(n, function, call) for n, call in enumerate(calls)]
 
     def results(self) -> Iterator[Outcome | None]:
-        """Yield what became of each call, as they come in."""
+        """Yield the outcome of each call when it ends."""
         while self._waiting or self._running:
             while self._waiting and (pool := self._pool()) is not None:
                 number, function, call = self._waiting.popleft()
@@ -49,7 +49,7 @@ class Local:
                 yield self._outcome(future)
 
     def _pool(self) -> ProcessPoolExecutor | None:
-        """Return a process that has nothing to do; None if all are busy."""
+        """Return an idle process; None if all are busy."""
         if self._free:
             return self._free.pop()
         if self._begun == self.workers:
@@ -61,7 +61,7 @@ class Local:
         number, pool = self._running.pop(future)
         error = future.exception()
         if isinstance(error, BrokenProcessPool):
-            self._begun -= 1  # another takes its place
+            self._begun -= 1  # another process replaces it
             return number, Lost(f"{NO_WORD}: it was killed, or has run out of memory")
         self._free.append(pool)
         return number, future.result() if error is None else Lost(f"{type(error).__name__}: {error}")

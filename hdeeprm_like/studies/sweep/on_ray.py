@@ -1,4 +1,4 @@
-"""The engine on Ray: a cluster that runs already, or one of this computer's processors."""
+"""The engine on Ray: a running cluster, or a new one on the processors of this computer."""
 
 import os
 import random
@@ -19,7 +19,7 @@ TOLD = 5  # last lines of an error
 
 @contextmanager
 def ray_cluster(where: Where) -> Iterator[Engine]:
-    """Open the cluster that ``RAY_ADDRESS`` names, or begin one here with a worker per processor.
+    """Open the cluster that ``RAY_ADDRESS`` names, or start one here with a worker per processor.
 
     Raises:
         OptionsError: the cluster does not answer.
@@ -41,7 +41,7 @@ def ray_cluster(where: Where) -> Iterator[Engine]:
 
 
 class OnRay:
-    """Calls as tasks of Ray, so many at a time; Ray itself never runs one again, for the ledger must know of it."""
+    """Calls as tasks of Ray, with a limit; Ray itself never repeats one, because the ledger must record it."""
 
     def __init__(self, count: int) -> None:
         self.workers: int | None = count
@@ -55,7 +55,7 @@ class OnRay:
         self._waiting = list(enumerate(calls))[::-1]
 
     def results(self) -> Iterator[Outcome | None]:
-        """Yield what became of each call, as they come in."""
+        """Yield the outcome of each call when it ends."""
         while self._waiting or self._running:
             while self._waiting and len(self._running) < (self.workers or 1):
                 number, call = self._waiting.pop()
@@ -68,7 +68,7 @@ class OnRay:
 
 
 def value_of(reference: Any) -> Any:
-    """Return what a call has returned, or `Lost` if its worker has died or its function has failed."""
+    """Return the value of a call, or `Lost` if its worker has died or its function has failed."""
     try:
         return ray.get(reference)
     except RayError as error:

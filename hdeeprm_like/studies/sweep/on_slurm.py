@@ -1,4 +1,4 @@
-"""The engine on Slurm: calls become the elements of job arrays, by submitit."""
+"""The engine on Slurm: calls are the elements of job arrays, by submitit."""
 
 import getpass
 import hashlib
@@ -18,32 +18,32 @@ from hdeeprm_like.studies.sweep.engine import NO_WORD, Call, Engine, Lost, Outco
 
 log = logging.getLogger(__name__)
 
-TICK = 2.0  # s between two looks at the queue of a small sweep; large ones look less often
+TICK = 2.0  # s between two reads of the queue of a small sweep; large ones read less often
 MOST_TICK = 30.0
-GRACE = 20.0  # s that a file may take from the node where it was written to here
+GRACE = 20.0  # s until a file from a node is visible here
 TOLD = 5  # last lines of a job's errors
 USUAL = {"timeout_min": 60, "mem_gb": 2, "cpus_per_task": 1}
 
 
 @contextmanager
 def slurm(where: Where) -> Iterator[Engine]:
-    """Open the queue of a cluster; jobs that a sweep of the same folder has left there are waited for first.
+    """Open the queue of a cluster; wait first for jobs of an earlier sweep of the same folder.
 
-    An interruption leaves the jobs in the queue: they go on, and so does the next sweep of the folder.
+    An interruption leaves the jobs in the queue: they continue, and so does the next sweep of the folder.
 
     Raises:
         OptionsError: Slurm does not answer, or a parameter of its jobs is not known.
     """
     left = queued_jobs(where.folder)
     if left:
-        log.warning("%d jobs of an earlier sweep are in the queue and are waited for", len(left))
+        log.warning("%d jobs of an earlier sweep are in the queue; waiting for them", len(left))
     while queued_jobs(where.folder):
         time.sleep(TICK)
     yield Slurm(where)
 
 
 class Slurm:
-    """Job arrays; which of their elements still run is what ``squeue`` says, for not every Slurm has accounting."""
+    """Job arrays; ``squeue`` shows which elements still run, because not every Slurm has accounting."""
 
     def __init__(self, where: Where) -> None:
         self.workers: int | None = None
@@ -62,7 +62,7 @@ class Slurm:
             raise OptionsError(f"--slurm: {' '.join(str(error).split())[:300]}") from None
 
     def submit(self, function: Callable[..., Any], calls: Sequence[Call]) -> None:
-        """Put calls into the queue, in arrays as large as Slurm takes them."""
+        """Put calls into the queue, in arrays of at most the size that Slurm allows."""
         for first in range(0, len(calls), self._size):
             some = calls[first : first + self._size]
             self._executor.update_parameters(slurm_array_parallelism=min(len(some), self._at_once))
@@ -73,7 +73,7 @@ class Slurm:
             self._jobs |= {str(job.job_id): (first + n, job) for n, job in enumerate(jobs)}
 
     def results(self) -> Iterator[Outcome | None]:
-        """Yield what became of each call, as jobs leave the queue."""
+        """Yield the outcome of each call, as jobs leave the queue."""
         gone: dict[str, float] = {}
         tick = min(MOST_TICK, TICK + len(self._jobs) / 1000.0)
         while self._jobs:
@@ -93,7 +93,7 @@ class Slurm:
 
 
 def value_of(job: "submitit.Job[Any]") -> Any:
-    """Return what a job's function has returned, or `Lost` if it has failed; its file is there, so nobody is asked."""
+    """Return the value of a job's function, or `Lost` if it has failed; its file exists, so no query is needed."""
     error = job.exception()
     return job.result() if error is None else Lost(last_lines(job) or str(error))
 
@@ -107,7 +107,7 @@ def last_lines(job: "submitit.Job[Any]") -> str:
 
 
 def job_name(folder: Path) -> str:
-    """Return how the jobs of a sweep are called, by which they are found again whoever has submitted them."""
+    """Return the name of the jobs of a sweep, by which any process can find them."""
     return f"sweep-{hashlib.sha256(str(folder.resolve()).encode()).hexdigest()[:12]}"
 
 
@@ -125,21 +125,21 @@ def cancel_jobs(folder: Path) -> int:
 
 
 def largest_array() -> int:
-    """Return how many elements an array of jobs may have here."""
+    """Return the largest size of a job array here."""
     match = re.search(r"^MaxArraySize\s*=\s*(\d+)", asked("scontrol", "show", "config"), re.MULTILINE)
     return max(1, int(match[1]) if match else 1001)
 
 
 def asked(*command: str) -> str:
-    """Return what one of Slurm's programs prints.
+    """Return the output of one of Slurm's programs.
 
     Raises:
-        OptionsError: it is not there, or tells an error.
+        OptionsError: it is not installed, or reports an error.
     """
     try:
         return subprocess.run(command, capture_output=True, text=True, check=True, timeout=120).stdout
     except FileNotFoundError:
-        raise OptionsError(f"Slurm: there is no {command[0]} here; is this a login node of a cluster?") from None
+        raise OptionsError(f"Slurm: there is no {command[0]} here; run this on a login node of the cluster") from None
     except subprocess.TimeoutExpired:
         raise OptionsError(f"Slurm: {command[0]} does not answer") from None
     except subprocess.CalledProcessError as error:

@@ -1,4 +1,4 @@
-"""Running tasks: one simulation or training each, in chunks that take some minutes."""
+"""Run tasks, one simulation or training each, in chunks of some minutes."""
 
 import logging
 import time
@@ -17,30 +17,30 @@ from hdeeprm_like.studies.sweep.ledger import appending, file_of
 from hdeeprm_like.studies.sweep.tasks import COMPARE, GO_ON, LAUNCH, REPRODUCE, TRAIN, Task
 
 TOLD = 5  # last lines of an error
-TWICE = 60.0  # s; what takes less is run twice where its time is to be known
+TWICE = 60.0  # s; shorter tasks run twice when their time is measured
 
 Figures = dict[str, float]
 
-trace_at = lru_cache(maxsize=2)(load_trace)  # a process of a sweep ends with it, and its inputs may not change before
+trace_at = lru_cache(maxsize=2)(load_trace)  # inputs may not change during a sweep, and its processes end with it
 platform_at = lru_cache(maxsize=8)(load_platform)
 
 
 def run_chunk(
     folder: Path, name: str, tasks: Sequence[Task], seconds: float, measure: bool, trusted: tuple[Place, ...]
 ) -> int:
-    """Run tasks one after the other, and write a line for each as soon as it is over; return how many were run.
+    """Run tasks one after the other, and write a line for each at its end; return the number of tasks run.
 
     Args:
-        folder: of the sweep. name: of the file of lines; tasks that it knows from a worker before are not run again.
-        seconds: after which no further task is begun, the first one apart: the rest waits for another chunk.
-        measure: whether to run each task twice and tell the time of the second run, for the first reads and compiles;
-            but for those that would go on where they are.
-        trusted: what code may be run, as of `plugins.trusting`.
+        folder: of the sweep. name: of the file of lines; tasks with a line of an earlier worker are not run again.
+        seconds: after which no further task begins, except the first; another chunk gets the rest.
+        measure: whether to run each task twice and record the time of the second run, because the first reads and
+        compiles; tasks that would continue from a checkpoint run once.
+        trusted: allowed Python code, as for `plugins.trusting`.
 
     Raises:
         ResultsError: the file cannot be written.
     """
-    logging.getLogger("hdeeprm_like").setLevel("ERROR")  # what is to be said of inputs is said once, not by each worker
+    logging.getLogger("hdeeprm_like").setLevel("ERROR")  # the command warns of inputs once, not each worker
     begun, run = time.perf_counter(), 0
     with appending(file_of(folder, name)) as lines, trusting(*trusted):
         for task in tasks:
@@ -55,7 +55,7 @@ def run_chunk(
 
 
 def line_of(task: Task, folder: Path, measure: bool) -> dict[str, Any]:
-    """Return what the ledger is told of a task, once it has run."""
+    """Return the ledger's line for a task, after running it."""
     play: Callable[[Task, Path], Figures] = function_at(PLAYED[task.do])
     try:
         for _ in range(2 if measure and task.do not in GO_ON else 1):
@@ -73,10 +73,10 @@ def line_of(task: Task, folder: Path, measure: bool) -> dict[str, Any]:
 
 
 def trained(task: Task, folder: Path) -> Figures:
-    """Train an agent in a folder of the sweep, or go on with that; return what became of it.
+    """Train an agent in a folder of the sweep, or continue its training; return its figures.
 
-    ``reward`` is the mean over the last tenth of the episodes; the last evaluation and what the best agent did on held
-    out episodes are there if the options ask for them.
+    ``reward`` is the mean over the last tenth of the episodes; the last evaluation and the results of the best agent on
+    held-out episodes are included if the options enable them.
     """
     from hdeeprm_like.experiment import load_experiment
     from hdeeprm_like.launch.learned import EVALUATIONS, HELD_OUT, train_learner
@@ -112,7 +112,7 @@ def numbers_in(path: Path) -> list[float]:
     """Return the numbers of a log with one on each line."""
     from hdeeprm_like.results.run_values import (
         number_of,
-    )  # loads pandas, which those who share out tasks can do without
+    )  # loads pandas, which the command itself does not need
 
     lines = enumerate(read_text(path, ResultsError).splitlines(), start=1)
     return [number_of(text, f"{path}:{line}") for line, text in lines]
@@ -124,4 +124,5 @@ PLAYED = {
     TRAIN: "hdeeprm_like.studies.sweep.playing:trained",
     REPRODUCE: "hdeeprm_like.studies.sweep.reproductions:reproduced",
 }
-"""What runs a task of each kind and returns its figures, given the folder of the sweep; loaded by those who run one."""
+"""The function that runs each kind of task and returns its figures, given the folder of the sweep; loaded by
+workers."""

@@ -1,14 +1,14 @@
-"""From a sweep file to a list of tasks.
+"""Read a sweep file into a list of tasks.
 
-The file holds an options file of an experiment in which a list may stand wherever one value does, or a list of such.
+The file holds an options file of an experiment with lists in place of single values, or a list of such objects.
 All combinations of the lists are tasks. Four keys are not of an options file:
 
 | key | meaning |
 |---|---|
-| ``options`` | an options file that holds whatever is not said here |
+| ``options`` | an options file with defaults for the other keys |
 | ``train`` | an agent, ``file.py[:Class]``, which is trained with each combination, as by the command ``train`` |
-| ``compare`` | a trace; beside it stand ``policies``, ``windows`` and what else the command ``compare`` takes |
-| ``reproduce`` | an experiment of the documents, as ``R10``; beside it stand ``scale``, ``seeds`` and ``traces`` |
+| ``compare`` | a trace; beside it ``policies``, ``windows`` and further options of the command ``compare`` |
+| ``reproduce`` | an experiment of the documents, e.g. ``R10``; beside it ``scale``, ``seeds`` and ``traces`` |
 """
 
 import json
@@ -39,7 +39,7 @@ from hdeeprm_like.studies.sweep.tasks import (
     task_of,
 )
 
-PATHS: Mapping[str, tuple[Kind, ...]] = {  # keys that hold paths: the kinds of names that they may hold
+PATHS: Mapping[str, tuple[Kind, ...]] = {  # keys of paths, with the kinds of names that they accept
     "workload_file_path": ("workload", "trace"),
     "platform_file_path": ("platform",),
     "type_file_paths": (),
@@ -50,7 +50,7 @@ def read_sweep(path: Path) -> list[Task]:
     """Read a sweep file.
 
     Raises:
-        HDeepRMError: it cannot be used, or one of its experiments cannot.
+        HDeepRMError: the file or one of its experiments cannot be used.
     """
     content = read_json(path, OptionsError)
     entries = content if isinstance(content, list) else [content]
@@ -98,14 +98,14 @@ def tasks_of(path: Path, entry: Content) -> Iterator[Task]:
 
 @cache
 def check_agent(name: str) -> None:
-    """Refuse an agent that cannot be loaded before anything is run."""
+    """Refuse an agent that cannot be loaded, before anything runs."""
     from hdeeprm_like.learning.loading import load_agent_class
 
     load_agent_class(name)
 
 
 def whole(content: Any, folder: Path) -> Content:
-    """Return options with whole paths, so that they mean the same wherever they are read."""
+    """Return options with absolute paths, which are valid in any folder."""
     if not isinstance(content, dict):
         raise OptionsError(f"{folder}: an object with the options of an experiment is needed")
 
@@ -122,7 +122,7 @@ def whole(content: Any, folder: Path) -> Content:
     if TRAIN in own:
         agents = own[TRAIN] if isinstance(own[TRAIN], list) else [own[TRAIN]]
         if not all(isinstance(agent, str) for agent in agents):
-            raise OptionsError(f"{TRAIN}: {own[TRAIN]!r:.60}: an agent is named as file.py or file.py:Class")
+            raise OptionsError(f"{TRAIN}: {own[TRAIN]!r:.60}: name an agent as file.py or file.py:Class")
         known = shipped("agent")
         agents = [str(known[agent].path) if agent in known else agent for agent in agents]
         own[TRAIN] = [path_of(agent) if agent.endswith(".py") else agent for agent in agents]
@@ -130,7 +130,7 @@ def whole(content: Any, folder: Path) -> Content:
 
 
 def merged(base: Content, own: Content) -> Content:
-    """Return options with others in the place of theirs."""
+    """Return options with some replaced by others."""
     found = dict(base)
     for key, value in own.items():
         inner = found.get(key)
@@ -149,5 +149,5 @@ def checked(path: Path, content: Content) -> Options:
     except ValidationError as error:
         raise OptionsError(f"{path}: {explain(error.errors()[0])}") from None
     if options.network:
-        raise OptionsError(f"{path}: network: a sweep plays no messages; leave it out, or launch the experiments")
+        raise OptionsError(f"{path}: network: a sweep simulates no messages; omit it, or launch the experiments")
     return options

@@ -16,11 +16,11 @@ from hdeeprm_like.studies.reproduction.place import Place, Scale, Settings
 from hdeeprm_like.studies.reproduction.run import check_learning, result_of
 from hdeeprm_like.studies.sweep.tasks import REPRODUCE, Content, Task, combinations, task_of
 
-FOLDER = "reproduction"  # in that of the sweep
+FOLDER = "reproduction"  # in the folder of the sweep
 
 
 class ReproductionOptions(BaseModel):
-    """What stands beside ``reproduce`` in a sweep file, once it is one combination; as the flags of the command."""
+    """The keys beside ``reproduce`` in one combination of a sweep file; as the flags of the command."""
 
     model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
 
@@ -34,7 +34,7 @@ def reproduction_tasks(path: Path, entry: Content) -> Iterator[Task]:
     """Yield the tasks of an object of a sweep file that reproduces.
 
     Raises:
-        OptionsError: it cannot be used, or an experiment learns and torch is not installed.
+        OptionsError: it cannot be used, or an experiment needs torch, which is not installed.
     """
     for combination in combinations(path, entry):
         try:
@@ -45,13 +45,13 @@ def reproduction_tasks(path: Path, entry: Content) -> Iterator[Task]:
         check_learning([found])
         traces = [os.path.normpath(path.parent.absolute() / name) for name in options.traces]
         content: Content = {**options.model_dump(), "reproduce": found.id, "traces": traces}
-        decides = Place(found, settings_of(content, Path())).key()  # also of the code that measures it
+        decides = Place(found, settings_of(content, Path())).key()  # includes the code that measures it
         values = {"experiment": found.id, "scale": options.scale, "seeds": options.seeds}
         yield task_of(REPRODUCE, {**content, "decides": decides}, values, [])
 
 
 def settings_of(content: Content, folder: Path) -> Settings:
-    """Return what a task says, to be carried out in the folder of a sweep: one for each combination but for the ids."""
+    """Return the settings of a task in the folder of a sweep: one folder for each combination, whatever the ids."""
     traces = content["traces"]
     parts = [content["scale"]] * (content["scale"] != "small")
     parts += [f"seeds-{content['seeds']}"] * (content["seeds"] is not None)
@@ -60,9 +60,9 @@ def settings_of(content: Content, folder: Path) -> Settings:
 
 
 def reproduced(task: Task, folder: Path) -> dict[str, float]:
-    """Return how many published numbers of an experiment have each verdict, and the CPU time in s that it took.
+    """Return the count of the published numbers of an experiment by verdict, and its CPU time in s.
 
-    What was begun in the folder of the sweep is gone on with.
+    An experiment begun in the folder of the sweep is continued.
     """
     result = result_of(experiment(task.content["reproduce"]), settings_of(task.content, folder))
     verdicts = Counter(row["verdict"] for row in result["numbers"])

@@ -1,7 +1,7 @@
-"""Running a sweep: its tasks go to an engine in chunks of some minutes until each has a result or has failed twice.
+"""Run a sweep: pass its tasks to an engine in chunks of some minutes until each has a result or has failed twice.
 
 The folder holds `RECORD`, `TASKS`, the lines of the workers in ``results/`` (see `ledger`), and with Slurm its files.
-All that is known is in these lines, so a sweep that was killed goes on from them, on another engine if need be.
+These lines hold the whole state, so a sweep that was killed continues from them, on another engine if needed.
 """
 
 import json
@@ -27,18 +27,18 @@ from hdeeprm_like.studies.sweep.reading import read_sweep
 from hdeeprm_like.studies.sweep.tasks import GO_ON, Task
 
 RECORD, TASKS = "sweep.json", "tasks.jsonl"
-CHUNK = 180.0  # s that a chunk takes: long beside what starting a job costs, short beside what a killed one loses
-PARTS = 8  # chunks for each worker at least, so that the last ones end at about the same time
-SAMPLE = 16  # tasks whose time is measured before the others are packed
-ATTEMPTS = 2  # of a task that fails
+CHUNK = 180.0  # s of a chunk: long against the start of a job, short against the loss of a killed one
+PARTS = 8  # fewest chunks for each worker, so that the last ones end at about the same time
+SAMPLE = 16  # tasks that are measured before the others are packed
+ATTEMPTS = 2  # for a task that fails
 
 
 @dataclass(frozen=True)
 class Settings:
-    """How a sweep is run.
+    """The settings of a sweep.
 
     Attributes:
-        where: the engine. chunk: s that a chunk takes. trusted: as of `plugins.trusting`.
+        where: the engine. chunk: s of a chunk. trusted: as for `plugins.trusting`.
     """
 
     where: Where
@@ -47,10 +47,10 @@ class Settings:
 
 
 def sweep(file: Path, settings: Settings, progress: bool = True) -> tuple[list[Task], Ledger]:
-    """Run a sweep, or what is left of it; return its tasks and what is known of them.
+    """Run or continue a sweep; return its tasks and its ledger.
 
     Raises:
-        HDeepRMError: the file cannot be used, the engine cannot be had, or the folder belongs to something else.
+        HDeepRMError: the file cannot be used, the engine is not available, or the folder belongs to something else.
     """
     folder = settings.where.folder
     tasks = read_sweep(file)
@@ -70,20 +70,20 @@ def sweep(file: Path, settings: Settings, progress: bool = True) -> tuple[list[T
 
 
 class Driver:
-    """Hands the tasks of a sweep to an engine.
+    """Passes the tasks of a sweep to an engine.
 
     Attributes:
-        ledger: what is known. total: how many tasks there are.
+        ledger: known results. total: number of tasks.
     """
 
     def __init__(self, tasks: Sequence[Task], settings: Settings) -> None:
         self.total = len(tasks)
-        self.ledger = Ledger(settings.where.folder.absolute())  # workers may stand in another folder
+        self.ledger = Ledger(settings.where.folder.absolute())  # workers may have another current folder
         self._tasks = tasks
         self._settings = settings
 
     def run(self, bar: Any) -> None:
-        """Go on until each task has a result or has failed twice; each round has workers of its own."""
+        """Continue until each task has a result or has failed twice; each round has its own workers."""
         begun = False
         while True:
             with opened(self._settings.where) as engine:
@@ -103,7 +103,7 @@ class Driver:
                 self._round(engine, packed(left, each, self._settings.chunk, engine.workers), bar)
 
     def _begin(self, bar: Any) -> None:
-        """Forget how often tasks have failed in earlier calls, whose cause may be mended, and say who is at work."""
+        """Forget failures of earlier calls, whose cause may be fixed, and record the present process."""
         self.ledger.failures.clear()
         keys = {task.key for task in self._tasks}
         known = len(keys & self.ledger.done.keys())
@@ -115,7 +115,7 @@ class Driver:
         return [task for task in self._tasks if task.key not in known and failures[task.key] < ATTEMPTS]
 
     def _round(self, engine: Engine, chunks: Sequence[Sequence[Task]], bar: Any, measure: bool = False) -> None:
-        """Run chunks to their ends, and read what has become of their tasks."""
+        """Run chunks to their ends, and read the results of their tasks."""
         folder, settings, run = self.ledger.folder, self._settings, self.ledger.next_name()
         names = [f"{run}-{number:05}" for number in range(len(chunks))]
         limit = 2.0 * settings.chunk
@@ -134,7 +134,7 @@ class Driver:
             bar.update(len(keys & self.ledger.done.keys()) - bar.n)
 
     def _blame(self, name: str, chunk: Sequence[Task], lost: Lost, file: str) -> None:
-        """Tell the ledger which tasks have failed with a chunk: the one that was running, or all if none was begun."""
+        """Record which tasks have failed with a chunk: the one that was running, or all if none was begun."""
         self.ledger.read()
         begun = file_of(self.ledger.folder, name).exists()
         told = self.ledger.told_by(name)
@@ -145,28 +145,28 @@ class Driver:
 
 
 def record_of(where: Where, done: int) -> dict[str, Any]:
-    """Return who sweeps where and since when, and how many tasks were done before."""
+    """Return engine, process and begin of a sweep, and the number of tasks done before."""
     who = {"engine": where.engine, "host": socket.gethostname(), "pid": os.getpid()}
     return who | {"begun": time.time(), "done": done}
 
 
 def simulations(tasks: Sequence[Task]) -> list[Task]:
-    """Return the tasks that may be of milliseconds; trainings and experiments of documents take minutes to days."""
+    """Return the tasks that may take milliseconds; trainings and experiments of documents take minutes to days."""
     return [task for task in tasks if task.do not in GO_ON]
 
 
 def sampled(tasks: Sequence[Task], workers: int) -> list[list[Task]]:
-    """Return a chunk for each worker of some tasks drawn from all, whose time tells that of the others."""
+    """Return a chunk for each worker of tasks drawn from all; their time estimates that of the others."""
     chosen = random.Random(0).sample(simulations(tasks), SAMPLE)
     return [chunk for n in range(workers) if (chunk := chosen[n::workers])]
 
 
 def packed(tasks: Sequence[Task], each: float, chunk: float, workers: int | None) -> list[list[Task]]:
-    """Return tasks in chunks, each that is no simulation alone.
+    """Return tasks in chunks; each task that is no simulation has its own.
 
     Args:
-        each: s that a simulation takes in the mean. chunk: s that a chunk may take.
-        workers: how many run at a time; with few tasks for each of them chunks are shorter. None where nobody knows.
+        each: mean s of a simulation. chunk: longest s of a chunk.
+        workers: number that run at a time; with few tasks for each of them chunks are shorter. None if unknown.
     """
     small = simulations(tasks)
     if workers is not None:

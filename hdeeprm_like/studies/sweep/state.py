@@ -1,4 +1,4 @@
-"""How a sweep stands, ending it, and its results as one table."""
+"""The state of a sweep, its cancellation, and its results as one table."""
 
 import csv
 import fcntl
@@ -25,12 +25,12 @@ SHOWN = 10  # failures that are listed
 
 @dataclass(frozen=True)
 class Status:
-    """How a sweep stands.
+    """The state of a sweep.
 
     Attributes:
-        tasks: how many there are. done: with a result. running: whether somebody is at work on them.
-        queued: jobs in the queue of Slurm. left: s until the end at the present pace; None if nobody can tell.
-        failures: what told the tasks apart that have failed, and their last lines.
+        tasks: their number. done: with a result. running: whether a process works on them.
+        queued: jobs in the queue of Slurm. left: s until the end at the present pace; None if unknown.
+        failures: the varied options of failed tasks, and their last lines.
     """
 
     tasks: int
@@ -62,19 +62,19 @@ def told_failures(failures: tuple[tuple[str, str], ...]) -> str:
 
 
 def failures_of(tasks: list[Task], ledger: Ledger) -> tuple[tuple[str, str], ...]:
-    """Return what tells the tasks apart that have no result but an error, and that error."""
+    """Return the varied options of the tasks with an error and no result, and the error."""
     failed = [task for task in tasks if task.key not in ledger.done and task.key in ledger.errors]
     columns = columns_of(tasks) if failed else []
     return tuple((values_of(task, columns) or task.key, ledger.errors[task.key]) for task in failed)
 
 
 def values_of(task: Task, columns: list[str]) -> str:
-    """Return what tells a task from others in one line."""
+    """Return the varied options of a task in one line."""
     return ", ".join(f"{name}={task.values[name]}" for name in columns if name in task.values)
 
 
 def status_of(folder: Path) -> Status:
-    """Return how the sweep in a folder stands.
+    """Return the state of the sweep in a folder.
 
     Raises:
         ResultsError: there is none.
@@ -94,13 +94,13 @@ def status_of(folder: Path) -> Status:
 
 
 def is_free(folder: Path) -> bool:
-    """Tell whether nobody is at work on a sweep; see `formats.files.alone_in`."""
+    """Return whether no process works on a sweep; see `formats.files.alone_in`."""
     handle = os.open(folder, os.O_RDONLY)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         return False
-    except OSError:  # file systems that know no locks
+    except OSError:  # file systems without locks
         return True
     finally:
         os.close(handle)
@@ -116,7 +116,7 @@ def cancel(folder: Path) -> int:
     record, _ = left_in(folder)
     if not is_free(folder):
         if record.get("host") != socket.gethostname():
-            raise ResultsError(f"{folder}: is being swept on {record.get('host')}; cancel it there")
+            raise ResultsError(f"{folder}: is running on {record.get('host')}; cancel it there")
         os.kill(int(record["pid"]), signal.SIGTERM)
         deadline = time.monotonic() + PATIENCE
         while not is_free(folder):
@@ -131,14 +131,14 @@ def cancel(folder: Path) -> int:
 
 
 def collect(folder: Path, output: Path) -> int:
-    """Write one row for each task that has a result: what tells tasks apart, seconds, figures; return how many.
+    """Write one row for each task with a result: varied options, seconds, figures; return the number of rows.
 
     Args:
-        output: a ``.csv``, or a ``.parquet`` where pyarrow is installed.
+        output: a ``.csv``, or a ``.parquet`` with pyarrow.
 
     Raises:
         ResultsError: there is no sweep, or the table cannot be written.
-        OptionsError: the ending is another, or pyarrow is missing.
+        OptionsError: the suffix is another, or pyarrow is missing.
     """
     write = WRITERS.get(output.suffix)
     if write is None:
@@ -158,7 +158,7 @@ def collect(folder: Path, output: Path) -> int:
 
 
 def plain(value: Any) -> Any:
-    """Return a value as a cell of a table holds it."""
+    """Return a value in the form of a table cell."""
     return json.dumps(value) if isinstance(value, list | dict) else value
 
 

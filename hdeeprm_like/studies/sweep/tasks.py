@@ -1,4 +1,4 @@
-"""The tasks of a sweep: what each is, the digest that tells it from all others, and combinations of lists."""
+"""The tasks of a sweep: their contents, digests, and the combinations of lists."""
 
 import hashlib
 import itertools
@@ -17,11 +17,11 @@ from hdeeprm_like.plugins import python_files
 
 Do: TypeAlias = Literal["launch", "compare", "train", "reproduce"]
 LAUNCH, COMPARE, TRAIN, REPRODUCE = get_args(Do)
-GO_ON = (TRAIN, REPRODUCE)  # what goes on where it was when it is run again
+GO_ON = (TRAIN, REPRODUCE)  # tasks that continue where they were when they run again
 
 WHO = ("policy", "pybatsim", "training")  # keys that change neither platform nor jobs; they vary fastest
 LISTS = ("type_file_paths", "selection", "policies", "hidden", "factors", "load", "traces")  # in an options file, too
-SHOWN = ("policy", "seed")  # columns of the table though all tasks may have the same there
+SHOWN = ("policy", "seed")  # columns of the table even if all tasks have one value
 
 Content: TypeAlias = dict[str, Any]
 
@@ -31,9 +31,9 @@ class Task:
     """One simulation or training.
 
     Attributes:
-        key: a digest of all that decides the result: options and the content of the files that they name. Tasks with
-            one key, as two random windows that begin at one place, are run once and have a row each.
-        do: what. content: with what, as JSON. values: what tells it from others, by column of the table.
+        key: a digest of everything that decides the result: options and the content of the files that they name. Tasks
+        with one key, such as two random windows that begin at one place, run once and have a row each.
+        do: the kind of task. content: its input, as JSON. values: varied options, by column of the table.
     """
 
     key: str
@@ -46,7 +46,7 @@ def task_of(do: Do, content: Content, values: Content, names: Any) -> Task:
     """Return a task.
 
     Args:
-        names: JSON content whose strings may be names of files, which decide the result as well.
+        names: JSON content with strings that may name files, which decide the result as well.
     """
     known = {name: digest for name in strings(names) if (digest := digest_of(name))}
     told = {key: value for key, value in content.items() if key != "file"}
@@ -80,7 +80,7 @@ def digest_of(name: str) -> str:
 
 
 def combinations(path: Path, content: Content) -> Iterator[Content]:
-    """Yield all combinations of the lists in some content; those of the policies of one experiment in a row."""
+    """Yield all combinations of the lists in some content; combinations of one experiment are consecutive."""
     axes = sorted(axes_of(content), key=lambda axis: axis[0][0] in WHO)
     count = math.prod(len(values) for _, values in axes)
     if count == 0:
@@ -96,9 +96,9 @@ def combinations(path: Path, content: Content) -> Iterator[Content]:
 
 
 def axes_of(content: Content, place: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], list[Any]]]:
-    """Yield where lists stand in the place of one value, and these lists.
+    """Yield the places with a list instead of one value, and these lists.
 
-    Where an options file has a list anyway, a list of lists is one.
+    Where an options file has a list anyway, only a list of lists varies.
     """
     for key, value in content.items():
         if isinstance(value, dict):
@@ -124,7 +124,7 @@ def flat(content: Content, prefix: str = "") -> Content:
 
 
 def columns_of(tasks: Sequence[Task]) -> list[str]:
-    """Return the columns in which tasks differ, and those that a table shows anyway."""
+    """Return the columns in which tasks differ, and those that a table always shows."""
     names = dict.fromkeys(name for task in tasks for name in task.values)
     first = tasks[0].values if tasks else {}
     return [name for name in names if name in SHOWN or any(task.values.get(name) != first.get(name) for task in tasks)]

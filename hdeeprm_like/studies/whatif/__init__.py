@@ -1,5 +1,5 @@
-"""What if: a log of jobs and a machine, policies and changes, and what they would have meant for the users.
+"""What if: compare policies and changes on a log of jobs and a machine by the waits of its users.
 
-`inputs` reads the log and the machine, `changes` makes others of them, `answer` simulates and compares, `fidelity`
-tells how well the simulated machine retells what the log records, `report` writes it for people.
+`inputs` reads the log and the machine, `changes` modifies them, `answer` simulates and compares, `fidelity` measures
+how well the simulated machine reproduces the log, `report` writes a page for people.
 """

@@ -34,11 +34,11 @@ PERCENTILES = {"wait_median": 50.0, "wait_p95": 95.0, "wait_p99": 99.0}
 
 @dataclass(frozen=True)
 class Answer:
-    """All that is told.
+    """The whole answer.
 
     Attributes:
-        fidelity: how well the model retells the log; None where the log tells no waits.
-        rows: figures of each outcome, that of now first; `mechanism` tells the parts that they belong to.
+        fidelity: how well the model reproduces the log; None if the log has no waits.
+        rows: figures of each outcome, that of now first; `mechanism` lists the parts that they belong to.
         groups: of each by partition, account, size and hour. people: who wins and loses.
         jobs: that are compared. never: those that could not run, by outcome. blocks: of time.
     """
@@ -96,12 +96,12 @@ def answer(
 
     Args:
         now: the policy of the machine now. policies: others. changes: tried with the policy of now.
-        interval, factor: of the watch of a Slurm, for policies that do not tell their own.
+        interval, factor: of the watch of a Slurm, for policies that do not set their own.
 
     Raises:
         OptionsError: a policy is not known. WorkloadError: no job could run.
     """
-    asked = asked_for(now, policies, changes, interval, factor)  # a wrong name is told at once
+    asked = asked_for(now, policies, changes, interval, factor)  # refuses a wrong name at once
     outcomes = [simulate(machine, log, one.policy, one.change) for one in asked]
     ran = np.isfinite(np.array([outcome.finish for outcome in outcomes])).all(axis=0)
     if not ran.any():
@@ -164,8 +164,8 @@ def row_of(one: Outcome, now: Outcome, ran: Bools, blocks: Ints) -> dict[str, An
 def ratio_of(after: Floats, before: Floats, blocks: Ints) -> tuple[float, float, float]:
     """Return the mean of one figure over that of another, and its interval over blocks of time; NaN over nothing.
 
-    Resamples of blocks in which both are nothing tell nothing of the ratio and do not count; where too many have
-    nothing to compare with, the interval has no end and is NaN.
+    Resamples in which both figures are zero do not count; if the denominator is zero in too many of them, the
+    interval is unbounded and NaN.
     """
     numbers = np.unique(blocks, return_inverse=True)[1]
     sums = np.column_stack([np.bincount(numbers, weights=column) for column in (after, before)])
@@ -220,7 +220,7 @@ def wins_and_losses(users: Grouping, one: Outcome, now: Outcome, ran: Bools) -> 
 
 
 def as_tables(found: Answer) -> dict[str, Any]:
-    """Return an answer as it is written to JSON; a ratio or an interval that cannot be told is null."""
+    """Return an answer in the form of its JSON; an unknown ratio or interval is null."""
     return {
         "jobs": found.jobs,
         "blocks": found.blocks,

@@ -1,4 +1,4 @@
-"""A log and a machine as `whatif` needs them: jobs with all they ask for, and when they really started."""
+"""Read a log and a machine for `whatif`: jobs with all their requests, and their recorded starts."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -11,7 +11,15 @@ from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.pool import pool
 from hdeeprm_like.cluster.workload import Workload
 from hdeeprm_like.errors import OptionsError, WorkloadError
-from hdeeprm_like.formats.log_words import GPUS, NODES, WORDS, demands_told, numbers_in, words_of_csv, words_of_trace
+from hdeeprm_like.formats.log_words import (
+    GPUS,
+    NODES,
+    WORDS,
+    demands_from_words,
+    numbers_in,
+    words_of_csv,
+    words_of_trace,
+)
 from hdeeprm_like.formats.open import has_ending_of, load_platform, load_trace, load_workload
 from hdeeprm_like.formats.requested_times import with_requested_times
 from hdeeprm_like.formats.swf import Trace
@@ -28,9 +36,9 @@ class Log:
 
     Attributes:
         jobs: as they are simulated; their times begin with the first of them.
-        wait: (J,) s that each really waited, NaN where the log does not tell.
-        epoch: s since 1970 when the times show 0; 0 where the log does not tell.
-        words: what the log tells of each job by `WORDS`, empty where nobody knows. notes: what else there is to know.
+        wait: (J,) s of recorded waits, NaN where the log has none.
+        epoch: s since 1970 at time 0; 0 if the log has no dates.
+        words: columns `WORDS` of the log for each job, empty where unknown. notes: further remarks on the log.
     """
 
     jobs: Workload
@@ -64,7 +72,7 @@ def load_machine(path: Path) -> Platform:
 
 
 def machine_of_cores(cores: int) -> Platform:
-    """Return a machine of which nothing is known but its cores: they are all alike."""
+    """Return a machine with nothing known but its cores: they are all equal."""
     return pool(cores)
 
 
@@ -72,7 +80,7 @@ def load_log(path: Path, machine: Platform) -> Log:
     """Read a log for a machine: ``jobs.swf`` with its ``jobs.extra.csv``, or the CSV that importers write.
 
     Raises:
-        WorkloadError: it cannot be used, or asks for partitions that the machine has not.
+        WorkloadError: it cannot be used, or requests partitions that the machine does not have.
     """
     if has_ending_of(path, "trace"):
         log = _of_trace(path, machine)
@@ -92,7 +100,7 @@ def _of_trace(path: Path, machine: Platform) -> Log:
     words = words_of_trace(trace)
     memory = np.where(trace.requested_memory > 0, trace.requested_memory * 1.024e-3, 0.0)
     if machine.processors == 1:
-        memory = np.zeros(len(jobs))  # of a pool nobody knows how much it has
+        memory = np.zeros(len(jobs))  # the memory of a pool is unknown
     gpus = words.get(GPUS)
     jobs = replace(
         jobs,
@@ -146,14 +154,14 @@ def with_demands(log: Log, machine: Platform) -> Log:
     """Return a log whose jobs ask for partitions, where the machine has some.
 
     Raises:
-        WorkloadError: a job asks for a partition that there is not.
+        WorkloadError: a job requests an unknown partition.
     """
     partitions = machine.partitions
     if partitions is None:
         return replace(log, jobs=replace(log.jobs, demands=None))
     for name in dict.fromkeys(log.words["Partition"]):
         partitions.number_of(name)
-    demands = demands_told(log.words, len(log.jobs))
+    demands = demands_from_words(log.words, len(log.jobs))
     if not machine.node_gpus.any():
         demands = replace(demands, gpus_per_node=np.zeros(len(log.jobs)))
     return replace(log, jobs=replace(log.jobs, demands=demands))
@@ -184,7 +192,7 @@ def in_one_partition(machine: Platform) -> Platform:
 def asking_for_all(log: Log) -> Log:
     """Return a log whose jobs ask for the only partition of a machine."""
     words = {name: column for name, column in log.words.items() if name not in ("Partition", "Constraints")}
-    return replace(log, jobs=replace(log.jobs, demands=demands_told(words, len(log.jobs))))
+    return replace(log, jobs=replace(log.jobs, demands=demands_from_words(words, len(log.jobs))))
 
 
 USUAL = {
@@ -192,4 +200,4 @@ USUAL = {
     "PriorityWeightFairshare": 1000,
     "PriorityWeightJobSize": 1000,
 }
-"""Slurm's weights where a machine tells none: age, fair share and size alike, as the policy ``multifactor+easy``."""
+"""Slurm's weights for a machine without any: age, fair share and size equal, as in the policy ``multifactor+easy``."""

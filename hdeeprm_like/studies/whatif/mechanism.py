@@ -1,12 +1,11 @@
-"""What is simulated for a question, and which part of the answer each of it belongs to.
+"""The outcomes to simulate for a question, and their parts of the answer.
 
-A policy is an order, and a mechanism applies it. Where the machine is a Slurm, the mechanism of now is Slurm's, and a
-policy of which only the order is named runs through it, as ``hdeeprm-like slurm watch`` would let it: what it changes
-is then the order alone. A policy that names a mechanism of its own, as ``sjf+easy``, would need another scheduler in
-place of Slurm's. It is shown apart, and held beside the order of now under that same mechanism: how the policies differ
-is one figure, and how the mechanisms do another one.
+A policy is an order, and a mechanism applies it. On a Slurm the mechanism of now is Slurm's, and a policy given only
+by its order runs through it, as with ``hdeeprm-like slurm watch``: only the order changes. A policy with its own
+mechanism, such as ``sjf+easy``, would need another scheduler in place of Slurm's. It is shown separately, and compared
+with the order of now under that same mechanism, so that the effects of order and mechanism are separate figures.
 
-| part | what | held beside |
+| part | outcome | compared with |
 |---|---|---|
 | NOW | the policy of now | |
 | POLICY | another order through the mechanism of now | now |
@@ -51,10 +50,10 @@ def asked_for(
     interval: float = WATCH_INTERVAL,
     factor: int = WATCH_FACTOR,
 ) -> list[Asked]:
-    """Return what is to be simulated, that of now first, each policy once.
+    """Return the outcomes to simulate, that of now first, each policy once.
 
     Args:
-        interval, factor: of the watch, for policies that do not tell their own.
+        interval, factor: of the watch, for policies that do not set their own.
 
     Raises:
         OptionsError: a policy is not known.
@@ -85,7 +84,7 @@ def through(name: str, present: Baseline, interval: float, factor: int) -> Basel
 
 
 def replaces(policy: Baseline, present: Baseline) -> bool:
-    """Tell whether a policy needs another scheduler in place of the Slurm of now."""
+    """Return whether a policy needs another scheduler in place of the Slurm of now."""
     return present.mode == WATCHED != policy.mode
 
 

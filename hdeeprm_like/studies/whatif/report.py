@@ -77,15 +77,15 @@ def sentence(row: dict[str, Any]) -> str:
     if row["part"] == MECHANISM:
         subject = f"{ALONE.capitalize()}: with {name}, the order of now and {IN_PLACE}, your users would have waited"
     if ratio != ratio:
-        return f"{name}: nobody waits {f'with{other}' if other else 'now'}, so there is nothing to compare with."
+        return f"{name}: no job waits {f'with{other}' if other else 'now'}, so there is nothing to compare with."
     if low == ratio == high == 1.0:
         return f"{subject} just as long{f' as with{other}' if other else ''}."
     change = ("less" if ratio < 1 else "more") + (f" than with{other}" if other else "")
     told = f"{subject} {abs(100 * (ratio - 1)):.0f} % {change}"
     if low != low:
-        return f"{told}; too little of the time has jobs that wait to tell how much of that is chance."
+        return f"{told}; too little of the time has waiting jobs to separate this from chance."
     if low <= 1.0 <= high:
-        return f"{told}; the interval of {percent(low)} to {percent(high)} holds 0, so this may be chance."
+        return f"{told}; the interval of {percent(low)} to {percent(high)} includes 0, so this may be chance."
     return f"{told} ({percent(low)} to {percent(high)})."
 
 

@@ -59,7 +59,7 @@ def trained(place: Place, base: str, name: str, seed: int, agent: str = "ppo", /
         learner, how = resume_learner(folder, None, None)
         train_learner(learner, folder, how, resume=True, progress=False)
     else:
-        took.unlink(missing_ok=True)  # of a training that somebody has removed
+        took.unlink(missing_ok=True)  # of a training that was removed
         begun = cpu_seconds()
         learner = Learner(load_experiment(options), AgentChoice(str(examples_folder() / "agents" / f"{agent}.py")))
         how = training_options(learner.experiment, None, None)
@@ -69,7 +69,7 @@ def trained(place: Place, base: str, name: str, seed: int, agent: str = "ppo", /
 
 
 def cpu_of_training(place: Place, agent: Trained) -> float:
-    """Return the CPU time of a training in s, NaN for one that was cut and went on, whose first part nobody knows."""
+    """Return the CPU time of a training in s, NaN for an interrupted and resumed one, whose first part is unknown."""
     path = cpu_file(place, agent.folder.name)
     took: float | None = read_json(path, ResultsError)["value"] if path.exists() else None
     return math.nan if took is None else took
@@ -81,7 +81,7 @@ def cpu_file(place: Place, name: str) -> Path:
 
 
 def is_complete(folder: Path) -> bool:
-    """Tell whether a folder holds a training that has come to its end."""
+    """Return whether a folder holds a finished training."""
     if not (folder / RECORD).exists():
         return False
     record = read_json(folder / RECORD, ResultsError)

@@ -124,11 +124,11 @@ def one_job_of_three_steps() -> dict[str, float]:
         space = Space(
             actions="jobs",
             head=2,
-            opens=opens,  # type: ignore[arg-type]
+            opens=opens,
             step=1.0,
             observation="compact",
             objectives=everything,
-            reward=reward,  # type: ignore[arg-type]
+            reward=reward,
             gamma=1.0,
         )
         play = playing(pool(1), jobs_of([0], [3], [1], 1), space)

@@ -89,7 +89,7 @@ def row_of(run: dict[str, Any], part: str) -> np.ndarray:
 
 
 def is_converged(run: dict[str, Any]) -> bool:
-    """Tell whether a training ends with an optimal action that is all but certain."""
+    """Return whether a training ends with an optimal action that is all but certain."""
     return bool(row_of(run, OPTIMAL)[-1] > SURE)
 
 

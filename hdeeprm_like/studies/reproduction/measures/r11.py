@@ -71,7 +71,7 @@ def slowdowns_of(place: Place, agent: Trained) -> list[float]:
 
 
 def transfer(place: Place, travelled: list[Trained], slowdowns: Slowdowns, found: Findings) -> None:
-    """Let agents of one scenario play the episodes of the others, beside those that learned there."""
+    """Play the episodes of other scenarios by agents of one scenario, and compare with agents trained there."""
     rows, better = [], []
     for scenario in sorted({own for _, own in slowdowns} - {SOURCE}):
         other = load_experiment(place.options(f"reduced-{scenario}-{SHORT}"))

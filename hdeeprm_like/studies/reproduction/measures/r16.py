@@ -70,7 +70,7 @@ def measure(place: Place) -> Findings:
     }
     parts = {
         f"Means over all {len(column('10-0', 'wait'))} starts": slice(None),
-        f"The last {UNLEARNED} starts, of which nothing was learned": slice(-UNLEARNED, None),
+        f"The last {UNLEARNED} starts, not used in training": slice(-UNLEARNED, None),
     }
     for title, shown in parts.items():
         rows = [[split, *(f"{student(column(split, name)[shown])[0]:.3g}" for name in titles)] for split in splits]

@@ -1,0 +1,105 @@
+"""The table of the modes in which a baseline applies its order of the queue; see `decision.names` for their names.
+
+To add a mode, write the function that starts jobs, and add its entry here. Nothing heavy is imported.
+"""
+
+from dataclasses import dataclass
+
+from hdeeprm_like.decision.specs import Spec
+
+
+@dataclass(frozen=True)
+class ModeSpec(Spec):
+    """A mode.
+
+    Attributes:
+        start: ``module:function`` in `decision.policies` that starts jobs of baseline *k* at a decision, given
+            ``(tables, plans, k)``.
+        on_nodes: the same on a platform with partitions; empty where another function is called there.
+        streams: whether jobs can be streamed through it: it keeps nothing of a job but the job's row.
+    """
+
+    start: str = ""
+    on_nodes: str = ""
+    streams: bool = False
+
+
+MODES_BY_NAME: dict[str, ModeSpec] = {
+    "strict": ModeSpec(
+        "starts jobs in order until one does not fit",
+        start="easy:start_in_order",
+        on_nodes="node_starts:start_heads",
+        streams=True,
+    ),
+    "greedy": ModeSpec(
+        "starts every job that fits, in order",
+        start="easy:start_all_that_fit",
+        on_nodes="node_starts:start_without_reservations",
+        streams=True,
+    ),
+    "commit": ModeSpec(
+        "picks the first job of the order, and waits until it fits even if others come before it meanwhile",
+        "RLScheduler's code",
+        start="easy:start_committed",
+        on_nodes="node_starts:start_heads",
+    ),
+    "easy": ModeSpec(
+        "reserves cores for the head of the queue and backfills, in order, what does not delay it",
+        "Lifka 1995",
+        start="easy:start_with_backfilling",
+        on_nodes="node_starts:start_around_heads",
+        streams=True,
+    ),
+    "conservative": ModeSpec(
+        "gives each job a reservation and starts what delays none before it",
+        "Mu'alem and Feitelson 2001",
+        start="conservative:start_conservative",
+        on_nodes="node_starts:start_around_all",
+        streams=True,
+    ),
+    "packing": ModeSpec(
+        "starts the pair of job and node with the best score until none fits",
+        "Grandl et al. 2014",
+        start="easy:start_best_pairs",
+        on_nodes="node_starts:start_without_reservations",
+    ),
+    "easyfcfs": ModeSpec(
+        "as easy, but backfills in order of arrival",
+        start="easy:start_with_backfilling",
+        on_nodes="node_starts:start_around_heads",
+        streams=True,
+    ),
+    "easysjf": ModeSpec(
+        "as easy, but backfills the shortest requests first",
+        start="easy:start_with_backfilling",
+        on_nodes="node_starts:start_around_heads",
+        streams=True,
+    ),
+    "commitbackfill": ModeSpec(
+        "as commit, and backfills around the job that it waits for",
+        "RLScheduler's code",
+        start="easy:start_committed",
+        on_nodes="node_starts:start_around_heads",
+    ),
+    "scored": ModeSpec(
+        "a learned policy starts jobs itself", start="scored:start_scored", on_nodes="node_starts:start_around_heads"
+    ),
+    "reserve": ModeSpec(
+        "starts every job that fits, but keeps some cores for short jobs",
+        start="easy:start_beside_reserve",
+        on_nodes="node_plans:start_beside_kept",
+        streams=True,
+    ),
+    "slurm": ModeSpec("Slurm's own schedulers start jobs; needs partitions", start="easy:start_in_order"),
+    "bounded": ModeSpec(
+        "starts every job that fits beside a start that each job is guaranteed",
+        start="easy:start_all_that_fit",
+        on_nodes="node_plans:start_around_guarantees",
+    ),
+}
+
+MODES = {name: number for number, name in enumerate(MODES_BY_NAME)}
+"""The number of each mode in compiled code."""
+
+STRICT, GREEDY, COMMIT, EASY, CONSERVATIVE, PACKING, EASY_FCFS, EASY_SJF, COMMIT_BACKFILL, SCORED = range(10)
+RESERVE, SLURM, BOUNDED = 10, 11, 12

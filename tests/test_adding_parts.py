@@ -1,0 +1,239 @@
+"""A part of each kind is added to a copy of the package in at most two files, and works at once under its name.
+
+The copies run as plain Python (``HDEEPRM_LIKE_PYTHON=1``), so that nothing is compiled.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).parent.parent / "hdeeprm_like"
+MOST_FILES = 2  # that CONTRIBUTING names for a part
+
+BEGIN = """
+import json
+from pathlib import Path
+import hdeeprm_like as hl
+JOBS = [(1, 50, 50, 1), (2, 40, 90, 2), (3, 10, 20, 2), (4, 30, 30, 1)]  # number, run time, request, user
+Path("jobs.swf").write_text("; MaxProcs: 4\\n" + "".join(
+    f"{n} {n - 1} -1 {t} 1 -1 -1 1 {r} -1 1 {u} 1 1 1 1 -1 -1\\n" for n, t, r, u in JOBS))
+"""
+SIMULATE = "print(hl.simulate({cores}, 'jobs.swf', {policy!r}, clock='textbook').start.tolist())"
+PLAY = """
+from hdeeprm_like.gym import environment
+from hdeeprm_like.options import Options
+parts = {parts}
+Options.model_validate({{"seed": 1, "policy": "sjf", "pybatsim": {{"env": parts}}}})
+env = environment("PolicySelect", platform=1, workload="jobs.swf", clock="textbook", **parts)
+seen, _ = env.reset(seed=0)
+over, rewards = False, []
+while not over:
+    seen, reward, *over, _ = env.step(0)
+    over = any(over)
+    rewards.append(round(float(reward), 3))
+"""
+
+
+@dataclass(frozen=True)
+class Part:
+    """What is added.
+
+    Attributes:
+        text: by file and the line that it comes before; by file and "" for a new file.
+        program: uses the part. prints: what it then prints, as worked out on paper.
+    """
+
+    text: dict[tuple[str, str], str]
+    program: str
+    prints: str
+
+
+PARTS = {
+    "order": Part(  # the first and third job before the second and fourth
+        {
+            ("engine/numbers.py", "# How long jobs are taken"): "ODD_FIRST = 17\n",
+            ("engine/numbers.py", '    "wfp3": WFP3,'): '    "oddfirst": ODD_FIRST,\n',
+            ("engine/job_keys.py", "KEYS: dict["): '''
+@inlined
+def odd_first(tables: Tables, time: float, j: int) -> float:
+    """Return 0 for the first job, 1 for the second, 0 for the third."""
+    return float(j % 2)
+
+
+''',
+            ("engine/job_keys.py", "    ORACLE: actual_run_time,"): "    17: odd_first,\n",
+        },
+        SIMULATE.format(cores=1, policy="oddfirst+strict"),
+        "[0.0, 60.0, 50.0, 100.0]",
+    ),
+    "mode": Part(  # four cores, of which one works
+        {
+            ("decision/policies/single.py", ""): '''"""One job at a time."""
+
+from hdeeprm_like.decision.policies.plans import Plans
+from hdeeprm_like.decision.policies.starting import start_if_fits
+from hdeeprm_like.engine.compiled import compiled
+from hdeeprm_like.engine.job_lists import job_at
+from hdeeprm_like.engine.tables import Tables
+
+
+@compiled
+def start_one(tables: Tables, plans: Plans, k: int) -> None:
+    """Start the first job of the order on an idle machine."""
+    if tables.clock[0].running == 0:
+        start_if_fits(tables, plans, k, job_at(tables.waiting, plans.plans[k].list, 0, 0))
+''',
+            ("decision/mode_specs.py", "}\n\nMODES = "): '    "single": ModeSpec("starts one job at a time", '
+            'start="single:start_one", on_nodes="single:start_one"),\n',
+        },
+        SIMULATE.format(cores=4, policy="sjf+single"),
+        "[0.0, 90.0, 50.0, 60.0]",
+    ),
+    "predictor": Part(  # 10, 20 and 30 s for the last three, since no prediction is longer than the request
+        {
+            ("engine/numbers.py", "}\nLEARNED = len"): '    "opposite": 5,\n',
+            ("decision/policies/run_times.py", "PREDICTIONS: dict"): '''
+@inlined
+def opposite(tables: Tables, history: History, j: int) -> float:
+    """Return what is left of 100 s."""
+    return float(100.0 - tables.jobs[j].requested_time)
+
+
+''',
+            ("decision/policies/run_times.py", "    EXPECTED: mean_of_estimate,"): "    5: opposite,\n",
+        },
+        SIMULATE.format(cores=1, policy="sjf@opposite+strict"),
+        "[0.0, 50.0, 90.0, 100.0]",
+    ),
+    "objective": Part(  # two jobs wait at 50, one at 60, none at 90
+        {
+            ("decision/objectives.py", "VALUES: dict"): '''
+@inlined
+def waiting_jobs(tables: Tables, window: Window, ahead: float) -> float:
+    """Return minus the waiting jobs."""
+    return float(-tables.clock[0].waiting)
+
+
+''',
+            ("decision/specs.py", "}\n\nREWARD_MODES"): '    "waiting_jobs": ObjectiveSpec("minus the waiting jobs", '
+            'code="waiting_jobs"),\n',
+        },
+        PLAY.format(parts={"objective": "waiting_jobs", "reward": "sample"}) + "print(rewards[-4:])",
+        "[-3.0, -2.0, -1.0, 0.0]",
+    ),
+    "observation": Part(
+        {
+            ("decision/observations/lengths.py", ""): '''"""The number of waiting jobs."""
+
+from hdeeprm_like.decision.layout import Block
+from hdeeprm_like.decision.observations.arrays import Observation, ViewArrays
+from hdeeprm_like.decision.window.arrays import Window
+from hdeeprm_like.engine.compiled import compiled
+from hdeeprm_like.engine.tables import Tables
+from hdeeprm_like.types import Floats
+
+
+@compiled
+def write_length(tables: Tables, window: Window, view: ViewArrays, out: Floats) -> None:
+    """Write it as a share of 10."""
+    out[0] = 0.1 * tables.clock[0].waiting
+
+
+LENGTH = Observation(name="length", blocks=lambda sizes: (Block("", 1, ("waiting",)),), write=write_length)
+''',
+            ("decision/specs.py", "}\n\nACTIONS"): '    "length": ObservationSpec("the number of waiting jobs", '
+            'code="lengths:LENGTH"),\n',
+        },
+        PLAY.format(parts={"observation": "length"}).replace("    rewards.append", "    print(seen);  rewards.append"),
+        "[0.3]\n[0.2]\n[0.1]\n[0.]",
+    ),
+    "input format": Part(
+        {
+            ("formats/cores_txt.py", ""): '''"""A platform of as many cores as a text file says."""
+
+from pathlib import Path
+
+from hdeeprm_like.cluster.platform import Platform
+from hdeeprm_like.cluster.pool import pool
+from hdeeprm_like.errors import PlatformError
+from hdeeprm_like.inputs import read_text
+
+
+def read_cores(path: Path) -> Platform:
+    """Read it."""
+    return pool(int(read_text(path, PlatformError)))
+''',
+            ("formats/open.py", '    Format(\n        "Batsim\'s JSON",'): '    Format("text", "platform", (".txt",), '
+            'f"{HERE}.cores_txt:read_cores"),\n',
+        },
+        'Path("two.txt").write_text("2")\n' + SIMULATE.format(cores='"two.txt"', policy="fcfs"),
+        "[0.0, 1.0, 41.0, 50.0]",
+    ),
+    "plot": Part(
+        {
+            ("results/plots/starts.py", ""): '''"""When jobs start."""
+
+from matplotlib.figure import Figure
+
+from hdeeprm_like.results.run_reader import Run
+
+
+def starts(figure: Figure, run: Run) -> None:
+    """Draw it."""
+    figure.subplots().plot(run.jobs.start)
+''',
+            ("results/plots/__init__.py", '    "losses": Plot('): '    "starts": Plot("Starts", '
+            'f"{HERE}.starts:starts", JOBS),\n',
+        },
+        """
+from hdeeprm_like.cli.main import main
+Path("o.json").write_text(json.dumps({"seed": 1, "policy": "first-high_gflops", "nb_jobs": 3,
+    "platform_file_path": "gaia", "workload_file_path": "gaia"}))
+main(["launch", "--options", "o.json", "--output", "run", "--quiet"])
+main(["visual", "starts", "--run", "run", "--save", "starts.png"])
+print(Path("starts.png").stat().st_size > 1000)
+""",
+        "True",
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def copied(tmp_path_factory):
+    """A copy of the package."""
+    copy = tmp_path_factory.mktemp("copy") / "hdeeprm_like"
+    shutil.copytree(PACKAGE, copy, ignore=shutil.ignore_patterns("__pycache__", "*.so"))
+    for data in ("platforms", "workloads", "agents"):
+        (copy.parent / data).symlink_to(PACKAGE.parent / data)
+    return copy
+
+
+@pytest.mark.parametrize("kind", PARTS)
+def test_a_part_is_added_in_two_files_at_most(copied, tmp_path, kind):
+    part, before = PARTS[kind], {}
+    for (file, line), text in part.text.items():
+        path = copied / file
+        before.setdefault(path, path.read_text() if path.exists() else None)
+        if line:
+            content = path.read_text()
+            assert content.count(line) == 1, line
+            text = content.replace(line, text + line)
+        path.write_text(text)
+    try:
+        done = subprocess.run(
+            [sys.executable, "-c", BEGIN + part.program],
+            env=os.environ | {"PYTHONPATH": str(copied.parent), "HDEEPRM_LIKE_PYTHON": "1", "MPLBACKEND": "agg"},
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+        )
+    finally:
+        for path, content in before.items():
+            path.unlink() if content is None else path.write_text(content)
+    assert done.stdout.strip().endswith(part.prints), done.stdout[-500:] + done.stderr[-1500:]
+    assert len(before) <= MOST_FILES
