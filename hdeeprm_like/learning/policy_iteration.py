@@ -254,7 +254,9 @@ class _Learned:
         self.scale = deviation(pairs.gains)
         gains = np.clip(pairs.gains / self.scale, -LARGEST, LARGEST)
         with torch.no_grad():
-            self.before = torch.cat([self.logarithms(part) for part in torch.arange(len(self.seen)).split(CHUNK)])
+            self.before = torch.cat(
+                [self.logarithms(part) for part in torch.split(torch.arange(len(self.seen)), CHUNK)]
+            )
         self.advantages = torch.from_numpy(gains.astype(np.float32)).to(device)
         self.targets = options.step * self.advantages + self._differences(self.before, self.states)
         held = torch.from_numpy(pairs.episodes % HELD_OUT == HELD_OUT - 1).to(device)
@@ -275,7 +277,7 @@ class _Learned:
         kept, passes = weights_of(agent), 0
         for number in range(options.epochs):
             order = torch.randperm(len(self.learned_states), generator=agent.generator)
-            for part in order.to(self.seen.device).split(options.minibatch):
+            for part in torch.split(order.to(self.seen.device), options.minibatch):
                 states = self.learned_states[part]
                 agent.step(self._loss(states), options.largest_gradient)
             loss = self._held_out_loss()
@@ -303,7 +305,9 @@ class _Learned:
     def changed(self) -> float:
         """Return at which share of the decisions the most probable action is another one now."""
         with torch.no_grad():
-            now = torch.cat([self.logarithms(part).argmax(1) for part in torch.arange(len(self.seen)).split(CHUNK)])
+            now = torch.cat(
+                [self.logarithms(part).argmax(1) for part in torch.split(torch.arange(len(self.seen)), CHUNK)]
+            )
         return float((now != self.before.argmax(1)).float().mean())
 
     def _differences(self, logarithms: Tensor, rows: Tensor) -> Tensor:
@@ -331,7 +335,7 @@ class _Learned:
         states = self.held_states if len(self.held_states) else self.learned_states
         total, pairs = 0.0, 0
         with torch.no_grad():
-            for part in states.split(CHUNK):
+            for part in torch.split(states, CHUNK):
                 count = len(self._pairs_of(part)[0])
                 total, pairs = total + float(self._loss(part)) * count, pairs + count
         return total / max(1, pairs)
@@ -353,7 +357,7 @@ class _Learned:
         """Return the mean Kullback-Leibler divergence of the policy from the last one, in nats."""
         total = 0.0
         with torch.no_grad():
-            for part in torch.arange(len(self.seen), device=self.seen.device).split(CHUNK):
+            for part in torch.split(torch.arange(len(self.seen), device=self.seen.device), CHUNK):
                 old, new = self.before[part], self.logarithms(part)
                 total += float(torch.where(self.masks[part], old.exp() * (old - new), 0.0).sum())
         return total / len(self.seen)

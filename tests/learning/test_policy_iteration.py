@@ -105,6 +105,16 @@ def test_branches_of_slots_start_a_job_or_hold_it():
     assert pairs.gains.max() == pytest.approx(60.0)
 
 
+@pytest.mark.parametrize("file", ["kernel.py", "attention.py"])
+def test_networks_over_slots_learn_advantages_by_their_own_scores(file):
+    agent, layout = agent_of(SLOTS, file, hidden=[8] if file == "kernel.py" else 8)
+    pairs = PairedRollouts(agent, plays_of(SLOTS), layout, sampling(lasts=30.0))(0)
+    found = improve(agent, pairs, IterationOptions(trust_region=1e3, epochs=10, minibatch=16))
+    assert found["passes"] > 0.0
+    assert found["loss"] < 1.0
+    agent.lean(layout.waiting, 0.5)
+
+
 def test_the_same_is_found_whatever_branches_are_played_at_once():
     found = [rollouts_of(ORDERS, branches=branches)(3) for branches in (4, 64)]
     for name in ("observations", "masks", "states", "actions", "others", "gains", "episodes"):
