@@ -220,13 +220,17 @@ class PPO(PolicyLearningAgent, ValueLearningAgent):
         self.square += share * (observations.square().mean(0) - self.square)
 
     def prefer(self, action: int) -> None:
-        """Add ``preference`` to the biases of an action's logits."""
+        """Add ``preference`` to the logit of an action, for each factor."""
+        self.lean(action, self.preference * len(self.factors))
+
+    def lean(self, action: int, by: float) -> None:
+        """Add a number to the logit of an action, whatever is seen: to the biases of the choices it combines."""
         last, at = cast(nn.Linear, self.actor[-1]), sum(self.factors)
         with torch.no_grad():
             for size in reversed(self.factors):
                 action, choice = divmod(action, size)
                 at -= size
-                last.bias[at + choice] += self.preference
+                last.bias[at + choice] += by / len(self.factors)
 
     def log_probabilities(self, observations: Tensor, masks: Tensor) -> Tensor:
         """Return (B, A) logarithms of the probabilities; the logits of illegal actions are masked."""

@@ -157,6 +157,8 @@ EXAMPLES: Mapping[str, Example] = {
             "pool_256.csv": "platforms/pool_256.csv",
             "attention.py": "agents/attention.py",
             "recurrent.py": "agents/recurrent.py",
+            "policy-iteration.json": "agents/policy-iteration.json",
+            "ppo.py": "agents/ppo.py",
         },
     ),
     "worked": Example(

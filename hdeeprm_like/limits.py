@@ -21,6 +21,7 @@ TASKS = Limit(100_000, "every task of a sweep is a line of a table that is kept 
 EPISODES = Limit(100_000_000, "no training takes so long")
 DECISIONS = Limit(1_000_000_000_000, "no training takes so long")
 ENVS = Limit(4096, "every episode that is played at once has its own cluster in memory")
+BRANCHES = Limit(65_536, "every branch has its own cluster in memory")
 PROCESSES = Limit(1024, "each takes 200 MB of memory")
 SLOTS = Limit(100_000, "an observation has numbers for every slot")
 STEPS = Limit(100_000, "an observation has numbers for every step")
@@ -55,6 +56,13 @@ OPTIONS: dict[str, Limit] = {
     "checkpoint_every": EPISODES,
     "evaluate_every": EPISODES,
     "evaluation_episodes": ENVS,
+    "iterations": EPISODES,
+    "windows": ENVS,
+    "every": DECISIONS,
+    "alternatives": SLOTS,
+    "branches": BRANCHES,
+    "epochs": EPISODES,
+    "minibatch": DECISIONS,
     "held_out": ENVS,
 }
 """The limits of the whole numbers of an options file, by key."""

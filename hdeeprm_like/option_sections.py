@@ -70,6 +70,46 @@ class TraceOptions(Section):
 Load = Annotated[float, Field(gt=0.0, le=10.0)]
 
 
+class PolicyIterationSection(Section):
+    """How ``train --method policy_iteration`` improves an agent."""
+
+    iterations: Annotated[int, Field(ge=1)] = Field(6, description="In all.")
+    windows: Annotated[int, Field(ge=1)] = Field(64, description="Episodes of an iteration, played side by side.")
+    every: Annotated[int, Field(ge=1)] = Field(
+        25, description="Decisions of an episode from one that is compared to the next, in the mean."
+    )
+    alternatives: Annotated[int, Field(ge=0)] = Field(
+        3, description="Actions tried at such a decision, drawn by the policy; 0 for all that are legal."
+    )
+    horizon: Annotated[float, Field(ge=0)] = Field(
+        172800.0, description="s that both branches are followed for; 0 to the end of the episode."
+    )
+    lasts: Annotated[float, Field(ge=0)] = Field(
+        3600.0, description="s for which another policy is applied, or a job is not started."
+    )
+    branches: Annotated[int, Field(ge=2)] = Field(512, description="Forks of simulations in memory at once.")
+    start: str | None = Field(
+        None, description="Name of the action that the agent prefers at first, whatever it sees, as 'saf+reserve:32'."
+    )
+    step: Annotated[float, Field(gt=0)] = Field(
+        10.0, description="By how much logits move for an advantage of one standard deviation."
+    )
+    trust_region: Annotated[float, Field(gt=0)] = Field(
+        0.1, description="Mean Kullback-Leibler divergence from the last policy in nats, at most."
+    )
+    average: Annotated[float, Field(gt=0, le=1)] = Field(
+        0.5, description="What the weights of an iteration count in the mean beside those of all before."
+    )
+    epochs: Annotated[int, Field(ge=1)] = Field(10, description="Passes over the compared decisions, at most.")
+    minibatch: Annotated[int, Field(ge=1)] = Field(512, description="Decisions in a gradient step.")
+    huber: Annotated[float, Field(gt=0)] = Field(
+        3.0, description="Standard deviations from which on the loss of an advantage is linear."
+    )
+    margins: Annotated[list[float], Field(min_length=1, max_length=32)] = Field(
+        [0.0], description="Tried in validation: added to the logit of waiting, or of the action 'start'."
+    )
+
+
 class TrainingSection(Section):
     """Training of learning agents, beyond the thesis' schema."""
 
@@ -118,6 +158,9 @@ class TrainingSection(Section):
     )
     best: Literal["reward", "mean_slowdown", "bounded_slowdown", "wait", "makespan"] = Field(
         "reward", description="Measure that selects best.pt."
+    )
+    policy_iteration: PolicyIterationSection = Field(
+        PolicyIterationSection(), description="Of the method policy_iteration."
     )
     held_out: Annotated[int, Field(ge=0)] = Field(
         0, description="Held-out episodes that the best agent plays at the end, and each action as a constant policy."

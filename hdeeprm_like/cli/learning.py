@@ -23,6 +23,8 @@ from hdeeprm_like.errors import OptionsError, ResultsError
 from hdeeprm_like.formats.shipped import name_of
 from hdeeprm_like.limits import ENVS, EPISODES, PROCESSES
 
+POLICY_ITERATION = "policy_iteration"
+
 if TYPE_CHECKING:
     from hdeeprm_like.experiment import Experiment
     from hdeeprm_like.launch.learner import Learner
@@ -37,9 +39,11 @@ def add_train(commands: Commands) -> None:
     added.add_argument("--resume", type=Path, metavar="DIR", help="continue the training in this directory")
     added.add_argument(
         "--method",
-        choices=("gradient", "evolution"),
+        choices=("gradient", POLICY_ITERATION, "evolution"),
         default="gradient",
-        help="gradient: train an agent by its own loss; evolution: search for the weights of a learned policy",
+        help="gradient: an agent learns by its own loss; policy_iteration: its decisions are compared with others in "
+        "forks of the simulation, and it learns the differences; evolution: the weights of a learned policy are "
+        "searched for",
     )
     added.add_argument(
         "--processes", type=at_most(PROCESSES), metavar="N", help="processes of the engine (default: one per processor)"
@@ -71,12 +75,15 @@ def run_train(options: argparse.Namespace) -> int:
     """Train an agent, from the beginning or from its last checkpoint."""
     if options.resume is None and options.options is None:
         raise OptionsError("train: needs --options EXP.json or --resume DIR")
-    if options.method == "evolution" or is_evolution(options.resume):
+    method = method_of(options.resume) or options.method
+    if method == "evolution":
         return run_evolution(options)
+    if method == POLICY_ITERATION:
+        refuse_flags(options)
     import logging
 
     from hdeeprm_like.experiment import Overrides, load_experiment
-    from hdeeprm_like.launch.learned import train_learner
+    from hdeeprm_like.launch.learned import HERE, train_learner
     from hdeeprm_like.launch.resuming import resume_learner, training_options
 
     if options.resume is not None:
@@ -88,14 +95,20 @@ def run_train(options: argparse.Namespace) -> int:
         experiment = load_experiment(options.options, overrides)
         learner = new_learner(experiment, options)
         how = training_options(experiment, options.episodes, options.envs)
-    gathering = engine_of(options, learner, output)
+    gathering = HERE if method == POLICY_ITERATION else engine_of(options, learner, output)
     callbacks = [name.strip() for name in (options.log_to or "").split(",") if name.strip()]
     level = options.log_level or learner.experiment.options.pybatsim.log_level
     logging.getLogger("hdeeprm_like").setLevel("ERROR" if options.quiet else level)
     try:
-        episodes = train_learner(
-            learner, output, how, options.resume is not None, not options.quiet, gathering, callbacks
-        )
+        resumes, progress = options.resume is not None, not options.quiet
+        if method == POLICY_ITERATION:
+            from hdeeprm_like.launch.iterated import iterate_learner
+
+            found = iterate_learner(learner, output, how, resumes, progress=progress)
+            done = f"{found} iterations"
+        else:
+            found = train_learner(learner, output, how, resumes, progress, gathering, callbacks)
+            done = f"{found} episodes learned from"
     except KeyboardInterrupt:
         return interrupted(output, trust=options.trust or is_of_user(options.agent))
     if options.report:
@@ -103,7 +116,7 @@ def run_train(options: argparse.Namespace) -> int:
 
         write_run_page([output], output / "report.html")
     if not options.quiet:
-        sys.stdout.write(f"{episodes} episodes learned from; the agent is in {output}\n")
+        sys.stdout.write(f"{done}; the agent is in {output}\n")
         if not options.report:
             sys.stdout.write(next_command("report", output, "--output", output / "report.html"))
     return 0
@@ -152,14 +165,28 @@ def interrupted(output: Path, trust: bool = False) -> int:
     return INTERRUPTED
 
 
-def is_evolution(folder: Path | None) -> bool:
-    """Return whether a training to continue is an evolution."""
+def method_of(folder: Path | None) -> str | None:
+    """Return the method of a training that is to go on; None where there is none, or its record tells none."""
     if folder is None or not (folder / "run.json").exists():
-        return False
+        return None
     from hdeeprm_like.inputs import read_json
 
     record = read_json(folder / "run.json", ResultsError)
-    return isinstance(record, dict) and record.get("method") == "evolution"
+    method = record.get("method", "gradient") if isinstance(record, dict) else None
+    return method if isinstance(method, str) else None
+
+
+def refuse_flags(options: argparse.Namespace) -> None:
+    """Refuse what policy iteration has no use for.
+
+    Raises:
+        OptionsError: such a flag is given.
+    """
+    for name in ("episodes", "envs", "engine", "processes"):
+        if getattr(options, name) is not None:
+            told = "its options file tells how much is played, in training.policy_iteration"
+            told = told if name in ("episodes", "envs") else "it runs in this process"
+            raise OptionsError(f"train --method {POLICY_ITERATION}: --{name}: {told}")
 
 
 def run_evolution(options: argparse.Namespace) -> int:

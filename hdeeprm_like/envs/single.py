@@ -1,5 +1,6 @@
 """One cluster as a Gymnasium environment; only this module and ``vector`` import gymnasium."""
 
+import copy
 import operator
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -22,6 +23,7 @@ from hdeeprm_like.formats.shipped import existing
 from hdeeprm_like.run.batch import DRAWS, NO_DECISION
 from hdeeprm_like.run.episodes import fragment
 from hdeeprm_like.run.python_loop import Play, Steps
+from hdeeprm_like.run.runs import copy_run
 from hdeeprm_like.run.simulator import CLOCKS, Clock, Simulator
 from hdeeprm_like.types import Bools, Floats
 
@@ -37,6 +39,7 @@ RenderMode: TypeAlias = Literal["human", "rgb_array"]
 RENDER_MODES: tuple[RenderMode, ...] = get_args(RenderMode)
 RENDER_FPS = 4
 RESET_OPTIONS = ("workload", "window")
+SHARED = ("space", "platform", "workload", "workload_of", "limits")  # what a fork has in common with its origin
 SHORTEST_RUN = 1e-5  # s, Batsim's run time of a job without work, so that its slowdown is defined
 
 WorkloadOf: TypeAlias = Callable[[np.random.Generator], Workload]
@@ -271,11 +274,16 @@ class SchedulingEnv(gymnasium.Env[Any, np.int64]):
         """Return what is handed out as the observation, after `_mask` is that of the same instant."""
         return with_mask(observation, self._mask) if self._shows_mask else observation
 
-    def _begin(self) -> Play:
-        """Start the episode of the present jobs, up to the first decision."""
+    def _new_play(self) -> Play:
+        """Return the present jobs before anything has happened."""
         state = self.space.state(self.platform, self.workload, self.policy_seed, log=False, limits=self.limits)
         self._play = play = Play(Simulator(state, self.workload, self.clock), self.space.system(state))
         self._steps = Steps(play) if play.is_built_in and not self.record else None
+        return play
+
+    def _begin(self) -> Play:
+        """Start the episode of the present jobs, up to the first decision."""
+        play = self._new_play()
         self._running = play.advance() if self._steps is None else self._steps.begin()
         return play
 
@@ -305,6 +313,26 @@ class SchedulingEnv(gymnasium.Env[Any, np.int64]):
             for action in self._taken:
                 self._act(action)
         self._running, self._mask = running, mask
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> "SchedulingEnv":
+        """Return a fork: an environment in the same state with the same random numbers, which goes on by itself.
+
+        The arrays of the run are copied. Where a part of the space is the user's Python, or what happens is recorded,
+        the episode is played again.
+        """
+        other = memo[id(self)] = object.__new__(type(self))
+        kept = {
+            name: value if name in SHARED else copy.deepcopy(value, memo) for name, value in self.__getstate__().items()
+        }
+        if self._steps is None:
+            other.__setstate__(kept)
+            return other
+        running = kept["_running"]
+        kept.pop("_begun")
+        vars(other).update(kept, _play=None, _steps=None, _window=None)
+        copy_run(self.play.run, other._new_play().run)
+        other._running = running
+        return other
 
     def action_masks(self) -> Bools:
         """Return (A,) which actions are legal now, under the name that sb3-contrib expects."""

@@ -1,6 +1,7 @@
 """Many clusters as one Gymnasium vector environment, advanced together in compiled code."""
 
 from collections.abc import Mapping, Sequence
+from copy import deepcopy as copy_of
 from functools import partial
 from typing import Any
 
@@ -195,6 +196,35 @@ class SchedulingVectorEnv(VectorEnv[Any, Ints, Any]):
         seen = self._seen(runs.observations, runs.masks)
         return seen, out(runs.rewards), out(runs.terminated), out(runs.truncated), info
 
+    def fork(self, sources: Sequence[int] | Ints, places: Sequence[int] | Ints) -> tuple[Floats, dict[str, Any]]:
+        """Let environments go on from where others are: the same cluster, jobs and random numbers, in microseconds.
+
+        Both play on alike from then on if they take the same actions, to the end of the episode and in later ones.
+
+        Args:
+            sources: numbers of environments. places: of as many others, whose own episodes are lost.
+
+        Returns:
+            What is to be seen in all environments, and ``info``.
+
+        Raises:
+            AgentError: no episode has begun.
+            OptionsError: there are no such environments, or one is in both lists.
+        """
+        if not self._begun:
+            raise AgentError("fork: no episode has begun; call reset() first")
+        theirs, mine = numbers_in(sources, self.num_envs), numbers_in(places, self.num_envs)
+        if (
+            len(theirs) != len(mine)
+            or len(set(mine.tolist())) != len(mine)
+            or set(mine.tolist()) & set(theirs.tolist())
+        ):
+            raise OptionsError("fork: as many places as sources are needed, each once and none of the sources")
+        self.runs.fork(theirs, mine)
+        for source, place in zip(theirs.tolist(), mine.tolist(), strict=True):
+            self._generators[place] = copy_of(self._generators[source])
+        return self._out(self.runs.observations), self._info()
+
     def action_masks(self) -> Bools:
         """Return (B, A) which actions are legal now."""
         return self.runs.masks
@@ -260,6 +290,18 @@ class SchedulingVectorEnv(VectorEnv[Any, Ints, Any]):
 
     def _out(self, array: Any) -> Any:
         return array.copy() if self._copy else array
+
+
+def numbers_in(numbers: Sequence[int] | Ints, count: int) -> Ints:
+    """Return numbers of environments as an array.
+
+    Raises:
+        OptionsError: they are no whole numbers below *count*.
+    """
+    found = np.asarray(numbers)
+    if found.ndim != 1 or (found.size and (found.dtype.kind not in "iu" or found.min() < 0 or found.max() >= count)):
+        raise OptionsError(f"fork: {numbers!r:.80}: a list of whole numbers from 0 to {count - 1} is needed")
+    return found.astype(np.int64)
 
 
 def as_actions(actions: Any) -> NDArray[Any]:

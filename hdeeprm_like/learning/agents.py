@@ -121,6 +121,21 @@ class LearningAgent(nn.Module):
             f"write prefer(action), or leave out training.prior"
         )
 
+    def lean(self, action: int, by: float) -> None:
+        """Add a number to the logit of an action, whatever is seen; subclasses that support this override it.
+
+        Raises:
+            AgentError: this class does not support it.
+        """
+        raise AgentError(
+            f"{code_of(type(self))}: {type(self).__name__} knows no margins; write lean(action, by), or leave out "
+            "training.policy_iteration.margins"
+        )
+
+    def forget_optimizer(self) -> None:
+        """Begin with a new optimizer at the next step, since the averages of this one are those of another loss."""
+        self.__dict__.pop("_optimizer", None)
+
     def fit(self, layout: Layout) -> None:
         """Play on a machine, or with a queue, of another size; for agents whose weights fit any (``any_size``).
 
@@ -276,7 +291,7 @@ class PolicyLearningAgent(LearningAgent):
                     loss = -self.chosen_logarithms(batch, chosen).mean()
                     self.step(loss, IMITATED_GRADIENT)
                     losses.append(loss.item())
-        self.__dict__.pop("_optimizer", None)  # its averages are those of another loss
+        self.forget_optimizer()
         return float(np.mean(losses))
 
     def chosen_logarithms(self, batch: Batch, chosen: Tensor) -> Tensor:

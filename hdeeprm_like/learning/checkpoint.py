@@ -40,12 +40,14 @@ def save_checkpoint(
     actions: Sequence[str],
     counters: Mapping[str, int | float] | None = None,
     generators: Mapping[str, Any] | None = None,
+    more: Mapping[str, Mapping[str, torch.Tensor]] | None = None,
 ) -> None:
     """Write a checkpoint atomically: if writing fails or is interrupted, the file that was at *path* is still there.
 
     Args:
         actions: names of the actions. counters: of the training.
         generators: states to save, see ``generator_states``; None for the present ones.
+        more: weights of the same network beside the agent's own, by what they are.
 
     Raises:
         ResultsError: the folder cannot be written.
@@ -58,6 +60,7 @@ def save_checkpoint(
         "optimizer": agent.optimizer.state_dict(),
         "generators": dict(generators or generator_states(agent)),
         "counters": dict(counters or {}),
+        **{name: dict(weights) for name, weights in (more or {}).items()},
     }
     packed = io.BytesIO()  # torch's own writer gives no reason for a full disk
     torch.save(content, packed)
@@ -133,11 +136,23 @@ def load_weights(agent: LearningAgent, content: Mapping[str, Any], actions: Sequ
     Raises:
         AgentError: it is of another action space or architecture; the message names the first difference.
     """
-    names, theirs = content.get("actions"), content.get("parameters")
+    names = content.get("actions")
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         raise AgentError(f"{path}: is a damaged checkpoint: it lists no actions")
     if list(actions) != names and not agent.any_size:
         raise AgentError(f"{path}: {_action_difference(names, list(actions))}")
+    theirs = weights_in(content, "parameters", agent, path)
+    with sound(path):
+        agent.load_state_dict(theirs)
+
+
+def weights_in(content: Mapping[str, Any], entry: str, agent: LearningAgent, path: Path) -> dict[str, torch.Tensor]:
+    """Return the weights in an entry of a checkpoint.
+
+    Raises:
+        AgentError: they are not of an agent's network; the message names the first difference.
+    """
+    theirs = content.get(entry)
     if not isinstance(theirs, dict) or not all(isinstance(value, torch.Tensor) for value in theirs.values()):
         raise AgentError(f"{path}: is a damaged checkpoint: it holds no weights")
     mine = agent.state_dict()
@@ -150,8 +165,7 @@ def load_weights(agent: LearningAgent, content: Mapping[str, Any], actions: Sequ
             )
         if theirs[name].is_floating_point() and not bool(torch.isfinite(theirs[name]).all()):
             raise AgentError(f"{path}: is a damaged checkpoint: {name} holds weights that are no numbers")
-    with sound(path):
-        agent.load_state_dict(theirs)
+    return theirs
 
 
 def _action_difference(theirs: list[str], mine: list[str]) -> str:

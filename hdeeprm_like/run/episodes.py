@@ -8,7 +8,9 @@ import numpy as np
 from hdeeprm_like.cluster.metrics import bounded_slowdown, load
 from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.workload import Workload
+from hdeeprm_like.decision.observations.view import OBSERVATIONS
 from hdeeprm_like.decision.presets import Space
+from hdeeprm_like.engine.job_rows import countable
 from hdeeprm_like.errors import OptionsError
 from hdeeprm_like.run.python_loop import Play
 from hdeeprm_like.run.runs import Runs
@@ -143,13 +145,30 @@ class Plays:
                 self._runs[count] = Runs(self.space, self.platform, count, self.clock)
             except OptionsError:
                 return None
-        runs = self._runs[count]
-        for place, number in enumerate(range(first, first + count)):
+        self.load(self._runs[count], first)
+        return self._runs[count]
+
+    def runs_to_fork(self, count: int, threads: int = 1) -> Runs:
+        """Return room for *count* episodes whose arrays are as small as can be, since forks copy them.
+
+        Where nobody can tell which cores a job has, the cores are counted.
+
+        Raises:
+            OptionsError: a part of the space is the user's own Python.
+        """
+        kind = self.space.observation
+        blind = isinstance(kind, str) and not OBSERVATIONS[kind].shows_cores
+        counted = self.clock != "batsim" and blind and countable(self.platform, self.limits_of)
+        return Runs(self.space, self.platform, count, self.clock, threads, named=not counted)
+
+    def load(self, runs: Runs, first: int) -> None:
+        """Begin consecutive episodes, from the number *first* on, at all places of some runs."""
+        for place in range(runs.count):
+            number = first + place
             jobs = self.workload_of(number // self.alike)
             limits = (self.limits_of or jobs).limits()
             runs.load(place, runs.put(place, jobs), len(jobs), 0.0, self.seed + number, limits)
-        runs.begin(np.arange(count))
-        return runs
+        runs.begin(np.arange(runs.count))
 
 
 def mean_slowdown(play: Play) -> float:

@@ -43,6 +43,10 @@ from hdeeprm_like.types import Bools, Floats, Ints
 
 LINE, WORD = 64, 16  # bytes, alignment of the blocks of runs and of the columns in them
 LEAST_JOBS = 2
+OF_EPISODES = (  # the arrays of a batch that have a row for each run and lie outside the blocks
+    "episodes", "draws", "limits", "masks", "rewards", "times", "terminated", "truncated", "ended", "final", "returns",
+    "lengths", "figures",
+)  # fmt: skip
 
 
 def blank(jobs: int) -> Workload:
@@ -78,6 +82,20 @@ def with_arrays(bundle: Any, arrays: Iterator[NDArray[Any]]) -> Any:
             content = next(arrays)
         parts[name] = content
     return type(bundle)(**parts)
+
+
+def copy_run(source: Bundle, target: Bundle) -> None:
+    """Copy the state of a run into another run of the same space, platform and jobs; arrays are made as long."""
+    for name, content in source.fields():
+        mine = getattr(target, name)
+        if isinstance(content, Bundle):
+            copy_run(content, mine)
+        elif name in source.shared:
+            continue
+        elif mine.shape == content.shape:
+            mine[...] = content
+        else:
+            setattr(target, name, np.array(content))
 
 
 def bundles_of(bundle: Bundle) -> Iterator[Bundle]:
@@ -262,6 +280,38 @@ class Runs:
     def run(self, place: int) -> Run:
         """Return one run."""
         return self._runs[place]
+
+    def room_like(self, other: "Runs") -> None:
+        """Take the room of other runs of the same space on the same platform, so that they can be forked into these.
+
+        What runs here is lost.
+        """
+        self._sets, self._scale, self._room = other._sets, other._scale, other._room
+        self._batch = self._room_for(*self._room)
+        self.episodes["over"] = 1
+
+    def fork(self, sources: Ints, places: Ints, of: "Runs | None" = None) -> None:
+        """Copy running episodes: each of *places* goes on as the one of *sources* would, with the same random numbers.
+
+        All arrays of a run lie in one block of memory, so a fork is one copy of some hundred kilobytes.
+
+        Args:
+            of: the runs that *sources* are places of, as in `room_like`; None for these ones.
+
+        Raises:
+            ValueError: the runs have not the same arrays, or a place is both read and written.
+        """
+        other = self if of is None else of
+        mine, theirs = self._batch, other._batch
+        if mine.blocks.shape[1] != theirs.blocks.shape[1] or self._sets is not other._sets:
+            raise ValueError("fork: the runs have arrays of other lengths; call room_like first")
+        if other is self and np.intersect1d(sources, places).size:
+            raise ValueError("fork: a place cannot be read and written at once")
+        for source, place in zip(sources.tolist(), places.tolist(), strict=True):
+            mine.blocks[place] = theirs.blocks[source]
+        for name in OF_EPISODES:
+            getattr(mine, name)[places] = getattr(theirs, name)[sources]
+        self.observations[places] = other.observations[sources]
 
     def close(self) -> None:
         """End the threads."""

@@ -1,0 +1,140 @@
+"""Policy iteration in experiments: an agent that is improved by comparing its decisions with others."""
+
+from pathlib import Path
+from typing import Any
+
+from hdeeprm_like.decision.actions import PolicyActions
+from hdeeprm_like.decision.presets import policy_named
+from hdeeprm_like.errors import AgentError, OptionsError, ResultsError, did_you_mean
+from hdeeprm_like.experiment import episodes_of
+from hdeeprm_like.formats.files import alone_in, write_json
+from hdeeprm_like.launch.in_process import INPUTS, RECORD, description, write_inputs
+from hdeeprm_like.launch.learned import EVALUATIONS, HELD_OUT, TRAINING_FILES, imitate, write_held_out
+from hdeeprm_like.launch.learner import Learner
+from hdeeprm_like.launch.resuming import origin
+from hdeeprm_like.learning.agents import PolicyLearningAgent
+from hdeeprm_like.learning.paired_rollouts import PairedRollouts, Sampling
+from hdeeprm_like.learning.policy_iteration import IterationOptions, iterate_policy, validation_of
+from hdeeprm_like.learning.training import CHECKPOINT, TrainingOptions
+from hdeeprm_like.run.batch import FIGURES
+from hdeeprm_like.run.runs import Runs
+
+METHOD = "policy_iteration"
+NAMES = {"slowdown": "mean_slowdown"}  # of figures, as ``training.best`` calls them
+WITHOUT_USE = ("steps", "n_steps", "prior", "baseline")  # options of the section ``training`` that are of the gradient
+
+
+def iterate_learner(learner: Learner, output: Path, how: TrainingOptions, resume: bool, progress: bool) -> int:
+    """Improve an agent by policy iteration, or go on with that, in a directory; return how many iterations it has had.
+
+    Args:
+        how: of evaluations; its episodes and envs have no meaning here.
+
+    Raises:
+        ResultsError: the directory holds a run and *resume* is false.
+        OptionsError: options do not fit together. AgentError: the agent cannot be improved so.
+    """
+    check(learner)
+    with alone_in(output):
+        return iterate_alone(learner, output, how, resume, progress)
+
+
+def check(learner: Learner) -> None:
+    """Refuse options that mean nothing here.
+
+    Raises:
+        OptionsError: there is one.
+    """
+    where, options = learner.experiment.options_path, learner.experiment.options
+    section = options.training
+    if options.network:
+        raise OptionsError(f"{where}: network: training plays no messages; leave it out")
+    for name in WITHOUT_USE:
+        if getattr(section, name):
+            raise OptionsError(f"{where}: training.{name}: policy iteration has no use for it; leave it out")
+    if section.alike != 1 or section.parts != 1:
+        raise OptionsError(f"{where}: training.alike and parts: policy iteration compares branches instead; leave out")
+    iteration_options(learner, section.best)
+
+
+def start_of(learner: Learner) -> int | None:
+    """Return the action that the agent prefers at first; None if the options name none.
+
+    Raises:
+        OptionsError: it is no action.
+    """
+    start, actions = learner.experiment.options.training.policy_iteration.start, learner.layout.actions
+    if start is None:
+        return None
+    name = start
+    if name not in actions and not learner.layout.slots:
+        (name,) = PolicyActions([policy_named(start)]).names
+    if name not in actions:
+        where = f"{learner.experiment.options_path}: training.policy_iteration.start"
+        raise OptionsError(f"{where}: {start!r:.60} is no action{did_you_mean(start, actions)}")
+    return actions.index(name)
+
+
+def iterate_alone(learner: Learner, output: Path, how: TrainingOptions, resume: bool, progress: bool) -> int:
+    """Iterate in a directory that nobody else writes into; see `iterate_learner`."""
+    agent, section = learner.agent, learner.experiment.options.training
+    if not isinstance(agent, PolicyLearningAgent):
+        raise AgentError(f"{learner.choice.name}: has no probabilities of actions, which policy iteration changes")
+    training, validation, held_out = episodes_of(learner.experiment)
+    chosen = section.policy_iteration
+    run: dict[str, Any] = {**description(learner.experiment, chosen.iterations), "status": "training", "method": METHOD}
+    run |= {**origin(learner, how), "files": [*TRAINING_FILES, EVALUATIONS, HELD_OUT, *INPUTS, RECORD]}
+    if not resume:
+        if (output / RECORD).exists() or (output / CHECKPOINT).exists():
+            raise ResultsError(f"{output}: holds a run; resume it with --resume, clean it, or choose another directory")
+        write_inputs(learner.experiment, output)
+        write_json(output / RECORD, run)
+    plays, chooses = learner.plays(training), learner.plays(validation)
+    if not (output / CHECKPOINT).exists():
+        start = start_of(learner)
+        if start is not None:
+            agent.prefer(start)
+        if section.imitate is not None:
+            imitate(learner, plays, section.imitate)
+    sampling = Sampling(
+        **{
+            name: getattr(chosen, name) for name in ("windows", "every", "alternatives", "horizon", "lasts", "branches")
+        },
+        seed=learner.experiment.options.seed,
+    )
+    rollouts = PairedRollouts(agent, plays, learner.layout, sampling)
+    windows = chooses.runs_to_fork(how.evaluation_episodes)
+
+    def validation_windows() -> Runs:
+        chooses.load(windows, 0)
+        return windows
+
+    iterations = iterate_policy(
+        agent,
+        rollouts,
+        validation_of(validation_windows, [NAMES.get(name, name) for name in FIGURES]),
+        learner.actions.names,
+        output,
+        iteration_options(learner, how.best),
+        resume=resume,
+        quiet=not progress,
+    )
+    if section.held_out:
+        write_held_out(learner, output, learner.plays(held_out), section.held_out, how)
+    learner.finish()
+    files = [name for name in run["files"] if (output / name).exists()]
+    write_json(output / RECORD, run | {"status": "complete", "files": files})
+    return iterations
+
+
+def iteration_options(learner: Learner, best: str) -> IterationOptions:
+    """Return the options of the file's section ``training.policy_iteration``."""
+    chosen = learner.experiment.options.training.policy_iteration
+    names = ("iterations", "step", "trust_region", "average", "epochs", "minibatch", "huber", "margins")
+    start = start_of(learner)
+    leans = learner.layout.waiting if start is None else start
+    if leans < 0 and any(chosen.margins):
+        raise OptionsError(
+            f"{learner.experiment.options_path}: training.policy_iteration.margins: of which action? give 'start'"
+        )
+    return IterationOptions(**{name: getattr(chosen, name) for name in names}, leans=leans, best=best)

@@ -1,0 +1,300 @@
+"""Paired rollouts: what one decision is worth, from two copies of a simulation in which all else is the same.
+
+An episode is played by the present policy. At some of its decisions the simulation is forked: one branch takes one
+action, the other takes another one, and both go on by the policy with the same jobs to come, which run for the same
+times. What one branch gains more than the other until the same time is the advantage of its action. The return of a
+whole episode has a standard deviation hundreds of times as large as that difference.
+
+| actions | one branch | the other branch |
+|---|---|---|
+| policies | an action, taken at each decision for the period *lasts* | what the policy does |
+| jobs, machines | starts a job | does not start that job for the period *lasts*, all else as the policy does |
+
+A deviation lasts, since a job that is refused once and started at the next event shows no effect that could be learned.
+
+The run times of the jobs are those of the training trace, or of the model: in both branches the same, whatever users
+request. The agent sees requests alone.
+
+Both branches end at the same time, *horizon* s after the decision, or with the episode. Jobs that wait then are charged
+for the time in which the machine would work off what they request, as if none of them ran before its end; where the
+objective is discounted or sampled at decisions there is no such charge.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+import numpy as np
+import torch
+
+from hdeeprm_like.decision.layout import Layout
+from hdeeprm_like.decision.rewards import CHANGE, END, INTEGRAL, weighted_value
+from hdeeprm_like.errors import AgentError
+from hdeeprm_like.learning.agents import PolicyLearningAgent
+from hdeeprm_like.learning.recurrent import RecurrentPolicyAgent
+from hdeeprm_like.run.episodes import Plays
+from hdeeprm_like.run.loop import Run
+from hdeeprm_like.types import Bools, Floats, Ints
+
+NONE = -1
+
+
+@dataclass(frozen=True, eq=False)
+class Pairs:
+    """Actions compared at some decisions; S decisions, P pairs.
+
+    Attributes:
+        observations: (S, F) float32. masks: (S, A). episodes: (S,) in which episode each decision was.
+        states: (P,) which decision. actions, others: (P,) what was compared.
+        gains: (P,) how much more of the objective followed from *actions* than from *others*.
+        decisions: how many the policy took, in all branches. reward: mean of the episodes.
+    """
+
+    observations: Floats
+    masks: Bools
+    episodes: Ints
+    states: Ints
+    actions: Ints
+    others: Ints
+    gains: Floats
+    decisions: int
+    reward: float
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """How decisions are compared.
+
+    Attributes:
+        windows: episodes that are played side by side. every: decisions of an episode from one that is compared to the
+            next, in the mean. alternatives: actions that are tried at each, drawn by the policy; 0 for all.
+        horizon: s that branches are followed for, 0 for to the end. lasts: s that a deviation lasts.
+        branches: simulations in memory at once. seed: of what is drawn.
+    """
+
+    windows: int = 64
+    every: int = 25
+    alternatives: int = 3
+    horizon: float = 172800.0
+    lasts: float = 3600.0
+    branches: int = 512
+    seed: int = 0
+
+
+@dataclass
+class _Asked:
+    """What is being compared: a list with an entry for each decision or pair."""
+
+    observations: list[Floats] = field(default_factory=list)
+    masks: list[Bools] = field(default_factory=list)
+    episodes: list[int] = field(default_factory=list)
+    pairs: list[tuple[int, int, int]] = field(default_factory=list)
+    gains: list[float] = field(default_factory=list)
+
+
+class PairedRollouts:
+    """Compares actions in the episodes of a policy; see the module."""
+
+    def __init__(self, agent: PolicyLearningAgent, plays: Plays, layout: Layout, how: Sampling) -> None:
+        """Make room for episodes and branches.
+
+        Raises:
+            AgentError: the agent has no probabilities of actions, or remembers what it saw.
+            OptionsError: a part of the space is the user's own Python, which cannot be forked.
+        """
+        if not isinstance(agent, PolicyLearningAgent) or isinstance(agent, RecurrentPolicyAgent):
+            raise AgentError(
+                f"{type(agent).__name__}: policy iteration compares single decisions; it needs an agent with "
+                "probabilities of actions (PolicyLearningAgent) and without a memory"
+            )
+        self.agent, self.plays, self.layout, self.how = agent, plays, layout, how
+        self.runs = plays.runs_to_fork(how.windows)
+        self.branches = plays.runs_to_fork(how.branches)
+        self._forced: Ints = np.full(how.branches, NONE)  # action that each branch has to take
+        self._held: Ints = np.full(how.branches, NONE)  # job that it may not start
+        self._until: Floats = np.zeros(how.branches)  # s, for how long
+        self._open: list[tuple[int, int]] = []  # the branches of pairs that have no gain yet
+        self._used = 0
+        self._decisions = 0
+
+    def __call__(self, iteration: int) -> Pairs:
+        """Play the episodes of an iteration, compare actions at some of their decisions and return what was found.
+
+        Raises:
+            AgentError: there is no decision with two actions to compare.
+        """
+        how, runs = self.how, self.runs
+        rng = np.random.default_rng(np.random.SeedSequence(how.seed, spawn_key=(iteration,)))
+        self.plays.load(runs, iteration * how.windows)
+        self.branches.room_like(runs)
+        self._used, self._decisions, self._open = 0, 0, []
+        asked, chosen = _Asked(), np.zeros(how.windows, np.int64)
+        left = rng.integers(1, 2 * how.every + 1, how.windows)
+        with deterministic(self.agent):
+            while not runs.over.all():
+                active = np.flatnonzero(~runs.over)
+                chosen[active] = self.agent.decide(runs.observations[active], runs.masks[active], active)
+                left[active] -= 1
+                due = active[left[active] <= 0]
+                if len(due):
+                    compared = due[self._ask(asked, due, chosen, iteration, rng)]
+                    left[compared] = rng.integers(1, 2 * how.every + 1, len(compared))
+                runs.step(chosen)
+                self._decisions += len(active)
+            self._answer(asked)
+        return self._found(asked)
+
+    def _found(self, asked: _Asked) -> Pairs:
+        if not asked.pairs:
+            raise AgentError("policy iteration: no decision of these episodes has two actions to compare")
+        states, actions, others = (np.array(part, np.int64) for part in zip(*asked.pairs, strict=True))
+        return Pairs(
+            observations=np.stack(asked.observations).reshape(len(asked.observations), -1),
+            masks=np.stack(asked.masks),
+            episodes=np.array(asked.episodes),
+            states=states,
+            actions=actions,
+            others=others,
+            gains=np.array(asked.gains),
+            decisions=self._decisions,
+            reward=float(self.runs.episodes["reward"].mean()),
+        )
+
+    def _ask(self, asked: _Asked, due: Ints, chosen: Ints, iteration: int, rng: np.random.Generator) -> Bools:
+        """Fork the simulations of some places; return (D,) in which there was something to compare."""
+        runs, found = self.runs, np.zeros(len(due), np.bool_)
+        with torch.no_grad(), self.agent.locating_errors():
+            seen = torch.from_numpy(runs.observations[due]).float().flatten(1).to(self.agent.device)
+            legal = torch.from_numpy(runs.masks[due]).to(self.agent.device)
+            liked = self.agent.log_probabilities(seen, legal).cpu().numpy().astype(np.float64)
+        liked += rng.gumbel(size=liked.shape)  # the greatest of these sums are drawn by the probabilities
+        for i, place in enumerate(due.tolist()):
+            tried = self._alternatives(runs.masks[place], int(chosen[place]), liked[i])
+            if not len(tried):
+                continue
+            found[i] = True
+            if self._used + 2 * len(tried) > self.how.branches:
+                self._answer(asked)
+            state = len(asked.observations)
+            asked.observations.append(runs.observations[place].copy())
+            asked.masks.append(runs.masks[place].copy())
+            asked.episodes.append(iteration * self.how.windows + place)
+            self._fork(asked, state, place, int(chosen[place]), tried.tolist())
+        return found
+
+    def _alternatives(self, mask: Bools, chosen: int, liked: Floats) -> Ints:
+        """Return the actions that are tried in place of the policy's, or jobs that are started or not."""
+        layout, most = self.layout, self.how.alternatives or len(mask)
+        if layout.slots:
+            starts = mask[: layout.slots * layout.nodes]
+            legal = np.flatnonzero(starts) if layout.waiting >= 0 and mask[layout.waiting] else np.zeros(0, np.int64)
+        else:
+            legal = np.flatnonzero(mask)
+            legal = legal[legal != chosen]
+        most = min(most, self.how.branches // 2)
+        best: Ints = legal[np.argsort(-liked[legal], kind="stable")[:most]]
+        return best
+
+    def _fork(self, asked: _Asked, state: int, place: int, chosen: int, tried: list[int]) -> None:
+        """Make the branches of a decision."""
+        now, lasts, slots = float(self.runs.now[place]), self.how.lasts, self.layout.slots
+        if slots:
+            in_slots = self.runs.run(place).core.window.slots
+            for action in tried:
+                one = self._branch(place, action, NONE, NONE)
+                other = self._branch(place, NONE, int(in_slots[action % slots]), now + lasts)
+                asked.pairs.append((state, action, self.layout.waiting))
+                self._open.append((one, other))
+            return
+        base = self._branch(place, NONE, NONE, NONE)
+        for action in tried:
+            asked.pairs.append((state, action, chosen))
+            self._open.append((self._branch(place, action, NONE, now + lasts), base))
+
+    def _branch(self, place: int, forced: int, held: int, until: float) -> int:
+        """Fork the simulation of a place; return the number of the branch."""
+        branch, self._used = self._used, self._used + 1
+        self.branches.fork(np.array([place]), np.array([branch]), self.runs)
+        self._forced[branch], self._held[branch], self._until[branch] = forced, held, until
+        if self.how.horizon > 0.0:
+            params = self.branches.run(branch).core.window.params
+            params["until"] = np.minimum(params["until"], self.runs.now[place] + self.how.horizon)
+        return branch
+
+    def _answer(self, asked: _Asked) -> None:
+        """Play all branches to their ends and write down what they gained."""
+        branches, used = self.branches, self._used
+        before = branches.episodes["reward"][:used].copy()
+        chosen = np.zeros(self.how.branches, np.int64)
+        while not branches.over[:used].all():
+            active = np.flatnonzero(~branches.over[:used])
+            masks = branches.masks[active]
+            self._hold(active, masks)
+            chosen[active] = self.agent.decide(branches.observations[active], masks.copy(), active)
+            self._force(active, masks, chosen)
+            branches.step(chosen)
+            self._decisions += len(active)
+        gained = branches.episodes["reward"][:used] - before
+        gained += [charge(branches.run(place), self.plays.platform.cores) for place in range(used)]
+        gained *= [weight(branches.run(place)) for place in range(used)]
+        asked.gains += [float(gained[one] - gained[other]) for one, other in self._open]
+        self._open, self._used = [], 0
+
+    def _hold(self, active: Ints, masks: Bools) -> None:
+        """Make the start of jobs that are held illegal, in (D, A) masks, where something else is legal."""
+        held = (self._held[active] != NONE) & (self.branches.now[active] < self._until[active])
+        slots = self.layout.slots
+        for row in np.flatnonzero(held).tolist():
+            branch = int(active[row])
+            there = np.flatnonzero(self.branches.run(branch).core.window.slots == self._held[branch])
+            if len(there):
+                starts = masks[row, : slots * self.layout.nodes].reshape(self.layout.nodes, slots)
+                if masks[row].sum() > starts[:, there].sum():
+                    starts[:, there] = False
+
+    def _force(self, active: Ints, masks: Bools, chosen: Ints) -> None:
+        """Put the actions in place that branches have to take."""
+        forced = self._forced[active]
+        if self.layout.slots:  # a job is started once
+            due = forced != NONE
+            self._forced[active] = NONE
+        else:
+            due = (forced != NONE) & (self.branches.now[active] <= self._until[active])
+        due[due] = masks[np.flatnonzero(due), forced[due]]
+        chosen[active[due]] = forced[due]
+
+
+@contextmanager
+def deterministic(agent: PolicyLearningAgent) -> Iterator[None]:
+    """Let an agent take its most probable actions for a while."""
+    was_greedy, was_training = agent.greedy, agent.training
+    agent.greedy = True
+    agent.eval()
+    try:
+        yield
+    finally:
+        agent.greedy = was_greedy
+        agent.train(was_training)
+
+
+def charge(run: Run, cores: int) -> float:
+    """Return what the objective loses until a machine of so many cores has worked off what waits; 0 or less."""
+    tables, window, reward = run.core.tables, run.core.window, run.core.reward
+    waiting = int(tables.clock["waiting"][0])
+    mode = int(reward.params["mode"][0])
+    if waiting == 0 or mode not in (CHANGE, END, INTEGRAL):
+        return 0.0
+    jobs = tables.jobs[tables.members[:waiting]]
+    seconds = float((jobs["requested_time"] * jobs["size"]).sum()) / cores
+    if mode == INTEGRAL:
+        return seconds * float(weighted_value(tables, window, reward, 0.5 * seconds))
+    return float(weighted_value(tables, window, reward, seconds) - weighted_value(tables, window, reward, 0.0))
+
+
+def weight(run: Run) -> float:
+    """Return what a branch's gain is multiplied by: the jobs until its end, where the objective is a mean over them.
+
+    So a decision counts the same early and late in an episode.
+    """
+    mode = int(run.core.reward.params["mode"][0])
+    return float(run.core.window.params["submitted"][0]) if mode in (CHANGE, END) else 1.0
