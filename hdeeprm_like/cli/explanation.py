@@ -59,7 +59,7 @@ def run_explain(options: argparse.Namespace) -> None:
     moment = explain_moment(pool(cores), jobs, policy, options.at)
     sys.stdout.write(
         f"\nAt {moment.now:g} s it starts {moment.started} of {len(moment.jobs)} waiting jobs; then {moment.free} of "
-        f"{cores} cores are free. Jobs have the numbers of the trace; the last columns tell how much a feature moves "
+        f"{cores} cores are free. Jobs have the numbers of the trace; the last columns show how much a feature moves "
         "the score beside the mean of these jobs (less is earlier):\n"
     )
     shown = moment.jobs.head(FEW).to_string(index=False, float_format=lambda number: f"{number:.4g}")

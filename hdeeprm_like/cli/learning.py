@@ -166,7 +166,7 @@ def interrupted(output: Path, trust: bool = False) -> int:
 
 
 def method_of(folder: Path | None) -> str | None:
-    """Return the method of a training that is to go on; None where there is none, or its record tells none."""
+    """Return the method of a training to resume; None if there is none, or its record names none."""
     if folder is None or not (folder / "run.json").exists():
         return None
     from hdeeprm_like.inputs import read_json
@@ -182,11 +182,11 @@ def refuse_flags(options: argparse.Namespace) -> None:
     Raises:
         OptionsError: such a flag is given.
     """
-    for name in ("episodes", "envs", "engine", "processes"):
+    for name in ("episodes", "envs", "engine", "processes", "log_to"):
         if getattr(options, name) is not None:
-            told = "its options file tells how much is played, in training.policy_iteration"
-            told = told if name in ("episodes", "envs") else "it runs in this process"
-            raise OptionsError(f"train --method {POLICY_ITERATION}: --{name}: {told}")
+            reason = "set it in the options file, in training.policy_iteration"
+            reason = reason if name in ("episodes", "envs") else "it runs in this process"
+            raise OptionsError(f"train --method {POLICY_ITERATION}: --{name.replace('_', '-')}: {reason}")
 
 
 def run_evolution(options: argparse.Namespace) -> int:

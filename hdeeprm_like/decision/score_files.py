@@ -42,7 +42,7 @@ FEATURES = {
     "user_running": "ln(1 + running jobs of the user)",
     "user_waiting": "ln(1 + waiting jobs of the user)",
     "user_share": "share of the machine's cores that the user has",
-    "trust": "how much requests of the user tell: 1 where they are exact, 1/2 where they are wrong by the factor e^.5",
+    "trust": "reliability of the user's requests: 1 where they are exact, 1/2 where they are wrong by the factor e^.5",
     "trusted_log_time": "trust * log_time + (1 - trust) * expected_log_time, short jobs counted as 10 s",
     "log_wait": "ln(1 + wait / estimated run time), this no less than 60 s",
     "log_wait_request": "ln(1 + wait / requested time), this no less than 10 s",
@@ -65,7 +65,7 @@ LEAST_BOUND, MOST_BOUND = 0.1, 100.0  # of K, how many times all work a job wait
 MOST_BINS = 38  # half powers of e: beyond, no job is so long
 STEEPEST = 10  # power of the backlog, and of the load
 KEPT = 8  # files whose content is kept
-OF_JOB = 14  # the first so many tell of a job and its user, not of its wait or of the machine
+OF_JOB = 14  # the first so many describe a job and its user, not of its wait or of the machine
 
 ZOO, SCORED, ENDING = "zoo:", "scored:", ".json"
 
@@ -139,7 +139,7 @@ class Keep:
         load: *most* is multiplied by (share of the machine that would be idle if all jobs that came of late had started
             at once) ^ load: cores that others ask for anyway are dear to keep.
         felt: what is kept is multiplied by (1 - 1 / mean bounded slowdown of the last jobs to end) ^ felt: nothing is
-            kept where nobody waits.
+            kept while no job waits.
         widest: jobs wider than this share of the machine start without regard to what is kept.
     """
 
@@ -283,7 +283,7 @@ def policy_of(content: Any, where: str) -> ScoredPolicy:
     if exact is not None and exact.bounded:
         raise OptionsError(f"{where}: exact: has a 'bounded' of its own; write it at the top of the file")
     if exact is not None and exact.exact is not None:
-        raise OptionsError(f"{where}: exact: has an 'exact' of its own, which nobody looks at")
+        raise OptionsError(f"{where}: exact: has an 'exact' of its own, which has no effect")
     return ScoredPolicy(**scores, keep=keep, reservations=reservations, lookahead=ahead, bounded=bounded, exact=exact)
 
 

@@ -197,7 +197,7 @@ class SchedulingVectorEnv(VectorEnv[Any, Ints, Any]):
         return seen, out(runs.rewards), out(runs.terminated), out(runs.truncated), info
 
     def fork(self, sources: Sequence[int] | Ints, places: Sequence[int] | Ints) -> tuple[Floats, dict[str, Any]]:
-        """Let environments go on from where others are: the same cluster, jobs and random numbers, in microseconds.
+        """Continue environments from the state of others: the same cluster, jobs and random numbers, in microseconds.
 
         Both play on alike from then on if they take the same actions, to the end of the episode and in later ones.
 

@@ -76,7 +76,7 @@ def start_of(learner: Learner) -> int | None:
 
 
 def iterate_alone(learner: Learner, output: Path, how: TrainingOptions, resume: bool, progress: bool) -> int:
-    """Iterate in a directory that nobody else writes into; see `iterate_learner`."""
+    """Iterate in a directory that no other process writes to; see `iterate_learner`."""
     agent, section = learner.agent, learner.experiment.options.training
     if not isinstance(agent, PolicyLearningAgent):
         raise AgentError(f"{learner.choice.name}: has no probabilities of actions, which policy iteration changes")

@@ -266,7 +266,7 @@ class PairedRollouts:
 
 @contextmanager
 def deterministic(agent: PolicyLearningAgent) -> Iterator[None]:
-    """Let an agent take its most probable actions for a while."""
+    """Make an agent take its most probable actions within the block."""
     was_greedy, was_training = agent.greedy, agent.training
     agent.greedy = True
     agent.eval()

@@ -176,7 +176,7 @@ class _Iterations:
         return {name: f"{value:.4g}" for name, value in (("kl", found["kl"]), *chosen.items())}
 
     def _choose(self, candidates: Sequence[Weights]) -> dict[str, float]:
-        """Let candidates play validation episodes; write down the best one, and save it if it is the best yet."""
+        """Play validation episodes with candidates; record the best one, and save it if it is the best so far."""
         options, agent, now = self.options, self.agent, weights_of(self.agent)
         tried: list[tuple[float, dict[str, float], Weights]] = []
         for number, weights in enumerate(candidates):
@@ -222,7 +222,7 @@ def weights_of(agent: PolicyLearningAgent) -> Weights:
 
 
 def improve(agent: PolicyLearningAgent, pairs: Pairs, options: IterationOptions) -> dict[str, float]:
-    """Let an agent learn from comparisons, within the trust region; return the loss and other figures."""
+    """Train an agent on comparisons, within the trust region; return the loss and other figures."""
     before = weights_of(agent)
     with agent.locating_errors():
         learned = _Learned(agent, pairs, options)
@@ -341,7 +341,7 @@ class _Learned:
         return total / max(1, pairs)
 
     def _correlate(self) -> None:
-        """Find how well what was learned tells the advantages that were held out."""
+        """Return the correlation of the network's output with held-out advantages."""
         states = self.held_states
         if len(states) < 2:
             return

@@ -151,7 +151,7 @@ class Plays:
     def runs_to_fork(self, count: int, threads: int = 1) -> Runs:
         """Return room for *count* episodes whose arrays are as small as can be, since forks copy them.
 
-        Where nobody can tell which cores a job has, the cores are counted.
+        If no part observes which cores a job has, the cores are counted.
 
         Raises:
             OptionsError: a part of the space is the user's own Python.

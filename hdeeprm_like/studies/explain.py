@@ -108,7 +108,7 @@ def stage_explained(stage: ScoredPolicy) -> Iterator[str]:
 
 
 def keep_explained(keep: Keep) -> Iterator[str]:
-    """Yield which cores are kept free, and for whom."""
+    """Yield which cores are kept free, and for which jobs."""
     yield (
         f"  Up to {100 * keep.most:.3g} % of the cores stay free for jobs at least {exp(keep.bins / 2):.2g} times "
         f"shorter than the one that would start: as many as these usually use, and {keep.deviations:.3g} standard "

@@ -325,13 +325,13 @@ def mean_slowdown(history: History) -> float:
 
 @inlined
 def requests_hold(history: History) -> bool:
-    """Tell whether the last jobs ran as long as requested."""
+    """Return whether the last jobs ran as long as requested."""
     return bool(mean_error(history) <= EXACT_ENOUGH)
 
 
 @compiled
 def trust_in(history: History, user: int) -> float:
-    """Return how much a request of a user tells beside what the past tells, from 0 to 1, by the errors of late."""
+    """Return the weight of a user's request against predictions from the past, from 0 to 1, by recent errors."""
     known = min(float(history.groups[user].ended), REMEMBERED)
     error = (known * history.groups[user].error + OTHERS * mean_error(history)) / (known + OTHERS)
     return float(1.0 / (1.0 + (error / USUAL_ERROR) ** 2))

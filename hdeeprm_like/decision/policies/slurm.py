@@ -233,7 +233,7 @@ def try_job(tables: Tables, plans: Plans, k: int, j: int) -> int:
 
 @inlined
 def touches_completing(tables: Tables, plans: Plans) -> bool:
-    """Tell whether a picked node is completing; a job that would start there waits for a second at least."""
+    """Return whether a picked node is completing; a job that would start there waits for a second at least."""
     if plans.slurm.params[0].leaving == 0:
         return False
     write_picked(tables, plans)

@@ -117,7 +117,7 @@ def catch_up(tables: Tables, plans: Plans) -> None:
 
 @inlined
 def look_at_nothing(plans: Plans, date: float, now: float) -> None:
-    """Let both schedulers look at an empty queue for a change, as soon as they may and before now."""
+    """Record a look of both schedulers at an empty queue after a change, as soon as possible and before now."""
     rows = plans.slurm.params[0]
     if rows.at_once == 0 and date > rows.next_main - rows.delay:
         look = next_look(plans.slurm.main_dates, date, rows.next_main, rows.main_phase, True, rows.tick)
@@ -131,7 +131,7 @@ def look_at_nothing(plans: Plans, date: float, now: float) -> None:
 
 @inlined
 def has_ended(tables: Tables, plans: Plans, j: int) -> bool:
-    """Tell whether a job has ended, though its nodes are still completing."""
+    """Return whether a job has ended, though its nodes are still completing."""
     return bool(tables.clock[0].now >= tables.jobs[j].start + plans.slurm.works[j] - JUST)
 
 
@@ -169,7 +169,7 @@ def next_leaving(tables: Tables, plans: Plans, k: int) -> float:
 
 @inlined
 def waits_for_nodes(tables: Tables, plans: Plans) -> bool:
-    """Tell whether Slurm's ``CompleteWait`` keeps both schedulers from looking, since some job is completing."""
+    """Return whether Slurm's ``CompleteWait`` keeps both schedulers from looking, since some job is completing."""
     slurm, rows = plans.slurm, plans.slurm.params[0]
     if rows.wait <= 0.0:
         return False

@@ -64,7 +64,7 @@ class Answer:
 
     Attributes:
         fidelity: how well the model retells the log, or what of it is held out of a calibration; None where
-            the log tells no waits.
+            the log has no waits.
         rows: figures of each outcome, that of now first; `mechanism` lists the parts that they belong to.
         groups: of each by partition, account, size and hour. people: who wins and loses.
         jobs: that are compared. never: those that could not run, by outcome. blocks: of time.

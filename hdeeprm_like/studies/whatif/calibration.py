@@ -69,7 +69,7 @@ class Part:
     interval: float
 
     def text(self) -> str:
-        """Tell it in a line."""
+        """Return it in one line."""
         return (
             f"{self.jobs:,} jobs, mean wait {_error(self.wait)}, median {_error(self.median)}, "
             f"order of the starts {self.order:.2f}, {100 * self.within:.0f} % of the starts within {self.interval:g} s"
@@ -92,7 +92,7 @@ class Calibration:
     held: Bools
 
     def lines(self) -> list[str]:
-        """Tell it."""
+        """Return it in lines of text."""
         found = self.overheads
         phase = "as usual" if found.backfill_phase is None else f"{found.backfill_phase:.1f} s after the first job"
         return [

@@ -178,7 +178,7 @@ def with_demands(log: Log, machine: Platform) -> Log:
 
 
 def shares_memory(partitions: Partitions) -> bool:
-    """Tell whether Slurm hands out memory; where it does not, a log shows all of a node's as that of each job."""
+    """Return whether Slurm hands out memory; where it does not, a log shows all of a node's as that of each job."""
     told = partitions.settings.get("SelectTypeParameters")
     return told is None or "memory" in str(told).lower()
 

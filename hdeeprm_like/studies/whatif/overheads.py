@@ -1,6 +1,6 @@
 """What a Slurm loses besides its decisions: the seconds until nodes are clean again, and when its threads look.
 
-No configuration tells them. `calibration` fits them to a log.
+No configuration names them. `calibration` fits them to a log.
 """
 
 from collections.abc import Mapping
@@ -42,7 +42,7 @@ class Overheads:
 
 
 def usual_latency(settings: Mapping[str, Any]) -> float:
-    """Return the s that the nodes of a job need to be clean again, as a platform tells or as is usual."""
+    """Return the s that the nodes of a job need to be clean again, as the platform has it, or as usual."""
     told = settings.get(END_LATENCY)
     if isinstance(told, int | float):
         return float(told)
@@ -50,4 +50,4 @@ def usual_latency(settings: Mapping[str, Any]) -> float:
 
 
 USUAL = Overheads()
-"""As the platform tells, or as is usual."""
+"""As the platform has it, or as usual."""
