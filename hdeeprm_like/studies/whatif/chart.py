@@ -1,7 +1,7 @@
 """The pictures of an answer: waits as bars with their intervals, and the queue and the utilization over time.
 
 They are markup of the page itself and as wide as the screen or the sheet; their texts keep the size of all other text.
-Blue and orange are those of Okabe and Ito, which colour-blind readers can distinguish; what now looks like is always grey.
+Blue and orange are those of Okabe and Ito, which colour-blind readers can distinguish; now is always grey.
 """
 
 import re
