@@ -8,6 +8,7 @@ import shlex
 import subprocess
 import sys
 import time
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -55,7 +56,7 @@ def commands_of(block):
 COMMANDS = [(page, block, output) for page, block, output in blocks("sh") if commands_of(block)]
 PYTHON = blocks("python")
 WITHOUT_CLONE = {"README.md", "docs/index.md", "docs/cluster.md", "docs/shipped.md", "docs/python.md"} | {
-    f"docs/tutorials/{name}.md" for name in ("first_run", "compare_policies", "train_an_agent")
+    path.relative_to(ROOT).as_posix() for path in (ROOT / "docs" / "tutorials").glob("*.md")
 }
 
 
@@ -121,6 +122,9 @@ def run(clone, command):
 @pytest.mark.lane(more=FIRST_TO_READ, slow=rf"(?!README\.md|docs/index\.md|{FIRST_TO_READ}).*")
 @pytest.mark.parametrize(("page", "block", "shown"), COMMANDS, ids=ids_of(COMMANDS))
 def test_commands_work_as_typed_and_print_what_the_page_shows(clones, page, block, shown):
+    for needed in written_before(page, block):
+        made = run(clones(page), [sys.executable, "-c", needed])
+        assert made.returncode == 0, made.stderr
     printed = ""
     for line in commands_of(block):
         assert line.startswith("hdeeprm-like "), f"{page} shows a command that no test runs: {line}"
@@ -131,8 +135,14 @@ def test_commands_work_as_typed_and_print_what_the_page_shows(clones, page, bloc
         assert differences(printed, shown) == [], printed
 
 
-# compiles nothing new; the README's block stays; more pages
-@pytest.mark.lane(more=FIRST_TO_READ, slow=rf"(?!README\.md|{FIRST_TO_READ}).*")
+def written_before(page, block):
+    """The blocks of Python that write files and stand before a block of commands on its page."""
+    before = (ROOT / page).read_text(encoding="utf-8").partition(block)[0]
+    return [text for name, text, _ in PYTHON if name == page and "write_text" in text and text in before]
+
+
+# compiles nothing new; the blocks of README and index stay; more pages
+@pytest.mark.lane(more=FIRST_TO_READ, slow=rf"(?!README\.md|docs/index\.md|{FIRST_TO_READ}).*")
 @pytest.mark.parametrize(("page", "block", "shown"), PYTHON, ids=ids_of(PYTHON))
 def test_python_works_as_typed_and_prints_what_the_page_shows(clones, page, block, shown):
     before = [text for name, text, _ in PYTHON if name == page]
@@ -171,6 +181,47 @@ def test_pages_for_newcomers_name_no_path_of_the_repository():
 def test_the_pages_that_play_the_gaia_experiment_show_its_figures():
     for name in ("README.md", "docs/index.md", "docs/tutorials/first_run.md"):
         assert "Mean slowdown                55.49  2.257" in (ROOT / name).read_text(encoding="utf-8")
+
+
+def test_the_results_of_the_readme_are_those_of_the_pages_that_it_names():
+    text = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
+    rows = {}
+    trace = ""
+    for line in (ROOT / "docs" / "bounded.md").read_text(encoding="utf-8").splitlines():
+        cells = [cell.strip() for cell in line.strip("|").split("|")]
+        if line.startswith("|") and len(cells) == 8:
+            trace = cells[0] or trace
+            rows[trace.partition(",")[0] + trace.partition("half")[0][-7:], cells[1]] = cells
+    found = {key: cells for key, cells in rows.items() if "CTC SP2" in key[0] and "second" in key[0]}
+    easy, saf, zoo = (next(v for k, v in found.items() if k[1] == f"`{name}`") for name in
+                      ("fcfs+easy", "saf+easy", "zoo:balanced"))  # fmt: skip
+    assert f"a bounded slowdown of {zoo[3]} where EASY has {easy[2]}, and a longest wait of {zoo[7]} of EASY's" in text
+    assert f"({saf[2]} on CTC SP2, with a longest wait of {saf[6]} of EASY's)" in text
+    nasa, nasa_easy, lublin, lublin_easy = (
+        next(v for (of, policy), v in rows.items() if of.startswith(name) and policy == f"`{own}`")
+        for name in ("NASA", "Lublin-1")
+        for own in ("zoo:balanced", "fcfs+easy")
+    )
+    assert f"on NASA iPSC ({nasa[3]} against {nasa_easy[2]})" in text
+    assert f"mean wait of Lublin-1 ({lublin[5]} against {lublin_easy[4]})" in text
+
+
+def test_the_verdicts_of_the_readme_are_those_of_the_reproduction():
+    counts = Counter()
+
+    def count(part):
+        for one in part.values() if isinstance(part, dict) else part if isinstance(part, list) else ():
+            count(one)
+        if isinstance(part, dict) and "verdict" in part:
+            counts[part["verdict"]] += 1
+
+    count(json.loads((ROOT / "docs" / "reproduction" / "results.json").read_text(encoding="utf-8")))
+    text = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
+    confirmed = counts["confirmed"] + counts["direction confirmed"]
+    differ = counts["differs"] + counts["contradicted"]
+    told = f"{counts['equal']} equal, {confirmed} confirmed in size or direction, {differ} differ or are contradicted, "
+    assert f"Of {counts.total()} published numbers, each has a verdict" in text
+    assert f"{told}{counts['not shown']} not shown at our budgets" in text
 
 
 # runs the tutorials once more

@@ -37,6 +37,7 @@ COMMANDS = (
     "whatif",
     "reproduce",
     "report",
+    "watch",
     "export",
     "example",
     "jobstat",

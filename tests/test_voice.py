@@ -29,7 +29,6 @@ FORMS = {  # a regular expression: the better word
 }
 
 NOT_YET: list[str] = [  # folders and files that are still to be rewritten; this list may only become shorter
-    "hdeeprm_like/results",
 ]
 
 QUOTED = {  # a line of a file that may keep a form, by what it contains: quotations and other programs' words

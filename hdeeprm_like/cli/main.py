@@ -165,6 +165,7 @@ COMMANDS = (  # the module and the function that add them; the names, in the ord
     ("explanation", "add_explain", "explain"),
     ("reproduction", "add_reproduce", "reproduce"),
     ("reports", "add_report", "report"),
+    ("reports", "add_watch", "watch"),
     ("reports", "add_export", "export"),
     ("results", "add_jobstat", "jobstat"),
     ("prediction", "add_predict", "predict"),

@@ -1,11 +1,14 @@
-"""The commands ``report`` and ``export``."""
+"""The commands ``report``, ``watch`` and ``export``."""
 
 import argparse
 import sys
+import time
 from pathlib import Path
 
 from hdeeprm_like.cli.arguments import Commands, command
 from hdeeprm_like.errors import OptionsError
+
+SHORTEST, LONGEST = 0.1, 3600.0  # s between two looks of `watch`
 
 
 def add_report(commands: Commands) -> None:
@@ -31,6 +34,41 @@ def run_report(options: argparse.Namespace) -> None:
         write_run_page(options.folders, options.output)
     if not options.quiet:
         sys.stdout.write(f"{options.output}: {options.output.stat().st_size / 1e6:.1f} MB\n")
+
+
+def add_watch(commands: Commands) -> None:
+    """Add ``watch``."""
+    added = command(commands, "watch", "follow a training in the terminal until it ends", run_watch)
+    added.add_argument("folder", type=Path, metavar="DIR", help="the folder of the training")
+    added.add_argument("--every", type=every, default=2.0, metavar="S", help="seconds between two looks (default 2)")
+    added.add_argument("--once", action="store_true", help="look once")
+
+
+def every(text: str) -> float:
+    """Return the pause that an argument gives, in s."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not SHORTEST <= value <= LONGEST:
+        raise argparse.ArgumentTypeError(f"{text!r:.80} must be a number of seconds from {SHORTEST} to {LONGEST:g}")
+    return value
+
+
+def run_watch(options: argparse.Namespace) -> None:
+    """Show a training, on a terminal in place of the last look."""
+    from hdeeprm_like.results.watching import record_of, view_of, watch
+
+    begin = "\x1b[H\x1b[J" if sys.stdout.isatty() else ""
+
+    def show(text: str) -> None:
+        sys.stdout.write(begin + text)
+        sys.stdout.flush()
+
+    if options.once:
+        show(view_of(options.folder, record_of(options.folder)))
+    else:
+        watch(options.folder, show, lambda: time.sleep(options.every))
 
 
 def add_export(commands: Commands) -> None:

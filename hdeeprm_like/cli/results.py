@@ -1,6 +1,7 @@
 """The commands on results: ``visual``, ``metrics``, ``jobstat``, ``schema``."""
 
 import argparse
+import re
 import sys
 from collections.abc import Iterable
 from pathlib import Path
@@ -10,8 +11,10 @@ from hdeeprm_like.cli.names import add_named
 from hdeeprm_like.errors import OptionsError
 from hdeeprm_like.formats.open import names
 from hdeeprm_like.results import plots
-from hdeeprm_like.results.plots import KINDS
+from hdeeprm_like.results.plots import CLASSES, COLOURED_BY, KINDS, SEVERAL
 
+PAPER_SIZES = {"column": (3.5, 2.3), "page": (7.2, 3.4)}  # inches
+SMALLEST, LARGEST = 1.0, 60.0  # inches
 RATES = {"tariff": "the price of a kWh", "carbon": "the kg of CO2 that a kWh emits"}
 ROWS = {"tariff": "cost of the energy", "carbon": "CO2 (kg)"}
 
@@ -20,9 +23,9 @@ def add_visual(commands: Commands) -> None:
     """Add ``visual``."""
     added = command(commands, "visual", "draw a run", run_visual)
     kind = added.add_argument(
-        "kind", metavar="KIND", help=f"kind of picture: {', '.join(KINDS)}; or compare, for several runs"
+        "kind", metavar="KIND", help=f"kind of picture: {', '.join(KINDS)}; for several runs: {', '.join(SEVERAL)}"
     )
-    completed(kind, lambda: (*KINDS, "compare"))
+    completed(kind, lambda: (*KINDS, *SEVERAL))
     added.add_argument(
         "--run", dest="folders", type=Path, required=True, action="append", metavar="DIR", help="the run"
     )
@@ -32,6 +35,29 @@ def add_visual(commands: Commands) -> None:
     added.add_argument("--from", dest="begin", type=moment, default=0.0, metavar="S", help="show the time from here on")
     added.add_argument("--to", dest="end", type=moment, metavar="S", help="up to here, in s of the simulation")
     added.add_argument("--user", metavar="NAME", help="show the jobs of this user, as workload.json names it")
+    text = f"colour the jobs of a Gantt chart by {', '.join(COLOURED_BY)}, or group those of ecdf and boxes by "
+    added.add_argument("--by", metavar="WHAT", help=text + ", ".join(CLASSES))
+    added.add_argument("--title", metavar="TEXT", help="above the picture, in place of the usual; '' for none")
+    text = "width and height, as 8.4x6cm or 3.5x2.3in, or column or page: of a two-column paper, in inches"
+    added.add_argument("--size", type=size, metavar="WxH", help=text)
+    text = "paper: small type that goes with Times, no title, thin lines, one column wide unless --size says otherwise"
+    added.add_argument("--style", choices=("screen", "paper"), default="screen", help=text)
+
+
+def size(text: str) -> tuple[float, float]:
+    """Return the width and height in inches that an argument gives."""
+    if text in PAPER_SIZES:
+        return PAPER_SIZES[text]
+    found = re.fullmatch(r"([0-9.]{1,8})x([0-9.]{1,8})(cm|in)?", text)
+    try:
+        scale = 1.0 / 2.54 if found and found[3] == "cm" else 1.0
+        width, height = (float(part) * scale for part in found.group(1, 2)) if found else (0.0, 0.0)
+    except ValueError:
+        width = height = 0.0
+    if not (SMALLEST <= width <= LARGEST and SMALLEST <= height <= LARGEST):
+        sizes = f"{SMALLEST:g} to {LARGEST:g} inches each way, as 8.4x6cm or 3.5x2.3in, or {' or '.join(PAPER_SIZES)}"
+        raise argparse.ArgumentTypeError(f"{text!r:.80} is no size; give {sizes}")
+    return width, height
 
 
 def run_visual(options: argparse.Namespace) -> None:
@@ -46,14 +72,27 @@ def draw(options: argparse.Namespace) -> None:
     end = float("inf") if options.end is None else options.end
     if end <= options.begin:
         raise OptionsError(f"--to: {end:g} s is not after --from, {options.begin:g} s")
-    if options.kind == "compare":
-        if (options.begin, end, options.user) != (0.0, float("inf"), None):
-            raise OptionsError("--from, --to and --user: apply to one run; `visual compare` shows whole runs")
-        plots.compare(options.folders, options.save)
+    from hdeeprm_like.results.pictures import Look
+
+    look = Look(options.title, options.size, options.style)
+    if options.kind in SEVERAL:
+        if (options.begin, end, options.user, options.by) != (0.0, float("inf"), None, None):
+            message = f"apply to one run; `visual {options.kind}` shows whole runs"
+            raise OptionsError(f"--from, --to, --user and --by: {message}")
+        draw_several = plots.compare if options.kind == "compare" else plots.difference
+        draw_several(options.folders, options.save, look)
     elif len(options.folders) > 1:
         raise OptionsError("--run: a picture shows one directory; `visual compare` takes several")
     else:
-        plots.draw(options.kind, options.folders[0], options.save, span=(options.begin, end), user=options.user)
+        plots.draw(
+            options.kind,
+            options.folders[0],
+            options.save,
+            span=(options.begin, end),
+            user=options.user,
+            by=options.by,
+            look=look,
+        )
 
 
 def add_metrics(commands: Commands) -> None:
@@ -109,13 +148,13 @@ def add_jobstat(commands: Commands) -> None:
     statistic = added.add_argument(
         "statistic", metavar="STATISTIC", nargs="?", help="min, max, mean, median, std, sum, count, p95 ..."
     )
-    completed(field, lambda: (*what_is_told()[0], "all"))
-    completed(statistic, lambda: what_is_told()[1])
+    completed(field, lambda: (*fields_and_statistics()[0], "all"))
+    completed(statistic, lambda: fields_and_statistics()[1])
     added.add_argument("--seed", type=seed, help="seed of the bandwidths, which a trace does not have")
     added.epilog = "With --quiet one statistic is printed as a number alone."
 
 
-def what_is_told() -> tuple[Iterable[str], Iterable[str]]:
+def fields_and_statistics() -> tuple[Iterable[str], Iterable[str]]:
     """Return the names of the fields and the statistics."""
     from hdeeprm_like.studies.jobstat import FIELDS, STATISTICS
 

@@ -47,7 +47,7 @@ def write_execution(path: Path, *, in_scheduler: float, in_all: float) -> None:
 
 
 def memory() -> dict[str, int]:
-    """Return the figures in kB that Linux tells of this process, none elsewhere."""
+    """Return the memory figures of this process in kB, as Linux reports them; none elsewhere."""
     try:
         text = Path("/proc/self/status").read_text(encoding="utf-8")
     except OSError:

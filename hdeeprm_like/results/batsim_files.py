@@ -44,7 +44,7 @@ class JobRow(NamedTuple):
     starting_time: float | None
     execution_time: float | None
     allocated: str  # an interval set
-    energy: float  # J, -1.0 when nobody measured it
+    energy: float  # J, -1.0 if not measured
     metadata: str = ""
 
 

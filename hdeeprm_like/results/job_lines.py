@@ -24,12 +24,12 @@ Texts: TypeAlias = tuple[Bytes, Ints]
 
 
 class JobColumns(NamedTuple):
-    """J jobs that ended or were rejected, as ``out_jobs.csv`` tells of them.
+    """J jobs that ended or were rejected, as ``out_jobs.csv`` lists them.
 
     Attributes:
         heads: (J,) job, workload and profile, with a comma behind each.
         times: (5, J) submission, walltime (-1 for none), start and run time (above 0) in s, and energy in J (-1 where
-            nobody measured it). size: (J,) cores.
+            it was not measured). size: (J,) cores.
         outcome: (J,) of `engine.tasks`, 0 for a rejected job. cores: (J,) interval sets.
     """
 

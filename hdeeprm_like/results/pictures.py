@@ -1,8 +1,9 @@
 """Figures that look alike, become a file whole or not at all, and leave nothing behind in matplotlib."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -39,7 +40,57 @@ STYLE: dict[Any, Any] = {
     "svg.hashsalt": "hdeeprm_like",  # the same picture gives the same file
 }
 
+# A column of a two-column paper: letters of 7 and 8 points in a face that goes with Times, and type that can be edited.
+PAPER: dict[Any, Any] = STYLE | {
+    "font.family": "STIXGeneral",
+    "font.size": 8,
+    "axes.titlesize": 8,
+    "axes.labelsize": 8,
+    "xtick.labelsize": 7,
+    "ytick.labelsize": 7,
+    "legend.fontsize": 7,
+    "axes.linewidth": 0.5,
+    "grid.linewidth": 0.4,
+    "lines.linewidth": 0.8,
+    "xtick.major.width": 0.5,
+    "ytick.major.width": 0.5,
+    "legend.handlelength": 1.2,
+    "legend.columnspacing": 1.0,
+    "savefig.dpi": 300,
+    "pdf.fonttype": 42,
+}
+STYLES = {"screen": STYLE, "paper": PAPER}
+COLUMN, PAGE = (3.5, 2.3), (7.2, 3.4)  # inches: a column, and both columns, of a two-column paper
+
 UNDATED: dict[str, dict[str, Any]] = {"png": {}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}
+
+
+@dataclass(frozen=True)
+class Look:
+    """How a picture looks.
+
+    Attributes:
+        title: above it; None for the usual one, which ``paper`` leaves out, because a caption has it.
+        size: width and height in inches; None for the usual one.
+        style: a name in `STYLES`.
+    """
+
+    title: str | None = None
+    size: tuple[float, float] | None = None
+    style: str = "screen"
+
+    def title_or(self, usual: str) -> str:
+        """Return the title, which is empty where there is none."""
+        return self.title if self.title is not None else "" if self.style == "paper" else usual
+
+    def size_or(self, width: float, height: float) -> tuple[float, float]:
+        """Return width and height in inches."""
+        if self.size is None and self.style == "paper":
+            return COLUMN if width <= 11.0 else PAGE
+        return self.size or (width, height)
+
+
+USUAL = Look()
 
 
 def check_format(save: Path | None) -> None:
@@ -49,15 +100,19 @@ def check_format(save: Path | None) -> None:
 
 
 @contextmanager
-def picture(save: Path | None, width: float = 10.0, height: float = 5.6) -> Iterator[Figure]:
+def picture(save: Path | None, width: float = 10.0, height: float = 5.6, look: Look = USUAL) -> Iterator[Figure]:
     """Give an empty figure of that many inches; save it when the block ends well, or show it in a window.
+
+    Args:
+        width, height: inches, unless the *look* has a size of its own.
 
     Raises:
         OptionsError: the suffix of *save* is none of png, svg and pdf.
         ResultsError: the file cannot be written; or there is neither a file to save to nor a display.
     """
     check_format(save)
-    with matplotlib.rc_context(STYLE):
+    width, height = look.size_or(width, height)
+    with matplotlib.rc_context(STYLES[look.style]):
         if save is None:
             with _window(width, height) as figure:
                 yield figure
@@ -94,7 +149,7 @@ def _write(figure: Figure, save: Path) -> None:
 
 def note(axes: Axes, text: str) -> None:
     """Write in the middle of an empty chart why it is empty."""
-    axes.text(0.5, 0.5, text, transform=axes.transAxes, ha="center", va="center", color=GREY, fontsize=13)
+    axes.text(0.5, 0.5, text, transform=axes.transAxes, ha="center", va="center", color=GREY, fontsize="large")
 
 
 def shortened(name: str, most: int = 80) -> str:
@@ -111,7 +166,7 @@ def time_axis(axes: Axes, end: float) -> float:
 
 
 def show_span(figure: Figure, begin: float, end: float) -> None:
-    """Let the axes of time, which `time_axis` has labelled, show what lies between two times in s.
+    """Limit the axes of time, which `time_axis` has labelled, to two times in s.
 
     Words that stand before or after it vanish: matplotlib makes room for them however far away they are, and fails if
     that is far.
@@ -129,7 +184,7 @@ def show_span(figure: Figure, begin: float, end: float) -> None:
 
 
 def from_zero(axes: Axes) -> None:
-    """Let the vertical axis begin at 0, now that everything is drawn, and reach at least 1."""
+    """Extend the vertical axis to 0 and to at least 1, after everything is drawn."""
     axes.set_ylim(0.0, max(1.0, axes.get_ylim()[1]))
 
 
@@ -149,6 +204,16 @@ def log_scale(axes: Axes, which: Literal["x", "y"]) -> None:
     axis.set_minor_formatter(lambda value, place: "")
 
 
-def legend_above(axes: Axes, reverse: bool = False) -> None:
-    """Put the legend outside the chart, above its right end, where no data are."""
-    axes.legend(loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=4, borderaxespad=0.1, reverse=reverse, fontsize=9)
+def legend_above(axes: Axes, reverse: bool = False, handles: Sequence[Any] | None = None) -> None:
+    """Put the legend, of some *handles* or of all that has a label, above the right end of the chart."""
+    figure: Any = axes.get_figure(root=True)
+    columns = min(4, max(2, round(figure.get_figwidth() / 2.4)))
+    axes.legend(
+        loc="lower right",
+        bbox_to_anchor=(1.0, 1.0),
+        ncols=columns,
+        borderaxespad=0.1,
+        reverse=reverse,
+        fontsize="small",
+        **({} if handles is None else {"handles": handles}),
+    )

@@ -13,7 +13,7 @@ ENERGY = "out_consumed_energy.csv"
 
 
 class Consumed(NamedTuple):
-    """What ``out_consumed_energy.csv`` tells of a run.
+    """The content of ``out_consumed_energy.csv`` of a run.
 
     Attributes:
         times: (T,) s, increasing. joules: (T,) J used until each of them. watts: (T,) W from each of them on.
@@ -25,7 +25,7 @@ class Consumed(NamedTuple):
 
 
 def consumed(run: Run) -> Consumed:
-    """Return the energy and the power of a run, the last that the file tells of each time.
+    """Return the energy and the power of a run, the last entry of each time.
 
     Raises:
         ResultsError: the run has no such file, or it cannot be read.

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from matplotlib import rc_context
+from matplotlib import colormaps, rc_context
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.collections import PolyCollection
 from matplotlib.figure import Figure
@@ -13,24 +13,25 @@ from numpy.typing import NDArray
 from hdeeprm_like.engine.state_view import cores_of
 from hdeeprm_like.engine.tables import RUNNING, WAITING, Tables
 from hdeeprm_like.errors import ResultsError
-from hdeeprm_like.results.pictures import COLOURS, ORANGE, STYLE, from_zero, time_axis
+from hdeeprm_like.results.pictures import ORANGE, STYLE, from_zero, time_axis
 from hdeeprm_like.types import Floats, Ints
 
+MINUTE = 60.0  # s
 WIDTH, HEIGHT, DPI = 8.0, 5.0, 100  # inches, inches, pixels per inch
 
 Drawing = Callable[[Figure], None]
 
 
 def draw_schedule(figure: Figure, t: Tables) -> None:
-    """Draw the cores over time, one colour for each job, and below them what the queue asks for."""
+    """Draw the cores over time, the darker a job the longer it has waited, and below them what the queue asks for."""
     now, total = float(t.clock["now"][0]), int(t.processors["cores"].sum())
     known = t.jobs[: int(t.clock["submitted"][0])]
     above, below = figure.subplots(2, 1, sharex=True, gridspec_kw={"height_ratios": (2, 1)})
     seconds = time_axis(below, now)
     boxes, jobs = job_boxes(t, known, now)
     boxes[:, :, 0] /= seconds
-    colours = np.array(COLOURS[:-1])[jobs % (len(COLOURS) - 1)]
-    above.add_collection(PolyCollection(list(boxes), facecolors=colours.tolist(), linewidths=0.0))
+    colours = wait_colours(known["start"] - known["submit"])[jobs]
+    above.add_collection(PolyCollection(list(boxes), facecolors=colours, linewidths=0.3, edgecolors="white"))
     above.set(ylim=(0, total), ylabel="core", xlabel="")
     waiting, running = int(np.sum(known["status"] == WAITING)), int(np.sum(known["status"] == RUNNING))
     free = int(t.clock["free_cores"][0])
@@ -40,6 +41,13 @@ def draw_schedule(figure: Figure, t: Tables) -> None:
     below.step(times / seconds, cores, where="post", color=ORANGE)
     below.set_ylabel("cores queued")
     from_zero(below)
+
+
+def wait_colours(wait: Floats) -> Floats:
+    """Return (J, 4) the colour of each job by its wait in s, the darkest for the longest; any for one that waits."""
+    shades = np.log1p(np.nan_to_num(np.maximum(wait, 0.0)) / MINUTE)
+    longest = float(shades.max(initial=0.0))
+    return np.asarray(colormaps["viridis_r"](shades / longest if longest > 0.0 else shades))
 
 
 def job_boxes(t: Tables, rows: NDArray[np.void], now: float) -> tuple[Floats, Ints]:

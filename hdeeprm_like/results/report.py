@@ -213,9 +213,7 @@ def _panel(axes: "Axes", shown: Figure, values: np.ndarray) -> None:
 def figures_of_run(run: Run) -> dict[str, float]:
     """Return the figures of a run by key of `FIGURES`: from its jobs where it has them, else from Batsim's summary."""
     summary = run.schedule if run.schedule_path.exists() or not run.has(JOBS) else {}
-    energy = (
-        summary.get(FIGURES["energy"].batsim, math.nan) or math.nan
-    )  # 0 is Batsim's way of saying that nobody measured
+    energy = summary.get(FIGURES["energy"].batsim, math.nan) or math.nan  # Batsim writes 0 if energy was not measured
     if run.has(JOBS):
         try:
             found = figures(_schedule(run, energy))

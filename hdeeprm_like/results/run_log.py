@@ -96,13 +96,13 @@ class Record:
         """Write ``out_jobs.csv``.
 
         Args:
-            energy: whether that of each job is told.
+            energy: whether that of each job is recorded.
         """
         parts = (self.order[at : at + AT_ONCE] for at in range(0, len(self.order), AT_ONCE))
         write_job_lines(path, (job_lines(self.columns(rows, energy)) for rows in parts))
 
     def columns(self, rows: Ints, energy: bool = True) -> JobColumns:
-        """Return what ``out_jobs.csv`` tells of some jobs."""
+        """Return the columns of ``out_jobs.csv`` for some jobs."""
         workload, tasks = self.workload, self.tasks[rows]
         rejected = self.state.tables.jobs["status"][rows] == REJECTED
         heads = []

@@ -5,7 +5,6 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -15,11 +14,13 @@ from hdeeprm_like.decision.presets import PRESETS
 from hdeeprm_like.errors import ResultsError
 from hdeeprm_like.inputs import read_json
 from hdeeprm_like.results import html, plots, report
-from hdeeprm_like.results.html import Html
-from hdeeprm_like.results.html.gantt import SCRIPT, STYLE, gantt_of
+from hdeeprm_like.results.html import Html, gantt, player
+from hdeeprm_like.results.html.gantt import gantt_of
+from hdeeprm_like.results.html.player import can_be_played, player_of
 from hdeeprm_like.results.pictures import COLOURS, log_scale, picture
 from hdeeprm_like.results.plots.curves import POINTS, PROGRESS, learning_curves
 from hdeeprm_like.results.power import ENERGY
+from hdeeprm_like.results.run_head import head_of, part
 from hdeeprm_like.results.run_reader import JOBS, RECORD, Run, open_runs
 from hdeeprm_like.types import Floats, Ints
 
@@ -52,11 +53,12 @@ def write_run_page(runs: Sequence[Path], save: Path) -> None:
         if not parts:
             raise ResultsError(f"{', '.join(map(str, runs))}: no jobs of a run are there, and no logs of a training")
         title = " and ".join(opened)
-        html.write_page(save, html.page(f"Report of {title}", *parts, script=SCRIPT, style=STYLE))
+        script, style = gantt.SHARED + gantt.SCRIPT + player.SCRIPT, gantt.STYLE + player.STYLE
+        html.write_page(save, html.page(f"Report of {title}", head_of(opened), *parts, script=script, style=style))
 
 
 def schedules(runs: dict[str, Run], place: Path) -> Iterator[Html]:
-    """Yield what is told of the jobs."""
+    """Yield the sections on the jobs."""
     if not runs:
         return
     table = report.metrics_table([run.folder for run in runs.values()])
@@ -67,6 +69,9 @@ def schedules(runs: dict[str, Run], place: Path) -> Iterator[Html]:
     figures = html.table(["figure", *runs], rows, numbers=range(1, 1 + len(runs)))
     told = OF_FIGURES + " In brackets: against the first run." * (len(runs) > 1)
     yield html.section("Figures", figures, html.paragraph(told), anchor="figures")
+    if can_be_played(runs):
+        told = "The machine and, beside it, who waits, at the same moments of each run."
+        yield html.section("Played", html.paragraph(told), player_of(runs), anchor="played")
     plots.compare([run.folder for run in runs.values()], place / "load.png")
     draw_distributions(runs, place / "distributions.svg")
     yield html.section(
@@ -93,7 +98,7 @@ def schedules(runs: dict[str, Run], place: Path) -> Iterator[Html]:
 
 
 def trainings(runs: dict[str, Run], place: Path) -> Iterator[Html]:
-    """Yield what is told of learning."""
+    """Yield the sections on learning."""
     learned = {name: run for name, run in runs.items() if run.has(PROGRESS)}
     if learned:
         with picture(place / "curves.svg", width=15.0, height=4.2) as figure:
@@ -113,7 +118,7 @@ def trainings(runs: dict[str, Run], place: Path) -> Iterator[Html]:
 
 
 def unseen_jobs(run: Run) -> Html:
-    """Tell how much of the queue an agent did not see that chose from a window of it, nothing of other runs."""
+    """Return how much of the queue an agent with a window did not see; nothing for other runs."""
     slots = slots_of(run)
     jobs, ran = run.jobs, run.jobs.ran
     if slots == 0 or not ran.any():
@@ -131,20 +136,13 @@ def slots_of(run: Run) -> int:
     """Return the slots of the window that the agent of a run chose from, 0 where none did."""
     if not run.has(RECORD):
         return 0
-    env = section(read_json(run.path(RECORD), ResultsError), "options", "pybatsim", "env")
+    env = part(read_json(run.path(RECORD), ResultsError), "options", "pybatsim", "env")
     preset = PRESETS.get(str(env.get("preset")))
     if preset is None or preset.actions == "policies":
         return 0
-    window = section(env, "window")
+    window = part(env, "window")
     own = (window.get("head"), preset.head), (window.get("tail"), preset.tail)
     return sum(given if isinstance(given, int) else usual for given, usual in own)
-
-
-def section(content: Any, *names: str) -> dict[str, Any]:
-    """Return the object that stands below some names in JSON, an empty one where there is none."""
-    for name in names:
-        content = content.get(name) if isinstance(content, dict) else None
-    return content if isinstance(content, dict) else {}
 
 
 def waits_by_size(run: Run) -> Html:
@@ -186,7 +184,7 @@ COLUMNS = ("jobs", "core hours", "mean wait (h)", "longest wait (h)", "mean boun
 
 
 def waits_by_user(run: Run) -> Html:
-    """Return the same for the users with the most core time, nothing where nobody knows the users."""
+    """Return the same for the users with the most core time, nothing if users are unknown."""
     user = run.requests.user
     if user is None:
         return Html()
@@ -228,7 +226,7 @@ def draw_distributions(runs: dict[str, Run], save: Path) -> None:
             log_scale(right, "x")
         left.set(xlabel="wait (s), at least 1", ylabel="share of the jobs")
         right.set(xlabel="bounded slowdown")
-        right.legend(fontsize=9)
+        right.legend(fontsize="small")
 
 
 def thinned(values: Floats) -> Floats:

@@ -186,7 +186,7 @@ class Run:
 
     @cached_property
     def end(self) -> float:
-        """Time of the last finish in s, 0 when nobody knows."""
+        """Time of the last finish in s, 0 if unknown."""
         finish = self.jobs.finish[self.jobs.ran] if self.has(JOBS) else np.zeros(0)
         if len(finish):
             return float(finish.max())
@@ -283,7 +283,7 @@ def _read_jobs(path: Path) -> RunJobs:
 
     start, finish, wait, run = (column(name, lack=True) for name in TIMES[1:])
     submit = column(TIMES[0])
-    # Batsim's clock adds up many steps, so a job may start a trifle before the time that its workload tells
+    # Batsim's clock adds up many steps, so a job may start a trifle before the time in its workload
     submit = np.where((start < submit) & (start > submit - 2.0 * DIGIT), start, submit)
     blocks = [
         (row, first, last)
@@ -343,7 +343,7 @@ def _read_overutilizations(path: Path) -> Overutilizations:
         ]
         columns = np.array(spans, dtype=np.float64).reshape(-1, 3)
     except (KeyError, IndexError, TypeError, ValueError, AttributeError) as cause:
-        raise ResultsError(f"{path}: does not tell the overutilizations of core, mem and mem_bw ({cause})") from cause
+        raise ResultsError(f"{path}: has no overutilizations of core, mem and mem_bw ({cause})") from cause
     return Overutilizations(
         core=_conflicts(core, f"{path}: 'core'"),
         memory=_conflicts(memory, f"{path}: 'mem'"),

@@ -1,4 +1,4 @@
-"""Numbers in the files of a run: columns of its CSVs and lists of its JSON, each bad one told in a line."""
+"""Numbers in the files of a run: columns of its CSVs and lists of its JSON, errors in one line each."""
 
 import io
 import math
@@ -48,7 +48,7 @@ def columns_of(path: Path, names: Sequence[str]) -> list[Floats]:
 
 
 def number_or_nan(text: str) -> float:
-    """Return a number that a file tells; NaN for any other word."""
+    """Return a number of a file; NaN for any other word."""
     try:
         return float(text)
     except ValueError:
@@ -56,7 +56,7 @@ def number_or_nan(text: str) -> float:
 
 
 def number_of(text: str, where: str) -> float:
-    """Return a finite number that a file tells *where*; raise in one line for any other word."""
+    """Return a finite number that a file has at *where*; raise in one line for any other word."""
     value = number_or_nan(text)
     if not math.isfinite(value):
         raise ResultsError(f"{where} is {text!r}; it must be a number")

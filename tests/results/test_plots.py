@@ -8,11 +8,17 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from test_run_page import left_run
 
 from hdeeprm_like.cli.main import main
 from hdeeprm_like.errors import OptionsError, ResultsError
-from hdeeprm_like.results.pictures import unit_of_time
-from hdeeprm_like.results.plots import KINDS, Plot, compare, draw
+from hdeeprm_like.results.pictures import Look, unit_of_time
+from hdeeprm_like.results.plots import COLOURED_BY, KINDS, Plot, compare, draw
+from hdeeprm_like.results.plots.charts import STRETCHES, binned
+from hdeeprm_like.results.plots.classes import classes_of
+from hdeeprm_like.results.plots.differences import start_differences
+from hdeeprm_like.results.plots.job_colours import USERS, colouring_of
+from hdeeprm_like.results.plots.nodes import busy_shares, nodes_of
 from hdeeprm_like.results.report import metrics_table
 from hdeeprm_like.results.run_reader import open_run
 
@@ -126,6 +132,132 @@ def test_a_name_in_the_middle_of_a_box_takes_no_room_where_another_part_is_shown
     draw("gantt", CONSOLIDATED, tmp_path / "g.png", span=(jobs.start[longest], jobs.start[longest] + 1.0))
 
 
+def test_jobs_are_coloured_by_what_is_asked_and_a_legend_says_so(tmp_path, monkeypatch):
+    figures = []
+    monkeypatch.setattr("hdeeprm_like.results.pictures._write", lambda figure, save: figures.append(figure))
+    of_users = left_run(tmp_path / "run", jobs=300, cores=200)
+    for by in COLOURED_BY:
+        draw("gantt_no_label", of_users if by == "user" else LONG, tmp_path / "g.png", by=by)
+    wait, size, time, user, job = figures
+    assert [figure.axes[1].get_ylabel() for figure in (wait, size, time)] == ["wait", "cores", "run time"]
+    names = [text.get_text() for text in user.axes[0].get_legend().get_texts()]
+    assert len(names) == USERS + 1
+    assert names[-1].endswith(" others")
+    assert len(job.axes) == 1
+    jobs = open_run(LONG).jobs
+    colours = colouring_of(open_run(LONG), "wait").colours
+    lightness = colours @ np.array([0.299, 0.587, 0.114])
+    order = np.argsort(jobs.wait, kind="stable")
+    assert lightness[order[0]] > lightness[order[len(order) // 2]] > lightness[order[-1]]
+    with pytest.raises(OptionsError, match=r"--by: gantt is not drawn by 'colour'; it can be by wait, size"):
+        draw("gantt", LONG, tmp_path / "g.png", by="colour")
+    with pytest.raises(OptionsError, match=r"utilization is not drawn by 'wait'; it can be by nothing"):
+        draw("utilization", LONG, tmp_path / "g.png", by="wait")
+
+
+def test_the_users_of_a_run_that_does_not_tell_them_are_asked_for_in_one_line(tmp_path):
+    shutil.copy(LONG / "out_jobs.csv", tmp_path)
+    with pytest.raises(ResultsError, match=r"has no workload\.json"):
+        draw("gantt", tmp_path, tmp_path / "g.png", by="user")
+
+
+def test_a_picture_for_a_paper_has_the_size_of_a_column_and_no_title(tmp_path, monkeypatch):
+    assert main(["visual", "utilization", "--run", str(LONG), "-s", str(tmp_path / "c.pdf"), "--style", "paper"]) == 0
+    assert b"/MediaBox [ 0 0 252 165.6 ]" in (tmp_path / "c.pdf").read_bytes()  # points, 72 an inch
+    own = ["--style", "paper", "--size", "12.7x5.08cm", "--title", "Own"]
+    assert main(["visual", "utilization", "--run", str(LONG), "-s", str(tmp_path / "o.pdf"), *own]) == 0
+    assert b"/MediaBox [ 0 0 360 144 ]" in (tmp_path / "o.pdf").read_bytes()
+    figures = []
+    monkeypatch.setattr("hdeeprm_like.results.pictures._write", lambda figure, save: figures.append(figure))
+    for look in (Look(style="paper"), Look(), Look(title=""), Look(title="Own")):
+        draw("utilization", LONG, tmp_path / "u.png", look=look)
+    assert [figure.get_suptitle() for figure in figures] == ["", f"Utilization\n{LONG.name}", "", "Own"]
+
+
+@pytest.mark.parametrize("text", ["3", "0x4", "9x", "axb", "1e9x2in", "100x100", "...x.", "3x4mm"])
+def test_a_size_that_is_none_is_refused_in_one_line(text, capsys):
+    with pytest.raises(SystemExit):
+        main(["visual", "gantt", "--run", str(LONG), "--size", text])
+    assert "is no size; give 1 to 60 inches each way" in capsys.readouterr().err
+
+
+def test_the_busy_share_of_a_node_is_that_of_its_cores_and_of_the_time(tmp_path):
+    head = (LEARNED / "out_jobs.csv").read_text().splitlines()[0].split(",")
+    rows = [
+        {"job_id": "0", "starting_time": "0", "finish_time": "5", "allocated_resources": "0-2"},
+        {"job_id": "1", "starting_time": "2.5", "finish_time": "10", "allocated_resources": "3"},
+    ]
+    usual = {"workload_name": "w0", "requested_number_of_resources": "1", "submission_time": "0"}
+    lines = [",".join({**usual, **row}.get(name, "0") for name in head) for row in rows]
+    (tmp_path / "out_jobs.csv").write_text("\n".join([",".join(head), *lines]) + "\n")
+    share = busy_shares(open_run(tmp_path), np.array([0, 0, 1, 1]), stretches=4)
+    assert share.tolist() == [[1.0, 1.0, 0.0, 0.0], [0.5, 1.0, 0.5, 0.5]]
+
+
+def test_busy_shares_add_up_to_the_core_time_of_the_jobs():
+    run = open_run(LONG)
+    node, name = nodes_of(run)
+    assert name == "36 cores"  # the recording has no platform.xml
+    share = busy_shares(run, node, stretches=500)
+    cores = np.bincount(node)
+    work = ((run.jobs.finish - run.jobs.start) * run.jobs.held)[run.jobs.ran].sum()
+    assert (share.mean(axis=1) * cores).sum() * run.end == pytest.approx(work)
+
+
+def test_a_difference_is_of_two_runs_of_the_same_jobs(tmp_path, capsys):
+    for name in ("out_jobs.csv", "out_schedule.csv"):
+        shutil.copy(CONSOLIDATED / name, tmp_path)
+    pair = ["--run", str(CONSOLIDATED), "--run", str(SPREAD)]
+    assert main(["visual", "difference", *pair, "-s", str(tmp_path / "d.png"), "-q"]) == 0
+    later = start_differences(open_run(CONSOLIDATED), open_run(SPREAD))
+    starts = dict(zip(open_run(CONSOLIDATED).jobs.ids, open_run(CONSOLIDATED).jobs.start, strict=True))
+    spread = open_run(SPREAD).jobs
+    assert later[5] == spread.start[5] - starts[spread.ids[5]]
+    assert main(["visual", "difference", *pair[:2], "-s", str(tmp_path / "d.png")]) == 2
+    assert "difference takes two runs" in capsys.readouterr().err
+    assert main(["visual", "difference", *pair, "--by", "wait", "-s", str(tmp_path / "d.png")]) == 2
+
+
+def test_classes_hold_each_job_once_and_are_named_by_their_bounds(tmp_path):
+    run = open_run(LONG)
+    names, own = classes_of(run, "size")
+    assert names == ["1 core", "2 to 8 cores", "9 to 64 cores", "65 to 512 cores"]
+    sizes = run.jobs.size
+    assert np.bincount(own).tolist() == [np.sum((low <= sizes) & (sizes < high)) for low, high in
+                                         ((1, 2), (2, 9), (9, 65), (65, 513))]  # fmt: skip
+    assert classes_of(run, "time")[0] == ["below 1 min", "1 min to 1 h", "1 h to 6 h", "from 6 h"]
+    names, own = classes_of(open_run(left_run(tmp_path / "run", jobs=300, cores=200)), "user")
+    assert names[-1] == "all others"
+    assert np.bincount(own).tolist() == [10] * 5 + [250]
+
+
+def test_the_energy_of_jobs_is_drawn_where_it_was_measured(tmp_path, monkeypatch):
+    assert any("a tenth of the jobs uses" in text for text in texts(drawn(monkeypatch, "energy_by_job", LONG)))
+    text = (LEARNED / "out_jobs.csv").read_text().splitlines()
+    place = text[0].split(",").index("consumed_energy")
+    lines = [line.split(",") for line in text]
+    for line in lines[1:]:
+        line[place] = "-1.0"
+    (tmp_path / "out_jobs.csv").write_text("\n".join(map(",".join, lines)) + "\n")
+    assert "no job has a measured energy" in texts(drawn(monkeypatch, "energy_by_job", tmp_path))
+
+
+def test_lines_that_would_be_a_block_are_means_within_the_least_and_the_most():
+    times = np.array([0.0, 1.0, 1.0, 2.0, 3.0, 4.0])
+    edges, mean, least, most = binned(times, np.array([2.0, 9.0, 4.0, 0.0, 6.0, 1.0]), 2)
+    assert edges.tolist() == [0.0, 2.0, 4.0]
+    assert mean.tolist() == [3.0, 3.0]
+    assert least.tolist() == [2.0, 0.0]
+    assert most[1] == 6.0
+    assert most[0] >= 4.0
+
+
+def test_a_queue_that_changes_often_is_drawn_in_stretches(monkeypatch, tmp_path):
+    monkeypatch.setattr("hdeeprm_like.results.plots.charts.MOST_STEPS", 100)
+    line = drawn(monkeypatch, "queue_size", LONG).axes[0].lines[0]
+    assert len(line.get_xdata()) == STRETCHES + 1
+
+
 def test_bubbles_of_the_original_are_times(monkeypatch):
     axes = drawn(monkeypatch, "core_bubbles", LONG).axes[1]
     assert axes.get_ylabel() == "failed starts so far"
@@ -209,7 +341,7 @@ def test_the_load_of_the_queue_is_drawn_below_its_length_and_left_out_where_requ
     assert above.lines[0].get_ydata().max() == table["queue_length_max"]
     assert below.lines[0].get_ydata().max() == pytest.approx(table["job_load_max (core s)"] / 3600)
     shutil.copy(LONG / "out_jobs.csv", tmp_path)
-    assert "no workload.json tells the requested times" in texts(drawn(monkeypatch, "job_load", tmp_path))
+    assert "no workload.json gives the requested times" in texts(drawn(monkeypatch, "job_load", tmp_path))
 
 
 def test_rejected_jobs_arrive_and_are_left_out_elsewhere(tmp_path, monkeypatch):
@@ -268,7 +400,7 @@ def test_a_missing_file_is_named_with_the_command_that_makes_it(tmp_path, kind, 
         ("losses.log", "1.5\nmany\n", "losses", r"losses\.log:2 is 'many'; it must be a number"),
         ("probs.json", '{"probs": [[1], [1, 2]]}', "action_preferences", "one list of probabilities per action"),
         ("probs.json", "[]", "action_preferences", "one list of probabilities per action"),
-        ("overutilizations.json", "{}", "core_bubbles", "does not tell the overutilizations"),
+        ("overutilizations.json", "{}", "core_bubbles", "has no overutilizations"),
         ("overutilizations.json", '{"core": [[1, 2, 3]], "mem": [], "mem_bw": {"nb_procs": 1, "procs": {}}}',
          "core_bubbles", r"a span must be \[start, end\]"),
         ("overutilizations.json", '{"core": "x", "mem": [], "mem_bw": {"nb_procs": 1, "procs": {}}}',

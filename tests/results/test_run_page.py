@@ -16,6 +16,7 @@ from hdeeprm_like.results.perfetto import lanes_of
 from hdeeprm_like.results.pictures import picture
 from hdeeprm_like.results.plots.curves import learning_curves
 from hdeeprm_like.results.report import metrics_table, told_rows
+from hdeeprm_like.results.run_head import facts_of
 from hdeeprm_like.results.run_page import unseen_jobs, waits_by_kind
 from hdeeprm_like.results.run_reader import open_runs
 
@@ -161,12 +162,12 @@ def test_a_folder_without_jobs_or_logs_is_refused_in_one_line(tmp_path, capsys):
     assert not (tmp_path / "r.html").exists()
 
 
-def opened(page, tmp_path, script):
+def opened(page, tmp_path, script, chart=".gantt"):
     """The chart's attributes and text after a script has run in the page, in a browser without a window."""
     after = page.with_name("with-script.html")
     run = (
         "<script>window.addEventListener('load', async () => {"
-        "const root = document.querySelector('.gantt'), wait = (ms) => new Promise((go) => setTimeout(go, ms));"
+        f"const root = document.querySelector('{chart}'), wait = (ms) => new Promise((go) => setTimeout(go, ms));"
         "while (!root.dataset.ready) await wait(20);"
         "const canvas = root.querySelector('canvas'), told = root.querySelector('output');"
         "const at = (kind, x, y) => { const r = canvas.getBoundingClientRect(); canvas.dispatchEvent(new MouseEvent("
@@ -203,8 +204,8 @@ def test_a_chart_is_small_and_can_be_zoomed_hovered_and_searched(jobs, tmp_path)
         "const box = root.querySelector('input'); box.value = '777'; box.dispatchEvent(new Event('change'));"
         "found.searched = told.textContent; found.near = root.dataset.view;"
         "const [, , low, high] = root.dataset.view.split(' ').map(Number);"
-        f"const across = ({15 * (777 % 152)} + 0.5 - low) / (high - low) * (canvas.clientHeight - 28);"
-        "at('mousemove', 56 + (canvas.clientWidth - 56) / 2, across); found.hover = told.textContent;"
+        f"const across = ({15 * (777 % 152)} + 0.5 - low) / (high - low) * (canvas.clientHeight - 44);"
+        "at('mousemove', 70 + (canvas.clientWidth - 70) / 2, across); found.hover = told.textContent;"
         "box.value = 'none'; box.dispatchEvent(new Event('change')); found.missing = told.textContent;"
         "const ways = root.querySelector('select'); ways.value = 'wait'; ways.dispatchEvent(new Event('change'));"
         "const dots = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data;"
@@ -226,6 +227,87 @@ def test_a_chart_is_small_and_can_be_zoomed_hovered_and_searched(jobs, tmp_path)
     assert found["missing"] == "no job none"
     assert found["drawn"] > 1000
     assert found["ready"] < 10_000  # ms; some 700 on an idle processor
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed: the scripts are not run in a browser")
+def test_marks_of_time_differ_however_late_a_short_span_lies(small, tmp_path):
+    page = tmp_path / "report.html"
+    assert main(["report", str(small), "-o", str(page), "--quiet"]) == 0
+    day = 86400
+    found = opened(
+        page,
+        tmp_path,
+        f"found.late = timeTicks({1247 * day}, {1247 * day + 5 * 3600}, 8);"
+        f"found.days = timeTicks(0, {40 * day}, 8); found.fine = timeTicks({day}, {day} + 0.8, 8);"
+        f"found.moment = moment({1247 * day + 3 * 3600 + 20 * 60 + 5}, 3600);"
+        f"found.coarse = moment({1247 * day + 3 * 3600}, {2000 * day});",
+    )
+    texts = [tick["text"] for tick in found["late"]["ticks"]]
+    assert texts == ["0", "1", "2", "3", "4", "5"]
+    assert found["late"]["title"] == "hours since 1247 d"
+    assert [tick["text"] for tick in found["days"]["ticks"]] == ["0", "5", "10", "15", "20", "25", "30", "35", "40"]
+    fine = [tick["text"] for tick in found["fine"]["ticks"]]
+    assert len(set(fine)) == len(fine) > 3
+    assert found["moment"] == "1247 d 3 h 20 min 5 s"
+    assert found["coarse"] == "1247 d"
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed: the player is not opened in a browser")
+def test_runs_of_the_same_jobs_are_played_beside_each_other_and_others_are_not(small, tmp_path):
+    later = tmp_path / "later"
+    shutil.copytree(small, later)
+    lines = [line.split(",") for line in (small / "out_jobs.csv").read_text().splitlines()]
+    for line in lines[1:]:
+        line[4], line[5], line[6] = (str(float(line[place]) + 600) for place in (4, 5, 6))
+    (later / "out_jobs.csv").write_text("\n".join(",".join(line) for line in lines) + "\n")
+    page = tmp_path / "report.html"
+    assert main(["report", str(small), str(later), "-o", str(page), "--quiet"]) == 0
+    found = opened(
+        page,
+        tmp_path,
+        "const texts = () => [...root.querySelectorAll('output')].map((one) => one.textContent);"
+        "const slider = root.querySelector('input');"
+        "slider.value = 1000; slider.dispatchEvent(new Event('input')); found.end = texts();"
+        "found.now = Number(root.dataset.now);"
+        "slider.value = 0; slider.dispatchEvent(new Event('input')); found.begin = texts();"
+        "root.querySelector('button').click(); await wait(400); found.moved = Number(root.dataset.now);"
+        "root.querySelector('button').click(); found.running = root.dataset.running;",
+        ".player",
+    )
+    waits = np.array([float(line[6]) for line in lines[1:]])
+    assert found["now"] == max(float(line[5]) for line in lines[1:])
+    for shown, mean in zip(found["end"], (waits.mean() - 600, waits.mean()), strict=True):
+        assert float(re.search(r"mean wait so far ([\d.]+) min", shown)[1]) == pytest.approx(mean / 60, rel=6e-3)
+    assert found["moved"] > 0
+    assert found["running"] == "false"
+    other = left_run(tmp_path / "other", jobs=200, cores=200, seed=2)
+    assert main(["report", str(small), str(other), "-o", str(page), "--quiet"]) == 0
+    assert 'class="player"' not in page.read_text()
+
+
+def test_the_head_tells_where_a_run_is_from(small, tmp_path):
+    folder = tmp_path / "run"
+    shutil.copytree(small, folder)
+    record = {"options": {"pybatsim": {"agent": {"type": "CLASSIC", "policy_pair": "first-high_gflops"}}}, "seed": 7}
+    record |= {"platform": {"file": "/a/gaia.json", "nodes": 3}, "workload": {"file": "/a/jobs.swf", "jobs": 300}}
+    record |= {"versions": {"hdeeprm_like": "9.8.7"}, "simulator": "embedded"}
+    (folder / "run.json").write_text(json.dumps(record))
+    (folder / "options.json").write_text("{}")
+    found = facts_of(open_runs([folder])["run"])
+    assert found.pop("date").endswith(" UTC")
+    assert markup.unescape(re.sub("<.*?>", "", found.pop("command"))) == (
+        f"hdeeprm-like launch --options {folder}/options.json --output again"
+    )
+    assert found == {
+        "machine": "gaia.json, 200 cores, 3 nodes",
+        "workload": "jobs.swf, 300 jobs",
+        "policy": "first-high_gflops",
+        "seed": 7,
+        "version": "hdeeprm_like 9.8.7",
+        "simulator": "embedded",
+    }
+    bare = facts_of(open_runs([small])["small"])
+    assert (bare["machine"], bare["policy"], bare["command"]) == ("200 cores", "not recorded", "not recorded")
 
 
 # Perfetto

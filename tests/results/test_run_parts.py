@@ -8,7 +8,7 @@ from test_run_page import left_run
 
 from hdeeprm_like.cli.main import main
 from hdeeprm_like.errors import ResultsError
-from hdeeprm_like.results.plots.jobs import HUES, colours_apart, many_colours
+from hdeeprm_like.results.plots.job_colours import HUES, colours_apart, many_colours
 from hdeeprm_like.results.plots.shortages import BINS, shares
 from hdeeprm_like.results.run_parts import part_of
 from hdeeprm_like.results.run_reader import RunJobs, open_run

@@ -20,7 +20,7 @@ COVERING = re.compile(r"position|z-index|content|@|\\|url\((?!#)", re.IGNORECASE
 
 
 def without_notes(text: str) -> str:
-    """Return a drawing without its metadata and comments, which are read by nobody and by HTML unlike by XML."""
+    """Return a drawing without its metadata and comments, which HTML reads otherwise than XML does."""
     return re.sub(r"<metadata>.*?</metadata>|<!--.*?-->", "", text, flags=re.DOTALL)
 
 
@@ -52,7 +52,7 @@ def check_drawing(text: str, path: Path) -> None:
 
 
 def is_harmless(name: str, value: str) -> bool:
-    """Tell whether an attribute neither runs nor loads anything, nor covers what is outside the drawing."""
+    """Return whether an attribute neither runs nor loads anything, nor covers what is outside the drawing."""
     plain = name.removeprefix(XLINK)
     if plain == "href":
         return value.startswith(("#", "data:image/png;base64,"))

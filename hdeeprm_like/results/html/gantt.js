@@ -1,53 +1,42 @@
-// Gantt charts on a canvas: drag a box to zoom, turn the wheel, hover for a job, search one, colour by what you ask.
-"use strict";
-
-async function unpacked(text) {
-  const packed = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
-  const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate"));
-  return new Response(stream).arrayBuffer();
-}
-
-function seconds(value) {
-  for (const [size, unit] of [[86400, "d"], [3600, "h"], [60, "min"]])
-    if (Math.abs(value) >= 2 * size) return (value / size).toPrecision(4) + " " + unit;
-  return Number(value.toPrecision(4)) + " s";
-}
-
-const RAMP = [[68, 1, 84], [59, 82, 139], [33, 145, 140], [94, 201, 98], [253, 231, 37]];
-function ramp(share) {
-  const at = Math.min(Math.max(share, 0), 1) * (RAMP.length - 1), low = Math.min(Math.floor(at), RAMP.length - 2);
-  const mix = RAMP[low].map((from, i) => Math.round(from + (at - low) * (RAMP[low + 1][i] - from)));
-  return `rgb(${mix})`;
-}
-const spread = (number) => `hsl(${(number * 137.508) % 360} 62% ${40 + ((number * 7) % 5) * 5}%)`;
-
+// Gantt charts on a canvas: drag a box to zoom, turn the wheel, hover for a job, search one, choose the colours.
 async function gantt(root) {
   const about = JSON.parse(root.dataset.about), count = about.jobs, ids = about.ids.split(" ");
   const buffer = await unpacked(root.querySelector("script").textContent);
-  let offset = 0;
-  const take = (Kind, length) => {
-    const found = new Kind(buffer, offset, length);
-    offset += Math.ceil(found.byteLength / 8) * 8;
-    return found;
-  };
+  const take = taker(buffer);
   const submit = take(Float64Array, count), start = take(Float64Array, count), finish = take(Float64Array, count);
   const size = take(Int32Array, count), user = take(Int32Array, count);
   const row = take(Int32Array, about.blocks), first = take(Int32Array, about.blocks), last = take(Int32Array, about.blocks);
 
-  const canvas = root.querySelector("canvas"), told = root.querySelector("output"), pen = canvas.getContext("2d");
+  const canvas = root.querySelector("canvas"), told = root.querySelector("output"), key = root.querySelector(".key");
   const name = (job) => ids[job];
   const numbers = new Map(ids.map((id, job) => [id, job]));
   const whole = { from: 0, to: about.end, low: 0, high: about.cores };
   let view = { ...whole }, colours = [], found = -1, box = null;
-  const LEFT = 56, BOTTOM = 28;
+  const LEFT = 70, BOTTOM = 44;
 
   function colour(by) {
-    const wait = (job) => Math.log1p(start[job] - submit[job]), wide = (job) => Math.log(size[job]);
-    const value = { wait, size: wide }[by];
-    let most = 0;
-    for (let job = 0; job < count; job++) most = Math.max(most, value ? value(job) : 0);
-    colours = Array.from({ length: count }, (_, job) =>
-      value ? ramp(most ? value(job) / most : 0) : spread(by === "user" ? user[job] + 1 : job));
+    if (by === "user") return byUser();
+    if (by === "job") {
+      colours = Array.from({ length: count }, (_, job) => apart(job));
+      key.innerHTML = "";
+      return;
+    }
+    const of = { wait: (job) => start[job] - submit[job], size: (job) => size[job], "run time": (job) => finish[job] - start[job] };
+    const scaled = by === "size" ? (value) => Math.log(value) : (value) => Math.log1p(value / 60);
+    let most = by === "size" ? 2 : 1;
+    for (let job = 0; job < count; job++) most = Math.max(most, of[by](job));
+    colours = Array.from({ length: count }, (_, job) => ramp(scaled(of[by](job)) / scaled(most)));
+    key.innerHTML = by === "size" ? rampLegend("1", `${most} cores`) : rampLegend("0", seconds(most));
+  }
+  function byUser() {
+    const work = new Map();
+    for (let job = 0; job < count; job++)
+      work.set(user[job], (work.get(user[job]) || 0) + size[job] * (finish[job] - start[job]));
+    const most = [...work].sort((a, b) => b[1] - a[1]).slice(0, FEW.length).map(([one]) => one);
+    const own = new Map(most.map((one, place) => [one, FEW[place]]));
+    colours = Array.from({ length: count }, (_, job) => own.get(user[job]) || OTHERS);
+    const others = work.size > most.length ? [[`${work.size - most.length} others`, OTHERS]] : [];
+    key.innerHTML = fewLegend([...most.map((one) => [`user ${one}`, own.get(one)]), ...others]);
   }
   const x = (time) => LEFT + ((time - view.from) / (view.to - view.from)) * (canvas.clientWidth - LEFT);
   const y = (core) => ((core - view.low) / (view.high - view.low)) * (canvas.clientHeight - BOTTOM);
@@ -55,11 +44,7 @@ async function gantt(root) {
   const core = (at) => view.low + (at / (canvas.clientHeight - BOTTOM)) * (view.high - view.low);
 
   function draw() {
-    const wide = canvas.clientWidth, high = canvas.clientHeight, dense = window.devicePixelRatio || 1;
-    canvas.width = wide * dense;
-    canvas.height = high * dense;
-    pen.setTransform(dense, 0, 0, dense, 0, 0);
-    pen.clearRect(0, 0, wide, high);
+    const [pen, wide, high] = cleared(canvas);
     pen.save();
     pen.beginPath();
     pen.rect(LEFT, 0, wide - LEFT, high - BOTTOM);
@@ -75,17 +60,26 @@ async function gantt(root) {
     pen.restore();
     pen.fillStyle = "#333";
     pen.font = "12px sans-serif";
+    const { ticks, title } = timeTicks(view.from, view.to, Math.max(2, (wide - LEFT) / 110));
     pen.textAlign = "center";
-    for (let tick = 0; tick <= 5; tick++) {
-      const at = view.from + (tick / 5) * (view.to - view.from);
-      pen.textAlign = tick === 0 ? "left" : tick === 5 ? "right" : "center";
-      pen.fillText(seconds(at), x(at), high - 8);
+    for (const { at, text } of ticks) {
+      pen.fillRect(x(at), high - BOTTOM, 1, 5);
+      pen.fillText(text, Math.min(x(at), wide - 4 * text.length), high - BOTTOM + 17);
     }
+    pen.fillText(title, (LEFT + wide) / 2, high - 8);
+    const step = Math.max(1, 10 ** Math.floor(Math.log10(Math.max(view.high - view.low, 1) / 3)));
+    const every = [step, 2 * step, 5 * step].find((one) => (view.high - view.low) / one <= 6) || 10 * step;
     pen.textAlign = "right";
-    for (let tick = 0; tick <= 4; tick++) {
-      const at = view.low + (tick / 4) * (view.high - view.low);
-      pen.fillText(Math.round(at), LEFT - 6, Math.min(Math.max(y(at) + 4, 12), high - BOTTOM));
+    for (let at = Math.ceil(view.low / every) * every; at <= view.high; at += every) {
+      pen.fillRect(LEFT - 5, Math.min(y(at), high - BOTTOM - 1), 5, 1);
+      pen.fillText(at, LEFT - 8, Math.min(Math.max(y(at) + 4, 12), high - BOTTOM));
     }
+    pen.save();
+    pen.translate(13, (high - BOTTOM) / 2);
+    pen.rotate(-Math.PI / 2);
+    pen.textAlign = "center";
+    pen.fillText("core", 0, 0);
+    pen.restore();
     if (box) {
       pen.strokeStyle = "#d40000";
       pen.strokeRect(box.x, box.y, box.to - box.x, box.down - box.y);
@@ -100,9 +94,10 @@ async function gantt(root) {
     draw();
   }
   function describe(job) {
+    const span = view.to - view.from;
     const who = user[job] >= 0 ? `, user ${user[job]}` : "";
     return `job ${name(job)}${who}: ${size[job]} cores, waited ${seconds(start[job] - submit[job])}, ` +
-      `ran ${seconds(finish[job] - start[job])}, from ${seconds(start[job])} to ${seconds(finish[job])}`;
+      `ran ${seconds(finish[job] - start[job])}, from ${moment(start[job], span)} to ${moment(finish[job], span)}`;
   }
   function at(event) {
     const when = time(event.offsetX), where = Math.floor(core(event.offsetY));
@@ -179,7 +174,7 @@ async function gantt(root) {
     clipped(whole);
   });
   window.addEventListener("resize", draw);
-  colour(about.users ? "user" : "job");
+  colour(root.querySelector("select").value);
   draw();
   root.dataset.ready = Math.round(performance.now());
 }

@@ -15,12 +15,22 @@ import numpy as np
 from hdeeprm_like.results.html.parts import Html, element, joined
 from hdeeprm_like.results.run_reader import Run
 
-SCRIPT = (Path(__file__).parent / "gantt.js").read_text(encoding="utf-8")
+
+def script(name: str) -> str:
+    """Return one of the package's own scripts."""
+    return (Path(__file__).parent / name).read_text(encoding="utf-8")
+
+
+SHARED = script("viewer.js")
+SCRIPT = script("gantt.js")  # after `SHARED`
 STYLE = """
 .gantt canvas { width: 100%; height: min(70vh, 42rem); border: 1px solid var(--line); cursor: crosshair;
   touch-action: none; display: block; }
 .gantt form { display: flex; flex-wrap: wrap; gap: .8rem; align-items: center; margin: .4rem 0; font-size: .9rem; }
 .gantt output { display: block; min-height: 1.5em; font-size: .9rem; }
+.key { font-size: .85rem; }
+.key i { display: inline-block; width: .8em; height: .8em; margin-left: .5em; vertical-align: -.05em; }
+.key i.bar { width: 9em; margin: 0 .2em; }
 .gantt input { width: 9rem; }
 @media print { .gantt form, .gantt output { display: none; } .gantt canvas { height: 12cm; } }
 """
@@ -28,7 +38,7 @@ HELP = "Drag a box to zoom in, turn the wheel, double-click to see all; hover fo
 
 
 def gantt_of(run: Run) -> Html:
-    """Return the chart of a run; `SCRIPT` and `STYLE` must be in the page that it is put into.
+    """Return the chart of a run; `SHARED`, `SCRIPT` and `STYLE` must be in the page that it is put into.
 
     Raises:
         ResultsError: the run's jobs cannot be read.
@@ -55,11 +65,12 @@ def gantt_of(run: Run) -> Html:
         "ids": " ".join(jobs.ids[row].rpartition("!")[2] for row in rows),
     }
     data = base64.b64encode(zlib.compress(b"".join(padded(column) for column in columns), 9)).decode()
-    ways = ("user", "size", "wait", "job") if about["users"] else ("job", "size", "wait")
+    ways = ("wait", "size", "run time", *(["user"] if about["users"] else []), "job")
     options = joined((element("option", way, value=way) for way in ways), "")
     form = element(
         "form",
         element("label", "colour by ", element("select", options)),
+        element("span", class_="key"),
         element("label", "job ", Html('<input type="search" placeholder="number">')),
         element("button", "show all", type="button"),
         onsubmit="return false",

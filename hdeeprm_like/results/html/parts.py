@@ -68,7 +68,7 @@ def contents(entries: Iterable[tuple[str, str]]) -> Html:
 def badge(text: str, kind: str = "") -> Html:
     """Return a short word on a coloured ground; *kind* is one of good, fair, weak, bad and plain.
 
-    The word itself tells what the colour does, for those who print in grey or see no colours.
+    The word says what the colour means, for those who print in grey or see no colours.
     """
     return element("span", text, class_=f"badge {kind or 'plain'}")
 

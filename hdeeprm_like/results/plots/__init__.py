@@ -8,9 +8,13 @@ costs nothing to import.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from hdeeprm_like.errors import OptionsError, did_you_mean
 from hdeeprm_like.plugins import function_at
+
+if TYPE_CHECKING:
+    from hdeeprm_like.results.pictures import Look
 
 
 @dataclass(frozen=True)
@@ -21,24 +25,31 @@ class Plot:
         title: above the picture.
         draw: ``module:function``; it takes an empty matplotlib figure and the `Run`.
         needs: files of the run that it is drawn from.
+        by: what jobs may be coloured or grouped by, the usual first; the function takes one of them, too.
     """
 
     title: str
     draw: str
     needs: tuple[str, ...]
+    by: tuple[str, ...] = ()
 
 
 ALWAYS = (0.0, float("inf"))
 HERE = "hdeeprm_like.results.plots"
 JOBS, SPANS = ("out_jobs.csv",), ("overutilizations.json",)
+COLOURED_BY, CLASSES = ("wait", "size", "time", "user", "job"), ("size", "time", "user")
 KINDS: dict[str, Plot] = {
     "queue_size": Plot("Queue size", f"{HERE}.load:queue_size", JOBS),
     "job_load": Plot("Length and load of the queue", f"{HERE}.load:job_load", (*JOBS, "workload.json")),
     "utilization": Plot("Utilization", f"{HERE}.load:utilization", JOBS),
     "power": Plot("Power", f"{HERE}.load:power", (*JOBS, "out_consumed_energy.csv")),
     "lifecycle": Plot("Job life cycles", f"{HERE}.jobs:lifecycle", JOBS),
-    "gantt": Plot("Gantt chart", f"{HERE}.jobs:gantt", JOBS),
-    "gantt_no_label": Plot("Gantt chart", f"{HERE}.jobs:gantt_no_label", JOBS),
+    "gantt": Plot("Gantt chart", f"{HERE}.gantt:gantt", JOBS, COLOURED_BY),
+    "gantt_no_label": Plot("Gantt chart", f"{HERE}.gantt:gantt_no_label", JOBS, COLOURED_BY),
+    "nodes": Plot("Busy share of each node", f"{HERE}.nodes:nodes", JOBS),
+    "ecdf": Plot("Distribution of waits and slowdowns", f"{HERE}.classes:ecdf", JOBS, CLASSES),
+    "boxes": Plot("Waits and slowdowns by class", f"{HERE}.classes:boxes", JOBS, CLASSES),
+    "energy_by_job": Plot("Energy of each job", f"{HERE}.classes:energy_by_job", JOBS),
     "core_bubbles": Plot("Bubbles: when the next job waits for cores", f"{HERE}.shortages:core_bubbles", SPANS),
     "mem_bubbles": Plot("Bubbles: when the next job waits for memory", f"{HERE}.shortages:mem_bubbles", SPANS),
     "mem_bw_overutilization": Plot(
@@ -50,8 +61,18 @@ KINDS: dict[str, Plot] = {
 }
 
 
+SEVERAL = ("compare", "difference")  # kinds that show several runs, the second one two
+
+
 def draw(
-    kind: str, run: Path, save: Path | None = None, *, span: tuple[float, float] = ALWAYS, user: str | None = None
+    kind: str,
+    run: Path,
+    save: Path | None = None,
+    *,
+    span: tuple[float, float] = ALWAYS,
+    user: str | None = None,
+    by: str | None = None,
+    look: "Look | None" = None,
 ) -> None:
     """Draw one picture of a finished run into a file, or in a window without *save*.
 
@@ -60,14 +81,21 @@ def draw(
         run: the run's directory.
         save: a .png, .svg or .pdf; it appears whole or not at all.
         span: s from and to; nothing else is shown. user: whose jobs are shown; None for those of all.
+        by: what jobs are coloured or grouped by; None for the kind's usual.
+        look: title, size and style; None for the usual ones.
 
     Raises:
-        OptionsError: the kind or the file's suffix is not known.
+        OptionsError: the kind, what to colour by, or the file's suffix is not known.
         ResultsError: the run lacks the file that the picture needs, or there is no display for a window.
     """
     if kind not in KINDS:
         raise OptionsError(f"there is no picture {kind!r}{did_you_mean(kind, KINDS)}")
-    from hdeeprm_like.results.pictures import check_format, picture, shortened, show_span
+    shown = KINDS[kind]
+    if by is not None and by not in shown.by:
+        raise OptionsError(
+            f"--by: {kind} is not drawn by {by!r:.80}; it can be by {', '.join(shown.by) or 'nothing: it has one form'}"
+        )
+    from hdeeprm_like.results.pictures import USUAL, check_format, picture, shortened, show_span
     from hdeeprm_like.results.run_parts import part_of
     from hdeeprm_like.results.run_reader import open_run
 
@@ -76,19 +104,21 @@ def draw(
     if span != ALWAYS or user is not None:
         opened = part_of(opened, *span, user)
     of = "" if user is None else f", user {user}"
-    with picture(save) as figure:
-        figure.suptitle(f"{KINDS[kind].title}\n{shortened(opened.name)}{of}", fontsize=13)
-        function_at(KINDS[kind].draw)(figure, opened)
+    look = look or USUAL
+    with picture(save, look=look) as figure:
+        if title := look.title_or(f"{shown.title}\n{shortened(opened.name)}{of}"):
+            figure.suptitle(title, fontsize="large")
+        function_at(shown.draw)(figure, opened, *((by or shown.by[0],) if shown.by else ()))
         show_span(figure, *span)
 
 
-def compare(runs: Sequence[Path], save: Path | None = None) -> None:
+def compare(runs: Sequence[Path], save: Path | None = None, look: "Look | None" = None) -> None:
     """Draw utilization and queue size of several runs above one another, on common axes.
 
     Raises:
         OptionsError, ResultsError: as for `draw`.
     """
-    from hdeeprm_like.results.pictures import check_format, picture
+    from hdeeprm_like.results.pictures import USUAL, check_format, picture
     from hdeeprm_like.results.plots.load import side_by_side
     from hdeeprm_like.results.run_parts import warn_of_other_jobs
     from hdeeprm_like.results.run_reader import open_runs
@@ -96,5 +126,29 @@ def compare(runs: Sequence[Path], save: Path | None = None) -> None:
     check_format(save)
     opened = open_runs(runs)
     warn_of_other_jobs(opened)
-    with picture(save, width=13.0, height=1.6 + 1.9 * len(opened)) as figure:
+    look = look or USUAL
+    with picture(save, width=13.0, height=1.6 + 1.9 * len(opened), look=look) as figure:
+        if title := look.title_or("Utilization and queue size"):
+            figure.suptitle(title, fontsize="large")
         side_by_side(figure, opened)
+
+
+def difference(runs: Sequence[Path], save: Path | None = None, look: "Look | None" = None) -> None:
+    """Draw how the second of two runs differs from the first.
+
+    Raises:
+        OptionsError: there are not two. ResultsError: as for `draw`.
+    """
+    from hdeeprm_like.results.pictures import USUAL, check_format, picture
+    from hdeeprm_like.results.plots.differences import difference as draw_difference
+    from hdeeprm_like.results.run_reader import open_runs
+
+    check_format(save)
+    if len(runs) != 2:
+        raise OptionsError(f"--run: difference takes two runs, the one to compare with first, not {len(runs)}")
+    opened = open_runs(runs)
+    look = look or USUAL
+    with picture(save, look=look, height=6.4) as figure:
+        if title := look.title_or("Difference of two schedules"):
+            figure.suptitle(title, fontsize="large")
+        draw_difference(figure, list(opened), list(opened.values()))

@@ -63,10 +63,10 @@ def learning_curves(figure: Figure, runs: Mapping[str, Run]) -> None:
             axes.plot(episodes, mean, color=colour, label=label)
             if len(curves) > 1:
                 axes.fill_between(episodes, mean - deviation, mean + deviation, color=colour, alpha=0.2, linewidth=0)
-            axes.set_title(panel.title, fontsize=11)
+            axes.set_title(panel.title, fontsize="medium")
             axes.set_xlabel("episode")
             axes.xaxis.set_major_locator(MaxNLocator(4, integer=True))
-    figure.legend(*grid[0].get_legend_handles_labels(), loc="outside lower center", ncols=4, fontsize=9)
+    figure.legend(*grid[0].get_legend_handles_labels(), loc="outside lower center", ncols=4, fontsize="small")
 
 
 def columns_of(run: Run, panel: Panel) -> tuple[Floats, Floats] | None:

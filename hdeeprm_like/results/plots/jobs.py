@@ -1,22 +1,15 @@
-"""When each job waited and ran, and on which cores."""
-
-import warnings
-from colorsys import hsv_to_rgb
+"""When each job arrived, started and ended."""
 
 import numpy as np
-import pandas as pd
-from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from hdeeprm_like.results.pictures import BLUE, GREEN, GREY, ORANGE, legend_above, note, time_axis
-from hdeeprm_like.results.plots.charts import NO_JOBS, RASTER
-from hdeeprm_like.results.run_reader import Run, RunJobs
-from hdeeprm_like.types import Ints
+from hdeeprm_like.results.plots.charts import RASTER
+from hdeeprm_like.results.run_reader import Run
 
-FEW = 200  # jobs whose life cycles can be told apart
-HUES = 61  # colours of a Gantt chart
+FEW = 200  # jobs whose life cycles can be distinguished
 STAGES = (("arrived", BLUE, "o"), ("started", ORANGE, ">"), ("completed", GREEN, "s"))
 
 
@@ -41,7 +34,7 @@ def lifecycle(figure: Figure, run: Run) -> None:
     lines = np.stack([times, heights], axis=2)[jobs.ran]  # (J, 3, 2)
     if len(lines) <= FEW:
         axes.add_collection(LineCollection(list(lines), colors=GREY, linewidths=0.5, alpha=0.4, zorder=1.0))
-    else:  # lines of all would be a grey tangle: those of the waits tell what the policy did
+    else:  # lines of all would be a grey tangle: those of the waits show what the policy did
         waits = lines[jobs.wait[jobs.ran] > 0.0, :2]
         faint = float(np.clip(40.0 / max(len(waits), 1), 0.05, 0.4))
         axes.add_collection(LineCollection(list(waits), colors=ORANGE, linewidths=0.7, alpha=faint, zorder=1.0))
@@ -57,131 +50,6 @@ def lifecycle(figure: Figure, run: Run) -> None:
     axes.set_ylim(0.0, 3 * band)
     axes.set_ylabel("requested cores, per stage")
     legend_above(axes, reverse=True)
-
-
-def gantt(figure: Figure, run: Run) -> None:
-    """Draw the cores of each job over its run time, with the numbers of the jobs that are large enough."""
-    _gantt(figure, run, labels=True)
-
-
-def gantt_no_label(figure: Figure, run: Run) -> None:
-    """Draw the cores of each job over its run time."""
-    _gantt(figure, run, labels=False)
-
-
-def _gantt(figure: Figure, run: Run, labels: bool) -> None:
-    """Draw the cores of each job over its run time, by evalys.
-
-    Its labels are not used: they name a job again on each stretch of its cores, on top of one another. Here a job is
-    named once, on its widest stretch, if the name fits in.
-    """
-    axes = figure.subplots()
-    jobs = run.jobs
-    seconds = time_axis(axes, run.end)
-    axes.set_ylabel("core")
-    axes.set_ylim(0.0, run.cores)
-    axes.yaxis.set_major_locator(MaxNLocator(integer=True))
-    if not jobs.ran.any():
-        note(axes, NO_JOBS)
-        return
-    limits = axes.get_xlim()
-    _draw_gantt_by_evalys(axes, jobs, run.cores, seconds)
-    if run.cores > 100:  # cores thinner than a pixel: black outlines would hide the jobs, snapping would lose them
-        for rectangle in axes.patches:
-            rectangle.set(snap=False, linewidth=0.25, edgecolor=rectangle.get_facecolor())
-    axes.set(title="", xlim=limits, ylim=(0.0, run.cores), ylabel="core")
-    axes.grid(False)
-    axes.set_rasterization_zorder(RASTER)
-    if labels:
-        named = _label_jobs(axes, jobs, seconds)
-        if named < jobs.ran.sum():
-            axes.set_title(
-                f"{named} of {jobs.ran.sum()} jobs are large enough to name", loc="center", fontsize=9, color=GREY
-            )
-
-
-def _draw_gantt_by_evalys(axes: Axes, jobs: RunJobs, cores: int, seconds: float) -> None:
-    rows = np.flatnonzero(jobs.ran)
-    with warnings.catch_warnings():
-        # evalys and what it imports were written for older pandas and numpy; their warnings are not the user's
-        warnings.filterwarnings("ignore", module=r".*(evalys|procset|seaborn)")
-        from evalys.jobset import JobSet
-        from evalys.visu.legacy import plot_gantt
-        from procset import ProcInt, ProcSet
-
-        stretches = np.split(jobs.blocks[:, 1:], np.searchsorted(jobs.blocks[:, 0], np.arange(1, len(jobs))))
-        frame = pd.DataFrame(
-            {
-                "job_id": [jobs.ids[row].rpartition("!")[2] for row in rows],
-                "workload_name": [jobs.ids[row].rpartition("!")[0] for row in rows],
-                "submission_time": jobs.submit[rows] / seconds,
-                "starting_time": jobs.start[rows] / seconds,
-                "execution_time": (jobs.finish - jobs.start)[rows] / seconds,
-                "finish_time": jobs.finish[rows] / seconds,
-                "waiting_time": jobs.wait[rows] / seconds,
-                "allocated_resources": [ProcSet(*(ProcInt(*pair) for pair in stretches[row].tolist())) for row in rows],
-            }
-        )
-        # its default precision of 6 digits would round days to a tenth of a second
-        jobset = JobSet(frame, resource_bounds=(0, cores - 1), float_precision=12)
-        colour_of = dict(zip(frame.workload_name + "!" + frame.job_id, colours_apart(jobs, cores)[rows], strict=True))
-        plot_gantt(
-            jobset,
-            ax=axes,
-            labels=False,
-            palette=many_colours(),
-            color_function=lambda job, palette: palette[colour_of[f"{job['workload_name']}!{job['jobID']}"]],
-            alpha=1.0,
-        )
-
-
-def colours_apart(jobs: RunJobs, cores: int) -> Ints:
-    """Return (J,) the number of a colour below `HUES` for each job, another one than those of the jobs that it touches.
-
-    Two jobs touch where one follows the other on a core, or runs beside it on the next one; boxes of one colour would
-    merge there. A job that touches more jobs than there are colours takes the one that fewest of them have.
-    """
-    colours = np.zeros(len(jobs), np.int64)
-    last = np.full(cores + 2, HUES)  # the colour of the last job on each core, with a free one at either end
-    begins = np.searchsorted(jobs.blocks[:, 0], np.arange(len(jobs) + 1))
-    for place, row in enumerate(np.argsort(jobs.start, kind="stable")):
-        own = [slice(first + 1, end + 2) for _, first, end in jobs.blocks[begins[row] : begins[row + 1]].tolist()]
-        if not own:
-            continue
-        beside = np.concatenate([last[part.start - 1 : part.stop + 1] for part in own])
-        taken = np.bincount(beside, minlength=HUES + 1)[:HUES]
-        colours[row] = (place + np.argmin(np.roll(taken, -place))) % HUES
-        for part in own:
-            last[part] = colours[row]
-    return colours
-
-
-def many_colours() -> list[tuple[float, float, float]]:
-    """Return `HUES` colours of which any few that follow one another are far apart."""
-    golden = 0.381966  # of the circle, so that no two hues are near
-    return [
-        hsv_to_rgb(place * golden % 1.0, 0.45 + 0.2 * (place % 3), 0.95 - 0.18 * (place % 2)) for place in range(HUES)
-    ]
-
-
-def _label_jobs(axes: Axes, jobs: RunJobs, seconds: float) -> int:
-    """Write job numbers on the stretches of cores where they fit; return how many did."""
-    figure_width, figure_height = axes.get_figure(root=True).get_size_inches() * 72  # type: ignore[union-attr]
-    points_x = 0.85 * figure_width / np.ptp(axes.get_xlim())  # per unit of time, about
-    points_y = 0.8 * figure_height / np.ptp(axes.get_ylim())  # per core, about
-    width = jobs.blocks[:, 2] - jobs.blocks[:, 1] + 1
-    named = 0
-    widest = {int(jobs.blocks[block, 0]): block for block in np.argsort(width, kind="stable")}
-    for row, block in widest.items():
-        number = jobs.ids[row].rpartition("!")[2]
-        size = min(10.0, 0.9 * points_y * width[block])
-        points = (jobs.finish[row] - jobs.start[row]) / seconds * points_x
-        if size >= 4.0 and 0.65 * size * len(number) <= points:
-            middle = (jobs.blocks[block, 1] + jobs.blocks[block, 2] + 1) / 2
-            axes.text((jobs.start[row] + jobs.finish[row]) / 2 / seconds, middle, number, fontsize=size,
-                      ha="center", va="center_baseline", zorder=RASTER + 1)  # fmt: skip
-            named += 1
-    return named
 
 
 def _ticks(most: int) -> list[int]:

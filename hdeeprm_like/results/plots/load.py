@@ -52,7 +52,7 @@ def job_load(figure: Figure, run: Run) -> None:
     times, waiting = metrics.queue_length(jobs.submit[ran], jobs.start[ran])
     draw_steps(above, times / seconds, waiting, ORANGE)
     if requested is None:
-        note(below, "no workload.json tells the requested times")
+        note(below, "no workload.json gives the requested times")
     else:
         times, load = metrics.job_load(jobs.submit[ran], jobs.start[ran], jobs.size[ran], requested[ran])
         draw_steps(below, times / seconds, load / 3600.0, BLUE)
@@ -82,19 +82,18 @@ def power(figure: Figure, run: Run) -> None:
 
 
 def scaled(watts: float) -> tuple[float, str]:
-    """Return the unit that a power is told in, in W, and its name."""
+    """Return the unit of a power in W, and its name."""
     return next(((size, name) for size, name in ((1e6, "MW"), (1e3, "kW")) if watts >= size), (1.0, "W"))
 
 
 def side_by_side(figure: Figure, runs: Mapping[str, Run]) -> None:
     """Draw utilization and queue size of several runs above one another, on common axes."""
-    figure.suptitle("Utilization and queue size")
     grid = figure.subplots(len(runs), 2, sharex=True, sharey="col", squeeze=False)
     seconds, unit = unit_of_time(max(run.end for run in runs.values()))
     for (name, run), (left, right) in zip(runs.items(), grid, strict=True):
         _draw_utilization(left, run, seconds)
         _draw_queue(right, run, seconds)
-        left.set_title(shortened(name, 40), loc="left", fontsize=11)
+        left.set_title(shortened(name, 40), loc="left", fontsize="medium")
         left.set_ylabel("busy cores")
         right.set_ylabel("queued cores")
     for axes in grid[-1]:

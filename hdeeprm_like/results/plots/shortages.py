@@ -12,7 +12,7 @@ from hdeeprm_like.results.plots.charts import RASTER, boxes, draw_steps, two_cha
 from hdeeprm_like.results.run_reader import Run, open_run
 from hdeeprm_like.types import Floats
 
-MANY, BINS = 200, 300  # spans that can be told apart, and stretches of time in their place
+MANY, BINS = 200, 300  # spans that can be distinguished, and stretches of time in their place
 
 
 def core_bubbles(figure: Figure, run: Run) -> None:
@@ -93,7 +93,7 @@ def _bubbles(figure: Figure, run: Run, resource: str, values: Floats) -> None:
             times, share = shares(begins, ends, max(run.end, float(ends.max())))
             above.stairs(share, times / seconds, fill=True, color=RED)
             above.set_yticks([0.0, 1.0], ["0", "1"])
-            above.set_ylabel("share of\nthe time", fontsize=8)
+            above.set_ylabel("share of\nthe time", fontsize="small")
             above.set_ylim(0.0, 1.0)
         else:
             _idle_cores(above, run, begins[order], ends[order], seconds)
@@ -122,7 +122,7 @@ def _idle_cores(axes: Axes, run: Run, begins: Floats, ends: Floats, seconds: flo
     draw_steps(axes, points / seconds, idle, RED)
     mean = float(np.sum(np.diff(points) * idle[:-1])) / max(float(np.sum(ends - begins)), 1e-9)
     axes.plot([], [], " ", label=f"mean {mean / whole.cores:.2%} of {whole.cores:,} cores")
-    axes.set_ylabel("idle cores\nmeanwhile", fontsize=8)
+    axes.set_ylabel("idle cores\nmeanwhile", fontsize="small")
     axes.yaxis.set_major_locator(MaxNLocator(3, integer=True))
     from_zero(axes)
     legend_above(axes)

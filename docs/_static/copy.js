@@ -1,0 +1,15 @@
+// A button on each block that copies it; of what a command printed there is nothing to copy.
+"use strict";
+for (const block of document.querySelectorAll("div.highlight")) {
+  if (block.parentElement.classList.contains("highlight-text")) continue;
+  const button = document.createElement("button");
+  button.className = "copy";
+  button.type = "button";
+  button.textContent = "copy";
+  button.addEventListener("click", async () => {
+    await navigator.clipboard.writeText(block.querySelector("pre").textContent.trimEnd());
+    button.textContent = "copied";
+    setTimeout(() => (button.textContent = "copy"), 1500);
+  });
+  block.append(button);
+}
