@@ -56,7 +56,7 @@ class Part:
 PARTS = {
     "order": Part(  # the first and third job before the second and fourth
         {
-            ("engine/numbers.py", "# How long jobs are taken"): "ODD_FIRST = 17\n",
+            ("engine/numbers.py", "# Assumed run times of jobs."): "ODD_FIRST = 17\n",
             ("engine/numbers.py", '    "wfp3": WFP3,'): '    "oddfirst": ODD_FIRST,\n',
             ("engine/job_keys.py", "KEYS: dict["): '''
 @inlined

@@ -611,7 +611,7 @@ def test_the_nearest_command_is_named(capsys):
     assert "'exampel' is not known; did you mean 'example'?" in refused(capsys, "exampel", "gaia", "x")
     assert "did you mean 'embedded'?" in refused(capsys, "launch", "-o", "x.json", "--simulator", "embeded")
     assert "9 is not known; known: 4, 5" in refused(capsys, "convert", "a.json", "b.json", "--batsim", "9")
-    assert "'qqqq' is not known; known: batsim, batsim5, clean" in refused(capsys, "qqqq")
+    assert "'qqqq' is not known; known: batsim, batsim5, benchmark, check" in refused(capsys, "qqqq")
 
 
 @pytest.fixture

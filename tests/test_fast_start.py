@@ -32,6 +32,8 @@ COMMANDS = (
     "visual",
     "metrics",
     "compare",
+    "benchmark",
+    "check",
     "stream",
     "sweep",
     "whatif",

@@ -112,9 +112,9 @@ class JobStore:
         if unique:
             self._once(kept, requeues)
         rows = np.flatnonzero(kept)
-        self._order = rows[
-            np.lexsort((rows, *(self._jobs[name][rows] for name in ("task", "job", "submit", "arrival"))))
-        ]
+        task, job, submit, arrival = (self._jobs[name][rows] for name in ("task", "job", "submit", "arrival"))
+        by_number = np.where(job < 0, np.iinfo(np.int64).max, job)  # jobs without a number keep the order of the log
+        self._order = rows[np.lexsort((rows, task, by_number, submit, arrival))]
         self.report.kept = len(rows)
         counts = np.bincount(self._jobs["state"][rows], minlength=len(STATE_NAMES)).tolist()
         self.report.states.update({name: n for name, n in zip(STATE_NAMES, counts, strict=True) if n})

@@ -249,7 +249,7 @@ def test_a_platform_that_batsim_does_not_have_is_refused_with_its_first_host(tmp
 def test_flags_that_do_not_fit_are_refused(tmp_path, capsys):
     arguments = ["launch", "-o", str(experiment_file(tmp_path)), "--output", str(tmp_path / "out"), "-q"]
     assert main([*arguments, "--timeout", "3"]) == 2
-    assert "--timeout: is of no use without --simulator batsim, batsim5 or docker" in capsys.readouterr().err
+    assert "--timeout: needs --simulator batsim, batsim5 or docker" in capsys.readouterr().err
     assert main([*arguments, "--simulator", "batsim", "--batsim-command", "no-such-batsim"]) == 2
     assert "there is no program 'no-such-batsim' in PATH" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()

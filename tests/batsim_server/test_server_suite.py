@@ -30,7 +30,7 @@ def test_the_documentation_says_what_is_noted():
     assert NOTED["different"] == []
     assert f"| {here} conversations in `tests/golden/`" in page
     assert f"| {NOTED['cases']} more" in page
-    assert f"| {NOTED['equal']} are the same to the microsecond, none differs; " in page
+    assert f"| {NOTED['equal']} are equal to the microsecond, none differs; " in page
     assert f"none differs; {len(NOTED['refused'])} are refused, because" in page
     complete = NOTED[COMPLETE]
     assert f"all {complete['equal']} are equal" in page

@@ -251,7 +251,9 @@ def test_an_options_file_names_platform_and_jobs(tmp_path):
     experiment = load_experiment(tmp_path / "mine.json")
     assert experiment.workload.ops.tolist() == hl.load_experiment("gaia").workload.ops.tolist()
     (tmp_path / "mine.json").write_text(json.dumps(content | {"platform_file_path": "gaja"}))
-    with pytest.raises(PlatformError, match=r"mine\.json: platform_file_path: 'gaja' is no platform .* did you mean"):
+    with pytest.raises(
+        PlatformError, match=r"mine\.json: platform_file_path: 'gaja' is no shipped platform.* did you mean"
+    ):
         load_experiment(tmp_path / "mine.json")
 
 

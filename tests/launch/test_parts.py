@@ -213,8 +213,8 @@ def test_a_part_that_is_lost_twice_ends_the_training_in_one_line(tmp_path):
 @pytest.mark.parametrize(
     ("training", "words", "told"),
     [
-        ({"parts": 1}, ["--engine", "local"], "train --engine: the episodes of an update are shared out in parts"),
-        ({"parts": 1}, ["--processes", "2"], "train --processes: the episodes"),
+        ({"parts": 1}, ["--engine", "local"], "train --engine: an engine plays the parts of an update"),
+        ({"parts": 1}, ["--processes", "2"], "train --processes: an engine plays the parts of an update"),
         ({"n_steps": 5}, [], "training.parts: are of whole episodes"),
         ({"parts": 0}, [], "training.parts"),
     ],

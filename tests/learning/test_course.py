@@ -228,7 +228,7 @@ def test_a_training_is_resumed_to_the_same_weights(agent, options, tmp_path, pyt
 @pytest.mark.parametrize(
     ("agent", "options", "message"),
     [
-        ("reinforce", {"n_steps": 5}, "training.n_steps: Reinforce has no critic to tell what follows"),
+        ("reinforce", {"n_steps": 5}, "training.n_steps: Reinforce has no critic to estimate later rewards"),
         ("kernel", {"imitate": "sjf+eazy"}, "mode 'eazy' is not known"),
         ("kernel", {"load": [0.9, 0.7]}, "the smallest and the largest load are needed"),
     ],

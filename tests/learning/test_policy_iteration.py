@@ -276,7 +276,7 @@ def test_the_command_line_trains_and_goes_on(tmp_path, capsys):
         ({"trust_region": 0.0}, (), "training.policy_iteration.trust_region"),
         ({"horizons": 5}, (), "did you mean 'horizon'"),
         ({"windows": 5000}, (), "training.policy_iteration.windows"),
-        ({}, ("--episodes", "5"), "--episodes: its options file tells"),
+        ({}, ("--episodes", "5"), "--episodes: set it in the options file"),
         ({}, ("--engine", "ray"), "--engine: it runs in this process"),
     ],
 )

@@ -192,7 +192,7 @@ def test_a_header_that_tells_of_too_many_processors_is_refused(tmp_path, command
     """The old code asked for as much memory as so many cores need."""
     (tmp_path / "t.swf").write_text(trace(cores=2_000_000_000))
     words = [word.format(tmp_path / "t.swf") for word in command.split()]
-    assert "t.swf: tells of 2,000,000,000 processors; at most 1,000,000 are possible" in refused(*words)
+    assert "t.swf: has 2,000,000,000 processors; at most 1,000,000 are possible" in refused(*words)
 
 
 def test_a_name_that_is_too_long_or_breaks_the_line_is_one_short_line(tmp_path):

@@ -218,7 +218,7 @@ def test_the_command_says_what_is_wrong(folder, capsys, monkeypatch):
     assert main(["train", "--method", "evolution", "-q", "-o", "exp.json"]) == 2
     assert "go on with --resume" in capsys.readouterr().err
     assert main(["train", "--method", "evolution", "-q", "-o", "exp.json", "--seed", "4"]) == 2
-    assert "--seed: its options file tells all that" in capsys.readouterr().err
+    assert "--seed: set it in the options file" in capsys.readouterr().err
     (out / "run.json").write_text('{"method": "evolution"}')
     assert main(["train", "-q", "--resume", str(out)]) == 2
     assert "is of no evolution" in capsys.readouterr().err

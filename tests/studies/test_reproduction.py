@@ -23,7 +23,7 @@ from hdeeprm_like.studies.reproduction.measures.learning import cpu_of_training,
 from hdeeprm_like.studies.reproduction.place import Place, Settings, code_of, measure_of
 from hdeeprm_like.studies.reproduction.report import AGREE, OTHERWISE, origin_of, report
 from hdeeprm_like.studies.reproduction.run import is_reduced
-from hdeeprm_like.studies.reproduction.text import source_of, told
+from hdeeprm_like.studies.reproduction.text import described, source_of
 
 CHROMIUM = shutil.which("chromium")
 
@@ -275,9 +275,13 @@ def test_strict_fails_where_something_unexpected_is_contradicted(tmp_path, monke
 def test_a_line_of_a_number_tells_its_document(results):
     of_r01 = json.loads((results / "results.json").read_text())["results"][0]
     of_r04 = json.loads((results / "results.json").read_text())["results"][1]
-    assert told(of_r04).splitlines()[1].endswith("quoted (input missing: hdeeprm-like fetch-trace METACENTRUM-2013-3)")
+    assert (
+        described(of_r04)
+        .splitlines()[1]
+        .endswith("quoted (input missing: hdeeprm-like fetch-trace METACENTRUM-2013-3)")
+    )
     first = "R01 T table 5.1   nodes   published 153 (allowed: exactly)   ours 153 (1 seed)   equal (x 1)\n"
-    assert told(of_r01).startswith(first)
+    assert described(of_r01).startswith(first)
     assert source_of({"id": "R02"}, {"source": "K table I"}) == "K table I"
     assert source_of({"id": "R11"}, {"source": "fig. 5.5"}) == "C fig. 5.5"
 

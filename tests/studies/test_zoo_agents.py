@@ -40,7 +40,7 @@ def test_an_agent_is_loaded_by_its_name():
 
 @pytest.mark.parametrize("call", [hl.load_agent, lambda name: hl.simulate(8, "lublin-1-500", f"agent:{name}")])
 def test_an_agent_that_does_not_come_along_is_refused_with_the_nearest(call):
-    with pytest.raises(OptionsError, match="no such agent comes along; did you mean 'kernel-lublin'"):
+    with pytest.raises(OptionsError, match="no shipped agent has this name; did you mean 'kernel-lublin'"):
         call("zoo/kernel-lubin")
 
 
