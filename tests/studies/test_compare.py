@@ -159,7 +159,7 @@ def test_a_platform_gives_watts_speeds_and_memory(narrow_trace, tmp_path):
     assert (results.energy > machine.processor_watts[:, 3].min() * results.makespan).all()
     with pytest.raises(ResultsError, match=r"another (cores|platform)"):
         compare(comparison(narrow_trace, "fcfs", cores=4), tmp_path / "out", progress=False)
-    with pytest.raises(OptionsError, match=r"--cores: .*learning\.json tells how many there are"):
+    with pytest.raises(OptionsError, match=r"--cores: .*learning\.json sets the cores; omit one of the two"):
         compare(comparison(narrow_trace, "fcfs", platform=LEARNING, cores=4), tmp_path / "two", progress=False)
 
 

@@ -159,7 +159,6 @@ async function gantt(root) {
       return;
     }
     found = job;
-    told.textContent = describe(job);
     let low = Infinity, high = -1;
     for (let block = 0; block < row.length; block++)
       if (row[block] === job) {
@@ -168,6 +167,7 @@ async function gantt(root) {
       }
     const lasts = finish[job] - start[job], wide = high - low;
     clipped({ from: start[job] - lasts, to: finish[job] + lasts, low: low - wide, high: high + wide });
+    told.textContent = describe(job);  // with the digits of the new span
   });
   root.querySelector("button").addEventListener("click", () => {
     found = -1;
