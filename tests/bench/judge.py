@@ -1,6 +1,6 @@
 """Whole traces and windows of some lengths: what policies cost beside the best heuristic, and how long jobs wait.
 
-``python tests/bench/judge.py lublin-1 ctc-sp2:0.5-1 --policies zoo:steady,saf+bounded --windows whole,5000,1024``
+``python tests/bench/judge.py lublin-1 CTC-SP2-1996-3.1-cln:0.5-1 --policies zoo:steady,saf+bounded --windows whole,5000,1024``
 
 Each line has, for one policy on one trace: the geometric mean over the windows of the ratio of the bounded slowdown to
 the best of 28 heuristics, picked in hindsight, with its 95 % interval; then as ratios to that heuristic the mean wait,
@@ -116,6 +116,9 @@ def lines(name: str, length: str, policies: Sequence[str]) -> Iterator[str]:
     """Yield the table of one trace and one length of windows."""
     trace, cores = part_of(name)
     parts = windows_of(trace, length)
+    if not parts:
+        yield f"{name}, {length}: it has only {len(trace):,} jobs"
+        return
     heuristics = {one: [judged(part, cores, one) for part in parts] for one in HEURISTICS}
     best = min(heuristics, key=lambda one: mean(heuristics[one], "slowdown"))
     reference, longest = heuristics[best], max(one.longest for one in heuristics[WAITS])
