@@ -1,6 +1,6 @@
 """Whole traces and windows of some lengths: what policies cost beside the best heuristic, and how long jobs wait.
 
-``python tests/bench/judge.py lublin-1 CTC-SP2-1996-3.1-cln:0.5-1 --policies zoo:steady,saf+bounded --windows whole,5000,1024``
+``python tests/bench/judge.py lublin-1 CTC-SP2-1996-3.1-cln:0.5-1 --policies zoo:steady --windows whole,5000,1024``
 
 Each line has, for one policy on one trace: the geometric mean over the windows of the ratio of the bounded slowdown to
 the best of 28 heuristics, picked in hindsight, with its 95 % interval; then as ratios to that heuristic the mean wait,
