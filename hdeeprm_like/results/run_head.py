@@ -16,7 +16,7 @@ def head_of(runs: Mapping[str, Run]) -> Html:
     """Return a table with a column for each run."""
     facts = [facts_of(run) for run in runs.values()]
     rows = [[name, *(own[name] for own in facts)] for name in facts[0]] if facts else []
-    return html.table(["", *runs], rows)
+    return html.table(["", *runs], rows, stacked=True)
 
 
 def facts_of(run: Run) -> dict[str, object]:
