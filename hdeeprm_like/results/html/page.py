@@ -59,7 +59,7 @@ abbr[title] { text-decoration: underline dotted; text-underline-offset: .2em; cu
     overflow-wrap: anywhere; }
   .stacked td:first-child { font-weight: 600; }
   .stacked td:not(:first-child)::before { content: attr(data-label); color: var(--soft);
-    text-align: left; }
+    text-align: left; flex: none; max-width: 40%; }
 }
 @media print {
   @page { size: A4; margin: 14mm 12mm; }
