@@ -9,7 +9,7 @@ from hdeeprm_like.errors import AgentError, OptionsError, ResultsError, did_you_
 from hdeeprm_like.experiment import episodes_of
 from hdeeprm_like.formats.files import alone_in, write_json
 from hdeeprm_like.launch.in_process import INPUTS, RECORD, description, write_inputs
-from hdeeprm_like.launch.learned import EVALUATIONS, HELD_OUT, TRAINING_FILES, imitate, write_held_out
+from hdeeprm_like.launch.learned import EVALUATIONS, HELD_OUT, TRAINING_FILES, end_training, imitate
 from hdeeprm_like.launch.learner import Learner
 from hdeeprm_like.launch.resuming import origin
 from hdeeprm_like.learning.agents import PolicyLearningAgent
@@ -119,11 +119,7 @@ def iterate_alone(learner: Learner, output: Path, how: TrainingOptions, resume: 
         resume=resume,
         quiet=not progress,
     )
-    if section.held_out:
-        write_held_out(learner, output, learner.plays(held_out), section.held_out, how)
-    learner.finish()
-    files = [name for name in run["files"] if (output / name).exists()]
-    write_json(output / RECORD, run | {"status": "complete", "files": files})
+    end_training(learner, output, run, held_out, how)
     return iterations
 
 

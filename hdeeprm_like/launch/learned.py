@@ -12,7 +12,7 @@ from tqdm import tqdm
 
 from hdeeprm_like.decision.episode import Episode
 from hdeeprm_like.errors import AgentError, OptionsError, ResultsError
-from hdeeprm_like.experiment import episodes_of
+from hdeeprm_like.experiment import JobsOf, episodes_of
 from hdeeprm_like.formats.files import alone_in, replacing, write_json, write_lines
 from hdeeprm_like.launch.imitation import Teacher
 from hdeeprm_like.launch.in_process import INPUTS, RECORD, description, rejected_jobs, staged, write_inputs
@@ -163,12 +163,18 @@ def train_alone(
         quiet=not progress,
         callbacks=callbacks,
     )
+    end_training(learner, output, run, held_out, how)
+    return episodes
+
+
+def end_training(learner: Learner, output: Path, run: dict[str, Any], held_out: JobsOf, how: TrainingOptions) -> None:
+    """Play the held-out episodes, if the options want some, and record that the training is complete."""
+    section = learner.experiment.options.training
     if section.held_out:
         write_held_out(learner, output, learner.plays(held_out), section.held_out, how)
     learner.finish()
     files = [name for name in run["files"] if (output / name).exists()]
     write_json(output / RECORD, run | {"status": "complete", "files": files})
-    return episodes
 
 
 def references_of(learner: Learner, plays: Plays) -> References:
