@@ -80,6 +80,10 @@ MEMORY = "SelectType=select/cons_tres\nSelectTypeParameters=CR_Core_Memory\nDefM
 CORES = "SelectType=select/cons_tres\nSelectTypeParameters=CR_Core\n"
 
 
+COLUMNS = (
+    "Cluster,Account,User,Partition,ParentName,Share,GrpJobs,GrpTRES,GrpSubmit,GrpWall,GrpTRESMins,MaxJobs,MaxTRES,"
+    "MaxSubmit,MaxWall,QOS"
+)
 FEW = (  # what `add_users` sets: those of games may run three jobs at once, physics 16 cores
     ("account physics", "GrpTRES=cpu=16"),
     ("user games", "MaxJobs=3"),
@@ -323,8 +327,8 @@ def record(name):
     settings, partition = own.split("PartitionName=", 1)
     own = f"{settings}{nodes}\nPartitionName={partition}"
     common = COMMON.format(name=name, port=port, shared=shared, folder=folder)
-    kept, *more = (DATABASE if told["limits"] else NO_DATABASE).splitlines(keepends=True)
-    own = kept + own
+    lines = (DATABASE if told["limits"] else NO_DATABASE).splitlines(keepends=True)
+    own, more = "".join(lines[:2]) + own, lines[2:]
     common += "".join(more).format(database=FIRST_PORT - 2, shared=shared)
     conf = folder / "slurm.conf"
     conf.write_text(common + own)
@@ -334,7 +338,7 @@ def record(name):
         databases = start_database(shared)
         add_users(name, told["limits"], environment)
         for kind in ("assoc", "qos"):
-            of = [f"cluster={name}"] if kind == "assoc" else []
+            of = [f"cluster={name}", f"format={COLUMNS}"] if kind == "assoc" else []
             (folder / f"{kind}.txt").write_text(call("sacctmgr", "-P", "show", kind, *of, **environment))
     daemons = [start(folder, "slurmctld", "-D", "-f", conf)]
     while "is UP" not in call("scontrol", "ping", check=False, **environment):
