@@ -48,5 +48,5 @@ def test_the_c_library_rounds_to_the_recorded_bits(name):
         pytest.skip(f"{name}() is recorded for glibc {RECORDED_WITH} only; other versions may compute it otherwise")
     values = [getattr(math, name)(*arguments).hex() for arguments in arguments_of(name)]
     assert hashlib.sha256(" ".join(values).encode()).hexdigest()[:16] == ROUNDED[name], (
-        f"{name}() of this C library rounds differently: last digits, and ties between jobs, may differ from recorded ones"
+        f"{name}() of this C library rounds differently: last digits, and ties, may differ from recorded ones"
     )
