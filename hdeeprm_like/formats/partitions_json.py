@@ -16,6 +16,7 @@ import numpy as np
 from hdeeprm_like.cluster.partitions import Partitions
 from hdeeprm_like.formats.json_value import JsonValue
 from hdeeprm_like.types import Ints
+from hdeeprm_like.values import NUMBER, UTMOST, Number
 
 MODELLED = (  # of SchedulerParameters, what policies with +slurm read
     *("bf_interval", "bf_window", "bf_resolution", "bf_max_job_test", "bf_max_job_user", "bf_window_linear"),
@@ -25,6 +26,7 @@ MODELLED = (  # of SchedulerParameters, what policies with +slurm read
 PARTITION_TIMES = "partition_times"  # setting: MaxTime and DefaultTime of the partitions that have them, in s, by name
 TIMES = ("MaxTime", "DefaultTime")
 PREEMPT_MODES = "partition_preempt_modes"  # setting: PreemptMode of the partitions that have their own, by name
+LIMIT = Number(0.0, UTMOST, above=True, noun="number of seconds")
 OF_DATABASE = ("qos", "shares", "accounts", "limits", "preemption")
 
 
@@ -66,7 +68,7 @@ def read_partitions(value: JsonValue, nodes: int) -> Partitions | None:
     settings = [own for _, _, own in listed]
     scheduling = keys["scheduling"].entries() if "scheduling" in keys else {}
     more = {key: keys[key].entries() for key in OF_DATABASE if key in keys}
-    times = {name: {key: own[key] for key in TIMES if _is_time(own.get(key))} for name, _, own in listed}
+    times = {name: {key: own[key] for key in TIMES if LIMIT.holds(own.get(key))} for name, _, own in listed}
     times = {name: own for name, own in times.items() if own}
     modes = {name: str(own["PreemptMode"]) for name, _, own in listed if isinstance(own.get("PreemptMode"), str)}
     linear = "scheduling" in keys and scheduling.get("SelectType", keys["scheduling"]).value == "select/linear"
@@ -152,14 +154,10 @@ def _partition(value: JsonValue, numbers: Mapping[str, int]) -> tuple[str, Ints,
     return keys["name"].text(), rows, {key: one.value for key, one in keys.items() if key not in ("name", "hosts")}
 
 
-def _is_time(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and 0.0 < value < float("inf")
-
-
 def _number(value: JsonValue | None, otherwise: float) -> float:
     return otherwise if value is None or not value.value else value.positive()
 
 
 def _setting(own: Mapping[str, Any], name: str) -> float:
     value = own.get(name)
-    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else 1.0
+    return float(value) if NUMBER.holds(value) else 1.0

@@ -21,6 +21,7 @@ from hdeeprm_like.errors import ProtocolError
 from hdeeprm_like.importers.fields import MINUTE, time_limit
 from hdeeprm_like.importers.machine import expand
 from hdeeprm_like.importers.scontrol import AWAY, UNSET
+from hdeeprm_like.values import EXACT_MOST, Number
 
 WAITS, RUNS, OVER = "waits", "runs", "over"
 OVER_STATES = {
@@ -35,7 +36,7 @@ PHASES = {  # of the states that a job has one of, then of the flags that older 
     "COMPLETING": OVER,
 }
 UNLIMITED = 365 * 86400.0  # s that a job without a limit counts as asking for: Slurm plans no further
-LARGEST = 2.0**53
+EXACT = Number(0.0, EXACT_MOST)
 JOB_BEGINS = re.compile(r"^JobId=(\d+)", re.MULTILINE)
 NODE_BEGINS = re.compile(r"^NodeName=", re.MULTILINE)
 
@@ -103,13 +104,8 @@ def number(value: Any) -> float:
             return math.inf
         return number(value.get("number")) if value.get("set", True) else math.nan
     if isinstance(value, str):
-        try:
-            value = float(value)
-        except ValueError:
-            return math.nan
-    if isinstance(value, bool) or not isinstance(value, int | float) or value in UNSET or not 0 <= value < LARGEST:
-        return math.nan
-    return float(value)
+        value = EXACT.in_text_or(value, math.nan)
+    return float(value) if EXACT.holds(value) and value not in UNSET else math.nan
 
 
 def moment(value: Any) -> float:
@@ -191,7 +187,7 @@ def _job(
         ran=end > start or (end == start and "COMPLETED" in states),
         user=str(user if user is not None else ""),
         partitions=words(partition),
-        cpus=int(cpus) if 1 <= cpus < LARGEST else 1,
+        cpus=int(cpus) if 1 <= cpus < EXACT_MOST else 1,
         limit=limit if 0 < limit < UNLIMITED else UNLIMITED,
         submit=submit,
         eligible=eligible,
@@ -302,7 +298,7 @@ def nodes_of_text(text: str) -> dict[str, Node]:
 
 def _node(cpus: float, flags: Iterable[str], partitions: tuple[str, ...]) -> Node:
     away = any(word in flag.upper() for flag in flags for word in AWAY)
-    return Node(int(cpus) if 0 < cpus < LARGEST else 0, not away, partitions)
+    return Node(int(cpus) if 0 < cpus < EXACT_MOST else 0, not away, partitions)
 
 
 def _checked(nodes: Iterable[tuple[str, Node]], program: str) -> dict[str, Node]:
