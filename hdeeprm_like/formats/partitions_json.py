@@ -2,9 +2,9 @@
 
 ``nodes`` names the hosts of each group of nodes in the order of the platform, with features and weight;
 ``partitions`` names the hosts of each partition and its settings; ``scheduling`` has priority weights and parameters,
-all under Slurm's own names. ``qos`` (name to priority), ``shares`` (account to share) and ``limits`` (of accounts,
-users, QOS and partitions: ``{"account:physics": {"GrpTRES": "cpu=64"}}``) can be added by hand: Slurm's
-configuration files do not contain them.
+all under Slurm's own names. Slurm's database has the rest, which can be added by hand, too: ``qos`` (name to priority),
+``shares`` (account to share), ``accounts`` (account to the one above it), ``limits`` (of accounts, users, QOS and
+partitions: ``{"account:physics": {"GrpTRES": "cpu=64"}}``), ``preemption`` (of QOS: ``{"high": {"Preempt": "low"}}``).
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -26,7 +26,7 @@ MODELLED = (  # of SchedulerParameters, what policies with +slurm read
 PARTITION_TIMES = "partition_times"  # setting: MaxTime and DefaultTime of the partitions that have them, in s, by name
 TIMES = ("MaxTime", "DefaultTime")
 LIMIT = Number(0.0, UTMOST, above=True, noun="number of seconds")
-BY_HAND = ("qos", "shares", "limits")
+OF_DATABASE = ("qos", "shares", "accounts", "limits", "preemption")
 
 
 def read_partitions(value: JsonValue, nodes: int) -> Partitions | None:
@@ -35,7 +35,7 @@ def read_partitions(value: JsonValue, nodes: int) -> Partitions | None:
     Raises:
         PlatformError: hosts are missing, unknown or not as many as the platform's nodes.
     """
-    keys = value.fields([], ["nodes", "partitions", "scheduling", *BY_HAND])
+    keys = value.fields([], ["nodes", "partitions", "scheduling", *OF_DATABASE])
     if "partitions" not in keys or not keys["partitions"].value or "nodes" not in keys:
         return None
     numbers: dict[str, int] = {}
@@ -66,7 +66,7 @@ def read_partitions(value: JsonValue, nodes: int) -> Partitions | None:
         members[row, rows] = True
     settings = [own for _, _, own in listed]
     scheduling = keys["scheduling"].entries() if "scheduling" in keys else {}
-    more = {key: keys[key].entries() for key in BY_HAND if key in keys}
+    more = {key: keys[key].entries() for key in OF_DATABASE if key in keys}
     times = {name: {key: own[key] for key in TIMES if LIMIT.holds(own.get(key))} for name, _, own in listed}
     times = {name: own for name, own in times.items() if own}
     linear = "scheduling" in keys and scheduling.get("SelectType", keys["scheduling"]).value == "select/linear"
@@ -89,7 +89,7 @@ def read_partitions(value: JsonValue, nodes: int) -> Partitions | None:
 def partitions_as_json(partitions: Partitions) -> dict[str, Any]:
     """Return partitions as JSON for `read_partitions`; nodes get numbers as names."""
     settings = dict(partitions.settings)
-    more: dict[str, Any] = {key: settings.pop(key) for key in BY_HAND if key in settings}
+    more: dict[str, Any] = {key: settings.pop(key) for key in OF_DATABASE if key in settings}
     times: dict[str, Any] = settings.pop(PARTITION_TIMES, {})
     alike = groupby(range(len(partitions.weights)), lambda n: (partitions.features[n], float(partitions.weights[n])))
     columns = zip(partitions.names, partitions.tiers, partitions.factors, partitions.exclusive, strict=True)

@@ -6,8 +6,8 @@
 | 23.02 | ``5`` for times, else ``{"set": true, "infinite": false, "number": 5}`` | ``"PENDING"`` | groups |
 | 23.11 and later | ``{"set": ..., "infinite": ..., "number": 5}`` for times as well | ``["PENDING", ...]`` | the same |
 
-Where there is no JSON (an older Slurm, or one built without it), ``scontrol show job`` and ``scontrol show nodes`` are
-read as text, with times in seconds since 1970.
+This is the JSON of slurmrestd. Programs are read as text: ``scontrol show job`` and ``scontrol show nodes``, with
+times in seconds since 1970.
 """
 
 import itertools
@@ -217,24 +217,28 @@ def jobs_of_text(text: str) -> list[Job]:
 
 def _job_of_text(first: str, rest: str) -> Job | None:
     match = JOB_BEGINS.match(first)
-    state = _field(rest, "JobState")
+    fields = {name: value for word in reversed(rest.split()) for name, _, value in [word.partition("=")]}
+
+    def field(name: str) -> str:
+        return fields.get(name, "")
+
     try:
-        limit = time_limit(_field(rest, "TimeLimit"))
+        limit = time_limit(field("TimeLimit"))
     except ValueError:
         limit = math.nan
     return _job(
         jobid=float(match[1]) if match else math.nan,
-        states=words(state),
-        user=_field(rest, "UserId").partition("(")[0],
-        partition=_field(rest, "Partition"),
-        cpus=number(_field(rest, "NumCPUs").partition("-")[0]),
+        states=words(field("JobState")),
+        user=field("UserId").partition("(")[0],
+        partition=field("Partition"),
+        cpus=number(field("NumCPUs").partition("-")[0]),
         limit=limit,
-        submit=moment(_field(rest, "SubmitTime")),
-        eligible=moment(_field(rest, "EligibleTime")),
-        start=moment(_field(rest, "StartTime")),
-        end=moment(_field(rest, "EndTime")),
-        priority=number(_field(rest, "Priority")),
-        reason=_field(rest, "Reason"),
+        submit=moment(field("SubmitTime")),
+        eligible=moment(field("EligibleTime")),
+        start=moment(field("StartTime")),
+        end=moment(field("EndTime")),
+        priority=number(field("Priority")),
+        reason=field("Reason"),
         array=number(_field(first.partition(" JobName=")[0], "ArrayJobId")),
     )
 

@@ -134,19 +134,22 @@ OF_EACH: dict[str, Meaning] = {
     **{"MaxJobsPerUser": count_limit, "MaxTRESPerUser": amounts},
     **{"MaxJobsPerAccount": count_limit, "MaxTRESPerAccount": amounts},
 }
+OF_ASSOCIATION: dict[str, Meaning] = {"MaxJobs": count_limit, "MaxTRES": amounts, **GROUPED}
 TIMES = ("MaxTime", "DefaultTime")
 OF: dict[str, dict[str, Meaning]] = {
     "partition": {
         **dict.fromkeys(TIMES, time_limit),
         **{"PriorityTier": AMOUNT, "PriorityJobFactor": AMOUNT, "OverSubscribe": exclusive},
+        "MaxTRES": amounts,
         **GROUPED,
         **OF_EACH,
     },
-    "account": {"Fairshare": AMOUNT, "MaxJobs": count_limit, **GROUPED},
-    "user": {"MaxJobs": count_limit, **GROUPED},
-    "qos": {"Priority": AMOUNT, **GROUPED, **OF_EACH},
+    "account": {"Fairshare": AMOUNT, **OF_ASSOCIATION},
+    "user": OF_ASSOCIATION,
+    "association": OF_ASSOCIATION,
+    "qos": {"Priority": AMOUNT, "MaxTRES": amounts, **GROUPED, **OF_EACH},
 }
-LIMITS = (*GROUPED, *OF_EACH, "MaxJobs")
+LIMITS = (*GROUPED, *OF_EACH, "MaxJobs", "MaxTRES")
 REFUSED = {
     "Preempt": "preemption is not modelled: no running job is suspended or requeued",
     "SelectType": "write it into the platform file, for it decides how jobs get nodes",
