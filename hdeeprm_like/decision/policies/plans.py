@@ -35,6 +35,7 @@ from hdeeprm_like.decision.policies.node_rows import (
     new_slurm_rows,
     no_slurm_rows,
 )
+from hdeeprm_like.decision.policies.preemption_rows import make_room_for_requeues
 from hdeeprm_like.decision.policies.run_times import expected_time
 from hdeeprm_like.decision.policies.scores import Scores, new_scores
 from hdeeprm_like.decision.score_files import ScoredPolicy, plans_profiles
@@ -237,7 +238,9 @@ def slurm_rows_of(state: State, baselines: Sequence[Baseline]) -> SlurmRows:
             f"{slurm[0].name}: needs a platform with partitions and jobs that request them, as "
             "hdeeprm-like import and hdeeprm-like whatif make them"
         )
-    return new_slurm_rows(state.platform, jobs, sets)
+    rows = new_slurm_rows(state.platform, jobs, sets)
+    make_room_for_requeues(state.tables, rows.preemption)
+    return rows
 
 
 def has_own_priorities(state: State, baseline: Baseline) -> bool:
