@@ -15,7 +15,7 @@ class ModeSpec(Spec):
     Attributes:
         start: ``module:function`` in `decision.policies` that starts jobs of baseline *k* at a decision, given
             ``(tables, plans, k)``.
-        on_nodes: the same on a platform with partitions; empty where another function is called there.
+        on_nodes: the same on a platform with partitions.
         streams: whether jobs can be streamed through it: it keeps nothing of a job but the job's row.
     """
 
@@ -90,7 +90,11 @@ MODES_BY_NAME: dict[str, ModeSpec] = {
         on_nodes="node_plans:start_beside_kept",
         streams=True,
     ),
-    "slurm": ModeSpec("Slurm's own schedulers start jobs; needs partitions", start="easy:start_in_order"),
+    "slurm": ModeSpec(
+        "Slurm's own schedulers start jobs; needs partitions",
+        start="easy:start_in_order",
+        on_nodes="slurm:start_like_slurm",
+    ),
     "bounded": ModeSpec(
         "starts every job that fits beside a start that each job is guaranteed",
         start="easy:start_all_that_fit",

@@ -101,6 +101,13 @@ PLAN = np.dtype(
         ("factor", "i8"),  # and the largest site factor
         ("stale", "i8"),  # 1 if all reservations must be planned again
         ("bounded", "i8"),  # 1 if each job has a guaranteed start
+        ("change_at", "i8"),  # addresses of functions, NOWHERE for none: that sorts lists whose order changes,
+        ("open_at", "i8"),  # that prepares job starts,
+        ("sort_at", "i8"),  # that sorts the queue of a platform with partitions,
+        ("start_at", "i8"),  # of the mode, which starts jobs,
+        ("close_at", "i8"),  # that is called after that,
+        ("fit_at", "i8"),  # that starts a job if it fits,
+        ("guarded_at", "i8"),  # and the same if *reserved* is EACH
     ],
     align=True,
 )
