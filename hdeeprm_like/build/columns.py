@@ -262,6 +262,18 @@ def copy_entries(typing: Any, target: Any, to: Any, source: Any, first: Any, cou
 
 
 @intrinsic  # type: ignore[untyped-decorator]
+def bundle_in(typing: Any, bundles_: Any, number: Any) -> Any:
+    """Return one of several bundles."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        place = context.cast(builder, arguments[1], number, types.intp)
+        word = builder.load(cgutils.gep_inbounds(builder, arguments[0], place))
+        return builder.inttoptr(word, context.get_value_type(signature.return_type))
+
+    return of_layout(bundles.OPAQUE)(bundles_, number), generate
+
+
+@intrinsic  # type: ignore[untyped-decorator]
 def at_address(typing: Any, like: Any, address: Any) -> Any:
     """Return the bundle whose record lies at an address; it has the kind of *like*."""
 
@@ -330,6 +342,7 @@ PRIMITIVES: dict[Any, Any] = {
     bundles.part: part,
     bundles.copy_entries: copy_entries,
     bundles.at_address: at_address,
+    bundles.bundle_in: bundle_in,
     plain.shift_left: _shift_left,
     plain.count_bits: _instruction("ctpop"),
     plain.lowest_bit: _instruction("cttz", cgutils.false_bit),

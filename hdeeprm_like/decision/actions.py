@@ -9,11 +9,11 @@ from typing import Protocol, TypeAlias
 import numpy as np
 
 from hdeeprm_like.decision.names import CORE_POLICIES, JOB_POLICIES, Baseline
-from hdeeprm_like.decision.policies.baselines import decide, new_baselines
+from hdeeprm_like.decision.policies.baselines import decide, make_room, new_baselines
 from hdeeprm_like.decision.policies.node_rows import NodePlans, make_room_for_sets
 from hdeeprm_like.decision.policies.own_times import OwnTimes
 from hdeeprm_like.decision.policies.pairs import apply_pair
-from hdeeprm_like.decision.policies.plans import Plans, make_room, needs_of, predictors_of
+from hdeeprm_like.decision.policies.plans import Plans, needs_of, predictors_of
 from hdeeprm_like.decision.policies.ranking import Ranked, notice, ranked_by
 from hdeeprm_like.decision.tree_files import is_own
 from hdeeprm_like.engine.allocation import choose_cores
@@ -226,7 +226,7 @@ class PolicyActions:
         if self._plans is None or self._plans[0] is not state:
             self._plans = state, new_baselines(state, self.baselines), OwnTimes(state, self.baselines)
         _, plans, own_times = self._plans
-        make_room(plans, len(state.tables.jobs))
+        make_room(plans, state, self.baselines)
         if isinstance(plans.node_plans, NodePlans):
             make_room_for_sets(plans.node_plans, state.tables.node_sets)
         own_times.write(plans.history)

@@ -17,10 +17,12 @@ on changes no reference count.
 `hdeeprm_like.build.columns` compiles the access to bundles.
 """
 
+import functools
 import hashlib
 import inspect
+import types
 import weakref
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, TypeVar, cast, dataclass_transform
 
 import numpy as np
@@ -172,6 +174,18 @@ def absent(kind: type[B]) -> B:
 _absent: dict[type[Bundle], type[Bundle]] = {}  # by the class that they replace
 
 
+def several(bundles: Sequence[Bundle]) -> Bundle:
+    """Return a bundle of any number of bundles of any types, which compiled code finds by number, see `bundle_in`."""
+    return _of_length(len(bundles))(*bundles)
+
+
+@functools.cache
+def _of_length(count: int) -> type[Bundle]:
+    names = tuple(f"number_{number}" for number in range(count))
+    content = {"__annotations__": dict.fromkeys(names, Bundle)}
+    return types.new_class("Several", (Bundle,), {"opaque": names}, lambda body: body.update(content))
+
+
 _types: dict[tuple[type, tuple[tuple[str, Any], ...]], BundleType | None] = {}
 
 
@@ -207,6 +221,12 @@ def part(column: Any, first: int, end: int) -> Any:
 def copy_entries(target: Any, to: int, source: Any, first: int, count: int) -> None:
     """Copy *count* entries of a column from *first* on into another, or the same, column from *to* on."""
     target[to : to + count] = source[first : first + count].copy()
+
+
+@primitive
+def bundle_in(bundles: Bundle, number: int) -> Bundle:
+    """Return one of `several` bundles, to pass it on to a function called by address."""
+    return cast(Bundle, getattr(bundles, f"number_{int(number)}"))
 
 
 @primitive

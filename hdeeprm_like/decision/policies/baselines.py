@@ -1,6 +1,9 @@
 """The steps of a baseline's decision: read what has happened, start jobs in its mode, record what the head lacks."""
 
+import inspect
 from collections.abc import Callable, Sequence
+
+import numpy as np
 
 from hdeeprm_like.decision.mode_specs import BOUNDED, MODES, MODES_BY_NAME, SCORED, SLURM
 from hdeeprm_like.decision.names import Baseline
@@ -12,12 +15,13 @@ from hdeeprm_like.decision.policies.bounded import (
 )
 from hdeeprm_like.decision.policies.node_starts import STARTS_ON_NODES, sort_prioritized, sort_scored
 from hdeeprm_like.decision.policies.plans import Plans, new_plans
+from hdeeprm_like.decision.policies.plans import make_room as make_room_in_plans
 from hdeeprm_like.decision.policies.priorities import share_out, sort_again
 from hdeeprm_like.decision.policies.reserved_nodes import look_now
 from hdeeprm_like.decision.policies.run_times import follow
 from hdeeprm_like.decision.policies.starting import start_anywhere, start_in_partition
 from hdeeprm_like.decision.specs import code_of
-from hdeeprm_like.engine.bundles import BundleType
+from hdeeprm_like.engine.bundles import Bundle, BundleType, bundle_in
 from hdeeprm_like.engine.calls import NOWHERE, address_of, call_at
 from hdeeprm_like.engine.compiled import by_type, compiled, inlined
 from hdeeprm_like.engine.job_lists import job_at
@@ -26,6 +30,7 @@ from hdeeprm_like.engine.node_sets import NodeSets, no_partitions
 from hdeeprm_like.engine.numbers import MULTIFACTOR, SJF
 from hdeeprm_like.engine.state import State
 from hdeeprm_like.engine.tables import CORES, NOTHING, Tables
+from hdeeprm_like.types import Floats
 
 
 @inlined
@@ -75,18 +80,60 @@ STARTS: dict[int, Callable[[Tables, Plans, int], None]] = {
 """Functions that start jobs, by mode; without partitions the mode ``slurm`` is refused, see `plans.slurm_rows_of`."""
 
 
+MEMORIES: dict[str, Callable[[State, Baseline, int], Bundle]] = {
+    name: code_of("modes", name, f"policies.{spec.memory}") for name, spec in MODES_BY_NAME.items() if spec.memory
+}
+"""Functions that make the memory of a baseline, by the name of its mode."""
+
+MEMORY = "memory"  # name of this parameter of functions that start jobs
+
+
+class NoMemory(Bundle):
+    """The memory of a baseline whose mode has none."""
+
+    nothing: Floats
+
+
+def new_memory(state: State, baseline: Baseline) -> Bundle:
+    """Return what a baseline remembers for its mode, before its first decision."""
+    make = MEMORIES.get(baseline.mode)
+    return NoMemory(np.zeros(0)) if make is None else make(state, baseline, len(state.tables.jobs))
+
+
+def make_room(plans: Plans, state: State, baselines: Sequence[Baseline]) -> None:
+    """Grow plans and memories to all known jobs; with Batsim jobs become known during the run."""
+    make_room_in_plans(plans, len(state.tables.jobs))
+    for (_, memory), baseline in zip(plans.memories.fields(), baselines, strict=True):
+        for name, new in new_memory(state, baseline).fields():
+            old = getattr(memory, name)
+            if old.shape != new.shape:
+                new[tuple(map(slice, old.shape))] = old
+                setattr(memory, name, new)
+
+
+def forget(plans: Plans, state: State, baselines: Sequence[Baseline]) -> None:
+    """Clear the memories, which refer to rows of jobs, after these have moved; all is then planned again."""
+    plans.plans["stale"] = 1
+    for (_, memory), baseline in zip(plans.memories.fields(), baselines, strict=True):
+        for name, new in new_memory(state, baseline).fields():
+            getattr(memory, name)[:] = new
+
+
 def new_baselines(state: State, baselines: Sequence[Baseline]) -> Plans:
     """Return the memory of baselines before their first decision, with the addresses of the functions of their modes.
 
     Raises:
         OptionsError: a baseline needs actual run times, which are unknown here; or its lists are not maintained.
     """
-    plans, tables = new_plans(state, baselines), state.tables
+    memories = [new_memory(state, baseline) for baseline in baselines]
+    plans, tables = new_plans(state, baselines, memories), state.tables
     on_nodes = isinstance(tables.node_sets, NodeSets)
-    for plan in plans.plans:
+    for plan, memory in zip(plans.plans, memories, strict=True):
         mode, bounded = int(plan["mode"]), plan["bounded"] == 1
         starts = STARTS_ON_NODES[BOUNDED if bounded else mode] if on_nodes else STARTS[mode]
-        plan["start_at"] = address_of(starts, tables, plans, 0)
+        plan["remembers"] = MEMORY in inspect.signature(starts).parameters
+        taken = (memory, 0) if plan["remembers"] else (0,)
+        plan["start_at"] = address_of(starts, tables, plans, *taken)
         plan["fit_at"] = address_of(start_in_partition if on_nodes else start_anywhere, tables, plans, 0, 0)
         if plan["changing"] or (plan["candidates_change"] and plan["candidates"] != plan["list"]):
             plan["change_at"] = address_of(sort_changed, tables, plans, 0)
@@ -128,7 +175,10 @@ def decide(tables: Tables, plans: Plans, k: int) -> None:
         if plan.open_at != NOWHERE:
             call_at(plan.open_at, tables, plans, k)
         prepare(tables, plans, k)
-        call_at(plan.start_at, tables, plans, k)
+        if plan.remembers == 1:
+            call_at(plan.start_at, tables, plans, bundle_in(plans.memories, k), k)
+        else:
+            call_at(plan.start_at, tables, plans, k)
         if plan.close_at != NOWHERE:
             call_at(plan.close_at, tables, plans, k)
         close_decision(tables, plans, k)
