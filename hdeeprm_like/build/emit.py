@@ -78,8 +78,7 @@ def way_in(name: str, part: Part, module: Any) -> str:
         "store i32 %new, ptr @hl_status",
         *end,
     ]
-    declared = f"declare i32 @{part.symbol}(ptr, ptr, {', '.join(types[2:])})"
-    lines = [declared, f"define {result or 'void'} @{name}({parameters}) {{", *(f"  {line}" for line in body), "}"]
+    lines = [f"define {result or 'void'} @{name}({parameters}) {{", *(f"  {line}" for line in body), "}"]
     return "\n".join(lines)
 
 
@@ -88,7 +87,13 @@ def by_address(name: str, part: Part, module: Any) -> str:
     types = [str(argument.type) for argument in module.get_function(part.symbol).arguments]
     parameters = ", ".join(f"{kind} %a{i}" for i, kind in enumerate(types))
     body = f"  %status = call i32 @{part.symbol}({parameters})\n  ret i32 %status"
-    return f"declare i32 @{part.symbol}({', '.join(types)})\ndefine i32 @{name}({parameters}) {{\n{body}\n}}"
+    return f"define i32 @{name}({parameters}) {{\n{body}\n}}"
+
+
+def declared(part: Part, module: Any) -> str:
+    """Return the declaration of a part in LLVM's language."""
+    types = [str(argument.type) for argument in module.get_function(part.symbol).arguments]
+    return f"declare i32 @{part.symbol}({', '.join(types)})"
 
 
 def optimized(entries: dict[str, Part], kinds: Iterable[str], machine: Any) -> Any:
@@ -100,6 +105,7 @@ def optimized(entries: dict[str, Part], kinds: Iterable[str], machine: Any) -> A
     modules: dict[str, Any] = {}
     needed_by((part.symbol for part in entries.values()), modules)
     ways = ["@hl_status = global i32 0"]
+    ways += dict.fromkeys(declared(part, modules[part.symbol]) for part in entries.values())
     ways += [
         (by_address if kind.startswith(library.BY_ADDRESS) else way_in)(name, part, modules[part.symbol])
         for (name, part), kind in zip(entries.items(), kinds, strict=True)

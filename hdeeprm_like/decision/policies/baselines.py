@@ -30,6 +30,7 @@ from hdeeprm_like.engine.node_sets import NodeSets, no_partitions
 from hdeeprm_like.engine.numbers import MULTIFACTOR, SJF
 from hdeeprm_like.engine.state import State
 from hdeeprm_like.engine.tables import CORES, NOTHING, Tables
+from hdeeprm_like.errors import OptionsError
 from hdeeprm_like.types import Floats
 
 
@@ -128,9 +129,11 @@ def new_baselines(state: State, baselines: Sequence[Baseline]) -> Plans:
     memories = [new_memory(state, baseline) for baseline in baselines]
     plans, tables = new_plans(state, baselines, memories), state.tables
     on_nodes = isinstance(tables.node_sets, NodeSets)
-    for plan, memory in zip(plans.plans, memories, strict=True):
+    for plan, memory, baseline in zip(plans.plans, memories, baselines, strict=True):
         mode, bounded = int(plan["mode"]), plan["bounded"] == 1
-        starts = STARTS_ON_NODES[BOUNDED if bounded else mode] if on_nodes else STARTS[mode]
+        starts = STARTS_ON_NODES.get(BOUNDED if bounded else mode) if on_nodes else STARTS[mode]
+        if starts is None:
+            raise OptionsError(f"{baseline.name}: this mode knows no partitions, and the platform has some")
         plan["remembers"] = MEMORY in inspect.signature(starts).parameters
         taken = (memory, 0) if plan["remembers"] else (0,)
         plan["start_at"] = address_of(starts, tables, plans, *taken)
