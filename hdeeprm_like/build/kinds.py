@@ -1,14 +1,14 @@
 """The kinds of runs with machine code in the library: a finite table.
 
-Each kind is run on a tiny cluster, and every compiled function that Python calls meanwhile goes into the library.
-Choices at run time are not in the table: all policy pairs, orders, modes, placements, observations, objectives and
-rewards are in each kind. What remains are the types of the parts of a run:
+Each kind is run on a tiny cluster as plain Python, and every compiled function that Python calls meanwhile, or that
+runs call by address, goes into the library. Choices at run time are not in the table: all policy pairs, orders,
+placements, observations, objectives and rewards. What remains are the types of the parts of a run:
 
 | part | types |
 |---|---|
 | clock | Batsim's, the textbook's (with decisions after single events, too) |
 | machine | without partitions, with partitions |
-| policies | without knowledge of users, with it (learned policies, predicted run times, multifactor) |
+| modes | each; without knowledge of users, and with it (learned policies, predicted run times, multifactor) |
 | actions | policies, jobs in slots (masked or not), Python's own |
 | driver | a run, an environment, environments side by side, messages of Batsim or Slurm |
 """

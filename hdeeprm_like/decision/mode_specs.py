@@ -15,7 +15,7 @@ class ModeSpec(Spec):
     Attributes:
         start: ``module:function`` in `decision.policies` that starts jobs of baseline *k* at a decision, given
             ``(tables, plans, k)``.
-        on_nodes: the same on a platform with partitions.
+        on_nodes: the same on a platform with partitions; empty for a mode that does not serve these.
         memory: ``module:function`` there that makes what a baseline of this mode remembers between decisions, given
             ``(state, baseline, jobs)``, with capacity for so many jobs; a `bundles.Bundle`. Empty for a mode without
             memory. A function that starts jobs gets it if it takes ``(tables, plans, memory, k)``.

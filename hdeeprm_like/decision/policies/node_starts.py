@@ -60,6 +60,8 @@ def start_around_heads(tables: Tables, plans: Plans, k: int) -> None:
 
 
 STARTS_ON_NODES: dict[int, Callable[[Tables, Plans, int], None]] = {
-    MODES[name]: code_of("modes", name, f"policies.{spec.on_nodes}") for name, spec in MODES_BY_NAME.items()
+    MODES[name]: code_of("modes", name, f"policies.{spec.on_nodes}")
+    for name, spec in MODES_BY_NAME.items()
+    if spec.on_nodes
 }
 """Functions that start jobs by mode with partitions."""
