@@ -17,7 +17,7 @@ from hdeeprm_like.run.runs import Runs
 from hdeeprm_like.run.schedules import run_to_end
 from hdeeprm_like.run.simulator import Simulator
 
-PLAIN = [f"sjf+{mode}" for mode in MODES if mode not in ("scored", "slurm")]
+PLAIN = [f"sjf+{mode}" for mode in MODES if mode not in ("scored", "slurm")] + ["wfp3+easy"]
 USERS = ["saf@ewma+easy", "multifactor+conservative", "zoo:balanced", "fcfs+easysjf@tsafrir"]
 
 
