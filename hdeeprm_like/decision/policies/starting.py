@@ -8,6 +8,7 @@ starts (`guarantees`).
 from hdeeprm_like.decision.policies.guaranteed_nodes import allow_on_set, allow_reserved, keep_to_allowed
 from hdeeprm_like.decision.policies.guarantees import has_begun, leaves_reservations, note_start
 from hdeeprm_like.decision.policies.node_profile import keep_to_profile
+from hdeeprm_like.decision.policies.placement_scores import choose_by_score
 from hdeeprm_like.decision.policies.plans import EACH, HEAD, NO_JOB, Plans, planned_time
 from hdeeprm_like.decision.policies.reservations import leaves_to_head
 from hdeeprm_like.decision.policies.reserved_nodes import allow_until, start_on_allowed
@@ -18,6 +19,7 @@ from hdeeprm_like.engine.lifecycle import start_job
 from hdeeprm_like.engine.node_sets import no_partitions
 from hdeeprm_like.engine.numbers import BEST_FIT
 from hdeeprm_like.engine.packing import best_node, is_whole
+from hdeeprm_like.engine.processor_index import counts_cores
 from hdeeprm_like.engine.tables import CORES, NOTHING, Tables
 
 RESERVED = -1  # code for what a job lacks: it would take reserved cores
@@ -79,7 +81,7 @@ def start_anywhere(tables: Tables, plans: Plans, k: int, j: int) -> int:
         if not is_whole(found):
             return CORES
         policy = max(policy, BEST_FIT)
-    lacks = choose_cores(tables, policy, j)
+    lacks = choose_placed(tables, plans, k, j, policy)
     if lacks == NOTHING and asks and not keeps_reservations(tables, plans, k, j):
         return_cores(tables, j)
         return CORES
@@ -88,6 +90,26 @@ def start_anywhere(tables: Tables, plans: Plans, k: int, j: int) -> int:
         if plan.reserved == EACH:
             note_start(tables, plans, k, j)
     return int(lacks)
+
+
+@by_type
+def choose_placed(tables: BundleType, plans: BundleType, k: object, j: object, policy: object) -> object:
+    """Book the cores for a job by a placement, or by a placement score where the policies have scores."""
+    return choose_fixed if plans.fields["placing"][0].kind == "NoPlacing" else choose_scored
+
+
+@inlined
+def choose_fixed(tables: Tables, plans: Plans, k: int, j: int, policy: int) -> int:
+    """Book the cores for a job by a placement; return what it lacks."""
+    return choose_cores(tables, policy, j)
+
+
+@inlined
+def choose_scored(tables: Tables, plans: Plans, k: int, j: int, policy: int) -> int:
+    """Book the cores for a job by the placement score of baseline *k* if it has one; return what the job lacks."""
+    if plans.placing.rows[k].used == 1 and not counts_cores(tables):
+        return choose_by_score(tables, plans.history, plans.placing, k, j)
+    return choose_cores(tables, policy, j)
 
 
 @compiled
