@@ -123,6 +123,7 @@ SHIPPED: tuple[Shipped, ...] = (
     _platform("pool-64", "pool_64.csv", "the largest pool of Cunha and Chaimowicz' scenarios", 1, 1, 64, CUNHA),
     _platform("pool-10-10", "pool_10_10.csv", "DeepRM's machine: ten cores, a unit of memory each", 1, 1, 10, CUNHA),
     _platform("nine-machines", "nine_machines.csv", "after Hutchison et al.; two have GPUs", 9, 9, 592, OURS),
+    _platform("mixed-gpus", "mixed_gpus.json", "four kinds of nodes, two with GPUs", 40, 80, 2512, OURS),
     _jobs("gaia", "trace", "gaia.swf.gz", "Gaia, May to August 2014, whole", 51_987, ARCHIVE, "gaia"),
     _jobs("ctc-sp2", "trace", "ctc_sp2_500.swf.gz", "IBM SP2, Cornell, 1996: the first 500 jobs", 500, ARCHIVE, 338),
     _jobs(
