@@ -154,6 +154,7 @@ SHIPPED: tuple[Shipped, ...] = (
     _options("deep-backfilling", "deep-backfilling.json", "Deep Back-Filling, for the agent ppo", "Wang et al. 2022"),
     _options("job-machine", "job-machine.json", "a job and a machine for it, for the agent ppo", "Hutchison et al."),
     _options("inspector", "sched-inspector.json", "start now or wait, for the agent ppo", "SchedInspector"),
+    _options("placement-iteration", "placement-iteration.json", "which placement when, by policy iteration"),
     _options("policy-iteration", "policy-iteration.json", "when to keep how many cores, by policy iteration"),
     _options("kernel", "kernel.json", "one network for every job, for the agent kernel", "RLScheduler"),
     _options("dissertation-5-1-pg", "dissertation-5-1-pg.json", "table 5.1, for the agent reinforce", CUNHA),
