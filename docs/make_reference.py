@@ -16,8 +16,7 @@ from hdeeprm_like.batsim_server.batsim5.cli import main as batsim5_main
 from hdeeprm_like.batsim_server.cli import main as batsim_main
 from hdeeprm_like.cli.main import parser
 from hdeeprm_like.cluster.schedule import FIGURES
-from hdeeprm_like.decision import rewards, specs
-from hdeeprm_like.decision import placement_files
+from hdeeprm_like.decision import placement_files, rewards, specs
 from hdeeprm_like.decision.mode_specs import MODES_BY_NAME
 from hdeeprm_like.decision.observations import arrays, features
 from hdeeprm_like.decision.observations.view import OBSERVATIONS

@@ -5,8 +5,9 @@
 ``"sjf@tsafrir+easy"`` orders by predicted run times and reserves by requested ones, ``"fcfs+easy@ewma"`` the other way
 round; ``"sjf@learned:FILE.json+easy"`` orders by a learned predictor (see `tree_files`);
 ``"sjf+easy-best_fit"`` chooses cores by best fit instead of the fastest ones, ``"sjf+easy-scored:FILE.json"`` and
-``"sjf+easy-zoo:NAME"`` by the placement score of a learned policy (see `placement_files`); ``"saf+reserve:64:600"`` starts whatever
-fits but keeps 64 cores for jobs that request at most 600 s, ``"saf+reserve"`` an eighth of them for those up to 1000 s;
+``"sjf+easy-zoo:NAME"`` by the placement score of a learned policy (see `placement_files`);
+``"saf+reserve:64:600"`` starts whatever fits but keeps 64 cores for jobs that request at most 600 s,
+``"saf+reserve"`` an eighth of them for those up to 1000 s;
 ``"saf+bounded"`` starts whatever fits around a guaranteed start of each job, ``"saf+bounded:2"`` guarantees later
 starts, and ``"zoo:balanced+bounded"`` does so in the order of a learned policy (see `policies.guarantees`).
 

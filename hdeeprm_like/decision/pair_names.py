@@ -4,7 +4,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from hdeeprm_like.decision.names import BY_FILE, CORE_POLICY_NAMES, JOB_POLICIES, baseline, holds_file, is_baseline, names_own
+from hdeeprm_like.decision.names import (
+    BY_FILE,
+    CORE_POLICY_NAMES,
+    JOB_POLICIES,
+    baseline,
+    holds_file,
+    is_baseline,
+    names_own,
+)
 from hdeeprm_like.decision.rates import beside_rates
 from hdeeprm_like.decision.score_files import SCORED
 from hdeeprm_like.decision.tree_files import LEARNED, with_files

@@ -6,8 +6,8 @@
 | ``speed*log_cores`` | a feature of cores times one of the job: what it weighs the more, the larger the latter is |
 
 The score of a processor is the sum of these terms for the cores that the job would take there; the processor with the
-smallest score is first, ties go to the lowest. Then the next processor is chosen for the remaining cores. Where all cores
-that the job could take would ask for more bandwidth than the processor has, as many as it has bandwidth for are
+smallest score is first, ties go to the lowest. Then the next processor is chosen for the remaining cores. Where all
+cores that the job could take would request more bandwidth than the processor has, as many as it has bandwidth for are
 scored, too, and the better number is taken.
 
 Logarithms are beside the mean core of the machine, so a file fits any machine. The speed that cores would have is
@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hdeeprm_like.errors import OptionsError, did_you_mean
+from hdeeprm_like.values import NUMBER
 
 CORE_FEATURES = {
     "speed": "ln(peak flop/s of a core / that of the mean core)",
@@ -97,11 +98,9 @@ def placement_of(content: Any, where: str) -> Placement:
     found: dict[tuple[str, str], float] = {}
     for name, value in content.items():
         term = split_term(name, where)
-        if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= 1e12:
-            raise OptionsError(f"{where}: {name}: a number is needed, not {value!r:.60}")
         if term in found:
             raise OptionsError(f"{where}: {name}: is given twice, as {term[0]!r} and as {TIMES.join(term)!r}")
-        found[term] = float(value)
+        found[term] = NUMBER.of(value, OptionsError, where, name)
     return Placement(tuple((*term, weight) for term, weight in found.items()))
 
 

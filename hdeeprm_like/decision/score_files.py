@@ -277,7 +277,18 @@ def policy_of(content: Any, where: str) -> ScoredPolicy:
     Raises:
         OptionsError: it is invalid; the message begins with *where*.
     """
-    known = ("queue", "backfill", "gate", "keep", "reservations", "lookahead", "placement", "bounded", "exact", "made_by")
+    known = (
+        "queue",
+        "backfill",
+        "gate",
+        "keep",
+        "reservations",
+        "lookahead",
+        "placement",
+        "bounded",
+        "exact",
+        "made_by",
+    )
     given = mapping(content, known, where)
     if "queue" not in given:
         raise OptionsError(f"{where}: 'queue' is missing, the weights that order the queue")

@@ -5,10 +5,11 @@
     python tests/bench/placements.py judge gaia FOLDER      # what these found, on the same windows
     python tests/bench/placements.py table FOLDER           # docs/placement_figures.json, and the table of the page
 
-Machines are `MACHINES`; their options files in ``agents/zoo/evolution`` say on which jobs is learned. Judged is on 20 other
-windows of 1024 jobs: of a trace disjoint ones of its last two fifths, taken evenly, of a model those of another seed.
-All are stretched to a load of .75 of the mean core, on Batsim's clock. Fixed policies are picked in hindsight, for each figure
-its own: of `ORDERS` x `MODES` x `PLACEMENTS` the best on three of the windows, and of these the best on all.
+Machines are `MACHINES`; their options files in ``agents/zoo/evolution`` say on which jobs is learned. Judged is on 20
+other windows of 1024 jobs: of a trace disjoint ones of its last two fifths, taken evenly, of a model those of another
+seed. All are stretched to a load of .75 of the mean core, on Batsim's clock. Fixed policies are picked in hindsight,
+for each figure its own: of `ORDERS` x `MODES` x `PLACEMENTS` the best on three of the windows, and of these the best
+on all.
 """
 
 import json
@@ -82,8 +83,9 @@ def played(machine: Platform, jobs: Workload, name: str) -> Played:
 def bound(machine: Platform, jobs: Workload) -> Played:
     """Return what no schedule can go below: each job alone on its best cores, started when it comes.
 
-    Its time is the work over the speed of the slowest of the fastest cores that can hold it; its energy that of the cores
-    where an operation costs least beside sleeping; and the whole machine sleeps at least until the last job could end.
+    Its time is the work over the speed of the slowest of the fastest cores that can hold it; its energy that of the
+    cores where an operation costs least beside sleeping; and the whole machine sleeps at least until the last job
+    could end.
     """
     node, of = machine.processor_node, machine.processor_cores
     speed, watts = machine.processor_flops[:, 0], machine.processor_watts
@@ -114,9 +116,13 @@ def fixed(name: str) -> dict[str, list[list[float]]]:
     """Return the logarithms of the best fixed policies on all windows, and of the bound."""
     windows = list(judged_windows(name))
     some = {}
-    for placement in PLACEMENTS:  # first with a few rules, then all rules with the placements that are best for a figure
+    for (
+        placement
+    ) in PLACEMENTS:  # first with a few rules, then all rules with the placements that are best for a figure
         for rule in ("fcfs+easy", "sjf+greedy", "sjf+easy", "saf+easy", "f1+easy"):
-            some[f"{rule}-{placement}"] = logs([played(*one, f"{rule}-{placement}") for one in windows[SCREENED]]).mean(0)
+            some[f"{rule}-{placement}"] = logs([played(*one, f"{rule}-{placement}") for one in windows[SCREENED]]).mean(
+                0
+            )
     least = {
         figure: sorted(PLACEMENTS, key=lambda one: min(v[i] for k, v in some.items() if k.endswith(f"-{one}")))[:2]
         for i, figure in enumerate(NAMES)
@@ -170,7 +176,8 @@ def judge(name: str, folder: Path) -> dict[str, list[list[float]]]:
         str(seed): folder / f"{name}-{seed}" / BEST for seed in range(1, SEEDS + 1)
     }
     return {
-        key: logs([played(*one, f"scored:{path.absolute()}") for one in windows]).tolist() for key, path in files.items()
+        key: logs([played(*one, f"scored:{path.absolute()}") for one in windows]).tolist()
+        for key, path in files.items()
     }
 
 

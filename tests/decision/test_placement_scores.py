@@ -46,9 +46,7 @@ def test_weights_of_speed_and_of_power_alone_are_well_known_placements(policy):
     for seed in range(3):
         cluster, workload = drawn(seed)
         for weights, name in (({"speed": -1.0}, "high_gflops"), ({"power": 1.0}, "low_power")):
-            mine, known = (
-                step_baseline(cluster, workload, f"sjf+easy-{one}") for one in (policy(weights), name)
-            )
+            mine, known = (step_baseline(cluster, workload, f"sjf+easy-{one}") for one in (policy(weights), name))
             assert mine.simulation.tasks["start"].tolist() == known.simulation.tasks["start"].tolist()
             for j in range(len(workload)):
                 assert mine.state.cores_of(j).tolist() == known.state.cores_of(j).tolist()
@@ -140,7 +138,10 @@ def test_the_order_may_read_the_score_of_the_best_cores(policy):
     one = ((1000.0, [FAST]),)
     first = policy({"contended": 1.0})
     by_placement = policy({"contended": 1.0}, queue={"placement": 1.0})
-    starts = [step_baseline(platform(*one), workload, name).simulation.tasks["start"].tolist() for name in (first, by_placement)]
+    starts = [
+        step_baseline(platform(*one), workload, name).simulation.tasks["start"].tolist()
+        for name in (first, by_placement)
+    ]
     assert starts[0] == pytest.approx([0.0, 5.0, 5.0 + 20 / 3])
     assert starts[1] == pytest.approx([0.0, 10.0, 5.0])
 
@@ -178,9 +179,7 @@ def drawn(seed, alike=False):
 def weights_of(rng):
     """A random placement without what only the history knows."""
     known = [name for name in JOB_FEATURES if name != "trusted_log_time"]
-    terms = {
-        f"{rng.choice(list(CORE_FEATURES))}*{rng.choice(known)}": round(float(rng.normal()), 3) for _ in range(8)
-    }
+    terms = {f"{rng.choice(list(CORE_FEATURES))}*{rng.choice(known)}": round(float(rng.normal()), 3) for _ in range(8)}
     return terms
 
 
@@ -231,7 +230,10 @@ class LookAtAll:
         idle = watts[2] if busy else watts[3]
         after = watts[0] * (busy + count) + watts[2] * (cores - busy - count)
         used = bandwidth[p] + count * w.bandwidth[j]
-        over, before = used > c.processor_bandwidth[p] * (1 + 1e-12), bandwidth[p] > c.processor_bandwidth[p] * (1 + 1e-12)
+        over, before = (
+            used > c.processor_bandwidth[p] * (1 + 1e-12),
+            bandwidth[p] > c.processor_bandwidth[p] * (1 + 1e-12),
+        )
         of = c.processor_cores
         free_there = sum(len(free[q]) for q in np.flatnonzero(c.processor_node == n))
         return {
@@ -338,8 +340,8 @@ def test_a_place_of_the_tree_is_of_one_class_where_all_its_nodes_are(policy):
         ({"log_cores": 1.0}, "'log_cores' is no feature of cores"),
         ({"speed*cores": 1.0}, "'speed*cores': 'cores' is no feature of jobs; did you mean"),
         ({"speed*": 1.0}, "'speed*': '' is no feature of jobs"),
-        ({"speed": "1"}, "speed: a number is needed, not '1'"),
-        ({"speed": float("nan")}, "speed: a number is needed, not nan"),
+        ({"speed": "1"}, "speed: is '1'; a number"),
+        ({"speed": float("nan")}, "speed: is nan; a number"),
         ({"speed": 1.0, "speed*one": 2.0}, "speed*one: is given twice, as 'speed' and as 'speed*one'"),
     ],
 )
@@ -366,7 +368,9 @@ def test_names_with_a_placement_score_are_read_and_written_back(policy, tmp_path
         assert "-".join(split_policy(name)) in (name, f"{name}-{file}")
     assert baseline(f"{file}+slurm").placement == "high_gflops"
     assert beside("sjf+easy-scored:a-b.json", tmp_path) == f"sjf+easy-scored:{tmp_path / 'a-b.json'}"
-    assert beside("scored:a.json-scored:b.json", tmp_path) == f"scored:{tmp_path / 'a.json'}-scored:{tmp_path / 'b.json'}"
+    assert (
+        beside("scored:a.json-scored:b.json", tmp_path) == f"scored:{tmp_path / 'a.json'}-scored:{tmp_path / 'b.json'}"
+    )
 
 
 def test_a_formula_has_the_heaviest_terms_first():

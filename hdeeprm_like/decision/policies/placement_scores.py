@@ -1,4 +1,4 @@
-"""Choice of the cores of a job by a placement score (`decision.placement_files`), the processor of smallest score first.
+"""Choice of the cores of a job by a placement score (`decision.placement_files`): the smallest score is first.
 
 A search computes the score once for each class of idle processors and once for each processor in use: it descends
 ``Tables.tree`` and passes over places whose processors are all idle and of a class that has been scored.
@@ -164,10 +164,13 @@ def note_if_best(placing: Placing, p: int, taken: int, least: float, score: floa
 
 @compiled
 def find_best(tables: Tables, placing: Placing, j: int, wanted: int, slowest: float, only: int) -> float:
-    """Write to ``Placing.best`` the processor of smallest score for a job, -1 for none, and its cores; return the score.
+    """Find the processor of smallest score for a job; write it, -1 for none, and its cores to ``Placing.best``.
 
     Args:
         wanted, slowest: as in `score_cores`. only: as in `most_taken`.
+
+    Returns:
+        The score, infinite for none.
     """
     least, memory, top = np.inf, tables.jobs[j].memory, len(tables.levels) - 1
     level, place = top, 0

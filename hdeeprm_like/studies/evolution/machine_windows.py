@@ -1,4 +1,4 @@
-"""Windows of jobs on a machine of several kinds of processors, with the memory, bandwidth and GPUs that jobs request."""
+"""Windows on a machine of several kinds of processors, with the memory, bandwidth and GPUs that jobs request."""
 
 from dataclasses import fields, replace
 from functools import lru_cache
@@ -29,9 +29,7 @@ def jobs_of(path: Path, name: str, folder: Path) -> Workload:
     return jobs_in(path, machine_of(name, folder)).workload
 
 
-def machine_window(
-    source: Source, folder: Path, count: int, rng: np.random.Generator
-) -> tuple[Platform, Workload]:
+def machine_window(source: Source, folder: Path, count: int, rng: np.random.Generator) -> tuple[Platform, Workload]:
     """Return the machine of a source, and consecutive jobs of its trace or jobs of its model.
 
     Raises:

@@ -41,8 +41,8 @@ class Source(Section):
     wide: Annotated[int, Field(ge=1)] = Field(1, description="Every number of cores is multiplied by it.")
     platform: str | None = Field(
         None,
-        description="A machine by its name or path, in place of a pool of equal cores: jobs compute, and request memory "
-        "and bandwidth; those of a model are for so many *cores* of it, or for all.",
+        description="A machine by its name or path, in place of a pool of equal cores: jobs compute, and request "
+        "memory and bandwidth; those of a model are for so many *cores* of it, or for all.",
     )
     gpu_jobs: Share = Field(0.0, description="Share of a model's jobs that request GPUs on the platform.")
     load: tuple[Load, Load] | None = Field(
