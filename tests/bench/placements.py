@@ -34,6 +34,7 @@ from hdeeprm_like.studies.evolution.windows import window_of
 ROOT = Path(__file__).parents[2]
 OPTIONS, FIGURES = ROOT / "agents" / "zoo" / "evolution", ROOT / "docs" / "placement_figures.json"
 MACHINES = {"gaia": "Gaia, crowded", "mc2": "MetaCentrum", "gpus": "four kinds of nodes, two with GPUs"}
+LEARNED_ON = {"gaia": "gaia", "mc2": "gaia", "gpus": "gpus"}  # what is judged on mc2 has never seen it
 WINDOWS, JOBS, JUDGED, LOAD, SEEDS, DRAWS = 20, 1024, 1000, 0.75, 5, 2000
 ORDERS = ("fcfs", "sjf", "smallest", "ljf", "saf", "laf", "f1", "f2", "f3", "f4", "wfp3", "unicep", "xfactor")
 MODES = ("strict", "greedy", "easy", "easyfcfs", "easysjf", "bounded", "reserve")
@@ -85,7 +86,7 @@ def bound(machine: Platform, jobs: Workload) -> Played:
 
     Its time is the work over the speed of the slowest of the fastest cores that can hold it; its energy that of the
     cores where an operation costs least beside sleeping; and the whole machine sleeps at least until the last job
-    could end.
+    could end, and until all cores at full speed have done all work.
     """
     node, of = machine.processor_node, machine.processor_cores
     speed, watts = machine.processor_flops[:, 0], machine.processor_watts
@@ -102,7 +103,9 @@ def bound(machine: Platform, jobs: Workload) -> Played:
         finish[j] = jobs.submit[j] + jobs.ops[j] / speed[slowest]
         able = room > 0
         energy[j] = jobs.size[j] * jobs.ops[j] * ((watts[:, 0] - watts[:, 3]) / speed)[able].min()
-    last = float(np.nanmax(finish))
+    ran = np.isfinite(finish)
+    busy = float((jobs.ops * jobs.size)[ran].sum() / (speed * of).sum())  # s that all cores at full speed need for all
+    last = max(float(finish[ran].max()), busy + float(jobs.submit[ran].min()))
     joules = float(np.nansum(energy)) + float((watts[:, 3] * of).sum()) * last
     return Played(float(np.nanmean(finish - jobs.submit)), joules * last, joules)
 
@@ -173,7 +176,7 @@ def judge(name: str, folder: Path) -> dict[str, list[list[float]]]:
     """Return the logarithms of what each seed found, and of where it began."""
     windows = list(judged_windows(name))
     files = {"begin": OPTIONS / "begin-placed.json"} | {
-        str(seed): folder / f"{name}-{seed}" / BEST for seed in range(1, SEEDS + 1)
+        str(seed): folder / f"{LEARNED_ON[name]}-{seed}" / BEST for seed in range(1, SEEDS + 1)
     }
     return {
         key: logs([played(*one, f"scored:{path.absolute()}") for one in windows]).tolist()

@@ -96,7 +96,14 @@ def sort_list_by_score(tables: Tables, plans: Plans, v: int, s: int) -> None:
 def describe(tables: Tables, plans: Plans, s: int, j: int) -> None:
     """Write all features of a waiting job except the comparison with the head of the queue, in stage *s*."""
     write_features(tables, plans.history, plans.scores, s, j)
-    if plans.scores.params[s].looks & OF_PLACEMENT and plans.placing.rows[s // STAGES].used == 1:
+    if plans.scores.params[s].looks & OF_PLACEMENT:
+        add_placement(tables, plans, s, j)
+
+
+@compiled
+def add_placement(tables: Tables, plans: Plans, s: int, j: int) -> None:
+    """Write the score of the best cores for a waiting job, where policies choose cores by a score."""
+    if plans.placing.rows[s // STAGES].used == 1:
         found = best_score(tables, plans.history, plans.placing, s // STAGES, j)
         plans.scores.features[F_PLACEMENT] = found
 
