@@ -17,7 +17,7 @@ from hdeeprm_like.engine.compiled import compiled, inlined
 from hdeeprm_like.engine.dispatch import check_names
 from hdeeprm_like.engine.lifecycle import OVER
 from hdeeprm_like.engine.numbers import FIRST_FIT
-from hdeeprm_like.engine.processor_index import counts_cores, places, rank
+from hdeeprm_like.engine.processor_index import places, rank
 from hdeeprm_like.engine.tables import CORES, WIDTH, Tables
 
 CHANGING = (
@@ -229,8 +229,6 @@ def choose_by_score(tables: Tables, history: History, placing: Placing, k: int, 
 @compiled
 def best_score(tables: Tables, history: History, placing: Placing, k: int, j: int) -> float:
     """Return the score of the first cores that baseline *k* would take for a waiting job now, 0 where none fit."""
-    if counts_cores(tables):
-        return 0.0
     weigh_job(tables, history, placing, k, j)
     found = find_best(tables, placing, j, tables.jobs[j].size, np.inf, ANY_NODE)
     return found if placing.best[0] >= 0 else 0.0

@@ -19,14 +19,7 @@ FIXED = 5  # the first so many features of cores never change: those of a class 
 UNPLACED = "high_gflops"  # a placement without a score
 SEVERAL = -1  # in place of a class, for processors of several
 
-PLACEMENT = np.dtype(
-    [
-        ("used", "i8"),  # 1 if the baseline chooses cores by a score
-        ("estimates", "i8"),  # 1 if the score uses the run time
-    ],
-    align=True,
-)
-
+PLACEMENT = np.dtype([("estimates", "i8")], align=True)  # 1 if the score uses the run time
 MEAN = np.dtype([("watts", "f8"), ("memory", "f8"), ("bandwidth", "f8")], align=True)  # W, MB, GB/s of the mean core
 
 
@@ -76,7 +69,7 @@ def new_placing(state: State, baselines: Sequence[Baseline]) -> Placing:
     rows, weights = np.zeros(len(placements), PLACEMENT), np.zeros((len(placements) * len(CORE), len(JOB)))
     for k, placement in enumerate(placements):
         if placement is not None:
-            rows[k] = 1, "trusted_log_time" in placement.looks
+            rows[k]["estimates"] = "trusted_log_time" in placement.looks
             for cores, job, weight in placement.weights:
                 weights[k * len(CORE) + CORE[cores], JOB[job]] = weight
     cores_of = platform.processor_cores

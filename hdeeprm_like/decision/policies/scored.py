@@ -14,12 +14,10 @@ from hdeeprm_like.decision.policies.node_profile import (
     needs_nodes,
     occupy_picked,
 )
-from hdeeprm_like.decision.policies.placement_scores import best_score
 from hdeeprm_like.decision.policies.plans import EACH, NO_JOB, Plans, planned_time
 from hdeeprm_like.decision.policies.reservations import reserve
 from hdeeprm_like.decision.policies.scores import (
     BACKFILL,
-    F_PLACEMENT,
     GATE,
     OF_PLACEMENT,
     QUEUE,
@@ -31,6 +29,7 @@ from hdeeprm_like.decision.policies.scores import (
     write_features,
 )
 from hdeeprm_like.decision.policies.starting import start_if_fits
+from hdeeprm_like.engine.calls import NOWHERE, call_at
 from hdeeprm_like.engine.compiled import compiled, inlined
 from hdeeprm_like.engine.job_lists import copy_jobs, job_at, next_fitting
 from hdeeprm_like.engine.job_sorting import sort_by_keys
@@ -97,15 +96,9 @@ def describe(tables: Tables, plans: Plans, s: int, j: int) -> None:
     """Write all features of a waiting job except the comparison with the head of the queue, in stage *s*."""
     write_features(tables, plans.history, plans.scores, s, j)
     if plans.scores.params[s].looks & OF_PLACEMENT:
-        add_placement(tables, plans, s, j)
-
-
-@compiled
-def add_placement(tables: Tables, plans: Plans, s: int, j: int) -> None:
-    """Write the score of the best cores for a waiting job, where policies choose cores by a score."""
-    if plans.placing.rows[s // STAGES].used == 1:
-        found = best_score(tables, plans.history, plans.placing, s // STAGES, j)
-        plans.scores.features[F_PLACEMENT] = found
+        k = s // STAGES
+        if plans.plans[k].see_at != NOWHERE:
+            call_at(plans.plans[k].see_at, tables, plans, k, j)
 
 
 @compiled
