@@ -8,6 +8,7 @@ round; ``"sjf@learned:FILE.json+easy"`` orders by a learned predictor (see `tree
 fits but keeps 64 cores for jobs that request at most 600 s, ``"saf+reserve"`` an eighth of them for those up to 1000 s;
 ``"saf+bounded"`` starts whatever fits around a guaranteed start of each job, ``"saf+bounded:2"`` guarantees later
 starts, and ``"zoo:balanced+bounded"`` does so in the order of a learned policy (see `policies.guarantees`).
+``"zoo:steady@survival"`` is a learned policy whose scores look at other predicted run times than its file names.
 
 ``"multifactor+slurm"`` is Slurm as configured. ``"sjf+slurm"`` and ``"zoo:balanced+slurm"`` are the same Slurm with a
 watch that raises priorities by that order (``hdeeprm-like slurm watch``); ``"sjf+slurm:60:5000"`` looks every 60 s and
@@ -24,6 +25,7 @@ from hdeeprm_like.decision.mode_specs import MODES
 from hdeeprm_like.decision.score_files import (
     LEAST_BOUND,
     MOST_BOUND,
+    SCORED,
     ZOO,
     ScoredPolicy,
     file_of,
@@ -75,6 +77,9 @@ BOUND = re.compile(r"([0-9]{1,3}(?:\.[0-9]{1,6})?)")
 OPTIONS = re.compile(r"([0-9]{1,9})(?::([0-9]{1,9}(?:\.[0-9]{1,6})?))?")
 LOOKS = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,6})?)(?::([0-9]{1,10}))?")
 MODE_OF_SCORED = re.compile(r"(.+?)\+(slurm|scored|bounded)(?::((?!.*\.json)[^-]*))?(-[a-z_]+)?")
+TIMES_OF_SCORED = re.compile(
+    rf"({ZOO}[^@+]*|{SCORED}.+?\.json)@({LEARNED_PREFIX}.+?\.(?:json|py)|[a-z0-9_]*)(?=[+-]|$)"
+)
 HIDDEN = "\0"  # before the number of a file whose path is hidden while a name is split
 
 CORE_POLICY_NAMES = tuple(CORE_POLICIES)
@@ -145,7 +150,9 @@ class Baseline:
         """Order and mode with their run times: ``"sjf@ewma+easy"``, ``"sjf+easyP"``."""
         if self.mode == "scored":
             own = self.learned.bounded if self.bound and self.learned else 0.0
-            return self.order if self.bound == own else f"{self.order}+{self._guaranteed}"
+            return self._ranking if self.bound == own else f"{self._ranking}+{self._guaranteed}"
+        if self.learned:
+            return f"{self._ranking}+{self._mode_with_options}"
         if self.order_times == self.times == "actual":
             return f"{self.order}+{self._mode_with_options}{PERFECT}"
         order, mode = (
@@ -153,6 +160,11 @@ class Baseline:
             for name, times in ((self.order, self.order_times), (self._mode_with_options, self.times))
         )
         return f"{order}+{mode}"
+
+    @property
+    def _ranking(self) -> str:
+        own = self.learned.times if self.learned else "requested"
+        return self.order if self.order_times == own else self.order + AT + self.order_times
 
     @property
     def _guaranteed(self) -> str:
@@ -311,41 +323,57 @@ def baseline(name: str) -> Baseline:
 def names_mode(name: str) -> bool:
     """Return whether the name of a baseline includes its mode."""
     if is_scored(name):
-        return MODE_OF_SCORED.fullmatch(name) is not None
+        return MODE_OF_SCORED.fullmatch(split_times(name)[0]) is not None
     return "+" in with_files(name, lambda path: HIDDEN) or name in SHORTHANDS
 
 
 def learned_baseline(name: str) -> Baseline:
-    """Return the baseline of a learned policy: ``"zoo:balanced"``, with ``+slurm`` or with ``+bounded``.
+    """Return the baseline of a learned policy: ``"zoo:balanced"``, with ``@survival``, ``+slurm`` or ``+bounded``.
 
     Raises:
-        OptionsError: there is no such policy, or its file cannot be used.
+        OptionsError: there is no such policy, or its file or its run times cannot be used.
     """
-    match = MODE_OF_SCORED.fullmatch(name)
+    plain, given = split_times(name)
+    match = MODE_OF_SCORED.fullmatch(plain)
     if match is None:
-        order, placement = split_scored(name)
+        order, placement = split_scored(plain)
+        mode, options = "scored", None
         if order.startswith(ZOO) and "+" in order:
             raise OptionsError(
                 f"baseline {name!r:.80}: a learned policy starts jobs itself ({order.partition('+')[0]:.80}), has "
                 f"guaranteed starts (+{GUARANTEED}), or gives its order to Slurm (+{WATCHED})"
             )
-        return Baseline(order, "scored", placement=placement, bound=scored_policy(order).bounded)
-    order, mode, options, dash = match.groups()
-    placement = dash.removeprefix("-") if dash else ""
-    scored_policy(order)
-    if placement and placement not in PLACEMENT_NAMES:
-        raise OptionsError(
-            f"baseline {name!r:.80}: placement {placement!r:.80} is not known{did_you_mean(placement, PLACEMENT_NAMES)}"
-        )
-    if mode == "scored":
-        return Baseline(order, mode, placement=placement, bound=scored_policy(order).bounded)
+    else:
+        order, mode, options, dash = match.groups()
+        placement = dash.removeprefix("-") if dash else ""
+        if placement and placement not in PLACEMENT_NAMES:
+            raise OptionsError(
+                f"baseline {name!r:.80}: placement {placement!r:.80} is not known"
+                f"{did_you_mean(placement, PLACEMENT_NAMES)}"
+            )
+    policy = scored_policy(order)
+    times = policy.times if given is None else given
+    if is_predictor(times):
+        predictor(times)
+    elif times not in RUN_TIMES:
+        raise OptionsError(f"baseline {name!r:.80}: run times {times!r:.80} is not known{did_you_mean(times, RUN_TIMES)}")
+    if options is not None and mode not in (WATCHED, GUARANTEED):
+        raise OptionsError(f"baseline {name!r:.80}: {mode} has no options; {WATCHED} has, as zoo:balanced+{WATCHED}:60")
+    if mode == WATCHED:
+        interval, factor = (WATCH_INTERVAL, WATCH_FACTOR) if options is None else looks_of(name, options)
+        return Baseline(order, mode, times, placement=placement, interval=interval, factor=factor)
+    bound = policy.bounded
     if mode == GUARANTEED:
         bound = USUAL_BOUND if options is None else bound_of(name, options)
-        return Baseline(order, "scored", placement=placement, bound=bound)
-    if options is not None and mode != WATCHED:
-        raise OptionsError(f"baseline {name!r:.80}: {mode} has no options; {WATCHED} has, as zoo:balanced+{WATCHED}:60")
-    interval, factor = (WATCH_INTERVAL, WATCH_FACTOR) if options is None else looks_of(name, options)
-    return Baseline(order, mode, placement=placement, interval=interval, factor=factor)
+    return Baseline(order, "scored", times, placement=placement, bound=bound)
+
+
+def split_times(name: str) -> tuple[str, str | None]:
+    """Split the run times off the name of a learned policy: ``"zoo:steady@ewma+bounded"`` -> ``"zoo:steady+bounded"``,
+    ``"ewma"``; None where it names none.
+    """
+    match = TIMES_OF_SCORED.match(name)
+    return (name, None) if match is None else (match[1] + name[match.end() :], match[2])
 
 
 def looks_of(name: str, text: str) -> tuple[float, int]:

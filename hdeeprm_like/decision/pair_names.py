@@ -65,7 +65,7 @@ def beside(content: Any, folder: Path) -> Any:
     if isinstance(content, list):
         return [beside(value, folder) for value in content]
     if isinstance(content, str) and content.startswith(SCORED):
-        return SCORED + str((folder / content.removeprefix(SCORED)).absolute())
+        content = SCORED + str((folder / content.removeprefix(SCORED)).absolute())
     if isinstance(content, str) and holds_file(content):
         return with_files(content, lambda path: LEARNED + str((folder / path).absolute()))
     return beside_rates(content, folder) if isinstance(content, str) else content

@@ -8,6 +8,7 @@
 | ``keep`` | how many cores are kept free before longer jobs for shorter ones that are to come, see `Keep` |
 | ``reservations`` | how many jobs that do not fit have cores reserved; 1 if missing, as EASY |
 | ``lookahead`` | plays what is known ahead for some candidates and does the first step of the best, see `LookAhead` |
+| ``times`` | the run times that its features of estimates look at: ``expected`` if missing, or any other predictor |
 | ``bounded`` | each job is guaranteed a start, as by ``+bounded:K`` with this K (see `policies.guarantees`) |
 | ``exact`` | all of this once more, for as long as the last jobs ran as long as requested |
 | ``made_by`` | how it was made: command, seed, traces; for readers |
@@ -19,11 +20,12 @@ This module reads them and imports nothing heavy; `policies.scores` and `policie
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from hdeeprm_like.engine.numbers import RUN_TIMES
 from hdeeprm_like.errors import OptionsError, did_you_mean
 from hdeeprm_like.inputs import read_json
 
@@ -68,6 +70,7 @@ KEPT = 8  # files whose content is kept
 OF_JOB = 14  # the first so many describe a job and its user, not of its wait or of the machine
 
 ZOO, SCORED, ENDING = "zoo:", "scored:", ".json"
+LEARNED, EXPECTED = "learned:", "expected"  # before the file of a predictor; the run times that scores use by default
 
 
 @dataclass(frozen=True)
@@ -159,7 +162,7 @@ class ScoredPolicy:
     Attributes:
         queue, backfill, gate: scores, None where the file has none. keep: None where no cores are kept.
         reservations: jobs that have cores reserved. lookahead: None where it plays nothing.
-        bounded: K of the guaranteed starts, 0 for none.
+        bounded: K of the guaranteed starts, 0 for none. times: predicted run times, as in the names of baselines.
         exact: what holds while the last jobs ran as requested, None for the same.
     """
 
@@ -170,6 +173,7 @@ class ScoredPolicy:
     reservations: int = 1
     lookahead: LookAhead | None = None
     bounded: float = 0.0
+    times: str = EXPECTED
     exact: "ScoredPolicy | None" = None
 
 
@@ -250,7 +254,10 @@ def read_scored(path: Path) -> ScoredPolicy:
     Raises:
         OptionsError: it cannot be read, or is no learned policy.
     """
-    return policy_of(read_object(path), str(path))
+    found = policy_of(read_object(path), str(path))
+    if not found.times.startswith(LEARNED):
+        return found
+    return replace(found, times=LEARNED + str(path.parent / found.times.removeprefix(LEARNED)))
 
 
 def read_object(path: Path) -> Any:
@@ -268,7 +275,7 @@ def policy_of(content: Any, where: str) -> ScoredPolicy:
     Raises:
         OptionsError: it is invalid; the message begins with *where*.
     """
-    known = ("queue", "backfill", "gate", "keep", "reservations", "lookahead", "bounded", "exact", "made_by")
+    known = ("queue", "backfill", "gate", "keep", "reservations", "lookahead", "bounded", "times", "exact", "made_by")
     given = mapping(content, known, where)
     if "queue" not in given:
         raise OptionsError(f"{where}: 'queue' is missing, the weights that order the queue")
@@ -284,7 +291,14 @@ def policy_of(content: Any, where: str) -> ScoredPolicy:
         raise OptionsError(f"{where}: exact: has a 'bounded' of its own; write it at the top of the file")
     if exact is not None and exact.exact is not None:
         raise OptionsError(f"{where}: exact: has an 'exact' of its own, which has no effect")
-    return ScoredPolicy(**scores, keep=keep, reservations=reservations, lookahead=ahead, bounded=bounded, exact=exact)
+    if exact is not None and exact.times != EXPECTED:
+        raise OptionsError(f"{where}: exact: has 'times' of its own; write it at the top of the file")
+    times = given.get("times", EXPECTED)
+    if not isinstance(times, str) or not (times in RUN_TIMES or times.startswith(LEARNED)):
+        raise OptionsError(f"{where}: times: one of {', '.join(RUN_TIMES)} or {LEARNED}FILE is needed, not {times!r:.60}")
+    return ScoredPolicy(
+        **scores, keep=keep, reservations=reservations, lookahead=ahead, bounded=bounded, times=times, exact=exact
+    )
 
 
 def mapping(content: Any, known: Any, where: str) -> Mapping[str, Any]:
