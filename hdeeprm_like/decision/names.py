@@ -356,7 +356,9 @@ def learned_baseline(name: str) -> Baseline:
     if is_predictor(times):
         predictor(times)
     elif times not in RUN_TIMES:
-        raise OptionsError(f"baseline {name!r:.80}: run times {times!r:.80} is not known{did_you_mean(times, RUN_TIMES)}")
+        raise OptionsError(
+            f"baseline {name!r:.80}: run times {times!r:.80} is not known{did_you_mean(times, RUN_TIMES)}"
+        )
     if options is not None and mode not in (WATCHED, GUARANTEED):
         raise OptionsError(f"baseline {name!r:.80}: {mode} has no options; {WATCHED} has, as zoo:balanced+{WATCHED}:60")
     if mode == WATCHED:

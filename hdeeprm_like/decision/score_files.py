@@ -295,7 +295,9 @@ def policy_of(content: Any, where: str) -> ScoredPolicy:
         raise OptionsError(f"{where}: exact: has 'times' of its own; write it at the top of the file")
     times = given.get("times", EXPECTED)
     if not isinstance(times, str) or not (times in RUN_TIMES or times.startswith(LEARNED)):
-        raise OptionsError(f"{where}: times: one of {', '.join(RUN_TIMES)} or {LEARNED}FILE is needed, not {times!r:.60}")
+        raise OptionsError(
+            f"{where}: times: one of {', '.join(RUN_TIMES)} or {LEARNED}FILE is needed, not {times!r:.60}"
+        )
     return ScoredPolicy(
         **scores, keep=keep, reservations=reservations, lookahead=ahead, bounded=bounded, times=times, exact=exact
     )

@@ -4,7 +4,8 @@ All policies of an action space share one record, updated from the list of chang
 It holds nothing of the future: a run time enters when its job has ended.
 
 A *group* is all jobs of one user, or those with one requested time, which are often runs of one program, or those of
-one program, where its number is known. Jobs of unknown users are counted as those of one user, but are not used to predict each other.
+one program, where its number is known. Jobs of unknown users are counted as those of one user, but are not used to
+predict each other.
 """
 
 import math

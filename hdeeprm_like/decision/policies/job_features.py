@@ -1,4 +1,4 @@
-"""Features of a waiting job and its user, which scores and learned predictors share: the first of `score_files.FEATURES`."""
+"""Features of a waiting job and its user, which scores and learned predictors share: the first of `FEATURES`."""
 
 import numpy as np
 

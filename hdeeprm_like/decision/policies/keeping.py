@@ -35,9 +35,9 @@ def find_kept(tables: Tables, history: History, scores: Scores, s: int) -> None:
     for i in range(tables.clock[0].waiting):
         j = tables.members[i]
         if params.believes == BOTH:
-            work += np.exp(trusted_log_time(history, params.view, j) + history.jobs[j].log_cores)
+            work += np.exp(trusted_log_time(history, params.outlook, j) + history.jobs[j].log_cores)
         else:
-            work += history.jobs[j].work if params.believes == REQUESTS else history.outlooks[params.view, j].work
+            work += history.jobs[j].work if params.believes == REQUESTS else history.outlooks[params.outlook, j].work
     share = (1.0 + work / (cores * HOUR)) ** (-params.backlog)
     if params.felt != 0.0:
         share *= (1.0 - 1.0 / mean_slowdown(history)) ** params.felt
@@ -62,4 +62,6 @@ def needed_cores(tables: Tables, history: History, scores: Scores, s: int, j: in
     size, cores, params = tables.jobs[j].size, tables.clock[0].most_cores, scores.params[s]
     if params.keeps == 0 or size > params.widest * cores:
         return int(size)
-    return int(min(cores, size + int(scores.kept[length_of(believed_log_time(history, params.view, params.believes, j))])))
+    return int(
+        min(cores, size + int(scores.kept[length_of(believed_log_time(history, params.outlook, params.believes, j))]))
+    )

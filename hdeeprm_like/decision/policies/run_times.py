@@ -82,7 +82,7 @@ def known_or_predicted(tables: Tables, history: History, times: int, j: int) -> 
     elapsed = tables.clock[0].now - job.start
     if time > elapsed:
         return float(min(time, max(job.requested_time, elapsed)))
-    if times == SURVIVAL or times == SURVIVAL_LONG:
+    if times in (SURVIVAL, SURVIVAL_LONG):
         time = max(time_after(tables, history, times == SURVIVAL_LONG, j, elapsed), elapsed + INCREMENTS[0])
         history.planned[times - FIRST_PREDICTED, j] = time
     for increment in INCREMENTS:
@@ -143,7 +143,11 @@ def predicted(tables: Tables, history: History, times: int, j: int) -> float:
 
 @compiled
 def bring_outlook(tables: Tables, history: History, view: int, j: int) -> None:
-    """Renew the outlook of a waiting job by the run times of a view; those without a distribution are certain of one."""
+    """Renew the outlook of a waiting job by some run times; those without a distribution are certain of one.
+
+    Args:
+        view: row of the outlooks.
+    """
     times, found = history.viewed[view], history.outlooks[view, j]
     if times == EXPECTED:
         bring_estimate(tables, history, j)

@@ -79,7 +79,7 @@ SCORE = np.dtype(
         ("own_backfill", "i8"),  # 1 if jobs behind the head are sorted by a score of their own
         ("gate", "i8"),  # 1 if these must pass a gate
         ("estimates", "i8"),  # 1 if it uses predicted run times,
-        ("view", "i8"),  # and the row of their outlooks in History.outlooks
+        ("outlook", "i8"),  # and the row of their outlooks in History.outlooks
         ("looks", "i8"),  # bit n is 1 if it uses feature n; the others are not computed
         ("units", "i8"),  # hidden units of each kind of score
         ("keeps", "i8"),  # 1 if cores are kept free,
@@ -155,7 +155,7 @@ def new_scores(policies: Sequence[ScoredPolicy | None], views: Sequence[int], jo
         alone = policy is not None and policy.exact is None
         write_params(params[row], stage, BOTH if alone else REQUESTS if row % STAGES == EXACT else ESTIMATES)
         params[row]["units"], params[row]["first"] = units, len(candidates)
-        params[row]["view"] = views[row // STAGES]
+        params[row]["outlook"] = views[row // STAGES]
         ahead = stage.lookahead or LookAhead()
         candidates += [(one.time, one.cores, one.wait, one.backfill) for one in ahead.candidates]
         params[row]["last"] = len(candidates)
@@ -218,15 +218,15 @@ def write_features(tables: Tables, history: History, scores: Scores, s: int, j: 
     """Write all features of a waiting job except the comparison with the head of the queue."""
     f, job, clock, now = scores.features, tables.jobs[j], tables.clock[0], scores.params[s]
     if now.estimates == 1:
-        bring_outlook(tables, history, now.view, j)
-    describe_job(tables, history, f, j, now.view if now.estimates == 1 else NONE, now.looks)
+        bring_outlook(tables, history, now.outlook, j)
+    describe_job(tables, history, f, j, now.outlook if now.estimates == 1 else NONE, now.looks)
     cores, request, wait = float(tables.clock[0].most_cores), max(job.requested_time, 1.0), clock.now - job.submit
     f[F_LOG_WAIT] = f[F_LOG_WAIT_REQUEST] = f[F_LOG_WAIT_HOURS] = 0.0
     if now.looks & OF_TRUST:
         f[F_TRUST] = trust_in(history, history.jobs[j].user)
-        f[F_TRUSTED_LOG_TIME] = trusted_log_time(history, now.view, j) - np.log(HOUR)
+        f[F_TRUSTED_LOG_TIME] = trusted_log_time(history, now.outlook, j) - np.log(HOUR)
     if now.looks & LOG_WAIT and now.estimates == 1:
-        f[F_LOG_WAIT] = np.log1p(wait / max(1.0 / history.outlooks[now.view, j].rate, 60.0))
+        f[F_LOG_WAIT] = np.log1p(wait / max(1.0 / history.outlooks[now.outlook, j].rate, 60.0))
     if now.looks & LOG_WAIT_REQUEST:
         f[F_LOG_WAIT_REQUEST] = np.log1p(wait / max(request, 10.0))
     if now.looks & LOG_WAIT_HOURS:

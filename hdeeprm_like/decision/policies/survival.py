@@ -7,7 +7,7 @@ and Meier, "Nonparametric estimation from incomplete observations", 1958). The k
 
 | jobs | weight |
 |---|---|
-| ended jobs of the user: the last `REMEMBERED`, and the last of the same program | less for older and less similar ones |
+| the last ended jobs of the user, and of the same program | less for older and less similar ones |
 | running jobs of the user, such as tasks of one array | by similarity, as ended ones |
 | jobs of all users with a request in that range, by the share of it that they ran, fading | that of `OF_ALL` jobs |
 
