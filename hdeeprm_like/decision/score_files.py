@@ -66,6 +66,13 @@ MANY = 10**9  # jobs
 LEAST_BOUND, MOST_BOUND = 0.1, 100.0  # of K, how many times all work a job waits at most
 MOST_BINS = 38  # half powers of e: beyond, no job is so long
 STEEPEST = 10  # power of the backlog, and of the load
+EXTENTS = {
+    "arrivals": (0, 1000),
+    "queue": (1, 100_000),
+    "budget": (1, 10**9),
+    "scenarios": (0, 100),
+    "plays": (0, 10**6),
+}
 KEPT = 8  # files whose content is kept
 OF_JOB = 14  # the first so many describe a job and its user, not of its wait or of the machine
 
@@ -95,16 +102,19 @@ class Score:
 
 @dataclass(frozen=True)
 class Candidate:
-    """A candidate policy of look-ahead: jobs by time^time * cores^cores / (1 + wait / time)^wait, ascending.
+    """A candidate policy of look-ahead: jobs by a score, or by time^time * cores^cores / (1 + wait / time)^wait.
 
     Attributes:
         backfill: whether jobs behind the head may start that do not delay it (EASY).
+        queue: the score, None for the formula. keep: the cores that it keeps, None for none; only with a score.
     """
 
     time: float = 1.0
     cores: float = 0.0
     wait: float = 0.0
     backfill: bool = True
+    queue: Score | None = None
+    keep: "Keep | None" = None
 
 
 @dataclass(frozen=True)
@@ -115,7 +125,8 @@ class LookAhead:
         arrivals: number of the last submitted jobs that are played as if they arrived again.
         queue: most waiting jobs to play, the first ones by score. candidates: policies to play.
         budget: µs for the plays of one decision, counted in steps so that all machines decide alike; plays beyond
-            that are skipped.
+            that are skipped. plays: most plays of one decision, 0 for as many as the budget has time for; a candidate
+            that has begun plays all its futures.
         wait: cost of a second of waiting, added to 1 / max(run time, 10 s), so that long waits count.
         scenarios: number of futures with run times drawn from past jobs; 0 for a single one with requested times.
     """
@@ -126,6 +137,7 @@ class LookAhead:
     candidates: tuple[Candidate, ...] = ()
     wait: float = 0.0
     scenarios: int = 0
+    plays: int = 0
 
 
 @dataclass(frozen=True)
@@ -366,7 +378,7 @@ def lookahead_of(content: Any, where: str) -> LookAhead:
     usual = LookAhead()
     given = mapping(content, [field.name for field in fields(LookAhead)], where)
     counts = {}
-    for key, least, most in (("arrivals", 0, 1000), ("queue", 1, 100_000), ("budget", 1, 10**9), ("scenarios", 0, 100)):
+    for key, (least, most) in EXTENTS.items():
         counts[key] = whole(given.get(key, getattr(usual, key)), least, most, f"{where}: {key}")
     listed = given.get("candidates")
     if not isinstance(listed, list) or not listed:
@@ -381,7 +393,14 @@ def candidate_of(content: Any, where: str) -> Candidate:
     backfill = given.pop("backfill", True)
     if not isinstance(backfill, bool):
         raise OptionsError(f"{where}: backfill: true or false is needed, not {backfill!r:.60}")
-    return Candidate(**{key: number(value, f"{where}: {key}") for key, value in given.items()}, backfill=backfill)
+    queue = score_of(given.pop("queue"), f"{where}: queue") if "queue" in given else None
+    keep = keep_of(given.pop("keep"), f"{where}: keep") if "keep" in given else None
+    if queue is not None and given:
+        raise OptionsError(f"{where}: {next(iter(given))!r} belongs to the formula, which 'queue' replaces")
+    if queue is None and keep is not None:
+        raise OptionsError(f"{where}: 'keep' needs a 'queue', the score that orders the jobs")
+    weights = {key: number(value, f"{where}: {key}") for key, value in given.items()}
+    return Candidate(**weights, backfill=backfill, queue=queue, keep=keep)
 
 
 def formula(score: Score) -> str:

@@ -24,7 +24,6 @@ from hdeeprm_like.decision.names import ORDERS, PLACEMENTS, Baseline, number_of_
 from hdeeprm_like.decision.policies.guarantee_rows import Bounds, make_room_for_jobs, new_bounds
 from hdeeprm_like.decision.policies.history import DEMANDS, OUTLOOKS, History, new_history
 from hdeeprm_like.decision.policies.history import make_room as make_room_in
-from hdeeprm_like.decision.policies.lookahead import Ahead, let_run, new_ahead
 from hdeeprm_like.decision.policies.node_rows import (
     OWN_PRIORITIES,
     NodePlans,
@@ -35,6 +34,7 @@ from hdeeprm_like.decision.policies.node_rows import (
     new_slurm_rows,
     no_slurm_rows,
 )
+from hdeeprm_like.decision.policies.plays import Ahead, let_run, new_ahead
 from hdeeprm_like.decision.policies.run_times import expected_time
 from hdeeprm_like.decision.policies.scores import Scores, new_scores
 from hdeeprm_like.decision.score_files import ScoredPolicy, plans_profiles

@@ -97,6 +97,7 @@ SCORE = np.dtype(
         ("played", "i8"),  # most waiting jobs to play
         ("budget", "i8"),  # µs for the plays of a decision
         ("scenarios", "i8"),  # number of drawn futures, 0 to play the requested one
+        ("plays", "i8"),  # most plays of a decision, 0 for any number
         ("first", "i8"),  # candidates: Scores.candidates[first : last]
         ("last", "i8"),
         ("wait", "f8"),  # cost of a second of waiting, added to 1 / run time
@@ -106,7 +107,8 @@ SCORE = np.dtype(
     align=True,
 )
 
-CANDIDATE = np.dtype([("time", "f8"), ("cores", "f8"), ("wait", "f8"), ("backfill", "i8")], align=True)
+CANDIDATE = np.dtype([("time", "f8"), ("cores", "f8"), ("wait", "f8"), ("backfill", "i8"), ("row", "i8")], align=True)
+NO_SCORE = -1  # in place of the row of a candidate's score
 
 
 class Scores(Bundle, shared=("weights", "hidden", "out", "candidates")):
@@ -138,37 +140,52 @@ def new_scores(policies: Sequence[ScoredPolicy | None], views: Sequence[int], jo
     stages = [
         stage for policy in policies for stage in ((policy, policy.exact or policy) if policy else (None,) * STAGES)
     ]
+    believes = [
+        BOTH if policy and policy.exact is None else (ESTIMATES, REQUESTS)[stage]
+        for policy in policies
+        for stage in range(STAGES)
+    ]
+    outlooks = [view for view in views for _ in range(STAGES)]
+    listed = np.zeros(sum(len(stage.lookahead.candidates) for stage in stages if stage and stage.lookahead), CANDIDATE)
+    spans: list[tuple[int, int]] = []  # candidates of each stage; their scores are rows behind those of the stages
+    first = 0
+    for row, stage in enumerate(tuple(stages)):
+        candidates = stage.lookahead.candidates if stage and stage.lookahead else ()
+        for place, one in enumerate(candidates, first):
+            listed[place] = one.time, one.cores, one.wait, one.backfill, len(stages) if one.queue else NO_SCORE
+            if one.queue:
+                stages.append(ScoredPolicy(one.queue, keep=one.keep))
+                believes.append(believes[row])
+                outlooks.append(outlooks[row])
+        spans.append((first, first + len(candidates)))
+        first += len(candidates)
+    weights, hidden, out = arrays_of(stages)
+    params = np.zeros(len(stages), SCORE)
+    params["units"], params["outlook"] = out.shape[1], outlooks
+    for row, stage in enumerate(stages):
+        if stage is not None:
+            write_params(params[row], stage, believes[row])
+    params["first"][: len(spans)], params["last"][: len(spans)] = np.array(spans).reshape(-1, 2).T
+    return Scores(params, weights, hidden, out, listed, np.zeros(COUNT), np.zeros(jobs), np.zeros(demands))
+
+
+def arrays_of(stages: Sequence[ScoredPolicy | None]) -> tuple[Floats, Floats, Floats]:
+    """Return the weights of stages as in `Scores`: of the features, of the hidden units, and of these in the scores."""
     kinds = [
         [one or Score() for one in (stage.queue, stage.backfill, stage.gate)] if stage else [Score()] * KINDS
         for stage in stages
     ]
     units = max((len(score.hidden) for scores in kinds for score in scores), default=0)
-    rows = len(stages)
-    params = np.zeros(rows, SCORE)
-    candidates: list[tuple[float, float, float, bool]] = []
-    weights, hidden = np.zeros((rows * KINDS, COUNT)), np.zeros((rows * KINDS * units, COUNT))
-    out = np.zeros((rows * KINDS, units))
-    for row, stage in enumerate(stages):
-        if stage is None:
-            continue
-        policy = policies[row // STAGES]
-        alone = policy is not None and policy.exact is None
-        write_params(params[row], stage, BOTH if alone else REQUESTS if row % STAGES == EXACT else ESTIMATES)
-        params[row]["units"], params[row]["first"] = units, len(candidates)
-        params[row]["outlook"] = views[row // STAGES]
-        ahead = stage.lookahead or LookAhead()
-        candidates += [(one.time, one.cores, one.wait, one.backfill) for one in ahead.candidates]
-        params[row]["last"] = len(candidates)
-        for kind, score in enumerate(kinds[row]):
-            at = row * KINDS + kind
-            for name, weight in score.weights:
-                weights[at, FEATURE[name]] = weight
-            for h, unit in enumerate(score.hidden):
-                out[at, h] = unit.out
-                for name, weight in unit.weights:
-                    hidden[at * units + h, FEATURE[name]] = weight
-    listed = np.array(candidates, CANDIDATE)
-    return Scores(params, weights, hidden, out, listed, np.zeros(COUNT), np.zeros(jobs), np.zeros(demands))
+    rows = len(stages) * KINDS
+    weights, hidden, out = np.zeros((rows, COUNT)), np.zeros((rows * units, COUNT)), np.zeros((rows, units))
+    for at, score in enumerate(score for scores in kinds for score in scores):
+        for name, weight in score.weights:
+            weights[at, FEATURE[name]] = weight
+        for h, unit in enumerate(score.hidden):
+            out[at, h] = unit.out
+            for name, weight in unit.weights:
+                hidden[at * units + h, FEATURE[name]] = weight
+    return weights, hidden, out
 
 
 def write_params(row: np.void, stage: ScoredPolicy, believes: int) -> None:
@@ -192,7 +209,7 @@ def write_params(row: np.void, stage: ScoredPolicy, believes: int) -> None:
     row["felt"] = keep.felt
     row["reservations"] = stage.reservations
     row["arrivals"], row["played"], row["budget"] = ahead.arrivals, ahead.queue, ahead.budget
-    row["scenarios"] = ahead.scenarios
+    row["scenarios"], row["plays"] = ahead.scenarios, ahead.plays
     row["wait"] = ahead.wait
 
 
