@@ -72,13 +72,19 @@ def build(tables: Tables, history: History, j: int) -> None:
     if tables.jobs[j].user >= 0:
         add_own(tables, history, j)
         add_running(tables, history, j)
+    survive(history)
+
+
+@compiled
+def survive(history: History) -> None:
+    """Write the mass of each bin and the mean ln(s) there, from the weights of what ended and what came so far."""
     at_risk = 0.0
     for b in range(BINS_OF_TIME):
         at_risk += history.bins[b, ENDED] + history.bins[b, OUTLIVED]
     left = 1.0
     for b in range(BINS_OF_TIME):
         found = history.bins[b]
-        at_risk -= found[OUTLIVED]  # those that have come just so far may end in this bin or not: they say nothing here
+        at_risk -= found[OUTLIVED]  # what has come just so far may still end in this bin
         found[MASS] = 0.0
         if found[ENDED] > 0.0:
             found[LOG_TIME] = found[LOG_SUM] / found[ENDED]
