@@ -377,7 +377,7 @@ def test_a_policy_that_is_not_there_is_refused(tmp_path):
 @pytest.mark.more
 def test_scores_look_at_the_run_times_that_the_name_or_the_file_gives(policy, tmp_path):
     name = policy(queue={"log_expected_time": 1.0})
-    workload = contended(60)
+    workload = contended(30)
     assert starts(workload, f"{name}@actual") == starts(workload, "sjf@actual+easy")
     assert starts(workload, f"{name}@requested") == starts(workload, "sjf+easy")
     assert starts(workload, name) == starts(workload, "sjf@expected+easy")
@@ -407,7 +407,7 @@ def test_a_name_with_run_times_is_that_of_a_policy_file_with_others(policy):
 def test_a_single_scored_candidate_with_kept_cores_is_that_policy(policy):
     keep = {"deviations": 1.0, "bins": 0, "most": 0.5}
     queue = {"log_time": 1.0, "log_cores": 0.5}
-    workload = contended(exact=True)
+    workload = contended(30, exact=True)
     ahead = {"candidates": [{"queue": queue, "keep": keep}], "queue": 1000, "arrivals": 0}
     plain = policy(queue=queue, keep=keep)
     assert starts(workload, policy(queue=queue, lookahead=ahead)) == starts(workload, plain)
@@ -418,7 +418,7 @@ def test_a_single_scored_candidate_with_kept_cores_is_that_policy(policy):
 @pytest.mark.more
 def test_no_candidate_begins_after_the_last_play_allowed(policy):
     shortest, longest = {"queue": {"log_time": 1.0}}, {"queue": {"log_time": -1.0}}
-    rows = contended(exact=True)
+    rows = contended(30, exact=True)
 
     def found(plays):
         ahead = {"candidates": [longest, shortest], "queue": 1000, "arrivals": 0, "plays": plays}
