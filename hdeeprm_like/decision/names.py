@@ -10,6 +10,7 @@ round; ``"sjf@learned:FILE.json+easy"`` orders by a learned predictor (see `tree
 ``"saf+reserve"`` an eighth of them for those up to 1000 s;
 ``"saf+bounded"`` starts whatever fits around a guaranteed start of each job, ``"saf+bounded:2"`` guarantees later
 starts, and ``"zoo:balanced+bounded"`` does so in the order of a learned policy (see `policies.guarantees`).
+``"zoo:steady@survival"`` is a learned policy whose scores look at other predicted run times than its file names.
 
 ``"multifactor+slurm"`` is Slurm as configured. ``"sjf+slurm"`` and ``"zoo:balanced+slurm"`` are the same Slurm with a
 watch that raises priorities by that order (``hdeeprm-like slurm watch``); ``"sjf+slurm:60:5000"`` looks every 60 s and
@@ -22,11 +23,22 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from hdeeprm_like.decision.mode_options import (
+    GUARANTEED,
+    KEPT_SHARE,
+    OWN,
+    RESERVED,
+    SHORT,
+    USUAL_BOUND,
+    WATCHED,
+    bound_of,
+    looks_of,
+    options_of,
+)
 from hdeeprm_like.decision.mode_specs import MODES
 from hdeeprm_like.decision.placement_files import Placement
 from hdeeprm_like.decision.score_files import (
-    LEAST_BOUND,
-    MOST_BOUND,
+    SCORED,
     ZOO,
     ScoredPolicy,
     file_of,
@@ -50,7 +62,6 @@ from hdeeprm_like.engine.numbers import (
     WATCH_INTERVAL,
 )
 from hdeeprm_like.errors import OptionsError, did_you_mean
-from hdeeprm_like.limits import SITE_FACTOR
 
 __all__ = [
     "CORE_POLICIES",
@@ -64,21 +75,14 @@ __all__ = [
     "baseline",
 ]
 
-RESERVED = "reserve"  # the mode with options: number of cores kept, and the longest request, in s, that may use them
-GUARANTEED = "bounded"  # the mode whose option is the guarantee, see `Baseline.bound`
-USUAL_BOUND = 1.0
-KEPT_SHARE, SHORT = 1.0 / 8.0, 1000.0  # defaults: share of the cores, and s
-WATCHED = "slurm"  # the mode with a watch's options: s between two looks, and the largest site factor
-OWN = "multifactor"  # Slurm's order without a watch
-
 PERFECT = "P"  # suffix of a mode: order and reservations use actual run times
 AT = "@"  # before the run times of an order or of a mode's reservations
 
-BOUND = re.compile(r"([0-9]{1,3}(?:\.[0-9]{1,6})?)")
-OPTIONS = re.compile(r"([0-9]{1,9})(?::([0-9]{1,9}(?:\.[0-9]{1,6})?))?")
-LOOKS = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,6})?)(?::([0-9]{1,10}))?")
 MODE_OF_SCORED = re.compile(r"(.+?)\+(slurm|scored|bounded)(?::((?!.*\.json)[^-]*))?(-[a-z_]+)?")
 BY_FILE = re.compile(r"(.+?)-((?:zoo:[^-:]+)|(?:scored:.+\.json))")  # a rule, and the learned policy that places
+TIMES_OF_SCORED = re.compile(
+    rf"({ZOO}[^@+]*|{SCORED}.+?\.json)@({LEARNED_PREFIX}.+?\.(?:json|py)|[a-z0-9_]*)(?=[+-]|$)"
+)
 HIDDEN = "\0"  # before the number of a file whose path is hidden while a name is split
 
 CORE_POLICY_NAMES = tuple(CORE_POLICIES)
@@ -153,7 +157,9 @@ class Baseline:
         """Order and mode with their run times: ``"sjf@ewma+easy"``, ``"sjf+easyP"``."""
         if self.mode == "scored":
             own = self.learned.bounded if self.bound and self.learned else 0.0
-            return self.order if self.bound == own else f"{self.order}+{self._guaranteed}"
+            return self._ranking if self.bound == own else f"{self._ranking}+{self._guaranteed}"
+        if self.learned:
+            return f"{self._ranking}+{self._mode_with_options}"
         if self.order_times == self.times == "actual":
             return f"{self.order}+{self._mode_with_options}{PERFECT}"
         order, mode = (
@@ -161,6 +167,11 @@ class Baseline:
             for name, times in ((self.order, self.order_times), (self._mode_with_options, self.times))
         )
         return f"{order}+{mode}"
+
+    @property
+    def _ranking(self) -> str:
+        own = self.learned.times if self.learned else "requested"
+        return self.order if self.order_times == own else self.order + AT + self.order_times
 
     @property
     def _guaranteed(self) -> str:
@@ -328,84 +339,56 @@ def baseline(name: str) -> Baseline:
 def names_mode(name: str) -> bool:
     """Return whether the name of a baseline includes its mode."""
     if is_scored(name):
-        return MODE_OF_SCORED.fullmatch(name) is not None
+        return MODE_OF_SCORED.fullmatch(split_times(name)[0]) is not None
     return "+" in with_files(name, lambda path: HIDDEN) or name in SHORTHANDS
 
 
 def learned_baseline(name: str) -> Baseline:
-    """Return the baseline of a learned policy: ``"zoo:balanced"``, with ``+slurm`` or with ``+bounded``.
+    """Return the baseline of a learned policy: ``"zoo:balanced"``, with ``@survival``, ``+slurm`` or ``+bounded``.
 
     Raises:
-        OptionsError: there is no such policy, or its file cannot be used.
+        OptionsError: there is no such policy, or its file or its run times cannot be used.
     """
-    match = MODE_OF_SCORED.fullmatch(name)
+    plain, given = split_times(name)
+    match = MODE_OF_SCORED.fullmatch(plain)
     if match is None:
-        order, placement = split_scored(name)
+        order, placement = split_scored(plain)
+        mode, options = "scored", None
         if order.startswith(ZOO) and "+" in order:
             raise OptionsError(
                 f"baseline {name!r:.80}: a learned policy starts jobs itself ({order.partition('+')[0]:.80}), has "
                 f"guaranteed starts (+{GUARANTEED}), or gives its order to Slurm (+{WATCHED})"
             )
-        return Baseline(order, "scored", placement=placement, bound=scored_policy(order).bounded)
-    order, mode, options, dash = match.groups()
-    placement = dash.removeprefix("-") if dash else ""
-    scored_policy(order)
-    if placement and placement not in PLACEMENT_NAMES:
+    else:
+        order, mode, options, dash = match.groups()
+        placement = dash.removeprefix("-") if dash else ""
+        if placement and placement not in PLACEMENT_NAMES:
+            raise OptionsError(
+                f"baseline {name!r:.80}: placement {placement!r:.80} is not known"
+                f"{did_you_mean(placement, PLACEMENT_NAMES)}"
+            )
+    policy = scored_policy(order)
+    times = policy.times if given is None else given
+    if is_predictor(times):
+        predictor(times)
+    elif times not in RUN_TIMES:
         raise OptionsError(
-            f"baseline {name!r:.80}: placement {placement!r:.80} is not known{did_you_mean(placement, PLACEMENT_NAMES)}"
+            f"baseline {name!r:.80}: run times {times!r:.80} is not known{did_you_mean(times, RUN_TIMES)}"
         )
-    if mode == "scored":
-        return Baseline(order, mode, placement=placement, bound=scored_policy(order).bounded)
+    if options is not None and mode not in (WATCHED, GUARANTEED):
+        raise OptionsError(f"baseline {name!r:.80}: {mode} has no options; {WATCHED} has, as zoo:balanced+{WATCHED}:60")
+    if mode == WATCHED:
+        interval, factor = (WATCH_INTERVAL, WATCH_FACTOR) if options is None else looks_of(name, options)
+        return Baseline(order, mode, times, placement=placement, interval=interval, factor=factor)
+    bound = policy.bounded
     if mode == GUARANTEED:
         bound = USUAL_BOUND if options is None else bound_of(name, options)
-        return Baseline(order, "scored", placement=placement, bound=bound)
-    if options is not None and mode != WATCHED:
-        raise OptionsError(f"baseline {name!r:.80}: {mode} has no options; {WATCHED} has, as zoo:balanced+{WATCHED}:60")
-    interval, factor = (WATCH_INTERVAL, WATCH_FACTOR) if options is None else looks_of(name, options)
-    return Baseline(order, mode, placement=placement, interval=interval, factor=factor)
+    return Baseline(order, "scored", times, placement=placement, bound=bound)
 
 
-def looks_of(name: str, text: str) -> tuple[float, int]:
-    """Return the s between two looks of a watch, and its largest factor, from ``"60"`` or ``"60:5000"``.
-
-    Raises:
-        OptionsError: the text is neither.
+def split_times(name: str) -> tuple[str, str | None]:
+    """Split the run times off the name of a learned policy: ``"zoo:steady@ewma+bounded"`` -> ``"zoo:steady+bounded"``,
+    ``"ewma"``; None where it names none.
     """
-    match = LOOKS.fullmatch(text)
-    factor = WATCH_FACTOR if match is None or match[2] is None else int(match[2])
-    if match is None or not 1 <= factor <= SITE_FACTOR.most:
-        raise OptionsError(
-            f"baseline {name!r:.80}: {WATCHED}:{text:.40} is not known; write the s between two looks, and the largest "
-            f"site factor from 1 to {SITE_FACTOR.most:,}, as sjf+{WATCHED}:60:5000"
-        )
-    return float(match[1]), factor
-
-
-def bound_of(name: str, text: str) -> float:
-    """Return the guarantee, a multiple of all work, from ``"2"`` or ``"1.5"`` in a name.
-
-    Raises:
-        OptionsError: the text is neither, or out of range.
-    """
-    match = BOUND.fullmatch(text)
-    if match is None or not LEAST_BOUND <= float(match[1]) <= MOST_BOUND:
-        raise OptionsError(
-            f"baseline {name!r:.80}: {GUARANTEED}:{text:.40} is not known; write how many times all work, "
-            f"from {LEAST_BOUND:g} to {MOST_BOUND:g}, as saf+{GUARANTEED}:1.5"
-        )
-    return float(match[1])
-
-
-def options_of(name: str, text: str) -> tuple[int, float]:
-    """Return how many cores are kept and for jobs of up to how many s, from ``"64"`` or ``"64:600"`` in a name.
-
-    Raises:
-        OptionsError: the text is neither.
-    """
-    match = OPTIONS.fullmatch(text)
-    if match is None:
-        raise OptionsError(
-            f"baseline {name!r:.80}: {RESERVED}:{text:.40} is not known; write how many cores are kept, and for jobs "
-            f"of how many s, as saf+{RESERVED}:64:600"
-        )
-    return int(match[1]), float(match[2] or SHORT)
+    match = TIMES_OF_SCORED.match(name)
+    return (name, None) if match is None else (match[1] + name[match.end() :], match[2])

@@ -76,7 +76,7 @@ def beside(content: Any, folder: Path) -> Any:
     if by_file is not None:
         return f"{beside(by_file[1], folder)}-{beside(by_file[2], folder)}"
     if isinstance(content, str) and content.startswith(SCORED):
-        return SCORED + str((folder / content.removeprefix(SCORED)).absolute())
+        content = SCORED + str((folder / content.removeprefix(SCORED)).absolute())
     if isinstance(content, str) and holds_file(content):
         return with_files(content, lambda path: LEARNED + str((folder / path).absolute()))
     return beside_rates(content, folder) if isinstance(content, str) else content

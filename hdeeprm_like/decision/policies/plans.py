@@ -22,9 +22,8 @@ from hdeeprm_like.decision.mode_specs import (
 )
 from hdeeprm_like.decision.names import ORDERS, PLACEMENTS, Baseline, number_of_times
 from hdeeprm_like.decision.policies.guarantee_rows import Bounds, make_room_for_jobs, new_bounds
-from hdeeprm_like.decision.policies.history import DEMANDS, History, new_history
+from hdeeprm_like.decision.policies.history import DEMANDS, OUTLOOKS, History, new_history
 from hdeeprm_like.decision.policies.history import make_room as make_room_in
-from hdeeprm_like.decision.policies.lookahead import Ahead, let_run, new_ahead
 from hdeeprm_like.decision.policies.node_rows import (
     OWN_PRIORITIES,
     NodePlans,
@@ -36,6 +35,7 @@ from hdeeprm_like.decision.policies.node_rows import (
     no_slurm_rows,
 )
 from hdeeprm_like.decision.policies.placing import Placing, new_placing
+from hdeeprm_like.decision.policies.plays import Ahead, let_run, new_ahead
 from hdeeprm_like.decision.policies.preemption_rows import make_room_for_requeues
 from hdeeprm_like.decision.policies.run_times import expected_time
 from hdeeprm_like.decision.policies.scores import Scores, new_scores
@@ -158,7 +158,8 @@ def needs_of(baseline: Baseline) -> Needs:
     """Return the sorted lists of jobs that a baseline reads."""
     mode, order = MODES[baseline.mode], order_of(baseline)
     order_times, times = number_of_times(baseline.order_times), number_of_times(baseline.times)
-    own = (order, min(order_times, FIRST_PREDICTED) if order != FCFS else REQUESTED)
+    by_times = order not in (FCFS, BY_SCORE)  # a learned policy sorts its list itself
+    own = (order, min(order_times, FIRST_PREDICTED) if by_times else REQUESTED)
     by_submission = dict.fromkeys((EASY_FCFS, COMMIT, COMMIT_BACKFILL), (FCFS, REQUESTED))
     shortest = (SJF, min(times, OF_CANDIDATES))
     candidates = shortest if mode == EASY_SJF else by_submission.get(mode, own)
@@ -204,6 +205,9 @@ def new_plans(state: State, baselines: Sequence[Baseline], memories: Sequence[Bu
         plan["bounded"], plan["reserved"] = (1, EACH) if baseline.bound else (0, NO_JOB)
     plans["held"], plans["stale"] = -1, 1
     learned = [baseline.learned for baseline in baselines]
+    used = [number_of_times(one.order_times, predictors) for one in baselines if one.learned]
+    viewed = tuple(dict.fromkeys((*OUTLOOKS, *used)))
+    views = [viewed.index(int(times)) if times in viewed else 0 for times in plans["order_times"]]
     bounded = plans["bounded"].any()
     plans_ahead = bounded or (plans["mode"] == CONSERVATIVE).any() or any(map(plans_profiles, learned))
     # only two kinds of plans, since machine code is compiled for each
@@ -219,8 +223,8 @@ def new_plans(state: State, baselines: Sequence[Baseline], memories: Sequence[Bu
         node_cores=np.zeros(nodes, np.int64),
         node_memory=np.zeros(nodes),
         node_gpus=np.zeros(nodes),
-        history=new_history(state, [predictor(times) for times in predictors]) if looks_back else absent(History),
-        scores=new_scores(learned, jobs, DEMANDS) if looks_back else absent(Scores),
+        history=new_history(state, [predictor(one) for one in predictors], viewed) if looks_back else absent(History),
+        scores=new_scores(learned, views, jobs, DEMANDS) if looks_back else absent(Scores),
         ahead=new_ahead(jobs, *played_by(learned)) if looks_back else absent(Ahead),
         placing=new_placing(state, baselines) if looks_back else absent(Placing),
         node_plans=new_node_plans(state.tables.node_sets, jobs),
