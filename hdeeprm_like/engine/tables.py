@@ -76,6 +76,7 @@ JOB = np.dtype(
         ("as_of", "f8"),  # s
         ("run_time", "f8"),  # s, run time on the platform's mean core, nan if unknown
         ("user", "i8"),  # any number, -1 if unknown
+        ("program", "i8"),  # number of its executable or job name, -1 if unknown
         ("first", "i8"),  # its cores are allocation[first : first + stretches]
         ("size", "i4"),  # cores
         ("status", "i4"),

@@ -8,7 +8,8 @@ from hdeeprm_like.cluster.partitions import Partitions
 from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.pool import pool
 from hdeeprm_like.decision.actions import PolicyActions
-from hdeeprm_like.decision.names import OWN, WATCHED, Baseline
+from hdeeprm_like.decision.mode_options import OWN, WATCHED
+from hdeeprm_like.decision.names import Baseline
 from hdeeprm_like.decision.policies.limit_rows import JOB_LIMITS
 from hdeeprm_like.decision.policies.node_rows import END_LATENCY, OWN_PRIORITIES
 from hdeeprm_like.decision.policies.preemption_rows import PREEMPTION
