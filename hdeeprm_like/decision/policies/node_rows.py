@@ -9,7 +9,7 @@ from hdeeprm_like.cluster.partitions import Demands
 from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.workload import Workload
 from hdeeprm_like.decision.policies.limit_rows import MOST_WINDOWS, SlurmLimits, new_slurm_limits
-from hdeeprm_like.decision.policies.preemption_rows import PreemptionRows, new_preemption
+from hdeeprm_like.decision.policies.preemption_rows import PreemptionRows, new_preemption, tiers_with_levels
 from hdeeprm_like.engine.bundles import Bundle, absent
 from hdeeprm_like.engine.node_sets import NodeSets
 from hdeeprm_like.engine.numbers import WATCH_DEPTH
@@ -297,7 +297,7 @@ def new_slurm_rows(platform: Platform, jobs: Workload, sets: NodeSets) -> SlurmR
         params=params,
         owner=owner,
         fixed=fixed,
-        tier=partitions.tiers[of_job],
+        tier=tiers_with_levels(settings, partitions.tiers[of_job]),
         priority=np.zeros(len(jobs)),
         **watch_rows(len(jobs)),
         works=jobs.delay - params["linger"],
