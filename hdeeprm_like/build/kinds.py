@@ -51,7 +51,7 @@ from hdeeprm_like.run.streamed import Stream
 CORES, JOBS = 2, 4
 CLOCKS: tuple[Clock, ...] = ("batsim", "textbook")  # the third clock has the machine code of the second
 PAIR = "shortest-high_gflops"
-PLAIN, LOOKS_BACK = "sjf+easy", "saf@ewma+easy"
+PLAIN, CHANGING, LOOKS_BACK = "sjf+easy", "wfp3+easy", "saf@ewma+easy"
 SLURM, OWN_PRIORITIES = "multifactor+slurm", "multifactor+easy"
 WATCHED = ("sjf+slurm", "saf@ewma+slurm", "zoo:balanced+slurm")
 ON_NODES_ONLY = ("slurm",)  # modes that need partitions
@@ -76,7 +76,7 @@ def kinds() -> Iterator[Kind]:
     yield Kind("launch", "policy pair, batsim clock", partial(simulate, (PAIR,), "batsim"))
     yield Kind("batsim", "baselines, batsim clock", partial(simulate, (PLAIN, LOOKS_BACK), "batsim"))
     yield Kind("batsim", "messages of Batsim", partial(answer_messages, (PAIR, PLAIN)))
-    yield Kind("compare", "policy run, textbook clock", partial(simulate, (PAIR, PLAIN), "textbook"))
+    yield Kind("compare", "policy run, textbook clock", partial(simulate, (PAIR, PLAIN, CHANGING), "textbook"))
     for mode in MODES:
         if mode not in ON_NODES_ONLY:
             yield Kind("compare", f"mode {mode}", partial(simulate, in_mode(mode), "textbook"))

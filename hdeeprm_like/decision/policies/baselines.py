@@ -14,6 +14,7 @@ from hdeeprm_like.decision.policies.bounded import (
     start_guaranteed_on_nodes,
 )
 from hdeeprm_like.decision.policies.node_starts import STARTS_ON_NODES, sort_prioritized, sort_scored
+from hdeeprm_like.decision.policies.placed_starts import place_by_score, see_best_cores
 from hdeeprm_like.decision.policies.plans import Plans, new_plans
 from hdeeprm_like.decision.policies.plans import make_room as make_room_in_plans
 from hdeeprm_like.decision.policies.priorities import share_out, sort_again
@@ -138,6 +139,9 @@ def new_baselines(state: State, baselines: Sequence[Baseline]) -> Plans:
         taken = (memory, 0) if plan["remembers"] else (0,)
         plan["start_at"] = address_of(starts, tables, plans, *taken)
         plan["fit_at"] = address_of(start_in_partition if on_nodes else start_anywhere, tables, plans, 0, 0)
+        if baseline.placement_score is not None and state.named:  # where cores are counted, all are alike
+            plan["place_at"] = address_of(place_by_score, tables, plans, 0, 0)
+            plan["see_at"] = address_of(see_best_cores, tables, plans, 0, 0)
         if plan["changing"] or (plan["candidates_change"] and plan["candidates"] != plan["list"]):
             plan["change_at"] = address_of(sort_changed, tables, plans, 0)
         if on_nodes and (plan["prioritized"] == 1 or mode == SCORED):

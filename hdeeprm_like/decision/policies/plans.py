@@ -34,6 +34,7 @@ from hdeeprm_like.decision.policies.node_rows import (
     new_slurm_rows,
     no_slurm_rows,
 )
+from hdeeprm_like.decision.policies.placing import Placing, new_placing
 from hdeeprm_like.decision.policies.plays import Ahead, let_run, new_ahead
 from hdeeprm_like.decision.policies.preemption_rows import make_room_for_requeues
 from hdeeprm_like.decision.policies.run_times import expected_time
@@ -48,6 +49,7 @@ from hdeeprm_like.engine.numbers import (
     BY_SCORE,
     FCFS,
     FIRST_CHANGING,
+    FIRST_FIT,
     FIRST_PREDICTED,
     MULTIFACTOR,
     REQUESTED,
@@ -103,6 +105,8 @@ PLAN = np.dtype(
         ("close_at", "i8"),  # that is called after that,
         ("fit_at", "i8"),  # that starts a job if it fits,
         ("guarded_at", "i8"),  # and the same if *reserved* is EACH
+        ("place_at", "i8"),  # that books cores by a placement score, NOWHERE for other placements,
+        ("see_at", "i8"),  # and that writes this score of a waiting job as a feature of the order
     ],
     align=True,
 )
@@ -120,7 +124,7 @@ class Plans(Bundle, opaque=("memories",)):
         node_cores, node_memory, node_gpus: (N,) scratch: cores, MB and GPUs free at some time.
         history: knowledge about users. scores: of learned policies. ahead: plays of these.
         node_plans: reservations of nodes. node_profile: free capacity of nodes by date. slurm: its priorities.
-        Absent if not needed. bounds: guaranteed starts.
+        placing: placement scores. Absent if not needed. bounds: guaranteed starts.
         memories: what each baseline remembers for its mode (`mode_specs.ModeSpec.memory`), one bundle for each.
     """
 
@@ -137,6 +141,7 @@ class Plans(Bundle, opaque=("memories",)):
     history: History
     scores: Scores
     ahead: Ahead
+    placing: Placing
     node_plans: NodePlans
     node_profile: NodeProfile
     slurm: SlurmRows
@@ -185,7 +190,7 @@ def new_plans(state: State, baselines: Sequence[Baseline], memories: Sequence[Bu
         needs = needs_of(baseline)
         state.require(needs, baseline.name)
         plan["order"], plan["mode"] = order_of(baseline), MODES[baseline.mode]
-        plan["core_policy"] = PLACEMENTS[baseline.placement]
+        plan["core_policy"] = PLACEMENTS.get(baseline.placement, FIRST_FIT)  # that of a file is in `placing`
         plan["order_times"] = number_of_times(baseline.order_times, predictors)
         plan["times"] = number_of_times(baseline.times, predictors)
         plan["list"], plan["candidates"] = (state.needs.orders.index(needs.orders[i]) for i in (0, -1))
@@ -221,6 +226,7 @@ def new_plans(state: State, baselines: Sequence[Baseline], memories: Sequence[Bu
         history=new_history(state, [predictor(one) for one in predictors], viewed) if looks_back else absent(History),
         scores=new_scores(learned, views, jobs, DEMANDS) if looks_back else absent(Scores),
         ahead=new_ahead(jobs, *played_by(learned)) if looks_back else absent(Ahead),
+        placing=new_placing(state, baselines) if looks_back else absent(Placing),
         node_plans=new_node_plans(state.tables.node_sets, jobs),
         node_profile=new_node_profile(state, jobs, bool(plans_ahead or any(learned))),
         slurm=slurm_rows_of(state, baselines),

@@ -26,7 +26,7 @@ from hdeeprm_like.types import Floats, Records
 
 FEATURE = {name: number for number, name in enumerate(FEATURES)}
 COUNT = len(FEATURES)
-QUEUE_FEATURES = (  # that `write_features` writes besides
+QUEUE_FEATURES = (  # that `write_features` writes besides; "placement" by `scored.describe`
     "trust",
     "trusted_log_time",
     "log_wait",
@@ -39,6 +39,7 @@ QUEUE_FEATURES = (  # that `write_features` writes besides
     "queue",
     "work",
     "of_free",
+    "placement",
 )
 HEAD_FEATURES = ("log_time_to_head", "log_cores_to_head", "in_time")  # written by `compare_with_head`
 check_names("features of scores", FEATURES, (*JOB_FEATURES, *QUEUE_FEATURES, *HEAD_FEATURES), __name__)
@@ -55,6 +56,7 @@ check_names("features of scores", FEATURES, (*JOB_FEATURES, *QUEUE_FEATURES, *HE
     F_QUEUE,
     F_WORK,
     F_OF_FREE,
+    F_PLACEMENT,
     F_LOG_TIME_TO_HEAD,
     F_LOG_CORES_TO_HEAD,
     F_IN_TIME,
@@ -71,6 +73,7 @@ FROM_ESTIMATES = (
     "log_wait",
     "trusted_log_time",
 )
+OF_PLACEMENT = 1 << F_PLACEMENT
 OF_TRUST = 1 << F_TRUST | 1 << F_TRUSTED_LOG_TIME
 LOG_WAIT, LOG_WAIT_REQUEST, LOG_WAIT_HOURS = 1 << F_LOG_WAIT, 1 << F_LOG_WAIT_REQUEST, 1 << F_LOG_WAIT_HOURS
 
@@ -196,9 +199,7 @@ def write_params(row: np.void, stage: ScoredPolicy, believes: int) -> None:
     """
     row["own_backfill"], row["gate"] = stage.backfill is not None, stage.gate is not None
     scores = [score for score in (stage.queue, stage.backfill, stage.gate) if score]
-    looked_at = {
-        name for score in scores for part in (score.weights, *(u.weights for u in score.hidden)) for name, _ in part
-    }
+    looked_at: frozenset[str] = frozenset().union(*(score.features for score in scores))
     row["looks"] = sum(1 << FEATURE[name] for name in looked_at)
     row["estimates"] = not looked_at.isdisjoint(FROM_ESTIMATES) or (stage.keep is not None and believes != REQUESTS)
     row["believes"] = believes
@@ -252,7 +253,7 @@ def write_features(tables: Tables, history: History, scores: Scores, s: int, j: 
     f[F_LOG_TIME_QUEUE], f[F_LOG_CORES_QUEUE] = f[F_LOG_TIME] * now.queue, f[F_LOG_CORES] * now.queue
     f[F_FREE], f[F_QUEUE], f[F_WORK] = clock.free_cores / cores, now.queue, now.work
     f[F_OF_FREE] = job.size / max(float(clock.free_cores), 1.0)
-    for i in range(F_LOG_TIME_TO_HEAD, COUNT):
+    for i in range(F_PLACEMENT, COUNT):
         f[i] = 0.0
 
 

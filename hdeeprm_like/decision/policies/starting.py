@@ -10,7 +10,7 @@ from hdeeprm_like.decision.policies.plans import EACH, HEAD, NO_JOB, Plans, plan
 from hdeeprm_like.decision.policies.reservations import leaves_to_head
 from hdeeprm_like.decision.policies.reserved_nodes import allow_until, start_on_allowed
 from hdeeprm_like.engine.allocation import choose_cores, return_cores
-from hdeeprm_like.engine.calls import number_at
+from hdeeprm_like.engine.calls import NOWHERE, number_at
 from hdeeprm_like.engine.compiled import compiled, inlined
 from hdeeprm_like.engine.lifecycle import start_job
 from hdeeprm_like.engine.numbers import BEST_FIT
@@ -61,10 +61,12 @@ def start_anywhere(tables: Tables, plans: Plans, k: int, j: int) -> int:
 @inlined
 def book_anywhere(tables: Tables, plans: Plans, k: int, j: int) -> int:
     """Book cores of all nodes for a job, by the placement of baseline *k*; return NOTHING or what it lacks."""
-    clock, policy = tables.clock[0], plans.plans[k].core_policy
+    clock, policy, place_at = tables.clock[0], plans.plans[k].core_policy, plans.plans[k].place_at
     clock.decisions += 1
     if tables.jobs[j].size > clock.free_cores:
         return CORES
+    if place_at != NOWHERE:
+        return number_at(place_at, tables, plans, k, j)
     if clock.whole:
         _, found = best_node(tables, BEST_FIT, j, tables.jobs[j].size)
         if not is_whole(found):
