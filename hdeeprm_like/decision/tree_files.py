@@ -26,8 +26,9 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from hdeeprm_like.decision.score_files import FEATURES as SCORE_FEATURES
-from hdeeprm_like.decision.score_files import KEPT, LEARNED, OF_JOB, mapping, number, read_object, version_of
+from hdeeprm_like.decision.score_files import KEPT, LEARNED, read_object, version_of
+from hdeeprm_like.decision.score_parts import FEATURES as SCORE_FEATURES
+from hdeeprm_like.decision.score_parts import OF_JOB, mapping, number
 from hdeeprm_like.errors import OptionsError
 from hdeeprm_like.plugins import attribute_of, import_file
 

@@ -11,7 +11,8 @@ from hdeeprm_like.decision.actions import PolicyActions
 from hdeeprm_like.decision.names import baseline
 from hdeeprm_like.decision.policies.plans import make_room, new_plans
 from hdeeprm_like.decision.policies.scores import COUNT
-from hdeeprm_like.decision.score_files import FEATURES, Score, Unit, formula, policy_of, zoo
+from hdeeprm_like.decision.score_files import policy_of, zoo
+from hdeeprm_like.decision.score_parts import FEATURES, Score, Unit, formula
 from hdeeprm_like.engine.state import State
 from hdeeprm_like.errors import OptionsError
 

@@ -9,7 +9,7 @@ import pytest
 from hdeeprm_like.decision.named_parts import policy_with_own
 from hdeeprm_like.decision.names import baseline
 from hdeeprm_like.decision.policies.trees import new_trees, sum_of_trees
-from hdeeprm_like.decision.score_files import FEATURES as SCORE_FEATURES
+from hdeeprm_like.decision.score_parts import FEATURES as SCORE_FEATURES
 from hdeeprm_like.decision.tree_files import FEATURES, predictor, predictor_of
 from hdeeprm_like.errors import OptionsError
 from hdeeprm_like.options import beside, split_pair, split_policy
