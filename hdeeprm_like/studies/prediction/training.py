@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from hdeeprm_like import __version__
-from hdeeprm_like.decision.tree_files import ENDING, FEATURES, LEARNED, Node, Predictor, predictor_of
+from hdeeprm_like.decision.score_files import LEARNED
+from hdeeprm_like.decision.tree_files import ENDING, FEATURES, Node, Predictor, predictor_of
 from hdeeprm_like.errors import OptionsError, WorkloadError
 from hdeeprm_like.formats.files import write_json
 from hdeeprm_like.formats.swf_cuts import take
