@@ -41,6 +41,7 @@ from hdeeprm_like.types import Floats, Ints
 
 OPTIONS, BEGIN, COSTS, BEST, RECORD = "options.json", "begin.json", "costs.jsonl", "best.json", "run.json"
 SCORES = ("queue", "backfill", "gate")
+BROKEN = 100.0  # cost of a broken constraint, above that of all policies that keep them
 LEAST = {"wait": 1.0, "wait_max": 60.0, "utilization": 1e-6}  # below which ratios say nothing
 
 
@@ -141,22 +142,27 @@ def costs_of(options: EvolutionOptions, ratios: Floats, sources: Ints) -> Floats
 
     Returns:
         (candidates,) the weighted means over the sources of the means over their windows. Waits and utilization count
-        only where that of a source is worse: one of them must not pay for another.
+        only where that of a source is worse: one of them must not pay for another. Where constraints are broken, it is
+        `BROKEN` and by how much instead.
     """
-    found: Floats = np.zeros(ratios.shape[1])
+    found, broken = np.zeros(ratios.shape[1]), np.zeros(ratios.shape[1])
     numbers = np.unique(sources)
     for source in numbers:
         means = ratios[sources == source].mean(axis=0)  # (candidates, figures)
         for i, name in enumerate((*BOTH_WAYS, *LEAST)):
-            counts = means[:, i] if name in BOTH_WAYS else np.maximum(means[:, i] - allowed_of(options, name), 0.0)
+            counts = means[:, i] if name in BOTH_WAYS else excess(means[:, i], options.allowed.get(name, 1.0), name)
             found += options.objective.get(name, 0.0) * counts / len(numbers)
-    return found
+            if name in options.constraints:
+                broken += excess(means[:, i], options.constraints[name], name) / len(numbers)
+    costs: Floats = np.where(broken > 0.0, BROKEN + broken, found)
+    return costs
 
 
-def allowed_of(options: EvolutionOptions, name: str) -> float:
-    """Return up to where `log_ratios` of a figure count as no worse."""
-    ratio = float(np.log(options.allowed.get(name, 1.0)))
-    return -ratio if name == "utilization" else ratio
+def excess(logs: Floats, ratio: float, name: str) -> Floats:
+    """Return by how much `log_ratios` of a figure are worse than a ratio to the reference; 0 where they are not."""
+    most = float(np.log(ratio))
+    above: Floats = np.maximum(logs - (-most if name == "utilization" else most), 0.0)
+    return above
 
 
 def ratios_on(
