@@ -13,8 +13,9 @@ from hdeeprm_like.launch.learned import EVALUATIONS, HELD_OUT, TRAINING_FILES, e
 from hdeeprm_like.launch.learner import Learner
 from hdeeprm_like.launch.resuming import origin
 from hdeeprm_like.learning.agents import PolicyLearningAgent
+from hdeeprm_like.learning.comparisons import IterationOptions
 from hdeeprm_like.learning.paired_rollouts import PairedRollouts, Sampling
-from hdeeprm_like.learning.policy_iteration import IterationOptions, iterate_policy, validation_of
+from hdeeprm_like.learning.policy_iteration import iterate_policy, validation_of
 from hdeeprm_like.learning.training import CHECKPOINT, TrainingOptions
 from hdeeprm_like.run.batch import FIGURES
 from hdeeprm_like.run.runs import Runs
@@ -126,7 +127,7 @@ def iterate_alone(learner: Learner, output: Path, how: TrainingOptions, resume: 
 def iteration_options(learner: Learner, best: str) -> IterationOptions:
     """Return the options of the file's section ``training.policy_iteration``."""
     chosen = learner.experiment.options.training.policy_iteration
-    names = ("iterations", "step", "trust_region", "average", "epochs", "minibatch", "huber", "margins")
+    names = ("iterations", "step", "trust_region", "average", "epochs", "minibatch", "huber", "margins", "memory")
     start = start_of(learner)
     leans = learner.layout.waiting if start is None else start
     if leans < 0 and any(chosen.margins):

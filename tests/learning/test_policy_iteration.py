@@ -16,15 +16,10 @@ from hdeeprm_like.decision.presets import Space
 from hdeeprm_like.decision.rewards import OBJECTIVES
 from hdeeprm_like.errors import AgentError
 from hdeeprm_like.learning.checkpoint import read_checkpoint
+from hdeeprm_like.learning.comparisons import IterationOptions, improve, weights_of
 from hdeeprm_like.learning.loading import build_agent, load_agent_class
 from hdeeprm_like.learning.paired_rollouts import PairedRollouts, Sampling
-from hdeeprm_like.learning.policy_iteration import (
-    IterationOptions,
-    improve,
-    iterate_policy,
-    validation_of,
-    weights_of,
-)
+from hdeeprm_like.learning.policy_iteration import iterate_policy, validation_of
 from hdeeprm_like.run.batch import FIGURES
 from hdeeprm_like.run.episodes import Plays
 

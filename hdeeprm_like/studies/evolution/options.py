@@ -79,8 +79,8 @@ class EvolutionOptions(Section):
     )
     constraints: dict[str, float] = Field(
         {},
-        description="Ratios of waits and utilization to the reference that must hold: candidates that break one are worse "
-        "than all that do not, the more the worse (Deb, 2000).",
+        description="Ratios of waits and utilization to the reference that must hold: candidates that break one are "
+        "worse than all that do not, the more the worse (Deb, 2000).",
     )
     stage: Literal["both", "usual", "exact"] = Field(
         "both", description="Whose weights are searched for; the other stage of the policy stays as it is."
