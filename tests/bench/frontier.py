@@ -6,7 +6,8 @@ Each trace is cut into disjoint windows; of many, WINDOWS are taken evenly. The 
 four limits of short jobs; of these the frontier are the ones that no other beats in both figures on these very windows,
 which favours the rules. What is compared has a difference of mean bounded slowdowns to the mix of the two rules around
 it that waits as long, with a 95 % interval over windows; several trainings also have a mean of that with Student's
-interval over seeds. ``fresh`` is a new trace of Lublin's model. ``--save`` keeps all figures, for ``--picture``.
+interval over seeds. ``fresh`` is a new trace of Lublin's model. ``--save`` keeps all figures, for ``--picture``
+and so that policies need not be played again.
 """
 
 import argparse
@@ -110,10 +111,20 @@ def less_the_rule(own: np.ndarray, rules: dict[str, np.ndarray], best: list[str]
     return None
 
 
-def judge(name: str, machine: Platform, windows: list[Workload], agents: list[Path]) -> dict[str, object]:
-    """Print the table of a trace and return its figures."""
+def judge(
+    name: str, machine: Platform, windows: list[Workload], agents: list[Path], known: dict[str, list[list[float]]]
+) -> dict[str, object]:
+    """Print the table of a trace and return its figures.
+
+    Args:
+        known: figures of policies, by window, that need not be played again.
+    """
     names = [f"saf+reserve:{round(kept * machine.cores / 256)}:{short}" for kept in KEPT[1:] for short in SHORT]
-    rules = {one: of_policy(machine, windows, one) for one in ("saf+greedy", *dict.fromkeys(names))}
+    played_now = {one: np.array(rows) for one, rows in known.items()}
+    for one in dict.fromkeys(("saf+greedy", *names, *OTHERS)):
+        if one not in played_now:
+            played_now[one] = of_policy(machine, windows, one)
+    rules = {one: played_now[one] for one in dict.fromkeys(("saf+greedy", *names))}
     best = frontier(rules)
     cost = {one: rows[:, SLOWDOWN].mean() + WEIGHT * rows[:, WAIT].mean() for one, rows in rules.items()}
     first = min(cost, key=cost.__getitem__)
@@ -126,7 +137,7 @@ def judge(name: str, machine: Platform, windows: list[Workload], agents: list[Pa
         if isinstance(one, Path):
             own, seconds = of_agent(one, machine, windows)
         else:
-            own = of_policy(machine, windows, one)
+            own = played_now[one]
         both, less = own[:, SLOWDOWN].mean() + WEIGHT * own[:, WAIT].mean(), less_the_rule(own, rules, best)
         shown = "no rules around it" if less is None else told(less)
         if isinstance(one, Path):
@@ -145,6 +156,7 @@ def judge(name: str, machine: Platform, windows: list[Workload], agents: list[Pa
         say(f"  over {len(of_seeds)} of {len(agents)} seeds: less the rule {of_student(of_seeds)}")
         say(f"  over {len(ratios)} seeds: both, as a ratio to the best rule's {of_student(ratios)}")
     return {
+        "policies": {one: np.round(rows, 6).tolist() for one, rows in played_now.items()},
         "rules": {one: rows.mean(0)[:2].tolist() for one, rows in rules.items()},
         "frontier": best,
         "points": points,
@@ -214,9 +226,10 @@ def main() -> None:
     for one in given.traces.split(","):
         name, _, cores = one.partition(":")
         machine, windows = jobs_of(name, given.windows, given.jobs, int(cores) if cores else None)
-        judged[f"{name}, {given.jobs} jobs"] = judge(name, machine, windows, agents)
+        kept = json.loads(given.save.read_text()) if given.save is not None and given.save.exists() else {}
+        title = f"{name}, windows of {given.jobs} jobs"
+        judged[title] = judge(name, machine, windows, agents, kept.get(title, {}).get("policies", {}))
         if given.save is not None:
-            kept = json.loads(given.save.read_text()) if given.save.exists() else {}
             write_json(given.save, kept | judged)
 
 

@@ -34,7 +34,7 @@ from hdeeprm_like.run.runs import arrays_of
 from hdeeprm_like.run.schedules import schedule_of
 from hdeeprm_like.run.simulator import Simulator
 from hdeeprm_like.run.to_end import constant_run
-from hdeeprm_like.studies.evolution.options import BOTH_WAYS, EvolutionOptions, read_evolution
+from hdeeprm_like.studies.evolution.options import BOTH_WAYS, EvolutionOptions, Source, read_evolution
 from hdeeprm_like.studies.evolution.windows import VALIDATION, window_of
 from hdeeprm_like.studies.sweep.engine import Engine, Where, gathered, opened
 from hdeeprm_like.types import Floats, Ints
@@ -253,8 +253,29 @@ class Search:
         (cost,) = self._costs(engine, numbers, [middle]).tolist()
         if cost < self.best:
             self.best = cost
-            write_json(self.output / BEST, with_weights(self._content, self._weights, middle))
+            found = with_weights(self._content, self._weights, middle)
+            write_json(self.output / BEST, found | {"made_by": self._lineage()})
         return float(cost)
+
+    def _lineage(self) -> dict[str, Any]:
+        """Return how the policy was made: this search, and how what it began with was made."""
+        options = self.options
+        jobs = options.windows.validation_jobs or options.windows.jobs
+        return {
+            "command": "hdeeprm-like train --method evolution",
+            "seed": options.seed,
+            "traces": ", ".join(dict.fromkeys(map(named, options.windows.sources))),
+            "chosen": f"generation {self.generation} of {options.generations} by {options.windows.validation} windows "
+            f"of {jobs} jobs",
+            "begun_with": self._content.get("made_by", "a file that says nothing of how it was made"),
+        }
+
+
+def named(source: Source) -> str:
+    """Return where windows come from, for readers."""
+    if source.trace is not None:
+        return f"{Path(source.trace).name} from {source.begin:g} to {source.end:g} of its jobs"
+    return f"{source.model} {source.preset}, {source.estimates} requests"
 
 
 def replace_jobs(options: EvolutionOptions, jobs: int = 10) -> EvolutionOptions:
