@@ -64,11 +64,12 @@ class Pairs:
 
     @classmethod
     def joined(cls, parts: "Sequence[Pairs]") -> "Pairs":
-        """Return the comparisons of several iterations as those of one."""
+        """Return the comparisons of several iterations, or of parts of one, as those of one."""
         before = np.cumsum([0, *(len(part.observations) for part in parts[:-1])])
         stacked = {name: np.concatenate([getattr(part, name) for part in parts]) for name in ARRAYS}
         stacked["states"] = np.concatenate([part.states + first for part, first in zip(parts, before, strict=True)])
-        return cls(**stacked, decisions=sum(part.decisions for part in parts), reward=parts[-1].reward)
+        reward = float(np.mean([part.reward for part in parts]))
+        return cls(**stacked, decisions=sum(part.decisions for part in parts), reward=reward)
 
     def tensors(self) -> dict[str, torch.Tensor]:
         """Return what a checkpoint keeps."""
@@ -134,15 +135,18 @@ class PairedRollouts:
         self._used = 0
         self._decisions = 0
 
-    def __call__(self, iteration: int) -> Pairs:
-        """Play the episodes of an iteration, compare actions at some of their decisions and return what was found.
+    def __call__(self, first: int) -> Pairs:
+        """Play consecutive episodes, compare actions at some of their decisions and return what was found.
+
+        Args:
+            first: number of the first episode; all that is drawn follows from it.
 
         Raises:
             AgentError: there is no decision with two actions to compare.
         """
         how, runs = self.how, self.runs
-        rng = np.random.default_rng(np.random.SeedSequence(how.seed, spawn_key=(iteration,)))
-        self.plays.load(runs, iteration * how.windows)
+        rng = np.random.default_rng(np.random.SeedSequence(how.seed, spawn_key=(first,)))
+        self.plays.load(runs, first)
         self.branches.room_like(runs)
         self._used, self._decisions, self._open = 0, 0, []
         asked, chosen = _Asked(), np.zeros(how.windows, np.int64)
@@ -154,7 +158,7 @@ class PairedRollouts:
                 left[active] -= 1
                 due = active[left[active] <= 0]
                 if len(due):
-                    compared = due[self._ask(asked, due, chosen, iteration, rng)]
+                    compared = due[self._ask(asked, due, chosen, first, rng)]
                     left[compared] = rng.integers(1, 2 * how.every + 1, len(compared))
                 runs.step(chosen)
                 self._decisions += len(active)
@@ -177,7 +181,7 @@ class PairedRollouts:
             reward=float(self.runs.episodes["reward"].mean()),
         )
 
-    def _ask(self, asked: _Asked, due: Ints, chosen: Ints, iteration: int, rng: np.random.Generator) -> Bools:
+    def _ask(self, asked: _Asked, due: Ints, chosen: Ints, first: int, rng: np.random.Generator) -> Bools:
         """Fork the simulations of some places; return (D,) in which there was something to compare."""
         runs, found = self.runs, np.zeros(len(due), np.bool_)
         with torch.no_grad(), self.agent.locating_errors():
@@ -196,7 +200,7 @@ class PairedRollouts:
             state = len(asked.observations)
             asked.observations.append(runs.observations[place].copy())
             asked.masks.append(runs.masks[place].copy())
-            asked.episodes.append(iteration * self.how.windows + place)
+            asked.episodes.append(first + place)
             self._fork(asked, state, place, int(chosen[place]), tried.tolist())
         return found
 

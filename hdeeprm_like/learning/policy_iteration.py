@@ -25,6 +25,7 @@ Abbasi-Yadkori et al., "POLITEX: regret bounds for policy iteration using expert
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Protocol
 
 import numpy as np
 import torch
@@ -42,7 +43,7 @@ from hdeeprm_like.learning.checkpoint import (
 )
 from hdeeprm_like.learning.comparisons import IterationOptions, Weights, improve, weights_of
 from hdeeprm_like.learning.logs import TrainingLog
-from hdeeprm_like.learning.paired_rollouts import PairedRollouts, Pairs, deterministic
+from hdeeprm_like.learning.paired_rollouts import Pairs, Sampling, deterministic
 from hdeeprm_like.learning.training import BEST, CHECKPOINT
 from hdeeprm_like.run.runs import Runs
 
@@ -50,9 +51,23 @@ Validate = Callable[[PolicyLearningAgent], Mapping[str, float]]
 """Plays validation episodes by the most probable actions; returns the mean reward and other measures."""
 
 
+class Comparisons(Protocol):
+    """Compares actions under the agent's present policy: `PairedRollouts`, here or in parts elsewhere.
+
+    Attributes:
+        how: decisions are compared.
+    """
+
+    how: Sampling
+
+    def __call__(self, first: int) -> Pairs:
+        """Return what was found in consecutive episodes, given the number of the first one."""
+        ...
+
+
 def iterate_policy(
     agent: PolicyLearningAgent,
-    rollouts: PairedRollouts,
+    rollouts: Comparisons,
     validate: Validate,
     actions: Sequence[str],
     folder: Path,
@@ -92,7 +107,7 @@ class _Iterations:
     def __init__(
         self,
         agent: PolicyLearningAgent,
-        rollouts: PairedRollouts,
+        rollouts: Comparisons,
         validate: Validate,
         actions: tuple[str, ...],
         folder: Path,
@@ -132,7 +147,7 @@ class _Iterations:
         """Compare, learn, validate; return figures for the progress bar."""
         began, options, agent = time.perf_counter(), self.options, self.agent
         self.present = weights_of(agent)
-        pairs = self.rollouts(self.done)
+        pairs = self.rollouts(self.done * self.rollouts.how.windows)
         self.kept = [*self.kept, pairs][-options.memory :]
         found = improve(agent, Pairs.joined(self.kept), options, self.first if options.memory > 1 else None)
         self.done, self.decisions = self.done + 1, self.decisions + pairs.decisions

@@ -147,10 +147,10 @@ def trained(folder, iterations=3, resume=False, stop_at=None, **options):
         return runs
 
     if stop_at is not None:
-        whole = rollouts.__call__
+        whole, rollouts_how = rollouts.__call__, rollouts.how
 
         def until(iteration):
-            if iteration == stop_at:
+            if iteration == stop_at * rollouts_how.windows:
                 raise KeyboardInterrupt
             return whole(iteration)
 
@@ -272,7 +272,7 @@ def test_the_command_line_trains_and_goes_on(tmp_path, capsys):
         ({"horizons": 5}, (), "did you mean 'horizon'"),
         ({"windows": 5000}, (), "training.policy_iteration.windows"),
         ({}, ("--episodes", "5"), "--episodes: set it in the options file"),
-        ({}, ("--engine", "ray"), "--engine: it runs in this process"),
+        ({}, ("--engine", "ray"), "--engine: an engine plays the parts of an update, and training.parts is 1"),
     ],
 )
 def test_options_that_mean_nothing_are_refused_in_one_line(changes, flags, message, tmp_path, capsys):
