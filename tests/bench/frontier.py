@@ -23,7 +23,6 @@ from judge import MOST, played
 from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.pool import pool
 from hdeeprm_like.cluster.schedule import FIGURES
-from hdeeprm_like.cluster.synthetic.models import Recipe, estimates_named, model_named
 from hdeeprm_like.cluster.workload import Workload
 from hdeeprm_like.formats.files import write_json
 from hdeeprm_like.formats.open import load_trace
@@ -40,6 +39,8 @@ from hdeeprm_like.run import batch
 from hdeeprm_like.run.episodes import Plays, fragment
 from hdeeprm_like.studies.compare.bootstrap import intervals
 from hdeeprm_like.studies.compare.inputs import machine_size
+from hdeeprm_like.studies.evolution.options import Source
+from hdeeprm_like.studies.evolution.windows import made_jobs
 
 KEPT, SHORT = (0, 8, 12, 16, 20, 24, 28, 32, 40, 48, 64, 80, 96), (300, 1000, 3600, 10000)  # of 256 cores; s
 OTHERS = ("saf+greedy", "saf+easy", "zoo:steady", "zoo:balanced", "zoo:balanced+bounded", "zoo:slowdown")
@@ -53,8 +54,8 @@ STUDENT = {2: 12.71, 3: 4.30, 4: 3.18, 5: 2.78}  # 97.5 % points, by number of s
 def jobs_of(name: str, count: int, jobs: int, cores: int | None) -> tuple[Platform, list[Workload]]:
     """Return a machine and the windows of a trace."""
     if name == FRESH:
-        recipe = Recipe(model_named("lublin", "whole", nodes=256), estimates_named("exact"))
-        whole = recipe.jobs(count * jobs, np.random.default_rng(SEED)).workload(1.0)
+        source = Source(model="lublin", preset="whole", cores=256)
+        _, whole = made_jobs(source, count * jobs, np.random.default_rng(SEED))
         return pool(256), [fragment(whole, number * jobs, jobs) for number in range(count)]
     trace = with_requested_times(usable(load_trace(found(name, "trace"))))
     cores = cores or machine_size(trace)
