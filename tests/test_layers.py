@@ -17,6 +17,7 @@ BASE = {
     "signals",
     "progress",
     "__version__",
+    "values",
 }  # for every layer
 DECIDES = {"cluster", "engine", "decision"}
 
@@ -31,6 +32,7 @@ MAY_IMPORT = {  # layer: the other layers that it may import besides those that 
     "plugins": set(),
     "signals": set(),
     "progress": set(),
+    "values": set(),
     "cluster": set(),
     "formats": {"cluster"},
     "engine": {"cluster"},
