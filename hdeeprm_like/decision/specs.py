@@ -181,7 +181,7 @@ OBSERVATIONS: dict[str, ObservationSpec] = {
     ),
     "machines": ObservationSpec("jobs and free machines", "004, section II.E", code="machines:MACHINES"),
     "demand": ObservationSpec(
-        "free cores, what was asked of late, cores and times of the jobs in the slots", code="demand:DEMAND"
+        "free cores, what was requested of late, cores and times of the jobs in the slots", code="demand:DEMAND"
     ),
 }
 

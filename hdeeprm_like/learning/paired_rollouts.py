@@ -32,7 +32,7 @@ from hdeeprm_like.decision.rewards import CHANGE, END, INTEGRAL, weighted_value
 from hdeeprm_like.errors import AgentError
 from hdeeprm_like.learning.agents import PolicyLearningAgent
 from hdeeprm_like.learning.recurrent import RecurrentPolicyAgent
-from hdeeprm_like.run.branches import nothing_asked
+from hdeeprm_like.run.branches import no_deviations, play_to_end
 from hdeeprm_like.run.episodes import Plays
 from hdeeprm_like.run.loop import Run
 from hdeeprm_like.types import Bools, Floats, Ints
@@ -130,7 +130,7 @@ class PairedRollouts:
         self.agent, self.plays, self.layout, self.how = agent, plays, layout, how
         self.runs = plays.runs_to_fork(how.windows)
         self.branches = plays.runs_to_fork(how.branches)
-        self._asked = nothing_asked(how.branches)
+        self._deviations = no_deviations(how.branches)
         self._open: list[tuple[int, int]] = []  # the branches of pairs that have no gain yet
         self._used = 0
         self._decisions = 0
@@ -237,8 +237,8 @@ class PairedRollouts:
         """Fork the simulation of a place; return the number of the branch."""
         branch, self._used = self._used, self._used + 1
         self.branches.fork(np.array([place]), np.array([branch]), self.runs)
-        asked = self._asked
-        asked.forced[branch], asked.held[branch], asked.until[branch] = forced, held, until
+        own = self._deviations
+        own.forced[branch], own.held[branch], own.until[branch] = forced, held, until
         if self.how.horizon > 0.0:
             params = self.branches.run(branch).core.window.params
             params["until"] = np.minimum(params["until"], self.runs.now[place] + self.how.horizon)
@@ -252,7 +252,7 @@ class PairedRollouts:
         if network is None:
             self._play(used)
         else:
-            self._decisions += branches.play_to_end(network, self._asked, used)
+            self._decisions += play_to_end(branches, network, self._deviations, used)
         gained = branches.episodes["reward"][:used] - before
         gained += [charge(branches.run(place), self.plays.platform.cores) for place in range(used)]
         gained *= [weight(branches.run(place)) for place in range(used)]
@@ -273,11 +273,11 @@ class PairedRollouts:
 
     def _hold(self, active: Ints, masks: Bools) -> None:
         """Make the start of jobs that are held illegal, in (D, A) masks, where something else is legal."""
-        held = (self._asked.held[active] != NONE) & (self.branches.now[active] < self._asked.until[active])
+        held = (self._deviations.held[active] != NONE) & (self.branches.now[active] < self._deviations.until[active])
         slots = self.layout.slots
         for row in np.flatnonzero(held).tolist():
             branch = int(active[row])
-            there = np.flatnonzero(self.branches.run(branch).core.window.slots == self._asked.held[branch])
+            there = np.flatnonzero(self.branches.run(branch).core.window.slots == self._deviations.held[branch])
             if len(there):
                 starts = masks[row, : slots * self.layout.nodes].reshape(self.layout.nodes, slots)
                 if masks[row].sum() > starts[:, there].sum():
@@ -285,12 +285,12 @@ class PairedRollouts:
 
     def _force(self, active: Ints, masks: Bools, chosen: Ints) -> None:
         """Put the actions in place that branches have to take."""
-        forced = self._asked.forced[active]
+        forced = self._deviations.forced[active]
         if self.layout.slots:  # a job is started once
             due = forced != NONE
-            self._asked.forced[active] = NONE
+            self._deviations.forced[active] = NONE
         else:
-            due = (forced != NONE) & (self.branches.now[active] <= self._asked.until[active])
+            due = (forced != NONE) & (self.branches.now[active] <= self._deviations.until[active])
         due[due] = masks[np.flatnonzero(due), forced[due]]
         chosen[active[due]] = forced[due]
 

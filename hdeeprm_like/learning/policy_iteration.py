@@ -11,8 +11,9 @@ the agent's own network learn the differences, and takes a step towards the poli
 2. The step is shortened until the mean Kullback-Leibler divergence from the last policy is within the trust region.
 3. The mean of the weights of all iterations, later ones weighing more, is a second candidate. Both play validation
    episodes by their most probable actions, with some margins added to the logit of the action that the policy began
-   with (of waiting, where actions start jobs). The best one of all iterations is kept, and the next iteration goes on
-   from it, so that one bad step is not the beginning of others.
+   with (of waiting, where actions start jobs). The best one of all iterations is kept. The next iteration goes on from
+   the best one of this iteration, also where that is worse: only its own episodes show what it does wrong in states that
+   the policies before it never came to.
 
 Moving the logits by advantages is the policy improvement of natural gradients and of Politex: the policy is the softmax
 of the sum of the advantages of all iterations and of what it began with, so evidence adds up over iterations.
@@ -45,6 +46,7 @@ from hdeeprm_like.learning.comparisons import IterationOptions, Weights, improve
 from hdeeprm_like.learning.logs import TrainingLog
 from hdeeprm_like.learning.paired_rollouts import Pairs, Sampling, deterministic
 from hdeeprm_like.learning.training import BEST, CHECKPOINT
+from hdeeprm_like.run.branches import play_to_end
 from hdeeprm_like.run.runs import Runs
 
 Validate = Callable[[PolicyLearningAgent], Mapping[str, float]]
@@ -118,7 +120,6 @@ class _Iterations:
         self.done, self.decisions, self.best = 0, 0, float("inf")
         self.first: Weights = weights_of(agent)  # what the policy begins with
         self.average: Weights = self.first
-        self.present: Weights = self.first  # the best policy so far
         self.kept: list[Pairs] = []  # comparisons of the last iterations
         self.log: TrainingLog
 
@@ -146,7 +147,6 @@ class _Iterations:
     def iterate(self) -> dict[str, str]:
         """Compare, learn, validate; return figures for the progress bar."""
         began, options, agent = time.perf_counter(), self.options, self.agent
-        self.present = weights_of(agent)
         pairs = self.rollouts(self.done * self.rollouts.how.windows)
         self.kept = [*self.kept, pairs][-options.memory :]
         found = improve(agent, Pairs.joined(self.kept), options, self.first if options.memory > 1 else None)
@@ -164,8 +164,8 @@ class _Iterations:
         return {name: f"{value:.4g}" for name, value in (("kl", found["kl"]), *chosen.items())}
 
     def _choose(self, candidates: Sequence[Weights]) -> dict[str, float]:
-        """Play validation episodes with candidates; save the best one if it is the best so far, and go on from that."""
-        options, agent, best = self.options, self.agent, self.present
+        """Play validation episodes with candidates and go on from the best one; save it if it is the best so far."""
+        options, agent = self.options, self.agent
         tried: list[tuple[float, dict[str, float], Weights]] = []
         for number, weights in enumerate(candidates):
             for margin in options.margins:
@@ -177,29 +177,28 @@ class _Iterations:
                 tried.append((cost, {**means, "averaged": number, "margin": margin}, weights_of(agent)))
         cost, means, weights = min(tried, key=lambda one: one[0])
         self.log.write_evaluation(self.done, means)
+        agent.load_state_dict(weights)
+        agent.forget_optimizer()
         if cost < self.best:
             self.best = cost
-            agent.load_state_dict(weights)
-            agent.forget_optimizer()
             save_checkpoint(self.folder / BEST, agent, self.actions, {"episode": self.done, "best": cost})
-        else:
-            agent.load_state_dict(best)
         return {"validation": cost, "best": self.best}
 
     def save(self) -> None:
         """Write a checkpoint; the logs are flushed to disk first."""
         self.log.flush()
         self.agent.forget_optimizer()  # each iteration begins with a new one
+        kept = self.kept if self.options.memory > 1 else []
         counters = {
             "episode": self.done,
             "decisions": self.decisions,
             "best": self.best,
             "envs": self.rollouts.how.windows,
             "episodes": self.options.iterations,
-            "kept": len(self.kept) if self.options.memory > 1 else 0,
+            "kept": len(kept),
         }
         more = {"average": self.average, "first": self.first}
-        more |= {f"compared {n}": self.kept[n].tensors() for n in range(counters["kept"])}
+        more |= {f"compared {n}": part.tensors() for n, part in enumerate(kept)}
         save_checkpoint(self.folder / CHECKPOINT, self.agent, self.actions, counters, more=more)
 
     def close(self) -> None:
@@ -211,7 +210,7 @@ def play_side_by_side(agent: PolicyLearningAgent, runs: Runs) -> int:
     """Play episodes to their ends by the most probable actions; return how many decisions that took."""
     network = agent.slot_network()
     if network is not None:
-        return runs.play_to_end(network)
+        return play_to_end(runs, network)
     chosen, decisions = np.zeros(runs.count, np.int64), 0
     agent.begin(np.arange(runs.count))
     with deterministic(agent):

@@ -10,6 +10,7 @@ from hdeeprm_like.engine.bundles import Bundle, at_address
 from hdeeprm_like.engine.compiled import compiled, inlined, released
 from hdeeprm_like.run.batch import Batch, JobPool, carry_on
 from hdeeprm_like.run.loop import Run
+from hdeeprm_like.run.runs import Runs
 from hdeeprm_like.types import Bools, Floats, Ints, Records
 
 NO_JOB = NO_ACTION = -1
@@ -45,7 +46,7 @@ class SlotNetwork(Bundle):
     outer: Floats
 
 
-class Asked(Bundle):
+class Deviations(Bundle):
     """What branches do otherwise than the policy; B branches.
 
     Attributes:
@@ -58,9 +59,9 @@ class Asked(Bundle):
     until: Floats
 
 
-def nothing_asked(count: int) -> Asked:
+def no_deviations(count: int) -> Deviations:
     """Return that some runs are played as the policy says."""
-    return Asked(np.full(count, NO_ACTION), np.full(count, NO_JOB), np.zeros(count))
+    return Deviations(np.full(count, NO_ACTION), np.full(count, NO_JOB), np.zeros(count))
 
 
 @inlined
@@ -105,17 +106,33 @@ def choose(run: Run, network: SlotNetwork, mask: Bools, held: int) -> int:
 
 
 @released
-def play_branches(batch: Batch, pool: JobPool, network: SlotNetwork, asked: Asked, low: int, high: int) -> int:
+def play_branches(
+    batch: Batch, pool: JobPool, network: SlotNetwork, deviations: Deviations, low: int, high: int
+) -> int:
     """Play the runs of the places from *low* to *high* to their ends; return how many decisions that took."""
     decisions = 0
     for i in range(low, high):
         e, run = batch.episodes[i], at_address(batch.first, batch.runs[i])
         while not e.over:
-            action = asked.forced[i]
-            asked.forced[i] = NO_ACTION
+            action = deviations.forced[i]
+            deviations.forced[i] = NO_ACTION
             if action == NO_ACTION:
-                held = asked.held[i] if batch.times[i] < asked.until[i] else NO_JOB
+                held = deviations.held[i] if batch.times[i] < deviations.until[i] else NO_JOB
                 action = choose(run, network, batch.masks[i], held)
             carry_on(batch, i, run, action)
             decisions += 1
     return decisions
+
+
+def play_to_end(
+    runs: Runs, network: SlotNetwork, deviations: Deviations | None = None, count: int | None = None
+) -> int:
+    """Play the first *count* episodes, or all, to their ends by a network; return how many decisions that took.
+
+    Args:
+        deviations: what is done otherwise than the network says; None for nothing.
+    """
+    if deviations is None:
+        deviations = no_deviations(runs.count)
+    last = runs.count if count is None else count
+    return int(play_branches(runs.rows, runs.job_pool, network, deviations, 0, last))

@@ -36,7 +36,6 @@ from hdeeprm_like.run.batch import (
     advance_some,
     first_illegal,
 )
-from hdeeprm_like.run.branches import Asked, SlotNetwork, nothing_asked, play_branches
 from hdeeprm_like.run.loop import BEGIN, Run
 from hdeeprm_like.run.python_loop import Play
 from hdeeprm_like.run.simulator import Clock, Simulator
@@ -315,16 +314,6 @@ class Runs:
         for name in OF_EPISODES:
             getattr(mine, name)[places] = getattr(theirs, name)[sources]
         self.observations[places] = other.observations[sources]
-
-    def play_to_end(self, network: SlotNetwork, asked: Asked | None = None, count: int | None = None) -> int:
-        """Play the first *count* episodes, or all, to their ends by a network; return how many decisions that took.
-
-        Args:
-            asked: what is done otherwise than the network says; None for nothing.
-        """
-        if asked is None:
-            asked = nothing_asked(self.count)
-        return int(play_branches(self._batch, self.job_pool, network, asked, 0, self.count if count is None else count))
 
     def close(self) -> None:
         """End the threads."""

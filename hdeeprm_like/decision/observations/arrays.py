@@ -44,7 +44,7 @@ VIEW = np.dtype(
         ("per_node_gpu", "f8"),
         ("memory", "f8"),  # MB of all nodes
         ("longest_wait", "f8"),  # s, the longest wait of any job at the last observation
-        ("short_work", "f8"),  # core x s asked of late, see ``demand``: by short jobs,
+        ("short_work", "f8"),  # core x s requested of late, see ``demand``: by short jobs,
         ("late_work", "f8"),  # and by all,
         ("noted_until", "f8"),  # s, until then,
         ("noted", "i8"),  # by so many job rows

@@ -47,7 +47,7 @@ MEMORY_OF_SHORT, MEMORY = 21600.0, 86400.0  # s, in which arrivals count for les
 
 @compiled
 def note_arrivals(tables: Tables, window: Window, view: ViewArrays) -> None:
-    """Add the work of new arrivals to what was asked of late."""
+    """Add the work of new arrivals to what was requested of late."""
     params = view.params[0]
     while params.noted < window.params[0].submitted:
         job = tables.jobs[params.noted]
