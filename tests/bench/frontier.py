@@ -19,6 +19,7 @@ from pathlib import Path
 
 import numpy as np
 from judge import MOST, played
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.pool import pool
@@ -31,14 +32,13 @@ from hdeeprm_like.formats.shipped import found
 from hdeeprm_like.formats.swf_cuts import take
 from hdeeprm_like.formats.windows import usable, window
 from hdeeprm_like.inputs import read_object
-from hdeeprm_like.launch.resuming import resume_learner
 from hdeeprm_like.learning.policy_iteration import play_side_by_side
-from hdeeprm_like.learning.training import load_agent
 from hdeeprm_like.results.pictures import BLUE, COLOURS, GREY, picture
 from hdeeprm_like.run import batch
 from hdeeprm_like.run.episodes import Plays, fragment
 from hdeeprm_like.studies.compare.bootstrap import intervals
 from hdeeprm_like.studies.compare.inputs import machine_size
+from hdeeprm_like.studies.compare.trained import restored
 from hdeeprm_like.studies.evolution.options import Source
 from hdeeprm_like.studies.evolution.windows import made_jobs
 
@@ -78,8 +78,7 @@ def of_policy(machine: Platform, windows: list[Workload], name: str) -> np.ndarr
 
 def of_agent(folder: Path, machine: Platform, windows: list[Workload]) -> tuple[np.ndarray, float]:
     """Return (windows, figures) of an agent's most probable actions, without longest waits, and s a decision."""
-    learner, _ = resume_learner(folder, "cpu", None)
-    load_agent(learner.agent, folder, learner.actions.names)
+    learner = restored(folder)
     learner.agent.fit(learner.space.layout(machine, learner.experiment.workload.limits()))
     plays = Plays(machine, windows.__getitem__, learner.space, limits_of=learner.experiment.workload, clock="textbook")
     runs = plays.runs_to_fork(len(windows))
@@ -186,16 +185,19 @@ def draw(found: dict[str, dict[str, object]], path: Path) -> None:
             axes.plot(*xy(rules[rule] for rule in one["frontier"]), color=GREY, lw=1.2, label="their frontier")
             agents = [one["points"][agent] for agent in one["agents"]]
             if agents:
-                axes.scatter(*xy(agents), s=42, marker="*", color=BLUE, zorder=3, label="agent hold, each seed")
+                axes.scatter(*xy(agents), s=42, marker="*", color=BLUE, zorder=3, label="agents, one star each")
             for policy, point in one["points"].items():
                 if policy not in one["agents"]:
                     axes.scatter(*xy([point]), s=26, marker="D", color=next(colours), label=policy)
-            axes.set_yscale("log")
-            axes.set_xscale("log")
-            axes.set_title(name)
+            for scale, axis in ((axes.set_xscale, axes.xaxis), (axes.set_yscale, axes.yaxis)):
+                scale("log")
+                axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+                axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+                axis.set_minor_formatter(NullFormatter())
+            axes.set_title(name, fontsize=11)
             axes.set_xlabel("mean wait in h")
             axes.set_ylabel("mean bounded slowdown")
-        axes.legend(fontsize=8)
+        axes.legend(fontsize=7)
 
 
 def xy(points: object) -> tuple[list[float], list[float]]:
