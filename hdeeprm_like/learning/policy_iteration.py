@@ -12,8 +12,8 @@ the agent's own network learn the differences, and takes a step towards the poli
 3. The mean of the weights of all iterations, later ones weighing more, is a second candidate. Both play validation
    episodes by their most probable actions, with some margins added to the logit of the action that the policy began
    with (of waiting, where actions start jobs). The best one of all iterations is kept. The next iteration goes on from
-   the best one of this iteration, also where that is worse: only its own episodes show what it does wrong in states that
-   the policies before it never came to.
+   the best one of this iteration, also where that is worse: only its own episodes show what it does wrong in states
+   that the policies before it never came to.
 
 Moving the logits by advantages is the policy improvement of natural gradients and of Politex: the policy is the softmax
 of the sum of the advantages of all iterations and of what it began with, so evidence adds up over iterations.

@@ -19,6 +19,7 @@ from hdeeprm_like.formats.swf_cuts import take
 from hdeeprm_like.formats.windows import sizes, usable, window
 from hdeeprm_like.run.episodes import stretched
 from hdeeprm_like.studies.compare.inputs import machine_size
+from hdeeprm_like.studies.evolution.machine_windows import machine_window
 from hdeeprm_like.studies.evolution.options import EvolutionOptions, Source
 
 VALIDATION = 1 << 40  # windows from this number on are those of validation
@@ -41,6 +42,8 @@ def window_of(options: EvolutionOptions, folder: Path, number: int) -> tuple[Pla
     rng, count = np.random.default_rng((options.seed, number)), options.windows.jobs
     if number >= VALIDATION and options.windows.validation_jobs is not None:
         count = options.windows.validation_jobs
+    if source.platform is not None:
+        return machine_window(source, folder, count, rng)
     if source.model is not None:
         cores, jobs = made_jobs(source, count, rng)
     else:
