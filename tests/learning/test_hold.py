@@ -12,6 +12,7 @@ from hdeeprm_like.cluster.pool import pool
 from hdeeprm_like.decision.actions import PolicyActions
 from hdeeprm_like.decision.presets import policy_named
 from hdeeprm_like.errors import AgentError
+from hdeeprm_like.learning.checkpoint import read_checkpoint
 from hdeeprm_like.learning.comparisons import IterationOptions, improve, weights_of
 from hdeeprm_like.learning.paired_rollouts import PairedRollouts, Pairs
 from hdeeprm_like.learning.policy_iteration import iterate_policy, play_side_by_side, validation_of
@@ -93,36 +94,49 @@ def test_an_empty_machine_starts_its_first_job_whatever_was_learned():
     assert runs.figures[0, WAIT] == pytest.approx((0.0 + 490.0) / 2)  # the second one is held until the first has ended
 
 
+def clear(pairs, layout):
+    """The same comparisons, in which narrow jobs gain by a start and others by waiting."""
+    column = [layout.names.index(f"job {slot} cores") for slot in pairs.actions]
+    narrow = pairs.observations[pairs.states, column] < 0.3
+    return replace(pairs, gains=np.where(narrow, 100.0, -100.0))
+
+
 def test_comparisons_of_several_iterations_are_learned_from_together():
     agent, layout = hold()
     first = weights_of(agent)
     rollouts = PairedRollouts(agent, plays_of(SPACE, busy, cores=CORES), layout, sampling(lasts=50.0, windows=4))
-    parts = [rollouts(number) for number in (0, 1)]
+    parts = [rollouts(number) for number in (0, 4)]
     both = Pairs.joined(parts)
     assert len(both.gains) == sum(len(part.gains) for part in parts)
     later = both.states[-1]
     assert both.observations[later].tolist() == parts[1].observations[parts[1].states[-1]].tolist()
-    column = [layout.names.index(f"job {slot} cores") for slot in both.actions]
-    narrow = both.observations[both.states, column] < 0.3  # let narrow jobs gain by a start, and others by waiting
-    both.gains[:] = np.where(narrow, 100.0, -100.0)
-    found = improve(agent, both, IterationOptions(trust_region=1e3, epochs=20, minibatch=32, memory=2), first)
-    assert found["loss"] < 0.5
+    how = IterationOptions(trust_region=1e3, epochs=20, minibatch=32, memory=2)
+    assert improve(agent, clear(both, layout), how, first)["loss"] < 0.5
 
 
-def test_an_iteration_goes_on_from_the_best_policy_so_far(tmp_path):
+def test_an_iteration_goes_on_from_its_own_best_candidate(tmp_path):
     agent, layout = hold()
     rollouts = PairedRollouts(agent, plays_of(SPACE, busy, cores=CORES), layout, sampling(lasts=50.0, windows=4))
-    costs = iter([5.0, 7.0, 7.0, 3.0, 4.0])  # the rule; the last and the average network of two iterations
-    begun = []
+    costs = iter([5.0, 7.0, 6.0])  # the rule, the network that has learned, and the mean of both
+    candidates = []
+
+    class Clear:
+        how = rollouts.how
+
+        def __call__(self, first):
+            return clear(rollouts(first), layout)
 
     def validate(agent):
-        begun.append(weights_of(agent))
+        candidates.append(weights_of(agent))
         return {"reward": -next(costs)}
 
-    how = IterationOptions(iterations=2, trust_region=1e3, epochs=3, minibatch=32, memory=2)
-    iterate_policy(agent, rollouts, validate, layout.actions, tmp_path, how, quiet=True, tensorboard=False)
-    assert same(weights_of(agent), begun[3])
-    assert not same(begun[3], begun[1])
+    how = IterationOptions(iterations=1, trust_region=1e3, epochs=10, minibatch=32)
+    iterate_policy(agent, Clear(), validate, layout.actions, tmp_path, how, quiet=True, tensorboard=False)
+    rule, last, mean = candidates
+    assert same(weights_of(agent), mean)
+    assert not same(mean, rule)
+    assert not same(mean, last)
+    assert same(read_checkpoint(tmp_path / "best.pt")["parameters"], rule)
 
 
 def trained(folder, iterations, resume=False):
