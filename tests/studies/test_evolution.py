@@ -33,6 +33,9 @@ BEGIN = {
     "queue": {"log_time": -0.5, "log_cores": 0.0},  # longest first, which can be bettered
     "exact": {"queue": {"log_time": -0.5, "log_cores": 0.0}, "keep": {"deviations": 0.5, "bins": 1, "most": 0.0}},
 }
+SAME = dict.fromkeys(OF_CORES, 1.0) | {  # figures of a reference
+    "bounded_slowdown": 10.0, "bounded_slowdown_p95": 9.0, "wait": 100.0, "wait_max": 900.0, "utilization": 0.8
+}  # fmt: skip
 OPTIONS = {
     "seed": 3,
     "policy": "begin.json",
@@ -224,7 +227,7 @@ def test_waits_and_utilization_cost_only_where_a_source_is_worse(folder):
     options = read_evolution(folder / "exp.json").model_copy(
         update={"objective": {"bounded_slowdown": 1.0, "wait": 2.0, "utilization": 3.0}}
     )
-    same = {"bounded_slowdown": 10.0, "bounded_slowdown_p95": 9.0, "wait": 100.0, "wait_max": 900.0, "utilization": 0.8}
+    same = SAME
 
     def cost(*windows, sources=None):
         ratios = np.array([[log_ratios(same | changes, same)] for changes in windows])
@@ -248,7 +251,7 @@ def test_a_candidate_that_breaks_a_constraint_is_worse_than_all_that_keep_it(fol
     options = read_evolution(folder / "exp.json").model_copy(
         update={"objective": {"bounded_slowdown": 1.0}, "constraints": {"wait": 1.5, "utilization": 0.5}}
     )
-    same = {"bounded_slowdown": 10.0, "bounded_slowdown_p95": 9.0, "wait": 100.0, "wait_max": 900.0, "utilization": 0.8}
+    same = SAME
     candidates = [{"wait": 149.0, "bounded_slowdown": 900.0}, {"wait": 160.0}, {"wait": 300.0, "utilization": 0.2}]
     ratios = np.array([[log_ratios(same | changes, same) for changes in candidates]])
     costs = costs_of(options, ratios, np.zeros(1, np.int64))
