@@ -13,7 +13,7 @@ import pytest
 from hdeeprm_like.cli.main import main
 from hdeeprm_like.decision.names import baseline
 from hdeeprm_like.errors import OptionsError, ResultsError
-from hdeeprm_like.studies.evolution.options import OF_CORES, read_evolution
+from hdeeprm_like.studies.evolution.options import BOTH_WAYS, OF_CORES, read_evolution
 from hdeeprm_like.studies.evolution.search import (
     BEST,
     BROKEN,
