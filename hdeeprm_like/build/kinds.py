@@ -39,6 +39,7 @@ from hdeeprm_like.engine.outside_starts import runs, start_outside, withdraw
 from hdeeprm_like.engine.state import Instant, State
 from hdeeprm_like.results.job_lines import numbered
 from hdeeprm_like.results.run_log import Record
+from hdeeprm_like.run.branches import SLOTS, SlotNetwork, no_deviations, play_branches
 from hdeeprm_like.run.expert import follow
 from hdeeprm_like.run.python_loop import Play, Steps
 from hdeeprm_like.run.replay import replay
@@ -220,6 +221,10 @@ def play_space(space: Space, clock: Clock, platform: Platform) -> None:
     runs.step(runs.masks.argmax(axis=1))
     if space.actions == "jobs":
         follow(runs.rows, np.zeros((2, JOBS)), runs.masks, np.zeros(2, np.int64))
+        params = np.zeros(1, SLOTS)
+        params["slots"], params["bias"] = space.head, 1.0  # starts whatever can start
+        network = SlotNetwork(params, np.zeros((1, 0)), np.zeros(1), np.zeros(1))
+        play_branches(runs.rows, runs.job_pool, network, no_deviations(2), 0, 2)
     objective_value(runs.run(0).core.tables, runs.run(0).core.window, 0, 0.0)
     own_parts(space, clock, platform, jobs)
 

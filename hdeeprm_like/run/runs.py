@@ -286,8 +286,10 @@ class Runs:
 
         What runs here is lost.
         """
-        self._sets, self._scale, self._room = other._sets, other._scale, other._room
-        self._batch = self._room_for(*self._room)
+        theirs = other._sets, other._scale, other._room
+        if theirs != (self._sets, self._scale, self._room):
+            self._sets, self._scale, self._room = theirs
+            self._batch = self._room_for(*self._room)
         self.episodes["over"] = 1
 
     def fork(self, sources: Ints, places: Ints, of: "Runs | None" = None) -> None:
