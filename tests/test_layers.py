@@ -16,6 +16,7 @@ BASE = {
     "plugins",
     "signals",
     "progress",
+    "zmtp",
     "__version__",
 }  # for every layer
 DECIDES = {"cluster", "engine", "decision"}
@@ -31,6 +32,7 @@ MAY_IMPORT = {  # layer: the other layers that it may import besides those that 
     "plugins": set(),
     "signals": set(),
     "progress": set(),
+    "zmtp": set(),
     "cluster": set(),
     "formats": {"cluster"},
     "engine": {"cluster"},
@@ -80,7 +82,7 @@ ONLY_IN = {  # package: where it may be imported
     "torch": ("learning/", "agents/"),
     "gymnasium": ("envs/", "gym.py", "agents/"),
     "batsim": ("batsim/pybatsim_scheduler.py", "entry/"),
-    "zmq": ("batsim/", "batsim_server/"),
+    "zmq": ("batsim/pybatsim_scheduler.py",),
     "matplotlib": ("results/", "studies/"),
     "numba": ("build/",),
     "llvmlite": ("build/",),
