@@ -81,7 +81,9 @@ class Fields:
 
 
 def checked_number(value: Any, where: str, error: type[HDeepRMError]) -> float:
-    """Return a nonnegative number of at most 1e30; raise *error* for anything else."""
+    """Return a number of at most 1e30 in size; raise *error* for anything else."""
+    if type(value) is float and -LARGEST_NUMBER <= value <= LARGEST_NUMBER:  # the usual case
+        return value
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise error(f"{where} must be a number, not {short(value)}")
     try:

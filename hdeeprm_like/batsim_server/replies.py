@@ -1,18 +1,16 @@
 """Reader of the scheduler's replies in Batsim 4's JSON: a list of checked events, or a `ProtocolError`."""
 
 import json
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from hdeeprm_like.batsim_server.fields import checked_number, short
 from hdeeprm_like.errors import ProtocolError, did_you_mean
 from hdeeprm_like.formats.batsim_numbers import read_number
 
 
-@dataclass(frozen=True)
-class SchedulerEvent:
+class SchedulerEvent(NamedTuple):
     """One event of a reply: type, time and data; *where* is its place, for messages."""
 
     kind: str
@@ -46,8 +44,7 @@ class SchedulerEvent:
         return value
 
 
-@dataclass(frozen=True)
-class Form:
+class Form(NamedTuple):
     """Spelling of events in a version of Batsim.
 
     Attributes:
@@ -65,15 +62,14 @@ class Form:
 BATSIM4 = Form("type", "data", (), read_number)
 
 
-@dataclass(frozen=True)
-class Reply:
+class Reply(NamedTuple):
     """The scheduler's decisions, in its order, and its clock at the end."""
 
     now: float  # s
-    events: list[SchedulerEvent] = field(default_factory=list)
+    events: list[SchedulerEvent]
 
 
-def read_reply(raw: bytes, known: Iterable[str], form: Form = BATSIM4) -> Reply:
+def read_reply(raw: bytes, known: Collection[str], form: Form = BATSIM4) -> Reply:
     """Return the events of a reply; its clock may lag behind the simulation's, as Batsim allows.
 
     Args:
@@ -92,19 +88,18 @@ def read_reply(raw: bytes, known: Iterable[str], form: Form = BATSIM4) -> Reply:
     events = content.get("events")
     if not isinstance(events, list):
         raise ProtocolError(f"reply: events must be a list, not {short(events)}")
-    known = tuple(known)
     return Reply(
         now, [_read_event(event, f"reply: events[{index}]", now, known, form) for index, event in enumerate(events)]
     )
 
 
-def _read_event(event: Any, where: str, now: float, known: tuple[str, ...], form: Form) -> SchedulerEvent:
+def _read_event(event: Any, where: str, now: float, known: Collection[str], form: Form) -> SchedulerEvent:
     if not isinstance(event, dict):
         raise ProtocolError(f"{where}: must be an object, not {short(event)}")
     kind = event.get(form.kind)
     if kind in form.not_imitated:
         raise ProtocolError(f"{where}: {kind} is not imitated")
-    if kind not in known:
+    if not isinstance(kind, str) or kind not in known:
         raise ProtocolError(f"{where}: {form.kind} {short(kind)} is not known{did_you_mean(str(kind)[:60], known)}")
     where = f"{where} {kind}"
     timestamp = checked_number(event.get("timestamp"), f"{where}: timestamp", ProtocolError)
@@ -113,7 +108,7 @@ def _read_event(event: Any, where: str, now: float, known: tuple[str, ...], form
     data = event.get(form.data)
     if not isinstance(data, dict):
         raise ProtocolError(f"{where}: {form.data} must be an object, not {short(data)}")
-    return SchedulerEvent(str(kind), timestamp, data, where)
+    return SchedulerEvent(kind, timestamp, data, where)
 
 
 def _refuse(constant: str) -> float:

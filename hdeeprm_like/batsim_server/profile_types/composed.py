@@ -1,14 +1,12 @@
 """The profile type ``composed``: other profiles one after the other."""
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from hdeeprm_like.batsim_server.fields import LARGEST_INTEGER, Fields
 from hdeeprm_like.batsim_server.jobs import FindProfile, Profile, ProfileType, RunningJob, Steps, Task
 
 
-@dataclass(frozen=True)
-class Sequence:
+class Sequence(NamedTuple):
     """Profiles run one after the other, the whole sequence *repeat* times."""
 
     profiles: list[Profile]
