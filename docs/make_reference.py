@@ -28,7 +28,7 @@ from hdeeprm_like.formats.open import FORMATS
 from hdeeprm_like.formats.shipped import TITLES, listed
 from hdeeprm_like.learning.agent_options import constructors, options_of, parameters_of
 from hdeeprm_like.options import Options
-from hdeeprm_like.results.plots import KINDS
+from hdeeprm_like.results.plots import PICTURES
 
 SERVERS = {"batsim": batsim_main, "batsim5": batsim5_main}
 
@@ -149,7 +149,7 @@ def figures() -> str:
 
 def plots() -> str:
     """Return the kinds of pictures."""
-    rows = [(f"`{name}`", one.title, ", ".join(f"`{file}`" for file in one.needs)) for name, one in KINDS.items()]
+    rows = [(f"`{name}`", one.title, ", ".join(f"`{file}`" for file in one.needs)) for name, one in PICTURES.items()]
     return f"# Pictures\n\nDrawn by `hdeeprm-like visual KIND --run DIR`.\n\n{table(('kind', 'shows', 'reads'), rows)}"
 
 

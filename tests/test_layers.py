@@ -18,6 +18,7 @@ BASE = {
     "progress",
     "zmtp",
     "__version__",
+    "values",
 }  # for every layer
 DECIDES = {"cluster", "engine", "decision"}
 
@@ -33,6 +34,7 @@ MAY_IMPORT = {  # layer: the other layers that it may import besides those that 
     "signals": set(),
     "progress": set(),
     "zmtp": set(),
+    "values": set(),
     "cluster": set(),
     "formats": {"cluster"},
     "engine": {"cluster"},

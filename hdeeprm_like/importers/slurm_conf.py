@@ -11,6 +11,7 @@ from hdeeprm_like.importers import fields
 from hdeeprm_like.importers.machine import Machine, Node, Partition, expand, gpus_of, less_reserved
 from hdeeprm_like.importers.report import Report
 from hdeeprm_like.inputs import read_text
+from hdeeprm_like.values import INDEX
 
 SETTING = re.compile(r"([A-Za-z][\w/]*)\s*[+*]?=\s*(\"[^\"]*\"|\S*)")
 COMMENT = re.compile(r"(?<!\\)#.*")
@@ -192,9 +193,7 @@ def make_node(settings: Mapping[str, str], where: str, report: Report) -> Node:
         text = next((settings[name] for name in names if settings.get(name)), None)
         if text is None:
             return otherwise
-        if not text.isdecimal():
-            raise PlatformError(f"{where}: {names[0]}: is {text[:40]!r}; a whole number is needed")
-        return int(text)
+        return INDEX.in_text(text, PlatformError, where, names[0])
 
     told = number("cpus", "procs", otherwise=0)
     threads = max(number("threadspercore", otherwise=1), 1)

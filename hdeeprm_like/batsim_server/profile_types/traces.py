@@ -14,6 +14,7 @@ from hdeeprm_like.batsim_server.jobs import WALLTIME_REACHED, FindProfile, Profi
 from hdeeprm_like.batsim_server.sharing import NO_CROWDS, Crowd
 from hdeeprm_like.errors import WorkloadError
 from hdeeprm_like.inputs import read_text
+from hdeeprm_like.values import FRACTION
 
 if TYPE_CHECKING:
     from hdeeprm_like.batsim_server.mpi import Communicator, Rank
@@ -95,13 +96,13 @@ def _then_tell(running: RunningJob, script: Script, mailbox: Mailbox) -> Script:
 
 def _usages(path: Path, rank: int) -> list[tuple[float, float]]:
     """Return the shares of the host's cores that a rank uses, and the flops of each."""
-    from hdeeprm_like.batsim_server.mpi_traces import MOST_FLOPS, lines_of
+    from hdeeprm_like.batsim_server.mpi_traces import FLOPS, lines_of
 
     steps: list[tuple[float, float]] = []
     for where, words in lines_of(path, rank):
         try:
-            usage, flops = float(words[1]), float(words[2])
-            if words[0] != "m_usage" or not 0.0 <= usage <= 1.0 or not 0.0 <= flops < MOST_FLOPS:
+            usage, flops = FRACTION.in_text(words[1], ValueError), FLOPS.in_text(words[2], ValueError)
+            if words[0] != "m_usage":
                 raise ValueError
         except (IndexError, ValueError) as cause:
             raise WorkloadError(f"{where}: must be RANK m_usage SHARE FLOPS, with a share from 0 to 1") from cause

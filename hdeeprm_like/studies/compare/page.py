@@ -15,8 +15,9 @@ from hdeeprm_like.results.report import label
 from hdeeprm_like.studies.compare.run import POLICY, RECORD, RESULTS, SUMMARY, TESTS, WINDOW, rows_in
 from hdeeprm_like.studies.compare.statistics import RANKED_BY, Rows
 from hdeeprm_like.studies.compare.text import difference_lines, known, p_value, summary_lines
+from hdeeprm_like.values import Number
 
-LARGEST = 1e100  # no figure of a comparison comes near it, and axes can still be drawn
+FIGURE = Number(-1e100, 1e100)  # no figure of a comparison comes near it, and axes can still be drawn
 SHOWN = (RANKED_BY, f"{RANKED_BY}_difference", f"{RANKED_BY}_ratio", "wait_difference")  # with bounds, see `text`
 
 
@@ -95,7 +96,7 @@ def read_results(path: Path, summary: Rows) -> Rows:
     found = {(row[POLICY], row[WINDOW]) for row in rows}
     if not len(rows) == len(found) == len(policies) * len({window for _, window in found}) > 0:
         raise ResultsError(f"{path}: does not have each policy once on each window; run the comparison again")
-    odd = next((row for row in rows if any(abs(row[name]) > LARGEST for name in FIGURES)), None)
+    odd = next((row for row in rows if not all(FIGURE.holds(row[name]) for name in FIGURES)), None)
     if odd is not None:
         raise ResultsError(f"{path}: window {odd[WINDOW]} of {odd[POLICY]}: has a figure that no schedule has")
     return rows
@@ -146,21 +147,12 @@ def read_table(path: Path, columns: Sequence[str], words: Sequence[str]) -> Rows
         ResultsError: a column is missing, or something is no number.
     """
     return [
-        {name: text if name in words else number_in(text, name, path) for name, text in row.items()}
+        {
+            name: text if name in words else FIGURE.in_text(text, ResultsError, path, name) if text else math.nan
+            for name, text in row.items()
+        }
         for row in read_rows(path, columns, ResultsError)
     ]
-
-
-def number_in(text: str, column: str, path: Path) -> float:
-    """Return the number of a cell, NaN for an empty one.
-
-    Raises:
-        ResultsError: it is no number.
-    """
-    try:
-        return float(text) if text else math.nan
-    except ValueError as cause:
-        raise ResultsError(f"{path}: column {column}: {cause}; numbers are needed") from cause
 
 
 def windows_in_words(summary: Rows, record: Mapping[str, Any]) -> str:

@@ -25,7 +25,7 @@ COLOURS = {
     claims.QUOTED: "plain",
     claims.PRINTED: "plain",
 }
-FEW = 2  # numbers that are named of each experiment
+MOST_NAMED = 2  # numbers that are named of each experiment
 TITLE = "Published numbers of five documents on learned scheduling, measured again"
 COLUMNS = ("", "verdict", "source", "what", "published", "allowed", "ours", "95 % interval", "std. dev.", "n", "ratio",
            "budget")  # fmt: skip
@@ -140,7 +140,8 @@ def findings(results: Sequence[Result]) -> Html:
     for result in results:
         counts = Counter(row["verdict"] for row in result["numbers"])
         otherwise = [row["what"] for row in result["numbers"] if row["verdict"] in OTHERWISE]
-        listed = "; ".join(otherwise[:FEW]) + (f"; and {len(otherwise) - FEW} more" if len(otherwise) > FEW else "")
+        more = len(otherwise) - MOST_NAMED
+        listed = "; ".join([*otherwise[:MOST_NAMED], *([f"and {more} more"] if more > 0 else [])])
         numbers = sum(counts[verdict] for verdict in AGREE), counts[claims.NOT_SHOWN], len(otherwise)
         title = f"{result['id']}: {experiment(result['id']).title}"
         rows.append([html.link(f"#{result['id']}", title), *numbers, listed or "nothing"])

@@ -35,6 +35,7 @@ def with_settings(machine: Platform, log: Log, change: Change | None) -> Platfor
     if change.parameters:
         settings["SchedulerParameters"] = {**(settings.get("SchedulerParameters") or {}), **change.parameters}
     limits = limits_of_platform(settings)
+    asked = {entry[:3] for entry in change.entries}
     for entry in change.entries:
         if entry.key in LIMITS:
             before = limits.get(entry[:3])
@@ -44,7 +45,7 @@ def with_settings(machine: Platform, log: Log, change: Change | None) -> Platfor
             settings[rank] = {**(settings.get(rank) or {}), **_ranked(entry, log, settings.get(rank) or {})}
         elif entry.key in COLUMNS:
             partitions = with_column(partitions, entry)
-    found = job_limits(limits, log, partitions)
+    found = job_limits(limits, log, partitions, asked)
     if change.power is not None:
         found = with_power(found, machine, log, usable_cores(machine, change))
     check_count(len(change.closings))
@@ -118,4 +119,5 @@ def with_power(found: JobLimits, machine: Platform, log: Log, cores: int) -> Job
         job=np.concatenate([found.job, np.arange(jobs)]),
         limit=np.concatenate([found.limit, np.full(jobs, len(found.most))]),
         amount=np.concatenate([found.amount, log.jobs.size.astype(np.float64)]),
+        held=np.concatenate([found.held, np.ones(jobs, np.bool_)]),
     )

@@ -34,7 +34,7 @@ from hdeeprm_like.studies.whatif.wording import (
 
 REPORT, RECORD, GROUPS, USERS = "report.html", "whatif.json", "groups.csv", "users.csv"
 OVER_TIME = "over_time.csv"
-KINDS = {"A": "good", "B": "fair", "C": "weak", "D": "bad"}
+BADGES = {"A": "good", "B": "fair", "C": "weak", "D": "bad"}
 MOST_PEOPLE = 10  # of those who win, and of those who lose
 MOST_GROUPS = 24
 CLASS_NAMES = {"size": "jobs of", "partition": "partition", "account": "account"}
@@ -107,7 +107,7 @@ def _first_screen(shown: Answer) -> list[Html]:
         pairs["jobs"] = f"{shown.jobs:,} of {about.read:,} compared, {about.left_out:,} left out"
     grade: object = "none: the log records no waits"
     if fidelity is not None:
-        grade = joined([badge(fidelity.grade, KINDS[fidelity.grade]), " of A to D"], "")
+        grade = joined([badge(fidelity.grade, BADGES[fidelity.grade]), " of A to D"], "")
     pairs["grade of the model"] = grade
     meaning = MEANING[fidelity.grade] if fidelity is not None else NO_GRADE
     return [
@@ -196,12 +196,12 @@ def _fidelity(told: Fidelity | None, now: str) -> Html:
         "jobs left out": ("", f"{told.left_out:,} ({100 * share:.1f} %)"),
     }
     rows = [
-        (name, *pair, badge(told.marks[name], KINDS[told.marks[name]]) if name in told.marks else "")
+        (name, *pair, badge(told.marks[name], BADGES[told.marks[name]]) if name in told.marks else "")
         for name, pair in figures.items()
     ]
     return joined(
         [
-            paragraph("Grade ", badge(told.grade, KINDS[told.grade]), f": {MEANING[told.grade]}."),
+            paragraph("Grade ", badge(told.grade, BADGES[told.grade]), f": {MEANING[told.grade]}."),
             table(["", "recorded", f"simulated ({now})", "grade"], rows, numbers=(1, 2), stacked=True),
         ]
     )
