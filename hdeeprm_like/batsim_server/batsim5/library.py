@@ -65,7 +65,7 @@ class Library:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Let the library free what it holds."""
+        """Make the library free what it holds."""
         if self._begun:
             self._functions["batsim_edc_deinit"]()
 
