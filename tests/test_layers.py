@@ -86,6 +86,8 @@ ONLY_IN = {  # package: where it may be imported
     "batsim": ("batsim/pybatsim_scheduler.py", "entry/"),
     "zmq": ("batsim/pybatsim_scheduler.py",),
     "matplotlib": ("results/", "studies/"),
+    "jinja2": ("results/html/",),
+    "markupsafe": ("results/html/",),
     "numba": ("build/",),
     "llvmlite": ("build/",),
     "hostlist": ("importers/machine.py", "formats/partitions_json.py"),

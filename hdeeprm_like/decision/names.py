@@ -4,8 +4,10 @@
 ``"fcfs"`` alone means ``"fcfs+strict"``; ``"sjf+easyP"`` uses actual run times instead of requested ones;
 ``"sjf@tsafrir+easy"`` orders by predicted run times and reserves by requested ones, ``"fcfs+easy@ewma"`` the other way
 round; ``"sjf@learned:FILE.json+easy"`` orders by a learned predictor (see `tree_files`);
-``"sjf+easy-best_fit"`` chooses cores by best fit instead of the fastest ones; ``"saf+reserve:64:600"`` starts whatever
-fits but keeps 64 cores for jobs that request at most 600 s, ``"saf+reserve"`` an eighth of them for those up to 1000 s;
+``"sjf+easy-best_fit"`` chooses cores by best fit instead of the fastest ones, ``"sjf+easy-scored:FILE.json"`` and
+``"sjf+easy-zoo:NAME"`` by the placement score of a learned policy (see `placement_files`);
+``"saf+reserve:64:600"`` starts whatever fits but keeps 64 cores for jobs that request at most 600 s,
+``"saf+reserve"`` an eighth of them for those up to 1000 s;
 ``"saf+bounded"`` starts whatever fits around a guaranteed start of each job, ``"saf+bounded:2"`` guarantees later
 starts, and ``"zoo:balanced+bounded"`` does so in the order of a learned policy (see `policies.guarantees`).
 
@@ -21,6 +23,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from hdeeprm_like.decision.mode_specs import MODES
+from hdeeprm_like.decision.placement_files import Placement
 from hdeeprm_like.decision.score_files import (
     LEAST_BOUND,
     MOST_BOUND,
@@ -75,6 +78,7 @@ BOUND = re.compile(r"([0-9]{1,3}(?:\.[0-9]{1,6})?)")
 OPTIONS = re.compile(r"([0-9]{1,9})(?::([0-9]{1,9}(?:\.[0-9]{1,6})?))?")
 LOOKS = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,6})?)(?::([0-9]{1,10}))?")
 MODE_OF_SCORED = re.compile(r"(.+?)\+(slurm|scored|bounded)(?::((?!.*\.json)[^-]*))?(-[a-z_]+)?")
+BY_FILE = re.compile(r"(.+?)-((?:zoo:[^-:]+)|(?:scored:.+\.json))")  # a rule, and the learned policy that places
 HIDDEN = "\0"  # before the number of a file whose path is hidden while a name is split
 
 CORE_POLICY_NAMES = tuple(CORE_POLICIES)
@@ -95,8 +99,8 @@ class Baseline:
         order, mode: names in `ORDERS` and `MODES`; a learned policy is an order, in the mode ``scored`` or ``slurm``.
         order_times, times: the run times of the order, and those of reservations: in `RUN_TIMES`, or
         ``learned:FILE.json``.
-        placement: how cores are chosen, one of `PLACEMENT_NAMES`; empty for best fit if the mode packs, else for the
-        fastest ones.
+        placement: how cores are chosen, one of `PLACEMENT_NAMES`, or a learned policy with a placement score; empty
+        for that of a learned policy, for best fit if the mode packs, else for the fastest ones.
         kept, short: of the mode ``reserve``: cores that it keeps, -1 for `KEPT_SHARE` of all, for jobs of at most
         *short* s.
         interval, factor: of the mode ``slurm``: s between two looks of the watch, 0 if the order replaces Slurm's
@@ -125,6 +129,8 @@ class Baseline:
             object.__setattr__(self, "placement", self._usual)
         if self.mode == "packing" and self.placement not in PACKINGS:
             raise OptionsError(f"baseline {self.name!r}: packing goes with {', '.join(PACKINGS)}, not this placement")
+        if is_scored(self.placement) and self.placement_score is None:
+            raise OptionsError(f"baseline {self.name!r:.80}: {self.placement:.80} has no 'placement', a score of cores")
         if self.mode == "scored" and not is_scored(self.order):
             raise OptionsError(f"baseline {self.name!r}: write scored:FILE.json or zoo:NAME for a learned policy")
         if self.order == OWN and self.mode == WATCHED and self.options:
@@ -138,6 +144,8 @@ class Baseline:
 
     @property
     def _usual(self) -> str:
+        if self.mode == "scored" and self.learned is not None and self.learned.placement is not None:
+            return self.order
         return "best_fit" if self.mode == "packing" else "high_gflops"
 
     @property
@@ -210,11 +218,17 @@ class Baseline:
         return scored_policy(self.order) if is_scored(self.order) else None
 
     @property
+    def placement_score(self) -> Placement | None:
+        """The score by which cores are chosen, if that is no fixed placement."""
+        return scored_policy(self.placement).placement if is_scored(self.placement) else None
+
+    @property
     def looks_back(self) -> bool:
         """Whether it uses the past jobs of users."""
         times = number_of_times(self.order_times), number_of_times(self.times)
         return (
             is_scored(self.order)
+            or is_scored(self.placement)
             or (self.order == "multifactor" and self.mode != "slurm")
             or max(times) >= FIRST_PREDICTED
         )
@@ -227,7 +241,7 @@ class Baseline:
     @property
     def files(self) -> tuple[Path, ...]:
         """The files that its behaviour depends on besides its name."""
-        learned = (file_of(self.order),) if is_scored(self.order) else ()
+        learned = tuple(file_of(name) for name in dict.fromkeys((self.order, self.placement)) if is_scored(name))
         return *learned, *(Path(times.removeprefix(LEARNED_PREFIX)) for times in self.predictors)
 
 
@@ -244,7 +258,7 @@ def number_of_times(times: str, predictors: Sequence[str] = ()) -> int:
 
 def holds_file(name: str) -> bool:
     """Return whether the colon in a name belongs to a learned policy or predictor, not to a user's own part."""
-    return is_scored(name) or AT + LEARNED_PREFIX in name
+    return is_scored(name) or AT + LEARNED_PREFIX in name or BY_FILE.fullmatch(name) is not None
 
 
 def names_own(name: str) -> bool:
@@ -264,6 +278,9 @@ def baseline(name: str) -> Baseline:
     Raises:
         OptionsError: unknown order, mode, placement or run times, or they do not go together.
     """
+    by_file = BY_FILE.fullmatch(name)
+    if by_file is not None:
+        return replace(baseline(by_file[1]), placement=by_file[2])
     if is_scored(name):
         return learned_baseline(name)
     files: list[str] = []

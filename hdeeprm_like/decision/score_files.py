@@ -8,6 +8,7 @@
 | ``keep`` | how many cores are kept free before longer jobs for shorter ones that are to come, see `Keep` |
 | ``reservations`` | how many jobs that do not fit have cores reserved; 1 if missing, as EASY |
 | ``lookahead`` | plays what is known ahead for some candidates and does the first step of the best, see `LookAhead` |
+| ``placement`` | a score of cores: those with the smallest are taken, see `placement_files`; without it the fastest |
 | ``bounded`` | each job is guaranteed a start, as by ``+bounded:K`` with this K (see `policies.guarantees`) |
 | ``exact`` | all of this once more, for as long as the last jobs ran as long as requested |
 | ``made_by`` | how it was made: command, seed, traces; for readers |
@@ -24,6 +25,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from hdeeprm_like.decision.placement_files import Placement, placement_of
 from hdeeprm_like.errors import OptionsError, did_you_mean
 from hdeeprm_like.inputs import read_json
 
@@ -54,6 +56,7 @@ FEATURES = {
     "queue": "ln(1 + waiting jobs) / 3",
     "work": "ln(1 + hours that the waiting jobs would keep the machine busy as requested) / 3",
     "of_free": "cores / free cores",
+    "placement": "score of the cores that the placement score would take first for the job now, 0 where none fit",
     "log_time_to_head": "ln(requested time / that of the head of the queue)",
     "log_cores_to_head": "ln(cores / those of the head of the queue)",
     "in_time": "1 where the job would end before the head of the queue starts",
@@ -88,6 +91,11 @@ class Score:
 
     weights: tuple[tuple[str, float], ...] = ()
     hidden: tuple[Unit, ...] = ()
+
+    @property
+    def features(self) -> frozenset[str]:
+        """Names of the features that it reads."""
+        return frozenset(name for part in (self.weights, *(unit.weights for unit in self.hidden)) for name, _ in part)
 
 
 @dataclass(frozen=True)
@@ -159,7 +167,7 @@ class ScoredPolicy:
     Attributes:
         queue, backfill, gate: scores, None where the file has none. keep: None where no cores are kept.
         reservations: jobs that have cores reserved. lookahead: None where it plays nothing.
-        bounded: K of the guaranteed starts, 0 for none.
+        bounded: K of the guaranteed starts, 0 for none. placement: score of cores, None where the file has none.
         exact: what holds while the last jobs ran as requested, None for the same.
     """
 
@@ -171,6 +179,7 @@ class ScoredPolicy:
     lookahead: LookAhead | None = None
     bounded: float = 0.0
     exact: "ScoredPolicy | None" = None
+    placement: Placement | None = None
 
 
 def plans_profiles(policy: ScoredPolicy | None) -> bool:
@@ -268,7 +277,18 @@ def policy_of(content: Any, where: str) -> ScoredPolicy:
     Raises:
         OptionsError: it is invalid; the message begins with *where*.
     """
-    known = ("queue", "backfill", "gate", "keep", "reservations", "lookahead", "bounded", "exact", "made_by")
+    known = (
+        "queue",
+        "backfill",
+        "gate",
+        "keep",
+        "reservations",
+        "lookahead",
+        "placement",
+        "bounded",
+        "exact",
+        "made_by",
+    )
     given = mapping(content, known, where)
     if "queue" not in given:
         raise OptionsError(f"{where}: 'queue' is missing, the weights that order the queue")
@@ -276,15 +296,27 @@ def policy_of(content: Any, where: str) -> ScoredPolicy:
     ahead = lookahead_of(given["lookahead"], f"{where}: lookahead") if "lookahead" in given else None
     keep = keep_of(given["keep"], f"{where}: keep") if "keep" in given else None
     reservations = whole(given.get("reservations", 1), 1, MANY, f"{where}: reservations")
+    placement = placement_of(given["placement"], f"{where}: placement") if "placement" in given else None
+    if placement is None and any("placement" in score.features for score in scores.values()):
+        raise OptionsError(f"{where}: a score weighs 'placement', but the file has no such part, the score of cores")
     exact = policy_of(given["exact"], f"{where}: exact") if "exact" in given else None
     bounded = number(given.get("bounded", 0.0), f"{where}: bounded")
     if "bounded" in given and not LEAST_BOUND <= bounded <= MOST_BOUND:
         raise OptionsError(f"{where}: bounded: from {LEAST_BOUND:g} to {MOST_BOUND:g} is possible, not {bounded:g}")
-    if exact is not None and exact.bounded:
-        raise OptionsError(f"{where}: exact: has a 'bounded' of its own; write it at the top of the file")
+    for name in ("bounded", "placement"):
+        if exact is not None and getattr(exact, name):
+            raise OptionsError(f"{where}: exact: has a {name!r} of its own; write it at the top of the file")
     if exact is not None and exact.exact is not None:
         raise OptionsError(f"{where}: exact: has an 'exact' of its own, which has no effect")
-    return ScoredPolicy(**scores, keep=keep, reservations=reservations, lookahead=ahead, bounded=bounded, exact=exact)
+    return ScoredPolicy(
+        **scores,
+        keep=keep,
+        reservations=reservations,
+        lookahead=ahead,
+        bounded=bounded,
+        exact=exact,
+        placement=placement,
+    )
 
 
 def mapping(content: Any, known: Any, where: str) -> Mapping[str, Any]:

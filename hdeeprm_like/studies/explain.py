@@ -19,6 +19,7 @@ from hdeeprm_like.errors import OptionsError
 from hdeeprm_like.run.loop import OVER, advance
 from hdeeprm_like.run.simulator import Clock, Simulator
 from hdeeprm_like.run.to_end import constant_run
+from hdeeprm_like.studies.explain_placement import placement_explained
 
 WORDS = {  # what the smallest score prefers, by the sign of what the feature weighs
     "log_time": ("short requests", "long requests"),
@@ -50,6 +51,8 @@ def explained(policy: ScoredPolicy, bound: float = 0.0) -> Iterator[str]:
         yield from stage_explained(policy.exact)
         yield "Otherwise:"
     yield from stage_explained(policy)
+    if policy.placement is not None:
+        yield from placement_explained(policy.placement)
     yield from bound_explained(bound)
     used = {
         name

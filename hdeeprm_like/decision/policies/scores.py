@@ -35,7 +35,7 @@ JOB_FEATURES = (  # written by `describe_job`
     "user_waiting",
     "user_share",
 )
-QUEUE_FEATURES = (  # that `write_features` writes besides
+QUEUE_FEATURES = (  # that `write_features` writes besides; "placement" by `scored.describe`
     "trust",
     "trusted_log_time",
     "log_wait",
@@ -48,6 +48,7 @@ QUEUE_FEATURES = (  # that `write_features` writes besides
     "queue",
     "work",
     "of_free",
+    "placement",
 )
 HEAD_FEATURES = ("log_time_to_head", "log_cores_to_head", "in_time")  # written by `compare_with_head`
 check_names("features of scores", FEATURES, (*JOB_FEATURES, *QUEUE_FEATURES, *HEAD_FEATURES), __name__)
@@ -79,6 +80,7 @@ check_names("features of jobs", JOB_FEATURES, tuple(FEATURES)[:OF_JOB], "decisio
     F_QUEUE,
     F_WORK,
     F_OF_FREE,
+    F_PLACEMENT,
     F_LOG_TIME_TO_HEAD,
     F_LOG_CORES_TO_HEAD,
     F_IN_TIME,
@@ -98,6 +100,7 @@ FROM_ESTIMATES = (
 ALL = (1 << COUNT) - 1  # bits of features
 OF_ESTIMATES = 1 << F_LOG_EXPECTED_TIME | 1 << F_LOG_EXPECTED_RATE
 OF_USERS = sum(1 << number for number in range(F_LOG_LAST_TWO, OF_JOB))
+OF_PLACEMENT = 1 << F_PLACEMENT
 OF_TRUST = 1 << F_TRUST | 1 << F_TRUSTED_LOG_TIME
 LOG_WAIT, LOG_WAIT_REQUEST, LOG_WAIT_HOURS = 1 << F_LOG_WAIT, 1 << F_LOG_WAIT_REQUEST, 1 << F_LOG_WAIT_HOURS
 
@@ -204,9 +207,7 @@ def write_params(row: np.void, stage: ScoredPolicy, believes: int) -> None:
     """
     row["own_backfill"], row["gate"] = stage.backfill is not None, stage.gate is not None
     scores = [score for score in (stage.queue, stage.backfill, stage.gate) if score]
-    looked_at = {
-        name for score in scores for part in (score.weights, *(u.weights for u in score.hidden)) for name, _ in part
-    }
+    looked_at: frozenset[str] = frozenset().union(*(score.features for score in scores))
     row["looks"] = sum(1 << FEATURE[name] for name in looked_at)
     row["estimates"] = not looked_at.isdisjoint(FROM_ESTIMATES) or (stage.keep is not None and believes != REQUESTS)
     row["believes"] = believes
@@ -291,7 +292,7 @@ def write_features(tables: Tables, history: History, scores: Scores, s: int, j: 
     f[F_LOG_TIME_QUEUE], f[F_LOG_CORES_QUEUE] = f[F_LOG_TIME] * now.queue, f[F_LOG_CORES] * now.queue
     f[F_FREE], f[F_QUEUE], f[F_WORK] = clock.free_cores / cores, now.queue, now.work
     f[F_OF_FREE] = job.size / max(float(clock.free_cores), 1.0)
-    for i in range(F_LOG_TIME_TO_HEAD, COUNT):
+    for i in range(F_PLACEMENT, COUNT):
         f[i] = 0.0
 
 
