@@ -113,7 +113,18 @@ def test_a_whole_simulation_loads_nothing_heavy(version, words, first, tmp_path)
         "values",
         "__version__",
     }
-    heavy = {"numpy", "numba", "torch", "matplotlib", "pandas", "scipy", "pydantic", "gymnasium", "zmq"}
+    heavy = {
+        "numpy",
+        "numba",
+        "torch",
+        "matplotlib",
+        "pandas",
+        "scipy",
+        "pydantic",
+        "pydantic_core",
+        "gymnasium",
+        "zmq",
+    }
     assert loaded & heavy == set()
 
 
