@@ -24,8 +24,11 @@ log = logging.getLogger(__name__)
 LARGEST_NUMBER = 1e30  # operations, MB, GB/s: the product of two is still finite
 LARGEST_SIZE = 2**31 - 1  # cores of one job; Batsim counts them in an int
 FEW = 10  # most names in a message
-FLOAT_COLUMNS = ("submit", "requested_time", "requested_ops", "ops", "delay", "memory", "bandwidth", "walltime", "gpus")
+FLOAT_COLUMNS = (
+    "submit", "requested_time", "requested_ops", "ops", "delay", "memory", "bandwidth", "walltime", "gpus", "bytes",
+)  # fmt: skip
 MODELLED = ("delay", "parallel_homogeneous")
+TOTAL = "parallel_homogeneous_total"  # with amounts for all cores, and for all messages of one core, together
 
 
 class _Profile(NamedTuple):
@@ -38,7 +41,8 @@ class _Profile(NamedTuple):
     memory: float
     bandwidth: float
     gpus: float  # of the whole job
-    shared: bool = False  # whether the operations are for all cores together
+    bytes: float = 0.0  # that each core sends to each other one; nan for what only the server simulates
+    shared: bool = False  # whether the amounts are for all cores together
 
 
 class _Source(NamedTuple):
@@ -68,6 +72,7 @@ class _Job(NamedTuple):
     bandwidth: float
     walltime: float
     gpus: float
+    bytes: float
     user: int
     demand: Demand
 
@@ -96,7 +101,8 @@ def read_workload(
         reference_flops: flop/s, the mean core of the platform (`Platform.reference_flops`).
         capacity: cores of the machine; None for the largest ``nb_res`` of the files.
         network: whether the jobs will run with networks. Profiles may then be of any kind, and the requests of jobs of
-        other kinds must be given by ``req_time``, ``req_ops``, walltime or ``cpu``.
+        other kinds must be given by ``req_time``, ``req_ops``, walltime or ``cpu``. The bytes of those that only the
+        server simulates are nan.
 
     Raises:
         WorkloadError: a file is invalid; the message names file, JSON path and remedy.
@@ -170,7 +176,7 @@ def _job(job: Any, where: str, source: _Source) -> _Job:
         profile = source.known[profile_name] = _profile(profile_name, where, source)
     walltime = _walltime(job.get("walltime"), f"{where}.walltime")
     if profile.shared and profile.ops is not None:
-        profile = profile._replace(ops=profile.ops / size)
+        profile = profile._replace(ops=profile.ops / size, bytes=profile.bytes / size)
     figures = profile.requested_time, profile.requested_ops, profile.delay, profile.ops
     if walltime == math.inf and all(figure is None for figure in figures):
         raise WorkloadError(
@@ -193,6 +199,7 @@ def _job(job: Any, where: str, source: _Source) -> _Job:
         bandwidth=profile.bandwidth,
         walltime=walltime,
         gpus=profile.gpus / size,
+        bytes=profile.bytes,
         user=user_number(job.get("user")),
         demand=demand_in(job, where, WorkloadError),
     )
@@ -244,8 +251,10 @@ def _profile(name: str, job: str, source: _Source) -> _Profile:
             return max((_number(one, f"{where}.cpu[{i}]", LARGEST_NUMBER) for i, one in each), default=None)
         return optional("cpu") if kind.startswith("parallel_homogeneous") else None
 
-    if kind in MODELLED:
-        optional("com")
+    simple = kind in MODELLED or kind == TOTAL
+    sent = optional("com") or 0.0 if simple else 0.0
+    if source.network and (not simple or profile.get("ret")):
+        sent = math.nan
     found = _Profile(
         delay=_number(_need(profile, "delay", where), f"{where}.delay", LONGEST) if kind == "delay" else None,
         ops=operations(),
@@ -254,7 +263,8 @@ def _profile(name: str, job: str, source: _Source) -> _Profile:
         memory=optional("mem") or 0.0,
         bandwidth=optional("mem_bw") or 0.0,
         gpus=optional("gpus", LARGEST_SIZE) or 0.0,
-        shared=kind == "parallel_homogeneous_total",
+        bytes=sent,
+        shared=kind == TOTAL,
     )
     none_told = found.ops is None and found.requested_time is None and found.requested_ops is None
     if kind == "parallel_homogeneous" and none_told:

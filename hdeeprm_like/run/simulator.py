@@ -3,6 +3,7 @@
 from typing import Literal, TypeAlias, get_args
 
 from hdeeprm_like.cluster.platform import Platform
+from hdeeprm_like.cluster.routes import Routes, routes_of
 from hdeeprm_like.cluster.workload import Workload
 from hdeeprm_like.engine.batsim_actors import BatsimClock, new_batsim_clock
 from hdeeprm_like.engine.event_clock import EventClock, new_event_clock
@@ -26,15 +27,22 @@ def check_clock(clock: str) -> None:
         raise OptionsError(f"clock {clock!r} is not known{did_you_mean(clock, CLOCKS)}")
 
 
-def new_clock(clock: str, platform: Platform, jobs: int) -> BatsimClock | EventClock:
+def new_clock(
+    clock: str, platform: Platform, jobs: int, network: bool = False, routes: Routes | None = None
+) -> BatsimClock | EventClock:
     """Return a clock's arrays for the simulation of *jobs* jobs.
 
+    Args:
+        network, routes: as in `Simulator`.
+
     Raises:
-        OptionsError: there is no such clock.
+        OptionsError: there is no such clock, or it knows no network.
     """
     check_clock(clock)
     if clock == "batsim":
-        return new_batsim_clock(platform, jobs)
+        return new_batsim_clock(platform, jobs, (routes or routes_of(platform)) if network else None)
+    if network:
+        raise OptionsError(f"network: the clock {clock!r} knows no latencies; use 'batsim'")
     return new_event_clock(clock == "one-by-one", platform.processors, jobs)
 
 
@@ -45,18 +53,28 @@ class Simulator:
         state: the cluster. simulation, clock: its simulator, in compiled code.
     """
 
-    def __init__(self, state: State, workload: Workload, clock: Clock = "batsim") -> None:
+    def __init__(
+        self,
+        state: State,
+        workload: Workload,
+        clock: Clock = "batsim",
+        network: bool = False,
+        routes: Routes | None = None,
+    ) -> None:
         """Begin a simulation.
 
+        Args:
+            network: whether what jobs send takes time. routes: the links between cores; None for the platform's.
+
         Raises:
-            OptionsError: there is no such clock.
+            OptionsError: there is no such clock, or it knows no network.
             ValueError: the cores of the state have no names; Batsim's clock needs the P-state of each.
         """
         if clock == "batsim" and not state.named:
             raise ValueError("Batsim's clock needs a state whose cores have names")
         self.state = state
         self.simulation: Simulation = new_simulation(workload)
-        self.clock = new_clock(clock, state.platform, len(workload))
+        self.clock = new_clock(clock, state.platform, len(workload), network, routes)
 
     def kill(self, jobs: list[int]) -> None:
         """Kill jobs together with the decisions of the present instant.
