@@ -21,6 +21,7 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
+from hdeeprm_like.cluster.links import with_network
 from hdeeprm_like.cluster.partitions import Demand, Partitions, demands_of
 from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.pool import pool
@@ -35,6 +36,7 @@ from hdeeprm_like.decision.system import DecisionSystem
 from hdeeprm_like.engine.cores import set_available
 from hdeeprm_like.engine.job_rows import Request
 from hdeeprm_like.engine.outside_starts import runs, start_outside, withdraw
+from hdeeprm_like.engine.sharing import new_problem, share
 from hdeeprm_like.engine.state import Instant, State
 from hdeeprm_like.results.job_lines import numbered
 from hdeeprm_like.results.run_log import Record
@@ -74,6 +76,11 @@ def kinds() -> Iterator[Kind]:
         group, others = ("launch", "batsim") if clock == "batsim" else ("compare", "compare")
         yield Kind(group, f"policy run, {clock} clock", partial(simulate, (PAIR, PLAIN), clock))
         yield Kind(others, f"policy run that knows users, {clock} clock", partial(simulate, (LOOKS_BACK,), clock))
+    yield Kind("batsim", "policy run in a network", partial(simulate, (PAIR, PLAIN), "batsim", network=True))
+    for name in ("policies", "jobs in slots"):
+        play = partial(play_space, SPACES[name], "batsim", with_network(pool(CORES)))
+        yield Kind("environments", f"{name}, network", play)
+    yield Kind("batsim", "capacities shared on the server", share_nothing)
     yield Kind("batsim", "messages of Batsim", partial(answer_messages, (PAIR, PLAIN)))
     yield Kind("compare", "streams", partial(stream, (PAIR, PLAIN)))
     predict = partial(replay, pool(CORES), some_jobs(), np.zeros(JOBS), ("ewma",))
@@ -141,14 +148,21 @@ def platform_of(partitions: bool) -> Platform:
     return with_partitions() if partitions else pool(CORES)
 
 
-def simulate(policies: tuple[str, ...], clock: Clock, partitions: bool = False) -> None:
+def simulate(policies: tuple[str, ...], clock: Clock, partitions: bool = False, network: bool = False) -> None:
     """Simulate some jobs under each policy, and write them if the clock is that of ``launch``."""
     platform, jobs = platform_of(partitions), some_jobs(partitions)
+    if network:
+        platform = with_network(platform)
     for name in policies:
         simulator = run_to_end(platform, jobs, PolicyActions([policy_named(name)]), clock, log=clock == "batsim")
         if clock == "batsim":
             with TemporaryDirectory() as folder:
                 Record(simulator, jobs).write_jobs(Path(folder) / "out_jobs.csv")
+
+
+def share_nothing() -> None:
+    """Solve an empty problem of shared capacities."""
+    share(new_problem(0, 0, 0))
 
 
 def stream(policies: tuple[str, ...]) -> None:

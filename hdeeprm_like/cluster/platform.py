@@ -9,6 +9,7 @@ import numpy as np
 
 from hdeeprm_like.cluster.partitions import Partitions
 from hdeeprm_like.cluster.pstates import P0, P1, P2, P3, POWER_SHARE, SPEED_SHARE
+from hdeeprm_like.cluster.routes import Routes
 from hdeeprm_like.errors import PlatformError
 from hdeeprm_like.types import Floats, Ints
 
@@ -56,6 +57,7 @@ class Platform:
         node_gpus: (N,) GPUs of each node, shared by its cores; zeros if left out.
         partitions: sets of nodes that jobs request; None if all jobs may run everywhere.
         power_cap: W, limit of the power of all cores together, see `usable_cores`.
+        routes: of what jobs send, see `links.with_network`; None if that takes no time.
     """
 
     name: str
@@ -74,6 +76,7 @@ class Platform:
     node_gpus: Floats = field(default_factory=lambda: np.zeros(0))
     partitions: Partitions | None = None
     power_cap: float = math.inf
+    routes: Routes | None = None
 
     def __post_init__(self) -> None:
         try:
@@ -150,7 +153,7 @@ class Platform:
         found = hashlib.sha256()
         for column in fields(self):
             value = getattr(self, column.name)
-            if column.name == "power_cap" and math.isinf(self.power_cap):
+            if column.name == "routes" or (column.name == "power_cap" and math.isinf(self.power_cap)):
                 continue  # absent fields are left out, so that digests stay valid when fields are added
             if column.name != "name":
                 content = value.tobytes() if isinstance(value, np.ndarray) else repr(value).encode()

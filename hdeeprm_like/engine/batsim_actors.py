@@ -8,7 +8,6 @@ reaches the mailbox first depends on how many rounds each needed before.
 import numpy as np
 
 from hdeeprm_like.cluster.platform import Platform
-from hdeeprm_like.cluster.routes import Routes
 from hdeeprm_like.cluster.units import bytes_per_second, seconds
 from hdeeprm_like.engine.actions import Actions, calls_at_once, new_actions, number
 from hdeeprm_like.engine.bundles import Bundle, BundleType, absent
@@ -102,8 +101,8 @@ class BatsimClock(Bundle, shared=("latency", "speed")):
     traffic: Traffic
 
 
-def new_batsim_clock(platform: Platform, jobs: int, routes: Routes | None = None) -> BatsimClock:
-    """Return the clock's arrays for a simulation of some jobs before its first event; with a network over *routes*."""
+def new_batsim_clock(platform: Platform, jobs: int) -> BatsimClock:
+    """Return the clock's arrays for a simulation of some jobs before its first event."""
     latency, speed = way_to_master(platform)
     talk = np.zeros(1, TALK)
     talk["received"] = talk["looked_at"] = -1
@@ -123,7 +122,7 @@ def new_batsim_clock(platform: Platform, jobs: int, routes: Routes | None = None
         marked=np.zeros(jobs, np.int32),
         looked=np.zeros(words, np.int64),
         looked_in=np.zeros(words, np.int64),
-        traffic=absent(Traffic) if routes is None else new_traffic(routes, jobs),
+        traffic=absent(Traffic) if platform.routes is None else new_traffic(platform.routes, jobs),
     )
 
 

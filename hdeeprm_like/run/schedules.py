@@ -23,18 +23,17 @@ def run_to_end(
     named: bool = True,
     epoch: float = 0.0,
     whole: bool = False,
-    network: bool = False,
 ) -> Simulator:
     """Simulate jobs under the first of some policies; return the finished simulator.
 
     Args:
-        seed, log, named, epoch, whole: as in `State`. network: as in `Simulator`.
+        seed, log, named, epoch, whole: as in `State`.
 
     Raises:
         OptionsError: unknown clock, or the policy needs actual run times that are unknown.
     """
     state = State(platform, jobs, seed=seed, log=log, named=named, needs=policies.needs, epoch=epoch, whole=whole)
-    simulator = Simulator(state, jobs, clock, network)
+    simulator = Simulator(state, jobs, clock)
     for _ in run_policy(simulator, policies):
         pass
     return simulator

@@ -2,14 +2,15 @@
 
 from typing import Literal, TypeAlias, get_args
 
+import numpy as np
+
 from hdeeprm_like.cluster.platform import Platform
-from hdeeprm_like.cluster.routes import Routes, routes_of
 from hdeeprm_like.cluster.workload import Workload
 from hdeeprm_like.engine.batsim_actors import BatsimClock, new_batsim_clock
 from hdeeprm_like.engine.event_clock import EventClock, new_event_clock
 from hdeeprm_like.engine.state import State
 from hdeeprm_like.engine.tasks import Simulation, new_simulation
-from hdeeprm_like.errors import OptionsError, did_you_mean
+from hdeeprm_like.errors import OptionsError, WorkloadError, did_you_mean
 
 Clock: TypeAlias = Literal["batsim", "textbook", "one-by-one"]
 CLOCKS: tuple[Clock, ...] = get_args(Clock)
@@ -27,23 +28,33 @@ def check_clock(clock: str) -> None:
         raise OptionsError(f"clock {clock!r} is not known{did_you_mean(clock, CLOCKS)}")
 
 
-def new_clock(
-    clock: str, platform: Platform, jobs: int, network: bool = False, routes: Routes | None = None
-) -> BatsimClock | EventClock:
+def new_clock(clock: str, platform: Platform, jobs: int) -> BatsimClock | EventClock:
     """Return a clock's arrays for the simulation of *jobs* jobs.
-
-    Args:
-        network, routes: as in `Simulator`.
 
     Raises:
         OptionsError: there is no such clock, or it knows no network.
     """
     check_clock(clock)
     if clock == "batsim":
-        return new_batsim_clock(platform, jobs, (routes or routes_of(platform)) if network else None)
-    if network:
+        return new_batsim_clock(platform, jobs)
+    if platform.routes is not None:
         raise OptionsError(f"network: the clock {clock!r} knows no latencies; use 'batsim'")
     return new_event_clock(clock == "one-by-one", platform.processors, jobs)
+
+
+def refuse_unknown(workload: Workload) -> None:
+    """Raise if a job has a profile that the embedded simulator does not know.
+
+    Raises:
+        WorkloadError: one has.
+    """
+    unknown = np.isnan(workload.bytes)
+    if unknown.any():
+        j = int(unknown.argmax())
+        raise WorkloadError(
+            f"job {workload.ids[j]}: profile {workload.profiles[j]!r:.40}: only launch simulates its type; other commands "
+            "know delay, parallel_homogeneous and parallel_homogeneous_total, without ret"
+        )
 
 
 class Simulator:
@@ -53,18 +64,8 @@ class Simulator:
         state: the cluster. simulation, clock: its simulator, in compiled code.
     """
 
-    def __init__(
-        self,
-        state: State,
-        workload: Workload,
-        clock: Clock = "batsim",
-        network: bool = False,
-        routes: Routes | None = None,
-    ) -> None:
-        """Begin a simulation.
-
-        Args:
-            network: whether what jobs send takes time. routes: the links between cores; None for the platform's.
+    def __init__(self, state: State, workload: Workload, clock: Clock = "batsim") -> None:
+        """Begin a simulation; what jobs send takes time if the platform has routes.
 
         Raises:
             OptionsError: there is no such clock, or it knows no network.
@@ -74,7 +75,9 @@ class Simulator:
             raise ValueError("Batsim's clock needs a state whose cores have names")
         self.state = state
         self.simulation: Simulation = new_simulation(workload)
-        self.clock = new_clock(clock, state.platform, len(workload), network, routes)
+        if state.platform.routes is not None:
+            refuse_unknown(workload)
+        self.clock = new_clock(clock, state.platform, len(workload))
 
     def kill(self, jobs: list[int]) -> None:
         """Kill jobs together with the decisions of the present instant.
