@@ -52,8 +52,8 @@ def refuse_unknown(workload: Workload) -> None:
     if unknown.any():
         j = int(unknown.argmax())
         raise WorkloadError(
-            f"job {workload.ids[j]}: profile {workload.profiles[j]!r:.40}: only launch simulates its type; other commands "
-            "know delay, parallel_homogeneous and parallel_homogeneous_total, without ret"
+            f"job {workload.ids[j]}: profile {workload.profiles[j]!r:.40}: only launch simulates its type; other "
+            "commands know delay, parallel_homogeneous and parallel_homogeneous_total, without ret"
         )
 
 
