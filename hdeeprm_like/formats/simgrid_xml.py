@@ -369,7 +369,7 @@ class _Reader:
             zone.loopbacks[name] = Link(f"{link}_loopback", speed, delay, fatpipe=True)
 
     def wired_cluster(self, element: Any, parent: Zone) -> None:
-        """Read a cluster that is a fat tree, a torus or a dragonfly."""
+        """Read a cluster that is a fat tree, a torus or a dragonfly; it has no router, so a host is its gateway."""
         name, prefix, suffix = (self.text(element, key, "") for key in ("id", "prefix", "suffix"))
         try:
             topology = topology_of(self.text(element, "topology"), self.text(element, "topo_parameters"))
@@ -382,18 +382,17 @@ class _Reader:
         bandwidth, latency = self.measure(element, "bw", BANDWIDTHS), self.measure(element, "lat", TIMES, "0s")
         policy = self.text(element, "sharing_policy", "SPLITDUPLEX")
         links: list[Link] = []
-        for number, factor in enumerate(topology.factors):
-            link = Link(f"{name}_{number}", bandwidth * factor, latency, policy == "FATPIPE")
+        for place, factor in enumerate(topology.factors):
+            link = Link(f"{name}_{place}", bandwidth * factor, latency)  # SimGrid 3.32 shares fat pipes too
             links += [link, Link(link.name, link.bandwidth, latency) if policy == "SPLITDUPLEX" else link]
         limiters = [self.limiter(element, f"{name}_{node}_limiter") for node in range(topology.nodes)]
         zone.wires = Wires(topology, links, limiters, {})
         properties = self.properties(element)
-        for number, member in enumerate(members):
+        for leaf, member in enumerate(members):
             host = f"{prefix}{member}{suffix}"
             self.add_host(element, host, zone, properties)
             self.cluster_loopback(element, zone, host, f"{name}_link_{member}")
-            zone.wires.leaf_of[host] = number
-        self.netpoint(self.text(element, "router_id", f"{prefix}{name}_router{suffix}"), zone)
+            zone.wires.leaf_of[host] = leaf
 
     def radical(self, text: str) -> Iterator[int]:
         for part in text.split(","):
