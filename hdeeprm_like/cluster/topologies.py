@@ -46,8 +46,11 @@ class Topology:
         return max(self.leaves, 1 + max(self.heads, default=0))
 
 
-def topology_of(kind: str, parameters: str) -> Topology:
+def topology_of(kind: str, parameters: str, before: int = 0) -> Topology:
     """Return a topology.
+
+    Args:
+        before: leaves of the fat trees before this one; SimGrid counts on, and ways follow from the number of a leaf.
 
     Raises:
         PlatformError: there is no such kind, or the parameters are not of that form.
@@ -59,7 +62,7 @@ def topology_of(kind: str, parameters: str) -> Topology:
         groups = [[int(word) for word in part.split(",")] for part in parameters.replace(" ", "").split(";")]
         if min(min(group) for group in groups) < 1:
             raise ValueError
-        found = make(groups)
+        found = fat_tree(groups, before) if make is fat_tree else make(groups)
     except (ValueError, IndexError):
         raise PlatformError(f"topology {kind}: {parameters!r:.60} is not of the form {form}") from None
     return found
@@ -74,7 +77,7 @@ def _checked(leaves: int) -> int:
 # --- fat trees
 
 
-def fat_tree(groups: list[list[int]]) -> Topology:
+def fat_tree(groups: list[list[int]], before: int = 0) -> Topology:
     """Return a fat tree; its nodes have labels, and a node is linked to those above that differ in one digit only."""
     (levels,), children, parents, parallel = groups
     if not len(children) == len(parents) == len(parallel) == levels:
@@ -101,12 +104,12 @@ def fat_tree(groups: list[list[int]]) -> Topology:
         found: list[int] = []
         target, level, node = label[0][destination], 0, source
         while level == 0 or label[level][node][level:] != target[level:]:
-            number = destination // prod(parents[:level]) % (parents[level] * parallel[level])
+            number = (before + destination) // prod(parents[:level]) % (parents[level] * parallel[level])
             found.append(2 * links[level, node, number] + UP)
             own, port = label[level][node], number % parents[level]
             node, level = place_of[level + 1][(*own[:level], port, *own[level + 1 :])], level + 1
         while level > 0:
-            cable = source % parallel[level - 1] * children[level - 1]
+            cable = (before + source) % parallel[level - 1] * children[level - 1]
             while level > 0 and cable < children[level - 1] * parallel[level - 1]:  # goes on below, as in SimGrid
                 if cable % children[level - 1] == target[level - 1]:
                     first, node = below[level][node, target[level - 1]]

@@ -141,6 +141,7 @@ class _Reader:
         self.path = path
         self.platform = SimgridPlatform(path)
         self.links: dict[tuple[str, str], Link] = {}  # (name, "" or UP or DOWN)
+        self.leaves = 0  # of all fat trees
 
     def fail(self, what: str) -> PlatformError:
         return PlatformError(f"{self.path}: {what}")
@@ -372,7 +373,8 @@ class _Reader:
         """Read a cluster that is a fat tree, a torus or a dragonfly; it has no router, so a host is its gateway."""
         name, prefix, suffix = (self.text(element, key, "") for key in ("id", "prefix", "suffix"))
         try:
-            topology = topology_of(self.text(element, "topology"), self.text(element, "topo_parameters"))
+            kind = self.text(element, "topology")
+            topology = topology_of(kind, self.text(element, "topo_parameters"), self.leaves)
         except PlatformError as cause:
             raise self.fail(f"cluster {name!r}: {cause}") from None
         members = list(self.radical(self.text(element, "radical")))
@@ -387,6 +389,7 @@ class _Reader:
             links += [link, Link(link.name, link.bandwidth, latency) if policy == "SPLITDUPLEX" else link]
         limiters = [self.limiter(element, f"{name}_{node}_limiter") for node in range(topology.nodes)]
         zone.wires = Wires(topology, links, limiters, {})
+        self.leaves += topology.leaves if kind == "FAT_TREE" else 0
         properties = self.properties(element)
         for leaf, member in enumerate(members):
             host = f"{prefix}{member}{suffix}"
