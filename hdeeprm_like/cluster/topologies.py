@@ -30,7 +30,7 @@ class Topology:
     Attributes:
         leaves: their number, the first nodes. factors: of the bandwidth of each link.
         heads: the node at the end of each link in each direction.
-        near: leaves of the smallest part of the network, one switch or ring, which begin at its multiples.
+        near: leaves of a part of the network, a switch, ring or group, which begin at its multiples.
         way: returns the links from one leaf to another, in order, with directions.
     """
 
@@ -218,7 +218,7 @@ def dragonfly(parts: list[list[int]]) -> Topology:
             go("black", there)
         return [*found, 2 * destination + DOWN]
 
-    return Topology(total, tuple(factors), tuple(heads), leaves, way)
+    return Topology(total, tuple(factors), tuple(heads), each * leaves, way)
 
 
 TOPOLOGIES = {
