@@ -18,7 +18,7 @@ GIGA = 1e9
 
 @dataclass(frozen=True)
 class Network:
-    """The links of a platform; jobs use them where a network is simulated, otherwise only the ends of jobs are told so.
+    """The links of a platform: messages of jobs use them in a network, otherwise only the messages of their ends do.
 
     Attributes:
         cluster_bandwidth, cluster_latency: one per cluster, as SimGrid writes them (``"10.0Gbps"``, ``"0us"``).

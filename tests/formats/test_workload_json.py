@@ -78,6 +78,7 @@ def test_a_job_takes_the_numbers_of_its_profile(tmp_path):
         "gpus": [2.0],  # of the 6 of all 3 cores
         "user": [-1],  # a name is no number
         "demands": [None],  # of partitions, which only logs have
+        "bytes": [0.0],
     }
 
 
