@@ -55,7 +55,12 @@ setup(
         "hdeeprm_like": [
             "data/*.json",
             "importers/maps/*.toml",
+            "results/*.html",
+            "results/html/*.css",
+            "results/html/*.html",
             "results/html/*.js",
+            "studies/*/*.css",
+            "studies/*/*.html",
             "studies/reproduction/**/*.json",
             "py.typed",
         ],

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from hdeeprm_like.results.plots import KINDS, SEVERAL
+from hdeeprm_like.results.plots import PICTURES, SEVERAL
 
 LEARNING = ("losses", "rewards", "action_preferences")
 BEGIN = """# Gallery
@@ -28,7 +28,7 @@ OTHERS = {
 def write_gallery(path: Path) -> None:
     """Write the page; one that would not change is left as it is."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    text = BEGIN + "".join(map(entry, KINDS)) + several()
+    text = BEGIN + "".join(map(entry, PICTURES)) + several()
     if not path.exists() or path.read_text(encoding="utf-8") != text:
         path.write_text(text, encoding="utf-8")
 
@@ -40,7 +40,7 @@ def entry(kind: str) -> str:
     if kind in OTHERS:
         more, name = OTHERS[kind]
         lines.append(f"hdeeprm-like visual {kind} --run {run} {more} --save {kind}-{name}.png --quiet")
-    return f"\n## {kind}\n\n{KINDS[kind].title}.\n" + "".join(f"\n```sh\n{line}\n```\n" for line in lines)
+    return f"\n## {kind}\n\n{PICTURES[kind].title}.\n" + "".join(f"\n```sh\n{line}\n```\n" for line in lines)
 
 
 def several() -> str:

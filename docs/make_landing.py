@@ -11,9 +11,8 @@ from pathlib import Path
 import pandas as pd
 
 import hdeeprm_like as hl
-from hdeeprm_like.results.html import Html, element
-from hdeeprm_like.results.html.gantt import SHARED
-from hdeeprm_like.results.html.player import SCRIPT, STYLE, player_of
+from hdeeprm_like.results.html.player import player_of
+from hdeeprm_like.results.html.templates import PACKAGE
 from hdeeprm_like.results.run_reader import open_run
 
 TRACE, CORES, JOBS = "lublin-1", 256, 256
@@ -39,7 +38,7 @@ def write_landing(folder: Path) -> None:
             path.write_text(text, encoding="utf-8")
 
 
-def player() -> Html:
+def player() -> str:
     """Return the three schedules of the first jobs, with style and script."""
     jobs = hl.load_workload(TRACE, CORES, jobs=JOBS)
     with tempfile.TemporaryDirectory() as place:
@@ -48,8 +47,11 @@ def player() -> Html:
             schedule = hl.simulate(CORES, jobs, policy, clock="textbook")
             runs[title] = open_run(schedule.save(Path(place) / str(number)))
         shown = player_of(runs, begin=0.45, plays=True)
-    style = Html(f"<style>{STYLE}{KEY_STYLE}</style>")
-    return element("div", style, shown, Html(f"<script>{{{SHARED}{SCRIPT}}}</script>"), class_="landing")
+    style, shared, script = (
+        (PACKAGE / "results/html" / name).read_text(encoding="utf-8")
+        for name in ("player.css", "viewer.js", "player.js")
+    )
+    return f'<div class="landing"><style>{style}{KEY_STYLE}</style>{shown}<script>{{{shared}{script}}}</script></div>'
 
 
 def compared() -> pd.DataFrame:

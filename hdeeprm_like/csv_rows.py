@@ -2,17 +2,13 @@
 
 import csv
 import io
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from hdeeprm_like.errors import HDeepRMError, did_you_mean
 from hdeeprm_like.inputs import read_document
-
-MOST = 1e12  # s, MB: 30,000 years; a float cannot resolve differences of larger times
-LARGEST = 2**31 - 1  # cores, as Batsim counts them
-
+from hdeeprm_like.values import AMOUNT, Number, Whole, wrong
 
 MOST_ROWS = 1_000_000
 
@@ -27,7 +23,7 @@ class CsvRow:
 
     def wrong(self, column: str, text: str, wanted: str) -> HDeepRMError:
         """Return the error with the value of a column and what would be right."""
-        return self.error(f"{self.where}: {column}: is {text[:40]!r}; {wanted} is needed")
+        return wrong(text, wanted, self.error, self.where, column)
 
     def name(self, column: str) -> str:
         """Return a text that can be printed in a line."""
@@ -36,23 +32,13 @@ class CsvRow:
             raise self.wrong(column, text, "a name")
         return text
 
-    def number(self, column: str) -> float:
-        """Return a finite number that is not negative."""
-        text = self.texts[column]
-        try:
-            value = float(text)
-        except ValueError:
-            value = math.nan
-        if not 0.0 <= value <= MOST:
-            raise self.wrong(column, text, "a number from 0 on" if not value > MOST else f"a number up to {MOST:g}")
-        return value
+    def number(self, column: str, kind: Number = AMOUNT) -> float:
+        """Return a number of a kind: finite and not negative unless another is named."""
+        return kind.in_text(self.texts[column], self.error, self.where, column)
 
     def count(self, column: str, least: int = 1) -> int:
         """Return a whole number that is not below *least*."""
-        value = self.number(column)
-        if value != int(value) or not least <= value <= LARGEST:
-            raise self.wrong(column, self.texts[column], f"a whole number from {least} to {LARGEST}")
-        return int(value)
+        return Whole(least).in_text(self.texts[column], self.error, self.where, column)
 
 
 def read_rows(path: Path, columns: Sequence[str], error: type[HDeepRMError]) -> list[CsvRow]:

@@ -19,7 +19,7 @@ from hdeeprm_like.decision.named_parts import space_with
 from hdeeprm_like.decision.presets import PRESETS, Space
 from hdeeprm_like.decision.rates import file_of_rates, read_rates
 from hdeeprm_like.engine.node_sets import refuse_demands
-from hdeeprm_like.errors import HDeepRMError, OptionsError, WorkloadError, require_whole
+from hdeeprm_like.errors import HDeepRMError, OptionsError, WorkloadError
 from hdeeprm_like.formats.log_words import demands_of_trace
 from hdeeprm_like.formats.open import Holds, format_of, has_ending_of, load_platform, load_trace, load_workload
 from hdeeprm_like.formats.requested_times import with_requested_times
@@ -28,8 +28,10 @@ from hdeeprm_like.formats.swf import Trace
 from hdeeprm_like.formats.swf_cuts import take
 from hdeeprm_like.formats.trace_jobs import convert, knows_memory
 from hdeeprm_like.formats.windows import Window, usable, window
+from hdeeprm_like.limits import JOBS
 from hdeeprm_like.options import EnvOptions, Options, explain, read_options
 from hdeeprm_like.run.episodes import Fragments, stretched
+from hdeeprm_like.values import SEED, Whole
 
 log = logging.getLogger(__name__)
 
@@ -103,7 +105,7 @@ def generator(seed: int, stream: int) -> np.random.Generator:
 
 def seed_of_policies(seed: int) -> int:
     """Return the seed of the random policies in an experiment with a seed."""
-    require_whole("seed", seed, 0)
+    SEED.of(seed, OptionsError, "seed")
     return int(generator(seed, RANDOM_POLICIES).integers(2**63))
 
 
@@ -336,9 +338,9 @@ def jobs_in(path: Path, platform: Platform, seed: int = 0, jobs: int | None = No
         WorkloadError: the file cannot be used, or a job requests more cores than the platform has.
         OptionsError: *jobs* or *skip* are no whole numbers, or given for a complete workload, which runs whole.
     """
-    require_whole("skip", skip, 0)
+    Whole(0, JOBS.most).of(skip, OptionsError, "skip")
     if jobs is not None:
-        require_whole("jobs", jobs, 1)
+        Whole(1, JOBS.most).of(jobs, OptionsError, "jobs")
     ready = has_ending_of(path, "workload")
     if ready and (jobs is not None or skip):
         raise OptionsError(f"{path}: is a complete workload, which runs whole; jobs and skip need a trace")

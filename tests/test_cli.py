@@ -188,7 +188,7 @@ def test_a_missing_seed_is_told(files, capsys):
     [
         ({"subtime": -1}, "subtime: is -1"),
         ({"subtime": 1e999}, "Infinity"),
-        ({"subtime": "0"}, "subtime: is the string '0'"),
+        ({"subtime": "0"}, "subtime: is '0'"),
         ({"res": 0}, "res: is 0"),
         ({"res": 1.5}, "res: is 1.5"),
         ({"res": 5}, "requests 5 cores"),

@@ -20,10 +20,11 @@ HEAVY = {
     "pydantic",
     "gymnasium",
     "zmq",
+    "jinja2",
 }
 ROOT = Path(__file__).parent.parent
 COMPILER = {"numba", "llvmlite"}
-TABLES_AND_PICTURES = {"pandas", "matplotlib", "evalys", "seaborn", "scipy"}
+TABLES_AND_PICTURES = {"pandas", "matplotlib", "evalys", "seaborn", "scipy", "jinja2"}
 SERVERS = {"ssl", "http", "asyncio", "batsim"}
 PARSER = "from hdeeprm_like.cli.main import parser; parser().parse_args(['metrics', 'a-run'])"
 COMMANDS = (

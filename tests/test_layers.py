@@ -17,6 +17,7 @@ BASE = {
     "signals",
     "progress",
     "__version__",
+    "values",
 }  # for every layer
 DECIDES = {"cluster", "engine", "decision"}
 
@@ -31,6 +32,7 @@ MAY_IMPORT = {  # layer: the other layers that it may import besides those that 
     "plugins": set(),
     "signals": set(),
     "progress": set(),
+    "values": set(),
     "cluster": set(),
     "formats": {"cluster"},
     "engine": {"cluster"},
@@ -82,6 +84,8 @@ ONLY_IN = {  # package: where it may be imported
     "batsim": ("batsim/pybatsim_scheduler.py", "entry/"),
     "zmq": ("batsim/", "batsim_server/"),
     "matplotlib": ("results/", "studies/"),
+    "jinja2": ("results/html/",),
+    "markupsafe": ("results/html/",),
     "numba": ("build/",),
     "llvmlite": ("build/",),
     "hostlist": ("importers/machine.py", "formats/partitions_json.py"),

@@ -178,7 +178,7 @@ def test_what_cannot_be_had_is_refused_in_one_line(files, tmp_path):
     path = tmp_path / "wrong.json"
     for change, told in (
         ({"partition": "fsat"}, r"wrong.json: partition 'fsat': the platform has none; did you mean 'fast'"),
-        ({"nodes": 0}, r"jobs\[0\].nodes: is 0; a whole number from 1 on is needed"),
+        ({"nodes": 0}, r"jobs\[0\].nodes: is 0; a whole number from 1 to 2,147,483,647 is needed"),
         ({"exclusive": 1}, r"jobs\[0\].exclusive: is 1; true or false is needed"),
     ):
         path.write_text(json.dumps(content | {"jobs": [content["jobs"][0] | change, *content["jobs"][1:]]}))

@@ -4,17 +4,17 @@ A codec is the only place that knows the message format of one version of Batsim
 module beside ``codec4`` and pass it to the `Conversation`.
 """
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from hdeeprm_like.cluster.partitions import NO_DEMAND, Demand
 from hdeeprm_like.engine.state import Commands
-from hdeeprm_like.errors import ProtocolError
+from hdeeprm_like.values import UTMOST, Number
 
 Host: TypeAlias = tuple[str, Mapping[str, str]]  # name and properties
 WireEvent: TypeAlias = tuple[str, dict[str, Any]]  # type and data
 
+AMOUNT = Number(0.0, UTMOST)
 LONGEST_QUOTE = 60  # most characters that an error message quotes
 
 
@@ -27,6 +27,7 @@ class Submission(NamedTuple):
         profile: its name in the workload. forwarded: the profile itself if it came with the job, else None.
         user: number of the submitting user, -1 if unknown.
         demand: its requests on a platform with partitions.
+        program: number of its executable or job name, -1 if unknown.
     """
 
     identifier: str
@@ -37,6 +38,7 @@ class Submission(NamedTuple):
     forwarded: Any
     user: int = -1
     demand: Demand = NO_DEMAND
+    program: int = -1
 
 
 class Cores(Protocol):
@@ -119,21 +121,6 @@ class Codec(Protocol):
     def format(self, now: float, events: Sequence[WireEvent]) -> str:
         """Return the message to send for some events."""
         ...
-
-
-def number(value: Any, what: str) -> float:
-    """Return a finite nonnegative number; raise a `ProtocolError` for anything else."""
-    if type(value) is float and 0.0 <= value < math.inf:  # the usual case
-        return value
-    if not isinstance(value, int | float) or isinstance(value, bool):
-        raise ProtocolError(f"{what} must be a number")
-    try:
-        result = float(value)
-    except OverflowError:
-        result = math.inf
-    if not 0.0 <= result < math.inf:
-        raise ProtocolError(f"{what} must be a finite number, not below 0")
-    return result
 
 
 def shown(value: object) -> str:

@@ -19,17 +19,16 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
-from hdeeprm_like.batsim.codec import Cores, Host, Listener, Submission, WireEvent, number, shown
-from hdeeprm_like.cluster.workload import user_number
+from hdeeprm_like.batsim.codec import AMOUNT, Cores, Host, Listener, Submission, WireEvent, shown
+from hdeeprm_like.cluster.workload import known_number
 from hdeeprm_like.engine.state import Commands
 from hdeeprm_like.errors import ProtocolError
 from hdeeprm_like.formats.demands_json import demand_in
+from hdeeprm_like.values import COUNT
 
 log = logging.getLogger(__name__)
 
 Content: TypeAlias = dict[str, Any]  # a JSON object
-
-LARGEST_SIZE = 2**31 - 1  # cores of one job; Batsim counts them in an int
 
 
 class Codec4:
@@ -83,7 +82,7 @@ class Codec4:
             raise ProtocolError("a message must be an object with now and events") from None
         if not isinstance(events, list):
             raise ProtocolError("the events of a message must be a list")
-        now = number(now, "the now of a message")
+        now = AMOUNT.of(now, ProtocolError, "the now of a message")
         listener.time_is(now if self.decimals is None else round(now, self.decimals))
         for event in events:
             try:
@@ -184,14 +183,14 @@ def _submit(data: Content, listener: Listener) -> None:
 
 def _submission(identifier: str, job: Mapping[str, Any], forwarded: Any) -> Submission:
     size, profile, walltime = job.get("res"), job.get("profile"), job.get("walltime")
-    if type(size) is not int or not 1 <= size <= LARGEST_SIZE:
-        raise ProtocolError(f"res must be 1 to {LARGEST_SIZE} cores")
+    size = COUNT.of(size, ProtocolError, "res")
     if not isinstance(profile, str):
         raise ProtocolError("profile must be a name")
-    walltime = None if walltime is None or walltime == -1 else number(walltime, "walltime")
-    submit, user = number(job.get("subtime"), "subtime"), user_number(job.get("user"))
+    walltime = None if walltime is None or walltime == -1 else AMOUNT.of(walltime, ProtocolError, "walltime")
+    submit, user = AMOUNT.of(job.get("subtime"), ProtocolError, "subtime"), known_number(job.get("user"))
     demand = demand_in(job, "job", ProtocolError)
-    return Submission(identifier, submit, size, walltime, profile, forwarded, user, demand)
+    program = known_number(job.get("program"))
+    return Submission(identifier, submit, size, walltime, profile, forwarded, user, demand, program)
 
 
 def _complete(data: Content, listener: Listener) -> None:

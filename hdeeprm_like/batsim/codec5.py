@@ -19,15 +19,16 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from hdeeprm_like import __version__
-from hdeeprm_like.batsim.codec import Cores, Host, Listener, Submission, WireEvent, number, shown
-from hdeeprm_like.batsim.codec4 import LARGEST_SIZE, Codec4, Content
+from hdeeprm_like.batsim.codec import AMOUNT, Cores, Host, Listener, Submission, WireEvent, shown
+from hdeeprm_like.batsim.codec4 import Codec4, Content
 from hdeeprm_like.cluster.pstates import SPEED_SHARE
-from hdeeprm_like.cluster.workload import user_number
+from hdeeprm_like.cluster.workload import known_number
 from hdeeprm_like.engine.state import Commands
 from hdeeprm_like.errors import ProtocolError
 from hdeeprm_like.formats.batsim5_json import extra_data, profile_as_batsim4, profile_of_message
 from hdeeprm_like.formats.demands_json import demand_in
 from hdeeprm_like.formats.platform_properties import SPEED
+from hdeeprm_like.values import COUNT
 
 log = logging.getLogger(__name__)
 
@@ -148,19 +149,19 @@ def _submit(data: Content, listener: Listener) -> None:
 
 def _submission(identifier: str, job: Mapping[str, Any], data: Content) -> Submission:
     size, profile, walltime = job.get("resource_request"), job.get("profile_id"), job.get("walltime")
-    if type(size) is not int or not 1 <= size <= LARGEST_SIZE:
-        raise ProtocolError(f"resource_request must be 1 to {LARGEST_SIZE} cores")
+    size = COUNT.of(size, ProtocolError, "resource_request")
     if not isinstance(profile, str):
         raise ProtocolError("profile_id must be a name")
-    walltime = None if walltime is None or walltime == -1 else number(walltime, "walltime")
+    walltime = None if walltime is None or walltime == -1 else AMOUNT.of(walltime, ProtocolError, "walltime")
     described = data.get("profile")
     if described is not None and not isinstance(described, dict):
         raise ProtocolError("profile must be an object")
     forwarded = None if described is None else profile_as_batsim4(profile_of_message(described))
-    extra, submit = extra_data(job), number(data.get("submission_time"), "submission_time")
-    user, demand = user_number(extra.get("user")), demand_in(extra, "extra_data", ProtocolError)
+    extra, submit = extra_data(job), AMOUNT.of(data.get("submission_time"), ProtocolError, "submission_time")
+    user, demand = known_number(extra.get("user")), demand_in(extra, "extra_data", ProtocolError)
     name = profile.removeprefix(f"{identifier.partition('!')[0]}!")
-    return Submission(identifier, round(submit, DECIMALS), size, walltime, name, forwarded, user, demand)
+    known = user, demand, known_number(extra.get("program"))
+    return Submission(identifier, round(submit, DECIMALS), size, walltime, name, forwarded, *known)
 
 
 def _complete(data: Content, listener: Listener) -> None:
@@ -244,4 +245,5 @@ def _speeds(machine: Content, where: str) -> str:
     needed = len(SPEED_SHARE)
     if not isinstance(speeds, list) or len(speeds) < needed or machine.get("pstate_count") != len(speeds):
         raise ProtocolError(f"{where}: {needed} P-states, each with its computation_speed, are needed")
-    return ", ".join(f"{number(speed, f'{where}: computation_speed')!r}f" for speed in speeds[:needed])
+    known = AMOUNT.all_of(speeds[:needed], ProtocolError, where, "computation_speed")
+    return ", ".join(f"{speed!r}f" for speed in known)

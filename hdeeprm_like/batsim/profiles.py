@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from hdeeprm_like.batsim.codec import Submission, number, shown
+from hdeeprm_like.batsim.codec import AMOUNT, Submission, shown
 from hdeeprm_like.cluster.workload import JobLimits
 from hdeeprm_like.engine.job_rows import Request
 from hdeeprm_like.errors import ProtocolError
@@ -55,7 +55,7 @@ class Profiles:
         size = submission.size
         time, ops = filled(figures, size, submission.walltime, reference_flops)
         gpus = figures.gpus / size
-        others = figures.memory, figures.bandwidth, gpus, submission.user, submission.demand
+        others = figures.memory, figures.bandwidth, gpus, submission.user, submission.demand, submission.program
         return Request(submission.submit, size, time, ops, *others)
 
     def _figures(self, submission: Submission) -> ProfileFigures:
@@ -103,11 +103,11 @@ def _read_profile(profile: Any) -> ProfileFigures:
         raise ProtocolError("must be an object")
 
     def figure(key: str) -> float | None:
-        return number(profile[key], key) if key in profile else None
+        return AMOUNT.of(profile[key], ProtocolError, key) if key in profile else None
 
     cpu = profile.get("cpu")
     if isinstance(cpu, list):  # the cores of a "parallel" job differ; the slowest counts
-        ops: float | None = max([number(one, "cpu") for one in cpu], default=0.0)
+        ops: float | None = max(AMOUNT.all_of(cpu, ProtocolError, "cpu"), default=0.0)
     else:
         ops = figure("cpu")
     shared = profile.get("type") == "parallel_homogeneous_total"

@@ -21,6 +21,7 @@ from hdeeprm_like.batsim_server.simgrid_options import read_simgrid_options
 from hdeeprm_like.errors import HDeepRMError, OptionsError, ProtocolError, ResultsError
 from hdeeprm_like.inputs import read_text
 from hdeeprm_like.signals import raised_by
+from hdeeprm_like.values import Number
 
 if TYPE_CHECKING:
     from hdeeprm_like.batsim_server.server import Ask
@@ -31,6 +32,7 @@ AnySimulation = TypeVar("AnySimulation", bound="Simulation")
 
 logger = logging.getLogger("hdeeprm_like.batsim_server")
 LOG_LEVELS = dict(zip(LEVELS, (logging.ERROR, logging.WARNING, logging.INFO, logging.DEBUG), strict=True))
+START = Number(0.0, 1e15, noun="number of seconds")  # at which a workflow begins
 COLLECT_AFTER = 50_000  # new objects; Python's default of 700 takes a tenth of the time of a simulation
 NOT_IMITATED = ("enable_redis",)
 
@@ -186,7 +188,7 @@ def read_command_line(argv: Sequence[str]) -> tuple[ServerOptions, int]:
         platform=Path(arguments.platform),
         workloads=tuple(map(Path, arguments.workload)),
         workflows=tuple(map(Path, arguments.workflow)),
-        late_workflows=tuple((Path(name), _start(text)) for name, text in arguments.WS),
+        late_workflows=tuple((Path(name), START.in_text(text, OptionsError, "--WS")) for name, text in arguments.WS),
         workflow_jobs=max(arguments.workflow_jobs_limit, 0),
         only_workflows_count=arguments.ignore_beyond_last_workflow,
         energy=arguments.energy,
@@ -214,17 +216,6 @@ def read_command_line(argv: Sequence[str]) -> tuple[ServerOptions, int]:
     )
     read_simgrid_options(options.simgrid)  # raises for invalid ones
     return options, LOG_LEVELS["quiet" if arguments.quiet else arguments.verbosity]
-
-
-def _start(text: str) -> float:
-    """Return the s at which a workflow begins."""
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = -1.0
-    if not 0.0 <= seconds < 1e15:
-        raise OptionsError(f"--WS: {text[:40]!r}: a number of s from 0 on is needed")
-    return seconds
 
 
 def _roles(texts: Sequence[str]) -> dict[str, str]:

@@ -1,14 +1,18 @@
 """Checked access to the JSON objects of a workload; each error names the place of the field."""
 
-from math import isfinite
 from pathlib import Path
 from typing import Any
 
 from hdeeprm_like.batsim_server.json_text import encode
 from hdeeprm_like.errors import HDeepRMError
+from hdeeprm_like.values import Number
 
-LARGEST_NUMBER = 1e30
-LARGEST_INTEGER = (1 << 31) - 1  # Batsim reads integers as a C int
+LARGEST_FIGURE = 1e30  # sums and products of a few are finite
+FIGURE, AMOUNT, POSITIVE = (
+    Number(-LARGEST_FIGURE, LARGEST_FIGURE),
+    Number(0.0, LARGEST_FIGURE),
+    Number(0.0, LARGEST_FIGURE, above=True),
+)
 
 
 class Fields:
@@ -33,38 +37,24 @@ class Fields:
         """Return the error for a mistake in the object."""
         return self.error(f"{self.where}: {what}")
 
-    def number(self, key: str, default: float | None = None) -> float:
-        """Return a number; a field without *default* is required."""
+    def number(self, key: str, default: float | None = None, kind: Number = FIGURE) -> float:
+        """Return a number of a kind; a field without *default* is required."""
         value = self.content.get(key, default)
         if value is None:
             raise self.refusal(f"{key} is missing")
-        return checked_number(value, f"{self.where}: {key}", self.error)
+        return kind.of(value, self.error, self.where, key)
 
     def positive(self, key: str, default: float | None = None) -> float:
         """Return a number above 0."""
-        value = self.number(key, default)
-        if value <= 0.0:
-            raise self.refusal(f"{key} must be above 0, but is {value:g}")
-        return value
+        return self.number(key, default, POSITIVE)
 
     def amount(self, key: str) -> float:
         """Return a nonnegative number."""
-        return self._not_negative([self.number(key)])[0]
+        return self.number(key, kind=AMOUNT)
 
     def amounts(self, key: str) -> list[float]:
         """Return a list of nonnegative numbers."""
-        values = self.content.get(key)
-        if not isinstance(values, list):
-            raise self.refusal(f"{key} must be a list of numbers")
-        where = f"{self.where}: {key}"
-        return self._not_negative(
-            [checked_number(value, f"{where}[{position}]", self.error) for position, value in enumerate(values)]
-        )
-
-    def _not_negative(self, values: list[float]) -> list[float]:
-        if any(value < 0.0 for value in values):
-            raise self.refusal("amounts must not be negative")
-        return values
+        return AMOUNT.all_of(self.content.get(key), self.error, self.where, key)
 
     def encoded(self, value: Any) -> str:
         """Return a part of the object as Batsim prints it."""
@@ -78,25 +68,3 @@ class Fields:
         except RecursionError as cause:
             raise self.refusal("is nested too deeply") from cause
         return text
-
-
-def checked_number(value: Any, where: str, error: type[HDeepRMError]) -> float:
-    """Return a nonnegative number of at most 1e30; raise *error* for anything else."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise error(f"{where} must be a number, not {short(value)}")
-    try:
-        number = float(value)
-    except OverflowError:
-        number = float("inf")
-    if not isfinite(number) or abs(number) > LARGEST_NUMBER:
-        raise error(f"{where} is too large")
-    return number
-
-
-def short(value: Any) -> str:
-    """Return the text of a JSON value for a message, cut if it is large."""
-    kind = "an object" if isinstance(value, dict) else "a list" if isinstance(value, list) else ""
-    if kind or value is None:
-        return kind or "nothing"
-    text = repr(value) if not isinstance(value, int) else f"{value}" if abs(value) < 1 << 64 else "a huge number"
-    return text if len(text) <= 60 else text[:57] + "..."

@@ -4,6 +4,7 @@ To support another operation, write the reader of its arguments and add a line t
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 
 from hdeeprm_like.batsim_server import mpi
@@ -11,9 +12,10 @@ from hdeeprm_like.batsim_server.engine import Script
 from hdeeprm_like.batsim_server.mpi import Message, Rank
 from hdeeprm_like.errors import WorkloadError
 from hdeeprm_like.inputs import read_text
+from hdeeprm_like.values import INT_MOST, UTMOST, Number, Whole
 
-MOST_COUNT = 2**31 - 1  # SimGrid counts elements in signed 32 bits
-MOST_FLOPS = 1e300
+FLOPS = Number(0.0, UTMOST)
+ELEMENTS = Number(0.0, INT_MOST, noun="number of elements")  # SimGrid counts them in signed 32 bits
 TYPES = (8, 4, 1, 2, 8, 4, 1, 8, 1, 1, 2, 4, 8, 8, 16, 4, 1, 1, 2, 4, 8, 1, 2, 4, 8, 8, 16, 32, 8, 8)
 """The bytes of an element by the number of its type: 0 double, 1 int, 2 char, 3 short, 4 long, 5 float, 6 byte, ..."""
 BYTE, DOUBLE = TYPES[6], TYPES[0]
@@ -23,6 +25,12 @@ NOT_REPLAYED = {
 }
 
 Step = Callable[[Rank], Script]
+
+
+@cache
+def numbers_below(end: int) -> Whole:
+    """Return the kind of the numbers from 0 on below an end."""
+    return Whole(0, end - 1)
 
 
 class Line:
@@ -39,32 +47,24 @@ class Line:
         if len(self.words) < count:
             raise ValueError(f"needs {form}")
 
-    def number(self, position: int, most: float = MOST_FLOPS) -> float:
-        """Return a nonnegative number."""
-        value = float(self.words[position])
-        if not 0.0 <= value <= most:
-            raise ValueError(f"{self.words[position][:20]} is not a number from 0 to {most:g}")
-        return value
+    def number(self, position: int, kind: Number = FLOPS) -> float:
+        """Return a number of a kind, nonnegative flops unless another is named."""
+        return kind.in_text(self.words[position], ValueError, f"word {position + 1}")
 
     def count(self, position: int) -> int:
         """Return a number of elements."""
-        return int(self.number(position, MOST_COUNT))
+        return int(self.number(position, ELEMENTS))
 
     def rank(self, position: int) -> int:
         """Return the number of a rank; 0 if missing."""
-        value = int(self.words[position]) if position < len(self.words) else 0
-        if not 0 <= value < self.ranks:
-            raise ValueError(f"there is no rank {value} among {self.ranks}")
-        return value
+        return self._number_below(self.ranks, position, "rank") if position < len(self.words) else 0
 
     def type(self, position: int) -> int:
         """Return the size of an element in bytes, by the number of its type."""
-        if position >= len(self.words):
-            return self.element
-        number = int(self.words[position])
-        if not 0 <= number < len(TYPES):
-            raise ValueError(f"type {number} is none of 0 to {len(TYPES) - 1}")
-        return TYPES[number]
+        return TYPES[self._number_below(len(TYPES), position, "type")] if position < len(self.words) else self.element
+
+    def _number_below(self, end: int, position: int, what: str) -> int:
+        return numbers_below(end).in_text(self.words[position], ValueError, what)
 
     def size(self, count: int, kind: int) -> int:
         """Return the bytes of elements, from the positions of their number and of their type."""

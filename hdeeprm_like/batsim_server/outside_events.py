@@ -4,7 +4,7 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
-from hdeeprm_like.batsim_server.fields import LARGEST_NUMBER, Fields
+from hdeeprm_like.batsim_server.fields import AMOUNT, Fields
 from hdeeprm_like.errors import OptionsError, WorkloadError
 from hdeeprm_like.formats.batsim_numbers import read_number
 from hdeeprm_like.inputs import read_text
@@ -44,17 +44,15 @@ def _read_event(line: str, where: str, machines: int, forward_unknown: bool) -> 
     except (ValueError, RecursionError) as cause:
         raise WorkloadError(f"{where}: not valid JSON: {cause}") from cause
     kind = content.get("type") if isinstance(content, dict) else None
-    time = content.get("timestamp") if isinstance(content, dict) else None
-    if not isinstance(kind, str) or isinstance(time, bool) or not isinstance(time, int | float):
+    if not isinstance(kind, str) or "timestamp" not in content:
         raise WorkloadError(f"{where}: an event is an object with a type and a timestamp")
+    time = AMOUNT.of(content["timestamp"], WorkloadError, where, "timestamp")
     if "\\ud" in line.lower():
         raise WorkloadError(f"{where}: holds half a surrogate pair, or a whole one that is not written as UTF-8")
-    if not 0.0 <= time <= LARGEST_NUMBER:
-        raise WorkloadError(f"{where}: timestamp {str(time)[:40]} is no time")
     text = Fields(content, where, WorkloadError).encoded(content)
     if kind in _EVENT_ORDER:
         named = parse_interval_set(str(content.get("resources", "")), below=machines, error=WorkloadError)
-        return OutsideEvent(float(time), kind, tuple(named), text)
+        return OutsideEvent(time, kind, tuple(named), text)
     if not forward_unknown:
         raise OptionsError(f"{where}: event type {kind!r} is not known; forward it with --forward-unknown-events")
-    return OutsideEvent(float(time), kind, (), text)
+    return OutsideEvent(time, kind, (), text)

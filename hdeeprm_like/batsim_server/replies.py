@@ -6,9 +6,10 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
-from hdeeprm_like.batsim_server.fields import checked_number, short
+from hdeeprm_like.batsim_server.fields import FIGURE
 from hdeeprm_like.errors import ProtocolError, did_you_mean
 from hdeeprm_like.formats.batsim_numbers import read_number
+from hdeeprm_like.values import shown, wrong
 
 
 @dataclass(frozen=True)
@@ -24,25 +25,25 @@ class SchedulerEvent:
         """Return a text of the event's data."""
         value = self.data.get(key)
         if not isinstance(value, str):
-            raise ProtocolError(f"{self.where}: {key} must be a text, not {short(value)}")
+            raise wrong(value, "a text", ProtocolError, self.where, key)
         return value
 
     def number(self, key: str) -> float:
         """Return a number of the event's data."""
-        return checked_number(self.data.get(key), f"{self.where}: {key}", ProtocolError)
+        return FIGURE.of(self.data.get(key), ProtocolError, self.where, key)
 
     def object(self, key: str) -> dict[str, Any]:
         """Return an object of the event's data."""
         value = self.data.get(key)
         if not isinstance(value, dict):
-            raise ProtocolError(f"{self.where}: {key} must be an object, not {short(value)}")
+            raise wrong(value, "an object", ProtocolError, self.where, key)
         return value
 
     def texts(self, key: str) -> list[str]:
         """Return a list of texts of the event's data."""
         value = self.data.get(key)
         if not isinstance(value, list) or not all(isinstance(part, str) for part in value):
-            raise ProtocolError(f"{self.where}: {key} must be a list of texts, not {short(value)}")
+            raise wrong(value, "a list of texts", ProtocolError, self.where, key)
         return value
 
 
@@ -85,13 +86,13 @@ def read_reply(raw: bytes, known: Iterable[str], form: Form = BATSIM4) -> Reply:
     """
     content = _read_json(raw, form.read_float)
     if not isinstance(content, dict):
-        raise ProtocolError(f"reply: must be an object, not {short(content)}")
+        raise wrong(content, "an object", ProtocolError, "reply")
     if "error" in content and "now" not in content:  # sent by our own endpoint when it is stopped
-        raise ProtocolError(f"the scheduler has left: {short(content['error'])}")
-    now = checked_number(content.get("now"), "reply: now", ProtocolError)
+        raise ProtocolError(f"the scheduler has left: {shown(content['error'])}")
+    now = FIGURE.of(content.get("now"), ProtocolError, "reply: now")
     events = content.get("events")
     if not isinstance(events, list):
-        raise ProtocolError(f"reply: events must be a list, not {short(events)}")
+        raise wrong(events, "a list", ProtocolError, "reply: events")
     known = tuple(known)
     return Reply(
         now, [_read_event(event, f"reply: events[{index}]", now, known, form) for index, event in enumerate(events)]
@@ -100,19 +101,19 @@ def read_reply(raw: bytes, known: Iterable[str], form: Form = BATSIM4) -> Reply:
 
 def _read_event(event: Any, where: str, now: float, known: tuple[str, ...], form: Form) -> SchedulerEvent:
     if not isinstance(event, dict):
-        raise ProtocolError(f"{where}: must be an object, not {short(event)}")
+        raise wrong(event, "an object", ProtocolError, where)
     kind = event.get(form.kind)
     if kind in form.not_imitated:
         raise ProtocolError(f"{where}: {kind} is not imitated")
     if kind not in known:
-        raise ProtocolError(f"{where}: {form.kind} {short(kind)} is not known{did_you_mean(str(kind)[:60], known)}")
+        raise ProtocolError(f"{where}: {form.kind} {shown(kind)} is not known{did_you_mean(str(kind)[:60], known)}")
     where = f"{where} {kind}"
-    timestamp = checked_number(event.get("timestamp"), f"{where}: timestamp", ProtocolError)
+    timestamp = FIGURE.of(event.get("timestamp"), ProtocolError, where, "timestamp")
     if timestamp > now:
         raise ProtocolError(f"{where}: timestamp {timestamp:f} is after now={now:f}")
     data = event.get(form.data)
     if not isinstance(data, dict):
-        raise ProtocolError(f"{where}: {form.data} must be an object, not {short(data)}")
+        raise wrong(data, "an object", ProtocolError, where, form.data)
     return SchedulerEvent(str(kind), timestamp, data, where)
 
 

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from hdeeprm_like.errors import OptionsError, did_you_mean
+from hdeeprm_like.values import UTMOST, Number
 
 
 @dataclass(frozen=True)
@@ -65,22 +66,11 @@ def read_simgrid_options(texts: Sequence[str]) -> SimgridOptions:
         if not colon:
             raise OptionsError(f"{where}: is not NAME:VALUE")
         if name in _NUMBERS:
-            options = replace(
-                options, **{_NUMBERS[name]: _number(value, where, may_be_zero="latency" in _NUMBERS[name])}
-            )
+            kind = Number(0.0, UTMOST, above="latency" not in _NUMBERS[name])
+            options = replace(options, **{_NUMBERS[name]: kind.in_text(value, OptionsError, where)})
         elif name in _ONLY:
             if value != _ONLY[name]:
                 raise OptionsError(f"{where}: only {_ONLY[name]} is imitated")
         elif not name.startswith(_WITHOUT_EFFECT):
             raise OptionsError(f"{where}: is not imitated{did_you_mean(name, {*_NUMBERS, *_ONLY, *_WITHOUT_EFFECT})}")
     return options
-
-
-def _number(text: str, where: str, may_be_zero: bool) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = -1.0
-    if not 0.0 <= value < 1e300 or (value == 0.0 and not may_be_zero):
-        raise OptionsError(f"{where}: the value is not a number that can be used")
-    return value

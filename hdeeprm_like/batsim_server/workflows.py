@@ -17,6 +17,9 @@ from defusedxml.ElementTree import fromstring
 
 from hdeeprm_like.errors import WorkloadError
 from hdeeprm_like.inputs import read_document
+from hdeeprm_like.values import Number
+
+RUNTIME = Number(0.0, 1e15, above=True, noun="number of seconds")
 
 
 @dataclass
@@ -66,14 +69,8 @@ def read_workflow(path: Path, name: str, start: float = 0.0) -> Workflow:
 
 
 def _seconds(element: Any, path: Path) -> float:
-    text = element.get("runtime", "0")
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = -1.0
-    if not 0.0 < seconds < 1e15:
-        raise WorkloadError(f"{path}: job {element.get('id', '')[:40]!r}: runtime {text[:40]!r}: s above 0 are needed")
-    return seconds
+    where = f"{path}: job {element.get('id', '')[:40]!r}: runtime"
+    return RUNTIME.in_text(element.get("runtime", "0"), WorkloadError, where)
 
 
 def _task(tasks: Mapping[str, Task], element: Any, path: Path) -> Task:

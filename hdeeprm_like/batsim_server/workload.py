@@ -5,14 +5,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-from hdeeprm_like.batsim_server.fields import LARGEST_INTEGER, Fields
+from hdeeprm_like.batsim_server.fields import Fields
 from hdeeprm_like.batsim_server.jobs import Job, Profile, Profiles, ProfileType
 from hdeeprm_like.batsim_server.profile_types import PROFILE_TYPES
 from hdeeprm_like.errors import HDeepRMError, WorkloadError, did_you_mean
 from hdeeprm_like.formats.batsim_numbers import read_number
 from hdeeprm_like.inputs import read_json
+from hdeeprm_like.values import COUNT, INT_MOST, Whole, wrong
 
 DEEPEST_NESTING = 50  # depth of profiles inside profiles
+RETURNED = Whole(-INT_MOST, INT_MOST)
 UNUSED = Profile("", PROFILE_TYPES["delay"], 1.0, "")  # in place of the parts of a profile without a job
 
 
@@ -31,9 +33,7 @@ def read_workload(
     where = str(path)
     if not isinstance(content, dict):
         raise WorkloadError(f"{where}: a workload is an object with nb_res, jobs and profiles")
-    machines = content.get("nb_res")
-    if not isinstance(machines, int) or isinstance(machines, bool) or machines <= 0:
-        raise WorkloadError(f"{where}: nb_res must be a number of machines above 0, not {machines!r}")
+    machines = COUNT.of(content.get("nb_res"), WorkloadError, where, "nb_res")
     described, listed = content.get("profiles"), content.get("jobs")
     if not isinstance(described, dict):
         raise WorkloadError(f"{where}: profiles must be an object")
@@ -79,20 +79,16 @@ class WorkloadReader:
         if number is None:
             identity = description.get("id")
             if isinstance(identity, bool) or not isinstance(identity, int | str):
-                raise self.error(f"{where}: id must be a number or a text, not {str(identity)[:40]!r}")
+                raise wrong(identity, "a whole number or a text", self.error, where, "id")
             number = str(identity).removeprefix(f"{workload}!")
         if not number or "!" in number or '"' in number or any(ord(c) < 32 for c in number):
             raise self.error(f"{where}: id {number[:40]!r} is not a job's name")
         fields = Fields(description, f"{where} (id {number[:40]})", self.error)
-        size = description.get("res")
-        if not isinstance(size, int) or isinstance(size, bool) or not 0 < size <= LARGEST_INTEGER:
-            raise fields.refusal(f"res must be a number of machines above 0, not {str(size)[:40]}")
+        size = COUNT.of(description.get("res"), self.error, fields.where, "res")
         walltime = fields.number("walltime", default=-1.0)
         if walltime != -1.0 and walltime <= 0.0:
             raise fields.refusal(f"walltime must be above 0 (or -1: no limit), not {walltime:g}")
-        submit = fields.number("subtime")
-        if submit < 0.0:
-            raise fields.refusal(f"subtime must not be negative, but is {submit:g}")
+        submit = fields.amount("subtime")
         profile = self.find(description.get("profile"), fields.where, 0)
         if profile.hosts not in (None, size):
             raise fields.refusal(f"profile {profile.name!r} is for {profile.hosts} hosts, the job requests {size}")
@@ -119,9 +115,7 @@ class WorkloadReader:
             raise fields.refusal(f"type {str(kind)[:40]!r} is not known{hint}")
         if depth > DEEPEST_NESTING:
             raise fields.refusal("profiles are nested too deeply, or hold themselves")
-        ret = description.get("ret", 0)
-        if not isinstance(ret, int) or isinstance(ret, bool) or abs(ret) > LARGEST_INTEGER:
-            raise fields.refusal(f"ret must be an integer, not {str(ret)[:40]}")
+        ret = RETURNED.of(description.get("ret", 0), self.error, where, "ret")
         text = fields.encoded(description)
         find = (lambda _: UNUSED) if unused else (lambda part: self.find(part, where, depth + 1))
         return Profile(name, self.types[kind], self.types[kind].read(fields, find), text, ret)
@@ -134,7 +128,7 @@ class WorkloadReader:
     def find(self, name: Any, where: str, depth: int) -> Profile:
         """Return a profile by its name, parsed now if necessary."""
         if not isinstance(name, str):
-            raise self.error(f"{where}: profile must be the name of a profile, not {str(name)[:40]!r}")
+            raise wrong(name, "the name of a profile", self.error, where, "profile")
         if name not in self.profiles:
             if name not in self.described:
                 near = did_you_mean(name, {*self.described, *self.profiles})

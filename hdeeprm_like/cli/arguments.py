@@ -11,6 +11,7 @@ from hdeeprm_like.errors import did_you_mean, one_line
 from hdeeprm_like.formats.open import names
 from hdeeprm_like.formats.shipped import names_of
 from hdeeprm_like.limits import Limit, refusal
+from hdeeprm_like.values import POSITIVE, SEED, Number, Whole
 
 PROGRAM = "hdeeprm-like"
 EXTRAS = {  # modules that only some commands need: their package, and the extra that installs it
@@ -69,65 +70,32 @@ def next_command(*words: object) -> str:
     return f"next: {PROGRAM} {shlex.join(map(str, words))}\n"
 
 
-DIGITS = 19  # most digits of a whole number
+LARGEST_READ = 10**18  # of the whole numbers that are read; limits are far below
 
 
 def at_most(limit: Limit, least: int = 1) -> Callable[[str], int]:
     """Return a parser of whole numbers from *least* to a limit."""
 
     def parse(text: str) -> int:
-        digits = text.isascii() and text.isdigit()
-        if not digits or int(text[:DIGITS]) < least:
-            raise argparse.ArgumentTypeError(f"{text[:40]!r}: a whole number from {least} on is needed")
-        if len(text) > DIGITS or int(text) > limit.most:
-            raise argparse.ArgumentTypeError(f"{text[:40]!r}: {refusal(limit)}")
-        return int(text)
+        number = Whole(least, LARGEST_READ).in_text(text, argparse.ArgumentTypeError)
+        if number > limit.most:
+            raise argparse.ArgumentTypeError(f"{text!r}: {refusal(limit)}")
+        return number
 
     return parse
 
 
-def positive_seconds(text: str) -> float:
-    """Parse a time above 0."""
-    return between(text, 1e6, "number of seconds above 0")
+def in_kind(kind: Number) -> Callable[[str], float]:
+    """Return a parser of numbers of a kind."""
+    return lambda text: kind.in_text(text, argparse.ArgumentTypeError)
 
 
-def moment(text: str) -> float:
-    """Parse a time of a simulation, in s."""
-    try:
-        value = float(text)
-    except ValueError:
-        value = -1.0
-    if not 0.0 <= value < 1e18:
-        raise argparse.ArgumentTypeError(f"{text[:40]!r}: a number of seconds from 0 on is needed")
-    return value
-
-
-def share(text: str) -> float:
-    """Parse a number between 0 and 1."""
-    return between(text, 1.0, "number between 0 and 1")
-
-
-def between(text: str, most: float, what: str, least: float = 0.0) -> float:
-    """Parse a number above 0, from *least* and below *most*."""
-    try:
-        value = float(text)
-    except ValueError:
-        value = 0.0
-    if not (least <= value < most and value > 0.0):
-        raise argparse.ArgumentTypeError(f"{text[:40]!r}: a {what} is needed")
-    return value
-
-
-def gflops(text: str) -> float:
-    """Parse the speed of a core."""
-    return between(text, 1e6, "number of Gflop/s from 0.001 to 1e6", least=1e-3)
-
-
-def seed(text: str) -> int:
-    """Parse a seed."""
-    if not text.isascii() or not text.isdigit() or len(text) > DIGITS or int(text) >= 2**63:
-        raise argparse.ArgumentTypeError(f"{text[:40]!r}: a whole number from 0 to 2^63-1 is needed")
-    return int(text)
+positive_seconds = in_kind(Number(0.0, 1e6, above=True, noun="number of seconds"))
+moment = in_kind(Number(0.0, 1e18, noun="number of seconds"))
+share = in_kind(Number(0.0, 1.0, above=True, below=True))
+gflops = in_kind(Number(1e-3, 1e6, noun="number of Gflop/s"))
+factor = in_kind(POSITIVE)
+seed = in_kind(SEED)
 
 
 def add_trust_flag(added: argparse.ArgumentParser) -> None:

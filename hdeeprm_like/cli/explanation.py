@@ -8,7 +8,7 @@ from hdeeprm_like.cli.names import add_named, learned_policies
 from hdeeprm_like.errors import OptionsError
 from hdeeprm_like.limits import CORES, JOBS
 
-FEW = 12  # jobs that are shown
+MOST_SHOWN = 12  # jobs that are shown
 
 
 def add_explain(commands: Commands) -> None:
@@ -62,7 +62,7 @@ def run_explain(options: argparse.Namespace) -> None:
         f"{cores} cores are free. Jobs have the numbers of the trace; the last columns show how much a feature moves "
         "the score beside the mean of these jobs (less is earlier):\n"
     )
-    shown = moment.jobs.head(FEW).to_string(index=False, float_format=lambda number: f"{number:.4g}")
+    shown = moment.jobs.head(MOST_SHOWN).to_string(index=False, float_format=lambda number: f"{number:.4g}")
     sys.stdout.write(f"{shown}\n")
-    if len(moment.jobs) > FEW:
-        sys.stdout.write(f"and {len(moment.jobs) - FEW} more\n")
+    if len(moment.jobs) > MOST_SHOWN:
+        sys.stdout.write(f"and {len(moment.jobs) - MOST_SHOWN} more\n")

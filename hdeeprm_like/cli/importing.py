@@ -13,6 +13,7 @@ from hdeeprm_like.limits import CORES
 
 if TYPE_CHECKING:
     from hdeeprm_like.importers.jobs import JobStore
+    from hdeeprm_like.importers.machine import Machine
     from hdeeprm_like.importers.report import Report
     from hdeeprm_like.importers.sacct import Reading
 
@@ -59,9 +60,10 @@ def _add_jobcomp(kinds: Commands) -> None:
 def _add_slurm_flags(added: argparse.ArgumentParser) -> None:
     added.add_argument(
         "--requeues",
-        choices=("last", "all"),
+        choices=("last", "one", "all"),
         default="last",
-        help="runs of a requeued job that count as jobs (default last; sacct -D shows all)",
+        help="runs of a requeued job that count as jobs: the last (default), all, or one job of them that arrives as "
+        "the first and runs as the last, for a model with preemption; sacct -D shows all",
     )
     added.add_argument(
         "--arrival",
@@ -118,6 +120,10 @@ def _add_machine(
     added.add_argument(
         "--output", "-o", type=Path, default=Path("platform.json"), metavar="FILE.json", help="(default platform.json)"
     )
+    added.add_argument(
+        "--associations", type=Path, metavar="FILE", help="limits and shares: what sacctmgr -P show assoc prints"
+    )
+    added.add_argument("--qos", type=Path, metavar="FILE", help="what sacctmgr -P show qos prints")
     added.add_argument("--report", type=Path, metavar="JSON", help="also write what was read and left out")
 
 
@@ -174,26 +180,32 @@ def _run_table(options: argparse.Namespace) -> None:
 
 
 def _run_slurm_conf(options: argparse.Namespace) -> None:
-    from hdeeprm_like.importers.machine import tell, write_platform
     from hdeeprm_like.importers.report import Report
     from hdeeprm_like.importers.slurm_conf import read_slurm_conf
 
     _check_ending(options.output, PLATFORMS)
     report = Report(str(options.file), "slurm.conf")
-    machine = read_slurm_conf(options.file, report)
-    write_platform(machine, options.output, report)
-    tell(machine, report)
-    _show(report, options, [options.output])
+    _write_machine(read_slurm_conf(options.file, report), report, options)
 
 
 def _run_scontrol(options: argparse.Namespace) -> None:
-    from hdeeprm_like.importers.machine import tell, write_platform
     from hdeeprm_like.importers.report import Report
     from hdeeprm_like.importers.scontrol import read_scontrol
 
     _check_ending(options.output, PLATFORMS)
     report = Report(", ".join(map(str, options.files)), "scontrol show")
-    machine = read_scontrol(options.files, report)
+    _write_machine(read_scontrol(options.files, report), report, options)
+
+
+def _write_machine(machine: "Machine", report: "Report", options: argparse.Namespace) -> None:
+    """Write a platform, with what the database says of accounts and QOS if it is given."""
+    from hdeeprm_like.importers.associations import read_associations, read_qos
+    from hdeeprm_like.importers.machine import tell, write_platform
+
+    if options.associations is not None:
+        read_associations(options.associations, machine, report)
+    if options.qos is not None:
+        read_qos(options.qos, machine, report)
     write_platform(machine, options.output, report)
     tell(machine, report)
     _show(report, options, [options.output])

@@ -5,10 +5,11 @@ import sys
 import time
 from pathlib import Path
 
-from hdeeprm_like.cli.arguments import Commands, command
+from hdeeprm_like.cli.arguments import Commands, command, in_kind
 from hdeeprm_like.errors import OptionsError
+from hdeeprm_like.values import Number
 
-SHORTEST, LONGEST = 0.1, 3600.0  # s between two looks of `watch`
+PAUSE = Number(0.1, 3600.0, noun="number of seconds")  # between two looks of `watch`
 
 
 def add_report(commands: Commands) -> None:
@@ -40,19 +41,10 @@ def add_watch(commands: Commands) -> None:
     """Add ``watch``."""
     added = command(commands, "watch", "follow a training in the terminal until it ends", run_watch)
     added.add_argument("folder", type=Path, metavar="DIR", help="the folder of the training")
-    added.add_argument("--every", type=every, default=2.0, metavar="S", help="seconds between two looks (default 2)")
+    added.add_argument(
+        "--every", type=in_kind(PAUSE), default=2.0, metavar="S", help="seconds between two looks (default 2)"
+    )
     added.add_argument("--once", action="store_true", help="look once")
-
-
-def every(text: str) -> float:
-    """Return the pause that an argument gives, in s."""
-    try:
-        value = float(text)
-    except ValueError:
-        value = 0.0
-    if not SHORTEST <= value <= LONGEST:
-        raise argparse.ArgumentTypeError(f"{text!r:.80} must be a number of seconds from {SHORTEST} to {LONGEST:g}")
-    return value
 
 
 def run_watch(options: argparse.Namespace) -> None:

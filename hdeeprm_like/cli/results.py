@@ -11,7 +11,7 @@ from hdeeprm_like.cli.names import add_named
 from hdeeprm_like.errors import OptionsError
 from hdeeprm_like.formats.open import names
 from hdeeprm_like.results import plots
-from hdeeprm_like.results.plots import CLASSES, COLOURED_BY, KINDS, SEVERAL
+from hdeeprm_like.results.plots import CLASSES, COLOURED_BY, PICTURES, SEVERAL
 
 PAPER_SIZES = {"column": (3.5, 2.3), "page": (7.2, 3.4)}  # inches
 SMALLEST, LARGEST = 1.0, 60.0  # inches
@@ -23,9 +23,9 @@ def add_visual(commands: Commands) -> None:
     """Add ``visual``."""
     added = command(commands, "visual", "draw a run", run_visual)
     kind = added.add_argument(
-        "kind", metavar="KIND", help=f"kind of picture: {', '.join(KINDS)}; for several runs: {', '.join(SEVERAL)}"
+        "kind", metavar="KIND", help=f"kind of picture: {', '.join(PICTURES)}; for several runs: {', '.join(SEVERAL)}"
     )
-    completed(kind, lambda: (*KINDS, *SEVERAL))
+    completed(kind, lambda: (*PICTURES, *SEVERAL))
     added.add_argument(
         "--run", dest="folders", type=Path, required=True, action="append", metavar="DIR", help="the run"
     )

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Literal
 
-from hdeeprm_like.cli.arguments import Commands, at_most, command, completed, gflops, seed
+from hdeeprm_like.cli.arguments import Commands, at_most, command, completed, factor, gflops, seed
 from hdeeprm_like.cli.names import add_named
 from hdeeprm_like.errors import OptionsError
 from hdeeprm_like.formats.open import Holds, check_writable, endings, load_trace, write, write_jobs
@@ -204,17 +204,6 @@ def run_fetch_trace(options: argparse.Namespace) -> None:
 
         path, _ = fetch_trace(options.name, options.folder, site=options.site or ARCHIVE, progress=progress)
     sys.stdout.write(f"{path}\n")
-
-
-def factor(text: str) -> float:
-    """Parse a positive factor."""
-    try:
-        number = float(text)
-    except ValueError:
-        number = 0.0
-    if not 0 < number < float("inf"):
-        raise argparse.ArgumentTypeError(f"{text!r}: a positive number is needed")
-    return number
 
 
 def window(text: str) -> tuple[int, int]:

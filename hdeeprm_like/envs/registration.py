@@ -67,7 +67,7 @@ from hdeeprm_like.envs.masks import MaskPlace
 from hdeeprm_like.envs.settings import PAPERS, SETTINGS, Paper, Recipes, Setting
 from hdeeprm_like.envs.single import RenderMode, SchedulingEnv, Windows, WorkloadOf
 from hdeeprm_like.envs.vector import SchedulingVectorEnv
-from hdeeprm_like.errors import OptionsError, did_you_mean, require_whole
+from hdeeprm_like.errors import OptionsError, did_you_mean
 from hdeeprm_like.experiment import (
     VALIDATION,
     Experiment,
@@ -79,6 +79,7 @@ from hdeeprm_like.experiment import (
 from hdeeprm_like.formats.any_platform import AnyPlatform, platform_from
 from hdeeprm_like.formats.shipped import existing
 from hdeeprm_like.run.simulator import Clock
+from hdeeprm_like.values import COUNT
 
 import gymnasium  # isort: skip - envs.single says in one line what to install if it is missing
 from gymnasium.vector import AutoresetMode  # isort: skip
@@ -129,7 +130,7 @@ def environment(
     if preset not in PRESETS and preset not in PAPERS:
         raise OptionsError(f"preset {preset!r} is not known{did_you_mean(str(preset), (*PRESETS, *PAPERS))}")
     if jobs is not None:
-        require_whole("jobs", jobs, 1)
+        COUNT.of(jobs, OptionsError, "jobs")
     paper = PAPERS.get(preset) or Paper(preset, PRESETS[preset], SETTINGS[preset])
     setting = paper.setting
     limits: JobLimits | None

@@ -17,7 +17,7 @@ from hdeeprm_like.decision.presets import Space
 from hdeeprm_like.engine.node_sets import most_cores
 from hdeeprm_like.engine.splitmix64 import SEEDS, draw_below
 from hdeeprm_like.envs.masks import MaskPlace, in_observation, space_with_mask, with_mask
-from hdeeprm_like.errors import AgentError, OptionsError, WorkloadError, did_you_mean, require_whole
+from hdeeprm_like.errors import AgentError, OptionsError, WorkloadError, did_you_mean
 from hdeeprm_like.formats.open import load_workload
 from hdeeprm_like.formats.shipped import existing
 from hdeeprm_like.run.batch import DRAWS, NO_DECISION
@@ -26,6 +26,7 @@ from hdeeprm_like.run.python_loop import Play, Steps
 from hdeeprm_like.run.runs import copy_run
 from hdeeprm_like.run.simulator import CLOCKS, Clock, Simulator
 from hdeeprm_like.types import Bools, Floats
+from hdeeprm_like.values import COUNT
 
 try:
     import gymnasium
@@ -58,7 +59,7 @@ class Windows:
 
     def __post_init__(self) -> None:
         if self.jobs is not None:
-            require_whole("jobs", self.jobs, 1)
+            COUNT.of(self.jobs, OptionsError, "jobs")
         if len(self.workload) == 0:
             raise OptionsError("a workload without jobs has no windows")
 
@@ -178,7 +179,7 @@ class SchedulingEnv(gymnasium.Env[Any, np.int64]):
                 f"render mode {render_mode!r} is not known{did_you_mean(str(render_mode), RENDER_MODES)}"
             )
         if max_steps is not None:
-            require_whole("max_steps", max_steps, 1)
+            COUNT.of(max_steps, OptionsError, "max_steps")
         self.space = space
         self.platform = platform
         self.clock: Clock = clock

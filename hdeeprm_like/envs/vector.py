@@ -16,11 +16,12 @@ from hdeeprm_like.engine.job_rows import countable
 from hdeeprm_like.engine.splitmix64 import SEEDS, draw_below
 from hdeeprm_like.envs.masks import MaskPlace, in_observation, space_with_mask, with_mask
 from hdeeprm_like.envs.single import RENDER_FPS, Windows, WorkloadOf, draws_of
-from hdeeprm_like.errors import AgentError, OptionsError, WorkloadError, did_you_mean, require_whole
+from hdeeprm_like.errors import AgentError, OptionsError, WorkloadError, did_you_mean
 from hdeeprm_like.run.batch import AT_ONCE, DRAWS, FIGURES, NEXT_STEP, NO_DECISION, STAY
 from hdeeprm_like.run.runs import Runs
 from hdeeprm_like.run.simulator import CLOCKS, Clock
 from hdeeprm_like.types import Bools, Floats, Ints
+from hdeeprm_like.values import COUNT
 
 import gymnasium  # isort: skip - envs.single says in one line what to install if it is missing
 from gymnasium.utils import seeding  # isort: skip
@@ -93,7 +94,7 @@ class SchedulingVectorEnv(VectorEnv[Any, Ints, Any]):
             raise OptionsError(f"clock {clock!r} is not known{did_you_mean(str(clock), CLOCKS)}")
         for name, number in (("num_envs", num_envs), ("threads", threads), ("max_steps", max_steps)):
             if number is not None:
-                require_whole(name, number, 1)
+                COUNT.of(number, OptionsError, name)
         if autoreset not in (*ENDS, *(mode.value for mode in ENDS)):
             raise OptionsError(f"autoreset is {autoreset!r}; {' or '.join(mode.value for mode in ENDS)} is needed")
         if not isinstance(copy, bool):

@@ -20,7 +20,7 @@ log = logging.getLogger(__name__)
 ARCHIVE = "https://www.cs.huji.ac.il/labs/parallel/workload"
 TIMEOUT = 30.0  # s without a byte
 PIECE = 1 << 16  # bytes
-LARGEST = 1 << 28  # bytes of a packed trace; the largest one of the archive is far smaller
+LARGEST_PACKED = 1 << 28  # bytes of a packed trace; the largest one of the archive is far smaller
 LARGEST_UNPACKED = 1 << 30  # bytes
 
 Progress = Callable[[int, int | None], None]  # bytes so far, and bytes in all if known
@@ -84,7 +84,7 @@ def fetch_trace(
     origin = TRACES[name]
     path = (trace_folder() if folder is None else folder) / f"{name}.swf.gz"
     if path.exists():
-        data = read_packed(path, LARGEST, ResultsError)
+        data = read_packed(path, LARGEST_PACKED, ResultsError)
         digest = _checked(data, origin, f"{path} (delete it to download it again)")
         _compare(path, digest, origin)
         return path, digest
@@ -135,8 +135,8 @@ def _download(url: str, path: Path, progress: Progress | None) -> bytes:
             data = bytearray()
             while piece := answer.read(PIECE):
                 data += piece
-                if len(data) > LARGEST:
-                    raise WorkloadError(f"{url}: is larger than {LARGEST >> 20} MiB; this is no trace")
+                if len(data) > LARGEST_PACKED:
+                    raise WorkloadError(f"{url}: is larger than {LARGEST_PACKED >> 20} MiB; this is no trace")
                 if progress is not None:
                     progress(len(data), total)
     except urllib.error.HTTPError as error:

@@ -13,46 +13,34 @@
 Batsim ignores them.
 """
 
-import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from hdeeprm_like.cluster.partitions import NO_DEMAND, Demand
 from hdeeprm_like.errors import HDeepRMError
+from hdeeprm_like.values import INT_MOST, Number, Whole, wrong
 
-MOST = 2**31 - 1  # nodes, cores, priority
+COUNT, NUMBER, AMOUNT = Whole(1), Number(-INT_MOST, INT_MOST), Number(0.0, INT_MOST, above=True)
 
 
 def _is_text(value: Any) -> bool:
     return isinstance(value, str) and value.isprintable()
 
 
-def _is_count(value: Any) -> bool:
-    return type(value) is int and 1 <= value <= MOST
-
-
 def _is_bool(value: Any) -> bool:
     return isinstance(value, bool)
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= MOST
-
-
-def _is_amount(value: Any) -> bool:
-    return _is_number(value) and value > 0
 
 
 KEYS: Mapping[str, tuple[str, Callable[[Any], bool], str]] = {  # key: name in `Demand`, check, description
     "partition": ("partition", _is_text, "a text"),
     "constraint": ("constraint", _is_text, "a text"),
-    "nodes": ("nodes", _is_count, "a whole number from 1 on"),
-    "cores_per_task": ("task", _is_count, "a whole number from 1 on"),
+    "nodes": ("nodes", COUNT.holds, COUNT.wanted),
+    "cores_per_task": ("task", COUNT.holds, COUNT.wanted),
     "exclusive": ("exclusive", _is_bool, "true or false"),
-    "gpus_per_node": ("gpus_per_node", _is_amount, "a number above 0"),
+    "gpus_per_node": ("gpus_per_node", AMOUNT.holds, AMOUNT.wanted),
     "account": ("account", _is_text, "a text"),
     "qos": ("qos", _is_text, "a text"),
-    "nice": ("nice", _is_number, "a number"),
+    "nice": ("nice", NUMBER.holds, NUMBER.wanted),
 }
 
 
@@ -68,7 +56,7 @@ def demand_in(job: Mapping[str, Any], where: str, error: type[HDeepRMError]) -> 
     for key, (name, fits, wanted) in KEYS.items():
         if job.get(key) is not None:
             if not fits(job[key]):
-                raise error(f"{where}.{key}: is {json.dumps(job[key])[:40]}; {wanted} is needed")
+                raise wrong(job[key], wanted, error, f"{where}.{key}")
             found[name] = job[key]
     return Demand(**found)
 

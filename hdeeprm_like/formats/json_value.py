@@ -7,9 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from hdeeprm_like.errors import HDeepRMError, did_you_mean
-
-MOST = 2**31 - 1  # limit of cores, GPUs and nodes: Batsim's integers
-LARGEST = 1e12  # far above any number of a cluster; products of a few stay finite
+from hdeeprm_like.values import POSITIVE, Whole, wrong
 
 
 @dataclass(frozen=True)
@@ -26,12 +24,20 @@ class JsonValue:
 
     def wrong(self, what: str) -> HDeepRMError:
         """Return the error that *what* is wrong here."""
-        return self.error(f"{self.file}: {self.path}: {what}" if self.path else f"{self.file}: {what}")
+        return self.error(": ".join((*self._place, what)))
+
+    def needs(self, wanted: str) -> HDeepRMError:
+        """Return the error that something else is needed here."""
+        return wrong(self.value, wanted, self.error, *self._place)
+
+    @property
+    def _place(self) -> tuple[str, ...]:
+        return (str(self.file), self.path) if self.path else (str(self.file),)
 
     def entries(self) -> dict[str, "JsonValue"]:
         """Return the values of an object by key."""
         if not isinstance(self.value, dict):
-            raise self.wrong(f"must be an object {{...}}, is {_kind(self.value)}")
+            raise self.needs("an object {...}")
         return {key: self._at(key, inner) for key, inner in self.value.items() if not key.startswith("_")}
 
     def fields(self, required: Sequence[str], optional: Sequence[str] = ()) -> dict[str, "JsonValue"]:
@@ -48,7 +54,7 @@ class JsonValue:
     def elements(self) -> list["JsonValue"]:
         """Return the elements of a nonempty list."""
         if not isinstance(self.value, list):
-            raise self.wrong(f"must be a list [...], is {_kind(self.value)}")
+            raise self.needs("a list [...]")
         if not self.value:
             raise self.wrong("the list is empty; at least one element is needed")
         return [
@@ -67,50 +73,22 @@ class JsonValue:
     def text(self) -> str:
         """Return a nonempty text of one printable line."""
         if not isinstance(self.value, str):
-            raise self.wrong(f"must be a text, is {_kind(self.value)}")
+            raise self.needs("a text")
         if not self.value.strip():
             raise self.wrong("must not be empty")
         if not self.value.isprintable():
-            raise self.wrong(f"must be one line of printable characters, is {_kind(self.value)}")
+            raise self.needs("one line of printable characters")
         return self.value
 
     def positive(self) -> float:
         """Return a finite number above 0."""
-        if isinstance(self.value, bool) or not isinstance(self.value, int | float):
-            raise self.wrong(f"must be a number, is {_kind(self.value)}")
-        if not 0 < self.value <= LARGEST:  # NaN too
-            raise self.wrong(f"must be above 0 and at most {LARGEST:g}, is {_short(self.value)}")
-        return float(self.value)
+        return POSITIVE.of(self.value, self.error, *self._place)
 
     def count(self, least: int = 1) -> int:
         """Return an integer of at least *least*."""
-        if isinstance(self.value, bool) or not isinstance(self.value, int):
-            raise self.wrong(f"must be a whole number, is {_kind(self.value)}")
-        if self.value < least:
-            raise self.wrong(f"must be at least {least}, is {_short(self.value)}")
-        if self.value > MOST:
-            raise self.wrong(f"must be at most {MOST:,}, is {_short(self.value)}")
-        return self.value
+        return Whole(least).of(self.value, self.error, *self._place)
 
     def _at(self, key: str, inner: Any) -> "JsonValue":
         plain = key.isidentifier()
         step = (f".{key}" if self.path else key) if plain else f"[{json.dumps(key)}]"
         return JsonValue(inner, self.file, self.error, self.path + step)
-
-
-def _kind(value: Any) -> str:
-    if value is None:
-        return "null"
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, int | float):
-        return f"the number {_short(value)}"
-    if isinstance(value, str):
-        return f"the text {value[:40]!r}"
-    return "a list" if isinstance(value, list) else "an object"
-
-
-def _short(value: float) -> str:
-    if isinstance(value, int) and abs(value) >= 10**20:
-        return "a number of more than 20 digits"
-    return repr(value)

@@ -15,6 +15,7 @@ from hdeeprm_like.errors import WorkloadError
 from hdeeprm_like.formats.swf import Trace
 from hdeeprm_like.inputs import read_text
 from hdeeprm_like.types import Floats
+from hdeeprm_like.values import FINITE
 
 Words: TypeAlias = Mapping[str, Sequence[str]]  # columns of texts by name, (J,) each, empty if unknown
 
@@ -83,10 +84,8 @@ def numbers_in(texts: Sequence[str], otherwise: float = 0.0) -> Floats:
     Raises:
         WorkloadError: a text is no number.
     """
-    try:
-        return np.array([float(text) if text else otherwise for text in texts])
-    except ValueError as error:
-        raise WorkloadError(f"the columns beside the log: {error}; a number is needed") from None
+    where = "the columns beside the log"
+    return np.array([FINITE.in_text(text, WorkloadError, where) if text else otherwise for text in texts])
 
 
 def demands_of_trace(trace: Trace) -> Demands:

@@ -13,8 +13,10 @@ from hdeeprm_like.cluster.platform import Platform, core_names, flops_by_pstate,
 from hdeeprm_like.csv_rows import read_rows
 from hdeeprm_like.errors import PlatformError
 from hdeeprm_like.formats.platform_json import MOST_CORES
+from hdeeprm_like.values import Number
 
 COLUMNS = ("MachineName", "TotalMemory", "TotalCPUs", "TotalGPUs")  # memory in MB
+MEGABYTES = Number(0.0, above=True, noun="number of MB")
 
 GFLOPS, WATTS = 1.0, 1.0  # of a core
 BANDWIDTH = 1000.0  # GB/s per core, more than jobs request
@@ -31,10 +33,7 @@ def read_machines_csv(path: Path) -> Platform:
         PlatformError: the file is invalid; the message names file, line and remedy.
     """
     rows = read_rows(path, COLUMNS, PlatformError)
-    memory = np.array([row.number("TotalMemory") for row in rows])
-    for row, its in zip(rows, memory.tolist(), strict=True):
-        if its == 0.0:
-            raise row.wrong("TotalMemory", row.texts["TotalMemory"], "a number of MB above 0")
+    memory = np.array([row.number("TotalMemory", MEGABYTES) for row in rows])
     cores = np.array([row.count("TotalCPUs") for row in rows])
     if cores.sum() > MOST_CORES:
         raise PlatformError(f"{path}: TotalCPUs: {cores.sum():,} cores in all; at most {MOST_CORES:,} are allowed")

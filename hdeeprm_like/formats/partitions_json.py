@@ -2,9 +2,9 @@
 
 ``nodes`` names the hosts of each group of nodes in the order of the platform, with features and weight;
 ``partitions`` names the hosts of each partition and its settings; ``scheduling`` has priority weights and parameters,
-all under Slurm's own names. ``qos`` (name to priority), ``shares`` (account to share) and ``limits`` (of accounts,
-users, QOS and partitions: ``{"account:physics": {"GrpTRES": "cpu=64"}}``) can be added by hand: Slurm's
-configuration files do not contain them.
+all under Slurm's own names. Slurm's database has the rest, which can be added by hand, too: ``qos`` (name to priority),
+``shares`` (account to share), ``accounts`` (account to the one above it), ``limits`` (of accounts, users, QOS and
+partitions: ``{"account:physics": {"GrpTRES": "cpu=64"}}``), ``preemption`` (of QOS: ``{"high": {"Preempt": "low"}}``).
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -16,6 +16,7 @@ import numpy as np
 from hdeeprm_like.cluster.partitions import Partitions
 from hdeeprm_like.formats.json_value import JsonValue
 from hdeeprm_like.types import Ints
+from hdeeprm_like.values import NUMBER, UTMOST, Number
 
 MODELLED = (  # of SchedulerParameters, what policies with +slurm read
     *("bf_interval", "bf_window", "bf_resolution", "bf_max_job_test", "bf_max_job_user", "bf_window_linear"),
@@ -24,7 +25,9 @@ MODELLED = (  # of SchedulerParameters, what policies with +slurm read
 )
 PARTITION_TIMES = "partition_times"  # setting: MaxTime and DefaultTime of the partitions that have them, in s, by name
 TIMES = ("MaxTime", "DefaultTime")
-BY_HAND = ("qos", "shares", "limits")
+PREEMPT_MODES = "partition_preempt_modes"  # setting: PreemptMode of the partitions that have their own, by name
+LIMIT = Number(0.0, UTMOST, above=True, noun="number of seconds")
+OF_DATABASE = ("qos", "shares", "accounts", "limits", "preemption")
 
 
 def read_partitions(value: JsonValue, nodes: int) -> Partitions | None:
@@ -33,7 +36,7 @@ def read_partitions(value: JsonValue, nodes: int) -> Partitions | None:
     Raises:
         PlatformError: hosts are missing, unknown or not as many as the platform's nodes.
     """
-    keys = value.fields([], ["nodes", "partitions", "scheduling", *BY_HAND])
+    keys = value.fields([], ["nodes", "partitions", "scheduling", *OF_DATABASE])
     if "partitions" not in keys or not keys["partitions"].value or "nodes" not in keys:
         return None
     numbers: dict[str, int] = {}
@@ -64,9 +67,10 @@ def read_partitions(value: JsonValue, nodes: int) -> Partitions | None:
         members[row, rows] = True
     settings = [own for _, _, own in listed]
     scheduling = keys["scheduling"].entries() if "scheduling" in keys else {}
-    more = {key: keys[key].entries() for key in BY_HAND if key in keys}
-    times = {name: {key: own[key] for key in TIMES if _is_time(own.get(key))} for name, _, own in listed}
+    more = {key: keys[key].entries() for key in OF_DATABASE if key in keys}
+    times = {name: {key: own[key] for key in TIMES if LIMIT.holds(own.get(key))} for name, _, own in listed}
     times = {name: own for name, own in times.items() if own}
+    modes = {name: str(own["PreemptMode"]) for name, _, own in listed if isinstance(own.get("PreemptMode"), str)}
     linear = "scheduling" in keys and scheduling.get("SelectType", keys["scheduling"]).value == "select/linear"
     defaults = [row for row, own in enumerate(settings) if str(own.get("Default", "NO")).upper() == "YES"]
     return Partitions(
@@ -80,15 +84,17 @@ def read_partitions(value: JsonValue, nodes: int) -> Partitions | None:
         default=defaults[0] if defaults else 0,
         settings={name: one.value for name, one in scheduling.items()}
         | {name: {key: one.value for key, one in own.items()} for name, own in more.items()}
-        | ({PARTITION_TIMES: times} if times else {}),
+        | ({PARTITION_TIMES: times} if times else {})
+        | ({PREEMPT_MODES: modes} if modes else {}),
     )
 
 
 def partitions_as_json(partitions: Partitions) -> dict[str, Any]:
     """Return partitions as JSON for `read_partitions`; nodes get numbers as names."""
     settings = dict(partitions.settings)
-    more: dict[str, Any] = {key: settings.pop(key) for key in BY_HAND if key in settings}
+    more: dict[str, Any] = {key: settings.pop(key) for key in OF_DATABASE if key in settings}
     times: dict[str, Any] = settings.pop(PARTITION_TIMES, {})
+    modes: dict[str, str] = settings.pop(PREEMPT_MODES, {})
     alike = groupby(range(len(partitions.weights)), lambda n: (partitions.features[n], float(partitions.weights[n])))
     columns = zip(partitions.names, partitions.tiers, partitions.factors, partitions.exclusive, strict=True)
     return {
@@ -105,6 +111,7 @@ def partitions_as_json(partitions: Partitions) -> dict[str, Any]:
                 **({"OverSubscribe": "EXCLUSIVE"} if exclusive else {}),
                 **({"Default": "YES"} if q == partitions.default else {}),
                 **times.get(name, {}),
+                **({"PreemptMode": modes[name]} if name in modes else {}),
             }
             for q, (name, tier, factor, exclusive) in enumerate(columns)
         ],
@@ -147,14 +154,10 @@ def _partition(value: JsonValue, numbers: Mapping[str, int]) -> tuple[str, Ints,
     return keys["name"].text(), rows, {key: one.value for key, one in keys.items() if key not in ("name", "hosts")}
 
 
-def _is_time(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and 0.0 < value < float("inf")
-
-
 def _number(value: JsonValue | None, otherwise: float) -> float:
     return otherwise if value is None or not value.value else value.positive()
 
 
 def _setting(own: Mapping[str, Any], name: str) -> float:
     value = own.get(name)
-    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else 1.0
+    return float(value) if NUMBER.holds(value) else 1.0

@@ -19,7 +19,6 @@ also sends the speeds, which are then used. Power depends only on the P-state, s
 equal.
 """
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -29,6 +28,7 @@ import numpy as np
 from hdeeprm_like.cluster.platform import GIGA, Network, Platform
 from hdeeprm_like.cluster.pstates import SPEED_SHARE
 from hdeeprm_like.errors import PlatformError
+from hdeeprm_like.values import UTMOST, Number, Whole, wrong
 
 PREFIX = "hdeeprm_"
 SPEED = "hdeeprm_speed"
@@ -38,6 +38,7 @@ MILLI = 1e-3  # W and Gflop/s, resolution of others' XML
 
 _UNITS = {"f": 1.0, "kf": 1e3, "Mf": 1e6, "Gf": GIGA, "Tf": 1e12, "Pf": 1e15}
 _NODE_FIELDS = ("cluster", "node_type", "memory", "gpus")  # equal in all processors of a node
+AMOUNT, POSITIVE = Number(0.0, UTMOST), Number(0.0, UTMOST, above=True)
 
 
 class Figures(NamedTuple):
@@ -210,30 +211,13 @@ def _figures(host: str, texts: Sequence[str | None]) -> Figures:
 
 
 def _read(name: str, host: str, text: str) -> Any:
+    where = f"host {host!r}", _key(name)
+    if name in _NUMBERS:
+        return _NUMBERS[name].in_text(text, PlatformError, *where)
     try:
         return _READERS[name](text)
     except ValueError:
-        raise PlatformError(f"host {host!r}: {_key(name)} is {text!r}; {_WANTED[name]} are needed") from None
-
-
-def _count(text: str) -> int:
-    if not (text.isascii() and text.isdigit()):
-        raise ValueError(text)
-    return int(text)
-
-
-def _positive(text: str) -> float:
-    value = float(text)
-    if not 0 < value < math.inf:
-        raise ValueError(text)
-    return value
-
-
-def _not_negative(text: str) -> float:
-    value = float(text)
-    if not 0 <= value < math.inf:
-        raise ValueError(text)
-    return value
+        raise wrong(text, _WANTED[name], PlatformError, *where) from None
 
 
 def _speeds(text: str) -> tuple[float, ...]:
@@ -243,7 +227,7 @@ def _speeds(text: str) -> tuple[float, ...]:
         unit = part.strip()[len(digits) :]
         if unit not in _UNITS:
             raise ValueError(text)
-        speeds.append(_positive(digits) * _UNITS[unit])
+        speeds.append(POSITIVE.in_text(digits, ValueError) * _UNITS[unit])
     return _four(speeds)
 
 
@@ -253,29 +237,26 @@ def _watts(text: str) -> tuple[float, ...]:
 
 
 def _four(values: Sequence[float]) -> tuple[float, ...]:
-    if len(values) != len(SPEED_SHARE) or not all(0 <= value < math.inf for value in values):
+    if len(values) != len(SPEED_SHARE) or not all(map(AMOUNT.holds, values)):
         raise ValueError
     return tuple(values)
 
 
+_NUMBERS: dict[str, Number] = {
+    "node": Whole(0),
+    "processor": Whole(0),
+    "memory": Number(0.0, UTMOST, above=True, noun="number of MB"),
+    "bandwidth": Number(0.0, UTMOST, above=True, noun="number of GB/s"),
+    "gpus": Number(0.0, UTMOST, noun="number of GPUs"),
+}
 _READERS: dict[str, Any] = {
     "cluster": str,
-    "node": _count,
     "node_type": str,
-    "memory": _positive,
-    "processor": _count,
     "processor_type": str,
-    "bandwidth": _positive,
     "speed": _speeds,
     "watts": _watts,
-    "gpus": _not_negative,
 }
 _WANTED = {
-    "node": "digits",
-    "processor": "digits",
-    "memory": "MB above 0",
-    "bandwidth": "GB/s above 0",
-    "gpus": "GPUs from 0 on",
     "speed": "four speeds as in '4.000Gf, 3.000Gf, 0.001f, 0.001f'",
     "watts": "four powers as in '40.000:40.000, 40.000:40.000, 10.000:10.000, 2.000:2.000'",
 }

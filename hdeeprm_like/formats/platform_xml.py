@@ -40,6 +40,7 @@ from hdeeprm_like.formats.platform_properties import (
     properties_of,
 )
 from hdeeprm_like.inputs import read_document
+from hdeeprm_like.values import UTMOST, Number
 
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
@@ -51,6 +52,7 @@ PARTITIONS = f"{PREFIX}partitions"
 POWER_CAP = f"{PREFIX}power_cap"  # W
 TOPOLOGY = f"{PREFIX}topology"
 MOST_ROUTED = 256  # cores of a platform with a topology: the XML has a route for each pair
+CAP = Number(0.0, UTMOST, above=True, noun="number of W")
 
 
 def write_platform_xml(platform: Platform, path: Path, routed: bool = False) -> None:
@@ -244,7 +246,7 @@ def read_platform_xml(path: Path) -> Platform:
     except PlatformError as error:
         raise PlatformError(f"{path}: {error}") from None
     if cap:
-        platform = replace(platform, power_cap=_watts(cap, path))
+        platform = replace(platform, power_cap=CAP.in_text(cap, PlatformError, path, f"{POWER_CAP} of {MASTER}"))
     if not partitions:
         return platform
     try:
@@ -283,13 +285,3 @@ def _network(root: "Element") -> Network | None:
         return None
     bandwidths, latencies = tuple(zip(*links, strict=True))
     return Network(bandwidths, latencies, shared.get("bandwidth", ""), shared.get("latency", ""))
-
-
-def _watts(text: str, path: Path) -> float:
-    try:
-        watts = float(text)
-    except ValueError:
-        watts = math.nan
-    if not 0.0 < watts < math.inf:
-        raise PlatformError(f"{path}: {POWER_CAP} of {MASTER} is {text!r:.40}; a positive number of W is needed")
-    return watts

@@ -5,7 +5,8 @@ time is at most as long as the run; a request is at least as long, and users req
 as requests if no job has field 9 and
 
 - field 6 is known for all jobs and never below the run time, or
-- it is known and at least the run time for a share `MOST` of the jobs, with few different values (a share `FEW`).
+- it is known and at least the run time for a share `LEAST_COVERED` of the jobs, with few different values (a share
+  `MOST_DIFFERENT`).
 """
 
 import logging
@@ -20,8 +21,8 @@ from hdeeprm_like.types import Floats
 log = logging.getLogger(__name__)
 
 UNKNOWN_RUN = 10.0  # s, RLScheduler's value for unknown run times
-MOST = 0.95  # share of jobs whose CPU times must be at least their run times; some jobs outlive their requests
-FEW = 0.05  # largest number of different CPU times, as a share of the jobs
+LEAST_COVERED = 0.95  # share of jobs whose CPU times must be at least their run times; some jobs outlive their requests
+MOST_DIFFERENT = 0.05  # largest number of different CPU times, as a share of the jobs
 MOST_VALUES = 100_000  # different CPU times; from here on they are not few
 
 
@@ -64,8 +65,10 @@ class CpuTimes:
     @property
     def are_requests(self) -> bool:
         """Whether they count as requests."""
-        few = len(self.values) <= min(FEW * self.jobs, MOST_VALUES)
-        return self.jobs > 0 and not self.requested and (self.all_long or (few and self.long >= MOST * self.jobs))
+        few = len(self.values) <= min(MOST_DIFFERENT * self.jobs, MOST_VALUES)
+        return (
+            self.jobs > 0 and not self.requested and (self.all_long or (few and self.long >= LEAST_COVERED * self.jobs))
+        )
 
 
 def with_requests_of_field_6(trace: Trace) -> Trace:

@@ -4,6 +4,7 @@ Source: SimGrid 3.32, "Describing your platform in XML".
 """
 
 from hdeeprm_like.errors import PlatformError, did_you_mean
+from hdeeprm_like.values import UTMOST, Number
 
 _PREFIXES = {"": 1.0} | {
     name: value
@@ -29,23 +30,7 @@ TIMES = {
 }
 
 
-def signed(text: str, where: str) -> float:
-    """Return a number; raise a PlatformError that begins with *where* if the text is no number."""
-    try:
-        value = float(text)
-    except ValueError:
-        raise PlatformError(f"{where}: {text!r} is not a number") from None
-    if not abs(value) < 1e300:
-        raise PlatformError(f"{where}: {text!r} is not a usable number")
-    return value
-
-
-def number(text: str, where: str) -> float:
-    """Return a nonnegative number; raise a PlatformError that begins with *where* if the text is none."""
-    value = signed(text, where)
-    if value < 0.0:
-        raise PlatformError(f"{where}: {text!r} is not a usable number")
-    return value
+AMOUNT = Number(0.0, UTMOST)
 
 
 def measure(text: str, units: dict[str, float], where: str) -> float:
@@ -54,4 +39,4 @@ def measure(text: str, units: dict[str, float], where: str) -> float:
     unit = text[len(digits) :]
     if unit and unit not in units:
         raise PlatformError(f"{where}: {text!r} has an unknown unit{did_you_mean(unit, units)}")
-    return number(digits.strip(), where) * (units[unit] if unit else 1.0)
+    return AMOUNT.in_text(digits.strip(), PlatformError, where) * (units[unit] if unit else 1.0)

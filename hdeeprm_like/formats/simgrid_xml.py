@@ -17,12 +17,14 @@ from defusedxml.ElementTree import ParseError, fromstring
 
 from hdeeprm_like.cluster.topologies import topology_of
 from hdeeprm_like.errors import PlatformError, did_you_mean
-from hdeeprm_like.formats.simgrid_units import BANDWIDTHS, SPEEDS, TIMES, measure, number, signed
+from hdeeprm_like.formats.simgrid_units import AMOUNT, BANDWIDTHS, SPEEDS, TIMES, measure
 from hdeeprm_like.formats.simgrid_zones import ROUTINGS, Hop, Link, Routing, Wires, Zone
 from hdeeprm_like.inputs import read_document
+from hdeeprm_like.values import UTMOST, Number
 
 HOST_LIMIT = 1 << 20  # hosts in one cluster
 CORE_LIMIT = 1 << 20  # cores of one host
+COORDINATE = Number(-UTMOST, UTMOST)
 _POLICIES = ("SHARED", "FATPIPE", "SPLITDUPLEX")
 
 
@@ -75,7 +77,7 @@ class Host:
 def _watts(text: str) -> tuple[tuple[float, float, float], ...]:
     ranges: list[tuple[float, float, float]] = []
     for part in text.split(","):
-        watts = [number(word.strip(), "wattage_per_state") for word in part.split(":")]
+        watts = [AMOUNT.in_text(word.strip(), PlatformError, "wattage_per_state") for word in part.split(":")]
         if len(watts) not in (2, 3):
             raise PlatformError(f"wattage_per_state {part.strip()!r} is not idle:least:full")
         ranges.append((watts[0], watts[-2], watts[-1]))
@@ -216,7 +218,7 @@ class _Reader:
             if len(words) != 3:
                 raise self.fail(f"{name!r}: coordinates {place!r} are not three numbers with a blank between two")
             where = f"{self.path}: {name!r}: coordinates"
-            x, y, height = (signed(word, where) for word in words)
+            x, y, height = (COORDINATE.in_text(word, PlatformError, where) for word in words)
             zone.coordinates[name] = (x, y, height)
 
     def host(self, element: Any, zone: Zone) -> None:

@@ -17,11 +17,11 @@ from hdeeprm_like.formats.plain_numbers import plain_numbers
 from hdeeprm_like.formats.swf_lines import LONGEST_LINE, check_lengths, check_others, comments, job_of
 from hdeeprm_like.inputs import READ_AT_ONCE, opened
 from hdeeprm_like.types import Floats, Ints
+from hdeeprm_like.values import EXACT_MOST
 
 log = logging.getLogger(__name__)
 
 KB_PER_MB = 1000.0
-LARGEST = 2.0**53  # above, not every integer is exact as a float
 WRITTEN_AT_ONCE = 10_000  # jobs
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 
@@ -158,7 +158,7 @@ def write_swf_parts(header: Sequence[str], parts: Iterable[Trace], path: Path) -
         file.write("".join(f"; {line}".rstrip() + "\n" for line in header).encode())
         for part in parts:
             for name in FIELDS:
-                if not (np.abs(getattr(part, name)) < LARGEST).all():
+                if not (np.abs(getattr(part, name)) < EXACT_MOST).all():
                     raise WorkloadError(f"{path}: {name.replace('_', ' ')}: numbers below 2^53 are possible")
             file.writelines(_lines(part))
 
@@ -209,7 +209,7 @@ def _parse_fast(block: str, lines: list[str]) -> Floats | None:
         return None
     if table.shape[1] < len(FIELDS):
         return None
-    sound = all(((column > -LARGEST) & (column < LARGEST)).all() for column in table.T[: len(FIELDS)])
+    sound = all(((column > -EXACT_MOST) & (column < EXACT_MOST)).all() for column in table.T[: len(FIELDS)])
     whole = all((table[:, i] == np.floor(table[:, i])).all() for i in WHOLE_FIELDS)
     return table if sound and whole else None
 
@@ -229,7 +229,7 @@ def _parse_line(line: str, where: str) -> list[float]:
         field = f"{where}: field {i} ({name.replace('_', ' ')})"
         if math.isnan(value):
             raise WorkloadError(f"{field} is {word[:40]!r}; a number is needed, -1 where unknown")
-        if not abs(value) < LARGEST:
+        if not abs(value) < EXACT_MOST:
             raise WorkloadError(f"{field} is {word[:40]}; numbers below 2^53 are possible")
         if name in WHOLE and value != math.floor(value):
             raise WorkloadError(f"{field} is {word[:40]}; a whole number is needed")

@@ -11,8 +11,9 @@ from hdeeprm_like.cluster.synthetic.jobs import Jobs, plain_jobs
 from hdeeprm_like.cluster.workload import Workload
 from hdeeprm_like.errors import WorkloadError
 from hdeeprm_like.formats.requested_times import with_requests_of_field_6
-from hdeeprm_like.formats.swf import FIELDS, KB_PER_MB, LARGEST, WHOLE, Trace, write_swf
+from hdeeprm_like.formats.swf import FIELDS, KB_PER_MB, WHOLE, Trace, write_swf
 from hdeeprm_like.types import Floats, Ints
+from hdeeprm_like.values import EXACT_MOST
 
 COMPLETED = 1  # status
 COUNTS = ("MaxJobs", "MaxRecords")  # header lines that change in a part of a trace
@@ -65,7 +66,7 @@ def scale_gaps(trace: Trace, factor: float) -> Trace:
     if not (np.isfinite(factor) and factor >= 0):
         raise WorkloadError(f"load: a factor of {factor} is not possible; a number from 0 on is needed")
     begin = trace.submit.min()
-    if not float(trace.submit.max() - begin) * factor < LARGEST:
+    if not float(trace.submit.max() - begin) * factor < EXACT_MOST:
         raise WorkloadError(f"{trace.path}: load: times between submissions times {factor:g} are beyond 2^53 s")
     note = f"Note: times between submissions are those of the original times {factor:g}"
     submit = begin + (trace.submit - begin) * factor
@@ -140,6 +141,7 @@ def trace_of_workload(workload: Workload, reference_flops: float, origin: str) -
         "requested_time": workload.requested_time,
         "requested_memory": _kilobytes(workload.memory),
         "user": workload.user,
+        "executable": workload.program,
     }
     names: list[str] = []
     if workload.demands is not None:

@@ -11,19 +11,23 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hdeeprm_like.cluster.partitions import NO_DEMAND, Demand, demands_of
-from hdeeprm_like.cluster.workload import Workload, user_number
+from hdeeprm_like.cluster.workload import Workload, known_number
 from hdeeprm_like.errors import WorkloadError, did_you_mean
 from hdeeprm_like.formats.batsim5_json import as_batsim4
 from hdeeprm_like.formats.batsim_numbers import read_number
 from hdeeprm_like.formats.demands_json import demand_in
 from hdeeprm_like.inputs import read_json
 from hdeeprm_like.limits import LONGEST
+from hdeeprm_like.values import INT_MOST, Number, Whole, shown, wrong
 
 log = logging.getLogger(__name__)
 
-LARGEST_NUMBER = 1e30  # operations, MB, GB/s: the product of two is still finite
-LARGEST_SIZE = 2**31 - 1  # cores of one job; Batsim counts them in an int
-FEW = 10  # most names in a message
+FIGURE = Number(0.0, 1e30)  # operations, MB, GB/s: the product of two is still finite
+SECONDS = Number(0.0, LONGEST, noun="number of seconds")
+WALLTIME = Number(0.0, LONGEST, above=True, noun="number of seconds", otherwise=", or -1 for no limit,")
+CORES = Whole(1, noun="whole number of cores")
+GPUS = Number(0.0, INT_MOST)
+MOST_NAMED = 10  # names in a message
 FLOAT_COLUMNS = (
     "submit", "requested_time", "requested_ops", "ops", "delay", "memory", "bandwidth", "walltime", "gpus", "bytes",
 )  # fmt: skip
@@ -74,6 +78,7 @@ class _Job(NamedTuple):
     gpus: float
     bytes: float
     user: int
+    program: int
     demand: Demand
 
 
@@ -90,7 +95,7 @@ def read_workload(
     the delay, else ``cpu`` over the reference speed, that is, an exact estimate.
     - ``req_ops`` missing: ``req_time`` times the reference speed.
     - ``cpu`` missing: ``req_ops``, an exact estimate. One of the three must be there.
-    - ``user`` of a job, which Batsim ignores, missing or no integer: unknown.
+    - ``user`` and ``program`` of a job, which Batsim ignores, missing or no integer: unknown.
     - a partition and other node requests of a job, see `demands_json`: none.
 
     Numbers are read as Batsim reads them (`batsim_numbers`), so that both use the same jobs. Profiles without jobs are
@@ -127,20 +132,19 @@ def read_workload(
 def _columns(jobs: Sequence[_Job], capacity: int) -> Workload:
     column: dict[str, tuple[Any, ...]] = dict(zip(_Job._fields, zip(*jobs, strict=True), strict=True))
     numbers: dict[str, Any] = {name: np.array(column[name], dtype=np.float64) for name in FLOAT_COLUMNS}
-    size, user = np.array(column["size"], dtype=np.int64), np.array(column["user"], dtype=np.int64)
     demands = None if all(demand is NO_DEMAND for demand in column["demand"]) else demands_of(column["demand"])
-    numbers |= {"size": size, "user": user}
+    numbers |= {name: np.array(column[name], dtype=np.int64) for name in ("size", "user", "program")}
     return Workload(ids=column["id"], profiles=column["profile"], capacity=capacity, demands=demands, **numbers)
 
 
 def _read_file(path: Path, name: str, reference_flops: float, network: bool) -> tuple[int, list[_Job]]:
     """Return ``nb_res`` and the jobs of one file."""
     content = as_batsim4(_object(read_json(path, WorkloadError, read_number), str(path)))
-    capacity = _whole(_need(content, "nb_res", str(path)), f"{path}: nb_res")
+    capacity = CORES.of(_need(content, "nb_res", str(path)), WorkloadError, path, "nb_res")
     jobs = _need(content, "jobs", str(path))
     profiles = _object(_need(content, "profiles", str(path)), f"{path}: profiles")
     if not isinstance(jobs, list):
-        raise WorkloadError(f"{path}: jobs: is {_kind(jobs)}; a list is needed")
+        raise wrong(jobs, "a list", WorkloadError, path, "jobs")
     if not jobs:
         raise WorkloadError(f"{path}: jobs: is empty; at least one job is needed")
     source = _Source(path, name, profiles, reference_flops, network, known={})
@@ -149,7 +153,7 @@ def _read_file(path: Path, name: str, reference_flops: float, network: bool) -> 
     for i, job in enumerate(jobs):
         row = _job(job, f"{path}: jobs[{i}]", source)
         if first.setdefault(row.id, i) != i:
-            raise WorkloadError(f"{path}: jobs[{i}].id: {_kind(job['id'])} is also the id of jobs[{first[row.id]}]")
+            raise WorkloadError(f"{path}: jobs[{i}].id: {shown(job['id'])} is also the id of jobs[{first[row.id]}]")
         rows.append(row)
     silent = network or not any(
         source.known[row.profile].delay is None and profiles[row.profile].get("com") for row in rows
@@ -164,13 +168,13 @@ def _read_file(path: Path, name: str, reference_flops: float, network: bool) -> 
 
 def _job(job: Any, where: str, source: _Source) -> _Job:
     if not isinstance(job, dict):
-        raise WorkloadError(f"{where}: is {_kind(job)}; an object is needed")
+        raise wrong(job, "an object", WorkloadError, where)
     identifier = _identifier(_need(job, "id", where), f"{where}.id", source.name)
-    submit = _number(_need(job, "subtime", where), f"{where}.subtime", LONGEST)
-    size = _whole(_need(job, "res", where), f"{where}.res")
+    submit = SECONDS.of(_need(job, "subtime", where), WorkloadError, f"{where}.subtime")
+    size = CORES.of(_need(job, "res", where), WorkloadError, f"{where}.res")
     profile_name = _need(job, "profile", where)
     if not isinstance(profile_name, str):
-        raise WorkloadError(f"{where}.profile: is {_kind(profile_name)}; the name of a profile is needed")
+        raise wrong(profile_name, "the name of a profile", WorkloadError, f"{where}.profile")
     profile = source.known.get(profile_name)
     if profile is None:
         profile = source.known[profile_name] = _profile(profile_name, where, source)
@@ -200,7 +204,8 @@ def _job(job: Any, where: str, source: _Source) -> _Job:
         walltime=walltime,
         gpus=profile.gpus / size,
         bytes=profile.bytes,
-        user=user_number(job.get("user")),
+        user=known_number(job.get("user")),
+        program=known_number(job.get("program")),
         demand=demand_in(job, where, WorkloadError),
     )
 
@@ -227,28 +232,27 @@ def _fill(profile: _Profile, walltime: float, reference_flops: float) -> tuple[f
 def _profile(name: str, job: str, source: _Source) -> _Profile:
     """Return the content of the profile that *job* uses."""
     if name not in source.profiles:
-        few = len(source.profiles) <= FEW or get_close_matches(name, source.profiles, n=1)
+        few = len(source.profiles) <= MOST_NAMED or get_close_matches(name, source.profiles, n=1)
         near = did_you_mean(name, source.profiles) if few else ""  # thousands of names are no help
         raise WorkloadError(f"{job}.profile: {name[:40]!r} is not known{near}")
     where = f"{source.path}: profiles[{json.dumps(name)}]"
     profile = _object(source.profiles[name], where)
     kind = _need(profile, "type", where)
     if not isinstance(kind, str):
-        raise WorkloadError(f"{where}.type: is {_kind(kind)}; one of {', '.join(MODELLED)} is needed")
+        raise wrong(kind, f"one of {', '.join(MODELLED)}", WorkloadError, f"{where}.type")
     if kind not in MODELLED and not source.network:
         raise WorkloadError(
             f"{job}: profile {name!r} is of type {kind[:40]!r}; the embedded simulator knows {' and '.join(MODELLED)} "
             "and, if the options file says 'network': true, all others"
         )
 
-    def optional(key: str, most: float = LARGEST_NUMBER) -> float | None:
-        return _number(profile[key], f"{where}.{key}", most) if key in profile else None
+    def optional(key: str, number: Number = FIGURE) -> float | None:
+        return number.of(profile[key], WorkloadError, f"{where}.{key}") if key in profile else None
 
     def operations() -> float | None:
         """Return the operations per core, the most of any core if they differ; None for other kinds."""
         if kind == "parallel" and isinstance(profile.get("cpu"), list):
-            each = enumerate(profile["cpu"])
-            return max((_number(one, f"{where}.cpu[{i}]", LARGEST_NUMBER) for i, one in each), default=None)
+            return max(FIGURE.all_of(profile["cpu"], WorkloadError, f"{where}.cpu"), default=None)
         return optional("cpu") if kind.startswith("parallel_homogeneous") else None
 
     simple = kind in MODELLED or kind == TOTAL
@@ -256,13 +260,13 @@ def _profile(name: str, job: str, source: _Source) -> _Profile:
     if source.network and (not simple or profile.get("ret")):
         sent = math.nan
     found = _Profile(
-        delay=_number(_need(profile, "delay", where), f"{where}.delay", LONGEST) if kind == "delay" else None,
+        delay=SECONDS.of(_need(profile, "delay", where), WorkloadError, f"{where}.delay") if kind == "delay" else None,
         ops=operations(),
-        requested_time=optional("req_time", LONGEST),
+        requested_time=optional("req_time", SECONDS),
         requested_ops=optional("req_ops"),
         memory=optional("mem") or 0.0,
         bandwidth=optional("mem_bw") or 0.0,
-        gpus=optional("gpus", LARGEST_SIZE) or 0.0,
+        gpus=optional("gpus", GPUS) or 0.0,
         bytes=sent,
         shared=kind == TOTAL,
     )
@@ -281,59 +285,22 @@ def _need(content: Mapping[str, Any], key: str, where: str) -> Any:
 
 def _object(value: Any, where: str) -> dict[str, Any]:
     if not isinstance(value, dict):
-        raise WorkloadError(f"{where}: is {_kind(value)}; an object is needed")
+        raise wrong(value, "an object", WorkloadError, where)
     return value
 
 
 def _identifier(value: Any, where: str, name: str) -> str:
     """Return ``<workload>!<id>``; an id that already includes the workload's name keeps it."""
     if isinstance(value, bool) or not isinstance(value, int | str):
-        raise WorkloadError(f"{where}: is {_kind(value)}; an integer or a string is needed")
+        raise wrong(value, "an integer or a string", WorkloadError, where)
     text = str(value).removeprefix(f"{name}!")
     if not text or "!" in text:
         raise WorkloadError(f"{where}: {text[:40]!r} is no id; it may not be empty nor hold '!'")
     return f"{name}!{text}"
 
 
-def _number(value: Any, where: str, most: float = LARGEST_NUMBER) -> float:
-    """Return a number from 0 to *most*."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise WorkloadError(f"{where}: is {_kind(value)}; a number is needed")
-    try:
-        number = float(value)
-    except OverflowError:
-        number = math.inf
-    if not number <= most:
-        raise WorkloadError(f"{where}: is {_kind(value)}; at most {most:g} is possible")
-    if number < 0:
-        raise WorkloadError(f"{where}: is {_kind(value)}; it may not be negative")
-    return number
-
-
-def _whole(value: Any, where: str) -> int:
-    """Return a number of cores."""
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise WorkloadError(f"{where}: is {_kind(value)}; a whole number of cores is needed")
-    if not 1 <= value <= LARGEST_SIZE:
-        raise WorkloadError(f"{where}: is {_kind(value)}; 1 to {LARGEST_SIZE} cores are possible")
-    return value
-
-
 def _walltime(value: Any, where: str) -> float:
     """Return the limit in s; Batsim writes -1 for none."""
     if value is None or (value == -1 and not isinstance(value, bool)):
         return math.inf
-    if (walltime := _number(value, where, LONGEST)) == 0:
-        raise WorkloadError(f"{where}: is 0; a positive number of seconds is needed, or -1 for no limit")
-    return walltime
-
-
-def _kind(value: Any) -> str:
-    """Return the JSON type of a value for messages, with the value itself if it is short."""
-    if isinstance(value, dict):
-        return "an object"
-    if isinstance(value, list):
-        return "a list"
-    if isinstance(value, str):
-        return f"the string {value[:40]!r}"
-    return json.dumps(value)[:40]
+    return WALLTIME.of(value, WorkloadError, where)

@@ -19,7 +19,7 @@ from hdeeprm_like.formats.text_lines import lines_of
 from hdeeprm_like.types import Bools, Floats, Ints
 
 NEXT = ",\n"
-KINDS = {True: '"delay", "delay": ', False: '"parallel_homogeneous", "com": %s, "cpu": '}
+PROFILE_BEGINS = {True: '"delay", "delay": ', False: '"parallel_homogeneous", "com": %s, "cpu": '}
 EXACT = 2**53  # integers up to here are exact as floats
 
 
@@ -112,16 +112,18 @@ def _profiles(workload: Workload) -> Profiles:
 def _job_lines(workload: Workload, profiles: Profiles) -> Iterator[str]:
     """Yield the jobs as JSON."""
     names, limited = profiles.names, np.isfinite(workload.walltime)
-    known, nothing = workload.user >= 0, [""] * len(workload)
+    nothing = [""] * len(workload)
+    known, programs = workload.user >= 0, workload.program >= 0
     demands = None if workload.demands is None else list(map(_demand, workload.demands.each()))
     return lines_of(
-        f'{{"id": %s, "subtime": %s, "res": %s, "profile": %s%s%s%s}}{NEXT}',
+        f'{{"id": %s, "subtime": %s, "res": %s, "profile": %s%s%s%s%s}}{NEXT}',
         _bare_ids(workload.ids),
         _exact_numbers(workload.submit),
         workload.size.tolist(),
         [names[place] for place in profiles.of_job.tolist()],
         _where_known(limited, ', "walltime": %s', workload.walltime) if limited.any() else nothing,
         _where_known(known, ', "user": %s', workload.user) if known.any() else nothing,
+        _where_known(programs, ', "program": %s', workload.program) if programs.any() else nothing,
         demands or nothing,
     )
 
@@ -132,7 +134,10 @@ def _profile_lines(workload: Workload, profiles: Profiles) -> Iterator[str]:
     delays, gpus = workload.delay[first] >= 0, workload.gpus_of_job[first]
     work = np.where(delays, workload.delay[first], workload.ops[first])
     sent = _exact_numbers(np.nan_to_num(workload.bytes[first]))
-    kinds = [KINDS[True] if kind else KINDS[False] % com for kind, com in zip(delays.tolist(), sent, strict=True)]
+    kinds = [
+        PROFILE_BEGINS[True] if kind else PROFILE_BEGINS[False] % com
+        for kind, com in zip(delays.tolist(), sent, strict=True)
+    ]
     return lines_of(
         f'%s: {{"type": %s%s, "req_time": %s, "req_ops": %s, "mem": %s, "mem_bw": %s%s}}{NEXT}',
         profiles.names,

@@ -10,6 +10,7 @@ from typing import Generic, NamedTuple, TypeVar
 
 from hdeeprm_like.importers.report import Report
 from hdeeprm_like.importers.times import UNKNOWN
+from hdeeprm_like.values import AMOUNT
 
 T = TypeVar("T")
 
@@ -18,7 +19,6 @@ MINUTE = 60.0
 USUAL = 8  # characters of 01:02:03
 LONGEST = 16  # digits of a number that is exact as a float
 KB = {"": 1024.0, "K": 1.0, "M": 1024.0, "G": 1024.0**2, "T": 1024.0**3, "P": 1024.0**4}  # a bare number is in MB
-LARGEST = 1e12  # s, MB or CPUs; what is more is a mistake of the log
 NO_LIMIT = {"unlimited", "infinite", "partition_limit", "invalid", "4294967295", "4294967294"}
 GPU_BY_NUMBER = "7696487"  # how a Slurm before 20.11 prints "gpu" where it does not know the name
 
@@ -171,10 +171,7 @@ def count(text: str) -> int:
 
 
 def _number(text: str) -> float:
-    value = float(text.replace(",", "."))
-    if not 0 <= value < LARGEST:
-        raise ValueError(text)
-    return value
+    return AMOUNT.in_text(text.replace(",", "."), ValueError)
 
 
 class Meanings(dict[str, T], Generic[T]):

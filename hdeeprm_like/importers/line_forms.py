@@ -11,6 +11,7 @@ from typing import NamedTuple, TextIO
 from hdeeprm_like.importers.kubernetes import kubernetes_records
 from hdeeprm_like.importers.records import LONGEST
 from hdeeprm_like.importers.report import Report
+from hdeeprm_like.values import Whole
 
 Record = tuple[int, Mapping[str, str]]  # the number of a line, and texts by the names of their columns
 
@@ -143,15 +144,16 @@ def _run_limit(parts: list[tuple[str, bool]]) -> str:
     return ""
 
 
+THINGS = Whole(0, 999_999)
+
+
 def _count(text: str) -> int:
     """Return a number of things that follow.
 
     Raises:
         ValueError: it is none.
     """
-    if not text.isdecimal() or len(text) > 6:
-        raise ValueError(text)
-    return int(text)
+    return THINGS.in_text(text, ValueError)
 
 
 def _kilobytes(text: str) -> str:

@@ -68,12 +68,14 @@ class Machine:
     Attributes:
         name: of the cluster. nodes, partitions: in the order of the file.
         scheduling: priority weights, backfill parameters and their like, by Slurm's names.
+        accounting: what slurmdbd knows of accounts and QOS: limits, shares, priorities, see `associations`.
     """
 
     name: str = "cluster"
     nodes: dict[str, Node] = field(default_factory=dict)
     partitions: list[Partition] = field(default_factory=list)
     scheduling: dict[str, Any] = field(default_factory=dict)
+    accounting: dict[str, Any] = field(default_factory=dict)
 
     @property
     def cpus(self) -> int:
@@ -156,6 +158,7 @@ def write_platform(machine: Machine, path: Path, report: Report) -> None:
                     {"name": one.name, "hosts": folded(one.nodes), **one.settings} for one in machine.partitions
                 ],
                 "scheduling": machine.scheduling,
+                **{key: value for key, value in machine.accounting.items() if value},
             },
         },
     )

@@ -11,6 +11,7 @@ from hdeeprm_like.importers import fields
 from hdeeprm_like.importers.machine import Machine, Node, Partition, expand, gpus_of, less_reserved
 from hdeeprm_like.importers.report import Report
 from hdeeprm_like.inputs import read_text
+from hdeeprm_like.values import INDEX
 
 SETTING = re.compile(r"([A-Za-z][\w/]*)\s*[+*]?=\s*(\"[^\"]*\"|\S*)")
 COMMENT = re.compile(r"(?<!\\)#.*")
@@ -149,6 +150,12 @@ class _Reader:
         machine.scheduling = scheduling_of(self.settings, self.named)
         ignore_weights(machine.scheduling, self.settings, self.report)
         self._note_parameters(machine.scheduling)
+        modes = [
+            self.settings.get("preemptmode", ""),
+            *(settings.get("preemptmode", "") for _, settings, _ in self.partitions),
+        ]
+        if any("suspend" in mode.lower() for mode in modes):
+            self.report.note("PreemptMode=SUSPEND is not modelled: in whatif such jobs keep their nodes until they end")
 
     def _note_parameters(self, scheduling: Mapping[str, Any]) -> None:
         """Note the parameters of the scheduler that have no name, no sense, or no part in the model."""
@@ -192,9 +199,7 @@ def make_node(settings: Mapping[str, str], where: str, report: Report) -> Node:
         text = next((settings[name] for name in names if settings.get(name)), None)
         if text is None:
             return otherwise
-        if not text.isdecimal():
-            raise PlatformError(f"{where}: {names[0]}: is {text[:40]!r}; a whole number is needed")
-        return int(text)
+        return INDEX.in_text(text, PlatformError, where, names[0])
 
     told = number("cpus", "procs", otherwise=0)
     threads = max(number("threadspercore", otherwise=1), 1)

@@ -44,9 +44,9 @@ from hdeeprm_like.importers.report import Report
 from hdeeprm_like.importers.times import Moments, WallClock
 from hdeeprm_like.inputs import read_text
 from hdeeprm_like.types import Floats, Ints
+from hdeeprm_like.values import EXACT_MOST
 
 AT_ONCE = 20_000  # rows
-LARGEST = 2.0**53  # more is no amount: how logs write "no limit"
 SECONDS = {"s": 1.0, "ms": 1e-3, "min": 60.0, "h": 3600.0}
 KILOBYTES = {"B": 1 / 1024, "KB": 1.0, "MB": 1024.0, "GB": 1024.0**2}
 DATES = ("submit", "eligible", "start", "end")
@@ -381,9 +381,9 @@ class _Table:
 
 
 def _amount(text: str) -> float:
-    """Return a number; what is negative or beyond all reason is unknown."""
+    """Return a number; what is negative or beyond all reason, as logs write "no limit", is unknown."""
     value = float(text)
-    return value if 0 <= value < LARGEST else np.nan
+    return value if 0 <= value < EXACT_MOST else np.nan
 
 
 def _span(text: str) -> float:

@@ -5,18 +5,16 @@ from datetime import UTC, datetime
 from pathlib import PurePath
 from typing import Any
 
-from hdeeprm_like.results import html
-from hdeeprm_like.results.html import Html
+from hdeeprm_like.results.html import pieces
 from hdeeprm_like.results.run_reader import JOBS, RECORD, Run
 
 UNKNOWN = "not recorded"
 
 
-def head_of(runs: Mapping[str, Run]) -> Html:
-    """Return a table with a column for each run."""
+def head_of(runs: Mapping[str, Run]) -> list[list[object]]:
+    """Return the rows of a table with a column for each run."""
     facts = [facts_of(run) for run in runs.values()]
-    rows = [[name, *(own[name] for own in facts)] for name in facts[0]] if facts else []
-    return html.table(["", *runs], rows, stacked=True)
+    return [[name, *(own[name] for own in facts)] for name in facts[0]] if facts else []
 
 
 def facts_of(run: Run) -> dict[str, object]:
@@ -69,11 +67,11 @@ def date(run: Run) -> str:
     return datetime.fromtimestamp(path.stat().st_mtime, UTC).strftime("%Y-%m-%d %H:%M UTC")
 
 
-def command(run: Run) -> Html | str:
+def command(run: Run) -> object:
     """Return the command that runs the same again, where the run left its inputs."""
     if not run.has("options.json") or not run.has(RECORD):
         return UNKNOWN
-    return html.element("code", f"hdeeprm-like launch --options {run.folder}/options.json --output again")
+    return pieces().code(f"hdeeprm-like launch --options {run.folder}/options.json --output again")
 
 
 def name_of(part_of_record: dict[str, Any]) -> list[str]:

@@ -2,9 +2,10 @@
 
 import math
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -13,8 +14,8 @@ from hdeeprm_like.cluster.schedule import FIGURES
 from hdeeprm_like.decision.presets import PRESETS
 from hdeeprm_like.errors import ResultsError
 from hdeeprm_like.inputs import read_json
-from hdeeprm_like.results import html, plots, report
-from hdeeprm_like.results.html import Html, gantt, player
+from hdeeprm_like.results import plots, report
+from hdeeprm_like.results.html import pieces, write_page
 from hdeeprm_like.results.html.gantt import gantt_of
 from hdeeprm_like.results.html.player import can_be_played, player_of
 from hdeeprm_like.results.pictures import COLOURS, log_scale, picture
@@ -28,16 +29,19 @@ SIZES = (1, 2, 5, 9, 17, 33, 65, 129, 257, 1025)  # cores at which a row of the 
 LASTS = {"1 min": 60.0, "10 min": 600.0, "1 h": 3600.0, "6 h": 21600.0}  # s, where a column of run times begins
 USERS = 20  # those with the most core time
 HOUR = 3600.0
-OF_FIGURES = (
-    "The utilization is the core time of all jobs over that of the machine until the last job ends. The steady one "
-    "looks at the time between a tenth and nine tenths of the submissions, without the filling and draining of the "
-    "machine. RLScheduler's divides by the time until the last job starts, so it may exceed 100 %."
-)
 LEARNING = {
     "rewards.log": ("rewards", "Reward of each episode."),
     "losses.log": ("losses", "Loss of each episode."),
     "probs.json": ("action_preferences", "Probability of each action after each episode."),
 }
+
+
+class Cells(NamedTuple):
+    """A table of a page: all columns but the first are numbers."""
+
+    titles: Sequence[str]
+    rows: Sequence[Sequence[object]]
+    caption: str = ""
 
 
 def write_run_page(runs: Sequence[Path], save: Path) -> None:
@@ -49,84 +53,78 @@ def write_run_page(runs: Sequence[Path], save: Path) -> None:
     opened = open_runs(runs)
     scheduled = {name: run for name, run in opened.items() if run.has(JOBS)}
     with tempfile.TemporaryDirectory() as place:
-        parts = [*schedules(scheduled, Path(place)), *trainings(opened, Path(place))]
-        if not parts:
+        content = {**schedules(scheduled, Path(place)), **trainings(opened, Path(place))}
+        if not (scheduled or content["curves"] or content["learned"]):
             raise ResultsError(f"{', '.join(map(str, runs))}: no jobs of a run are there, and no logs of a training")
-        title = " and ".join(opened)
-        script, style = gantt.SHARED + gantt.SCRIPT + player.SCRIPT, gantt.STYLE + player.STYLE
-        html.write_page(save, html.page(f"Report of {title}", head_of(opened), *parts, script=script, style=style))
+        title = f"Report of {' and '.join(opened)}"
+        write_page(save, "results/run.html", title=title, names=list(opened), head=head_of(opened), **content)
 
 
-def schedules(runs: dict[str, Run], place: Path) -> Iterator[Html]:
-    """Yield the sections on the jobs."""
+def schedules(runs: dict[str, Run], place: Path) -> dict[str, Any]:
+    """Return what the page says of the jobs, with pictures in a folder."""
     if not runs:
-        return
-    table = report.metrics_table([run.folder for run in runs.values()])
+        return {"figures": None, "scheduled": []}
+    folders = [run.folder for run in runs.values()]
+    explained = pieces().explained
     rows = [
-        [html.explained(title, figure.meaning), *texts]
-        for figure, (title, *texts) in zip(FIGURES.values(), report.told_rows(table), strict=True)
-    ]
-    figures = html.table(["figure", *runs], rows, numbers=range(1, 1 + len(runs)))
-    told = OF_FIGURES + " In brackets: against the first run." * (len(runs) > 1)
-    yield html.section("Figures", figures, html.paragraph(told), anchor="figures")
-    if can_be_played(runs):
-        told = "The machine and, beside it, who waits, at the same moments of each run."
-        yield html.section("Played", html.paragraph(told), player_of(runs), anchor="played")
-    plots.compare([run.folder for run in runs.values()], place / "load.png")
-    draw_distributions(runs, place / "distributions.svg")
-    yield html.section(
-        "Over time",
-        html.picture_of(place / "load.png", "Busy cores, and cores that waiting jobs ask for."),
-        html.picture_of(
-            place / "distributions.svg", "Share of the jobs that wait, or are slowed down, at most so much."
-        ),
-    )
-    for name, run in runs.items():
-        pictures = []
-        if run.has(ENERGY):
-            plots.draw("power", run.folder, place / "power.png")
-            pictures.append(html.picture_of(place / "power.png", "Power of all cores."))
-        yield html.section(
-            f"Jobs of {name}",
-            *pictures,
-            unseen_jobs(run),
-            waits_by_size(run),
-            waits_by_kind(run),
-            waits_by_user(run),
-            gantt_of(run),
+        [explained(title, figure.meaning), *texts]
+        for figure, (title, *texts) in zip(
+            FIGURES.values(), report.told_rows(report.metrics_table(folders)), strict=True
         )
+    ]
+    plots.compare(folders, place / "load.png")
+    draw_distributions(runs, place / "distributions.svg")
+    return {
+        "figures": Cells(["figure", *runs], rows),
+        "player": player_of(runs) if can_be_played(runs) else "",
+        "load": place / "load.png",
+        "distributions": place / "distributions.svg",
+        "scheduled": [jobs_of(name, run, place / f"power-{row}.png") for row, (name, run) in enumerate(runs.items())],
+    }
 
 
-def trainings(runs: dict[str, Run], place: Path) -> Iterator[Html]:
-    """Yield the sections on learning."""
+def jobs_of(name: str, run: Run, power: Path) -> dict[str, Any]:
+    """Return what the page says of the jobs of one run."""
+    if run.has(ENERGY):
+        plots.draw("power", run.folder, power)
+    return {
+        "name": name,
+        "power": power if run.has(ENERGY) else None,
+        "unseen": unseen_jobs(run),
+        "tables": [*(waits(run) for waits in (waits_by_size, waits_by_kind)), *waits_by_user(run)],
+        "gantt": gantt_of(run),
+    }
+
+
+def trainings(runs: dict[str, Run], place: Path) -> dict[str, Any]:
+    """Return what the page says of learning, with pictures in a folder."""
     learned = {name: run for name, run in runs.items() if run.has(PROGRESS)}
     if learned:
         with picture(place / "curves.svg", width=15.0, height=4.2) as figure:
             learning_curves(figure, learned)
-        told = "Means of trainings that differ in their seed only, with bands of one standard deviation; long logs are "
-        told += f"drawn as {POINTS} means."
-        yield html.section("Learning curves", html.picture_of(place / "curves.svg", told))
+    found = []
     for number, (name, run) in enumerate(runs.items()):
         drawn = []
         for log, (kind, caption) in LEARNING.items():
             if run.has(log):
                 path = place / f"{kind}-{number}.png"
                 plots.draw(kind, run.folder, path)
-                drawn.append(html.picture_of(path, caption))
+                drawn.append((path, caption))
         if drawn:
-            yield html.section(f"Learning of {name}", *drawn)
+            found.append({"name": name, "pictures": drawn})
+    return {"curves": place / "curves.svg" if learned else None, "points": POINTS, "learned": found}
 
 
-def unseen_jobs(run: Run) -> Html:
+def unseen_jobs(run: Run) -> str:
     """Return how much of the queue an agent with a window did not see; nothing for other runs."""
     slots = slots_of(run)
     jobs, ran = run.jobs, run.jobs.ran
     if slots == 0 or not ran.any():
-        return Html()
+        return ""
     unseen, share = outside_window(jobs.submit[ran], jobs.start[ran], slots)
     if math.isnan(share):
-        return Html()
-    return html.paragraph(
+        return ""
+    return (
         f"The agent chose from a window of {slots} slots: {unseen:,.1f} jobs waited outside it on average, "
         f"some of them in {100 * share:.1f} % of the time."
     )
@@ -145,16 +143,16 @@ def slots_of(run: Run) -> int:
     return sum(given if isinstance(given, int) else usual for given, usual in own)
 
 
-def waits_by_size(run: Run) -> Html:
+def waits_by_size(run: Run) -> Cells:
     """Return how long jobs of which sizes wait."""
     jobs, ran = run.jobs, run.jobs.ran
     group, names = size_groups(jobs.size[ran])
     columns = jobs.wait[ran], jobs.run[ran], jobs.size[ran]
     rows = [[name, *row_of(*columns, group == number)] for number, name in names.items()]
-    return html.table(["cores", *COLUMNS], rows, "By size", numbers=range(1, 1 + len(COLUMNS)))
+    return Cells(["cores", *COLUMNS], rows, "By size")
 
 
-def waits_by_kind(run: Run) -> Html:
+def waits_by_kind(run: Run) -> Cells:
     """Return the mean wait of jobs by size and run time."""
     jobs, ran = run.jobs, run.jobs.ran
     group, names = size_groups(jobs.size[ran])
@@ -165,7 +163,7 @@ def waits_by_kind(run: Run) -> Html:
         rows.append([name, *(f"{waits.mean() / HOUR:,.2f}" if len(waits) else "-" for waits in cells)])
     bounds = list(LASTS)
     titles = [f"below {bounds[0]}", *(f"{low} to {high}" for low, high in pairwise(bounds)), f"{bounds[-1]} and more"]
-    return html.table(["cores", *titles], rows, "Mean wait (h) by size and run time", numbers=range(1, 1 + len(titles)))
+    return Cells(["cores", *titles], rows, "Mean wait (h) by size and run time")
 
 
 def size_groups(size: Ints) -> tuple[Ints, dict[int, str]]:
@@ -183,18 +181,18 @@ def size_groups(size: Ints) -> tuple[Ints, dict[int, str]]:
 COLUMNS = ("jobs", "core hours", "mean wait (h)", "longest wait (h)", "mean bounded slowdown")
 
 
-def waits_by_user(run: Run) -> Html:
+def waits_by_user(run: Run) -> list[Cells]:
     """Return the same for the users with the most core time, nothing if users are unknown."""
     user = run.requests.user
     if user is None:
-        return Html()
+        return []
     jobs, ran = run.jobs, run.jobs.ran
     own, work = user[ran], (jobs.run * jobs.held)[ran]
     names, place = np.unique(own, return_inverse=True)
     total = np.bincount(place, weights=work)
     most = np.argsort(-total, kind="stable")[:USERS]
     rows = [[str(names[one]), *row_of(jobs.wait[ran], jobs.run[ran], jobs.size[ran], place == one)] for one in most]
-    return html.table(["user", *COLUMNS], rows, "Users with the most core time", numbers=range(1, 1 + len(COLUMNS)))
+    return [Cells(["user", *COLUMNS], rows, "Users with the most core time")]
 
 
 def row_of(wait: Floats, run: Floats, size: Ints, chosen: np.ndarray) -> list[str]:

@@ -13,8 +13,9 @@ from hdeeprm_like import limits
 from hdeeprm_like.errors import ResultsError
 from hdeeprm_like.inputs import read_document, read_json
 from hdeeprm_like.results.run_files import SCHEDULE, as_left
-from hdeeprm_like.results.run_values import number_of, number_or_nan, numbers_of, possible_number, table_of
+from hdeeprm_like.results.run_values import numbers_in, numbers_of, table_of
 from hdeeprm_like.types import Bools, Floats, Ints
+from hdeeprm_like.values import FINITE, Number
 
 JOBS = "out_jobs.csv"
 OVERUTILIZATIONS = "overutilizations.json"
@@ -149,7 +150,7 @@ class Run:
         frame = table_of(self.schedule_path, ("makespan", "mean_slowdown"))
         if len(frame) != 1:
             raise ResultsError(f"{self.schedule_path}: has {len(frame)} rows of figures; one is needed")
-        return {str(name): number_or_nan(text) for name, text in frame.iloc[0].items()}
+        return {str(name): FINITE.in_text_or(text, math.nan) for name, text in frame.iloc[0].items()}
 
     @cached_property
     def overutilizations(self) -> Overutilizations:
@@ -199,7 +200,7 @@ class Run:
         values = []
         for line, text in enumerate(read_document(path, ResultsError).splitlines(), start=1):
             if text.strip():
-                values.append(number_of(text, f"{path}:{line}"))
+                values.append(FINITE.in_text(text, ResultsError, f"{path}:{line}"))
         return np.array(values, dtype=np.float64)
 
     def preferences(self) -> Floats:
@@ -276,10 +277,8 @@ def _read_jobs(path: Path) -> RunJobs:
     frame = table_of(path, ("job_id", "workload_name", SIZE, "allocated_resources", *TIMES))
 
     def column(name: str, lack: bool = False) -> Floats:
-        cells, most = enumerate(frame[name], start=2), MOST_CORES if name == SIZE else LATEST
-        return np.array(
-            [possible_number(text, f"{path}:{line}: {name}", most, lack) for line, text in cells], np.float64
-        )
+        most = MOST_CORES if name == SIZE else LATEST
+        return np.array(numbers_in(frame, name, path, Number(-most, most), lack))
 
     start, finish, wait, run = (column(name, lack=True) for name in TIMES[1:])
     submit = column(TIMES[0])

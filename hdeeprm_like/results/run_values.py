@@ -11,6 +11,7 @@ import numpy as np
 from hdeeprm_like.errors import ResultsError
 from hdeeprm_like.inputs import read_document
 from hdeeprm_like.types import Floats
+from hdeeprm_like.values import FINITE, Number
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -39,36 +40,20 @@ def columns_of(path: Path, names: Sequence[str]) -> list[Floats]:
         ResultsError: the file cannot be read, or a value is no number.
     """
     frame = table_of(path, names)
+    return [np.array(numbers_in(frame, name, path, FINITE)) for name in names]
+
+
+def numbers_in(frame: "pd.DataFrame", name: str, path: Path, kind: Number, lack: bool = False) -> list[float]:
+    """Return the numbers of a column, NaN for empty cells if there may be a *lack*.
+
+    Raises:
+        ResultsError: a cell is none of the kind.
+    """
+    cells = enumerate(frame[name], start=2)  # line 1 has the names
     return [
-        np.array(
-            [number_of(text, f"{path}:{line}: {name}") for line, text in enumerate(frame[name], start=2)], np.float64
-        )
-        for name in names
+        math.nan if lack and not text else kind.in_text(text, ResultsError, f"{path}:{line}", name)
+        for line, text in cells
     ]
-
-
-def number_or_nan(text: str) -> float:
-    """Return a number of a file; NaN for any other word."""
-    try:
-        return float(text)
-    except ValueError:
-        return math.nan
-
-
-def number_of(text: str, where: str) -> float:
-    """Return a finite number that a file has at *where*; raise in one line for any other word."""
-    value = number_or_nan(text)
-    if not math.isfinite(value):
-        raise ResultsError(f"{where} is {text!r}; it must be a number")
-    return value
-
-
-def possible_number(text: str, where: str, most: float, lack: bool) -> float:
-    """Return a number of at most so much, or its negative; NaN for an empty cell if there may be a *lack*."""
-    value = math.nan if lack and not text else number_of(text, where)
-    if abs(value) > most:
-        raise ResultsError(f"{where} is {text!r:.40}; at most {most:g} is possible")
-    return value
 
 
 def numbers_of(values: object, fault: str, dimensions: int) -> Floats:

@@ -11,8 +11,8 @@ import numpy as np
 from hdeeprm_like.errors import ResultsError
 from hdeeprm_like.inputs import read_object, read_text
 from hdeeprm_like.results.run_reader import RECORD
-from hdeeprm_like.results.run_values import number_or_nan
 from hdeeprm_like.types import Floats
+from hdeeprm_like.values import FINITE
 
 PROGRESS, EVALUATIONS = "progress.csv", "evaluations.csv"
 BARS = "▁▂▃▄▅▆▇█"
@@ -76,7 +76,7 @@ def rows_of(path: Path) -> list[dict[str, str]]:
 
 def column(rows: Sequence[dict[str, str]], name: str) -> Floats:
     """Return the numbers of a column, without what is none."""
-    values = [number_or_nan(row.get(name) or "") for row in rows]
+    values = [FINITE.in_text_or(row.get(name) or "", math.nan) for row in rows]
     return np.array([value for value in values if math.isfinite(value)], np.float64)
 
 

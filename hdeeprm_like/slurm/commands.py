@@ -8,7 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol
 
 from hdeeprm_like.errors import ProtocolError
-from hdeeprm_like.slurm.shown import Job, Node, jobs_of_json, jobs_of_text, nodes_of_json, nodes_of_text
+from hdeeprm_like.slurm.changes import JOB_COLUMNS, NODE_COLUMNS, JobChanges, NodeChanges
+from hdeeprm_like.slurm.shown import JOB_BEGINS, Job, Node, jobs_of_text, nodes_of_text
 
 TIMEOUT = 60.0  # s
 DIES_WITH_US = ("setpriv", "--pdeathsig", "KILL")  # of util-linux, which every Linux has
@@ -19,7 +20,7 @@ AWAY = re.compile(
     r"|controller not responding|slurm_persist_conn|no route|configuration source|connect failure|unexpected message",
     re.IGNORECASE,
 )
-NO_JSON = re.compile(r"unrecognized option|invalid option|unknown option|plugin|serializer|not (built|supported)", re.I)
+GONE = re.compile(r"invalid job id", re.IGNORECASE)
 ABOUT_JOB = re.compile(r"for job (\d+)")
 WORDS = {"LC_ALL": "C", "TZ": "UTC", "SLURM_TIME_FORMAT": "%s"}  # times in s since 1970
 UNWANTED = re.compile(r"S(QUEUE|INFO|CONTROL)_")  # variables that change what is shown
@@ -58,22 +59,23 @@ class Programs:
 
     def __init__(self) -> None:
         self._setter = [*(DIES_WITH_US if shutil.which(DIES_WITH_US[0]) else ()), "scontrol"]
-        self._json = True  # whether squeue and sinfo can write JSON
+        self._jobs, self._nodes = JobChanges(), NodeChanges()
         self._environment = {name: value for name, value in os.environ.items() if not UNWANTED.match(name)} | WORDS
 
     def jobs(self) -> list[Job]:
-        """Return all jobs that are shown.
+        """Return all jobs that are shown; those that are as they were are the same objects as last time.
 
         Raises:
             ContactLost: Slurm does not answer. ProtocolError: it answers nonsense.
         """
-        text = self._json_of("squeue", "--all", "--states=all", "--json")
-        return jobs_of_text(self._run("scontrol", "--all", "show", "job")) if text is None else jobs_of_json(text)
+        return self._jobs.jobs(self._run("squeue", "-h", "-a", "-t", "all", "-o", JOB_COLUMNS), self._read_jobs)
 
     def nodes(self) -> dict[str, Node]:
         """Return all nodes by name; raises as `jobs`."""
-        text = self._json_of("sinfo", "--all", "--json")
-        return nodes_of_text(self._run("scontrol", "--all", "show", "nodes")) if text is None else nodes_of_json(text)
+        return self._nodes.nodes(
+            self._run("sinfo", "-h", "-a", "-N", "-o", NODE_COLUMNS),
+            lambda: nodes_of_text(self._run("scontrol", "--all", "show", "nodes")),
+        )
 
     def settings(self) -> dict[str, str]:
         """Return the configuration by names in lower case; raises as `jobs`."""
@@ -104,17 +106,16 @@ class Programs:
                     refused[int(match[1])] = line[:80]
         return refused
 
-    def _json_of(self, program: str, *arguments: str) -> str | None:
-        """Return what a program writes as JSON; None where it cannot."""
-        if not self._json:
-            return None
-        done = self._talk([program, *arguments])
-        if done.returncode == 0 and done.stdout.lstrip()[:1] == "{":
-            return done.stdout
-        if NO_JSON.search(done.stderr) and not AWAY.search(done.stderr):
-            self._json = False
-            return None
-        raise problem(program, done)
+    def _read_jobs(self, numbers: Sequence[int] | None) -> list[Job]:
+        """Read some jobs in full, or all; those that are gone are left out."""
+        if numbers is None:
+            return jobs_of_text(self._run("scontrol", "--all", "show", "job"))
+        done = self._talk(("scontrol", "--all"), "".join(f"show job {number}\n" for number in numbers))
+        gone = [GONE.search(line) is not None for line in done.stderr.splitlines()]
+        shown = {int(number) for number in JOB_BEGINS.findall(done.stdout)}
+        if not all(gone) or sum(number not in shown for number in numbers) > len(gone):
+            raise problem("scontrol", done)
+        return jobs_of_text(done.stdout) if shown else []
 
     def _run(self, *command: str) -> str:
         done = self._talk(command)

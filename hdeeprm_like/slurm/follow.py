@@ -143,6 +143,8 @@ class Follower:
             known = self.known.get(number)
             if known is None:
                 events += self._come(job, now, found)
+            elif known.shown is job:
+                continue  # nothing has happened to it
             elif known.shown.submit != job.submit:
                 found.anew.add(number)
                 events += self._replaced(known.shown, job, now, found)

@@ -11,7 +11,7 @@ from hdeeprm_like.errors import ResultsError
 from hdeeprm_like.inputs import read_end
 
 TAIL = 1 << 20  # bytes of a log that its summary looks at
-FEW = 6  # reasons shown for a job, the heaviest
+MOST_REASONS = 6  # reasons shown for a job, the heaviest
 
 
 class Journal:
@@ -46,7 +46,7 @@ class Journal:
 def reasons(because: dict[str, Any], i: int) -> dict[str, float]:
     """Return what moves the score of job *i* most, rounded, the heaviest first."""
     moved = sorted(((name, float(column[i])) for name, column in because.items()), key=lambda pair: -abs(pair[1]))
-    return {name: round(value, 4) for name, value in moved[:FEW] if value}
+    return {name: round(value, 4) for name, value in moved[:MOST_REASONS] if value}
 
 
 def summary(path: Path) -> list[str]:

@@ -19,7 +19,7 @@ from hdeeprm_like.slurm.shown import Job, Node, jobs_of_json, nodes_of_json
 
 PORT = 6820
 VERSIONS = range(46, 35, -1)  # of the interface, v0.0.36 of Slurm 20.11 and later ones, the newest first
-LARGEST = 1 << 29  # bytes of an answer; 10,000 jobs are some 50 MB
+LARGEST_ANSWER = 1 << 29  # bytes of an answer; 10,000 jobs are some 50 MB
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 HOST = re.compile(r"[\w.:%-]+")
 TOKEN, NAME = "X-SLURM-USER-TOKEN", "X-SLURM-USER-NAME"
@@ -67,8 +67,8 @@ def whole_of(answer: http.client.HTTPResponse) -> bytes:
     content, deadline = bytearray(), time.monotonic() + TIMEOUT
     while piece := answer.read1(READ_AT_ONCE):
         content += piece
-        if len(content) > LARGEST:
-            raise ContactLost(f"slurmrestd: an answer of more than {LARGEST >> 20} MB is none")
+        if len(content) > LARGEST_ANSWER:
+            raise ContactLost(f"slurmrestd: an answer of more than {LARGEST_ANSWER >> 20} MB is none")
         if time.monotonic() > deadline:
             raise ContactLost(f"slurmrestd: its answer does not end within {TIMEOUT:g} s")
     return bytes(content)

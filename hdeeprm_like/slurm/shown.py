@@ -6,8 +6,8 @@
 | 23.02 | ``5`` for times, else ``{"set": true, "infinite": false, "number": 5}`` | ``"PENDING"`` | groups |
 | 23.11 and later | ``{"set": ..., "infinite": ..., "number": 5}`` for times as well | ``["PENDING", ...]`` | the same |
 
-Where there is no JSON (an older Slurm, or one built without it), ``scontrol show job`` and ``scontrol show nodes`` are
-read as text, with times in seconds since 1970.
+This is the JSON of slurmrestd. Programs are read as text: ``scontrol show job`` and ``scontrol show nodes``, with
+times in seconds since 1970.
 """
 
 import itertools
@@ -21,6 +21,7 @@ from hdeeprm_like.errors import ProtocolError
 from hdeeprm_like.importers.fields import MINUTE, time_limit
 from hdeeprm_like.importers.machine import expand
 from hdeeprm_like.importers.scontrol import AWAY, UNSET
+from hdeeprm_like.values import EXACT_MOST, Number
 
 WAITS, RUNS, OVER = "waits", "runs", "over"
 OVER_STATES = {
@@ -35,7 +36,7 @@ PHASES = {  # of the states that a job has one of, then of the flags that older 
     "COMPLETING": OVER,
 }
 UNLIMITED = 365 * 86400.0  # s that a job without a limit counts as asking for: Slurm plans no further
-LARGEST = 2.0**53
+EXACT = Number(0.0, EXACT_MOST)
 JOB_BEGINS = re.compile(r"^JobId=(\d+)", re.MULTILINE)
 NODE_BEGINS = re.compile(r"^NodeName=", re.MULTILINE)
 
@@ -103,13 +104,8 @@ def number(value: Any) -> float:
             return math.inf
         return number(value.get("number")) if value.get("set", True) else math.nan
     if isinstance(value, str):
-        try:
-            value = float(value)
-        except ValueError:
-            return math.nan
-    if isinstance(value, bool) or not isinstance(value, int | float) or value in UNSET or not 0 <= value < LARGEST:
-        return math.nan
-    return float(value)
+        value = EXACT.in_text_or(value, math.nan)
+    return float(value) if EXACT.holds(value) and value not in UNSET else math.nan
 
 
 def moment(value: Any) -> float:
@@ -191,7 +187,7 @@ def _job(
         ran=end > start or (end == start and "COMPLETED" in states),
         user=str(user if user is not None else ""),
         partitions=words(partition),
-        cpus=int(cpus) if 1 <= cpus < LARGEST else 1,
+        cpus=int(cpus) if 1 <= cpus < EXACT_MOST else 1,
         limit=limit if 0 < limit < UNLIMITED else UNLIMITED,
         submit=submit,
         eligible=eligible,
@@ -221,24 +217,28 @@ def jobs_of_text(text: str) -> list[Job]:
 
 def _job_of_text(first: str, rest: str) -> Job | None:
     match = JOB_BEGINS.match(first)
-    state = _field(rest, "JobState")
+    fields = {name: value for word in reversed(rest.split()) for name, _, value in [word.partition("=")]}
+
+    def field(name: str) -> str:
+        return fields.get(name, "")
+
     try:
-        limit = time_limit(_field(rest, "TimeLimit"))
+        limit = time_limit(field("TimeLimit"))
     except ValueError:
         limit = math.nan
     return _job(
         jobid=float(match[1]) if match else math.nan,
-        states=words(state),
-        user=_field(rest, "UserId").partition("(")[0],
-        partition=_field(rest, "Partition"),
-        cpus=number(_field(rest, "NumCPUs").partition("-")[0]),
+        states=words(field("JobState")),
+        user=field("UserId").partition("(")[0],
+        partition=field("Partition"),
+        cpus=number(field("NumCPUs").partition("-")[0]),
         limit=limit,
-        submit=moment(_field(rest, "SubmitTime")),
-        eligible=moment(_field(rest, "EligibleTime")),
-        start=moment(_field(rest, "StartTime")),
-        end=moment(_field(rest, "EndTime")),
-        priority=number(_field(rest, "Priority")),
-        reason=_field(rest, "Reason"),
+        submit=moment(field("SubmitTime")),
+        eligible=moment(field("EligibleTime")),
+        start=moment(field("StartTime")),
+        end=moment(field("EndTime")),
+        priority=number(field("Priority")),
+        reason=field("Reason"),
         array=number(_field(first.partition(" JobName=")[0], "ArrayJobId")),
     )
 
@@ -298,7 +298,7 @@ def nodes_of_text(text: str) -> dict[str, Node]:
 
 def _node(cpus: float, flags: Iterable[str], partitions: tuple[str, ...]) -> Node:
     away = any(word in flag.upper() for flag in flags for word in AWAY)
-    return Node(int(cpus) if 0 < cpus < LARGEST else 0, not away, partitions)
+    return Node(int(cpus) if 0 < cpus < EXACT_MOST else 0, not away, partitions)
 
 
 def _checked(nodes: Iterable[tuple[str, Node]], program: str) -> dict[str, Node]:

@@ -14,7 +14,7 @@ from hdeeprm_like.cluster.totals import Totals
 from hdeeprm_like.cluster.workload import Workload
 from hdeeprm_like.decision.presets import policy_named
 from hdeeprm_like.engine.tasks import SHORTEST_RUN
-from hdeeprm_like.errors import OptionsError, require_whole
+from hdeeprm_like.errors import OptionsError
 from hdeeprm_like.experiment import seed_of_policies
 from hdeeprm_like.formats.files import alone_in, null_for_nan, replacing_bytes, tidy
 from hdeeprm_like.formats.swf import swf_parts
@@ -26,6 +26,7 @@ from hdeeprm_like.run.simulator import Clock
 from hdeeprm_like.run.streamed import Stream, check_streams
 from hdeeprm_like.studies.compare.inputs import GIVE, header_size
 from hdeeprm_like.types import Records
+from hdeeprm_like.values import COUNT
 
 JOBS, FIGURES = "out_jobs.csv", "figures.json"
 
@@ -64,7 +65,7 @@ def stream(
     cores = header_size(first) if cores is None else cores
     if cores is None:
         raise OptionsError(f"{trace}: its header has no number of processors (MaxProcs); {GIVE}")
-    require_whole("cores", cores, 1)
+    COUNT.of(cores, OptionsError, "cores")
     if cores > CORES.most:
         raise OptionsError(f"a pool of {cores} cores is too large: {refusal(CORES)}")
     totals = Totals(cores)

@@ -110,6 +110,7 @@ def test_a_whole_simulation_loads_nothing_heavy(version, words, first, tmp_path)
         "signals",
         "results",
         "types",
+        "values",
         "__version__",
     }
     heavy = {"numpy", "numba", "torch", "matplotlib", "pandas", "scipy", "pydantic", "gymnasium", "zmq"}

@@ -294,7 +294,7 @@ def test_a_hello_that_is_none_is_refused_in_one_line(answer, hint, tmp_path):
     [
         (("CreateProbeEvent", {}), "not imitated"),
         (("NoEvent", {}), "not known"),
-        (("ExecuteJobEvent", {"job_id": "w0!0"}), "allocation must be an object"),
+        (("ExecuteJobEvent", {"job_id": "w0!0"}), "allocation: is null; an object is needed"),
         (execute("w0!9", "0"), "does not exist"),
         (execute("w0!0", "0-9"), "below 4"),
         (execute("w0!0", "0", ("PredefinedExecutorPlacementStrategyWrapper", {"strategy": "X"})), "strategy"),
@@ -366,7 +366,7 @@ def test_profiles_of_batsim_4_are_refused_with_the_names_of_batsim_5(tmp_path):
     [
         ("{", "not valid JSON"),
         ('{"timestamp": 1, "type": "machine_unavailable", "resources": "0"}', "'generic' events only"),
-        ('{"timestamp": -1, "type": "generic", "data": "x"}', "no time"),
+        ('{"timestamp": -1, "type": "generic", "data": "x"}', "timestamp: is -1; a number from 0"),
         ('{"timestamp": 1, "type": "generic", "data": 2}', "must be a text"),
     ],
 )

@@ -147,7 +147,7 @@ def test_nothing_is_lost_in_a_thousand_jobs(tmp_path):
         ({"nb_res": 0}, "nb_res"),
         ({"jobs": {}}, "list"),
         ({"jobs": [{"id": 1, "subtime": 0, "res": 1, "profile": "slep5"}]}, "did you mean 'sleep5'"),
-        ({"jobs": [{"id": 1, "subtime": -1, "res": 1, "profile": "sleep5"}]}, "negative"),
+        ({"jobs": [{"id": 1, "subtime": -1, "res": 1, "profile": "sleep5"}]}, "subtime: is -1; a number from 0"),
         ({"jobs": [{"id": 1, "subtime": 0, "res": 1.5, "profile": "sleep5"}]}, "res"),
         ({"jobs": [{"id": 1, "subtime": 0, "res": 1, "profile": "sleep5", "walltime": 0}]}, "walltime"),
         ({"jobs": [{"id": 1, "subtime": 0, "res": 1, "profile": "sleep5"}] * 2}, "already"),

@@ -75,8 +75,8 @@ def test_jobs_after_the_last_workflow_can_be_ignored(tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("<adag><job id='a' runtime='x'/></adag>", "runtime 'x': s above 0 are needed"),
-        ("<adag><job id='a' runtime='0'/></adag>", "runtime '0': s above 0 are needed"),
+        ("<adag><job id='a' runtime='x'/></adag>", "runtime: is 'x'; a number of seconds above 0"),
+        ("<adag><job id='a' runtime='0'/></adag>", "runtime: is '0'; a number of seconds above 0"),
         ("<adag><job id='a' runtime='1'/><child ref='b'><parent ref='a'/></child></adag>", "there is no such job"),
         ("<dag/>", "the root is <dag>, not <adag>"),
         ("<adag>", "not valid XML"),

@@ -23,6 +23,8 @@ BOX = {
     "processors": [{"type": "Small", "number": 2}, {"type": "Big", "number": 1}],
     "memory": {"type": "DDR4-2400", "capacity": 64},
 }
+WHOLE = "a whole number from 1 to 2,147,483,647 is needed"
+ABOVE_0 = "a number above 0 and up to 1e+12 is needed"
 
 
 def content(**changes):
@@ -207,22 +209,26 @@ def test_own_networks_and_memories_are_known_too(tmp_path):
     [
         (("clusters",), None, "mine.json: key 'clusters' is missing; needed: clusters, global_links"),
         (("clusters",), [], "clusters: the list is empty"),
-        (("clusters",), {"id": 1}, "clusters: must be a list [...], is an object"),
-        (("clusters", 0), "one", "clusters[0]: must be an object {...}, is the text 'one'"),
+        (("clusters",), {"id": 1}, "clusters: is an object; a list [...] is needed"),
+        (("clusters", 0), "one", "clusters[0]: is 'one'; an object {...} is needed"),
         (("clusters", 1, "id"), "one", "clusters[1].id: cluster 'one' occurs twice"),
-        (("clusters", 0, "id"), 7, "clusters[0].id: must be a text, is the number 7"),
+        (("clusters", 0, "id"), 7, "clusters[0].id: is 7; a text is needed"),
         (("clusters", 0, "id"), " ", "clusters[0].id: must not be empty"),
-        (("clusters", 0, "id"), "a\nb", "clusters[0].id: must be one line of printable characters"),
+        (("clusters", 0, "id"), "a\nb", "clusters[0].id: is 'a\\nb'; one line of printable characters is needed"),
         (
             ("clusters", 0, "nodes", 0, "type"),
             "Bax",
             "clusters[0].nodes[0].type: node type 'Bax' is not known; did you mean",
         ),
-        (("clusters", 0, "nodes", 0, "number"), 0, "clusters[0].nodes[0].number: must be at least 1, is 0"),
-        (("clusters", 0, "nodes", 0, "number"), True, "number: must be a whole number, is true"),
-        (("clusters", 0, "nodes", 0, "number"), 1.5, "number: must be a whole number, is the number 1.5"),
+        (
+            ("clusters", 0, "nodes", 0, "number"),
+            0,
+            f"clusters[0].nodes[0].number: is 0; {WHOLE}",
+        ),
+        (("clusters", 0, "nodes", 0, "number"), True, "number: is true; a whole number from 1"),
+        (("clusters", 0, "nodes", 0, "number"), 1.5, "number: is 1.5; a whole number from 1"),
         (("clusters", 0, "nodes", 0, "number"), 10**7, "at most 1,000,000 are allowed"),
-        (("clusters", 0, "nodes", 0, "number"), 10**30, "at most 2,147,483,647, is a number of more than 20 digits"),
+        (("clusters", 0, "nodes", 0, "number"), 10**30, "is a number of more than 20 digits; a whole number from 1"),
         (
             ("clusters", 0, "nodes", 0, "nummer"),
             2,
@@ -242,20 +248,24 @@ def test_own_networks_and_memories_are_known_too(tmp_path):
             "processor type 'Smal' is not known; did you mean 'Small'?",
         ),
         (("types", "nodes", "Box", "memory", "type"), "DDR9", "memory type 'DDR9' is not known"),
-        (("types", "nodes", "Box", "memory", "capacity"), 0, "memory.capacity: must be above 0"),
-        (("types", "processors", "Small", "cores"), 0, "types.processors.Small.cores: must be at least 1, is 0"),
-        (("types", "nodes", "Box", "gpus"), -1, "types.nodes.Box.gpus: must be at least 0, is -1"),
-        (("types", "nodes", "Box", "gpus"), 0.5, "types.nodes.Box.gpus: must be a whole number, is the number 0.5"),
+        (("types", "nodes", "Box", "memory", "capacity"), 0, "memory.capacity: is 0; a number above 0"),
+        (("types", "processors", "Small", "cores"), 0, "types.processors.Small.cores: is 0; a whole number from 1"),
+        (("types", "nodes", "Box", "gpus"), -1, "types.nodes.Box.gpus: is -1; a whole number from 0"),
+        (("types", "nodes", "Box", "gpus"), 0.5, "types.nodes.Box.gpus: is 0.5; a whole number from 0"),
         (("types", "processors", "Small", "cores"), 10**7, "Small.cores: more than 1,000,000 cores"),
-        (("types", "processors", "Small", "mem_bw"), -1, "Small.mem_bw: must be above 0 and at most 1e+12, is -1"),
-        (("types", "processors", "Small", "power"), False, "Small.power: must be a number, is false"),
-        (("types", "processors", "Small", "power"), "45 W", "Small.power: must be a number, is the text '45 W'"),
+        (
+            ("types", "processors", "Small", "mem_bw"),
+            -1,
+            f"Small.mem_bw: is -1; {ABOVE_0}",
+        ),
+        (("types", "processors", "Small", "power"), False, "Small.power: is false; a number above 0"),
+        (("types", "processors", "Small", "power"), "45 W", "Small.power: is '45 W'; a number above 0"),
         (("types", "processors", "Small", "clock_rate"), None, "Small: key 'clock_rate' is missing"),
         (("types", "processors", "Small", "clock_rate"), 1e-7, "at least 0.001 is needed"),
         (("types", "processors", "Xeon 1"), {"cores": 1}, 'types.processors["Xeon 1"]: key'),
-        (("types", "processors", "a\nb"), 1, 'types.processors["a\\nb"]: must be an object'),
+        (("types", "processors", "a\nb"), 1, 'types.processors["a\\nb"]: is 1; an object {...} is needed'),
         (("types", "networks"), {"Slow": {"bandwidth": "0bps"}}, "'0bps' is no bandwidth"),
-        (("types", "networks"), {"Slow": {"bandwidth": 1}}, "bandwidth: must be a text, is the number 1"),
+        (("types", "networks"), {"Slow": {"bandwidth": 1}}, "bandwidth: is 1; a text is needed"),
     ],
 )
 def test_a_mistake_is_one_line_with_the_place_and_the_remedy(tmp_path, keys, to, said):
@@ -267,7 +277,7 @@ def test_a_mistake_is_one_line_with_the_place_and_the_remedy(tmp_path, keys, to,
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("[]", "must be an object {...}, is a list"),
+        ("[]", "is a list; an object {...} is needed"),
         ("{", "mine.json:1:2: not valid JSON"),
         ('{"clusters": NaN}', "NaN is not a number"),
         ("null", "is null"),
@@ -279,12 +289,12 @@ def test_a_file_that_is_no_platform_is_refused(tmp_path, text, said):
 
 def test_infinity_in_other_clothes_is_refused(tmp_path):
     text = json.dumps(changed("types", "processors", "Small", "power", to=45)).replace('"power": 45', '"power": 1e999')
-    assert "Small.power: must be above 0 and at most 1e+12, is inf" in mistake(tmp_path, text)
+    assert f"Small.power: is inf; {ABOVE_0}" in mistake(tmp_path, text)
 
 
 def test_a_number_that_no_float_holds_is_refused_and_not_printed(tmp_path):
     message = mistake(tmp_path, changed("types", "processors", "Small", "power", to=10**400))
-    assert message.endswith("Small.power: must be above 0 and at most 1e+12, is a number of more than 20 digits")
+    assert message.endswith(f"Small.power: is a number of more than 20 digits; {ABOVE_0}")
 
 
 def test_a_mistake_in_a_type_file_names_that_file(tmp_path):

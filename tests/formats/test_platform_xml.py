@@ -227,12 +227,12 @@ def test_a_file_that_is_no_platform_is_refused_in_one_line(tmp_path, text, said)
             "1",
             "host 'cor_00003': hdeeprm_memory is not that of the host before it, on the same node",
         ),
-        (4, "hdeeprm_memory", "lots", "host 'cor_00004': hdeeprm_memory is 'lots'; MB above 0 are needed"),
-        (4, "hdeeprm_bandwidth", "nan", "host 'cor_00004': hdeeprm_bandwidth is 'nan'; GB/s above 0 are needed"),
-        (4, "hdeeprm_processor", "-3", "host 'cor_00004': hdeeprm_processor is '-3'; digits are needed"),
-        (4, "hdeeprm_speed", "4Gf, 3Gf, 1f", "host 'cor_00004': hdeeprm_speed is '4Gf, 3Gf, 1f'; four speeds"),
-        (4, "hdeeprm_speed", "4Gb, 3Gf, 1f, 1f", "hdeeprm_speed is '4Gb, 3Gf, 1f, 1f'; four speeds"),
-        (4, "wattage_per_state", "4:4, 3:3, inf, 1:1", "wattage_per_state is '4:4, 3:3, inf, 1:1'; four powers"),
+        (4, "hdeeprm_memory", "lots", "host 'cor_00004': hdeeprm_memory: is 'lots'; a number of MB above 0"),
+        (4, "hdeeprm_bandwidth", "nan", "host 'cor_00004': hdeeprm_bandwidth: is 'nan'; a number of GB/s above 0"),
+        (4, "hdeeprm_processor", "-3", "host 'cor_00004': hdeeprm_processor: is '-3'; a whole number from 0"),
+        (4, "hdeeprm_speed", "4Gf, 3Gf, 1f", "host 'cor_00004': hdeeprm_speed: is '4Gf, 3Gf, 1f'; four speeds"),
+        (4, "hdeeprm_speed", "4Gb, 3Gf, 1f, 1f", "hdeeprm_speed: is '4Gb, 3Gf, 1f, 1f'; four speeds"),
+        (4, "wattage_per_state", "4:4, 3:3, inf, 1:1", "wattage_per_state: is '4:4, 3:3, inf, 1:1'; four powers"),
     ],
 )
 def test_the_first_host_that_does_not_fit_is_named(host, key, value, said):
@@ -292,7 +292,7 @@ def test_gpus_are_reported_by_the_hosts_of_nodes_that_have_some():
     hosts = hosts_of(small(node_gpus=np.array([0.0, 4.0, 0.5])))
     assert [props.get("hdeeprm_gpus") for _, props in hosts] == [None, None, "4", "4", "0.5"]
     hosts[2][1]["hdeeprm_gpus"] = "-4"
-    with pytest.raises(PlatformError, match="host 'cor_00002': hdeeprm_gpus is '-4'; GPUs from 0 on are needed"):
+    with pytest.raises(PlatformError, match="host 'cor_00002': hdeeprm_gpus: is '-4'; a number of GPUs from 0"):
         platform_from_properties(hosts, "small")
     del hosts[2][1]["hdeeprm_gpus"]
     with pytest.raises(PlatformError, match="host 'cor_00003': hdeeprm_gpus is not that of the host before it, on the"):
@@ -304,7 +304,7 @@ def test_a_stranger_with_other_power_is_reported():
     hosts[3][1]["wattage_per_state"] = "71.250:71.250, 71.250:71.250, 17.813:17.813, 4:4"
     assert first_mismatch(small(), hosts).startswith("host 'cor_3', machine 3: wattage_per_state is '71.250:71.250, ")
     hosts[2][1]["wattage_per_state"] = "much"
-    assert first_mismatch(small(), hosts).startswith("host 'cor_2': wattage_per_state is 'much'; four powers")
+    assert first_mismatch(small(), hosts).startswith("host 'cor_2': wattage_per_state: is 'much'; four powers")
 
 
 @pytest.mark.parametrize(

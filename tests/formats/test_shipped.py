@@ -190,9 +190,9 @@ def test_jobs_of_a_name_have_its_machine_and_those_of_a_file_need_one(tmp_path):
 @pytest.mark.parametrize(
     ("more", "said"),
     [
-        ({"jobs": 0}, "jobs is 0; a whole number is needed, at least 1"),
-        ({"skip": -1}, "skip is -1; a whole number is needed, at least 0"),
-        ({"jobs": 10**15}, "nb_jobs: 1000000000000000: "),
+        ({"jobs": 0}, "jobs: is 0; a whole number from 1 to 2,000,000 is needed"),
+        ({"skip": -1}, "skip: is -1; a whole number from 0 to 2,000,000 is needed"),
+        ({"jobs": 10**15}, "jobs: is 1000000000000000; a whole number from 1 to 2,000,000"),
         ({"skip": 10**6}, "no"),
     ],
 )

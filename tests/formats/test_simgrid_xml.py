@@ -104,7 +104,7 @@ def test_a_cluster_has_a_link_per_host_and_a_backbone_crossed_once(tmp_path):
         ('<host id="h"/>', "no speed"),
         ('<host id="h" speed="fast"/>', "unit|number"),
         ('<host id="h" speed="1Gx"/>', "unknown unit"),
-        ('<host id="h" speed="-1Gf"/>', "usable"),
+        ('<host id="h" speed="-1Gf"/>', "a number from 0"),
         ('<host id="h" speed="nan"/>', "unit|number|usable"),
         ('<host id="h" speed="1Gf" core="0"/>', "number of cores"),
         ('<host id="h" speed="1Gf" pstate="3"/>', "P-states"),

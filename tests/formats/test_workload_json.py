@@ -20,6 +20,9 @@ from hdeeprm_like.formats.workload_json_writer import write_workload
 
 ROOT = Path(__file__).parents[2]
 FLOPS = 1e9
+SECONDS = "a number of seconds from 0 to 1e+12 is needed"
+CORES = "a whole number of cores from 1 to 2,147,483,647 is needed"
+LIMIT = "a number of seconds above 0 and up to 1e+12, or -1 for no limit, is needed"
 HOMOGENEOUS = {
     "type": "parallel_homogeneous",
     "com": 0,
@@ -77,6 +80,7 @@ def test_a_job_takes_the_numbers_of_its_profile(tmp_path):
         "capacity": [4],
         "gpus": [2.0],  # of the 6 of all 3 cores
         "user": [-1],  # a name is no number
+        "program": [-1],
         "demands": [None],  # of partitions, which only logs have
         "bytes": [0.0],
     }
@@ -136,19 +140,34 @@ def test_jobs_of_one_time_stand_in_the_order_of_the_bytes_of_their_ids(tmp_path)
         ({"id": ""}, ".id: '' is no id; it may not be empty nor hold '!'"),
         ({"id": "w1!4"}, ".id: 'w1!4' is no id; it may not be empty nor hold '!'"),
         ({"id": 0}, ".id: 0 is also the id of jobs[0]"),
-        ({"id": "0"}, ".id: the string '0' is also the id of jobs[0]"),
-        ({"subtime": -1}, ".subtime: is -1; it may not be negative"),
-        ({"subtime": "0"}, ".subtime: is the string '0'; a number is needed"),
-        ({"subtime": 10**39}, f".subtime: is {10**39}; at most 1e+12 is possible"),
-        ({"res": 0}, ".res: is 0; 1 to 2147483647 cores are possible"),
-        ({"res": 2.0}, ".res: is 2.0; a whole number of cores is needed"),
-        ({"res": True}, ".res: is true; a whole number of cores is needed"),
-        ({"res": 10**30}, f".res: is {10**30}; 1 to 2147483647 cores are possible"),
+        ({"id": "0"}, ".id: '0' is also the id of jobs[0]"),
+        ({"subtime": -1}, f".subtime: is -1; {SECONDS}"),
+        ({"subtime": "0"}, f".subtime: is '0'; {SECONDS}"),
+        (
+            {"subtime": 10**39},
+            f".subtime: is a number of more than 20 digits; {SECONDS}",
+        ),
+        ({"res": 0}, f".res: is 0; {CORES}"),
+        ({"res": 2.0}, f".res: is 2.0; {CORES}"),
+        ({"res": True}, f".res: is true; {CORES}"),
+        (
+            {"res": 10**30},
+            f".res: is a number of more than 20 digits; {CORES}",
+        ),
         ({"profile": 3}, ".profile: is 3; the name of a profile is needed"),
         ({"profile": "Lung"}, ".profile: 'Lung' is not known; did you mean 'Long'?"),
-        ({"walltime": 0}, ".walltime: is 0; a positive number of seconds is needed, or -1 for no limit"),
-        ({"walltime": -2}, ".walltime: is -2; it may not be negative"),
-        ({"walltime": []}, ".walltime: is a list; a number is needed"),
+        (
+            {"walltime": 0},
+            f".walltime: is 0; {LIMIT}",
+        ),
+        (
+            {"walltime": -2},
+            f".walltime: is -2; {LIMIT}",
+        ),
+        (
+            {"walltime": []},
+            f".walltime: is a list; {LIMIT}",
+        ),
     ],
 )
 def test_a_wrong_job_is_named_with_its_place(tmp_path, change, message):
@@ -176,14 +195,14 @@ def test_a_key_that_a_job_lacks_is_named(tmp_path, key):
         ({}, ": profiles[\"A\"]: has no 'type'"),
         ({"type": 3}, ': profiles["A"].type: is 3; one of delay, parallel_homogeneous is needed'),
         ({"type": "delay"}, ": profiles[\"A\"]: has no 'delay'"),
-        ({"type": "delay", "delay": -1}, ': profiles["A"].delay: is -1; it may not be negative'),
+        ({"type": "delay", "delay": -1}, f': profiles["A"].delay: is -1; {SECONDS}'),
         ({"type": "parallel_homogeneous"}, ": profiles[\"A\"]: has no 'cpu', the operations of each core"),
-        (HOMOGENEOUS | {"cpu": None}, ': profiles["A"].cpu: is null; a number is needed'),
-        (HOMOGENEOUS | {"com": -1}, ': profiles["A"].com: is -1; it may not be negative'),
-        (HOMOGENEOUS | {"mem": "8"}, ": profiles[\"A\"].mem: is the string '8'; a number is needed"),
+        (HOMOGENEOUS | {"cpu": None}, ': profiles["A"].cpu: is null; a number from 0 to 1e+30 is needed'),
+        (HOMOGENEOUS | {"com": -1}, ': profiles["A"].com: is -1; a number from 0 to 1e+30 is needed'),
+        (HOMOGENEOUS | {"mem": "8"}, ": profiles[\"A\"].mem: is '8'; a number from 0 to 1e+30 is needed"),
         (
             {"type": "parallel_homogeneous", "req_time": 1e13},
-            ': profiles["A"].req_time: is 10000000000000.0; at most 1e+12 is possible',
+            f': profiles["A"].req_time: is 10000000000000.0; {SECONDS}',
         ),
         (
             {"type": "composed", "seq": []},
@@ -201,7 +220,10 @@ def test_a_wrong_profile_is_named_with_its_place(tmp_path, profile, message):
     [
         ("[]", ": is a list; an object is needed"),
         ("{}", ": has no 'nb_res'"),
-        ('{"nb_res": -1, "jobs": [], "profiles": {}}', ": nb_res: is -1; 1 to 2147483647 cores are possible"),
+        (
+            '{"nb_res": -1, "jobs": [], "profiles": {}}',
+            f": nb_res: is -1; {CORES}",
+        ),
         ('{"nb_res": 1, "jobs": [], "profiles": []}', ": profiles: is a list; an object is needed"),
         ('{"nb_res": 1, "jobs": {}, "profiles": {}}', ": jobs: is an object; a list is needed"),
         ('{"nb_res": 1, "jobs": [], "profiles": {}}', ": jobs: is empty; at least one job is needed"),
@@ -216,7 +238,7 @@ def test_a_file_that_is_no_workload_is_refused(tmp_path, whole, message):
 
 def test_numbers_that_no_float_can_hold_are_refused(tmp_path):
     told = refused(tmp_path, json.dumps(content()).replace('"subtime": 0', '"subtime": 1e999'))
-    assert told == ": jobs[0].subtime: is Infinity; at most 1e+12 is possible"
+    assert told == f": jobs[0].subtime: is inf; {SECONDS}"
     assert "too large" in refused(tmp_path, json.dumps(content()).replace('"subtime": 0', f'"subtime": 1{"0" * 5000}'))
 
 
@@ -312,6 +334,7 @@ any_job = st.fixed_dictionaries(
     optional={
         "walltime": st.one_of(st.just(-1), st.integers(1, 9), st.floats(0.01, 1e9)),
         "user": st.integers(0, 2**53 - 1),
+        "program": st.integers(0, 2**53 - 1),
     },
 )
 
@@ -327,6 +350,7 @@ def test_what_is_written_reads_back_equal_and_in_order(tmp_path_factory, jobs, a
     once = read(folder, {"nb_res": 9, "jobs": jobs, "profiles": {"A": a, "B": b}})
     assert sorted(once.ids) == sorted(f"w0!{job['id']}" for job in jobs)
     assert sorted(once.user.tolist()) == sorted(job.get("user", -1) for job in jobs)
+    assert sorted(once.program.tolist()) == sorted(job.get("program", -1) for job in jobs)
     keys = list(zip(once.submit, (name.encode() for name in once.ids), strict=True))
     assert keys == sorted(keys)
     write_workload(once, folder / "out.json")

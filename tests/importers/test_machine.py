@@ -221,7 +221,7 @@ def test_nodes_that_do_not_exist_yet_are_left_out_and_told(tmp_path):
         ("", "is no slurm.conf"),
         ("hello world\n", "is no slurm.conf"),
         ("NodeName=n[1- CPUs=4\n", "is no list of hosts"),
-        ("NodeName=n1 CPUs=four\n", "cpus: is 'four'; a whole number is needed"),
+        ("NodeName=n1 CPUs=four\n", "cpus: is 'four'; a whole number from 0 to 2,147,483,647 is needed"),
         ("NodeName=n1\nPartitionName=p Nodes=n1 MaxTime=long\n", "MaxTime: is 'long'; a time as 1-12:00:00 is needed"),
     ],
 )

@@ -105,7 +105,7 @@ def test_jobs_of_all_kinds_are_played(tmp_path):
     [
         ({"type": "composed", "seq": []}, {}, "its profile 's' says how long it may run; a walltime is needed"),
         ({"type": "nonsense"}, {"walltime": 3}, "nonsense"),
-        ({"type": "parallel", "cpu": [1, "x"], "com": []}, {}, "cpu[1]: is the string 'x'; a number is needed"),
+        ({"type": "parallel", "cpu": [1, "x"], "com": []}, {}, "cpu[1]: is 'x'; a number from 0 to 1e+30 is needed"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_played_is_one_line(profile, more, message, tmp_path, capsys):

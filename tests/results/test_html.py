@@ -3,9 +3,10 @@
 from html.parser import HTMLParser
 
 import pytest
+from jinja2 import UndefinedError
 
 from hdeeprm_like.errors import ResultsError
-from hdeeprm_like.results import html
+from hdeeprm_like.results.html.templates import environment, pieces, write_page
 
 
 class Balanced(HTMLParser):
@@ -46,30 +47,55 @@ def svg(folder, name):
     return path
 
 
+def picture_of(path, caption):
+    return pieces().picture(path, caption)
+
+
 def test_text_never_becomes_markup_and_markup_stays():
     hostile = '<script>alert("1")</script>'
-    text = html.table([hostile], [[hostile, html.badge(hostile, "good")]], caption=hostile)
+    made = pieces()
+    text = made.table([hostile], [[hostile, made.badge(hostile, "good")]], caption=hostile, numbers=[])
     assert "<script" not in text
     assert read(text).texts.count(hostile) == 4
-    assert html.element("a", "x", href='"><b>') == '<a href="&quot;&gt;&lt;b&gt;">x</a>'
+    assert made.link('"><b>', "x") == '<a href="&#34;&gt;&lt;b&gt;">x</a>'
+
+
+def test_a_number_stands_on_the_right_and_a_stacked_cell_has_its_title():
+    text = pieces().table(["policy", "wait"], [["fcfs", "1.5"], ["sjf", ""]], stacked=True)
+    assert '<th>policy</th><th class="number">wait</th>' in text
+    assert '<td data-label="policy">fcfs</td><td class="number" data-label="wait">1.5</td>' in text
+    assert '<td data-label="policy">sjf</td><td class="number"></td>' in text
+
+
+PAGE = """
+{% extends "results/html/page.html" %}
+{% from "results/html/pieces.html" import contents, picture, section %}
+{% block content %}
+{% call section("Part", "part") %}{% for path in paths %}{{ picture(path, "what it shows") }}{% endfor %}{% endcall %}
+{{ contents([("part", "Part")]) }}
+{% endblock %}
+"""
 
 
 def test_a_page_holds_all_that_it_needs(tmp_path):
-    pictures = [html.picture_of(svg(tmp_path, name), "what it shows") for name in ("one.svg", "two.svg")]
-    text = html.page("Title", html.section("Part", *pictures, anchor="part"), html.contents([("part", "Part")]))
-    seen = read(text)
+    paths = [svg(tmp_path, name) for name in ("one.svg", "two.svg")]
+    seen = read(environment().from_string(PAGE).render(title="Title", paths=paths))
     assert all(address.startswith(("#", "data:")) for address in seen.addresses)
     assert len(set(seen.ids)) == len(seen.ids)
     assert {address[1:] for address in seen.addresses if address.startswith("#")} <= set(seen.ids)
-    html.write_page(tmp_path / "report.html", text)
-    assert (tmp_path / "report.html").read_text() == text
+
+
+def test_a_page_whose_content_lacks_a_name_is_not_written(tmp_path):
+    with pytest.raises(UndefinedError, match="'record' is undefined"):
+        write_page(tmp_path / "page.html", "studies/compare/page.html", title="Title", windows="3 windows")
+    assert not (tmp_path / "page.html").exists()
 
 
 @pytest.mark.parametrize("content", ["no picture", "<svg><script>1</script></svg>"])
 def test_what_is_no_harmless_picture_is_refused_in_one_line(tmp_path, content):
     (tmp_path / "bad.svg").write_text(content)
     with pytest.raises(ResultsError, match=r"bad\.svg: holds no picture"):
-        html.picture_of(tmp_path / "bad.svg", "")
+        picture_of(tmp_path / "bad.svg", "")
 
 
 def drawing(inside="", **more):
@@ -92,9 +118,9 @@ def test_a_drawing_of_this_program_is_taken(tmp_path):
         axes.imshow([[0.0, 1.0]], extent=(0, 1, 0, 1))
         axes.set_title("<title> -- of it")
         axes.legend()
-    assert "<path" in html.picture_of(tmp_path / "own.svg", "what it shows")
+    assert "<path" in picture_of(tmp_path / "own.svg", "what it shows")
     (tmp_path / "small.svg").write_text(drawing())
-    assert "<svg" in html.picture_of(tmp_path / "small.svg", "")
+    assert "<svg" in picture_of(tmp_path / "small.svg", "")
 
 
 @pytest.mark.parametrize(
@@ -124,5 +150,5 @@ def test_a_drawing_of_this_program_is_taken(tmp_path):
 def test_what_this_program_has_not_drawn_is_refused_in_one_line(tmp_path, content):
     (tmp_path / "bad.svg").write_text(content)
     with pytest.raises(ResultsError, match=r"bad\.svg: holds no picture that this program has drawn") as told:
-        html.picture_of(tmp_path / "bad.svg", "")
+        picture_of(tmp_path / "bad.svg", "")
     assert "\n" not in str(told.value)

@@ -13,7 +13,7 @@ from test_run_page import left_run
 from hdeeprm_like.cli.main import main
 from hdeeprm_like.errors import OptionsError, ResultsError
 from hdeeprm_like.results.pictures import Look, unit_of_time
-from hdeeprm_like.results.plots import COLOURED_BY, KINDS, Plot, compare, draw
+from hdeeprm_like.results.plots import COLOURED_BY, PICTURES, Plot, compare, draw
 from hdeeprm_like.results.plots.charts import STRETCHES, binned
 from hdeeprm_like.results.plots.classes import classes_of
 from hdeeprm_like.results.plots.differences import start_differences
@@ -58,7 +58,7 @@ def run_with(folder, overutilizations):
 
 def drawings():
     """Yield each kind of picture with each run that it can be drawn of; one run for each kind stays."""
-    for kind in KINDS:
+    for kind in PICTURES:
         for run in (LEARNED,) if kind in OF_LEARNING else (SPREAD, LONG, LEARNED):
             others = run != SPREAD and kind not in OF_LEARNING
             yield pytest.param(kind, run, marks=[pytest.mark.more] * others, id=f"{kind}-{run.name}")
@@ -321,7 +321,7 @@ def test_episodes_are_one_value_each(monkeypatch):
     assert set(np.round(line.get_ydata(), 6)) == {6.0, 6.6, 8.4}
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", PICTURES)
 def test_a_run_in_which_nothing_happened_is_drawn_with_a_note(tmp_path, monkeypatch, kind):
     (tmp_path / "out_jobs.csv").write_text((SPREAD / "out_jobs.csv").read_text().splitlines()[0] + "\n")
     (tmp_path / "overutilizations.json").write_text('{"core": [], "mem": [], "mem_bw": {"nb_procs": 2, "procs": {}}}')
@@ -397,7 +397,7 @@ def test_a_missing_file_is_named_with_the_command_that_makes_it(tmp_path, kind, 
 @pytest.mark.parametrize(
     ("name", "content", "kind", "message"),
     [
-        ("losses.log", "1.5\nmany\n", "losses", r"losses\.log:2 is 'many'; it must be a number"),
+        ("losses.log", "1.5\nmany\n", "losses", r"losses\.log:2: is 'many'; a number from -1e\+300 to 1e\+300"),
         ("probs.json", '{"probs": [[1], [1, 2]]}', "action_preferences", "one list of probabilities per action"),
         ("probs.json", "[]", "action_preferences", "one list of probabilities per action"),
         ("overutilizations.json", "{}", "core_bubbles", "has no overutilizations"),
@@ -434,7 +434,7 @@ def test_an_added_picture_is_drawn_and_listed(tmp_path, monkeypatch, capsys):
         "def draw(figure, run):\n    figure.subplots().set_ylabel(str(run.cores))\n"
     )
     monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setitem(KINDS, "own", Plot("A picture of our own", "own_picture:draw", ("out_jobs.csv",)))
+    monkeypatch.setitem(PICTURES, "own", Plot("A picture of our own", "own_picture:draw", ("out_jobs.csv",)))
     figure = drawn(monkeypatch, "own", SPREAD)
     assert "A picture of our own" in texts(figure)[0] + figure.get_suptitle()
     with pytest.raises(SystemExit):
@@ -443,6 +443,6 @@ def test_an_added_picture_is_drawn_and_listed(tmp_path, monkeypatch, capsys):
 
 
 def test_every_picture_of_the_table_has_its_function():
-    for plot in KINDS.values():
+    for plot in PICTURES.values():
         module, _, name = plot.draw.partition(":")
         assert callable(getattr(importlib.import_module(module), name))

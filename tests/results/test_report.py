@@ -187,7 +187,11 @@ def test_what_is_wrong_with_a_run_is_said_in_one_line(tmp_path):
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("0.000000,24,", "soon,24,", r"out_jobs\.csv:2: submission_time is 'soon'; it must be a number"),
+        (
+            "0.000000,24,",
+            "soon,24,",
+            r"out_jobs\.csv:2: submission_time: is 'soon'; a number from -1e\+15 to 1e\+15 is needed",
+        ),
         ("2000-2002 ", "2000-many ", r"out_jobs\.csv:2: allocated_resources is '2000-many"),
         ("waiting_time", "patience", r"out_jobs\.csv: has no column 'waiting_time'; is it the out_jobs of a run\?"),
     ],

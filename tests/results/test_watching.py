@@ -56,4 +56,4 @@ def test_what_is_no_training_is_refused_in_one_line(tmp_path, capsys):
     assert "has no run.json; name the folder of a training" in capsys.readouterr().err
     with pytest.raises(SystemExit):
         main(["watch", str(tmp_path), "--every", "0"])
-    assert "must be a number of seconds from 0.1 to 3600" in capsys.readouterr().err
+    assert "a number of seconds from 0.1 to 3600 is needed" in capsys.readouterr().err

@@ -14,7 +14,7 @@ from hdeeprm_like.decision.rates import file_of_rates
 from hdeeprm_like.errors import OptionsError
 from hdeeprm_like.learning.loading import load_agent_class
 from hdeeprm_like.plugins import PLUGINS, import_file, import_module, python_files, trusting
-from hdeeprm_like.results.plots import KINDS
+from hdeeprm_like.results.plots import PICTURES
 from hdeeprm_like.run.workers import workers
 
 WITHOUT = """
@@ -101,7 +101,7 @@ def test_the_help_of_visual_names_all_kinds(capsys):
     with pytest.raises(SystemExit):
         main(["visual", "--help"])
     said = " ".join(capsys.readouterr().out.split())
-    assert all(kind in said for kind in KINDS)
+    assert all(kind in said for kind in PICTURES)
 
 
 CODE = "from pathlib import Path\nPath(__file__).with_name('was-run').touch()\ndef mine(state):\n    return 0.0\n"

@@ -13,7 +13,6 @@ ALLOWED = {  # what is read there is no input of a user: file, function -> why
     ("example_files.py", "read_bytes"): "the package's own examples",
     ("formats/platform_json.py", "read_text"): "the package's own catalogues",
     ("importers/table.py", "read_text"): "the package's own maps of columns",
-    ("results/html/gantt.py", "read_text"): "the package's own script",
     ("studies/reproduction/report.py", "read_text"): "the package's own list of errata",
     ("results/batsim5_files.py", "read_text"): "what the kernel says of this process",
     ("slurm/factors.py", "open"): "a lock file, of which 20 characters are read",

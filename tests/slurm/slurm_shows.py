@@ -122,6 +122,24 @@ def sinfo(version):
     return json.dumps({"sinfo": groups, "meta": {}, "errors": [], "warnings": []})
 
 
+def squeue_lines(jobs=JOBS):
+    """What ``squeue`` prints in the columns of `hdeeprm_like.slurm.changes.JOB_COLUMNS`."""
+    return "".join(
+        f"{job.number}|{job.priority}|{job.states[-1]} {job.number} {job.cpus} {BEGIN + job.submit} "
+        f"{job.limit} {job.user} {job.partition}|{job.reason}\n"
+        for job in jobs
+    )
+
+
+def sinfo_lines():
+    """What ``sinfo`` prints in the columns of `hdeeprm_like.slurm.changes.NODE_COLUMNS`."""
+    return "".join(
+        f"{name}|{cpus}|{flags[-1].lower()}|{partition}\n"
+        for name, flags, cpus, partitions in NODES
+        for partition in partitions
+    )
+
+
 def scontrol_jobs(jobs=JOBS):
     """What ``scontrol show job`` prints, with times in seconds since 1970."""
 

@@ -9,11 +9,13 @@ import time
 from pathlib import Path
 
 import pytest
-from slurm_shows import scontrol_jobs, scontrol_nodes, sinfo, squeue
+from slurm_shows import JOBS, scontrol_jobs, scontrol_nodes, sinfo, sinfo_lines, squeue, squeue_lines
+from test_shown import comparable
 
 from hdeeprm_like.cli.main import main
 from hdeeprm_like.errors import ProtocolError
 from hdeeprm_like.slurm import commands
+from hdeeprm_like.slurm.changes import JOB_COLUMNS
 from hdeeprm_like.slurm.commands import ContactLost, Denied, Programs
 from hdeeprm_like.slurm.factors import FactorFile
 from hdeeprm_like.slurm.shown import jobs_of_json, nodes_of_json
@@ -27,13 +29,14 @@ class Stands:
 
     def __init__(self, folder):
         self.folder = folder
-        self.put("squeue", squeue("24.05"))
-        self.put("sinfo", sinfo("24.05"))
+        self.put("squeue", squeue_lines())
+        self.put("sinfo", sinfo_lines())
         for what, text in (("config", CONFIG), ("job", scontrol_jobs()), ("nodes", scontrol_nodes())):
             (folder / f"{what}.txt").write_text(text)
         self.scontrol = (
             f'case "$*" in *config) cat {folder}/config.txt;; *job) cat {folder}/job.txt;; '
-            f"*nodes) cat {folder}/nodes.txt;; *) cat >> {folder}/set.txt; cat {folder}/said.txt >&2;; esac"
+            f"*nodes) cat {folder}/nodes.txt;; --all) cat > /dev/null; cat {folder}/job.txt;; "
+            f"*) cat >> {folder}/set.txt; cat {folder}/said.txt >&2;; esac"
         )
         self.write("scontrol", self.scontrol)
         (folder / "said.txt").write_text("")
@@ -62,29 +65,33 @@ def stands(tmp_path, monkeypatch):
     return Stands(tmp_path)
 
 
-def test_jobs_and_nodes_are_asked_for_as_json(stands):
+def test_jobs_and_nodes_are_listed_and_those_that_are_new_are_read(stands):
     programs = Programs()
-    assert {job.number for job in programs.jobs()} == {10, 11, 12, 13, 14}
+    jobs = programs.jobs()
+    assert comparable(jobs) == comparable(jobs_of_json(squeue("24.05")))
     assert programs.nodes() == nodes_of_json(sinfo("24.05"))
     assert programs.settings()["prioritytype"] == "priority/multifactor"
-    assert stands.lines("asked")[0] == "squeue --all --states=all --json|UTC|%s"
+    assert stands.lines("asked")[0] == f"squeue -h -a -t all -o {JOB_COLUMNS}|UTC|%s"
+    before = len(stands.lines("asked"))
+    again = programs.jobs()
+    assert all(one is other for one, other in zip(jobs, again, strict=True))
+    programs.nodes()
+    assert [line.split()[0] for line in stands.lines("asked")[before:]] == ["squeue", "sinfo"]
 
 
-@pytest.mark.parametrize(
-    "said",
-    [
-        "squeue: unrecognized option '--json'",
-        "squeue: fatal: Unable to find plugin: serializer/json",
-        "squeue: error: JSON support not built",
-    ],
-)
-def test_a_slurm_without_json_is_asked_by_scontrol(stands, said):
-    stands.fail("squeue", said)
+def test_jobs_that_cannot_be_read_are_no_jobs_that_have_ended(stands):
     programs = Programs()
-    assert {job.number for job in programs.jobs()} == {job.number for job in jobs_of_json(squeue("24.05"))}
-    assert programs.nodes() == nodes_of_json(sinfo("24.05"))
     programs.jobs()
-    assert sum(line.startswith("squeue") for line in stands.lines("asked")) == 1
+    stands.put("squeue", squeue_lines((*JOBS, JOBS[1]._replace(number=99))))
+    with pytest.raises(ProtocolError, match="scontrol"):  # 99 is not shown, and it is not said that it is gone
+        programs.jobs()
+    stands.write("scontrol", "cat > /dev/null; echo slurm_load_jobs error: Invalid job id specified >&2; exit 1")
+    assert {job.number for job in programs.jobs()} == {job.number for job in JOBS}
+    stands.write(
+        "scontrol", "cat > /dev/null; echo slurm_load_jobs error: Unable to contact slurm controller >&2; exit 1"
+    )
+    with pytest.raises(ContactLost, match="Unable to contact"):
+        programs.jobs()
 
 
 @pytest.mark.parametrize(
@@ -112,8 +119,8 @@ def test_a_program_that_is_not_there_or_does_not_end_is_a_loss_too(stands, monke
 
 
 def test_nonsense_is_told_from_a_loss(stands):
-    stands.put("squeue", '{"jobs": [')
-    with pytest.raises(ProtocolError, match="not valid JSON") as error:
+    stands.put("squeue", "12|PENDING")
+    with pytest.raises(ProtocolError, match="is no line of") as error:
         Programs().jobs()
     assert not isinstance(error.value, ContactLost)
 

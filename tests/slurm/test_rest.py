@@ -100,7 +100,7 @@ def test_nonsense_is_told_from_a_loss_and_a_flood_is_one(served, monkeypatch):
     with pytest.raises(ProtocolError, match="not valid JSON") as error:
         Rest(address, {}).jobs()
     assert not isinstance(error.value, ContactLost)
-    monkeypatch.setattr(rest, "LARGEST", 5)
+    monkeypatch.setattr(rest, "LARGEST_ANSWER", 5)
     with pytest.raises(ContactLost, match="more than"):
         Rest(address, {}).jobs()
 

@@ -1,5 +1,6 @@
 """Calibrated overheads of a Slurm, on the recordings of `golden/slurm/mechanism`."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,7 @@ from hdeeprm_like.decision.names import baseline
 from hdeeprm_like.errors import OptionsError
 from hdeeprm_like.studies.whatif.calibration import calibrate, tau
 from hdeeprm_like.studies.whatif.inputs import load_log, load_machine
+from hdeeprm_like.studies.whatif.outcome import simulate
 
 RECORDED = Path(__file__).parent.parent / "golden" / "slurm" / "mechanism"
 NOW = baseline("multifactor+slurm")
@@ -19,8 +21,11 @@ HELD_OUT = ("kept_plain", "kept_epilog", "kept_small")  # no part of the model w
 def recorded(name, folder):
     """The machine and the log of a recording, as an administrator would import them."""
     platform, jobs = folder / "platform.json", folder / "jobs.csv"
-    assert not main(["import", "slurm-conf", str(RECORDED / name / "slurm.conf"), "-o", str(platform), "--quiet"])
-    log = ["import", "jobcomp", str(RECORDED / name / "jobcomp.txt.gz"), "-o", str(jobs)]
+    files = {flag: RECORDED / name / file for flag, file in (("--associations", "assoc.txt"), ("--qos", "qos.txt"))}
+    more = [word for flag, file in files.items() if file.exists() for word in (flag, str(file))]
+    conf = ["import", "slurm-conf", str(RECORDED / name / "slurm.conf"), "-o", str(platform), "--quiet"]
+    assert not main([*conf, *more])
+    log = ["import", "jobcomp", str(RECORDED / name / "jobcomp.txt.gz"), "-o", str(jobs), "--requeues", "one"]
     assert not main([*log, "--platform", str(platform), "--quiet"])
     machine = load_machine(platform)
     return machine, load_log(jobs, machine)
@@ -46,6 +51,22 @@ def test_an_epilog_is_found_in_the_log(tmp_path):
     error = [abs(part.wait[1] / part.wait[0] - 1) for part in (found.before, found.rest)]
     assert error[0] > 0.2
     assert error[1] < 0.07
+
+
+# plays a recorded queue a hundred times
+@pytest.mark.more
+def test_limits_of_a_tree_of_accounts_and_of_qos_are_retold(tmp_path):
+    machine, log = recorded("tree", tmp_path)  # no part of the model was made with it
+    rest = calibrate(machine, log, NOW).rest
+    (wait, model), (median, of_model) = rest.wait, rest.median
+    assert abs(model / wait - 1) <= 0.07
+    assert abs(of_model / median - 1) <= 0.15
+    assert rest.order >= 0.88
+    assert rest.within >= 0.69
+    partitions = machine.partitions
+    without = replace(machine, partitions=replace(partitions, settings=dict(partitions.settings) | {"limits": {}}))
+    kept, free = (simulate(one, log, NOW).start - log.jobs.submit - log.wait for one in (machine, without))
+    assert np.mean(np.abs(kept)) < 0.6 * np.mean(np.abs(free))
 
 
 def test_memory_that_slurm_does_not_hand_out_keeps_no_job_waiting(tmp_path):

@@ -135,7 +135,7 @@ def test_shares_lie_between_0_and_1(tmp_path, capsys, flags):
     with pytest.raises(SystemExit) as ended:
         predict(tmp_path / "t.swf", *flags)
     assert ended.value.code == 2
-    assert "a number between 0 and 1 is needed" in capsys.readouterr().err
+    assert "a number above 0 and below 1 is needed" in capsys.readouterr().err
 
 
 @needs_sklearn

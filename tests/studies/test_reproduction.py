@@ -147,7 +147,7 @@ def test_a_published_mean_of_ten_windows_is_one_that_ten_of_ours_would_give():
 def test_an_experiment_is_whole(name):
     found = experiment(name)
     assert set(found.document.replace(",", " ").split()) <= DOCUMENTS.keys()
-    assert {number.claim["kind"] for number in found.numbers} <= claims.KINDS.keys()
+    assert {number.claim["kind"] for number in found.numbers} <= claims.VERDICT_OF.keys()
     assert len({number.key for number in found.numbers}) == len(found.numbers)
     assert {one.expected for one in found.numbers} <= {*claims.VERDICTS, ""}
     assert set(found.minutes) == set(found.seeds) == {"small", "full"}

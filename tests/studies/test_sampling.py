@@ -109,7 +109,7 @@ def test_rlschedulers_list_is_taken_whole(lublin):
     [
         (("start", "5"), r"offsets\.csv:1: column 'start_index' is missing"),
         (("start_index", "5.5"), r"offsets\.csv:2: start_index: is '5\.5'; a whole number from 0"),
-        (("start_index", "-5"), r"offsets\.csv:2: start_index: is '-5'; a number from 0 on"),
+        (("start_index", "-5"), r"offsets\.csv:2: start_index: is '-5'; a whole number from 0"),
         (("start_index", "5", "5"), r"offsets\.csv:3: start_index: '5' is there already"),
         (("start_index", "91"), r"offsets\.csv:2: start_index: no 10 jobs follow from 91 on; .* has 100 usable ones"),
         (

@@ -103,7 +103,7 @@ def test_neither_file_appears_where_one_cannot(trace, tmp_path):
 
 @pytest.mark.parametrize(("cores", "seed"), [("8", 0), (2.5, 0), (0, 0), (8, -1), (8, "x")])
 def test_numbers_that_make_no_sense_are_refused_in_one_line(cores, seed, trace, tmp_path):
-    with pytest.raises(OptionsError, match=r"(cores|seed) is .*; a whole number is needed"):
+    with pytest.raises(OptionsError, match=r"(cores|seed): is .*; a whole number from"):
         stream(trace, "fcfs", tmp_path / "out", cores, seed=seed, progress=False)
 
 

@@ -121,6 +121,37 @@ def test_limits_of_a_platform_file_hold_now_and_a_change_replaces_them():
     assert same(starts(limited, log(*FOUR), "account:physics.GrpTRES=cpu=-1"), [0, 0, 0, 0])
 
 
+def test_the_limits_of_an_account_are_those_of_the_accounts_below_it_too():
+    physics = [(0, 4000, 1, {"account": "physics"}), (0, 4000, 1, {"account": "biology"})]
+    tree = {"physics": "science", "science": "root", "biology": "science"}
+    what = log(*physics, *physics)
+    assert same(starts(machine(accounts=tree), what), [0, 0, 0, 0])
+    limits = {"account:science": {"GrpTRES": "cpu=3"}, "account:nobody": {"GrpJobs": 1}}
+    assert same(starts(machine(accounts=tree, limits=limits), what), [0, 0, 0, 4000])
+    assert same(starts(machine(accounts=tree), what, "account:science.GrpJobs=2"), [0, 0, 4000, 4000])
+    with pytest.raises(HDeepRMError, match="no job of the log has it"):
+        starts(machine(accounts=tree), what, "account:nobody.GrpJobs=1")
+
+
+def test_an_association_is_a_user_of_an_account():
+    rows = [(0, 4000, 1, {"user": user, "account": account}) for user, account in (("a", "x"), ("a", "y"), ("b", "x"))]
+    assert same(starts(machine(6), log(*rows, *rows), "association:x/a.MaxJobs=1"), [0, 0, 0, 4000, 0, 0])
+
+
+def test_where_a_qos_has_a_limit_that_of_an_association_counts_its_jobs_and_does_not_hold_them():
+    high, normal = {"user": "ada", "account": "x", "qos": "high"}, {"user": "ada", "account": "x", "qos": "normal"}
+    what = log((0, 4000, 1, high), (0, 4000, 1, high), (1, 4000, 1, normal))
+    one = {"account:x": {"GrpTRES": "cpu=1"}}
+    assert same(starts(machine(limits=one), what), [0, 4000, 8000])
+    assert same(starts(machine(limits=one | {"qos:high": {"GrpTRES": "cpu=2"}}), what), [0, 0, 4000])
+    assert same(starts(machine(limits=one | {"qos:high": {"GrpTRES": "mem=1T"}}), what), [0, 4000, 8000])
+
+
+def test_a_job_that_asks_for_more_than_one_may_have_never_runs():
+    what = log((0, 4000, 1, {"user": "ada"}), (0, 4000, 3, {"user": "ada"}), (1, 4000, 3, {"user": "bob"}))
+    assert same(starts(machine(), what, "user:ada.MaxTRES=cpu=2"), [0, np.nan, 0])
+
+
 def test_before_a_maintenance_only_jobs_that_end_in_time_start():
     """From 5000 to 9000 s nobody has a node. What lasts 4000 s is over before, what lasts 6000 s waits until then."""
     what = log((0, 4000, 1), (0, 6000, 1), (6000, 100, 1))
@@ -271,12 +302,14 @@ def test_memories_are_counted_as_those_of_the_jobs():
         ("SchedulerParameters=bf_continue", "'bf_continue' is no parameter with a value"),
         ("bf_windw=60", "did you mean 'bf_window'?"),
         ("PriorityWeigthAge=60", "did you mean 'PriorityWeightAge'?"),
-        ("PriorityWeightAge=many", "is 'many'; a number from 0 on is needed"),
-        ("PriorityWeightAge=-5", "a number from 0 on is needed"),
-        ("PriorityWeightAge=nan", "a number from 0 on is needed"),
+        ("PriorityWeightAge=many", "is 'many'; a number from 0 to 1e+12 is needed"),
+        ("PriorityWeightAge=-5", "a number from 0 to 1e+12 is needed"),
+        ("PriorityWeightAge=nan", "a number from 0 to 1e+12 is needed"),
         ("PriorityMaxAge=soon", "a time as 90 (minutes)"),
-        ("PreemptMode=REQUEUE", "preemption is not modelled"),
-        ("qos:high.PreemptMode=suspend", "preemption is not modelled"),
+        ("PreemptMode=SUSPEND", "OFF, CANCEL or REQUEUE is needed; suspended jobs are not modelled"),
+        ("qos:high.PreemptMode=suspend", "suspended jobs are not modelled"),
+        ("PreemptParameters=youngest_first", "PreemptType, PreemptMode and PreemptExemptTime are modelled"),
+        ("PreemptExemptTime=soon", "a time as 90"),
         ("partition:debug.MaxTim=5", "did you mean 'MaxTime'?"),
         ("partition:debug.MaxTime=0", "more than 0"),
         ("partition:debug=5", "a name and a key as partition:debug.MaxTime=... are needed"),

@@ -11,13 +11,13 @@ from hdeeprm_like.batsim_server.batsim5.periodic import BEGIN, STOP, PeriodicCal
 from hdeeprm_like.batsim_server.batsim5.simulation import Simulation5
 from hdeeprm_like.batsim_server.batsim5.workload import WorkloadReader5, job_from_message, profile_from_message
 from hdeeprm_like.batsim_server.engine import Script
-from hdeeprm_like.batsim_server.fields import short
 from hdeeprm_like.batsim_server.jobs import Job, Profiles
 from hdeeprm_like.batsim_server.machines import MachineState
 from hdeeprm_like.batsim_server.replies import SchedulerEvent
 from hdeeprm_like.batsim_server.scheduler_events import ENDED, job_of, machines_of, reject, switch
 from hdeeprm_like.errors import ProtocolError
 from hdeeprm_like.results.batsim_files import interval_set
+from hdeeprm_like.values import Whole, shown, wrong
 
 MILLISECONDS = {"Second": 1000, "Millisecond": 1}  # in each unit of time
 LONGEST_PERIOD = 10**15  # ms
@@ -52,13 +52,13 @@ def _ranks(simulation: Simulation5, allocation: SchedulerEvent, job: Job) -> lis
     if kind == "PredefinedExecutorPlacementStrategyWrapper":
         strategy = placement.get("strategy", "SpreadOverHostsFirst")
         if strategy not in ("SpreadOverHostsFirst", "FillOneHostCoresFirst"):
-            raise ProtocolError(f"{where}: strategy {short(strategy)} is not known")
+            raise ProtocolError(f"{where}: strategy {shown(strategy)} is not known")
         filled = strategy == "FillOneHostCoresFirst"
         cores = [simulation.machines[number].host.cores if filled else 1 for number in job.machines]
         turn = [number for number, ranks in zip(job.machines, cores, strict=True) for _ in range(ranks)]
         return [turn[rank % len(turn)] for rank in range(job.size)]
     if kind != "CustomExecutorToHostMapping":
-        raise ProtocolError(f"{where}: executor_placement_type {short(kind)} is not known")
+        raise ProtocolError(f"{where}: executor_placement_type {shown(kind)} is not known")
     places = placement.get("mapping")
     if not isinstance(places, list) or not places or not all(type(place) is int for place in places):
         raise ProtocolError(f"{where}: mapping must be a list of places in the allocation")
@@ -88,7 +88,7 @@ def call_me_later(simulation: Simulation5, event: SchedulerEvent) -> Script:
     when = SchedulerEvent(event.kind, event.timestamp, event.object("when"), f"{event.where}: when")
     unit = when.data.get("time_unit", "Second")
     if not isinstance(unit, str) or unit not in MILLISECONDS:
-        raise ProtocolError(f"{when.where}: time_unit must be Second or Millisecond, not {short(unit)}")
+        raise wrong(unit, "Second or Millisecond", ProtocolError, when.where, "time_unit")
     if kind == "OneShot":
         time = _whole(when, "time", 0)
         simulation.waiters += 1
@@ -100,7 +100,7 @@ def call_me_later(simulation: Simulation5, event: SchedulerEvent) -> Script:
         simulation.waiters += 1
         yield (simulation.engine.put, (BEGIN, call), simulation.periodic)
     else:
-        raise ProtocolError(f"{event.where}: when_type must be OneShot or Periodic, not {short(kind)}")
+        raise wrong(kind, "OneShot or Periodic", ProtocolError, event.where, "when_type")
 
 
 def _periodic(when: SchedulerEvent, name: str, unit: int) -> PeriodicCall:
@@ -111,7 +111,7 @@ def _periodic(when: SchedulerEvent, name: str, unit: int) -> PeriodicCall:
         modes = SchedulerEvent(when.kind, when.timestamp, when.object("mode"), f"{when.where}: mode")
         left = _whole(modes, "nb_periods", 1)
     elif mode != "Infinite":
-        raise ProtocolError(f"{when.where}: mode_type must be FinitePeriodNumber or Infinite, not {short(mode)}")
+        raise wrong(mode, "FinitePeriodNumber or Infinite", ProtocolError, when.where, "mode_type")
     return PeriodicCall(name, when.where, _whole(when, "period", 1) * unit, left)
 
 
@@ -119,9 +119,7 @@ def _whole(event: SchedulerEvent, key: str, least: int) -> int:
     value = event.data.get(key, 0)
     if isinstance(value, float) and value.is_integer():
         value = int(value)
-    if type(value) is not int or not least <= value <= LONGEST_PERIOD:
-        raise ProtocolError(f"{event.where}: {key} must be a whole number of at least {least}, not {short(value)}")
-    return value
+    return Whole(least, LONGEST_PERIOD).of(value, ProtocolError, event.where, key)
 
 
 def stop_calling(simulation: Simulation5, event: SchedulerEvent) -> Script:

@@ -10,7 +10,7 @@ from hdeeprm_like.batsim_server.batsim5.options import RC2, Options5
 from hdeeprm_like.batsim_server.batsim5.outbox import KillProgress, Outbox5, kill_progress
 from hdeeprm_like.batsim_server.batsim5.workload import WorkloadReader5
 from hdeeprm_like.batsim_server.engine import Mailbox, Script
-from hdeeprm_like.batsim_server.fields import LARGEST_NUMBER
+from hdeeprm_like.batsim_server.fields import AMOUNT
 from hdeeprm_like.batsim_server.jobs import Job, Profiles, RunningJob
 from hdeeprm_like.batsim_server.outside_events import OutsideEvent
 from hdeeprm_like.batsim_server.simulation import Simulation
@@ -101,9 +101,8 @@ def _read_event(line: str, where: str, identifier: str) -> OutsideEvent:
     kind, time, data = (content.get(key) for key in ("type", "timestamp", "data"))
     if kind != "generic":
         raise WorkloadError(f"{where}: type {str(kind)[:40]!r} is not known; Batsim 5 knows 'generic' events only")
-    if isinstance(time, bool) or not isinstance(time, int | float) or not 0.0 <= time <= LARGEST_NUMBER:
-        raise WorkloadError(f"{where}: timestamp {str(time)[:40]} is no time")
+    moment = AMOUNT.of(time, WorkloadError, where, "timestamp")
     if not isinstance(data, str):
         raise WorkloadError(f"{where}: data must be a text")
     event = {"id": identifier, "external_event_type": "GenericExternalEvent", "external_event": {"data": data}}
-    return OutsideEvent(float(time), "generic", (), encode(event))
+    return OutsideEvent(moment, "generic", (), encode(event))

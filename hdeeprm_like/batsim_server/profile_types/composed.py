@@ -3,8 +3,9 @@
 from dataclasses import dataclass
 from typing import Any
 
-from hdeeprm_like.batsim_server.fields import LARGEST_INTEGER, Fields
+from hdeeprm_like.batsim_server.fields import Fields
 from hdeeprm_like.batsim_server.jobs import FindProfile, Profile, ProfileType, RunningJob, Steps, Task
+from hdeeprm_like.values import COUNT
 
 
 @dataclass(frozen=True)
@@ -21,9 +22,7 @@ def read(fields: Fields, find: FindProfile) -> Sequence:
     if not isinstance(names, list) or not names:
         raise fields.refusal("seq must be a list of profiles that is not empty")
     profiles = [find(name) for name in names]
-    repeat = fields.content.get("repeat", fields.content.get("nb", 1))
-    if not isinstance(repeat, int) or isinstance(repeat, bool) or not 0 < repeat <= LARGEST_INTEGER:
-        raise fields.refusal(f"repeat must be an integer above 0, not {str(repeat)[:40]}")
+    repeat = COUNT.of(fields.content.get("repeat", fields.content.get("nb", 1)), fields.error, fields.where, "repeat")
     return Sequence(profiles, repeat)
 
 

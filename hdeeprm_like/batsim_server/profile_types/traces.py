@@ -9,10 +9,11 @@ from hdeeprm_like.batsim_server.engine import TIMEOUT, Mailbox, Script, Work
 from hdeeprm_like.batsim_server.fields import Fields
 from hdeeprm_like.batsim_server.jobs import WALLTIME_REACHED, FindProfile, ProfileType, RunningJob, Steps, Task
 from hdeeprm_like.batsim_server.mpi import Communicator, Rank
-from hdeeprm_like.batsim_server.mpi_traces import MOST_FLOPS, Step, lines_of, read_trace, replay
+from hdeeprm_like.batsim_server.mpi_traces import FLOPS, Step, lines_of, read_trace, replay
 from hdeeprm_like.batsim_server.sharing import NO_CROWDS, Crowd
 from hdeeprm_like.errors import WorkloadError
 from hdeeprm_like.inputs import read_text
+from hdeeprm_like.values import FRACTION
 
 LAST_MESSAGE = 4.0  # bytes, from each rank to the first host of the job
 
@@ -91,8 +92,8 @@ def _usages(path: Path, rank: int) -> list[tuple[float, float]]:
     steps: list[tuple[float, float]] = []
     for where, words in lines_of(path, rank):
         try:
-            usage, flops = float(words[1]), float(words[2])
-            if words[0] != "m_usage" or not 0.0 <= usage <= 1.0 or not 0.0 <= flops < MOST_FLOPS:
+            usage, flops = FRACTION.in_text(words[1], ValueError), FLOPS.in_text(words[2], ValueError)
+            if words[0] != "m_usage":
                 raise ValueError
         except (IndexError, ValueError) as cause:
             raise WorkloadError(f"{where}: must be RANK m_usage SHARE FLOPS, with a share from 0 to 1") from cause

@@ -19,12 +19,14 @@ class JobLimits:
 
     Attributes:
         most: (L,). job, limit: (E,) a job that counts for a limit, and the limit. amount: (E,) by how much.
+        held: (E,) whether the limit may keep the job from starting; if not, its QOS has a limit of the same kind.
     """
 
     most: Floats
     job: Ints
     limit: Ints
     amount: Floats
+    held: Bools
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +50,7 @@ class SlurmLimits(Bundle):
 
     Attributes:
         most: (L,) of the sum that running jobs have. used: (L,) that sum.
-        first: (J + 1,) where the limits of each job begin in the next two. limit, amount: (E,).
+        first: (J + 1,) where the limits of each job begin in the next three. limit, amount: (E,). held: (E,) 1 or 0.
         known, begins, ends, gone: (O,) s, see `Window`. closed: (O, N) 1 where a window closes a node.
     """
 
@@ -57,6 +59,7 @@ class SlurmLimits(Bundle):
     first: Ints
     limit: Ints
     amount: Floats
+    held: Ints
     known: Floats
     begins: Floats
     ends: Floats
@@ -67,7 +70,7 @@ class SlurmLimits(Bundle):
 def new_slurm_limits(settings: Mapping[str, Any], jobs: int, nodes: int) -> SlurmLimits:
     """Return the limits and the windows that settings have; none where they have none."""
     none = np.zeros(0, np.int64)
-    limits = settings.get(JOB_LIMITS) or JobLimits(np.zeros(0), none, none, np.zeros(0))
+    limits = settings.get(JOB_LIMITS) or JobLimits(np.zeros(0), none, none, np.zeros(0), none > 0)
     order = np.argsort(limits.job, kind="stable")
     windows: tuple[Window, ...] = tuple(settings.get(WINDOWS) or ())
     counts = np.bincount(limits.job, minlength=jobs)
@@ -78,6 +81,7 @@ def new_slurm_limits(settings: Mapping[str, Any], jobs: int, nodes: int) -> Slur
         first=np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
         limit=limits.limit[order].astype(np.int64),
         amount=limits.amount[order].astype(np.float64),
+        held=limits.held[order].astype(np.int64),
         known=np.array([window.known for window in windows], np.float64),
         begins=np.array([window.begin for window in windows], np.float64),
         ends=np.array([window.end for window in windows], np.float64),

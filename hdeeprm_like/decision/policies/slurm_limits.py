@@ -48,7 +48,7 @@ def over_limit(tables: Tables, plans: Plans, j: int) -> bool:
     count_running(tables, plans)
     for i in range(limits.first[j], limits.first[j + 1]):
         limit = limits.limit[i]
-        if limits.used[limit] + limits.amount[i] > limits.most[limit] * (1.0 + TINY):
+        if limits.held[i] == 1 and limits.used[limit] + limits.amount[i] > limits.most[limit] * (1.0 + TINY):
             return True
     return False
 

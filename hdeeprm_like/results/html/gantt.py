@@ -8,37 +8,19 @@ last core (int32). They are packed by zlib and written in base64: 50,000 jobs ta
 import base64
 import json
 import zlib
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from hdeeprm_like.results.html.parts import Html, element, joined
+from hdeeprm_like.results.html.templates import rendered
 from hdeeprm_like.results.run_reader import Run
 
-
-def script(name: str) -> str:
-    """Return one of the package's own scripts."""
-    return (Path(__file__).parent / name).read_text(encoding="utf-8")
+if TYPE_CHECKING:
+    from markupsafe import Markup
 
 
-SHARED = script("viewer.js")
-SCRIPT = script("gantt.js")  # after `SHARED`
-STYLE = """
-.gantt canvas { width: 100%; height: min(70vh, 42rem); border: 1px solid var(--line); cursor: crosshair;
-  touch-action: none; display: block; }
-.gantt form { display: flex; flex-wrap: wrap; gap: .8rem; align-items: center; margin: .4rem 0; font-size: .9rem; }
-.gantt output { display: block; min-height: 1.5em; font-size: .9rem; }
-.key { font-size: .85rem; }
-.key i { display: inline-block; width: .8em; height: .8em; margin-left: .5em; vertical-align: -.05em; }
-.key i.bar { width: 9em; margin: 0 .2em; }
-.gantt input { width: 9rem; }
-@media print { .gantt form, .gantt output { display: none; } .gantt canvas { height: 12cm; } }
-"""
-HELP = "Drag a box to zoom in, turn the wheel, double-click to see all; hover for a job, click to mark it."
-
-
-def gantt_of(run: Run) -> Html:
-    """Return the chart of a run; `SHARED`, `SCRIPT` and `STYLE` must be in the page that it is put into.
+def gantt_of(run: Run) -> "Markup":
+    """Return the chart of a run; ``viewer.js``, ``gantt.js`` and ``gantt.css`` must be in the page that it is put into.
 
     Raises:
         ResultsError: the run's jobs cannot be read.
@@ -66,26 +48,12 @@ def gantt_of(run: Run) -> Html:
     }
     data = base64.b64encode(zlib.compress(b"".join(padded(column) for column in columns), 9)).decode()
     ways = ("wait", "size", "run time", *(["user"] if about["users"] else []), "job")
-    options = joined((element("option", way, value=way) for way in ways), "")
-    form = element(
-        "form",
-        element("label", "colour by ", element("select", options)),
-        element("span", class_="key"),
-        element("label", "job ", Html('<input type="search" placeholder="number">')),
-        element("button", "show all", type="button"),
-        onsubmit="return false",
-    )
-    return element(
-        "div",
-        Html(f'<script type="application/octet-stream">{data}</script>'),
-        form,
-        element("canvas", role="img", aria_label="Gantt chart"),
-        Html("<output></output>"),
-        element("p", HELP, class_="screen-only"),
-        Html("<noscript><p>The chart is drawn by a script; all else on this page needs none.</p></noscript>"),
-        class_="gantt",
-        data_about=json.dumps(about, separators=(",", ":")),
-    )
+    return rendered("results/html/gantt.html", about=packed(about), data=data, ways=ways)
+
+
+def packed(about: object) -> str:
+    """Return what a script needs to know as JSON."""
+    return json.dumps(about, separators=(",", ":"))
 
 
 def padded(column: np.ndarray) -> bytes:

@@ -6,29 +6,19 @@ first and its last core (int32). Jobs are in the order of their submission.
 """
 
 import base64
-import json
 import zlib
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from hdeeprm_like.results.html.gantt import padded, script
-from hdeeprm_like.results.html.parts import Html, element, joined
+from hdeeprm_like.results.html.gantt import packed, padded
+from hdeeprm_like.results.html.templates import rendered
 from hdeeprm_like.results.run_reader import Run
 
-SCRIPT = script("player.js")  # after `gantt.SHARED`
-STYLE = """
-.player { margin: 1rem 0; }
-.player .lane { margin: 0 0 .7rem; }
-.player .lane p { margin: 0; display: flex; flex-wrap: wrap; gap: 0 1rem; align-items: baseline; max-width: none; }
-.player .lane output { font-size: .85rem; font-variant-numeric: tabular-nums; }
-.player canvas { width: 100%; height: 8.2rem; display: block; background: #fff; }
-.player form { display: flex; flex-wrap: wrap; gap: .3rem .8rem; align-items: center; font-size: .9rem; }
-.player input { flex: 1 1 12rem; min-width: 8rem; }
-.player button { min-width: 4.5rem; padding: .25rem .6rem; font: inherit; cursor: pointer; }
-.player time { min-width: 7.5em; font-variant-numeric: tabular-nums; }
-@media print { .player form { display: none; } }
-"""
+if TYPE_CHECKING:
+    from markupsafe import Markup
+
 MOST_RUNS, MOST_JOBS = 4, 20_000  # that are played: the others would be too small, or too slow, to see
 
 
@@ -42,8 +32,8 @@ def can_be_played(runs: Mapping[str, Run]) -> bool:
     return same and all(one.ran.all() for one in jobs) and 0 < len(first) <= MOST_JOBS
 
 
-def player_of(runs: Mapping[str, Run], begin: float = 0.3, plays: bool = False) -> Html:
-    """Return the player of runs for which `can_be_played`; `gantt.SHARED`, `SCRIPT` and `STYLE` must be in the page.
+def player_of(runs: Mapping[str, Run], begin: float = 0.3, plays: bool = False) -> "Markup":
+    """Return the player of runs for which `can_be_played`; it needs ``viewer.js``, ``player.js`` and ``player.css``.
 
     Args:
         runs: by the name that stands above each.
@@ -74,29 +64,4 @@ def player_of(runs: Mapping[str, Run], begin: float = 0.3, plays: bool = False) 
         "runs": lanes,
     }
     data = base64.b64encode(zlib.compress(b"".join(map(padded, columns)), 9)).decode()
-    shown = (
-        element(
-            "div",
-            element("p", element("strong", name), Html("<output></output>")),
-            element("canvas", role="img", aria_label=f"Machine and queue under {name}"),
-            class_="lane",
-        )
-        for name in runs
-    )
-    form = element(
-        "form",
-        element("button", "play", type="button"),
-        Html('<input type="range" min="0" max="1000" step="1" value="0" aria-label="time">'),
-        Html("<time></time>"),
-        element("span", class_="key"),
-        onsubmit="return false",
-    )
-    return element(
-        "div",
-        Html(f'<script type="application/octet-stream">{data}</script>'),
-        joined(shown),
-        form,
-        Html("<noscript><p>A script plays the schedules; all else on this page needs none.</p></noscript>"),
-        class_="player",
-        data_about=json.dumps(about, separators=(",", ":")),
-    )
+    return rendered("results/html/player.html", about=packed(about), data=data, names=list(runs))

@@ -1,8 +1,8 @@
-"""Pictures of finished runs (thesis 4.3, 5.2 to 5.4, E.2): `KINDS` is the one table of them.
+"""Pictures of finished runs (thesis 4.3, 5.2 to 5.4, E.2): `PICTURES` is the one table of them.
 
-To add a picture, write the function that draws it and add an entry to `KINDS`; the command ``visual`` then draws it and
-lists it in its help. Functions are named as ``module:function`` and imported when they draw, so that the table itself
-costs nothing to import.
+To add a picture, write the function that draws it and add an entry to `PICTURES`; the command ``visual`` then draws it
+and lists it in its help. Functions are named as ``module:function`` and imported when they draw, so that the table
+itself costs nothing to import.
 """
 
 from collections.abc import Sequence
@@ -38,7 +38,7 @@ ALWAYS = (0.0, float("inf"))
 HERE = "hdeeprm_like.results.plots"
 JOBS, SPANS = ("out_jobs.csv",), ("overutilizations.json",)
 COLOURED_BY, CLASSES = ("wait", "size", "time", "user", "job"), ("size", "time", "user")
-KINDS: dict[str, Plot] = {
+PICTURES: dict[str, Plot] = {
     "queue_size": Plot("Queue size", f"{HERE}.load:queue_size", JOBS),
     "job_load": Plot("Length and load of the queue", f"{HERE}.load:job_load", (*JOBS, "workload.json")),
     "utilization": Plot("Utilization", f"{HERE}.load:utilization", JOBS),
@@ -77,7 +77,7 @@ def draw(
     """Draw one picture of a finished run into a file, or in a window without *save*.
 
     Args:
-        kind: a name in `KINDS`.
+        kind: a name in `PICTURES`.
         run: the run's directory.
         save: a .png, .svg or .pdf; it appears whole or not at all.
         span: s from and to; nothing else is shown. user: whose jobs are shown; None for those of all.
@@ -88,9 +88,9 @@ def draw(
         OptionsError: the kind, what to colour by, or the file's suffix is not known.
         ResultsError: the run lacks the file that the picture needs, or there is no display for a window.
     """
-    if kind not in KINDS:
-        raise OptionsError(f"there is no picture {kind!r}{did_you_mean(kind, KINDS)}")
-    shown = KINDS[kind]
+    if kind not in PICTURES:
+        raise OptionsError(f"there is no picture {kind!r}{did_you_mean(kind, PICTURES)}")
+    shown = PICTURES[kind]
     if by is not None and by not in shown.by:
         raise OptionsError(
             f"--by: {kind} is not drawn by {by!r:.80}; it can be by {', '.join(shown.by) or 'nothing: it has one form'}"

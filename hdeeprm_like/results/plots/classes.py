@@ -12,16 +12,17 @@ from hdeeprm_like.results.pictures import BLUE, COLOURS, GREY, log_scale, note, 
 from hdeeprm_like.results.plots.charts import NO_JOBS, RASTER
 from hdeeprm_like.results.run_parts import users_of
 from hdeeprm_like.results.run_reader import JOBS, Run
-from hdeeprm_like.results.run_values import number_or_nan, table_of
+from hdeeprm_like.results.run_values import table_of
 from hdeeprm_like.results.units import DURATIONS
 from hdeeprm_like.types import Floats, Ints
+from hdeeprm_like.values import FINITE
 
 SIZES = (1, 2, 9, 65, 513)  # cores at which a class begins
 TIMES = {"1 min": 60.0, "1 h": 3600.0, "6 h": 21600.0}  # s of run time at which a class begins
 USERS = 5  # with the most core time
 WHISKERS = (5, 95)  # percentiles
 KILOWATT_HOUR = 3.6e6  # J
-MOST = 2000  # points of a curve
+MOST_POINTS = 2000  # points of a curve
 
 
 def classes_of(run: Run, by: str) -> tuple[list[str], Ints]:
@@ -107,7 +108,7 @@ def energy_by_job(figure: Figure, run: Run) -> None:
     left, right = figure.subplots(1, 2)
     ran = run.jobs.ran
     cells = table_of(run.path(JOBS), ("consumed_energy",))["consumed_energy"] if ran.any() else ()
-    energy = np.array([number_or_nan(text) for text in cells], np.float64)[ran]
+    energy = np.array([FINITE.in_text_or(text, np.nan) for text in cells], np.float64)[ran]
     known = energy > 0.0  # -1 where it was not measured
     if not known.any():
         note(left, "no job has a measured energy" if ran.any() else NO_JOBS)
@@ -153,11 +154,11 @@ def wait_axis(axes: Axes, which: str) -> None:
 def draw_shares(axes: Axes, values: Floats, colour: str, label: str, line: str = "-") -> None:
     """Draw which share of some values is at most so large, as steps."""
     shares = np.arange(1, len(values) + 1) / len(values)
-    some = np.unique(np.linspace(0, len(values) - 1, MOST).astype(np.int64))
+    some = np.unique(np.linspace(0, len(values) - 1, MOST_POINTS).astype(np.int64))
     axes.step(np.sort(values)[some], shares[some], line, where="post", color=colour, label=label, linewidth=1.2)
 
 
 def draw_line(axes: Axes, x: Floats, y: Floats) -> None:
-    """Draw a curve of at most `MOST` points."""
-    some = np.unique(np.linspace(0, len(x) - 1, MOST).astype(np.int64))
+    """Draw a curve of at most `MOST_POINTS` points."""
+    some = np.unique(np.linspace(0, len(x) - 1, MOST_POINTS).astype(np.int64))
     axes.plot(x[some], y[some], color=BLUE)

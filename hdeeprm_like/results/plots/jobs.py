@@ -9,14 +9,14 @@ from hdeeprm_like.results.pictures import BLUE, GREEN, GREY, ORANGE, legend_abov
 from hdeeprm_like.results.plots.charts import RASTER
 from hdeeprm_like.results.run_reader import Run
 
-FEW = 200  # jobs whose life cycles can be distinguished
+MOST_DISTINGUISHED = 200  # jobs whose life cycles can be distinguished
 STAGES = (("arrived", BLUE, "o"), ("started", ORANGE, ">"), ("completed", GREEN, "s"))
 
 
 def lifecycle(figure: Figure, run: Run) -> None:
     """Draw three bands, one per stage of a job, with a line through the stages of each job.
 
-    Of more than `FEW` jobs only the waits are drawn as lines.
+    Of more than `MOST_DISTINGUISHED` jobs only the waits are drawn as lines.
 
     Not by evalys 4.0.7: it takes the size from the cores that a job got, so a rejected job has none, and its two
     patches per job take seconds for 1000 jobs.
@@ -32,7 +32,7 @@ def lifecycle(figure: Figure, run: Run) -> None:
     times = np.stack([jobs.submit, jobs.start, jobs.finish], axis=1) / seconds  # (J, 3)
     heights = jobs.size[:, None] + band * np.arange(3)  # (J, 3)
     lines = np.stack([times, heights], axis=2)[jobs.ran]  # (J, 3, 2)
-    if len(lines) <= FEW:
+    if len(lines) <= MOST_DISTINGUISHED:
         axes.add_collection(LineCollection(list(lines), colors=GREY, linewidths=0.5, alpha=0.4, zorder=1.0))
     else:  # lines of all would be a grey tangle: those of the waits show what the policy did
         waits = lines[jobs.wait[jobs.ran] > 0.0, :2]

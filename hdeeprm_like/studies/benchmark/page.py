@@ -7,8 +7,7 @@ from typing import Any
 
 from hdeeprm_like.errors import ResultsError
 from hdeeprm_like.inputs import read_object
-from hdeeprm_like.results import html
-from hdeeprm_like.results.html import Html
+from hdeeprm_like.results.html import pieces, write_page
 
 HOUR = 3600.0
 SHOWN = "bounded_slowdown"
@@ -20,34 +19,19 @@ def write_card_page(card: Mapping[str, Any], save: Path) -> None:
     Raises:
         ResultsError: it cannot be written.
     """
-    quick = " This is the quick form, for trying out: its figures are of no use to others." if card["quick"] else ""
-    cost = card["cost"]
-    html.write_page(
-        save,
-        html.page(
-            f"Benchmark of {card['policy']}",
-            html.paragraph(
-                f"Protocol {card['protocol']}, textbook clock, windows that share no job; means over the windows with "
-                f"95 % intervals by the bootstrap, longest waits over all. Differences are to {card['against']}, "
-                f"window by window.{quick}"
-            ),
-            html.paragraph(
-                f"{1e6 * cost['seconds_per_job']:,.1f} µs of CPU a job ({cost['of']}). hdeeprm_like {card['version']}."
-            ),
-            *(case_section(case, card) for case in card["cases"]),
-        ),
-    )
+    cases = [case | table_of_case(case, card) for case in card["cases"]]
+    write_page(save, "studies/benchmark/page.html", title=f"Benchmark of {card['policy']}", card=card, cases=cases)
 
 
-def case_section(case: Mapping[str, Any], card: Mapping[str, Any]) -> Html:
-    """Return the figures of a case."""
+def table_of_case(case: Mapping[str, Any], card: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the titles and the rows of the figures of a case."""
     energy = any(row.get("energy") is not None for row in case["figures"].values())
     titles = ["policy", "bounded slowdown", "95 % interval", f"less {card['against']}", "95 % interval", "mean wait"]
     titles += ["longest wait", "utilization", *(["energy"] if energy else [])]
     rows = []
     for policy, row in sorted(case["figures"].items(), key=lambda item: float(item[1][SHOWN])):
         line = [
-            html.element("strong", policy) if policy == card["policy"] else policy,
+            pieces().strong(policy) if policy == card["policy"] else policy,
             f"{row[SHOWN]:,.2f}",
             interval(row, SHOWN),
             "" if policy == card["against"] else f"{row[f'{SHOWN}_difference']:+,.2f}",
@@ -57,18 +41,7 @@ def case_section(case: Mapping[str, Any], card: Mapping[str, Any]) -> Html:
             f"{100 * row['utilization']:.1f} %",
         ]
         rows.append(line + ([f"{row['energy'] / 1e9:,.3g} GJ"] if energy else []))
-    many = (
-        f"{case['windows']} windows of {case['jobs']:,} jobs"
-        if case["windows"] > 1
-        else f"{case['jobs']:,} jobs, whole"
-    )
-    refused = html.paragraph(f"{card['policy']} cannot play this: {case['refused']}") if case["refused"] else Html()
-    return html.section(
-        case["name"],
-        html.paragraph(f"{many} of {case['trace']} on {case['platform']}, {case['requests']} requests."),
-        html.table(titles, rows, numbers=range(1, len(titles))),
-        refused,
-    )
+    return {"titles": titles, "rows": rows}
 
 
 def interval(row: Mapping[str, Any], name: str, sign: str = "") -> str:

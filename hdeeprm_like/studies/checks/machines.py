@@ -16,7 +16,7 @@ from hdeeprm_like.studies.checks.parts import JOBS, Checked
 from hdeeprm_like.studies.checks.runs import check_conservation, check_nothing_lost, drawn_jobs, run_of
 
 IDLE, BUSY = slice(2, 4), slice(0, 2)  # P-states of cores that serve no job, and of those that serve one
-LARGEST = 20_000  # cores of a machine that is also written as XML, which has a line for each
+MOST_CORES_IN_XML = 20_000  # cores of a machine that is also written as XML, which has a line for each
 
 
 def check_platform(platform: AnyPlatform) -> Checked:
@@ -80,7 +80,7 @@ def check_structure(machine: Platform) -> None:
 
 def check_files(machine: Platform) -> str:
     """Refuse a machine that is another one after it was written and read; return what was tried, in a sentence."""
-    if machine.cores > LARGEST:
+    if machine.cores > MOST_CORES_IN_XML:
         return f"files: not tried, since XML has a line for each of its {machine.cores:,} cores"
     with tempfile.TemporaryDirectory() as place:
         path = Path(place) / "machine.xml"

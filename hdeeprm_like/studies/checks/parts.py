@@ -13,7 +13,7 @@ from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.workload import Workload
 from hdeeprm_like.decision.actions import JobPolicy, PolicyActions
 from hdeeprm_like.decision.presets import PRESETS, Space, policy_named
-from hdeeprm_like.errors import CheckError, HDeepRMError, OptionsError, did_you_mean, require_number
+from hdeeprm_like.errors import CheckError, HDeepRMError, OptionsError, did_you_mean
 from hdeeprm_like.formats.any_platform import AnyPlatform, platform_from
 from hdeeprm_like.plugins import find
 from hdeeprm_like.run.python_loop import Play
@@ -33,6 +33,7 @@ from hdeeprm_like.studies.checks.runs import (
 )
 from hdeeprm_like.studies.compare.policies import AGENT, Trained, agent_named
 from hdeeprm_like.types import Bools, Floats
+from hdeeprm_like.values import NUMBER
 
 JOBS = 120  # of a run
 SEEDS = (1, 2)
@@ -242,7 +243,7 @@ def checked(name: str, play: Player, machines: Sequence[Platform], slowest: floa
         CheckError: it fails.
     """
     if slowest is not None:
-        require_number("slowest", slowest)
+        NUMBER.of(slowest, OptionsError, "slowest")
     each = 0.0
     for machine in machines:
         for seed in SEEDS:

@@ -9,14 +9,14 @@ from typing import Any
 from hdeeprm_like.cluster.schedule import FIGURES
 from hdeeprm_like.errors import ResultsError
 from hdeeprm_like.inputs import read_object, read_rows
-from hdeeprm_like.results import html
-from hdeeprm_like.results.html import Html
+from hdeeprm_like.results.html import pieces, write_page
 from hdeeprm_like.results.report import label
 from hdeeprm_like.studies.compare.run import POLICY, RECORD, RESULTS, SUMMARY, TESTS, WINDOW, rows_in
 from hdeeprm_like.studies.compare.statistics import RANKED_BY, Rows
 from hdeeprm_like.studies.compare.text import difference_lines, known, p_value, summary_lines
+from hdeeprm_like.values import Number
 
-LARGEST = 1e100  # no figure of a comparison comes near it, and axes can still be drawn
+FIGURE = Number(-1e100, 1e100)  # no figure of a comparison comes near it, and axes can still be drawn
 SHOWN = (RANKED_BY, f"{RANKED_BY}_difference", f"{RANKED_BY}_ratio", "wait_difference")  # with bounds, see `text`
 
 
@@ -35,22 +35,24 @@ def write_comparison_page(folder: Path, save: Path) -> None:
     if missing:
         raise ResultsError(f"{folder}: has no {missing[0]}; end the comparison with `hdeeprm-like compare`")
     summary, tests = read_summary(folder / SUMMARY), read_tests(folder / TESTS)
-    record = read_record(folder / RECORD)
-    energy = "platform" in record
-    html.write_page(
-        save,
-        html.page(
-            f"Comparison on {record['trace']}",
-            html.paragraph(
-                f"{windows_in_words(summary, record)} of {record['trace']} on {record['cores']:,} cores, "
-                f"{record['clock']} clock; figures are means over them, maxima those of all."
-            ),
-            html.section("Figures", lines_as_table(summary_lines(summary, energy)), all_figures(summary)),
-            differences(summary),
-            pictures(read_results(folder / RESULTS, summary)),
-            html.section("Tests", html.details("All tests of all pairs", tests_as_table(tests))),
-        ),
-    )
+    record, results = read_record(folder / RECORD), read_results(folder / RESULTS, summary)
+    with tempfile.TemporaryDirectory() as place:
+        boxes, ranking = Path(place) / "boxplot.png", Path(place) / "ranking.png"
+        draw(results, boxes, ranking)
+        write_page(
+            save,
+            "studies/compare/page.html",
+            title=f"Comparison on {record['trace']}",
+            record=record,
+            windows=windows_in_words(summary, record),
+            summary=summary_lines(summary, energy="platform" in record),
+            figures=all_figures(summary),
+            reference=summary[0]["reference"],
+            differences=difference_lines(summary),
+            boxes=boxes,
+            ranking=ranking,
+            tests=lines_of(tests),
+        )
 
 
 def read_record(path: Path) -> dict[str, Any]:
@@ -66,22 +68,15 @@ def read_record(path: Path) -> dict[str, Any]:
     return record
 
 
-def pictures(results: Rows) -> Html:
-    """Return the pictures of the spread over windows, drawn for the page."""
+def draw(results: Rows, boxes: Path, ranking: Path) -> None:
+    """Draw the spread over windows and the ranks into two files."""
     import pandas as pd
 
     from hdeeprm_like.studies.compare.pictures import draw_boxes, draw_ranking
 
     table = pd.DataFrame(results)
-    with tempfile.TemporaryDirectory() as place:
-        boxes, ranking = Path(place) / "boxplot.png", Path(place) / "ranking.png"
-        draw_boxes(table, boxes)
-        draw_ranking(table, ranking)
-        return html.section(
-            "Windows",
-            html.picture_of(boxes, "Spread over the windows; each box holds the middle half of them."),
-            html.picture_of(ranking, "Mean rank of each policy over the windows; 1 is the best."),
-        )
+    draw_boxes(table, boxes)
+    draw_ranking(table, ranking)
 
 
 def read_results(path: Path, summary: Rows) -> Rows:
@@ -95,7 +90,7 @@ def read_results(path: Path, summary: Rows) -> Rows:
     found = {(row[POLICY], row[WINDOW]) for row in rows}
     if not len(rows) == len(found) == len(policies) * len({window for _, window in found}) > 0:
         raise ResultsError(f"{path}: does not have each policy once on each window; run the comparison again")
-    odd = next((row for row in rows if any(abs(row[name]) > LARGEST for name in FIGURES)), None)
+    odd = next((row for row in rows if any(abs(row[name]) > FIGURE.most for name in FIGURES)), None)  # NaN: unknown
     if odd is not None:
         raise ResultsError(f"{path}: window {odd[WINDOW]} of {odd[POLICY]}: has a figure that no schedule has")
     return rows
@@ -146,21 +141,12 @@ def read_table(path: Path, columns: Sequence[str], words: Sequence[str]) -> Rows
         ResultsError: a column is missing, or something is no number.
     """
     return [
-        {name: text if name in words else number_in(text, name, path) for name, text in row.items()}
+        {
+            name: text if name in words else FIGURE.in_text(text, ResultsError, path, name) if text else math.nan
+            for name, text in row.items()
+        }
         for row in read_rows(path, columns, ResultsError)
     ]
-
-
-def number_in(text: str, column: str, path: Path) -> float:
-    """Return the number of a cell, NaN for an empty one.
-
-    Raises:
-        ResultsError: it is no number.
-    """
-    try:
-        return float(text) if text else math.nan
-    except ValueError as cause:
-        raise ResultsError(f"{path}: column {column}: {cause}; numbers are needed") from cause
 
 
 def windows_in_words(summary: Rows, record: Mapping[str, Any]) -> str:
@@ -171,40 +157,20 @@ def windows_in_words(summary: Rows, record: Mapping[str, Any]) -> str:
     return f"{count} windows of {record['jobs']:,} jobs"
 
 
-def lines_as_table(lines: list[list[str]]) -> Html:
-    """Return titles and lines of cells as a table."""
-    return html.table(lines[0], lines[1:], numbers=range(1, len(lines[0])))
-
-
-def all_figures(summary: Rows) -> Html:
-    """Return every figure of every policy."""
+def all_figures(summary: Rows) -> list[list[Any]]:
+    """Return titles, and a line of every figure with its value for every policy."""
+    explained = pieces().explained
     rows = [
-        [html.explained(label(name), FIGURES[name].meaning), *(known(row[name], ",.5g") for row in summary)]
+        [explained(label(name), FIGURES[name].meaning), *(known(row[name], ",.5g") for row in summary)]
         for name in FIGURES
         if name in summary[0]
     ]
-    titles = ["figure", *(row[POLICY] for row in summary)]
-    return html.details("All figures", html.table(titles, rows, numbers=range(1, len(titles))))
+    return [["figure", *(row[POLICY] for row in summary)], *rows]
 
 
-def differences(summary: Rows) -> Html:
-    """Return the differences of the policies to the reference, nothing for a single policy."""
-    lines = difference_lines(summary)
-    if len(lines) == 1:
-        return Html()
-    return html.section(
-        f"Against {summary[0]['reference']}",
-        lines_as_table(lines),
-        html.paragraph(
-            "Differences and ratios window by window, with intervals by the bootstrap over the windows; p is that of "
-            "Wilcoxon's test, corrected by Holm's method."
-        ),
-    )
-
-
-def tests_as_table(tests: Rows) -> Html:
-    """Return the tests, a row each."""
-    rows = [
+def lines_of(tests: Rows) -> list[list[str]]:
+    """Return the tests, a line each."""
+    return [
         [
             FIGURES[row["figure"]].title,
             row["test"],
@@ -215,5 +181,3 @@ def tests_as_table(tests: Rows) -> Html:
         ]
         for row in tests
     ]
-    titles = ["figure", "test", "of", "difference", "p", "p by Holm's method"]
-    return html.table(titles, rows, numbers=(3, 4, 5))

@@ -17,6 +17,7 @@ from hdeeprm_like.errors import OptionsError, did_you_mean
 from hdeeprm_like.studies.compare.bootstrap import intervals
 from hdeeprm_like.studies.compare.significance import anova, friedman, holm, one_sample, paired, welch, wilcoxon
 from hdeeprm_like.types import Floats
+from hdeeprm_like.values import NUMBER
 
 RANKED_BY = "bounded_slowdown"  # its lowest mean selects the default reference
 ONE_SAMPLE = "one-sample t"
@@ -124,12 +125,7 @@ def published_named(text: str | None) -> dict[str, float]:
         name, _, value = part.partition("=")
         if name not in FIGURES:
             raise OptionsError(f"published: figure {name[:40]!r} is not known{did_you_mean(name, FIGURES)}")
-        try:
-            found[name] = float(value)
-        except ValueError:
-            found[name] = math.nan
-        if not math.isfinite(found[name]):
-            raise OptionsError(f"published: {part[:60]!r}: a number is needed, e.g. {name}=67.55")
+        found[name] = NUMBER.in_text(value, OptionsError, "published", name)
     return found
 
 

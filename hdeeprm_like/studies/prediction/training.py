@@ -20,12 +20,12 @@ from hdeeprm_like.formats.windows import window
 from hdeeprm_like.run.replay import replay
 from hdeeprm_like.studies.prediction.report import Recording
 from hdeeprm_like.types import Floats
+from hdeeprm_like.values import FAR
 
 PIECE = 1024  # jobs
 LEAST = 50  # fewest training jobs
 TREES, LEAVES, RATE, LEAST_OF_LEAF = 150, 31, 0.08, 40
 CHECKED = 100  # jobs whose prediction by the file is compared with scikit-learn's own
-LARGEST = 1e12  # replaces infinity, which JSON does not have
 
 
 def check_training(path: Path, quantile: float | None) -> None:
@@ -126,7 +126,7 @@ def content_of(model: Any, made_by: dict[str, Any]) -> dict[str, Any]:
             return {"value": float(node["value"])}
         return {
             "feature": names[node["feature_idx"]],
-            "at_most": min(float(node["num_threshold"]), LARGEST),
+            "at_most": min(float(node["num_threshold"]), FAR),
             "left": int(node["left"]),
             "right": int(node["right"]),
             "missing": "left" if node["missing_go_to_left"] else "right",

@@ -125,7 +125,7 @@ def judged(number: Number, found: Any, note: str = "", reduced: bool = False) ->
     if claim["kind"] == "prediction":
         low, high = prediction(values, int(claim["windows"]))
     ratio = mean / number.value if isinstance(number.value, int | float) and number.value else math.nan
-    verdict = KINDS[claim["kind"]](claim, number, mean, low, high)
+    verdict = VERDICT_OF[claim["kind"]](claim, number, mean, low, high)
     if (claim.get("repeated") and len(values) == 1) or (reduced and verdict == CONTRADICTED):
         verdict = NOT_SHOWN
     return Judged(verdict, mean, low, high, std, len(values), ratio, note, allowed)
@@ -195,7 +195,7 @@ def claims_nothing(claim: Mapping[str, Any], number: Number, mean: float, low: f
     return unclaimed(number)
 
 
-KINDS: dict[str, Callable[[Mapping[str, Any], Number, float, float, float], str]] = {
+VERDICT_OF: dict[str, Callable[[Mapping[str, Any], Number, float, float, float], str]] = {
     "equal": is_equal,
     "holds": holds,
     "prediction": holds,

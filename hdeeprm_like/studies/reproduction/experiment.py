@@ -35,7 +35,7 @@ class Number:
         key: by which `measures` hand over what they found. what: in words. source: table, figure or section.
         published: the text as it is printed; empty where only our own number is shown.
         value: that text as a number; None where there is none. unit: of both.
-        claim: ``{"kind": ..., ...}``, see `claims.KINDS`.
+        claim: ``{"kind": ..., ...}``, see `claims.VERDICT_OF`.
         expected: the verdict that our own measurements have led us to expect; ``--strict`` fails where a number that
             was expected to agree is contradicted.
         reason: why it is quoted, undefined or differs. needs: the trace without which it is only quoted.

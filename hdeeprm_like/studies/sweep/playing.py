@@ -15,6 +15,7 @@ from hdeeprm_like.inputs import read_rows, read_text
 from hdeeprm_like.plugins import Place, function_at, trusting
 from hdeeprm_like.studies.sweep.ledger import appending, file_of
 from hdeeprm_like.studies.sweep.tasks import COMPARE, GO_ON, LAUNCH, REPRODUCE, TRAIN, Task
+from hdeeprm_like.values import FINITE
 
 TOLD = 5  # last lines of an error
 TWICE = 60.0  # s; shorter tasks run twice when their time is measured
@@ -82,7 +83,6 @@ def trained(task: Task, folder: Path) -> Figures:
     from hdeeprm_like.launch.learned import EVALUATIONS, HELD_OUT, train_learner
     from hdeeprm_like.launch.learner import AgentChoice, Learner
     from hdeeprm_like.launch.resuming import resume_learner, training_options
-    from hdeeprm_like.results.run_values import number_of
 
     output = folder / "trainings" / task.key
     file = output.with_suffix(".json")
@@ -101,7 +101,7 @@ def trained(task: Task, folder: Path) -> Figures:
         if file.exists():
             told = read_rows(file, (), ResultsError)[row]
             found |= {
-                prefix + key: number_of(value, f"{file}: {key}")
+                prefix + key: FINITE.in_text(value, ResultsError, file, key)
                 for key, value in told.items()
                 if key not in ("episode", "name")
             }
@@ -110,12 +110,8 @@ def trained(task: Task, folder: Path) -> Figures:
 
 def numbers_in(path: Path) -> list[float]:
     """Return the numbers of a log with one on each line."""
-    from hdeeprm_like.results.run_values import (
-        number_of,
-    )  # loads pandas, which the command itself does not need
-
     lines = enumerate(read_text(path, ResultsError).splitlines(), start=1)
-    return [number_of(text, f"{path}:{line}") for line, text in lines]
+    return [FINITE.in_text(text, ResultsError, f"{path}:{line}") for line, text in lines]
 
 
 PLAYED = {

@@ -21,10 +21,11 @@ from hdeeprm_like.studies.whatif.inputs import Log
 from hdeeprm_like.studies.whatif.outcome import Outcome, simulate
 from hdeeprm_like.studies.whatif.overheads import USUAL, Overheads, usual_latency
 from hdeeprm_like.types import Bools, Floats
+from hdeeprm_like.values import POSITIVE
 
 FITTED = 0.5  # share of the jobs, the first ones, that overheads are fitted to
 FEWEST = 20  # jobs that have to be left on either side
-MOST = 4000  # jobs that are simulated in each trial, the first ones
+TRIAL_JOBS = 4000  # jobs that are simulated in each trial, the first ones
 LATENCIES = (
     0.0,
     0.02,
@@ -136,7 +137,7 @@ def interval_of(machine: Platform) -> float:
     """Return bf_interval, in s."""
     assert machine.partitions is not None
     told = (machine.partitions.settings.get("SchedulerParameters") or {}).get("bf_interval", 30.0)
-    return float(told) if isinstance(told, int | float) and told > 0 else 30.0
+    return float(told) if POSITIVE.holds(told) else 30.0
 
 
 class _Trials:
@@ -147,7 +148,7 @@ class _Trials:
     """
 
     def __init__(self, machine: Platform, log: Log, now: Baseline, first: Bools) -> None:
-        few = np.arange(min(len(log.jobs), MOST))
+        few = np.arange(min(len(log.jobs), TRIAL_JOBS))
         self.machine, self.log, self.now = machine, log.take(few), now
         self.first = first[few]
         self.interval = interval_of(machine)
@@ -182,7 +183,7 @@ class _Trials:
     def _full_interval(self) -> float:
         assert self.machine.partitions is not None
         told = (self.machine.partitions.settings.get("SchedulerParameters") or {}).get("sched_interval", 60.0)
-        return float(told) if isinstance(told, int | float) and told > 0 else 60.0
+        return float(told) if POSITIVE.holds(told) else 60.0
 
     def _error(self, latency: float, phases: Sequence[float]) -> float:
         """Return how far starts are apart at the mean of some phases, and how far the mean wait is."""

@@ -23,7 +23,7 @@ from hdeeprm_like.studies.whatif.windows import Closing, closing_meant
 NODES = re.compile(r"nodes=([+-]?)(\d+(?:\.\d+)?)(%?)", re.ASCII)
 LOAD = re.compile(r"load=(\d+(?:\.\d+)?)", re.ASCII)
 POWER = re.compile(r"power=(?:(\d+(?:\.\d+)?)([kM]?)W|-(\d+(?:\.\d+)?)%)", re.ASCII)
-MOST = 100.0  # times as many nodes or as much load
+LARGEST_FACTOR = 100.0  # times as many nodes or as much load
 WATTS = {"": 1.0, "k": 1e3, "M": 1e6}
 PLAIN = ("nodes", "load", "requests", "power", "SchedulerParameters")
 CLOSINGS = ("maint", "drain")
@@ -173,11 +173,11 @@ def _with_plain(change: Change, key: str, part: str, where: str) -> Change:
     if key == "nodes" and (match := NODES.fullmatch(part)):
         sign, amount, percent = match.groups()
         value = float(amount) * (-1.0 if sign == "-" else 1.0)
-        if percent and 0.0 <= 1.0 + value / 100.0 <= MOST and sign:
+        if percent and 0.0 <= 1.0 + value / 100.0 <= LARGEST_FACTOR and sign:
             return replace(change, nodes=1.0 + value / 100.0)
         if not percent and sign and abs(value) < 1e6 and value == int(value):
             return replace(change, more=int(value))
-    if key == "load" and (match := LOAD.fullmatch(part)) and 1.0 / MOST <= float(match[1]) <= MOST:
+    if key == "load" and (match := LOAD.fullmatch(part)) and 1.0 / LARGEST_FACTOR <= float(match[1]) <= LARGEST_FACTOR:
         return replace(change, load=float(match[1]))
     if key == "power" and (match := POWER.fullmatch(part)):
         watts, unit, percent = match.groups()

@@ -9,6 +9,7 @@ from typing import Any
 
 from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.decision.policies.node_rows import END_LATENCY, TICK
+from hdeeprm_like.values import NUMBER
 
 WITHOUT_EPILOG = 0.08  # s that the nodes of a job need to be clean again, where they run no script; with its launch
 WITH_EPILOG = 1.0  # s, where they do
@@ -44,7 +45,7 @@ class Overheads:
 def usual_latency(settings: Mapping[str, Any]) -> float:
     """Return the s that the nodes of a job need to be clean again, as the platform has it, or as usual."""
     told = settings.get(END_LATENCY)
-    if isinstance(told, int | float):
+    if NUMBER.holds(told):
         return float(told)
     return WITH_EPILOG if settings.get("Epilog") else WITHOUT_EPILOG
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from hdeeprm_like.formats.files import replacing, write_json
-from hdeeprm_like.results.html import Html, badge, details, element, joined, page, paragraph, section, table, write_page
+from hdeeprm_like.results.html import write_page
 from hdeeprm_like.studies.whatif import chart
 from hdeeprm_like.studies.whatif.answer import LONGER, Answer, as_tables
 from hdeeprm_like.studies.whatif.fidelity import MEANING, Fidelity
@@ -34,7 +34,7 @@ from hdeeprm_like.studies.whatif.wording import (
 
 REPORT, RECORD, GROUPS, USERS = "report.html", "whatif.json", "groups.csv", "users.csv"
 OVER_TIME = "over_time.csv"
-KINDS = {"A": "good", "B": "fair", "C": "weak", "D": "bad"}
+BADGES = {"A": "good", "B": "fair", "C": "weak", "D": "bad"}
 MOST_PEOPLE = 10  # of those who win, and of those who lose
 MOST_GROUPS = 24
 CLASS_NAMES = {"size": "jobs of", "partition": "partition", "account": "account"}
@@ -51,7 +51,7 @@ def write_answer(found: Answer, folder: Path) -> None:
     _write_csv(folder / GROUPS, found.groups)
     _write_csv(folder / USERS, found.people)
     _write_csv(folder / OVER_TIME, _lines_over_time(found))
-    write_page(folder / REPORT, page_of(found))
+    write_page(folder / REPORT, "studies/whatif/report.html", **content_of(found))
 
 
 def _lines_over_time(found: Answer) -> list[dict[str, Any]]:
@@ -73,57 +73,48 @@ def _write_csv(path: Path, lines: Sequence[dict[str, Any]]) -> None:
             writer.writerows(lines)
 
 
-def page_of(found: Answer) -> Html:
-    """Return the whole page."""
+def content_of(found: Answer) -> dict[str, Any]:
+    """Return what the page shows."""
     shown, apart = replace(found, rows=beside_now(found.rows)), in_place_of_slurm(found.rows)
-    present = found.rows[0]["name"]
-    parts = [
-        *_first_screen(shown),
-        section("What this means", *_meaning(shown, bool(apart))),
-        *([section("Queue and utilization over time", *_over_time(found, shown))] if found.over_time else []),
-        section("Does the model know your machine?", _fidelity(found.fidelity, present)),
-        section("Policies and changes", _outcomes(shown.rows)),
-        *([section(APART, *_other_schedulers(apart))] if apart else []),
-        section("Who would wait longer, and who shorter", *_people(shown)),
-        section("By partition, account, size and hour", *_groups(shown)),
-    ]
-    return page("What if: another policy, another machine", *parts, style=chart.STYLE)
+    fidelity = found.fidelity
+    return {
+        "title": "What if: another policy, another machine",
+        "fidelity": fidelity,
+        "badges": BADGES,
+        "about": _about(shown),
+        "meaning": MEANING[fidelity.grade] if fidelity is not None else NO_GRADE,
+        "chart": chart.waits(shown.rows),
+        "who": [{"name": row["name"], "lines": _wins_and_losses(shown, row["name"])} for row in shown.rows[1:]],
+        "texts": _meaning(shown, bool(apart)),
+        "over_time": _over_time(found, shown) if found.over_time else [],
+        "present": found.rows[0]["name"],
+        "figures": _figures(fidelity) if fidelity is not None else [],
+        "outcomes": _outcomes(shown.rows),
+        "apart": APART,
+        "schedulers": _other_schedulers(apart) if apart else [],
+        "scheduler_texts": [sentence(row) for row in apart],
+        "people": _people(shown),
+        "groups": _groups(shown),
+    }
 
 
-def _first_screen(shown: Answer) -> list[Html]:
-    """Return what a reader sees first: the question, the grade, the waits, and who wins and who loses."""
-    about, fidelity = shown.subject, shown.fidelity
-    warning = fidelity.warning if fidelity is not None else ""
-    pairs: dict[str, object] = {}
-    if about is not None:
-        nodes = f"{about.nodes:,} nodes, " if about.nodes else ""
-        pairs["machine"] = f"{about.machine}: {nodes}{about.cores:,} cores"
-        pairs["log"] = about.log or "not named"
-        pairs["dates"] = (
-            f"{chart.date(about.begin)} to {chart.date(about.end)}"
-            if about.dated
-            else f"{duration(about.end - about.begin)}; the log has no dates"
-        )
-        pairs["jobs"] = f"{shown.jobs:,} of {about.read:,} compared, {about.left_out:,} left out"
-    grade: object = "none: the log records no waits"
-    if fidelity is not None:
-        grade = joined([badge(fidelity.grade, KINDS[fidelity.grade]), " of A to D"], "")
-    pairs["grade of the model"] = grade
-    meaning = MEANING[fidelity.grade] if fidelity is not None else NO_GRADE
-    return [
-        *([paragraph(element("strong", warning))] if warning else []),
-        chart.facts(pairs),
-        element("p", f"The grade: {meaning}.", class_="note"),
-        element(
-            "div",
-            section("How long jobs wait, now and then", chart.waits(shown.rows)),
-            section("Who wins and who loses", *(_wins_and_losses(shown, row["name"]) for row in shown.rows[1:])),
-            class_="first",
-        ),
-    ]
+def _about(shown: Answer) -> dict[str, str]:
+    """Return machine, log, dates and jobs, as far as they are known."""
+    about = shown.subject
+    if about is None:
+        return {}
+    nodes = f"{about.nodes:,} nodes, " if about.nodes else ""
+    return {
+        "machine": f"{about.machine}: {nodes}{about.cores:,} cores",
+        "log": about.log or "not named",
+        "dates": f"{chart.date(about.begin)} to {chart.date(about.end)}"
+        if about.dated
+        else f"{duration(about.end - about.begin)}; the log has no dates",
+        "jobs": f"{shown.jobs:,} of {about.read:,} compared, {about.left_out:,} left out",
+    }
 
 
-def _wins_and_losses(found: Answer, name: str) -> Html:
+def _wins_and_losses(found: Answer, name: str) -> list[tuple[str, str]]:
     """Return which classes of jobs and which users wait longer under an outcome, and which classes wait shorter."""
     lines = []
     for title, sign in (("Wait longer", 1.0), ("Wait shorter", -1.0)):
@@ -132,12 +123,11 @@ def _wins_and_losses(found: Answer, name: str) -> Html:
             for kind in CLASS_NAMES
             if (changed := most_changed(found, name, kind, sign))
         ]
-        text = chart.unbroken("; ".join(own)) or "no class of jobs"
-        lines.append(element("p", element("strong", f"{title}: "), text, "."))
+        lines.append((title, chart.unbroken("; ".join(own)) or "no class of jobs"))
     if names_users(found):
         users = chart.unbroken(users_sentence(found, name))
-        lines.insert(1, paragraph(users[0].upper() + users[1:] + "."))
-    return element("div", element("b", name), *lines, class_="who")
+        lines.insert(1, ("", users[0].upper() + users[1:]))
+    return lines
 
 
 def most_changed(found: Answer, name: str, kind: str, sign: float) -> list[tuple[Mapping[str, Any], float]]:
@@ -149,65 +139,51 @@ def most_changed(found: Answer, name: str, kind: str, sign: float) -> list[tuple
     return changed if kind == "size" else sorted(changed, key=lambda pair: -pair[1])[:MOST_NAMED]
 
 
-def _meaning(shown: Answer, apart: bool) -> list[Html]:
+def _meaning(shown: Answer, apart: bool) -> list[str]:
+    """Return the paragraphs that say what the figures mean."""
     present = shown.rows[0]["name"]
     return [
-        *(paragraph(sentence(row)) for row in shown.rows[1:]),
-        paragraph(
-            f"{shown.jobs:,} jobs were simulated under each policy. {present} stands for what the machine does "
-            f"now; everything is compared with it, job by job; intervals (95 %) are over {shown.blocks} blocks of time."
-        ),
-        *([paragraph(f"What needs {IN_PLACE} stands apart: what that is worth is no merit of a policy.")] * apart),
-        *(paragraph(note + ".") for note in shown.notes),
+        *(sentence(row) for row in shown.rows[1:]),
+        f"{shown.jobs:,} jobs were simulated under each policy. {present} stands for what the machine does "
+        f"now; everything is compared with it, job by job; intervals (95 %) are over {shown.blocks} blocks of time.",
+        *([f"What needs {IN_PLACE} stands apart: what that is worth is no merit of a policy."] * apart),
+        *(note + "." for note in shown.notes),
         *(
-            paragraph(f"{count:,} jobs could not run with {name}; they are left out everywhere.")
+            f"{count:,} jobs could not run with {name}; they are left out everywhere."
             for name, count in shown.never.items()
         ),
     ]
 
 
-def _over_time(found: Answer, shown: Answer) -> list[Html]:
-    """Return the pictures of each outcome that is compared with now."""
+def _over_time(found: Answer, shown: Answer) -> list[tuple[str, dict[str, Any]]]:
+    """Return the pictures of each outcome that is compared with now, by name; those of now alone if there is none."""
     about, now = found.subject, found.over_time[0]
     begin, dated = (about.begin, about.dated) if about is not None else (0.0, False)
-    keys = element("span", class_="key now"), " now, ", element("span", class_="key then"), " then. "
     names = {row["name"] for row in shown.rows[1:]}
     drawn = [
-        section(row["name"], chart.pictures(now, then, begin, dated), level=3)
+        (row["name"], chart.pictures(now, then, begin, dated))
         for row, then in zip(found.rows, found.over_time, strict=True)
         if row["name"] in names
     ]
-    if not drawn:
-        drawn = [chart.pictures(now, now, begin, dated)]
-    return [element("p", joined(keys, ""), "Each point is the mean of a span.", class_="note"), *drawn]
+    return drawn or [("", chart.pictures(now, now, begin, dated))]
 
 
-def _fidelity(told: Fidelity | None, now: str) -> Html:
-    if told is None:
-        return paragraph("The log records no waits, so how well the model reproduces it is not known.")
+def _figures(told: Fidelity) -> list[tuple[str, str, str]]:
+    """Return what the log records beside what the model has."""
     share = told.left_out / (told.jobs + told.left_out)
-    figures = {
-        "mean wait": tuple(map(duration, told.wait)),
-        "median wait": tuple(map(duration, told.median)),
-        "95th percentile of the waits": tuple(map(duration, told.p95)),
-        "utilization": tuple(f"{100 * value:.1f} %" for value in told.utilization),
-        "order of the waits": ("1", f"{told.order:.2f} (rank correlation)"),
-        "starts within 5 minutes": ("100 %", f"{100 * told.close:.0f} %"),
-        "jobs left out": ("", f"{told.left_out:,} ({100 * share:.1f} %)"),
-    }
-    rows = [
-        (name, *pair, badge(told.marks[name], KINDS[told.marks[name]]) if name in told.marks else "")
-        for name, pair in figures.items()
+    pairs = {"mean wait": told.wait, "median wait": told.median, "95th percentile of the waits": told.p95}
+    recorded, simulated = (f"{100 * value:.1f} %" for value in told.utilization)
+    return [
+        *((name, duration(one), duration(other)) for name, (one, other) in pairs.items()),
+        ("utilization", recorded, simulated),
+        ("order of the waits", "1", f"{told.order:.2f} (rank correlation)"),
+        ("starts within 5 minutes", "100 %", f"{100 * told.close:.0f} %"),
+        ("jobs left out", "", f"{told.left_out:,} ({100 * share:.1f} %)"),
     ]
-    return joined(
-        [
-            paragraph("Grade ", badge(told.grade, KINDS[told.grade]), f": {MEANING[told.grade]}."),
-            table(["", "recorded", f"simulated ({now})", "grade"], rows, numbers=(1, 2), stacked=True),
-        ]
-    )
 
 
-def _outcomes(rows: Sequence[dict[str, Any]]) -> Html:
+def _outcomes(rows: Sequence[dict[str, Any]]) -> list[Sequence[str]]:
+    """Return the titles and the lines of the table of all outcomes."""
     titles = [
         "",
         "mean wait",
@@ -235,11 +211,11 @@ def _outcomes(rows: Sequence[dict[str, Any]]) -> Html:
         )
         for place, row in enumerate(rows)
     ]
-    note = "Longer and shorter: the share of the jobs that wait a minute or more longer, or shorter, than now."
-    return joined([table(titles, lines, numbers=tuple(range(1, len(titles))), stacked=True), paragraph(note)])
+    return [titles, *lines]
 
 
-def _other_schedulers(rows: Sequence[dict[str, Any]]) -> list[Html]:
+def _other_schedulers(rows: Sequence[dict[str, Any]]) -> list[Sequence[str]]:
+    """Return the titles and the lines of the table of schedulers in Slurm's place."""
     titles = ["", "mean wait", "median", "P95", "utilization", "the mechanism, to now", f"the policy, to {ALONE}"]
     lines = [
         (
@@ -251,19 +227,16 @@ def _other_schedulers(rows: Sequence[dict[str, Any]]) -> list[Html]:
         )
         for row in rows
     ]
-    return [
-        *(paragraph(sentence(row)) for row in rows),
-        table(titles, lines, numbers=tuple(range(1, len(titles))), stacked=True),
-        paragraph("These schedulers act at once and know no interval; no watch makes a Slurm into one of them."),
-    ]
+    return [titles, *lines]
 
 
-def _people(found: Answer) -> list[Html]:
-    parts = []
+def _people(found: Answer) -> list[tuple[str, list[Sequence[str]]]]:
+    """Return the users who win and lose most under each outcome, a line each, below a summary."""
+    parts: list[tuple[str, list[Sequence[str]]]] = []
     for row in found.rows[1:]:
         own = [line for line in found.people if line["name"] == row["name"]]
         chosen = own if len(own) <= 2 * MOST_PEOPLE else own[:MOST_PEOPLE] + own[-MOST_PEOPLE:]
-        lines = [
+        lines: list[Sequence[str]] = [
             (
                 line["group"],
                 f"{line['jobs']:,}",
@@ -274,13 +247,13 @@ def _people(found: Answer) -> list[Html]:
             )
             for line in chosen
         ]
-        titles = ["user", "jobs", "mean wait now", "then", "hours in all", "waits longer most"]
         summary = f"{row['name']}: {users_sentence(found, row['name'])}; {losers(found, row['name'])}"
-        parts.append(details(summary, table(titles, lines, numbers=(1, 2, 3, 4), stacked=True)))
+        parts.append((summary, lines))
     return parts
 
 
-def _groups(found: Answer) -> list[Html]:
+def _groups(found: Answer) -> list[dict[str, Any]]:
+    """Return a table of mean waits for each kind of group."""
     parts = []
     names = [row["name"] for row in found.rows[1:]]
     for kind in dict.fromkeys(line["kind"] for line in found.groups) if names else ():
@@ -299,5 +272,5 @@ def _groups(found: Answer) -> list[Html]:
         ]
         titles = [kind, "jobs", "now", *names]
         note = f"mean wait by {kind}" + (f", the {MOST_GROUPS} with most jobs" if len(groups) > MOST_GROUPS else "")
-        parts.append(table(titles, lines, note, numbers=tuple(range(1, len(titles))), stacked=True))
+        parts.append({"titles": titles, "rows": lines, "caption": note})
     return parts

@@ -12,7 +12,7 @@ from hdeeprm_like.studies.whatif.inputs import Log
 from hdeeprm_like.types import Bools, Floats
 
 REQUESTS = re.compile(r"(?:([+-])(\d+(?:\.\d+)?)%|x(\d+(?:\.\d+)?))", re.ASCII)
-MOST = 1000.0  # times as much
+LARGEST_FACTOR = 1000.0  # times as much
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ def requests_meant(text: str, where: str) -> Requests:
     if match is not None:
         sign, percent, times = match.groups()
         factor = float(times) if times else 1.0 + float(percent) / (100.0 if sign == "+" else -100.0)
-        if 0.0 < factor <= MOST and not (times and factor < 1.0):
+        if 0.0 < factor <= LARGEST_FACTOR and not (times and factor < 1.0):
             return Requests(factor, of_run=bool(times))
     raise OptionsError(f"{where}: is none of requests=+50%, requests=-20%, requests=exact and requests=x2 (run times)")
 

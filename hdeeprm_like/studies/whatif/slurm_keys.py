@@ -6,26 +6,15 @@ from typing import Any
 
 from hdeeprm_like.errors import OptionsError, did_you_mean
 from hdeeprm_like.formats.partitions_json import MODELLED
+from hdeeprm_like.values import AMOUNT, FAR, Number, Whole
 
-LARGEST = 1e12  # s, jobs, cores or points; what is more is a mistake
+JOBS = Whole(0, int(FAR))
 TIME = re.compile(
     r"(?:(?P<days>\d{1,9})-)?(?P<first>\d{1,9})(?::(?P<second>\d{1,9}))?(?::(?P<third>\d{1,9}))?", re.ASCII
 )
 SIZE = re.compile(r"(\d+(?:\.\d+)?)([KMGT]?)B?", re.ASCII | re.IGNORECASE)
 NO_LIMIT = ("-1", "unlimited", "infinite", "none")
 MB = {"K": 1.024e-3, "": 1.024, "M": 1.024, "G": 1.024 * 1024, "T": 1.024 * 1024**2}  # of 1000 KB; Slurm's has 1024
-
-
-def number(text: str) -> float:
-    """Return a number from 0 on.
-
-    Raises:
-        ValueError: it is none.
-    """
-    value = float(text) if text.isascii() and "_" not in text else -1.0
-    if not 0.0 <= value < LARGEST:
-        raise ValueError("a number from 0 on is needed")
-    return value
 
 
 def seconds(text: str) -> float:
@@ -65,9 +54,10 @@ def count_limit(text: str) -> float:
     """
     if text.lower() in NO_LIMIT:
         return float("inf")
-    if not (text.isascii() and text.isdigit() and int(text) < LARGEST):
+    limit = JOBS.in_text_or(text, -1.0)
+    if limit < 0.0:
         raise ValueError("a number of jobs, or -1 for no limit, is needed")
-    return float(int(text))
+    return float(limit)
 
 
 def yes_or_no(text: str) -> str:
@@ -87,7 +77,7 @@ def weights(text: str) -> dict[str, float]:
     Raises:
         ValueError: they are none.
     """
-    return {name: number(value) for name, value in _pairs(text, "cpu=1000,mem=500")}
+    return {name: AMOUNT.in_text(value, ValueError, name) for name, value in _pairs(text, "cpu=1000,mem=500")}
 
 
 def amounts(text: str) -> dict[str, float]:
@@ -103,7 +93,7 @@ def amounts(text: str) -> dict[str, float]:
         elif name == "mem" and (match := SIZE.fullmatch(value)):
             found[name] = float(match[1]) * MB[match[2].upper()]
         else:
-            found[name] = number(value)
+            found[name] = AMOUNT.in_text(value, ValueError, name)
     return found
 
 
@@ -130,35 +120,66 @@ def exclusive(text: str) -> bool:
     return text.upper() == "EXCLUSIVE"
 
 
+def one_of(*words: str, otherwise: str = "") -> Callable[[str], str]:
+    """Return what takes one of some words, whatever its letters' case."""
+
+    def meaning(text: str) -> str:
+        for word in words:
+            if text.lower() == word.lower():
+                return word
+        raise ValueError(f"{', '.join(words[:-1])} or {words[-1]} is needed{otherwise}")
+
+    return meaning
+
+
+def exempt_time(text: str) -> str:
+    """Return the text of a PreemptExemptTime.
+
+    Raises:
+        ValueError: it is none.
+    """
+    if text != "-1":
+        seconds(text)
+    return text
+
+
 TRES = ("cpu", "mem", "gres/gpu")
-Meaning = Callable[[str], Any]
-PARAMETERS: dict[str, Meaning] = dict.fromkeys(MODELLED, number)  # of SchedulerParameters
+Meaning = Number | Callable[[str], Any]
+PREEMPT_TYPE = one_of("preempt/none", "preempt/partition_prio", "preempt/qos")
+PREEMPT_MODE = one_of("OFF", "CANCEL", "REQUEUE", otherwise="; suspended jobs are not modelled")
+PARAMETERS: dict[str, Meaning] = dict.fromkeys(MODELLED, AMOUNT)  # of SchedulerParameters
 SETTINGS: dict[str, Meaning] = {
-    **{f"PriorityWeight{name}": number for name in ("Age", "Fairshare", "JobSize", "Partition", "QOS")},
+    **{f"PriorityWeight{name}": AMOUNT for name in ("Age", "Fairshare", "JobSize", "Partition", "QOS")},
     "PriorityWeightTRES": weights,
     "PriorityFavorSmall": yes_or_no,
     **dict.fromkeys(("PriorityMaxAge", "PriorityDecayHalfLife", "PriorityCalcPeriod"), seconds),
+    **{"PreemptType": PREEMPT_TYPE, "PreemptMode": PREEMPT_MODE, "PreemptExemptTime": exempt_time},
 }
 GROUPED: dict[str, Meaning] = {"GrpTRES": amounts, "GrpJobs": count_limit}
 OF_EACH: dict[str, Meaning] = {
     **{"MaxJobsPerUser": count_limit, "MaxTRESPerUser": amounts},
     **{"MaxJobsPerAccount": count_limit, "MaxTRESPerAccount": amounts},
 }
+OF_ASSOCIATION: dict[str, Meaning] = {"MaxJobs": count_limit, "MaxTRES": amounts, **GROUPED}
+OF_PREEMPTION: dict[str, Meaning] = {"Preempt": str, "PreemptMode": PREEMPT_MODE, "PreemptExemptTime": exempt_time}
 TIMES = ("MaxTime", "DefaultTime")
 OF: dict[str, dict[str, Meaning]] = {
     "partition": {
         **dict.fromkeys(TIMES, time_limit),
-        **{"PriorityTier": number, "PriorityJobFactor": number, "OverSubscribe": exclusive},
+        **{"PriorityTier": AMOUNT, "PriorityJobFactor": AMOUNT, "OverSubscribe": exclusive},
+        "PreemptMode": PREEMPT_MODE,
+        "MaxTRES": amounts,
         **GROUPED,
         **OF_EACH,
     },
-    "account": {"Fairshare": number, "MaxJobs": count_limit, **GROUPED},
-    "user": {"MaxJobs": count_limit, **GROUPED},
-    "qos": {"Priority": number, **GROUPED, **OF_EACH},
+    "account": {"Fairshare": AMOUNT, **OF_ASSOCIATION},
+    "user": OF_ASSOCIATION,
+    "association": OF_ASSOCIATION,
+    "qos": {"Priority": AMOUNT, **OF_PREEMPTION, "MaxTRES": amounts, **GROUPED, **OF_EACH},
 }
-LIMITS = (*GROUPED, *OF_EACH, "MaxJobs")
+LIMITS = (*GROUPED, *OF_EACH, "MaxJobs", "MaxTRES")
 REFUSED = {
-    "Preempt": "preemption is not modelled: no running job is suspended or requeued",
+    "Preempt": "of preemption, PreemptType, PreemptMode and PreemptExemptTime are modelled",
     "SelectType": "write it into the platform file, for it decides how jobs get nodes",
     "PriorityWeightAssoc": "the priorities of associations are not modelled",
     "PriorityType": "the model has priority/multifactor only",
@@ -187,8 +208,9 @@ def value_of(meaning: Meaning, text: str, where: str) -> Any:
     Raises:
         OptionsError: it makes no sense.
     """
+    if isinstance(meaning, Number):
+        return meaning.in_text(text, OptionsError, where)
     try:
         return meaning(text)
     except ValueError as error:
-        why = str(error) if "needed" in str(error) or "none of" in str(error) else "a number from 0 on is needed"
-        raise OptionsError(f"{where}: is {text[:40]!r}; {why}") from None
+        raise OptionsError(f"{where}: is {text[:40]!r}; {error}") from None

@@ -18,12 +18,12 @@ from hdeeprm_like.studies.reproduction.measures.learning import (
 )
 from hdeeprm_like.studies.reproduction.place import Findings, Place
 
-KINDS = ("image", "compact", "sparse", "reduced")
+OBSERVATIONS_TRIED = ("image", "compact", "sparse", "reduced")
 EPISODES = {False: 100, True: 1000}  # held-out, by whether the budget is the full one
 FULL = {"training": {"steps": 3_000_000}}
 SHORT, LONG = 20, 60  # horizons
 SOURCE = 9  # the scenario whose agent plays all others, too
-FEW = (1, 4, SOURCE)  # scenarios of the small budget
+SMALL_BUDGET = (1, 4, SOURCE)  # scenarios of the small budget
 TIMED = {"training": {"steps": 4000, "evaluate_every": 0, "best": "reward"}}
 TURNS = 5  # in which these learn
 LEVEL = 0.01  # of the tests between horizons
@@ -33,8 +33,8 @@ Slowdowns = dict[tuple[str, int], np.ndarray]
 
 def measure(place: Place) -> Findings:
     """Train all in the scenarios of the budget."""
-    scenarios = range(1, 11) if place.full else FEW
-    agents = {(kind, s): agents_of(place, kind, s, SHORT) for kind, s in product(KINDS, scenarios)}
+    scenarios = range(1, 11) if place.full else SMALL_BUDGET
+    agents = {(kind, s): agents_of(place, kind, s, SHORT) for kind, s in product(OBSERVATIONS_TRIED, scenarios)}
     slowdowns = {key: np.array([slowdowns_of(place, agent) for agent in own]) for key, own in agents.items()}
     found = Findings()
     for scenario in scenarios:
@@ -141,7 +141,7 @@ def draw(place: Place, agents: dict[tuple[str, int], list[Trained]]) -> None:
     with picture(place.folder / "curves.svg", width=12.0) as figure:
         grid = figure.subplots(1, len(scenarios), squeeze=False)[0]
         for axes, scenario in zip(grid, scenarios, strict=True):
-            for kind, colour in zip(KINDS, COLOURS, strict=False):
+            for kind, colour in zip(OBSERVATIONS_TRIED, COLOURS, strict=False):
                 for number, agent in enumerate(agents[kind, scenario]):
                     axes.plot(*curve(agent, "mean_slowdown"), color=colour, label="" if number else kind)
             axes.set_title(f"scenario {scenario}")

@@ -72,21 +72,61 @@ PriorityMaxAge=0-00:10
 PriorityWeightJobSize=500
 """
 BATCH = "PartitionName=batch Nodes=ALL Default=YES MaxTime=60 State=UP\n"
+URGENT = (
+    "PartitionName=batch Nodes=ALL Default=YES MaxTime=60 PriorityTier=1 State=UP\n"
+    "PartitionName=urgent Nodes=ALL MaxTime=60 PriorityTier=2 State=UP\n"
+)
 MEMORY = "SelectType=select/cons_tres\nSelectTypeParameters=CR_Core_Memory\nDefMemPerCPU=100\n"
 CORES = "SelectType=select/cons_tres\nSelectTypeParameters=CR_Core\n"
 
 
-def run(text, *, parameters="", nodes=4, cpus=8, count=130, mean=20, load=1.3, sizes="few", database=False, hooks=()):
+COLUMNS = (
+    "Cluster,Account,User,Partition,ParentName,Share,GrpJobs,GrpTRES,GrpSubmit,GrpWall,GrpTRESMins,MaxJobs,MaxTRES,"
+    "MaxSubmit,MaxWall,QOS"
+)
+FEW = (  # what `add_users` sets: those of games may run three jobs at once, physics 16 cores
+    ("account physics", "GrpTRES=cpu=16"),
+    ("user games", "MaxJobs=3"),
+)
+HIGH = (("qos high", "Priority=100 Preempt=normal GraceTime=0"),)
+TREE = (  # limits of each kind that bind some of the jobs of this run, over a tree of accounts
+    ("account life", "GrpTRES=cpu=20"),
+    ("account biology", "parent=life GrpJobs=4"),
+    ("account chemistry", "parent=life MaxTRES=cpu=8 MaxJobs=2"),
+    ("account physics", "GrpTRES=cpu=18 MaxSubmitJobs=30"),
+    ("user games", "MaxJobs=4 GrpTRES=cpu=12"),
+    ("user mail", "MaxTRES=cpu=4"),
+    ("qos high", "Priority=100 MaxTRESPerUser=cpu=6 MaxJobsPerAccount=2"),
+    ("qos normal", "MaxTRESPerAccount=cpu=24"),
+)
+
+
+def run(
+    text,
+    *,
+    parameters="",
+    nodes=4,
+    cpus=8,
+    count=130,
+    mean=20,
+    load=1.3,
+    sizes="few",
+    limits=(),
+    hooks=(),
+    drawn=(),
+):
     """Describe a run.
 
     Args:
         text: settings. parameters: SchedulerParameters. count: jobs. mean: s that they sleep on average.
         load: work of the jobs, in terms of the cores over the time in which they are submitted.
-        sizes: the kind of jobs. hooks: s that each of Slurm's scripts (``Prolog``, ``Epilog``) takes.
+        sizes: the kind of jobs. limits: of associations and QOS; with any there is a slurmdbd.
+        hooks: s that each of Slurm's scripts (``Prolog``, ``Epilog``) takes.
+        drawn: options of sbatch and their weights; each job gets one of them.
     """
     return {
         **{"text": text, "parameters": parameters, "nodes": nodes, "cpus": cpus, "count": count, "mean": mean},
-        **{"load": load, "sizes": sizes, "database": database, "hooks": dict(hooks)},
+        **{"load": load, "sizes": sizes, "limits": limits, "hooks": dict(hooks), "drawn": drawn},
     }
 
 
@@ -132,11 +172,34 @@ RUNS = {
         parameters="bf_interval=10,bf_resolution=1",
         mean=16,
         count=130,
-        database=True,
+        limits=FEW,
     ),
     "kept_plain": run(MEMORY + USUAL + BATCH, parameters="bf_interval=5", mean=9, count=150),
     "kept_epilog": run(MEMORY + USUAL + BATCH, mean=25, hooks={"Epilog": 4}, count=120, nodes=5),
     "kept_small": run(CORES + USUAL + BATCH, parameters="bf_interval=3,sched_interval=8", mean=5, count=200, cpus=4),
+    "requeue": run(
+        CORES + "PreemptType=preempt/partition_prio\nPreemptMode=REQUEUE\n" + USUAL + URGENT,
+        parameters="bf_interval=5,bf_resolution=1",
+        mean=18,
+        count=110,
+        drawn=(("--partition=batch", 5), ("--partition=urgent", 1)),
+    ),
+    "by_qos": run(
+        CORES + "PreemptType=preempt/qos\nPreemptMode=REQUEUE\nPreemptExemptTime=00:00:10\n" + USUAL + BATCH,
+        parameters="bf_interval=5,bf_resolution=1",
+        mean=18,
+        count=110,
+        limits=HIGH,
+        drawn=(("--qos=normal", 5), ("--qos=high", 1)),
+    ),
+    "tree": run(
+        CORES + USUAL + BATCH,
+        parameters="bf_interval=5,bf_resolution=1",
+        mean=14,
+        count=160,
+        limits=TREE,
+        drawn=(("--qos=normal", 3), ("--qos=high", 1)),
+    ),
 }
 
 
@@ -158,8 +221,10 @@ def jobs_of(name):
             options.append(f"--ntasks={size}")
             if "Memory" in told["text"] and draw.random() < 0.3:
                 options.append(f"--mem-per-cpu={draw.choice([50, 200, 400])}")
-        if told["database"]:
+        if told["limits"]:
             options.append(f"--account={ACCOUNTS[user]}")
+        if told["drawn"]:
+            options.append(draw.choices(*zip(*told["drawn"], strict=True))[0])
         work += size * seconds
         jobs.append({"options": options, "seconds": seconds})
     span = work / cores / told["load"]
@@ -222,15 +287,24 @@ def start_database(shared):
     return found
 
 
-def add_users(name, environment):
-    """Add the users of a run to the database; those of games may run three jobs at once, physics 16 cores."""
+def add_users(name, limits, environment):
+    """Add the accounts, users and QOS of a run to the database, with their limits."""
     call("sacctmgr", "-i", "add", "cluster", name, check=False, **environment)
-    for account in dict.fromkeys(ACCOUNTS.values()):
-        limit = ["GrpTRES=cpu=16"] if account == "physics" else []
-        call("sacctmgr", "-i", "add", "account", account, f"cluster={name}", "fairshare=1", *limit, **environment)
+    of = dict(limits)
+    for who in of:
+        kind, own = who.split()
+        if kind == "qos" and own != "normal":
+            call("sacctmgr", "-i", "add", "qos", own, **environment)
+        if kind == "qos":
+            call("sacctmgr", "-i", "modify", "qos", own, "set", *of[who].split(), **environment)
+    accounts = [who.split()[1] for who in of if who.startswith("account")]
+    for account in dict.fromkeys((*accounts, *ACCOUNTS.values())):
+        more = of.get(f"account {account}", "").split()
+        call("sacctmgr", "-i", "add", "account", account, f"cluster={name}", "fairshare=1", *more, **environment)
+    names = ",".join(who.split()[1] for who in of if who.startswith("qos") and who != "qos normal")
     for user, account in ACCOUNTS.items():
-        limit = ["MaxJobs=3"] if user == "games" else []
-        call("sacctmgr", "-i", "add", "user", user, f"account={account}", f"cluster={name}", *limit, **environment)
+        more = [*of.get(f"user {user}", "").split(), *([f"qos=normal,{names}", "defaultqos=normal"] if names else [])]
+        call("sacctmgr", "-i", "add", "user", user, f"account={account}", f"cluster={name}", *more, **environment)
 
 
 def record(name):
@@ -250,19 +324,22 @@ def record(name):
         script.chmod(0o755)
         own = f"{hook}={script}\n" + own
     nodes = NODES.format(count=told["nodes"], first=port + 1, last=port + told["nodes"], cpus=told["cpus"])
-    settings, partition = own.split("PartitionName=")
+    settings, partition = own.split("PartitionName=", 1)
     own = f"{settings}{nodes}\nPartitionName={partition}"
     common = COMMON.format(name=name, port=port, shared=shared, folder=folder)
-    kept, *more = (DATABASE if told["database"] else NO_DATABASE).splitlines(keepends=True)
-    own = kept + own
+    lines = (DATABASE if told["limits"] else NO_DATABASE).splitlines(keepends=True)
+    own, more = "".join(lines[:2]) + own, lines[2:]
     common += "".join(more).format(database=FIRST_PORT - 2, shared=shared)
     conf = folder / "slurm.conf"
     conf.write_text(common + own)
     environment = {"SLURM_CONF": str(conf)}
-    if told["database"]:
+    if told["limits"]:
         (shared / "slurm.conf").write_text(conf.read_text())
         databases = start_database(shared)
-        add_users(name, environment)
+        add_users(name, told["limits"], environment)
+        for kind in ("assoc", "qos"):
+            of = [f"cluster={name}", f"format={COLUMNS}"] if kind == "assoc" else []
+            (folder / f"{kind}.txt").write_text(call("sacctmgr", "-P", "show", kind, *of, **environment))
     daemons = [start(folder, "slurmctld", "-D", "-f", conf)]
     while "is UP" not in call("scontrol", "ping", check=False, **environment):
         time.sleep(0.5)
@@ -284,7 +361,7 @@ def record(name):
         for daemon in reversed(daemons):
             daemon.terminate()
             daemon.wait()
-        if told["database"]:
+        if told["limits"]:
             for daemon in reversed(databases):
                 daemon.terminate()
 
@@ -295,6 +372,7 @@ EVENTS = {
     "backfill": re.compile(r"backfill: _start_job: Started JobId=(\d+)"),
     "end": re.compile(r"_job_complete: JobId=(\d+) done"),
     "free": re.compile(r"_slurm_rpc_epilog_complete: JobId=(\d+)"),
+    "preempted": re.compile(r"preempted JobId=(\d+) has been"),
 }
 LOOKS = {"main_dates": "sched: Running job scheduler", "backfill_dates": "_attempt_backfill: beginning"}
 
@@ -318,6 +396,9 @@ def write(name, jobs, folder, own, told):
                 row = found[match[1]]
                 if key in ("main", "backfill"):
                     row |= {"start": date, "by": key}
+                elif key == "preempted":  # it starts again
+                    row.setdefault("preempted", []).append([row.pop("start"), date])
+                    row.pop("free", None)
                 elif key not in row or key == "free":  # of a job on several nodes the last one counts
                     row[key] = date
     target = HERE / name
@@ -325,6 +406,9 @@ def write(name, jobs, folder, own, told):
     (target / "slurm.conf").write_text(own)
     with gzip.GzipFile(target / "jobcomp.txt.gz", "wb", mtime=0) as packed:
         packed.write((folder / "jobcomp.txt").read_bytes())
+    for kind in ("assoc", "qos"):
+        if (folder / f"{kind}.txt").exists():
+            (target / f"{kind}.txt").write_bytes((folder / f"{kind}.txt").read_bytes())
     rows = [found[job["job"]] | {"job": int(job["job"])} for job in jobs]
     exact = {"epoch": round(begin, 3), "hooks": told["hooks"], **looks, "jobs": rows}
     with gzip.GzipFile(target / "exact.json.gz", "wb", mtime=0) as packed:
