@@ -16,7 +16,7 @@ WRONG = {
     "order that changes": ("numbers.ORDERS['nicest'] = 23 + 1", "decision.policies.baselines", "orders: 'nicest' has"),
     "job policy": ("numbers.JOB_POLICIES['thin'] = 17", "engine.waiting_queue", "orders: 'thin' has the number 17"),
     "core policy": ("numbers.CORE_POLICIES['cold'] = 10", "engine.allocation", "core policies: 'cold' has the number"),
-    "placement": ("numbers.PLACEMENTS['last_fit'] = 10", "engine.allocation", "placements: 'last_fit' has the number"),
+    "placement": ("numbers.PLACEMENTS['last_fit'] = 12", "engine.allocation", "placements: 'last_fit' has the number"),
     "packing": ("numbers.PACKINGS['dot'] = 10", "engine.allocation", "packings: 'dot' has the number 10"),
     "run times": ("numbers.RUN_TIMES['median'] = 5", "decision.policies.baselines", "run times: 'median' has the"),
     "mode": ("modes['slack'] = mode_specs.ModeSpec('', start='easy:start_slack')", "decision.policies.baselines",

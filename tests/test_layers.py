@@ -41,7 +41,7 @@ MAY_IMPORT = {  # layer: the other layers that it may import besides those that 
     "decision": {"cluster", "engine"},
     "run": DECIDES,
     "batsim": DECIDES | {"formats", "results"},
-    "batsim_server": {"formats", "results"},
+    "batsim_server": {"engine", "formats", "results"},
     "results": DECIDES | {"formats", "run"},
     "learning": DECIDES | {"formats", "run"},
     "options": {"decision", "formats", "option_sections"},

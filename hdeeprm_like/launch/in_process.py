@@ -17,7 +17,7 @@ from hdeeprm_like.errors import ResultsError
 from hdeeprm_like.experiment import PLATFORM_OF_RUN, WORKLOAD_OF_RUN, Experiment, is_left_by_run
 from hdeeprm_like.formats.files import alone_in, replacing, write_json, write_lines
 from hdeeprm_like.formats.open import write
-from hdeeprm_like.formats.platform_xml import write_platform_xml
+from hdeeprm_like.formats.platform_xml import MOST_ROUTED, write_platform_xml
 from hdeeprm_like.inputs import read_json, read_text
 from hdeeprm_like.plugins import whole_names
 from hdeeprm_like.progress import progress_bar
@@ -131,7 +131,8 @@ def write_inputs(experiment: Experiment, folder: Path) -> None:
     else:
         write(experiment.workload, folder / WORKLOAD_OF_RUN, "workload")
     if experiment.options.network and experiment.platform.network is not None:
-        write_platform_xml(experiment.platform, folder / PLATFORM_OF_RUN, routed=True)
+        routed = not experiment.platform.topology or experiment.platform.cores <= MOST_ROUTED
+        write_platform_xml(experiment.platform, folder / PLATFORM_OF_RUN, routed=routed)
     elif is_left_by_run(experiment.platform_path, "platform"):
         copy_text(experiment.platform_path, folder / PLATFORM_OF_RUN)
     else:

@@ -59,8 +59,6 @@ def check(learner: Learner) -> None:
     """
     where, options = learner.experiment.options_path, learner.experiment.options
     section = options.training
-    if options.network:
-        raise OptionsError(f"{where}: network: training plays no messages; leave it out")
     for name in WITHOUT_USE:
         if getattr(section, name):
             raise OptionsError(f"{where}: training.{name}: policy iteration has no use for it; leave it out")
