@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from hdeeprm_like.engine.bundles import Bundle
+from hdeeprm_like.engine.job_lists import make_room
 from hdeeprm_like.engine.tables import Tables, longer
 from hdeeprm_like.types import Bools, Floats, Ints, Records
 
@@ -100,5 +101,7 @@ def make_room_for_requeues(tables: Tables, rows: PreemptionRows) -> None:
     if state["on"]:
         state["requeues"], state["places"] = REQUEUES * len(tables.jobs), REQUEUES * len(sets.hold_node)
         tables.changes = longer(tables.changes, len(tables.changes) + 2 * int(state["requeues"]))
+        for lists in (tables.waiting, tables.running):  # which have space for so many arrivals
+            make_room(lists, (1 + REQUEUES) * len(tables.jobs))
         for name in ("hold_node", "hold_cores"):
             setattr(sets, name, longer(getattr(sets, name), (1 + REQUEUES) * len(getattr(sets, name))))

@@ -5,10 +5,11 @@ queue (`reservations`), those of all jobs before it (`node_profile`), those of n
 starts (`bounded`).
 """
 
+from hdeeprm_like.decision.mode_specs import SLURM
 from hdeeprm_like.decision.policies.node_profile import keep_to_profile
 from hdeeprm_like.decision.policies.plans import EACH, HEAD, NO_JOB, Plans, planned_time
 from hdeeprm_like.decision.policies.reservations import leaves_to_head
-from hdeeprm_like.decision.policies.reserved_nodes import allow_until, start_on_allowed
+from hdeeprm_like.decision.policies.reserved_nodes import TOUCHING, allow_until, start_on_allowed
 from hdeeprm_like.engine.allocation import choose_cores, return_cores
 from hdeeprm_like.engine.calls import NOWHERE, number_at
 from hdeeprm_like.engine.compiled import compiled, inlined
@@ -37,7 +38,10 @@ def start_if_fits(tables: Tables, plans: Plans, k: int, j: int) -> int:
 def start_in_partition(tables: Tables, plans: Plans, k: int, j: int) -> int:
     """Start a job on nodes of its partition that are not reserved during its assumed run time."""
     now = tables.clock[0].now
-    allow_until(tables, plans, j, now, now + planned_time(tables, plans, k, j))
+    end = now + planned_time(tables, plans, k, j)
+    if plans.plans[k].mode == SLURM:
+        end += TOUCHING  # under Slurm a job may not even end when a reservation begins
+    allow_until(tables, plans, j, now, end)
     return NOTHING if start_on_allowed(tables, plans, j) else CORES
 
 

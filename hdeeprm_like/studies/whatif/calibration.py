@@ -1,8 +1,9 @@
 """Fits the overheads of a Slurm to the first part of a log, and grades the model on the rest.
 
-Three numbers are fitted: the *end latency*, for which the nodes of a job are not clean yet, and the phases at which
-backfill and the main scheduler's full pass come first. A Slurm logs as the start of a job the date at which it decides,
-so the latency of a launch is part of the run times of a log already.
+Four numbers are fitted: the *end latency*, for which the nodes of a job are not clean yet, and the phases at which
+backfill, the main scheduler's full pass and, where fair share counts, the computation of priorities come first. A
+Slurm logs as the start of a job the date at which it decides, so the latency of a launch is part of the run times of a
+log already.
 
 A queue is as chaotic as the weather: a look that comes a tenth of a second later changes what follows. So an end
 latency is judged by several phases at once, and a phase only beside the best latency.
@@ -49,6 +50,8 @@ LATENCIES = (
 NEARER = (-0.5, -0.25, -0.03, 0.03, 0.07, 0.25, 0.5)  # s beside the best of these
 PHASES, MORE_PHASES = 5, 16  # of backfill, that are tried for each latency, and for the best one
 FULL_PHASES = 6  # of the main scheduler's full pass
+CALC_PHASES = 15  # of the computation of priorities
+USUAL_PERIOD = 300.0  # s, PriorityCalcPeriod
 FRACTION = 0.43  # s, of the second, where backfill looks; the main scheduler looks at whole ones
 LEAST_GAIN = 0.02  # share of the error by which a longer latency must be better
 
@@ -158,11 +161,12 @@ class _Trials:
     def best(self) -> Overheads:
         """Return the overheads with the least error."""
         phases = [self._phase(n, PHASES) for n in range(PHASES)]
+        calc = self._calc(phases)
         tried: dict[float, float] = {}
 
         def judge(latency: float) -> float:
             if latency not in tried:
-                tried[latency] = self._error(latency, phases)
+                tried[latency] = self._error([Overheads(latency, 0.0, one, first_calc=calc) for one in phases])
             return tried[latency]
 
         chosen = min(LATENCIES, key=lambda one: judge(one) * (1.0 + LEAST_GAIN * (one != self.usual)))
@@ -171,11 +175,22 @@ class _Trials:
         latency = min(tried, key=lambda one: (tried[one], one))
         if latency not in (chosen, *(chosen + step for step in NEARER)):
             latency = chosen
-        more = [Overheads(latency, 0.0, self._phase(n, MORE_PHASES)) for n in range(MORE_PHASES)]
+        more = [Overheads(latency, 0.0, self._phase(n, MORE_PHASES), None, calc) for n in range(MORE_PHASES)]
         best = min(more, key=lambda one: self._apart([one])[0])
         full = self._full_interval()
         others = [replace(best, first_full=full * n / FULL_PHASES + FRACTION) for n in range(FULL_PHASES)]
         return min((best, *others), key=lambda one: self._apart([one])[0])
+
+    def _calc(self, phases: Sequence[float]) -> float | None:
+        """Return when priorities are computed first; None where fair share does not count: all jobs age alike."""
+        assert self.machine.partitions is not None
+        settings = self.machine.partitions.settings
+        if not settings.get("PriorityWeightFairshare"):
+            return None
+        told = settings.get("PriorityCalcPeriod", USUAL_PERIOD)
+        period = float(told) if isinstance(told, int | float) and told > 0 else USUAL_PERIOD
+        some = [period * (n + 0.5) / CALC_PHASES for n in range(CALC_PHASES)]
+        return min(some, key=lambda one: self._error([Overheads(None, 0.0, phase, first_calc=one) for phase in phases]))
 
     def _phase(self, n: int, of: int) -> float:
         return float(np.floor(self.interval * n / of)) + (FRACTION if n % 2 == 0 else 1.0 - FRACTION)
@@ -185,9 +200,9 @@ class _Trials:
         told = (self.machine.partitions.settings.get("SchedulerParameters") or {}).get("sched_interval", 60.0)
         return float(told) if POSITIVE.holds(told) else 60.0
 
-    def _error(self, latency: float, phases: Sequence[float]) -> float:
-        """Return how far starts are apart at the mean of some phases, and how far the mean wait is."""
-        apart, waits = self._apart([Overheads(latency, 0.0, phase) for phase in phases])
+    def _error(self, some: Sequence[Overheads]) -> float:
+        """Return how far starts are apart in the mean of some overheads, and how far the mean wait is."""
+        apart, waits = self._apart(some)
         return apart + abs(waits - float(self.log.wait[self.first].mean()))
 
     def _apart(self, some: Sequence[Overheads]) -> tuple[float, float]:

@@ -14,7 +14,12 @@ from hdeeprm_like.values import NUMBER
 WITHOUT_EPILOG = 0.08  # s that the nodes of a job need to be clean again, where they run no script; with its launch
 WITH_EPILOG = 1.0  # s, where they do
 USUAL_TICK = 1.002  # s between two looks of Slurm's main thread, which sleeps for a second and then works
-LOOKS = ("main_phase", "backfill_phase", "first_full")  # settings of a platform: s, when the threads look first
+LOOKS = (
+    "main_phase",
+    "backfill_phase",
+    "first_full",
+    "first_calc",
+)  # settings of a platform: s, when the threads look first
 
 
 @dataclass(frozen=True)
@@ -25,12 +30,14 @@ class Overheads:
         end_latency: s from the end of a job until its nodes take others.
         main_phase, backfill_phase, first_full: s after the time 0 of the log when the main scheduler looks, when
             backfill does, and when the main scheduler looks at the full queue, the first time.
+        first_calc: the same of the first computation of all priorities, each PriorityCalcPeriod.
     """
 
     end_latency: float | None = None
     main_phase: float | None = None
     backfill_phase: float | None = None
     first_full: float | None = None
+    first_calc: float | None = None
 
     def of_machine(self, machine: Platform) -> Platform:
         """Return a machine with partitions that has them."""
