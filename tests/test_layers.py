@@ -16,8 +16,8 @@ BASE = {
     "plugins",
     "signals",
     "progress",
-    "__version__",
     "values",
+    "version",
 }  # for every layer
 DECIDES = {"cluster", "engine", "decision"}
 
@@ -33,6 +33,7 @@ MAY_IMPORT = {  # layer: the other layers that it may import besides those that 
     "signals": set(),
     "progress": set(),
     "values": set(),
+    "version": set(),
     "cluster": set(),
     "formats": {"cluster"},
     "engine": {"cluster"},
@@ -52,7 +53,7 @@ MAY_IMPORT = {  # layer: the other layers that it may import besides those that 
     "gym": {"envs"},
     "launch": DECIDES | {"batsim", "batsim_server", "experiment", "formats", "learning", "results", "run"},
     "studies": DECIDES | {"experiment", "formats", "launch", "learning", "options", "results", "run"},
-    "api": DECIDES | {"experiment", "formats", "results", "run", "studies"},
+    "api": DECIDES | {"experiment", "formats", "launch", "results", "run", "studies"},
     "build": DECIDES | {"results", "run"},
     "entry": DECIDES | {"batsim", "experiment", "formats", "launch", "options", "results"},
     "cli": {

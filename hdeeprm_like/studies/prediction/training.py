@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from hdeeprm_like import __version__
 from hdeeprm_like.decision.tree_files import ENDING, FEATURES, LEARNED, Node, Predictor, predictor_of
 from hdeeprm_like.errors import OptionsError, WorkloadError
 from hdeeprm_like.formats.files import write_json
@@ -21,6 +20,7 @@ from hdeeprm_like.run.replay import replay
 from hdeeprm_like.studies.prediction.report import Recording
 from hdeeprm_like.types import Floats
 from hdeeprm_like.values import FAR
+from hdeeprm_like.version import __version__
 
 PIECE = 1024  # jobs
 LEAST = 50  # fewest training jobs
