@@ -101,10 +101,16 @@ def modules():
 
 
 @cache
+def nodes_of(path):
+    """All nodes of a module, which is parsed once for all tests."""
+    return tuple(ast.walk(ast.parse(path.read_text())))
+
+
+@cache
 def imports(path, types=False):
     """Full names of all that a module imports, wherever it does so; for the eyes of a type checker if *types*."""
     skipped, names = set(), []
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in nodes_of(path):
         if (
             not types
             and isinstance(node, ast.If)

@@ -26,6 +26,7 @@ from typing import Any
 
 from hdeeprm_like.errors import OptionsError, did_you_mean
 from hdeeprm_like.inputs import read_json
+from hdeeprm_like.values import NUMBER, Whole
 
 FEATURES = {
     "one": "1",
@@ -275,9 +276,9 @@ def policy_of(content: Any, where: str) -> ScoredPolicy:
     scores = {key: score_of(given[key], f"{where}: {key}") for key in ("queue", "backfill", "gate") if key in given}
     ahead = lookahead_of(given["lookahead"], f"{where}: lookahead") if "lookahead" in given else None
     keep = keep_of(given["keep"], f"{where}: keep") if "keep" in given else None
-    reservations = whole(given.get("reservations", 1), 1, MANY, f"{where}: reservations")
+    reservations = Whole(1, MANY).of(given.get("reservations", 1), OptionsError, f"{where}: reservations")
     exact = policy_of(given["exact"], f"{where}: exact") if "exact" in given else None
-    bounded = number(given.get("bounded", 0.0), f"{where}: bounded")
+    bounded = NUMBER.of(given.get("bounded", 0.0), OptionsError, f"{where}: bounded")
     if "bounded" in given and not LEAST_BOUND <= bounded <= MOST_BOUND:
         raise OptionsError(f"{where}: bounded: from {LEAST_BOUND:g} to {MOST_BOUND:g} is possible, not {bounded:g}")
     if exact is not None and exact.bounded:
@@ -297,24 +298,10 @@ def mapping(content: Any, known: Any, where: str) -> Mapping[str, Any]:
     return content
 
 
-def number(value: Any, where: str) -> float:
-    """Return a number of a file after checking that it is finite."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or abs(value) > 1e12 or value != value:
-        raise OptionsError(f"{where}: a number is needed, not {value!r:.60}")
-    return float(value)
-
-
-def whole(value: Any, least: int, most: int, where: str) -> int:
-    """Return an integer of a file after checking its bounds."""
-    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
-        raise OptionsError(f"{where}: an integer from {least} to {most} is needed, not {value!r:.60}")
-    return value
-
-
 def weights_of(content: Any, where: str) -> tuple[tuple[str, float], ...]:
     """Return the weights of features."""
     given = mapping(content, FEATURES, where)
-    return tuple((name, number(value, f"{where}: {name}")) for name, value in given.items())
+    return tuple((name, NUMBER.of(value, OptionsError, f"{where}: {name}")) for name, value in given.items())
 
 
 def score_of(content: Any, where: str) -> Score:
@@ -329,7 +316,7 @@ def score_of(content: Any, where: str) -> Score:
     for i, unit in enumerate(units):
         place = f"{where}: hidden {i}"
         parts = mapping(unit, ("weights", "out"), place)
-        out = number(parts.get("out"), f"{place}: out")
+        out = NUMBER.of(parts.get("out"), OptionsError, f"{place}: out")
         hidden.append(Unit(weights_of(parts.get("weights"), f"{place}: weights"), out))
     return Score(weights_of(given["weights"], where), tuple(hidden))
 
@@ -337,8 +324,8 @@ def score_of(content: Any, where: str) -> Score:
 def keep_of(content: Any, where: str) -> Keep:
     """Return the settings of kept cores."""
     given = dict(mapping(content, [field.name for field in fields(Keep)], where))
-    bins = whole(given.pop("bins", 0), 0, MOST_BINS, f"{where}: bins")
-    found = Keep(bins=bins, **{key: number(value, f"{where}: {key}") for key, value in given.items()})
+    bins = Whole(0, MOST_BINS).of(given.pop("bins", 0), OptionsError, f"{where}: bins")
+    found = Keep(bins=bins, **{key: NUMBER.of(value, OptionsError, f"{where}: {key}") for key, value in given.items()})
     for name, power in (("backlog", found.backlog), ("load", found.load), ("felt", found.felt)):
         if abs(power) > STEEPEST:
             raise OptionsError(f"{where}: {name}: a number from -{STEEPEST} to {STEEPEST} is needed, not {power:g}")
@@ -351,12 +338,12 @@ def lookahead_of(content: Any, where: str) -> LookAhead:
     given = mapping(content, [field.name for field in fields(LookAhead)], where)
     counts = {}
     for key, least, most in (("arrivals", 0, 1000), ("queue", 1, 100_000), ("budget", 1, 10**9), ("scenarios", 0, 100)):
-        counts[key] = whole(given.get(key, getattr(usual, key)), least, most, f"{where}: {key}")
+        counts[key] = Whole(least, most).of(given.get(key, getattr(usual, key)), OptionsError, f"{where}: {key}")
     listed = given.get("candidates")
     if not isinstance(listed, list) or not listed:
         raise OptionsError(f"{where}: candidates: a list of policies is needed, not {listed!r:.60}")
     candidates = tuple(candidate_of(one, f"{where}: candidate {i}") for i, one in enumerate(listed))
-    return LookAhead(candidates=candidates, wait=number(given.get("wait", 0.0), where), **counts)
+    return LookAhead(candidates=candidates, wait=NUMBER.of(given.get("wait", 0.0), OptionsError, where), **counts)
 
 
 def candidate_of(content: Any, where: str) -> Candidate:
@@ -365,7 +352,9 @@ def candidate_of(content: Any, where: str) -> Candidate:
     backfill = given.pop("backfill", True)
     if not isinstance(backfill, bool):
         raise OptionsError(f"{where}: backfill: true or false is needed, not {backfill!r:.60}")
-    return Candidate(**{key: number(value, f"{where}: {key}") for key, value in given.items()}, backfill=backfill)
+    return Candidate(
+        **{key: NUMBER.of(value, OptionsError, f"{where}: {key}") for key, value in given.items()}, backfill=backfill
+    )
 
 
 def formula(score: Score) -> str:
