@@ -16,7 +16,7 @@ from hdeeprm_like.batsim_server.batsim5.cli import main as batsim5_main
 from hdeeprm_like.batsim_server.cli import main as batsim_main
 from hdeeprm_like.cli.main import parser
 from hdeeprm_like.cluster.schedule import FIGURES
-from hdeeprm_like.decision import rewards, specs
+from hdeeprm_like.decision import placement_files, rewards, specs
 from hdeeprm_like.decision.mode_specs import MODES_BY_NAME
 from hdeeprm_like.decision.observations import arrays, features
 from hdeeprm_like.decision.observations.view import OBSERVATIONS
@@ -49,6 +49,7 @@ def write_reference(folder: Path) -> None:
         "formats": formats(),
         "names": data_names(),
         "agents": agents(),
+        "placement_features": placement_features(),
     }
     for name, text in pages.items():
         path = folder / f"{name}.md"
@@ -136,7 +137,18 @@ def policies() -> str:
         text += f"## {title}\n\n{', '.join(f'`{name}`' for name in known)}\n\n"
     text += f"## Modes\n\n{table(('mode', 'how it starts jobs', 'source'), rows_of(MODES_BY_NAME))}\n"
     rows = [(f"`{name}`", meaning) for name, meaning in FEATURES.items()]
-    return text + f"## Features of learned policies\n\n{table(('feature', 'what it is'), rows)}"
+    text += f"## Features of learned policies\n\n{table(('feature', 'what it is'), rows)}\n"
+    return text + f"## Features of placements\n\n{placement_features()}"
+
+
+def placement_features() -> str:
+    """Return the features of cores and of jobs that a placement score weighs."""
+    parts = {"feature of cores": placement_files.CORE_FEATURES, "feature of the job": placement_files.JOB_FEATURES}
+    tables = [
+        table((head, "what it is"), [(f"`{name}`", meaning) for name, meaning in known.items()])
+        for head, known in parts.items()
+    ]
+    return "\n".join(tables)
 
 
 def figures() -> str:

@@ -94,6 +94,49 @@ def start_one(tables: Tables, plans: Plans, k: int) -> None:
         SIMULATE.format(cores=4, policy="sjf+single"),
         "[0.0, 90.0, 50.0, 60.0]",
     ),
+    "mode with memory": Part(  # one at a time: the first of the order, the last one, the first one, ...
+        {
+            ("decision/policies/turns.py", ""): '''"""One job at a time, in turn the shortest and the longest."""
+
+import numpy as np
+
+from hdeeprm_like.decision.names import Baseline
+from hdeeprm_like.decision.policies.plans import Plans
+from hdeeprm_like.decision.policies.starting import start_if_fits
+from hdeeprm_like.engine.bundles import Bundle
+from hdeeprm_like.engine.compiled import compiled
+from hdeeprm_like.engine.job_lists import nth_job
+from hdeeprm_like.engine.state import State
+from hdeeprm_like.engine.tables import Tables
+from hdeeprm_like.types import Ints
+
+
+class Turns(Bundle):
+    """How many jobs have started."""
+
+    taken: Ints
+
+
+def new_turns(state: State, baseline: Baseline, jobs: int) -> Turns:
+    """Return the memory before the first job."""
+    return Turns(np.zeros(1, np.int64))
+
+
+@compiled
+def start_in_turn(tables: Tables, plans: Plans, memory: Turns, k: int) -> None:
+    """Start the next job on an idle machine."""
+    if tables.clock[0].running == 0:
+        last = tables.clock[0].waiting - 1
+        place = last if memory.taken[0] % 2 == 1 else 0
+        start_if_fits(tables, plans, k, nth_job(tables.waiting, plans.plans[k].list, place))
+        memory.taken[0] += 1
+''',
+            ("decision/mode_specs.py", "}\n\nMODES = "): '    "turns": ModeSpec("takes turns", '
+            'start="turns:start_in_turn", on_nodes="turns:start_in_turn", memory="turns:new_turns"),\n',
+        },
+        SIMULATE.format(cores=4, policy="sjf+turns"),
+        "[0.0, 50.0, 90.0, 100.0]",
+    ),
     "predictor": Part(  # 10, 20 and 30 s for the last three, since no prediction is longer than the request
         {
             ("engine/numbers.py", "}\nLEARNED = len"): '    "opposite": 5,\n',

@@ -207,6 +207,16 @@ def test_the_results_of_the_readme_are_those_of_the_pages_that_it_names():
     assert f"mean wait of Lublin-1 ({lublin[5]} against {lublin_easy[4]})" in text
 
 
+def test_the_table_of_placements_is_that_of_the_recorded_figures():
+    sys.path.append(str(ROOT / "tests" / "bench"))
+    import placements
+
+    text = (ROOT / "docs" / "placement.md").read_text(encoding="utf-8")
+    lines = list(placements.table(json.loads(placements.FIGURES.read_text(encoding="utf-8"))))
+    assert len(lines) == 2 + 2 * len(placements.MACHINES)
+    assert "\n".join(lines) in text
+
+
 def test_the_verdicts_of_the_readme_are_those_of_the_reproduction():
     counts = Counter()
 

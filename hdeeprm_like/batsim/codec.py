@@ -27,6 +27,7 @@ class Submission(NamedTuple):
         profile: its name in the workload. forwarded: the profile itself if it came with the job, else None.
         user: number of the submitting user, -1 if unknown.
         demand: its requests on a platform with partitions.
+        program: number of its executable or job name, -1 if unknown.
     """
 
     identifier: str
@@ -37,6 +38,7 @@ class Submission(NamedTuple):
     forwarded: Any
     user: int = -1
     demand: Demand = NO_DEMAND
+    program: int = -1
 
 
 class Cores(Protocol):

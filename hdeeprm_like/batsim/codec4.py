@@ -20,7 +20,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from hdeeprm_like.batsim.codec import AMOUNT, Cores, Host, Listener, Submission, WireEvent, shown
-from hdeeprm_like.cluster.workload import user_number
+from hdeeprm_like.cluster.workload import known_number
 from hdeeprm_like.engine.state import Commands
 from hdeeprm_like.errors import ProtocolError
 from hdeeprm_like.formats.demands_json import demand_in
@@ -187,9 +187,10 @@ def _submission(identifier: str, job: Mapping[str, Any], forwarded: Any) -> Subm
     if not isinstance(profile, str):
         raise ProtocolError("profile must be a name")
     walltime = None if walltime is None or walltime == -1 else AMOUNT.of(walltime, ProtocolError, "walltime")
-    submit, user = AMOUNT.of(job.get("subtime"), ProtocolError, "subtime"), user_number(job.get("user"))
+    submit, user = AMOUNT.of(job.get("subtime"), ProtocolError, "subtime"), known_number(job.get("user"))
     demand = demand_in(job, "job", ProtocolError)
-    return Submission(identifier, submit, size, walltime, profile, forwarded, user, demand)
+    program = known_number(job.get("program"))
+    return Submission(identifier, submit, size, walltime, profile, forwarded, user, demand, program)
 
 
 def _complete(data: Content, listener: Listener) -> None:

@@ -21,7 +21,7 @@ from typing import Any, TypeAlias
 from hdeeprm_like.batsim.codec import AMOUNT, Cores, Host, Listener, Submission, WireEvent, shown
 from hdeeprm_like.batsim.codec4 import Codec4, Content
 from hdeeprm_like.cluster.pstates import SPEED_SHARE
-from hdeeprm_like.cluster.workload import user_number
+from hdeeprm_like.cluster.workload import known_number
 from hdeeprm_like.engine.state import Commands
 from hdeeprm_like.errors import ProtocolError
 from hdeeprm_like.formats.batsim5_json import extra_data, profile_as_batsim4, profile_of_message
@@ -158,9 +158,10 @@ def _submission(identifier: str, job: Mapping[str, Any], data: Content) -> Submi
         raise ProtocolError("profile must be an object")
     forwarded = None if described is None else profile_as_batsim4(profile_of_message(described))
     extra, submit = extra_data(job), AMOUNT.of(data.get("submission_time"), ProtocolError, "submission_time")
-    user, demand = user_number(extra.get("user")), demand_in(extra, "extra_data", ProtocolError)
+    user, demand = known_number(extra.get("user")), demand_in(extra, "extra_data", ProtocolError)
     name = profile.removeprefix(f"{identifier.partition('!')[0]}!")
-    return Submission(identifier, round(submit, DECIMALS), size, walltime, name, forwarded, user, demand)
+    known = user, demand, known_number(extra.get("program"))
+    return Submission(identifier, round(submit, DECIMALS), size, walltime, name, forwarded, *known)
 
 
 def _complete(data: Content, listener: Listener) -> None:

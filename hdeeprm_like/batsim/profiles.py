@@ -55,7 +55,7 @@ class Profiles:
         size = submission.size
         time, ops = filled(figures, size, submission.walltime, reference_flops)
         gpus = figures.gpus / size
-        others = figures.memory, figures.bandwidth, gpus, submission.user, submission.demand
+        others = figures.memory, figures.bandwidth, gpus, submission.user, submission.demand, submission.program
         return Request(submission.submit, size, time, ops, *others)
 
     def _figures(self, submission: Submission) -> ProfileFigures:

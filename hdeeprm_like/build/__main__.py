@@ -6,17 +6,19 @@ By default the machine code goes into the user's cache, where processes of this 
 
 import argparse
 import gc
+import os
+import subprocess
 import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from hdeeprm_like.engine import library
+from hdeeprm_like.engine import library, plain
 
 GROUPS = {
-    "launch": "launch under a policy that knows no users",
+    "launch": "launch under a policy pair",
     "batsim": "other policies on Batsim's clock, and decisions for Batsim",
-    "compare": "compare, simulate and stream on the textbook's clock",
+    "compare": "compare, simulate and stream on the textbook's clock, and all modes",
     "environments": "Gymnasium's environments, single and vectorized, and what agents play in",
     "training": "what agents make of rewards",
     "slurm": "machines with partitions, and a Slurm that is followed",
@@ -52,6 +54,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not options.into and any((kept / f"{one}.json").exists() for one in (name, "all")):
         sys.stdout.write(f"nothing to do: {kept} has it\n")
         return 0
+    if not plain.RECORDS:  # the kinds are executed as plain Python, which must be known before they are imported
+        command = [sys.executable, "-m", "hdeeprm_like.build", *(sys.argv[1:] if arguments is None else arguments)]
+        return subprocess.run(command, env={**os.environ, plain.VARIABLE: plain.RECORD}, check=False).returncode
     build(groups, name, folders)
     return 0
 
@@ -64,24 +69,23 @@ def build(groups: Sequence[str], name: str, folders: Sequence[Path]) -> None:
     from hdeeprm_like.build.kinds import kinds
     from hdeeprm_like.build.recording import Recorder, recording
 
-    begin, recorder = time.process_time(), Recorder()
+    recorder = Recorder()
     gc.disable()  # everything that numba creates is in use until the library is written
+    with recording(recorder):
+        for kind in kinds():
+            if kind.group in groups:
+                kind.play()
     functions = FUNCTIONS if len(groups) == len(GROUPS) else None
-    with tqdm(total=functions, unit=" functions", mininterval=0.5, disable=None) as bar:
+    with tqdm(total=functions, unit=" functions", mininterval=0.5, disable=None, desc="compiling") as bar:
         frontend.watchers.append(bar.update)
-        with recording(recorder):
-            for kind in kinds():
-                if kind.group in groups:
-                    bar.set_description(f"compiling: {kind.name}")
-                    kind.play()
-        bar.set_description("compiled")
+        entries = {kind: frontend.part_of(*call) for kind, call in recorder.calls.items()}
     for folder in folders:
         folder.mkdir(parents=True, exist_ok=True)
         processor = folder.name if folder.name.startswith(("x86-64", "generic")) else ""
-        path = emit.write_library(folder, name, recorder.entries, processor)
+        path = emit.write_library(folder, name, entries, processor)
         size = path.stat().st_size / 1e6
-        seconds = time.process_time() - begin
-        sys.stdout.write(f"{path}: {len(recorder.entries)} kinds of calls, {size:.1f} MB, {seconds:.0f} CPU s so far\n")
+        seconds = time.process_time()
+        sys.stdout.write(f"{path}: {len(entries)} kinds of calls, {size:.1f} MB, {seconds:.0f} CPU s so far\n")
         sys.stdout.flush()
 
 

@@ -20,7 +20,7 @@ from numba.extending import (
     typeof_impl,
 )
 
-from hdeeprm_like.engine import bundles, plain
+from hdeeprm_like.engine import bundles, calls, plain
 
 
 class ColumnType(types.Type):  # type: ignore[misc]
@@ -262,6 +262,18 @@ def copy_entries(typing: Any, target: Any, to: Any, source: Any, first: Any, cou
 
 
 @intrinsic  # type: ignore[untyped-decorator]
+def bundle_in(typing: Any, bundles_: Any, number: Any) -> Any:
+    """Return one of several bundles."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        place = context.cast(builder, arguments[1], number, types.intp)
+        word = builder.load(cgutils.gep_inbounds(builder, arguments[0], place))
+        return builder.inttoptr(word, context.get_value_type(signature.return_type))
+
+    return of_layout(bundles.OPAQUE)(bundles_, number), generate
+
+
+@intrinsic  # type: ignore[untyped-decorator]
 def at_address(typing: Any, like: Any, address: Any) -> Any:
     """Return the bundle whose record lies at an address; it has the kind of *like*."""
 
@@ -300,10 +312,37 @@ def _shift_left(typing: Any, word: Any, count: Any) -> Any:
     return types.intp(word, count), generate
 
 
+def _call_of(result: Any) -> Any:
+    """Return a function that calls another by address, with arguments as compiled functions pass them."""
+
+    def typed(typing: Any, address: Any, *arguments: Any) -> Any:
+        packed = types.StarArgTuple(arguments)  # what numba makes of *arguments
+        taken = tuple(types.intp if isinstance(kind, types.Integer) else types.unliteral(kind) for kind in arguments)
+
+        def generate(context: Any, builder: Any, signature: Any, given: Any) -> Any:
+            values = cgutils.unpack_tuple(builder, given[1], len(taken))
+            pairs = zip(values, packed, taken, strict=True)
+            passed = [context.cast(builder, value, kind, wanted) for value, kind, wanted in pairs]
+            word = context.cast(builder, given[0], address, types.intp)
+            code = builder.inttoptr(word, context.call_conv.get_function_type(result, taken).as_pointer())
+            status, found = context.call_conv.call_function(builder, code, result, taken, passed)
+            with cgutils.if_unlikely(builder, status.is_error):
+                context.call_conv.return_status_propagate(builder, status)
+            return found
+
+        return result(address, packed), generate
+
+    typed.__name__ = f"call_of_{result}"
+    return intrinsic(typed)
+
+
 PRIMITIVES: dict[Any, Any] = {
+    calls.call_at: _call_of(types.none),
+    calls.number_at: _call_of(types.intp),
     bundles.part: part,
     bundles.copy_entries: copy_entries,
     bundles.at_address: at_address,
+    bundles.bundle_in: bundle_in,
     plain.shift_left: _shift_left,
     plain.count_bits: _instruction("ctpop"),
     plain.lowest_bit: _instruction("cttz", cgutils.false_bit),

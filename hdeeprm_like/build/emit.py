@@ -7,13 +7,14 @@ import json
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import llvmlite.binding as llvm
+from numba.core.compiler_lock import global_compiler_lock
 
-from hdeeprm_like.build.frontend import Part, by_symbol, result_of
+from hdeeprm_like.build.frontend import Part, by_symbol, not_optimized, result_of
 from hdeeprm_like.engine import library
 from hdeeprm_like.errors import HDeepRMError
 
@@ -45,6 +46,18 @@ def needed_by(symbols: Iterable[str], modules: dict[str, Any]) -> list[Any]:
     return found
 
 
+def linked_by(parts: Iterable[Part]) -> Iterator[Any]:
+    """Yield the modules of numba's own functions that some functions call."""
+    for linked in dict.fromkeys(linked for part in parts for linked in part.linked):
+        with not_optimized(), global_compiler_lock:
+            linked._ensure_finalized()  # as numba does where it links a library; it then holds all that it needs
+        module = llvm.parse_assembly(linked.get_llvm_str())
+        for function in module.functions:
+            if not function.is_declaration and function.linkage == llvm.Linkage.external:
+                function.linkage = "linkonce_odr"
+        yield module
+
+
 def way_in(name: str, part: Part, module: Any) -> str:
     """Return a wrapper function in LLVM's language through which C, and so Python, calls a part."""
     types = [str(argument.type) for argument in module.get_function(part.symbol).arguments]
@@ -65,19 +78,40 @@ def way_in(name: str, part: Part, module: Any) -> str:
         "store i32 %new, ptr @hl_status",
         *end,
     ]
-    declared = f"declare i32 @{part.symbol}(ptr, ptr, {', '.join(types[2:])})"
-    lines = [declared, f"define {result or 'void'} @{name}({parameters}) {{", *(f"  {line}" for line in body), "}"]
+    lines = [f"define {result or 'void'} @{name}({parameters}) {{", *(f"  {line}" for line in body), "}"]
     return "\n".join(lines)
 
 
-def optimized(entries: dict[str, Part], machine: Any) -> Any:
-    """Return one module of all entries, by the names of their wrappers, and of everything that they call."""
+def by_address(name: str, part: Part, module: Any) -> str:
+    """Return a function in LLVM's language that compiled code calls by address in place of a part, as numba calls."""
+    types = [str(argument.type) for argument in module.get_function(part.symbol).arguments]
+    parameters = ", ".join(f"{kind} %a{i}" for i, kind in enumerate(types))
+    body = f"  %status = call i32 @{part.symbol}({parameters})\n  ret i32 %status"
+    return f"define i32 @{name}({parameters}) {{\n{body}\n}}"
+
+
+def declared(part: Part, module: Any) -> str:
+    """Return the declaration of a part in LLVM's language."""
+    types = [str(argument.type) for argument in module.get_function(part.symbol).arguments]
+    return f"declare i32 @{part.symbol}({', '.join(types)})"
+
+
+def optimized(entries: dict[str, Part], kinds: Iterable[str], machine: Any) -> Any:
+    """Return one module of all entries, by the names of their wrappers, and of everything that they call.
+
+    Args:
+        kinds: of the entries.
+    """
     modules: dict[str, Any] = {}
     needed_by((part.symbol for part in entries.values()), modules)
     ways = ["@hl_status = global i32 0"]
-    ways += [way_in(name, part, modules[part.symbol]) for name, part in entries.items()]
+    ways += dict.fromkeys(declared(part, modules[part.symbol]) for part in entries.values())
+    ways += [
+        (by_address if kind.startswith(library.BY_ADDRESS) else way_in)(name, part, modules[part.symbol])
+        for (name, part), kind in zip(entries.items(), kinds, strict=True)
+    ]
     whole = llvm.parse_assembly("\n".join(ways))
-    for module in modules.values():
+    for module in (*modules.values(), *linked_by(by_symbol[symbol] for symbol in modules)):
         module.triple = whole.triple
         whole.link_in(module)
     whole.triple = machine.triple
@@ -138,7 +172,7 @@ def write_library(folder: Path, name: str, kinds: Mapping[str, Part], processor:
     """
     entries = {f"hl_{number}": kind for number, kind in enumerate(kinds)}
     machine = target_machine(processor or library.target())
-    module = optimized({symbol: kinds[kind] for symbol, kind in entries.items()}, machine)
+    module = optimized({symbol: kinds[kind] for symbol, kind in entries.items()}, kinds, machine)
     path = folder / f"{name}.so"
     with tempfile.TemporaryDirectory(dir=folder) as made:
         code, table = Path(made) / "code.so", Path(made) / "table.json"

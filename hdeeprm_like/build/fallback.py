@@ -1,5 +1,6 @@
 """Compilation of missing machine code in the calling process, kept for the next one."""
 
+import gc
 import hashlib
 import os
 import sys
@@ -22,7 +23,7 @@ def compile_kind(function: Any, arguments: tuple[object, ...], kind: str) -> Non
     Raises:
         NoCompiler: there is no C compiler.
     """
-    with progress(f"compiling {function.__name__}, once for this machine"):
+    with progress(f"compiling {function.__name__}, once for this machine"), without_collection():
         part = frontend.part_of(function, tuple(map(frontend.type_of, arguments)))
         name = hashlib.sha256(kind.encode()).hexdigest()[:20]
         emit.write_library(kept(), name, {kind: part})
@@ -40,6 +41,18 @@ def kept() -> Path:
         pass
     library.tables().kept = Path(tempfile.mkdtemp(prefix="hdeeprm_like-"))
     return library.tables().kept
+
+
+@contextmanager
+def without_collection() -> Iterator[None]:
+    """Collect no garbage meanwhile: what numba creates is in use until the end, and there is much of it."""
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collects:
+            gc.enable()
 
 
 @contextmanager

@@ -13,25 +13,71 @@ from typing import Any
 import numba
 import numpy as np
 from numba import types
+from numba.core import cgutils, compiler
+from numba.core.codegen import CodeLibrary
+from numba.core.compiler_lock import global_compiler_lock
+from numba.core.registry import cpu_target
 from numba.extending import intrinsic, typeof_impl
 
 from hdeeprm_like.build import columns
+from hdeeprm_like.engine import bundles
 from hdeeprm_like.engine.compiled import ByType, Compiled, parameters_of
 
-OPTIONS: dict[str, Any] = {"error_model": "numpy", "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+OPTIONS: dict[str, Any] = {
+    "error_model": "numpy",
+    "no_cpython_wrapper": True,
+    "no_cfunc_wrapper": True,
+    "nopython": True,
+}
 watchers: list[Callable[[], object]] = []  # called after each function
+
+
+class Text(CodeLibrary):  # type: ignore[misc]
+    """What numba makes of one function, as text; numba's own library would make machine code of it at once.
+
+    Attributes:
+        text: a module in LLVM's language. linked: libraries of numba's own functions that it calls.
+    """
+
+    def __init__(self, name: str) -> None:
+        super().__init__(cpu_target.target_context.codegen(), name)
+        self.text = ""
+        self.linked: list[Any] = []
+
+    def add_ir_module(self, ir_module: Any) -> None:
+        """Keep the text of a module."""
+        self.text = cgutils.normalize_ir_text(str(ir_module))
+
+    def add_linking_library(self, library: Any) -> None:
+        """Note that the function needs a library."""
+        self.linked.append(library)
+
+    def finalize(self) -> None:
+        """Do nothing."""
+
+    def get_function(self, name: str) -> Any:
+        """Refuse: there is no machine code."""
+        raise NotImplementedError(name)
+
+    def get_llvm_str(self) -> str:
+        """Return the text."""
+        return self.text
+
+    get_asm_str = get_llvm_str
 
 
 class Part:
     """One function for one choice of types.
 
     Attributes:
-        symbol: its name for callers. text: its module, in LLVM's language. result: numba's type.
-        compiled: numba's compilation result.
+        symbol: its name for callers. text: its module, in LLVM's language. linked: libraries of numba's that it needs.
+        result: numba's type. description: numba's, for callers.
     """
 
-    def __init__(self, symbol: str, text: str, result: Any, compiled: Any) -> None:
-        self.symbol, self.text, self.result, self.compiled = symbol, text, result, compiled
+    def __init__(self, library: Text, compiled: Any) -> None:
+        self.text, self.linked = library.text, library.linked
+        self.symbol, self.description = compiled.fndesc.llvm_func_name, compiled.fndesc
+        self.result = compiled.signature.return_type
 
 
 RESULTS: tuple[tuple[Any, str], ...] = (  # numba's types of results for Python, and their names in a library
@@ -69,21 +115,20 @@ def part_of(function: Compiled, kinds: tuple[Any, ...]) -> Part:
     """Return a function compiled for arguments of some types."""
     known = parts.get((function, kinds))
     if known is None:
-        made = _dispatcher(function)
-        with not_optimized():
-            made.compile(kinds)
-        compiled = made.overloads[kinds]
-        symbol = compiled.fndesc.llvm_func_name
-        known = Part(symbol, made.inspect_llvm(kinds), compiled.signature.return_type, compiled)
-        parts[function, kinds] = by_symbol[symbol] = known
+        flags = compiler.Flags()
+        cpu_target.options.parse_as_flags(flags, {**OPTIONS, "forceinline": function.inlines})
+        flags.no_compile = True  # to machine code; the text suffices
+        text = Text(function.__name__)
+        contexts = cpu_target.typing_context, cpu_target.target_context
+        with not_optimized(), global_compiler_lock:
+            made = compiler.compile_extra(*contexts, function.__wrapped__, kinds, None, flags, {}, text)
+        if made.typing_error is not None:
+            raise made.typing_error
+        known = Part(text, made)
+        parts[function, kinds] = by_symbol[known.symbol] = known
         for watch in watchers:
             watch()
     return known
-
-
-@functools.cache
-def _dispatcher(function: Compiled) -> Any:
-    return numba.njit(forceinline=function.inlines, **OPTIONS)(function.__wrapped__)
 
 
 def plain(kind: Any) -> Any:
@@ -94,7 +139,9 @@ def plain(kind: Any) -> Any:
 
 
 def type_of(argument: object) -> Any:
-    """Return numba's type of an argument passed by Python."""
+    """Return numba's type of an argument passed by Python, or by compiled code to a function called by address."""
+    if isinstance(argument, bundles.BundleType | bundles.ColumnType):
+        return columns.of_layout(argument)
     if isinstance(argument, np.ndarray):
         layout = "C" if argument.flags.c_contiguous else "A"
         return types.Array(numba.from_dtype(argument.dtype), argument.ndim, layout)
@@ -119,7 +166,7 @@ def _call(function: Compiled, kinds: tuple[Any, ...]) -> Any:
     part = part_of(function, taken)
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return context.call_internal(builder, part.compiled.fndesc, signature, arguments)
+        return context.call_internal(builder, part.description, signature, arguments)
 
     return part.result(*taken), generate
 

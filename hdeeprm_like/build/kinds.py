@@ -1,14 +1,14 @@
 """The kinds of runs with machine code in the library: a finite table.
 
-Each kind is run on a tiny cluster, and every compiled function that Python calls meanwhile goes into the library.
-Choices at run time are not in the table: all policy pairs, orders, modes, placements, observations, objectives and
-rewards are in each kind. What remains are the types of the parts of a run:
+Each kind is run on a tiny cluster as plain Python, and every compiled function that Python calls meanwhile, or that
+runs call by address, goes into the library. Choices at run time are not in the table: all policy pairs, orders,
+placements, observations, objectives and rewards. What remains are the types of the parts of a run:
 
 | part | types |
 |---|---|
 | clock | Batsim's, the textbook's (with decisions after single events, too) |
 | machine | without partitions, with partitions |
-| policies | without knowledge of users, with it (learned policies, predicted run times, multifactor) |
+| modes | each; without knowledge of users, and with it (learned policies, predicted run times, multifactor) |
 | actions | policies, jobs in slots (masked or not), Python's own |
 | driver | a run, an environment, environments side by side, messages of Batsim or Slurm |
 """
@@ -26,6 +26,7 @@ from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.pool import pool
 from hdeeprm_like.cluster.workload import Workload
 from hdeeprm_like.decision.actions import PolicyActions
+from hdeeprm_like.decision.mode_specs import MODES
 from hdeeprm_like.decision.objectives import objective_value
 from hdeeprm_like.decision.policies.history import read_history
 from hdeeprm_like.decision.policies.ranking import write_scores
@@ -49,9 +50,11 @@ from hdeeprm_like.run.streamed import Stream
 
 CORES, JOBS = 2, 4
 CLOCKS: tuple[Clock, ...] = ("batsim", "textbook")  # the third clock has the machine code of the second
-PLAIN, LOOKS_BACK, SLURM = "sjf+easy", "saf@ewma+easy", "multifactor+slurm"
-WATCHED = ("sjf+slurm", "saf@ewma+slurm", "zoo:balanced+slurm")  # these share the machine code of SLURM
 PAIR = "shortest-high_gflops"
+PLAIN, CHANGING, LOOKS_BACK = "sjf+easy", "wfp3+easy", "saf@ewma+easy"
+SLURM, OWN_PRIORITIES = "multifactor+slurm", "multifactor+easy"
+WATCHED = ("sjf+slurm", "saf@ewma+slurm", "zoo:balanced+slurm")
+ON_NODES_ONLY = ("slurm",)  # modes that need partitions
 
 
 @dataclass(frozen=True)
@@ -70,11 +73,13 @@ class Kind:
 
 def kinds() -> Iterator[Kind]:
     """Yield all kinds, the most common first."""
-    for clock in CLOCKS:
-        group, others = ("launch", "batsim") if clock == "batsim" else ("compare", "compare")
-        yield Kind(group, f"policy run, {clock} clock", partial(simulate, (PAIR, PLAIN), clock))
-        yield Kind(others, f"policy run that knows users, {clock} clock", partial(simulate, (LOOKS_BACK,), clock))
+    yield Kind("launch", "policy pair, batsim clock", partial(simulate, (PAIR,), "batsim"))
+    yield Kind("batsim", "baselines, batsim clock", partial(simulate, (PLAIN, LOOKS_BACK), "batsim"))
     yield Kind("batsim", "messages of Batsim", partial(answer_messages, (PAIR, PLAIN)))
+    yield Kind("compare", "policy run, textbook clock", partial(simulate, (PAIR, PLAIN, CHANGING), "textbook"))
+    for mode in MODES:
+        if mode not in ON_NODES_ONLY:
+            yield Kind("compare", f"mode {mode}", partial(simulate, in_mode(mode), "textbook"))
     yield Kind("compare", "streams", partial(stream, (PAIR, PLAIN)))
     predict = partial(replay, pool(CORES), some_jobs(), np.zeros(JOBS), ("ewma",))
     yield Kind("compare", "replays, for predictors", predict)
@@ -83,13 +88,22 @@ def kinds() -> Iterator[Kind]:
             yield Kind("environments", f"{name}, {clock} clock", partial(play_space, space, clock, pool(CORES)))
     yield Kind("training", "returns", returns)
     yield Kind("slurm", "a Slurm that is followed", follow_slurm)
+    for mode in MODES:
+        yield Kind("slurm", f"mode {mode}, partitions", partial(simulate, in_mode(mode)[-1:], "textbook", True))
     for clock in CLOCKS:
-        policies = (PLAIN, LOOKS_BACK, SLURM, *WATCHED)
+        policies = (PAIR, PLAIN, OWN_PRIORITIES, *WATCHED)
         yield Kind("slurm", f"policy run, partitions, {clock} clock", partial(simulate, policies, clock, True))
         for name, space in SPACES.items():
             play = partial(play_space, space, clock, with_partitions())
             yield Kind("environments", f"{name}, partitions, {clock} clock", play)
     yield Kind("slurm", "messages of Batsim, partitions", partial(answer_messages, (PLAIN,), True))
+
+
+def in_mode(mode: str) -> tuple[str, ...]:
+    """Return policies of a mode, the last of which uses knowledge about users."""
+    if mode == "scored":
+        return ("zoo:balanced",)
+    return (f"sjf+{mode}", f"saf@ewma+{mode}")
 
 
 SPACES = {

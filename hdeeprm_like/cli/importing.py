@@ -60,9 +60,10 @@ def _add_jobcomp(kinds: Commands) -> None:
 def _add_slurm_flags(added: argparse.ArgumentParser) -> None:
     added.add_argument(
         "--requeues",
-        choices=("last", "all"),
+        choices=("last", "one", "all"),
         default="last",
-        help="runs of a requeued job that count as jobs (default last; sacct -D shows all)",
+        help="runs of a requeued job that count as jobs: the last (default), all, or one job of them that arrives as "
+        "the first and runs as the last, for a model with preemption; sacct -D shows all",
     )
     added.add_argument(
         "--arrival",

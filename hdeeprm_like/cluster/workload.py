@@ -12,12 +12,12 @@ ROUNDING = 1e-12  # tolerance of sums of requests, as a share of a node's memory
 NEARLY_WHOLE = 1e-9  # tolerance of a job's total GPUs around a whole number, as a share
 
 
-LARGEST_USER = 2**53  # upper limit of user numbers in JSON
+LARGEST_NUMBER = 2**53  # upper limit of the numbers of users and programs in JSON
 
 
-def user_number(value: object) -> int:
-    """Return the number of a job's user in JSON; -1 (unknown) for anything else."""
-    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < LARGEST_USER else -1
+def known_number(value: object) -> int:
+    """Return the number of a job's user or program in JSON; -1 (unknown) for anything else."""
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < LARGEST_NUMBER else -1
 
 
 @dataclass(frozen=True)
@@ -56,6 +56,7 @@ class Workload:
         capacity: cores of the machine that the workload was made for (``nb_res``).
         gpus: (J,) GPUs per core, a fraction if cores share one (``gpus`` over ``res``); zeros if left out.
         user: (J,) a number for the submitting user, -1 if unknown.
+        program: (J,) a number for the executable or the job name, -1 if unknown.
         demands: requests on a platform with partitions; None if there are none.
     """
 
@@ -73,13 +74,15 @@ class Workload:
     capacity: int
     gpus: Floats = field(default_factory=lambda: np.zeros(0))
     user: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
+    program: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
     demands: Demands | None = None
 
     def __post_init__(self) -> None:
         if len(self.gpus) == 0:
             object.__setattr__(self, "gpus", np.zeros(len(self.ids)))
-        if len(self.user) == 0:
-            object.__setattr__(self, "user", np.full(len(self.ids), -1))
+        for name in ("user", "program"):
+            if len(getattr(self, name)) == 0:
+                object.__setattr__(self, name, np.full(len(self.ids), -1))
 
     def __len__(self) -> int:
         return len(self.ids)

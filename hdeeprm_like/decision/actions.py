@@ -9,15 +9,16 @@ from typing import Protocol, TypeAlias
 import numpy as np
 
 from hdeeprm_like.decision.names import CORE_POLICIES, JOB_POLICIES, Baseline
-from hdeeprm_like.decision.policies.baselines import decide
+from hdeeprm_like.decision.policies.baselines import decide, make_room, new_baselines
 from hdeeprm_like.decision.policies.node_rows import NodePlans, make_room_for_sets
 from hdeeprm_like.decision.policies.own_times import OwnTimes
 from hdeeprm_like.decision.policies.pairs import apply_pair
-from hdeeprm_like.decision.policies.plans import Plans, make_room, needs_of, new_plans, predictors_of
+from hdeeprm_like.decision.policies.plans import Plans, needs_of, predictors_of
 from hdeeprm_like.decision.policies.ranking import Ranked, notice, ranked_by
 from hdeeprm_like.decision.tree_files import is_own
 from hdeeprm_like.engine.allocation import choose_cores
 from hdeeprm_like.engine.bundles import Bundle
+from hdeeprm_like.engine.calls import NOWHERE, address_of, call_at, number_at
 from hdeeprm_like.engine.compiled import compiled
 from hdeeprm_like.engine.lifecycle import start_job
 from hdeeprm_like.engine.numbers import RANDOM_JOB, REQUESTED
@@ -43,17 +44,18 @@ CHOICE = np.dtype([("void", "i4"), ("constant", "i8")], align=True)
 # void: 1 if the last action starts no job; constant: the action at every instant, -1 if an agent decides
 
 
-class Choices(Bundle, shared=("numbers",)):
+class Choices(Bundle, shared=("numbers", "calls"), opaque=("plans",)):
     """Policies as actions in compiled code; A actions without the void one.
 
     Attributes:
         params: (1,) CHOICE. numbers: (A, 3) kind, then numbers of job and core policy, or of the baseline in *plans*.
-        plans: memory of the baselines.
+        plans: memory of the baselines. calls: (2,) addresses of `apply_pair` and `baselines.decide`, by kind.
     """
 
     params: Records
     numbers: Ints
     plans: Plans
+    calls: Ints
 
 
 @compiled
@@ -62,9 +64,9 @@ def apply_policy(tables: Tables, choices: Choices, action: int) -> None:
     if action >= len(choices.numbers):
         tables.clock[0].blocked = NOTHING
     elif choices.numbers[action, 0] == PAIR:
-        apply_pair(tables, choices.numbers[action, 1], choices.numbers[action, 2])
+        number_at(choices.calls[PAIR], tables, choices.numbers[action, 1], choices.numbers[action, 2])
     else:
-        decide(tables, choices.plans, choices.numbers[action, 1])
+        call_at(choices.calls[BASELINE], tables, choices.plans, choices.numbers[action, 1])
 
 
 class ActionSpace(Protocol):
@@ -177,7 +179,13 @@ class PolicyActions:
         state.require(self.needs, self.names[0])
         params = np.zeros(1, CHOICE)
         params["void"], params["constant"] = self.void, constant
-        return Choices(params, self.numbers, new_plans(state, self.baselines))
+        plans = new_baselines(state, self.baselines)
+        calls = np.full(2, NOWHERE, np.int64)
+        if (self.numbers[:, 0] == PAIR).any():
+            calls[PAIR] = address_of(apply_pair, state.tables, 0, 0)
+        if self.baselines:
+            calls[BASELINE] = address_of(decide, state.tables, plans, 0)
+        return Choices(params, self.numbers, plans, calls)
 
     def mask(self, state: State) -> Bools:
         """Return which actions are legal now: all, but the void one only while something else can still happen."""
@@ -216,9 +224,9 @@ class PolicyActions:
     def _plans_of(self, state: State) -> Plans:
         """Return the memory of the baselines, with capacity for all jobs known by now."""
         if self._plans is None or self._plans[0] is not state:
-            self._plans = state, new_plans(state, self.baselines), OwnTimes(state, self.baselines)
+            self._plans = state, new_baselines(state, self.baselines), OwnTimes(state, self.baselines)
         _, plans, own_times = self._plans
-        make_room(plans, len(state.tables.jobs))
+        make_room(plans, state, self.baselines)
         if isinstance(plans.node_plans, NodePlans):
             make_room_for_sets(plans.node_plans, state.tables.node_sets)
         own_times.write(plans.history)

@@ -15,12 +15,16 @@ class ModeSpec(Spec):
     Attributes:
         start: ``module:function`` in `decision.policies` that starts jobs of baseline *k* at a decision, given
             ``(tables, plans, k)``.
-        on_nodes: the same on a platform with partitions; empty where another function is called there.
+        on_nodes: the same on a platform with partitions; empty for a mode that does not serve these.
+        memory: ``module:function`` there that makes what a baseline of this mode remembers between decisions, given
+            ``(state, baseline, jobs)``, with capacity for so many jobs; a `bundles.Bundle`. Empty for a mode without
+            memory. A function that starts jobs gets it if it takes ``(tables, plans, memory, k)``.
         streams: whether jobs can be streamed through it: it keeps nothing of a job but the job's row.
     """
 
     start: str = ""
     on_nodes: str = ""
+    memory: str = ""
     streams: bool = False
 
 
@@ -40,14 +44,16 @@ MODES_BY_NAME: dict[str, ModeSpec] = {
     "commit": ModeSpec(
         "picks the first job of the order, and waits until it fits even if others come before it meanwhile",
         "RLScheduler's code",
-        start="easy:start_committed",
+        start="committed:start_committed",
         on_nodes="node_starts:start_heads",
+        memory="committed:new_pick",
     ),
     "easy": ModeSpec(
         "reserves cores for the head of the queue and backfills, in order, what does not delay it",
         "Lifka 1995",
         start="easy:start_with_backfilling",
         on_nodes="node_starts:start_around_heads",
+        memory="easy:new_tries",
         streams=True,
     ),
     "conservative": ModeSpec(
@@ -67,30 +73,38 @@ MODES_BY_NAME: dict[str, ModeSpec] = {
         "as easy, but backfills in order of arrival",
         start="easy:start_with_backfilling",
         on_nodes="node_starts:start_around_heads",
+        memory="easy:new_tries",
         streams=True,
     ),
     "easysjf": ModeSpec(
         "as easy, but backfills the shortest requests first",
         start="easy:start_with_backfilling",
         on_nodes="node_starts:start_around_heads",
+        memory="easy:new_tries",
         streams=True,
     ),
     "commitbackfill": ModeSpec(
         "as commit, and backfills around the job that it waits for",
         "RLScheduler's code",
-        start="easy:start_committed",
+        start="committed:start_committed",
         on_nodes="node_starts:start_around_heads",
+        memory="committed:new_pick",
     ),
     "scored": ModeSpec(
         "a learned policy starts jobs itself", start="scored:start_scored", on_nodes="node_starts:start_around_heads"
     ),
     "reserve": ModeSpec(
         "starts every job that fits, but keeps some cores for short jobs",
-        start="easy:start_beside_reserve",
-        on_nodes="node_plans:start_beside_kept",
+        start="reserve:start_beside_reserve",
+        on_nodes="reserve:start_beside_kept",
+        memory="reserve:new_reserve",
         streams=True,
     ),
-    "slurm": ModeSpec("Slurm's own schedulers start jobs; needs partitions", start="easy:start_in_order"),
+    "slurm": ModeSpec(
+        "Slurm's own schedulers start jobs; needs partitions",
+        start="easy:start_in_order",
+        on_nodes="slurm:start_like_slurm",
+    ),
     "bounded": ModeSpec(
         "starts every job that fits beside a start that each job is guaranteed",
         start="easy:start_all_that_fit",

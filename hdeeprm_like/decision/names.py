@@ -4,10 +4,13 @@
 ``"fcfs"`` alone means ``"fcfs+strict"``; ``"sjf+easyP"`` uses actual run times instead of requested ones;
 ``"sjf@tsafrir+easy"`` orders by predicted run times and reserves by requested ones, ``"fcfs+easy@ewma"`` the other way
 round; ``"sjf@learned:FILE.json+easy"`` orders by a learned predictor (see `tree_files`);
-``"sjf+easy-best_fit"`` chooses cores by best fit instead of the fastest ones; ``"saf+reserve:64:600"`` starts whatever
-fits but keeps 64 cores for jobs that request at most 600 s, ``"saf+reserve"`` an eighth of them for those up to 1000 s;
+``"sjf+easy-best_fit"`` chooses cores by best fit instead of the fastest ones, ``"sjf+easy-scored:FILE.json"`` and
+``"sjf+easy-zoo:NAME"`` by the placement score of a learned policy (see `placement_files`);
+``"saf+reserve:64:600"`` starts whatever fits but keeps 64 cores for jobs that request at most 600 s,
+``"saf+reserve"`` an eighth of them for those up to 1000 s;
 ``"saf+bounded"`` starts whatever fits around a guaranteed start of each job, ``"saf+bounded:2"`` guarantees later
 starts, and ``"zoo:balanced+bounded"`` does so in the order of a learned policy (see `policies.guarantees`).
+``"zoo:steady@survival"`` is a learned policy whose scores look at other predicted run times than its file names.
 
 ``"multifactor+slurm"`` is Slurm as configured. ``"sjf+slurm"`` and ``"zoo:balanced+slurm"`` are the same Slurm with a
 watch that raises priorities by that order (``hdeeprm-like slurm watch``); ``"sjf+slurm:60:5000"`` looks every 60 s and
@@ -20,10 +23,22 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from hdeeprm_like.decision.mode_options import (
+    GUARANTEED,
+    KEPT_SHARE,
+    OWN,
+    RESERVED,
+    SHORT,
+    USUAL_BOUND,
+    WATCHED,
+    bound_of,
+    looks_of,
+    options_of,
+)
 from hdeeprm_like.decision.mode_specs import MODES
+from hdeeprm_like.decision.placement_files import Placement
 from hdeeprm_like.decision.score_files import (
-    LEAST_BOUND,
-    MOST_BOUND,
+    SCORED,
     ZOO,
     ScoredPolicy,
     file_of,
@@ -47,7 +62,6 @@ from hdeeprm_like.engine.numbers import (
     WATCH_INTERVAL,
 )
 from hdeeprm_like.errors import OptionsError, did_you_mean
-from hdeeprm_like.limits import SITE_FACTOR
 
 __all__ = [
     "CORE_POLICIES",
@@ -61,20 +75,14 @@ __all__ = [
     "baseline",
 ]
 
-RESERVED = "reserve"  # the mode with options: number of cores kept, and the longest request, in s, that may use them
-GUARANTEED = "bounded"  # the mode whose option is the guarantee, see `Baseline.bound`
-USUAL_BOUND = 1.0
-KEPT_SHARE, SHORT = 1.0 / 8.0, 1000.0  # defaults: share of the cores, and s
-WATCHED = "slurm"  # the mode with a watch's options: s between two looks, and the largest site factor
-OWN = "multifactor"  # Slurm's order without a watch
-
 PERFECT = "P"  # suffix of a mode: order and reservations use actual run times
 AT = "@"  # before the run times of an order or of a mode's reservations
 
-BOUND = re.compile(r"([0-9]{1,3}(?:\.[0-9]{1,6})?)")
-OPTIONS = re.compile(r"([0-9]{1,9})(?::([0-9]{1,9}(?:\.[0-9]{1,6})?))?")
-LOOKS = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,6})?)(?::([0-9]{1,10}))?")
 MODE_OF_SCORED = re.compile(r"(.+?)\+(slurm|scored|bounded)(?::((?!.*\.json)[^-]*))?(-[a-z_]+)?")
+BY_FILE = re.compile(r"(.+?)-((?:zoo:[^-:]+)|(?:scored:.+\.json))")  # a rule, and the learned policy that places
+TIMES_OF_SCORED = re.compile(
+    rf"({ZOO}[^@+]*|{SCORED}.+?\.json)@({LEARNED_PREFIX}.+?\.(?:json|py)|[a-z0-9_]*)(?=[+-]|$)"
+)
 HIDDEN = "\0"  # before the number of a file whose path is hidden while a name is split
 
 CORE_POLICY_NAMES = tuple(CORE_POLICIES)
@@ -95,8 +103,8 @@ class Baseline:
         order, mode: names in `ORDERS` and `MODES`; a learned policy is an order, in the mode ``scored`` or ``slurm``.
         order_times, times: the run times of the order, and those of reservations: in `RUN_TIMES`, or
         ``learned:FILE.json``.
-        placement: how cores are chosen, one of `PLACEMENT_NAMES`; empty for best fit if the mode packs, else for the
-        fastest ones.
+        placement: how cores are chosen, one of `PLACEMENT_NAMES`, or a learned policy with a placement score; empty
+        for that of a learned policy, for best fit if the mode packs, else for the fastest ones.
         kept, short: of the mode ``reserve``: cores that it keeps, -1 for `KEPT_SHARE` of all, for jobs of at most
         *short* s.
         interval, factor: of the mode ``slurm``: s between two looks of the watch, 0 if the order replaces Slurm's
@@ -125,6 +133,8 @@ class Baseline:
             object.__setattr__(self, "placement", self._usual)
         if self.mode == "packing" and self.placement not in PACKINGS:
             raise OptionsError(f"baseline {self.name!r}: packing goes with {', '.join(PACKINGS)}, not this placement")
+        if is_scored(self.placement) and self.placement_score is None:
+            raise OptionsError(f"baseline {self.name!r:.80}: {self.placement:.80} has no 'placement', a score of cores")
         if self.mode == "scored" and not is_scored(self.order):
             raise OptionsError(f"baseline {self.name!r}: write scored:FILE.json or zoo:NAME for a learned policy")
         if self.order == OWN and self.mode == WATCHED and self.options:
@@ -138,6 +148,8 @@ class Baseline:
 
     @property
     def _usual(self) -> str:
+        if self.mode == "scored" and self.learned is not None and self.learned.placement is not None:
+            return self.order
         return "best_fit" if self.mode == "packing" else "high_gflops"
 
     @property
@@ -145,7 +157,9 @@ class Baseline:
         """Order and mode with their run times: ``"sjf@ewma+easy"``, ``"sjf+easyP"``."""
         if self.mode == "scored":
             own = self.learned.bounded if self.bound and self.learned else 0.0
-            return self.order if self.bound == own else f"{self.order}+{self._guaranteed}"
+            return self._ranking if self.bound == own else f"{self._ranking}+{self._guaranteed}"
+        if self.learned:
+            return f"{self._ranking}+{self._mode_with_options}"
         if self.order_times == self.times == "actual":
             return f"{self.order}+{self._mode_with_options}{PERFECT}"
         order, mode = (
@@ -153,6 +167,11 @@ class Baseline:
             for name, times in ((self.order, self.order_times), (self._mode_with_options, self.times))
         )
         return f"{order}+{mode}"
+
+    @property
+    def _ranking(self) -> str:
+        own = self.learned.times if self.learned else "requested"
+        return self.order if self.order_times == own else self.order + AT + self.order_times
 
     @property
     def _guaranteed(self) -> str:
@@ -210,11 +229,17 @@ class Baseline:
         return scored_policy(self.order) if is_scored(self.order) else None
 
     @property
+    def placement_score(self) -> Placement | None:
+        """The score by which cores are chosen, if that is no fixed placement."""
+        return scored_policy(self.placement).placement if is_scored(self.placement) else None
+
+    @property
     def looks_back(self) -> bool:
         """Whether it uses the past jobs of users."""
         times = number_of_times(self.order_times), number_of_times(self.times)
         return (
             is_scored(self.order)
+            or is_scored(self.placement)
             or (self.order == "multifactor" and self.mode != "slurm")
             or max(times) >= FIRST_PREDICTED
         )
@@ -227,7 +252,7 @@ class Baseline:
     @property
     def files(self) -> tuple[Path, ...]:
         """The files that its behaviour depends on besides its name."""
-        learned = (file_of(self.order),) if is_scored(self.order) else ()
+        learned = tuple(file_of(name) for name in dict.fromkeys((self.order, self.placement)) if is_scored(name))
         return *learned, *(Path(times.removeprefix(LEARNED_PREFIX)) for times in self.predictors)
 
 
@@ -244,7 +269,7 @@ def number_of_times(times: str, predictors: Sequence[str] = ()) -> int:
 
 def holds_file(name: str) -> bool:
     """Return whether the colon in a name belongs to a learned policy or predictor, not to a user's own part."""
-    return is_scored(name) or AT + LEARNED_PREFIX in name
+    return is_scored(name) or AT + LEARNED_PREFIX in name or BY_FILE.fullmatch(name) is not None
 
 
 def names_own(name: str) -> bool:
@@ -264,6 +289,9 @@ def baseline(name: str) -> Baseline:
     Raises:
         OptionsError: unknown order, mode, placement or run times, or they do not go together.
     """
+    by_file = BY_FILE.fullmatch(name)
+    if by_file is not None:
+        return replace(baseline(by_file[1]), placement=by_file[2])
     if is_scored(name):
         return learned_baseline(name)
     files: list[str] = []
@@ -311,84 +339,56 @@ def baseline(name: str) -> Baseline:
 def names_mode(name: str) -> bool:
     """Return whether the name of a baseline includes its mode."""
     if is_scored(name):
-        return MODE_OF_SCORED.fullmatch(name) is not None
+        return MODE_OF_SCORED.fullmatch(split_times(name)[0]) is not None
     return "+" in with_files(name, lambda path: HIDDEN) or name in SHORTHANDS
 
 
 def learned_baseline(name: str) -> Baseline:
-    """Return the baseline of a learned policy: ``"zoo:balanced"``, with ``+slurm`` or with ``+bounded``.
+    """Return the baseline of a learned policy: ``"zoo:balanced"``, with ``@survival``, ``+slurm`` or ``+bounded``.
 
     Raises:
-        OptionsError: there is no such policy, or its file cannot be used.
+        OptionsError: there is no such policy, or its file or its run times cannot be used.
     """
-    match = MODE_OF_SCORED.fullmatch(name)
+    plain, given = split_times(name)
+    match = MODE_OF_SCORED.fullmatch(plain)
     if match is None:
-        order, placement = split_scored(name)
+        order, placement = split_scored(plain)
+        mode, options = "scored", None
         if order.startswith(ZOO) and "+" in order:
             raise OptionsError(
                 f"baseline {name!r:.80}: a learned policy starts jobs itself ({order.partition('+')[0]:.80}), has "
                 f"guaranteed starts (+{GUARANTEED}), or gives its order to Slurm (+{WATCHED})"
             )
-        return Baseline(order, "scored", placement=placement, bound=scored_policy(order).bounded)
-    order, mode, options, dash = match.groups()
-    placement = dash.removeprefix("-") if dash else ""
-    scored_policy(order)
-    if placement and placement not in PLACEMENT_NAMES:
+    else:
+        order, mode, options, dash = match.groups()
+        placement = dash.removeprefix("-") if dash else ""
+        if placement and placement not in PLACEMENT_NAMES:
+            raise OptionsError(
+                f"baseline {name!r:.80}: placement {placement!r:.80} is not known"
+                f"{did_you_mean(placement, PLACEMENT_NAMES)}"
+            )
+    policy = scored_policy(order)
+    times = policy.times if given is None else given
+    if is_predictor(times):
+        predictor(times)
+    elif times not in RUN_TIMES:
         raise OptionsError(
-            f"baseline {name!r:.80}: placement {placement!r:.80} is not known{did_you_mean(placement, PLACEMENT_NAMES)}"
+            f"baseline {name!r:.80}: run times {times!r:.80} is not known{did_you_mean(times, RUN_TIMES)}"
         )
-    if mode == "scored":
-        return Baseline(order, mode, placement=placement, bound=scored_policy(order).bounded)
+    if options is not None and mode not in (WATCHED, GUARANTEED):
+        raise OptionsError(f"baseline {name!r:.80}: {mode} has no options; {WATCHED} has, as zoo:balanced+{WATCHED}:60")
+    if mode == WATCHED:
+        interval, factor = (WATCH_INTERVAL, WATCH_FACTOR) if options is None else looks_of(name, options)
+        return Baseline(order, mode, times, placement=placement, interval=interval, factor=factor)
+    bound = policy.bounded
     if mode == GUARANTEED:
         bound = USUAL_BOUND if options is None else bound_of(name, options)
-        return Baseline(order, "scored", placement=placement, bound=bound)
-    if options is not None and mode != WATCHED:
-        raise OptionsError(f"baseline {name!r:.80}: {mode} has no options; {WATCHED} has, as zoo:balanced+{WATCHED}:60")
-    interval, factor = (WATCH_INTERVAL, WATCH_FACTOR) if options is None else looks_of(name, options)
-    return Baseline(order, mode, placement=placement, interval=interval, factor=factor)
+    return Baseline(order, "scored", times, placement=placement, bound=bound)
 
 
-def looks_of(name: str, text: str) -> tuple[float, int]:
-    """Return the s between two looks of a watch, and its largest factor, from ``"60"`` or ``"60:5000"``.
-
-    Raises:
-        OptionsError: the text is neither.
+def split_times(name: str) -> tuple[str, str | None]:
+    """Split the run times off the name of a learned policy: ``"zoo:steady@ewma+bounded"`` -> ``"zoo:steady+bounded"``,
+    ``"ewma"``; None where it names none.
     """
-    match = LOOKS.fullmatch(text)
-    factor = WATCH_FACTOR if match is None or match[2] is None else int(match[2])
-    if match is None or not 1 <= factor <= SITE_FACTOR.most:
-        raise OptionsError(
-            f"baseline {name!r:.80}: {WATCHED}:{text:.40} is not known; write the s between two looks, and the largest "
-            f"site factor from 1 to {SITE_FACTOR.most:,}, as sjf+{WATCHED}:60:5000"
-        )
-    return float(match[1]), factor
-
-
-def bound_of(name: str, text: str) -> float:
-    """Return the guarantee, a multiple of all work, from ``"2"`` or ``"1.5"`` in a name.
-
-    Raises:
-        OptionsError: the text is neither, or out of range.
-    """
-    match = BOUND.fullmatch(text)
-    if match is None or not LEAST_BOUND <= float(match[1]) <= MOST_BOUND:
-        raise OptionsError(
-            f"baseline {name!r:.80}: {GUARANTEED}:{text:.40} is not known; write how many times all work, "
-            f"from {LEAST_BOUND:g} to {MOST_BOUND:g}, as saf+{GUARANTEED}:1.5"
-        )
-    return float(match[1])
-
-
-def options_of(name: str, text: str) -> tuple[int, float]:
-    """Return how many cores are kept and for jobs of up to how many s, from ``"64"`` or ``"64:600"`` in a name.
-
-    Raises:
-        OptionsError: the text is neither.
-    """
-    match = OPTIONS.fullmatch(text)
-    if match is None:
-        raise OptionsError(
-            f"baseline {name!r:.80}: {RESERVED}:{text:.40} is not known; write how many cores are kept, and for jobs "
-            f"of how many s, as saf+{RESERVED}:64:600"
-        )
-    return int(match[1]), float(match[2] or SHORT)
+    match = TIMES_OF_SCORED.match(name)
+    return (name, None) if match is None else (match[1] + name[match.end() :], match[2])

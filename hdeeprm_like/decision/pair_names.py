@@ -4,7 +4,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from hdeeprm_like.decision.names import CORE_POLICY_NAMES, JOB_POLICIES, baseline, holds_file, is_baseline, names_own
+from hdeeprm_like.decision.names import (
+    BY_FILE,
+    CORE_POLICY_NAMES,
+    JOB_POLICIES,
+    baseline,
+    holds_file,
+    is_baseline,
+    names_own,
+)
 from hdeeprm_like.decision.rates import beside_rates
 from hdeeprm_like.decision.score_files import SCORED
 from hdeeprm_like.decision.tree_files import LEARNED, with_files
@@ -64,8 +72,11 @@ def beside(content: Any, folder: Path) -> Any:
         return {beside_rates(key, folder): beside(value, folder) for key, value in content.items()}
     if isinstance(content, list):
         return [beside(value, folder) for value in content]
+    by_file = BY_FILE.fullmatch(content) if isinstance(content, str) else None
+    if by_file is not None:
+        return f"{beside(by_file[1], folder)}-{beside(by_file[2], folder)}"
     if isinstance(content, str) and content.startswith(SCORED):
-        return SCORED + str((folder / content.removeprefix(SCORED)).absolute())
+        content = SCORED + str((folder / content.removeprefix(SCORED)).absolute())
     if isinstance(content, str) and holds_file(content):
         return with_files(content, lambda path: LEARNED + str((folder / path).absolute()))
     return beside_rates(content, folder) if isinstance(content, str) else content

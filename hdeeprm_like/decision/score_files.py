@@ -8,6 +8,8 @@
 | ``keep`` | how many cores are kept free before longer jobs for shorter ones that are to come, see `Keep` |
 | ``reservations`` | how many jobs that do not fit have cores reserved; 1 if missing, as EASY |
 | ``lookahead`` | plays what is known ahead for some candidates and does the first step of the best, see `LookAhead` |
+| ``placement`` | a score of cores: those with the smallest are taken, see `placement_files`; without it the fastest |
+| ``times`` | the run times that its features of estimates look at: ``expected`` if missing, or any other predictor |
 | ``bounded`` | each job is guaranteed a start, as by ``+bounded:K`` with this K (see `policies.guarantees`) |
 | ``exact`` | all of this once more, for as long as the last jobs ran as long as requested |
 | ``made_by`` | how it was made: command, seed, traces; for readers |
@@ -19,11 +21,13 @@ This module reads them and imports nothing heavy; `policies.scores` and `policie
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from hdeeprm_like.decision.placement_files import Placement, placement_of
+from hdeeprm_like.engine.numbers import RUN_TIMES
 from hdeeprm_like.errors import OptionsError, did_you_mean
 from hdeeprm_like.inputs import read_json
 from hdeeprm_like.values import NUMBER, Whole
@@ -55,6 +59,7 @@ FEATURES = {
     "queue": "ln(1 + waiting jobs) / 3",
     "work": "ln(1 + hours that the waiting jobs would keep the machine busy as requested) / 3",
     "of_free": "cores / free cores",
+    "placement": "score of the cores that the placement score would take first for the job now, 0 where none fit",
     "log_time_to_head": "ln(requested time / that of the head of the queue)",
     "log_cores_to_head": "ln(cores / those of the head of the queue)",
     "in_time": "1 where the job would end before the head of the queue starts",
@@ -65,10 +70,18 @@ MANY = 10**9  # jobs
 LEAST_BOUND, MOST_BOUND = 0.1, 100.0  # of K, how many times all work a job waits at most
 MOST_BINS = 38  # half powers of e: beyond, no job is so long
 STEEPEST = 10  # power of the backlog, and of the load
+EXTENTS = {
+    "arrivals": (0, 1000),
+    "queue": (1, 100_000),
+    "budget": (1, 10**9),
+    "scenarios": (0, 100),
+    "plays": (0, 10**6),
+}
 KEPT = 8  # files whose content is kept
 OF_JOB = 14  # the first so many describe a job and its user, not of its wait or of the machine
 
 ZOO, SCORED, ENDING = "zoo:", "scored:", ".json"
+LEARNED, EXPECTED = "learned:", "expected"  # before the file of a predictor; the run times that scores use by default
 
 
 @dataclass(frozen=True)
@@ -90,19 +103,27 @@ class Score:
     weights: tuple[tuple[str, float], ...] = ()
     hidden: tuple[Unit, ...] = ()
 
+    @property
+    def features(self) -> frozenset[str]:
+        """Names of the features that it reads."""
+        return frozenset(name for part in (self.weights, *(unit.weights for unit in self.hidden)) for name, _ in part)
+
 
 @dataclass(frozen=True)
 class Candidate:
-    """A candidate policy of look-ahead: jobs by time^time * cores^cores / (1 + wait / time)^wait, ascending.
+    """A candidate policy of look-ahead: jobs by a score, or by time^time * cores^cores / (1 + wait / time)^wait.
 
     Attributes:
         backfill: whether jobs behind the head may start that do not delay it (EASY).
+        queue: the score, None for the formula. keep: the cores that it keeps, None for none; only with a score.
     """
 
     time: float = 1.0
     cores: float = 0.0
     wait: float = 0.0
     backfill: bool = True
+    queue: Score | None = None
+    keep: "Keep | None" = None
 
 
 @dataclass(frozen=True)
@@ -113,7 +134,8 @@ class LookAhead:
         arrivals: number of the last submitted jobs that are played as if they arrived again.
         queue: most waiting jobs to play, the first ones by score. candidates: policies to play.
         budget: µs for the plays of one decision, counted in steps so that all machines decide alike; plays beyond
-            that are skipped.
+            that are skipped. plays: most plays of one decision, 0 for as many as the budget has time for; a candidate
+            that has begun plays all its futures.
         wait: cost of a second of waiting, added to 1 / max(run time, 10 s), so that long waits count.
         scenarios: number of futures with run times drawn from past jobs; 0 for a single one with requested times.
     """
@@ -124,6 +146,7 @@ class LookAhead:
     candidates: tuple[Candidate, ...] = ()
     wait: float = 0.0
     scenarios: int = 0
+    plays: int = 0
 
 
 @dataclass(frozen=True)
@@ -160,7 +183,8 @@ class ScoredPolicy:
     Attributes:
         queue, backfill, gate: scores, None where the file has none. keep: None where no cores are kept.
         reservations: jobs that have cores reserved. lookahead: None where it plays nothing.
-        bounded: K of the guaranteed starts, 0 for none.
+        bounded: K of the guaranteed starts, 0 for none. times: predicted run times, as in the names of baselines.
+        placement: score of cores, None where the file has none.
         exact: what holds while the last jobs ran as requested, None for the same.
     """
 
@@ -171,7 +195,9 @@ class ScoredPolicy:
     reservations: int = 1
     lookahead: LookAhead | None = None
     bounded: float = 0.0
+    times: str = EXPECTED
     exact: "ScoredPolicy | None" = None
+    placement: Placement | None = None
 
 
 def plans_profiles(policy: ScoredPolicy | None) -> bool:
@@ -251,7 +277,10 @@ def read_scored(path: Path) -> ScoredPolicy:
     Raises:
         OptionsError: it cannot be read, or is no learned policy.
     """
-    return policy_of(read_object(path), str(path))
+    found = policy_of(read_object(path), str(path))
+    if not found.times.startswith(LEARNED):
+        return found
+    return replace(found, times=LEARNED + str(path.parent / found.times.removeprefix(LEARNED)))
 
 
 def read_object(path: Path) -> Any:
@@ -269,7 +298,19 @@ def policy_of(content: Any, where: str) -> ScoredPolicy:
     Raises:
         OptionsError: it is invalid; the message begins with *where*.
     """
-    known = ("queue", "backfill", "gate", "keep", "reservations", "lookahead", "bounded", "exact", "made_by")
+    known = (
+        "queue",
+        "backfill",
+        "gate",
+        "keep",
+        "reservations",
+        "lookahead",
+        "placement",
+        "times",
+        "bounded",
+        "exact",
+        "made_by",
+    )
     given = mapping(content, known, where)
     if "queue" not in given:
         raise OptionsError(f"{where}: 'queue' is missing, the weights that order the queue")
@@ -277,15 +318,35 @@ def policy_of(content: Any, where: str) -> ScoredPolicy:
     ahead = lookahead_of(given["lookahead"], f"{where}: lookahead") if "lookahead" in given else None
     keep = keep_of(given["keep"], f"{where}: keep") if "keep" in given else None
     reservations = Whole(1, MANY).of(given.get("reservations", 1), OptionsError, f"{where}: reservations")
+    placement = placement_of(given["placement"], f"{where}: placement") if "placement" in given else None
+    if placement is None and any("placement" in score.features for score in scores.values()):
+        raise OptionsError(f"{where}: a score weighs 'placement', but the file has no such part, the score of cores")
     exact = policy_of(given["exact"], f"{where}: exact") if "exact" in given else None
     bounded = NUMBER.of(given.get("bounded", 0.0), OptionsError, f"{where}: bounded")
     if "bounded" in given and not LEAST_BOUND <= bounded <= MOST_BOUND:
         raise OptionsError(f"{where}: bounded: from {LEAST_BOUND:g} to {MOST_BOUND:g} is possible, not {bounded:g}")
-    if exact is not None and exact.bounded:
-        raise OptionsError(f"{where}: exact: has a 'bounded' of its own; write it at the top of the file")
+    for name in ("bounded", "placement"):
+        if exact is not None and getattr(exact, name):
+            raise OptionsError(f"{where}: exact: has a {name!r} of its own; write it at the top of the file")
     if exact is not None and exact.exact is not None:
         raise OptionsError(f"{where}: exact: has an 'exact' of its own, which has no effect")
-    return ScoredPolicy(**scores, keep=keep, reservations=reservations, lookahead=ahead, bounded=bounded, exact=exact)
+    if exact is not None and exact.times != EXPECTED:
+        raise OptionsError(f"{where}: exact: has 'times' of its own; write it at the top of the file")
+    times = given.get("times", EXPECTED)
+    if not isinstance(times, str) or not (times in RUN_TIMES or times.startswith(LEARNED)):
+        raise OptionsError(
+            f"{where}: times: one of {', '.join(RUN_TIMES)} or {LEARNED}FILE is needed, not {times!r:.60}"
+        )
+    return ScoredPolicy(
+        **scores,
+        keep=keep,
+        reservations=reservations,
+        lookahead=ahead,
+        bounded=bounded,
+        exact=exact,
+        placement=placement,
+        times=times,
+    )
 
 
 def mapping(content: Any, known: Any, where: str) -> Mapping[str, Any]:
@@ -337,7 +398,7 @@ def lookahead_of(content: Any, where: str) -> LookAhead:
     usual = LookAhead()
     given = mapping(content, [field.name for field in fields(LookAhead)], where)
     counts = {}
-    for key, least, most in (("arrivals", 0, 1000), ("queue", 1, 100_000), ("budget", 1, 10**9), ("scenarios", 0, 100)):
+    for key, (least, most) in EXTENTS.items():
         counts[key] = Whole(least, most).of(given.get(key, getattr(usual, key)), OptionsError, f"{where}: {key}")
     listed = given.get("candidates")
     if not isinstance(listed, list) or not listed:
@@ -352,9 +413,14 @@ def candidate_of(content: Any, where: str) -> Candidate:
     backfill = given.pop("backfill", True)
     if not isinstance(backfill, bool):
         raise OptionsError(f"{where}: backfill: true or false is needed, not {backfill!r:.60}")
-    return Candidate(
-        **{key: NUMBER.of(value, OptionsError, f"{where}: {key}") for key, value in given.items()}, backfill=backfill
-    )
+    queue = score_of(given.pop("queue"), f"{where}: queue") if "queue" in given else None
+    keep = keep_of(given.pop("keep"), f"{where}: keep") if "keep" in given else None
+    if queue is not None and given:
+        raise OptionsError(f"{where}: {next(iter(given))!r} belongs to the formula, which 'queue' replaces")
+    if queue is None and keep is not None:
+        raise OptionsError(f"{where}: 'keep' needs a 'queue', the score that orders the jobs")
+    weights = {key: NUMBER.of(value, OptionsError, f"{where}: {key}") for key, value in given.items()}
+    return Candidate(**weights, backfill=backfill, queue=queue, keep=keep)
 
 
 def formula(score: Score) -> str:

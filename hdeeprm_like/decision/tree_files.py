@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import Any
 
 from hdeeprm_like.decision.score_files import FEATURES as SCORE_FEATURES
-from hdeeprm_like.decision.score_files import KEPT, OF_JOB, mapping, read_object, version_of
+from hdeeprm_like.decision.score_files import KEPT, LEARNED, OF_JOB, mapping, read_object, version_of
 from hdeeprm_like.errors import OptionsError
 from hdeeprm_like.plugins import attribute_of, import_file
 from hdeeprm_like.values import NUMBER
@@ -47,7 +47,7 @@ FEATURES = dict(list(SCORE_FEATURES.items())[:OF_JOB]) | {
 }
 """The features of trees: the first are those of learned policies that depend only on the job and its user."""
 
-LEARNED, ENDING, OWN = "learned:", ".json", ".py"
+ENDING, OWN = ".json", ".py"
 WHOLE_NAME = re.compile(rf"{LEARNED}(.+?(?:{re.escape(ENDING)}|{re.escape(OWN)}))(?=[+-]|$)")
 # the path ends at the first ending followed by "+", "-" or nothing; before that any character is allowed
 MOST_NODES = 1_000_000  # in all trees of a file

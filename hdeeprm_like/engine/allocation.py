@@ -263,6 +263,19 @@ def choose_by_policy(tables: Tables, policy: int, j: int) -> int:
             rank(tables, p)
             ranked = picks
     rank_picks(tables, ranked, picks)
+    return int(close_choice(tables, policy, j, picks, wanted))
+
+
+@compiled
+def close_choice(tables: Tables, policy: int, j: int, picks: int, wanted: int) -> int:
+    """Assign the booked cores to a job, or undo the booking if cores are still *wanted*.
+
+    Args:
+        picks: processors with booked cores, in ``Tables.picks``.
+
+    Returns:
+        As in `choose_cores`.
+    """
     lacks = NOTHING
     if wanted == 0:
         write_allocation(tables, policy, j, picks)

@@ -17,10 +17,12 @@ on changes no reference count.
 `hdeeprm_like.build.columns` compiles the access to bundles.
 """
 
+import functools
 import hashlib
 import inspect
+import types
 import weakref
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, TypeVar, cast, dataclass_transform
 
 import numpy as np
@@ -73,6 +75,10 @@ def short(name: str) -> str:
     return name if len(name) <= WORD else hashlib.sha256(name.encode()).hexdigest()[:12]
 
 
+OPAQUE = BundleType("Opaque", ())
+"""The type of an opaque field: a bundle that compiled code only passes on to functions called by address."""
+
+
 @dataclass_transform()
 class Bundle:
     """Base class of groups of arrays that compiled functions receive by address.
@@ -82,25 +88,28 @@ class Bundle:
 
     Attributes:
         shared: names of the arrays that all rows of a batch share (class keyword).
+        opaque: names of the bundles whose types are not part of this one's (class keyword): compiled code does not read
+        them, but passes them on to functions that it calls by address, see `calls`.
         address: of the record.
     """
 
     shared: tuple[str, ...] = ()
+    opaque: tuple[str, ...] = ()
     _names: tuple[str, ...] = ()
     _words: NDArray[np.int64]
     address: int
     layout: BundleType
     type_id: int
 
-    def __init_subclass__(cls, shared: tuple[str, ...] = ()) -> None:
-        cls.shared = shared or cls.shared
+    def __init_subclass__(cls, shared: tuple[str, ...] = (), opaque: tuple[str, ...] = ()) -> None:
+        cls.shared, cls.opaque = shared or cls.shared, opaque or cls.opaque
         cls._names = tuple(inspect.get_annotations(cls)) or cls._names
 
     def __init__(self, *values: Any, **named: Any) -> None:
         content = dict(zip(self._names, values, strict=False)) | named
         if len(values) + len(named) != len(self._names) or content.keys() != set(self._names):
             raise TypeError(f"{type(self).__name__} takes {', '.join(self._names)}")
-        fields = tuple((name, type_of(content[name])) for name in self._names)
+        fields = tuple((name, self._type_of(name, content[name])) for name in self._names)
         kind = _types.setdefault((type(self), fields), None)
         if kind is None:
             kind = _types[type(self), fields] = BundleType(type(self).__name__, fields)
@@ -116,9 +125,12 @@ class Bundle:
     def __setattr__(self, name: str, value: Any) -> None:
         if name not in self._names:
             raise AttributeError(f"{type(self).__name__} has no array {name!r}")
-        if type_of(value) != self.layout.fields[name][0]:
+        if self._type_of(name, value) != self.layout.fields[name][0]:
             raise TypeError(f"{type(self).__name__}.{name}: an array of another kind")
         self._note(name, value)
+
+    def _type_of(self, name: str, value: Any) -> Any:
+        return OPAQUE if name in self.opaque and isinstance(value, Bundle) else type_of(value)
 
     def _note(self, name: str, value: Any) -> None:
         place = self.layout.fields[name][1]
@@ -162,6 +174,18 @@ def absent(kind: type[B]) -> B:
 _absent: dict[type[Bundle], type[Bundle]] = {}  # by the class that they replace
 
 
+def several(bundles: Sequence[Bundle]) -> Bundle:
+    """Return a bundle of any number of bundles of any types, which compiled code finds by number, see `bundle_in`."""
+    return _of_length(len(bundles))(*bundles)
+
+
+@functools.cache
+def _of_length(count: int) -> type[Bundle]:
+    names = tuple(f"number_{number}" for number in range(count))
+    content = {"__annotations__": dict.fromkeys(names, Bundle)}
+    return types.new_class("Several", (Bundle,), {"opaque": names}, lambda body: body.update(content))
+
+
 _types: dict[tuple[type, tuple[tuple[str, Any], ...]], BundleType | None] = {}
 
 
@@ -197,6 +221,12 @@ def part(column: Any, first: int, end: int) -> Any:
 def copy_entries(target: Any, to: int, source: Any, first: int, count: int) -> None:
     """Copy *count* entries of a column from *first* on into another, or the same, column from *to* on."""
     target[to : to + count] = source[first : first + count].copy()
+
+
+@primitive
+def bundle_in(bundles: Bundle, number: int) -> Bundle:
+    """Return one of `several` bundles, to pass it on to a function called by address."""
+    return cast(Bundle, getattr(bundles, f"number_{int(number)}"))
 
 
 @primitive

@@ -50,19 +50,30 @@ class Compiled:
         return known(*arguments)
 
 
+class Recorded(Compiled):
+    """A compiled function in a build: it runs as plain Python, and what Python calls is recorded."""
+
+    def __call__(self, *arguments: object) -> object:
+        """Call it from Python or from another such function."""
+        return library.recorder(self, arguments)
+
+
+KIND: Any = Recorded if plain.RECORDS else (lambda function, **_: function) if plain.ENABLED else Compiled
+
+
 def compiled(function: F) -> F:
     """Mark a function as compiled; type checkers still see its Python type."""
-    return cast(F, function if plain.ENABLED else Compiled(function))
+    return cast(F, KIND(function))
 
 
 def inlined(function: F) -> F:
     """Mark a function as inlined into each of its callers, however large these are."""
-    return cast(F, function if plain.ENABLED else Compiled(function, inlines=True))
+    return cast(F, KIND(function, inlines=True))
 
 
 def released(function: F) -> F:
     """Mark a function as one that releases the GIL when Python calls it."""
-    return cast(F, function if plain.ENABLED else Compiled(function, releases=True))
+    return cast(F, KIND(function, releases=True))
 
 
 class ByType:

@@ -9,9 +9,9 @@ P-states of idle cores and their log are left out.
 import numpy as np
 
 from hdeeprm_like.engine.bundles import Bundle
-from hdeeprm_like.engine.compiled import inlined, lowest_bit
+from hdeeprm_like.engine.compiled import compiled, inlined, lowest_bit
 from hdeeprm_like.engine.lifecycle import started_job, write_log
-from hdeeprm_like.engine.tables import IDLE_CORE, LOG_END, LOG_START, Tables
+from hdeeprm_like.engine.tables import ENDS_NOW, IDLE_CORE, LOG_END, LOG_START, RUNNING, Tables
 from hdeeprm_like.engine.tasks import SHORTEST_CALL, SUCCESS, WALLTIME_REACHED, Simulation
 from hdeeprm_like.types import Ints, Records
 
@@ -178,6 +178,8 @@ def apply_decisions(tables: Tables, simulation: Simulation, timing: EventClock) 
         expect(tables, simulation, j)
         sim.heap += 1
         sift(simulation, timing, sim.heap - 1, j)
+    if clock.ends_now > 0:
+        end_early(tables, simulation, timing)
     for i in range(clock.touched):
         p = tables.words[tables.touched[i]].processor
         processor, oversubscribed = tables.processors[p], tables.loads[p].oversubscribed
@@ -194,6 +196,21 @@ def apply_decisions(tables: Tables, simulation: Simulation, timing: EventClock) 
                     last = j
                     expect(tables, simulation, j)
                     sift(simulation, timing, timing.heap_places[j], j)
+
+
+@compiled
+def end_early(tables: Tables, simulation: Simulation, timing: EventClock) -> None:
+    """Let the running jobs that decisions end do so when these want it."""
+    clock, place = tables.clock[0], 0
+    while clock.ends_now > 0 and place < simulation.sim[0].heap:
+        j = timing.heap[place].job
+        if tables.jobs[j].status == ENDS_NOW:
+            tables.jobs[j].status = RUNNING
+            simulation.tasks[j].end = tables.jobs[j].finish
+            clock.ends_now -= 1
+            sift(simulation, timing, place, j)
+            place = -1  # the heap has changed
+        place += 1
 
 
 @inlined

@@ -18,6 +18,7 @@ class Request(NamedTuple):
         submit: s. size: cores. time: s. ops: flop per core. memory: MB per core. bandwidth: GB/s per core.
         gpus: per core. user: number of the submitting user, -1 if unknown.
         demand: what it requests on a platform with partitions.
+        program: number of its executable or job name, -1 if unknown.
     """
 
     submit: float
@@ -29,6 +30,7 @@ class Request(NamedTuple):
     gpus: float = 0.0
     user: int = -1
     demand: Demand = NO_DEMAND
+    program: int = -1
 
 
 NAMES = cast(tuple[str, ...], JOB.names)
@@ -45,6 +47,7 @@ def fill_job(rows: Records, row: int, request: Request) -> None:
         "memory": request.memory,
         "bandwidth": request.bandwidth,
         "user": request.user,
+        "program": request.program,
         "gpus": 0.0 if request.demand.gpus_per_node > 0 else request.gpus,
     }
     rows[row] = tuple((EMPTY_JOB | requested).values())  # faster in numpy than one field after the other
@@ -63,7 +66,7 @@ def fill_jobs(rows: Records, jobs: Workload, reference_flops: float) -> None:
     rows["memory"], rows["bandwidth"], rows["gpus"] = jobs.memory, jobs.bandwidth, jobs.gpus
     if jobs.demands is not None:
         rows["gpus"][jobs.demands.gpus_per_node > 0] = 0.0  # GPUs requested per node are not bound to cores
-    rows["user"] = jobs.user
+    rows["user"], rows["program"] = jobs.user, jobs.program
     rows["start"] = rows["finish"] = np.nan
     times = np.where(jobs.delay >= 0.0, jobs.delay, jobs.ops / reference_flops)
     rows["run_time"] = np.minimum(times, jobs.walltime)

@@ -23,6 +23,7 @@ from typing import Any
 
 import numpy as np
 
+from hdeeprm_like.engine.bundles import BundleType, ColumnType
 from hdeeprm_like.engine.bundles import name_of as name_of_entries
 from hdeeprm_like.errors import HDeepRMError
 
@@ -32,6 +33,7 @@ SOURCES = ("cluster", "engine", "decision", "run", "build")  # folders with the 
 CACHE = "HDEEPRM_LIKE_CACHE"  # environment variable: the folder for machine code compiled on this machine
 CHECKED = os.environ.get("NUMBA_BOUNDSCHECK", "0") not in ("0", "")  # whether every index is checked
 
+BY_ADDRESS = "at "  # begins the kinds of functions that compiled code calls by address
 RESULTS: dict[str, Any] = {"i": ctypes.c_int64, "b": ctypes.c_bool, "f": ctypes.c_double, "n": None}
 X86_64_V3 = ("AVX2", "FMA3", "BMI2", "F16C", "LZCNT", "MOVBE")  # the features of this level that numpy reports
 
@@ -73,8 +75,8 @@ def kept_in() -> Path:
 
 def name_of(argument: object) -> str:
     """Return the type of an argument as text, the same in every process."""
-    layout = getattr(argument, "layout", None)
-    if layout is not None:
+    layout = getattr(argument, "layout", argument)
+    if isinstance(layout, BundleType | ColumnType):
         return str(layout.name)
     if isinstance(argument, np.ndarray):
         return f"{argument.ndim}{name_of_entries(argument.dtype)}{'C' if argument.flags.c_contiguous else 'A'}"
@@ -105,7 +107,7 @@ class Tables:
         self.entries: dict[str, tuple[Path, str, str]] = {}
         self.kept = kept_in() / f"{source_digest()}-{target()}"
         self._seen: set[Path] = set()
-        self._open: dict[Path, Any] = {}
+        self._open: dict[Path, tuple[Any, Any]] = {}
         self.look()
 
     def look(self) -> None:
@@ -124,13 +126,23 @@ class Tables:
         if kind not in self.entries:
             return None
         path, symbol, result = self.entries[kind]
-        if path not in self._open:
-            self._open[path] = ctypes.CDLL(str(path)), ctypes.PyDLL(str(path))
-        opened = self._open[path][0 if releases else 1]
+        opened = self._opened(path)[0 if releases else 1]
         function = getattr(opened, symbol)
         function.restype = RESULTS[result]
         function.status = ctypes.c_int32.in_dll(opened, "hl_status")
         return function
+
+    def address(self, kind: str) -> int | None:
+        """Return the address of a function that compiled code calls; None if no library has it."""
+        if kind not in self.entries:
+            return None
+        path, symbol, _ = self.entries[kind]
+        return ctypes.cast(getattr(self._opened(path)[0], symbol), ctypes.c_void_p).value
+
+    def _opened(self, path: Path) -> tuple[Any, Any]:
+        if path not in self._open:
+            self._open[path] = ctypes.CDLL(str(path)), ctypes.PyDLL(str(path))
+        return self._open[path]
 
 
 @functools.cache
@@ -172,11 +184,33 @@ def machine_code(function: Any, arguments: tuple[object, ...]) -> Callable[..., 
     """
     kind = kind_of_call(function, arguments)
     found = tables().function(kind, function.releases)
-    return caller(missing(function, arguments, kind) if found is None else found, arguments)
+    if found is None:
+        compile_missing(function, arguments, kind)
+        found = tables().function(kind, function.releases)
+    return caller(found, arguments)
 
 
-def compile_missing(function: Any, arguments: tuple[object, ...], kind: str) -> Any:
-    """Compile a function that no library has, keep the code, and return it for `ctypes`.
+@functools.cache
+def address_of(function: Any, kinds: tuple[object, ...]) -> int:
+    """Return the address of the machine code of a compiled function, compiled now if missing.
+
+    Args:
+        kinds: types of bundles and columns, and numbers.
+
+    Raises:
+        MissingCode: it must be compiled, and numba is not installed.
+    """
+    kind = BY_ADDRESS + kind_of_call(function, kinds)
+    found = tables().address(kind)
+    if found is None:
+        compile_missing(function, kinds, kind)
+        found = tables().address(kind)
+    assert found is not None
+    return found
+
+
+def compile_missing(function: Any, arguments: tuple[object, ...], kind: str) -> None:
+    """Compile a function that no library has, and keep the code.
 
     Raises:
         MissingCode: numba is not installed.
@@ -191,11 +225,20 @@ def compile_missing(function: Any, arguments: tuple[object, ...], kind: str) -> 
             'install numba to compile it: pip install "hdeeprm_like[compile]"'
         ) from None
     fallback.compile_kind(function, arguments, kind)
-    return tables().function(kind, function.releases)
 
 
-missing: Callable[[Any, tuple[object, ...], str], Any] = compile_missing
-"""Hook that returns machine code missing from all libraries; `hdeeprm_like.build` replaces it to record calls."""
+class Recorder:
+    """What a call of a compiled function does in a build; `hdeeprm_like.build.recording` has one that records it."""
+
+    def __call__(self, function: Any, arguments: tuple[object, ...]) -> object:
+        """Run a compiled function as plain Python."""
+        return function.__wrapped__(*arguments)
+
+    def note_address(self, function: Any, kinds: tuple[object, ...]) -> None:
+        """Note that compiled code calls a function by address."""
+
+
+recorder = Recorder()
 
 
 def caller(function: Any, arguments: tuple[object, ...]) -> Callable[..., object]:

@@ -14,7 +14,7 @@ NUMBER_OF_ORDERS = 25
 
 # Assumed run times of jobs. The first two never change; from FIRST_PREDICTED on they come from users' past jobs.
 REQUESTED, ACTUAL, FIRST_PREDICTED = 0, 1, 2
-LAST_TWO, EWMA, EXPECTED = 2, 3, 4
+LAST_TWO, EWMA, EXPECTED, SURVIVAL, SURVIVAL_LONG = 2, 3, 4, 5, 6
 
 # Placements. The first six are the core policies of the thesis (table 3.2).
 RANDOM_CORE, HIGH_GFLOPS, HIGH_CORES, HIGH_MEM, HIGH_MEM_BW, LOW_POWER = 0, 1, 2, 3, 4, 5
@@ -64,6 +64,8 @@ RUN_TIMES = {
     "tsafrir": LAST_TWO,
     "ewma": EWMA,
     "expected": EXPECTED,
+    "survival": SURVIVAL,
+    "survival90": SURVIVAL_LONG,
 }
 LEARNED = len(RUN_TIMES)  # from here on learned ones, in the order that an action space names their files
 

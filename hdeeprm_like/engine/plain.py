@@ -8,7 +8,9 @@ from typing import Any, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
-ENABLED = os.environ.get("HDEEPRM_LIKE_PYTHON", "0") != "0"
+VARIABLE, RECORD = "HDEEPRM_LIKE_PYTHON", "record"
+ENABLED = os.environ.get(VARIABLE, "0") != "0"
+RECORDS = os.environ.get(VARIABLE) == RECORD  # in a build: which compiled functions Python calls
 BITS = 64
 ALL_BITS = (1 << BITS) - 1
 
@@ -64,6 +66,23 @@ class Primitive:
 def primitive(in_python: F) -> F:
     """Mark a function whose machine code is in `hdeeprm_like.build.primitives`."""
     return cast(F, Primitive(in_python))
+
+
+_by_number: list[Callable[..., object]] = []
+_numbers: dict[Callable[..., object], int] = {}
+
+
+def number_of(function: Callable[..., object]) -> int:
+    """Return a number above 0 that stands for the address of a function."""
+    if function not in _numbers:
+        _by_number.append(function)
+        _numbers[function] = len(_by_number)
+    return _numbers[function]
+
+
+def function_at(number: int) -> Callable[..., object]:
+    """Return the function with a number."""
+    return _by_number[int(number) - 1]
 
 
 @primitive

@@ -20,6 +20,7 @@ from hdeeprm_like.engine.words import STRETCH, new_words, words_of
 from hdeeprm_like.types import Ints, Records
 
 UNKNOWN, WAITING, RUNNING, COMPLETED, REJECTED = 0, 1, 2, 3, 4  # status of a job
+ENDS_NOW = 5  # status of a running job that a decision ends, at its finish; on the textbook's clock only
 
 NOTHING, CORES, MEMORY, GPUS = 0, 1, 2, 3  # what a blocked or rejected job lacks
 
@@ -48,6 +49,7 @@ CLOCK = np.dtype(
         ("started_now", "i8"),  # jobs started in this instant
         ("rejected_now", "i8"),  # used entries of Tables.rejected_now
         ("touched", "i8"),  # used entries of Tables.touched
+        ("ends_now", "i8"),  # jobs that decisions of this instant end, see ENDS_NOW
         ("blocked", "i8"),  # what the selected job lacks: NOTHING, CORES, MEMORY or GPUS
         ("blocked_job", "i8"),
         ("blocked_before", "i8"),  # last logged value of blocked
@@ -74,6 +76,7 @@ JOB = np.dtype(
         ("as_of", "f8"),  # s
         ("run_time", "f8"),  # s, run time on the platform's mean core, nan if unknown
         ("user", "i8"),  # any number, -1 if unknown
+        ("program", "i8"),  # number of its executable or job name, -1 if unknown
         ("first", "i8"),  # its cores are allocation[first : first + stretches]
         ("size", "i4"),  # cores
         ("status", "i4"),

@@ -25,6 +25,7 @@ MODELLED = (  # of SchedulerParameters, what policies with +slurm read
 )
 PARTITION_TIMES = "partition_times"  # setting: MaxTime and DefaultTime of the partitions that have them, in s, by name
 TIMES = ("MaxTime", "DefaultTime")
+PREEMPT_MODES = "partition_preempt_modes"  # setting: PreemptMode of the partitions that have their own, by name
 LIMIT = Number(0.0, UTMOST, above=True, noun="number of seconds")
 OF_DATABASE = ("qos", "shares", "accounts", "limits", "preemption")
 
@@ -69,6 +70,7 @@ def read_partitions(value: JsonValue, nodes: int) -> Partitions | None:
     more = {key: keys[key].entries() for key in OF_DATABASE if key in keys}
     times = {name: {key: own[key] for key in TIMES if LIMIT.holds(own.get(key))} for name, _, own in listed}
     times = {name: own for name, own in times.items() if own}
+    modes = {name: str(own["PreemptMode"]) for name, _, own in listed if isinstance(own.get("PreemptMode"), str)}
     linear = "scheduling" in keys and scheduling.get("SelectType", keys["scheduling"]).value == "select/linear"
     defaults = [row for row, own in enumerate(settings) if str(own.get("Default", "NO")).upper() == "YES"]
     return Partitions(
@@ -82,7 +84,8 @@ def read_partitions(value: JsonValue, nodes: int) -> Partitions | None:
         default=defaults[0] if defaults else 0,
         settings={name: one.value for name, one in scheduling.items()}
         | {name: {key: one.value for key, one in own.items()} for name, own in more.items()}
-        | ({PARTITION_TIMES: times} if times else {}),
+        | ({PARTITION_TIMES: times} if times else {})
+        | ({PREEMPT_MODES: modes} if modes else {}),
     )
 
 
@@ -91,6 +94,7 @@ def partitions_as_json(partitions: Partitions) -> dict[str, Any]:
     settings = dict(partitions.settings)
     more: dict[str, Any] = {key: settings.pop(key) for key in OF_DATABASE if key in settings}
     times: dict[str, Any] = settings.pop(PARTITION_TIMES, {})
+    modes: dict[str, str] = settings.pop(PREEMPT_MODES, {})
     alike = groupby(range(len(partitions.weights)), lambda n: (partitions.features[n], float(partitions.weights[n])))
     columns = zip(partitions.names, partitions.tiers, partitions.factors, partitions.exclusive, strict=True)
     return {
@@ -107,6 +111,7 @@ def partitions_as_json(partitions: Partitions) -> dict[str, Any]:
                 **({"OverSubscribe": "EXCLUSIVE"} if exclusive else {}),
                 **({"Default": "YES"} if q == partitions.default else {}),
                 **times.get(name, {}),
+                **({"PreemptMode": modes[name]} if name in modes else {}),
             }
             for q, (name, tier, factor, exclusive) in enumerate(columns)
         ],

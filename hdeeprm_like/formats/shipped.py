@@ -123,6 +123,7 @@ SHIPPED: tuple[Shipped, ...] = (
     _platform("pool-64", "pool_64.csv", "the largest pool of Cunha and Chaimowicz' scenarios", 1, 1, 64, CUNHA),
     _platform("pool-10-10", "pool_10_10.csv", "DeepRM's machine: ten cores, a unit of memory each", 1, 1, 10, CUNHA),
     _platform("nine-machines", "nine_machines.csv", "after Hutchison et al.; two have GPUs", 9, 9, 592, OURS),
+    _platform("mixed-gpus", "mixed_gpus.json", "four kinds of nodes, two with GPUs", 40, 80, 2512, OURS),
     _jobs("gaia", "trace", "gaia.swf.gz", "Gaia, May to August 2014, whole", 51_987, ARCHIVE, "gaia"),
     _jobs("ctc-sp2", "trace", "ctc_sp2_500.swf.gz", "IBM SP2, Cornell, 1996: the first 500 jobs", 500, ARCHIVE, 338),
     _jobs(
@@ -153,6 +154,7 @@ SHIPPED: tuple[Shipped, ...] = (
     _options("deep-backfilling", "deep-backfilling.json", "Deep Back-Filling, for the agent ppo", "Wang et al. 2022"),
     _options("job-machine", "job-machine.json", "a job and a machine for it, for the agent ppo", "Hutchison et al."),
     _options("inspector", "sched-inspector.json", "start now or wait, for the agent ppo", "SchedInspector"),
+    _options("placement-iteration", "placement-iteration.json", "which placement when, by policy iteration"),
     _options("policy-iteration", "policy-iteration.json", "when to keep how many cores, by policy iteration"),
     _options("kernel", "kernel.json", "one network for every job, for the agent kernel", "RLScheduler"),
     _options("dissertation-5-1-pg", "dissertation-5-1-pg.json", "table 5.1, for the agent reinforce", CUNHA),

@@ -141,6 +141,7 @@ def trace_of_workload(workload: Workload, reference_flops: float, origin: str) -
         "requested_time": workload.requested_time,
         "requested_memory": _kilobytes(workload.memory),
         "user": workload.user,
+        "executable": workload.program,
     }
     names: list[str] = []
     if workload.demands is not None:

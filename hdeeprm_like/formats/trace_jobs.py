@@ -160,6 +160,7 @@ def _workload(
         walltime=np.full(len(rows), np.inf),
         capacity=capacity,
         user=np.maximum(trace.user[rows], -1),
+        program=np.maximum(trace.executable[rows], -1),
         demands=None if demands is None else demands.take(rows),
     )
 

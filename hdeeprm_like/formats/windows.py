@@ -22,7 +22,7 @@ from hdeeprm_like.types import Bools, Floats, Ints
 
 JobsBy: TypeAlias = Literal["file", "id"]  # order of jobs that are submitted at one time
 
-NOT_OF_A_POOL = ("memory", "requested_memory", "status", "group", "executable", "queue", "partition", "preceding",
+NOT_OF_A_POOL = ("memory", "requested_memory", "status", "group", "queue", "partition", "preceding",
                  "think_time")  # fmt: skip
 NO_JOB = "no job of it ran for some time on some processors"
 
@@ -160,6 +160,7 @@ def window(
         walltime=np.full(jobs, np.inf),
         capacity=cores,
         user=np.maximum(trace.user[order], -1),
+        program=np.maximum(trace.executable[order], -1),
         demands=None if platform is None or platform.partitions is None else demands_of_trace(take(trace, order)),
     )
     return Window(workload, epoch, trace.wait[order], recorded(trace)[order])

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hdeeprm_like.cluster.partitions import NO_DEMAND, Demand, demands_of
-from hdeeprm_like.cluster.workload import Workload, user_number
+from hdeeprm_like.cluster.workload import Workload, known_number
 from hdeeprm_like.errors import WorkloadError, did_you_mean
 from hdeeprm_like.formats.batsim5_json import as_batsim4
 from hdeeprm_like.formats.batsim_numbers import read_number
@@ -73,6 +73,7 @@ class _Job(NamedTuple):
     walltime: float
     gpus: float
     user: int
+    program: int
     demand: Demand
 
 
@@ -89,7 +90,7 @@ def read_workload(
     the delay, else ``cpu`` over the reference speed, that is, an exact estimate.
     - ``req_ops`` missing: ``req_time`` times the reference speed.
     - ``cpu`` missing: ``req_ops``, an exact estimate. One of the three must be there.
-    - ``user`` of a job, which Batsim ignores, missing or no integer: unknown.
+    - ``user`` and ``program`` of a job, which Batsim ignores, missing or no integer: unknown.
     - a partition and other node requests of a job, see `demands_json`: none.
 
     Numbers are read as Batsim reads them (`batsim_numbers`), so that both use the same jobs. Profiles without jobs are
@@ -125,9 +126,8 @@ def read_workload(
 def _columns(jobs: Sequence[_Job], capacity: int) -> Workload:
     column: dict[str, tuple[Any, ...]] = dict(zip(_Job._fields, zip(*jobs, strict=True), strict=True))
     numbers: dict[str, Any] = {name: np.array(column[name], dtype=np.float64) for name in FLOAT_COLUMNS}
-    size, user = np.array(column["size"], dtype=np.int64), np.array(column["user"], dtype=np.int64)
     demands = None if all(demand is NO_DEMAND for demand in column["demand"]) else demands_of(column["demand"])
-    numbers |= {"size": size, "user": user}
+    numbers |= {name: np.array(column[name], dtype=np.int64) for name in ("size", "user", "program")}
     return Workload(ids=column["id"], profiles=column["profile"], capacity=capacity, demands=demands, **numbers)
 
 
@@ -197,7 +197,8 @@ def _job(job: Any, where: str, source: _Source) -> _Job:
         bandwidth=profile.bandwidth,
         walltime=walltime,
         gpus=profile.gpus / size,
-        user=user_number(job.get("user")),
+        user=known_number(job.get("user")),
+        program=known_number(job.get("program")),
         demand=demand_in(job, where, WorkloadError),
     )
 

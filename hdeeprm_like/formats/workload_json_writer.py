@@ -111,16 +111,18 @@ def _profiles(workload: Workload) -> Profiles:
 def _job_lines(workload: Workload, profiles: Profiles) -> Iterator[str]:
     """Yield the jobs as JSON."""
     names, limited = profiles.names, np.isfinite(workload.walltime)
-    known, nothing = workload.user >= 0, [""] * len(workload)
+    nothing = [""] * len(workload)
+    known, programs = workload.user >= 0, workload.program >= 0
     demands = None if workload.demands is None else list(map(_demand, workload.demands.each()))
     return lines_of(
-        f'{{"id": %s, "subtime": %s, "res": %s, "profile": %s%s%s%s}}{NEXT}',
+        f'{{"id": %s, "subtime": %s, "res": %s, "profile": %s%s%s%s%s}}{NEXT}',
         _bare_ids(workload.ids),
         _exact_numbers(workload.submit),
         workload.size.tolist(),
         [names[place] for place in profiles.of_job.tolist()],
         _where_known(limited, ', "walltime": %s', workload.walltime) if limited.any() else nothing,
         _where_known(known, ', "user": %s', workload.user) if known.any() else nothing,
+        _where_known(programs, ', "program": %s', workload.program) if programs.any() else nothing,
         demands or nothing,
     )
 

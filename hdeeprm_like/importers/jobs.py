@@ -97,7 +97,8 @@ class JobStore:
         """Put the jobs in order, each once.
 
         Args:
-            requeues: ``"last"`` keeps the last run of a job that was put back into the queue, ``"all"`` every one.
+            requeues: ``"last"`` keeps the last run of a job that was put back into the queue, ``"one"`` the same with
+                the first arrival, ``"all"`` every run.
             unique: whether two jobs cannot have the same number.
 
         Raises:
@@ -107,7 +108,7 @@ class JobStore:
         if not self._file.tell():
             self.report.kept = 0
             raise WorkloadError(f"{self.report.source}: holds no job that ran{_because(self.report)}")
-        self._jobs = np.memmap(self._file, JOB, mode="r")
+        self._jobs = np.memmap(self._file, JOB, mode="c")
         kept = np.ones(len(self._jobs), np.bool_)
         if unique:
             self._once(kept, requeues)
@@ -133,7 +134,11 @@ class JobStore:
             repeats &= times[earlier] == times[later]
         self.report.drop("that the log has twice", int(repeats.sum()))
         kept[earlier[repeats]] = False
-        if requeues == "last":
+        if requeues == "one":
+            first = np.maximum.accumulate(np.where(np.concatenate([[True], ~same]), np.arange(len(order)), 0))
+            for name in ("submit", "arrival"):
+                jobs[name][order] = jobs[name][order[first]]
+        if requeues != "all":
             self.report.drop("earlier runs of jobs that were requeued", int((same & ~repeats).sum()))
             kept[earlier[same]] = False
 

@@ -41,7 +41,7 @@ class Reading:
         separator: between columns.
         zone: time zone of times that have none of their own; None for UTC.
         form: of times that are neither ISO nor seconds, as `time.strptime` has it.
-        requeues: ``"last"`` or ``"all"`` runs of jobs that were put back into the queue.
+        requeues: ``"last"``, ``"one"`` or ``"all"`` runs of jobs that were put back into the queue.
         arrival: ``"eligible"``, or ``"submit"`` for jobs that arrive when they are submitted although they are held.
         limit: s taken where a time limit is UNLIMITED or the partition's, or missing; -1 leaves it unknown.
         limits: the same by partition, as s.

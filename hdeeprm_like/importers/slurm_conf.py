@@ -150,6 +150,12 @@ class _Reader:
         machine.scheduling = scheduling_of(self.settings, self.named)
         ignore_weights(machine.scheduling, self.settings, self.report)
         self._note_parameters(machine.scheduling)
+        modes = [
+            self.settings.get("preemptmode", ""),
+            *(settings.get("preemptmode", "") for _, settings, _ in self.partitions),
+        ]
+        if any("suspend" in mode.lower() for mode in modes):
+            self.report.note("PreemptMode=SUSPEND is not modelled: in whatif such jobs keep their nodes until they end")
 
     def _note_parameters(self, scheduling: Mapping[str, Any]) -> None:
         """Note the parameters of the scheduler that have no name, no sense, or no part in the model."""

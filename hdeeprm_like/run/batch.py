@@ -8,15 +8,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hdeeprm_like.cluster.metrics import BOUNDED_SLOWDOWN_THRESHOLD
-from hdeeprm_like.decision.observations.arrays import set_limits
 from hdeeprm_like.decision.observations.summary import requests_of
 from hdeeprm_like.engine.bundles import Bundle, BundleType, at_address, copy_entries
+from hdeeprm_like.engine.calls import call_at
 from hdeeprm_like.engine.compiled import by_type, compiled, inlined, released
 from hdeeprm_like.engine.node_sets import no_partitions
 from hdeeprm_like.engine.splitmix64 import SEEDS, draw_below
 from hdeeprm_like.engine.tables import Tables
 from hdeeprm_like.engine.tasks import SHORTEST_RUN, Simulation
-from hdeeprm_like.run.loop import BEGIN, Run, look, take_step
+from hdeeprm_like.run.loop import BEGIN, SCALE, Run, look, take_step
 from hdeeprm_like.types import Bools, Floats, Ints, Records
 
 FIGURES = ("slowdown", "bounded_slowdown", "wait", "utilization", "makespan", "jobs", "time")  # of an ended episode
@@ -162,7 +162,7 @@ def begin_episode(batch: Batch, pool: JobPool, i: int, run: Run) -> bool:
     take_jobs(t, s, pool, e.first, e.origin)
     t.clock[0].random = e.seed
     if not batch.rules[0].limited:
-        set_limits(run.observer, batch.limits[i])  # type: ignore[arg-type]
+        call_at(run.calls[SCALE], run.observer, batch.limits[i])
     e.decisions, e.reward = 0, 0.0
     e.over = not take_step(run, BEGIN)
     look(run, run.observation, batch.masks[i])

@@ -2,13 +2,16 @@
 
     advance:  next instant -> receive events -> decide, or stop for an agent -> apply the decisions -> ...
 
-A run is everything that belongs to one simulation. The types of its parts determine its clock, its actions and its
-observation, so that each kind of run is compiled with just the parts that it has.
+A run is everything that belongs to one simulation. The types of its cluster and clock select the functions that it is
+compiled with; its actions and its observation are compiled alone and called by address (`engine.calls`).
 `run.batch` executes many runs with the same functions; `run.python_loop` calls the parts that are Python.
 """
 
+import numpy as np
+
 from hdeeprm_like.decision.actions import Choices, apply_policy
 from hdeeprm_like.decision.job_actions import OpenChoices, SlotChoices, act_by_slot, write_open_mask, write_slot_mask
+from hdeeprm_like.decision.observations.arrays import set_limits
 from hdeeprm_like.decision.observations.view import ViewArrays, write_view
 from hdeeprm_like.decision.system import (
     Core,
@@ -19,16 +22,17 @@ from hdeeprm_like.decision.system import (
     take_in_jobs,
     wants_decision,
 )
-from hdeeprm_like.decision.window.arrays import Window
+from hdeeprm_like.decision.window.arrays import NoWindow, Window
 from hdeeprm_like.decision.window.window import is_over
 from hdeeprm_like.engine import batsim_clock, event_clock
 from hdeeprm_like.engine.batsim_actors import BatsimClock
 from hdeeprm_like.engine.bundles import Bundle, BundleType
+from hdeeprm_like.engine.calls import NOWHERE, address_of, call_at, number_at
 from hdeeprm_like.engine.compiled import by_type, compiled, inlined
 from hdeeprm_like.engine.lifecycle import has_room, log_blocked
 from hdeeprm_like.engine.tables import Tables
 from hdeeprm_like.engine.tasks import Simulation
-from hdeeprm_like.types import Bools, Floats
+from hdeeprm_like.types import Bools, Floats, Ints
 
 OVER, WANTED, PAUSED = 0, 1, 2  # why a run stops: end, decision, work for Python
 FOREVER = 1 << 62  # instants
@@ -47,12 +51,17 @@ class NoView(Bundle):
     nothing: Floats
 
 
-class Run(Bundle):
+CONSTANT, ACT, MASK, VIEW, SCALE, NUMBER_OF_CALLS = range(6)  # places in Run.calls
+
+
+class Run(Bundle, shared=("calls",), opaque=("observer", "choices")):
     """Everything that belongs to one simulation; F features, A actions.
 
     Attributes:
         core: cluster, window and reward. simulation, clock: the simulator. observer: the observation's arrays.
         choices: the actions. observation: (F,) float32 and mask: (A,) outputs of `look`.
+        calls: addresses, NOWHERE for what the run does not have: CONSTANT applies the constant policy, ACT an action,
+        MASK and VIEW write the mask and the observation, SCALE sets the limits of the latter.
     """
 
     core: Core
@@ -62,6 +71,7 @@ class Run(Bundle):
     choices: Choices | SlotChoices | NoChoices
     observation: Floats
     mask: Bools
+    calls: Ints
 
 
 # --- functions chosen by the types of a run's parts
@@ -85,66 +95,76 @@ def open_clock(tables: BundleType, simulation: BundleType, timing: BundleType) -
     return batsim_clock.open_clock if timing.kind == "BatsimClock" else event_clock.open_clock
 
 
-@by_type
-def apply_constant(tables: BundleType, choices: BundleType) -> object:
-    """Take the constant action, if any; return False if an agent decides."""
-    return constant_policy if choices.kind == "Choices" else never
+# --- functions that a run calls by address: a run contains neither policies nor observations
 
 
-@by_type
-def carry_out(tables: BundleType, window: BundleType, choices: BundleType, action: object) -> object:
-    """Apply an action; return whether the agent may act again in this instant."""
-    return act_by_policy if choices.kind == "Choices" else act_by_slot
-
-
-@by_type
-def write_mask(tables: BundleType, window: BundleType, choices: BundleType, mask: object) -> object:
-    """Write which actions are legal."""
-    return MASKS.get(choices.kind, write_void)
-
-
-@inlined
-def never(tables: Tables, choices: NoChoices) -> bool:
-    """Return False: an agent decides."""
-    return False
-
-
-@inlined
-def constant_policy(tables: Tables, choices: Choices) -> bool:
-    """Apply the constant policy, if there is one; return whether there is."""
-    if choices.params[0].constant < 0:
-        return False
+@compiled
+def apply_constantly(tables: Tables, choices: Choices) -> None:
+    """Apply the constant policy."""
     apply_policy(tables, choices, choices.params[0].constant)
-    return True
 
 
-@inlined
-def act_by_policy(tables: Tables, window: Window, choices: Choices, action: int) -> bool:
-    """Apply the policy of an action; return False: an instant takes one action."""
+@compiled
+def act_by_policy(tables: Tables, window: Window, choices: Choices, action: int) -> int:
+    """Apply the policy of an action; return 0: an instant takes one action."""
     apply_policy(tables, choices, action)
-    return False
+    return 0
 
 
-@inlined
+@compiled
+def act_in_slot(tables: Tables, window: Window, choices: SlotChoices, action: int) -> int:
+    """Start the job in a slot, or wait; return whether the agent may act again in this instant."""
+    return int(act_by_slot(tables, window, choices, action))
+
+
+@compiled
 def write_void(tables: Tables, window: Window, choices: Choices, mask: Bools) -> None:
     """Write whether the void action is legal, if there is one; policies always are."""
     if choices.params[0].void == 1:
         mask[len(mask) - 1] = not is_over(tables)
 
 
-@inlined
+@compiled
 def write_slot_mask_of(tables: Tables, window: Window, choices: SlotChoices, mask: Bools) -> None:
     """Write which jobs of the window can start."""
     write_slot_mask(tables, window, mask)
 
 
-@inlined
+@compiled
 def write_open_mask_of(tables: Tables, window: Window, choices: OpenChoices, mask: Bools) -> None:
     """Write that all actions may be chosen."""
     write_open_mask(tables, window, mask)
 
 
-MASKS = {"SlotChoices": write_slot_mask_of, "OpenChoices": write_open_mask_of}
+OF_CHOICES: dict[type, tuple[object, object]] = {
+    Choices: (act_by_policy, write_void),
+    SlotChoices: (act_in_slot, write_slot_mask_of),
+    OpenChoices: (act_in_slot, write_open_mask_of),
+}
+"""How an action of some choices is applied, and which are legal."""
+
+
+def new_run(
+    core: Core,
+    simulation: Simulation,
+    clock: BatsimClock | event_clock.EventClock,
+    observer: ViewArrays | NoView,
+    choices: Choices | SlotChoices | NoChoices,
+    observation: Floats,
+    mask: Bools,
+) -> Run:
+    """Return a run of some parts, see `Run`."""
+    calls, tables, window = np.full(NUMBER_OF_CALLS, NOWHERE, np.int64), core.tables, core.window
+    if isinstance(choices, Choices) and choices.params["constant"][0] >= 0:
+        calls[CONSTANT] = address_of(apply_constantly, tables, choices)
+    elif type(choices) in OF_CHOICES and not isinstance(window, NoWindow):
+        act, legal = OF_CHOICES[type(choices)]
+        calls[ACT] = address_of(act, tables, window, choices, 0)
+        calls[MASK] = address_of(legal, tables, window, choices, mask)
+    if isinstance(observer, ViewArrays):
+        calls[VIEW] = address_of(write_view, tables, window, observer, observation)
+        calls[SCALE] = address_of(set_limits, observer, observer.limits)
+    return Run(core, simulation, clock, observer, choices, observation, mask, calls)
 
 
 # --- the loop
@@ -178,7 +198,8 @@ def advance(run: Run, instants: int) -> int:
         take_in_jobs(core, sim.now, s.completed, sim.completed, sim.submitted, sim.no_more == 1)
         sim.completed = sim.submitted = sim.called = 0
         sim.deciding = 1
-        if apply_constant(t, run.choices):
+        if run.calls[CONSTANT] != NOWHERE:
+            call_at(run.calls[CONSTANT], t, run.choices)
             continue
         if wants_decision(t, core.window):
             return WANTED
@@ -194,9 +215,9 @@ def take_step(run: Run, action: int) -> bool:
     wanted = False
     if action != BEGIN:
         before = t.clock[0].started_now
-        again = carry_out(t, core.window, run.choices, action)
+        again = number_at(run.calls[ACT], t, core.window, run.choices, action)
         note_action(core, before)
-        wanted = bool(again and wants_decision(t, core.window))
+        wanted = bool(again != 0 and wants_decision(t, core.window))
     if not wanted:
         wanted = advance(run, FOREVER) == WANTED
     settle_reward(core)
@@ -206,8 +227,8 @@ def take_step(run: Run, action: int) -> bool:
 @inlined
 def look(run: Run, out: Floats, mask: Bools) -> None:
     """Write the observation, (F,) float32, and the mask, (A,); policies are always legal."""
-    write_view(run.core.tables, run.core.window, run.observer, out)  # type: ignore[arg-type]  # NoView is never read
-    write_mask(run.core.tables, run.core.window, run.choices, mask)
+    call_at(run.calls[VIEW], run.core.tables, run.core.window, run.observer, out)
+    call_at(run.calls[MASK], run.core.tables, run.core.window, run.choices, mask)
 
 
 @compiled

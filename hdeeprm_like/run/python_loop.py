@@ -10,6 +10,7 @@ from hdeeprm_like.decision.job_actions import JobSlots, SlotChoices
 from hdeeprm_like.decision.observations.view import View
 from hdeeprm_like.decision.system import Agent, DecisionSystem
 from hdeeprm_like.engine.compiled import direct
+from hdeeprm_like.run import loop
 from hdeeprm_like.run.loop import BEGIN, FOREVER, OVER, WANTED, NoChoices, NoView, Run, advance, step
 from hdeeprm_like.run.simulator import Simulator
 from hdeeprm_like.types import Bools, Floats
@@ -32,7 +33,7 @@ def new_run(simulator: Simulator, system: DecisionSystem) -> Run:
     observer = system.observer
     rows = observer.arrays if type(observer) is View else NoView(NO_NUMBERS)
     shape = system.observer.shape if system.observer is not None else (0,)
-    return Run(
+    return loop.new_run(
         core=system.core,
         simulation=simulator.simulation,
         clock=simulator.clock,

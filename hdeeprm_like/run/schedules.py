@@ -11,6 +11,8 @@ from hdeeprm_like.run.simulator import Clock, Simulator
 from hdeeprm_like.run.to_end import run_policy
 from hdeeprm_like.types import Bools
 
+ROUNDED = 1e-6  # s, by which SimGrid's sums of time may be wrong
+
 
 def run_to_end(
     platform: Platform,
@@ -46,11 +48,16 @@ def jobs_that_ran(simulator: Simulator) -> Bools:
 
 
 def schedule_of(simulator: Simulator, jobs: Workload) -> Schedule:
-    """Return the schedule of a finished simulation: the jobs that have run, in the order of the workload."""
+    """Return the schedule of a finished simulation: the jobs that have run, in the order of the workload.
+
+    On Batsim's clock a start may be earlier than the submission by the rounding of SimGrid's sums of time; it counts as
+    the submission then.
+    """
     tasks, ran = simulator.simulation.tasks, jobs_that_ran(simulator)
+    submit, start = jobs.submit[ran], tasks["start"][ran]
     return Schedule(
-        jobs.submit[ran],
-        tasks["start"][ran],
+        np.where((start < submit) & (start > submit - ROUNDED), start, submit),
+        start,
         tasks["finish"][ran],
         simulator.state.tables.jobs["size"][: len(jobs)][ran].astype(np.int64),
         simulator.state.platform.cores,

@@ -14,7 +14,8 @@ from hdeeprm_like.cluster.workload import Workload
 from hdeeprm_like.decision.actions import Choices, Policy, PolicyActions, name_of
 from hdeeprm_like.decision.mode_specs import MODES_BY_NAME
 from hdeeprm_like.decision.names import Baseline
-from hdeeprm_like.decision.policies.plans import make_room as make_room_for_plans
+from hdeeprm_like.decision.policies.baselines import forget
+from hdeeprm_like.decision.policies.baselines import make_room as make_room_for_plans
 from hdeeprm_like.engine.compaction import compact, ended_rows, make_room
 from hdeeprm_like.engine.event_clock import EventClock
 from hdeeprm_like.engine.job_rows import countable, fill_jobs
@@ -113,6 +114,7 @@ class Stream:
         self.numbers: Ints = np.arange(len(first))
         self._jobs = len(first)
         self._choices: Choices = actions.choices(state, constant=0)
+        self._baselines = actions.baselines
         self._run: Run = constant_run(self.simulator, self._choices)
         self._sim = self.simulator.simulation.sim
         self._note_known()
@@ -134,10 +136,7 @@ class Stream:
         assert isinstance(timing, EventClock)
         kept = compact(self.simulator.state.tables, self.simulator.simulation, timing)
         self.numbers[: len(kept)] = self.numbers[kept]
-        # results of failed tries of a baseline: clear them, it may try once more
-        plans = self._choices.plans.plans
-        plans["tried"], plans["tried_cores"] = 0, -1
-        plans["stale"] = 1  # reservations refer to rows: plan them again, with the same result
+        forget(self._choices.plans, self.simulator.state, self._baselines)
 
     def _reports(self, rows: Ints) -> Records:
         """Return the reported data of some jobs."""
@@ -161,7 +160,7 @@ class Stream:
         last = first + len(part)
         assert isinstance(self.simulator.clock, EventClock)
         make_room(state.tables, simulation, self.simulator.clock, last)
-        make_room_for_plans(self._choices.plans, len(state.tables.jobs))
+        make_room_for_plans(self._choices.plans, state, self._baselines)
         if last > len(self.numbers):
             self.numbers = longer(self.numbers, len(state.tables.jobs))
         rows = slice(first, last)

@@ -7,7 +7,7 @@ import numpy as np
 from hdeeprm_like.decision.actions import Choices, PolicyActions
 from hdeeprm_like.decision.system import Core, no_reward
 from hdeeprm_like.decision.window.window import NoJobWindow
-from hdeeprm_like.run.loop import OVER, NoView, Run, advance
+from hdeeprm_like.run.loop import OVER, NoView, Run, advance, new_run
 from hdeeprm_like.run.python_loop import run_in_python
 from hdeeprm_like.run.simulator import Simulator
 
@@ -40,7 +40,7 @@ def run_choices(simulator: Simulator, choices: Choices) -> Iterator[int]:
 def constant_run(simulator: Simulator, choices: Choices) -> Run:
     """Return a run without observation that takes the constant action of some choices."""
     state = simulator.state
-    return Run(
+    return new_run(
         core=Core(state.tables, NoJobWindow(state).arrays, no_reward()),
         simulation=simulator.simulation,
         clock=simulator.clock,

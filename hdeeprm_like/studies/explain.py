@@ -13,12 +13,13 @@ from hdeeprm_like.decision.actions import PolicyActions
 from hdeeprm_like.decision.names import Baseline
 from hdeeprm_like.decision.policies.guarantees import SLACK
 from hdeeprm_like.decision.policies.ranking import kept_before, score_terms
-from hdeeprm_like.decision.score_files import FEATURES, Keep, LookAhead, Score, ScoredPolicy, formula
+from hdeeprm_like.decision.score_files import EXPECTED, FEATURES, Keep, LookAhead, Score, ScoredPolicy, formula
 from hdeeprm_like.engine.state import State
 from hdeeprm_like.errors import OptionsError
 from hdeeprm_like.run.loop import OVER, advance
 from hdeeprm_like.run.simulator import Clock, Simulator
 from hdeeprm_like.run.to_end import constant_run
+from hdeeprm_like.studies.explain_placement import placement_explained
 
 WORDS = {  # what the smallest score prefers, by the sign of what the feature weighs
     "log_time": ("short requests", "long requests"),
@@ -50,6 +51,10 @@ def explained(policy: ScoredPolicy, bound: float = 0.0) -> Iterator[str]:
         yield from stage_explained(policy.exact)
         yield "Otherwise:"
     yield from stage_explained(policy)
+    if policy.placement is not None:
+        yield from placement_explained(policy.placement)
+    if policy.times != EXPECTED:
+        yield f"Run times that it expects are those of the predictor {policy.times}"
     yield from bound_explained(bound)
     used = {
         name
@@ -132,7 +137,13 @@ def lookahead_explained(ahead: LookAhead) -> Iterator[str]:
         f"  What waits and the last {ahead.arrivals} arrivals are played to the end, and the first step of the "
         f"cheapest of {len(ahead.candidates)} candidates is done:"
     )
+    if ahead.plays:
+        yield f"  No candidate begins after {ahead.plays} plays"
     for one in ahead.candidates:
+        if one.queue is not None:
+            yield f"    {formula(one.queue)}, {'with backfilling' if one.backfill else 'in strict order'}"
+            yield from () if one.keep is None else map("    {}".format, keep_explained(one.keep))
+            continue
         how = "with backfilling" if one.backfill else "in strict order"
         wait = f" / (1 + wait / time)^{one.wait:g}" if one.wait else ""
         yield f"    time^{one.time:g} * cores^{one.cores:g}{wait}, {how}"

@@ -2,6 +2,7 @@
 
 import sys
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 
@@ -12,12 +13,14 @@ from hdeeprm_like.cluster.workload import Workload
 from hdeeprm_like.decision.actions import PolicyActions
 from hdeeprm_like.decision.names import JOB_POLICIES, MODES, PLACEMENTS
 from hdeeprm_like.decision.presets import PRESETS, policy_named
+from hdeeprm_like.formats.any_platform import platform_from
 from hdeeprm_like.run.python_loop import Play, Steps
 from hdeeprm_like.run.runs import Runs
 from hdeeprm_like.run.schedules import run_to_end
 from hdeeprm_like.run.simulator import Simulator
 
-PLAIN = [f"sjf+{mode}" for mode in MODES if mode not in ("scored", "slurm")]
+PLAIN = [f"sjf+{mode}" for mode in MODES if mode not in ("scored", "slurm")] + ["wfp3+easy"]
+PLACED = f"scored:{Path(__file__).parents[2] / 'agents' / 'zoo' / 'evolution' / 'begin-placed.json'}"
 USERS = ["saf@ewma+easy", "multifactor+conservative", "zoo:balanced", "fcfs+easysjf@tsafrir"]
 
 
@@ -53,6 +56,14 @@ def policies():
             for name in (*PLAIN, *USERS, *pairs):
                 done = run_to_end(pool(cores), world(12, cores), PolicyActions([policy_named(name)]), clock, log=False)
                 yield f"{clock} {cores} {name} {done.simulation.tasks['start'].tolist()}"
+        jobs = world(12, 60)
+        rates = replace(
+            jobs, ops=jobs.ops * 50, delay=jobs.delay * 0.0 - 1.0, bandwidth=jobs.size % 5 + 1.0, memory=jobs.size * 9.0
+        )
+        for name in (PLACED, f"sjf+easy-{PLACED}"):
+            done = run_to_end(platform_from("mixed-gpus"), rates, PolicyActions([policy_named(name)]), clock, log=False)
+            cores = [done.state.cores_of(j).tolist() for j in range(12)]
+            yield f"{clock} placed {name[:8]} {done.simulation.tasks['start'].tolist()} {cores}"
         for name in (*PLAIN, *USERS, SLURM, *WATCHED, "fcfs+slurm:0"):
             jobs = world(8, 2, partitions=True)
             done = run_to_end(with_partitions(), jobs, PolicyActions([policy_named(name)]), clock, log=False)

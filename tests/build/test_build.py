@@ -49,6 +49,30 @@ def test_plain_python_gives_the_same_as_machine_code(schedules):
     assert [line for line, other in zip(done, schedules, strict=True) if line != other] == []
 
 
+MISSING = f"""
+import sys
+sys.path.insert(0, {str(PLAYS.parent)!r})
+from hdeeprm_like.build.kinds import kinds
+from hdeeprm_like.build.recording import Recorder, recording
+recorder = Recorder()
+with recording(recorder):
+    for kind in kinds():
+        kind.play()
+known = set(recorder.calls)
+import plays
+with recording(recorder):
+    for _ in (*plays.policies(), *plays.spaces(), *plays.calls()):
+        pass
+print(len(known) > 100, sorted(set(recorder.calls) - known))
+"""
+
+
+@pytest.mark.more
+def test_the_table_of_kinds_has_every_function_that_small_worlds_call():
+    """As plain Python: nothing is compiled for this."""
+    assert run(MISSING, HDEEPRM_LIKE_PYTHON="record").stdout.split() == ["True", "[]"]
+
+
 @pytest.mark.slow
 def test_code_for_older_processors_gives_the_same(schedules, tmp_path):
     """The kinds of this processor and those of x86-64-v2 differ in instructions, not in what they compute."""

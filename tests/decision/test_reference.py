@@ -30,7 +30,7 @@ MANY, MANY_PARTITIONED, MANY_SCORED = (round(count * SCALE) for count in (4_000,
 KNOWN = {
     "Workload": (
         "submit size requested_time ops delay memory bandwidth gpus demands",
-        "ids profiles requested_ops walltime capacity user",  # names, limits that no world has, users
+        "ids profiles requested_ops walltime capacity user program",  # names, limits that no world has, users
     ),
     "Platform": (
         "node_memory node_gpus processor_node processor_bandwidth processor_flops processor_watts core_processor "
@@ -48,7 +48,7 @@ KNOWN = {
     "LOAD": ("used_bandwidth free", "busy oversubscribed picked"),
     "JOB": (
         "submit requested_time memory gpus bandwidth start run_time size",
-        "requested_ops finish done speed as_of user first status place lacks stretches",
+        "requested_ops finish done speed as_of user program first status place lacks stretches",
     ),
     "DEMAND": ("set partition nodes task exclusive asked gpus", "held first_hold"),
     "CLOCK": (

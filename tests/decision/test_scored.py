@@ -353,6 +353,14 @@ def test_a_score_reads_as_a_formula():
             "queue: is 0; a whole number from 1 to 100,000 is needed",
         ),
         ({"queue": {}, "lookahead": {"candidates": [{"backfill": 1}]}}, "backfill: true or false"),
+        ({"queue": {}, "lookahead": {"candidates": [{"queue": {}, "time": 1}]}}, "'time' belongs to the formula"),
+        ({"queue": {}, "lookahead": {"candidates": [{"keep": {}}]}}, "'keep' needs a 'queue'"),
+        (
+            {"queue": {}, "lookahead": {"plays": -1, "candidates": [{}]}},
+            "plays: is -1; a whole number from 0 to 1,000,000 is needed",
+        ),
+        ({"queue": {}, "times": "surviva"}, "times: one of requested, actual, "),
+        ({"queue": {}, "exact": {"queue": {}, "times": "ewma"}}, "exact: has 'times' of its own"),
     ],
 )
 def test_a_file_that_makes_no_sense_is_refused_in_one_line(content, message):
@@ -372,3 +380,58 @@ def test_a_policy_that_is_not_there_is_refused(tmp_path):
         baseline(f"scored:{tmp_path}/no.json")
     with pytest.raises(OptionsError, match=r"write scored:FILE\.json"):
         baseline("sjf+scored")
+
+
+# compiles one more kind of run, for 3 to 15 s
+@pytest.mark.more
+def test_scores_look_at_the_run_times_that_the_name_or_the_file_gives(policy, tmp_path):
+    name = policy(queue={"log_expected_time": 1.0})
+    workload = contended(30)
+    assert starts(workload, f"{name}@actual") == starts(workload, "sjf@actual+easy")
+    assert starts(workload, f"{name}@requested") == starts(workload, "sjf+easy")
+    assert starts(workload, name) == starts(workload, "sjf@expected+easy")
+    assert starts(workload, policy(queue={"log_expected_time": 1.0}, times="actual")) == starts(
+        workload, f"{name}@actual"
+    )
+    (tmp_path / "trees").mkdir()
+    leaf = {"value": -2.0}
+    (tmp_path / "trees" / "t.json").write_text(json.dumps({"baseline": 0.0, "trees": [[leaf]]}))
+    trees = policy(queue={"log_expected_time": 1.0}, times="learned:trees/t.json")  # beside the file of the policy
+    assert starts(workload, trees) == starts(workload, "sjf+easy")  # each is predicted to run the same share
+
+
+def test_a_name_with_run_times_is_that_of_a_policy_file_with_others(policy):
+    assert baseline("zoo:steady@survival").order_times == "survival"
+    assert baseline("zoo:steady@expected") == baseline("zoo:steady")
+    assert baseline("zoo:steady@ewma+bounded:2-first_fit").name == "zoo:steady@ewma+bounded:2-first_fit"
+    assert baseline("zoo:balanced@actual").needs_run_times
+    assert baseline(f"{policy(queue={}, times='ewma')}").order_times == "ewma"
+    for name, message in (("zoo:steady@", "run times '' is not known"), ("zoo:steady@emwa", "did you mean 'ewma'")):
+        with pytest.raises(OptionsError, match=message):
+            baseline(name)
+
+
+# compiles one more kind of run, for 3 to 15 s
+@pytest.mark.more
+def test_a_single_scored_candidate_with_kept_cores_is_that_policy(policy):
+    keep = {"deviations": 1.0, "bins": 0, "most": 0.5}
+    queue = {"log_time": 1.0, "log_cores": 0.5}
+    workload = contended(30, exact=True)
+    ahead = {"candidates": [{"queue": queue, "keep": keep}], "queue": 1000, "arrivals": 0}
+    plain = policy(queue=queue, keep=keep)
+    assert starts(workload, policy(queue=queue, lookahead=ahead)) == starts(workload, plain)
+    assert starts(workload, plain) != starts(workload, policy(queue=queue))
+
+
+# compiles one more kind of run, for 3 to 15 s
+@pytest.mark.more
+def test_no_candidate_begins_after_the_last_play_allowed(policy):
+    shortest, longest = {"queue": {"log_time": 1.0}}, {"queue": {"log_time": -1.0}}
+    rows = contended(30, exact=True)
+
+    def found(plays):
+        ahead = {"candidates": [longest, shortest], "queue": 1000, "arrivals": 0, "plays": plays}
+        return starts(rows, policy(queue={"one": 1.0}, lookahead=ahead))
+
+    assert found(1) == starts(rows, "ljf+easy")
+    assert found(0) == found(100) != found(1)

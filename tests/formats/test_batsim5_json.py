@@ -11,7 +11,7 @@ from hdeeprm_like.formats.workload_json import read_workload
 FOUR = {
     "nb_res": 8,
     "jobs": [
-        {"id": 1, "subtime": 0, "res": 2, "profile": "p", "walltime": 60, "user": 3},
+        {"id": 1, "subtime": 0, "res": 2, "profile": "p", "walltime": 60, "user": 3, "program": 8},
         {"id": 2, "subtime": 1, "res": 1, "profile": "d", "extra_data": {"why": "test"}},
     ],
     "profiles": {
@@ -40,7 +40,7 @@ def test_profiles_are_renamed_and_what_batsim_does_not_know_is_extra_data():
         "res": 2,
         "profile": "p",
         "walltime": 60,
-        "extra_data": {"user": 3},
+        "extra_data": {"user": 3, "program": 8},
     }
     assert five["jobs"][1] == FOUR["jobs"][1]
     assert five["profiles"]["p"] == {
@@ -78,7 +78,8 @@ def test_a_workload_of_batsim_5_is_read_as_the_same_columns(tmp_path):
     (tmp_path / "five.json").write_text(json.dumps(as_batsim5(content, "four.json")))
     four, five = (read_workload(tmp_path / f"{name}.json", reference_flops=1e9) for name in ("four", "five"))
     assert five.ids == four.ids
-    for column in ("submit", "size", "requested_time", "requested_ops", "ops", "delay", "memory", "gpus", "user"):
+    times = "requested_time", "requested_ops", "ops", "delay"
+    for column in ("submit", "size", *times, "memory", "gpus", "user", "program"):
         assert getattr(five, column).tolist() == getattr(four, column).tolist(), column
 
 

@@ -80,6 +80,7 @@ def test_a_job_takes_the_numbers_of_its_profile(tmp_path):
         "capacity": [4],
         "gpus": [2.0],  # of the 6 of all 3 cores
         "user": [-1],  # a name is no number
+        "program": [-1],
         "demands": [None],  # of partitions, which only logs have
     }
 
@@ -332,6 +333,7 @@ any_job = st.fixed_dictionaries(
     optional={
         "walltime": st.one_of(st.just(-1), st.integers(1, 9), st.floats(0.01, 1e9)),
         "user": st.integers(0, 2**53 - 1),
+        "program": st.integers(0, 2**53 - 1),
     },
 )
 
@@ -347,6 +349,7 @@ def test_what_is_written_reads_back_equal_and_in_order(tmp_path_factory, jobs, a
     once = read(folder, {"nb_res": 9, "jobs": jobs, "profiles": {"A": a, "B": b}})
     assert sorted(once.ids) == sorted(f"w0!{job['id']}" for job in jobs)
     assert sorted(once.user.tolist()) == sorted(job.get("user", -1) for job in jobs)
+    assert sorted(once.program.tolist()) == sorted(job.get("program", -1) for job in jobs)
     keys = list(zip(once.submit, (name.encode() for name in once.ids), strict=True))
     assert keys == sorted(keys)
     write_workload(once, folder / "out.json")

@@ -24,6 +24,7 @@ AGENTS = {  # the options files of learning agents that are shipped, and who can
     "dissertation-5-5": ("ppo",),
     "job-machine": ("ppo",),
     "kernel": ("kernel",),
+    "placement-iteration": ("ppo",),
     "policy-iteration": ("ppo",),
     "ppo": ("ppo",),
     "ppo-window": ("ppo",),

@@ -25,7 +25,7 @@ def recorded(name, folder):
     more = [word for flag, file in files.items() if file.exists() for word in (flag, str(file))]
     conf = ["import", "slurm-conf", str(RECORDED / name / "slurm.conf"), "-o", str(platform), "--quiet"]
     assert not main([*conf, *more])
-    log = ["import", "jobcomp", str(RECORDED / name / "jobcomp.txt.gz"), "-o", str(jobs)]
+    log = ["import", "jobcomp", str(RECORDED / name / "jobcomp.txt.gz"), "-o", str(jobs), "--requeues", "one"]
     assert not main([*log, "--platform", str(platform), "--quiet"])
     machine = load_machine(platform)
     return machine, load_log(jobs, machine)

@@ -13,7 +13,7 @@ import pytest
 from hdeeprm_like.cli.main import main
 from hdeeprm_like.decision.names import baseline
 from hdeeprm_like.errors import OptionsError, ResultsError
-from hdeeprm_like.studies.evolution.options import read_evolution
+from hdeeprm_like.studies.evolution.options import BOTH_WAYS, read_evolution
 from hdeeprm_like.studies.evolution.search import (
     BEST,
     COSTS,
@@ -139,6 +139,69 @@ def test_all_weights_of_a_file_are_found_and_written_back():
     new = with_weights(BEGIN, weights, values + 1.0)
     assert new["exact"]["keep"] == {"deviations": 1.5, "bins": 1, "most": 1.0}
     assert BEGIN["exact"]["keep"]["most"] == 0.0
+
+
+PLACED = {"queue": {"log_time": 1.0, "placement": 0.0}, "placement": {"speed": 1.0, "power*log_cores": 0.0}}
+MACHINE = {"clusters": [{"id": "c", "nodes": [{"type": "Test0", "number": 4}, {"type": "Example", "number": 4}]}]}
+
+
+def placed_options(folder, **source):
+    """An evolution of a placement, which begins with the slowest cores, on a machine of three kinds of processors."""
+    link = {"type": "InfiniBand QDR", "latency": "0us"}
+    MACHINE["clusters"][0]["local_links"], MACHINE["global_links"] = link, link
+    (folder / "machine.json").write_text(json.dumps(MACHINE))
+    (folder / "begin.json").write_text(json.dumps(PLACED))
+    source = {"model": "lublin", "platform": "machine.json", "cores": 8, "load": [0.7, 0.7]} | source
+    windows = OPTIONS["windows"] | {"jobs": 40, "sources": [source]}
+    objective = {"energy_delay_product": 1.0, "turnaround": 1.0}
+    (folder / "exp.json").write_text(json.dumps(OPTIONS | {"objective": objective, "windows": windows}))
+
+
+def test_a_placement_is_searched_for_with_the_order(folder):
+    weights, values = weights_in(PLACED)
+    names = ["queue.log_time", "queue.placement", "placement.speed", "placement.power*log_cores"]
+    assert [".".join(weight.path) for weight in weights] == names
+    assert with_weights(PLACED, weights, values + 1.0)["placement"] == {"speed": 2.0, "power*log_cores": 1.0}
+    placed_options(folder)
+    options, name = read_evolution(folder / "exp.json"), f"scored:{folder / 'begin.json'}"
+    slow, fast = (list(zip(weights, [1.0, 0.0, speed, 0.0], strict=True)) for speed in (1.0, -1.0))
+    own, again, other = np.array(ratios_on(options, folder, 0, name, [[], slow, fast]))
+    assert own.tolist() == again.tolist()
+    assert other[BOTH_WAYS.index("turnaround")] < own[BOTH_WAYS.index("turnaround")]
+
+
+def test_windows_may_be_of_a_machine_with_memory_bandwidth_and_gpus(folder):
+    placed_options(folder, platform="mixed-gpus", cores=64, gpu_jobs=0.5)
+    options = read_evolution(folder / "exp.json")
+    (machine, jobs), (_, again), (_, other) = (window_of(options, folder, number) for number in (0, 0, 1))
+    assert machine.processors == 80
+    assert jobs.submit.tolist() == again.submit.tolist() != other.submit.tolist()
+    assert jobs.bandwidth.min() > 0
+    assert (jobs.ops > 0).all()
+    assert 10 < (jobs.gpus > 0).sum() < 30
+    load = (jobs.ops / machine.reference_flops * jobs.size).sum() / (jobs.submit[-1] * machine.cores)
+    assert load == pytest.approx(0.7, rel=0.01)
+
+
+def test_windows_of_a_trace_on_a_machine_are_of_its_part(folder):
+    placed_options(folder, platform="gaia", trace="gaia", model=None, cores=None, begin=0.5, end=0.51, step=7)
+    machine, jobs = window_of(read_evolution(folder / "exp.json"), folder, 0)
+    numbers = [int(one.partition("!")[2]) for one in jobs.ids]
+    assert (machine.cores, len(jobs), jobs.submit[0]) == (2280, 40, 0.0)
+    assert 25_000 < min(numbers) < max(numbers) < 27_000
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        ({"wide": 2}, "wide: is for pools, not for a platform"),
+        ({"platform": None, "gpu_jobs": 0.5}, "gpu_jobs: is for the jobs of a model on a platform"),
+    ],
+)
+def test_sources_that_make_no_sense_are_refused(folder, source, message):
+    placed_options(folder, **source)
+    with pytest.raises(OptionsError, match=message):
+        read_evolution(folder / "exp.json")
 
 
 def test_one_stage_may_be_searched_alone():

@@ -107,3 +107,14 @@ def test_what_cannot_be_explained_is_refused(name, capsys):
     assert main(["explain", "sjf+easy"]) == 2
     assert "is no learned policy" in capsys.readouterr().err
     assert main(["explain", "first-high_gflops"]) == 2
+
+
+def test_a_placement_is_explained_in_words():
+    placement = {"speed": -1.0, "gpus": 0.5, "power*log_cores": 2.0, "contended*bandwidth_share": 0.1, "asleep": 0.0}
+    lines = list(explained(policy_of({"queue": {"log_time": 1.0}, "placement": placement}, "p.json")))
+    assert "  A job gets first fast cores, then nodes without GPUs" in lines
+    assert "  Jobs of few cores: cores that draw much" in lines  # ln(share) is negative: the score falls with the power
+    assert "  Jobs that request much bandwidth: processors with bandwidth for it" in lines
+    assert any("+2 power*log_cores -1 speed +0.5 gpus" in line for line in lines)
+    assert "    power = ln(peak W of a core / that of the mean core)" in lines
+    assert not any(line.startswith("    asleep") for line in lines)

@@ -1,23 +1,38 @@
 """The steps of a baseline's decision: read what has happened, start jobs in its mode, record what the head lacks."""
 
-from collections.abc import Callable
+import inspect
+from collections.abc import Callable, Sequence
 
-from hdeeprm_like.decision.mode_specs import MODES, MODES_BY_NAME, SCORED, SLURM
-from hdeeprm_like.decision.policies.bounded import close_guarantees, open_guarantees
-from hdeeprm_like.decision.policies.node_starts import start_on_nodes
-from hdeeprm_like.decision.policies.plans import Plans
+import numpy as np
+
+from hdeeprm_like.decision.mode_specs import BOUNDED, MODES, MODES_BY_NAME, SCORED, SLURM
+from hdeeprm_like.decision.names import Baseline
+from hdeeprm_like.decision.policies.bounded import (
+    close_guarantees,
+    open_guarantees,
+    start_guaranteed,
+    start_guaranteed_on_nodes,
+)
+from hdeeprm_like.decision.policies.node_starts import STARTS_ON_NODES, sort_prioritized, sort_scored
+from hdeeprm_like.decision.policies.placed_starts import place_by_score, see_best_cores
+from hdeeprm_like.decision.policies.plans import Plans, new_plans
+from hdeeprm_like.decision.policies.plans import make_room as make_room_in_plans
 from hdeeprm_like.decision.policies.priorities import share_out, sort_again
+from hdeeprm_like.decision.policies.reserved_nodes import look_now
 from hdeeprm_like.decision.policies.run_times import follow
-from hdeeprm_like.decision.policies.slurm import start_like_slurm
+from hdeeprm_like.decision.policies.starting import start_anywhere, start_in_partition
 from hdeeprm_like.decision.specs import code_of
-from hdeeprm_like.engine.bundles import BundleType
+from hdeeprm_like.engine.bundles import Bundle, BundleType, bundle_in
+from hdeeprm_like.engine.calls import NOWHERE, address_of, call_at
 from hdeeprm_like.engine.compiled import by_type, compiled, inlined
-from hdeeprm_like.engine.dispatch import by_number
 from hdeeprm_like.engine.job_lists import job_at
 from hdeeprm_like.engine.lifecycle import lacking_beside_cores
-from hdeeprm_like.engine.node_sets import no_partitions
+from hdeeprm_like.engine.node_sets import NodeSets, no_partitions
 from hdeeprm_like.engine.numbers import MULTIFACTOR, SJF
+from hdeeprm_like.engine.state import State
 from hdeeprm_like.engine.tables import CORES, NOTHING, Tables
+from hdeeprm_like.errors import OptionsError
+from hdeeprm_like.types import Floats
 
 
 @inlined
@@ -28,11 +43,19 @@ def open_decision(tables: Tables, plans: Plans, k: int) -> bool:
     if plan.order == MULTIFACTOR:
         share_out(tables, plans.history)
     follow(tables, plans.history)
-    if clock.waiting > 0 and plan.changing:
-        sort_again(tables, plans, plan.list, plan.order, plan.order_times)
-    if clock.waiting > 0 and plan.candidates_change and plan.candidates != plan.list:
-        sort_again(tables, plans, plan.candidates, SJF, plan.times)
+    if clock.waiting > 0 and plan.change_at != NOWHERE:
+        call_at(plan.change_at, tables, plans, k)
     return bool(clock.waiting > 0)
+
+
+@compiled
+def sort_changed(tables: Tables, plans: Plans, k: int) -> None:
+    """Sort the lists of baseline *k* whose order changes with time."""
+    plan = plans.plans[k]
+    if plan.changing:
+        sort_again(tables, plans, plan.list, plan.order, plan.order_times)
+    if plan.candidates_change and plan.candidates != plan.list:
+        sort_again(tables, plans, plan.candidates, SJF, plan.times)
 
 
 @inlined
@@ -41,15 +64,6 @@ def close_decision(tables: Tables, plans: Plans, k: int) -> None:
     follow(tables, plans.history)
     if tables.clock[0].waiting > 0:
         note_blocked(tables, plans, k)
-
-
-@compiled
-def start_by_partitions(tables: Tables, plans: Plans, k: int, mode: int) -> None:
-    """Start the jobs that baseline *k* starts on a platform with partitions."""
-    if mode == SLURM:
-        start_like_slurm(tables, plans, k)
-    else:
-        start_on_nodes(tables, plans, k)
 
 
 @inlined
@@ -68,34 +82,110 @@ STARTS: dict[int, Callable[[Tables, Plans, int], None]] = {
 """Functions that start jobs, by mode; without partitions the mode ``slurm`` is refused, see `plans.slurm_rows_of`."""
 
 
-@compiled
-@by_number("mode", STARTS)
-def start_by_mode(tables: Tables, plans: Plans, k: int, mode: int) -> None:
-    """Start the jobs that baseline *k* starts in its mode."""
+MEMORIES: dict[str, Callable[[State, Baseline, int], Bundle]] = {
+    name: code_of("modes", name, f"policies.{spec.memory}") for name, spec in MODES_BY_NAME.items() if spec.memory
+}
+"""Functions that make the memory of a baseline, by the name of its mode."""
+
+MEMORY = "memory"  # name of this parameter of functions that start jobs
 
 
-@compiled
-@by_number("mode", {mode: start for mode, start in STARTS.items() if mode != SCORED})
-def start_without_scores(tables: Tables, plans: Plans, k: int, mode: int) -> None:
-    """Start the jobs that baseline *k* starts in its mode, without scored policies."""
+class NoMemory(Bundle):
+    """The memory of a baseline whose mode has none."""
+
+    nothing: Floats
+
+
+def new_memory(state: State, baseline: Baseline) -> Bundle:
+    """Return what a baseline remembers for its mode, before its first decision."""
+    make = MEMORIES.get(baseline.mode)
+    return NoMemory(np.zeros(0)) if make is None else make(state, baseline, len(state.tables.jobs))
+
+
+def make_room(plans: Plans, state: State, baselines: Sequence[Baseline]) -> None:
+    """Grow plans and memories to all known jobs; with Batsim jobs become known during the run."""
+    make_room_in_plans(plans, len(state.tables.jobs))
+    for (_, memory), baseline in zip(plans.memories.fields(), baselines, strict=True):
+        for name, new in new_memory(state, baseline).fields():
+            old = getattr(memory, name)
+            if old.shape != new.shape:
+                new[tuple(map(slice, old.shape))] = old
+                setattr(memory, name, new)
+
+
+def forget(plans: Plans, state: State, baselines: Sequence[Baseline]) -> None:
+    """Clear the memories, which refer to rows of jobs, after these have moved; all is then planned again."""
+    plans.plans["stale"] = 1
+    for (_, memory), baseline in zip(plans.memories.fields(), baselines, strict=True):
+        for name, new in new_memory(state, baseline).fields():
+            getattr(memory, name)[:] = new
+
+
+def new_baselines(state: State, baselines: Sequence[Baseline]) -> Plans:
+    """Return the memory of baselines before their first decision, with the addresses of the functions of their modes.
+
+    Raises:
+        OptionsError: a baseline needs actual run times, which are unknown here; or its lists are not maintained.
+    """
+    memories = [new_memory(state, baseline) for baseline in baselines]
+    plans, tables = new_plans(state, baselines, memories), state.tables
+    on_nodes = isinstance(tables.node_sets, NodeSets)
+    for plan, memory, baseline in zip(plans.plans, memories, baselines, strict=True):
+        mode, bounded = int(plan["mode"]), plan["bounded"] == 1
+        starts = STARTS_ON_NODES.get(BOUNDED if bounded else mode) if on_nodes else STARTS[mode]
+        if starts is None:
+            raise OptionsError(f"{baseline.name}: this mode knows no partitions, and the platform has some")
+        plan["remembers"] = MEMORY in inspect.signature(starts).parameters
+        taken = (memory, 0) if plan["remembers"] else (0,)
+        plan["start_at"] = address_of(starts, tables, plans, *taken)
+        plan["fit_at"] = address_of(start_in_partition if on_nodes else start_anywhere, tables, plans, 0, 0)
+        if baseline.placement_score is not None and state.named:  # where cores are counted, all are alike
+            plan["place_at"] = address_of(place_by_score, tables, plans, 0, 0)
+            plan["see_at"] = address_of(see_best_cores, tables, plans, 0, 0)
+        if plan["changing"] or (plan["candidates_change"] and plan["candidates"] != plan["list"]):
+            plan["change_at"] = address_of(sort_changed, tables, plans, 0)
+        if on_nodes and (plan["prioritized"] == 1 or mode == SCORED):
+            plan["sort_at"] = address_of(sort_scored if mode == SCORED else sort_prioritized, tables, plans, 0)
+        if bounded:
+            plan["open_at"] = address_of(open_guarantees, tables, plans, 0)
+            plan["close_at"] = address_of(close_guarantees, tables, plans, 0)
+            guarded = start_guaranteed_on_nodes if on_nodes else start_guaranteed
+            plan["guarded_at"] = address_of(guarded, tables, plans, 0, 0)
+    return plans
 
 
 @by_type
-def start_jobs(tables: BundleType, plans: BundleType, k: object, mode: object) -> object:
-    """Start the jobs that baseline *k* starts."""
-    if not no_partitions(tables):
-        return start_by_partitions
-    return start_without_scores if plans.fields["scores"][0].kind == "NoScores" else start_by_mode
+def prepare(tables: BundleType, plans: BundleType, k: object) -> object:
+    """Prepare job starts of baseline *k*."""
+    return prepare_anywhere if no_partitions(tables) else prepare_on_nodes
+
+
+@inlined
+def prepare_anywhere(tables: Tables, plans: Plans, k: int) -> None:
+    """Do nothing: the queue is sorted, and what is free is known."""
+
+
+@inlined
+def prepare_on_nodes(tables: Tables, plans: Plans, k: int) -> None:
+    """Sort the queue if that was not done before, and look at what is free on nodes; Slurm does both itself."""
+    if plans.plans[k].mode != SLURM:
+        if plans.plans[k].sort_at != NOWHERE:
+            call_at(plans.plans[k].sort_at, tables, plans, k)
+        look_now(tables, plans)
 
 
 @compiled
 def decide(tables: Tables, plans: Plans, k: int) -> None:
     """Start the jobs that baseline *k* starts now."""
+    plan = plans.plans[k]
     if open_decision(tables, plans, k):
-        bounded = plans.plans[k].bounded == 1
-        if bounded:
-            open_guarantees(tables, plans, k)
-        start_jobs(tables, plans, k, plans.plans[k].mode)
-        if bounded:
-            close_guarantees(tables, plans, k)
+        if plan.open_at != NOWHERE:
+            call_at(plan.open_at, tables, plans, k)
+        prepare(tables, plans, k)
+        if plan.remembers == 1:
+            call_at(plan.start_at, tables, plans, bundle_in(plans.memories, k), k)
+        else:
+            call_at(plan.start_at, tables, plans, k)
+        if plan.close_at != NOWHERE:
+            call_at(plan.close_at, tables, plans, k)
         close_decision(tables, plans, k)

@@ -2,16 +2,25 @@
 
 import numpy as np
 
-from hdeeprm_like.decision.policies.guarantees import follow_guarantees, hasten
-from hdeeprm_like.decision.policies.plans import NONE_RESERVED, Plans
+from hdeeprm_like.decision.policies.guaranteed_nodes import allow_on_set, allow_reserved, keep_to_allowed
+from hdeeprm_like.decision.policies.guarantees import (
+    follow_guarantees,
+    has_begun,
+    hasten,
+    leaves_reservations,
+    note_start,
+)
+from hdeeprm_like.decision.policies.plans import NONE_RESERVED, Plans, planned_time
 from hdeeprm_like.decision.policies.releases import HEARD_LATE
-from hdeeprm_like.decision.policies.reserved_nodes import look_now
-from hdeeprm_like.decision.policies.starting import start_if_fits
+from hdeeprm_like.decision.policies.reserved_nodes import look_now, start_on_allowed
+from hdeeprm_like.decision.policies.starting import RESERVED, book_anywhere, start_if_fits
+from hdeeprm_like.engine.allocation import return_cores
 from hdeeprm_like.engine.bundles import BundleType
 from hdeeprm_like.engine.compiled import by_type, compiled, inlined
 from hdeeprm_like.engine.job_lists import copy_jobs, job_at
+from hdeeprm_like.engine.lifecycle import start_job
 from hdeeprm_like.engine.node_sets import no_partitions
-from hdeeprm_like.engine.tables import NOTHING, Tables
+from hdeeprm_like.engine.tables import CORES, NOTHING, Tables
 
 
 @compiled
@@ -82,3 +91,37 @@ def start_due_jobs(tables: Tables, plans: Plans, k: int) -> None:
             if plans.reserved[k, j] > clock.now:
                 hasten(tables, plans, k, j)
             return
+
+
+# --- the start of one job beside the guarantees of others; `starting.start_if_fits` calls it by address
+
+
+@compiled
+def start_guaranteed(tables: Tables, plans: Plans, k: int, j: int) -> int:
+    """Start a job that may run on all nodes if it delays no reservation; return as `starting.start_if_fits`."""
+    if not leaves_reservations(tables, plans, k, j):
+        return RESERVED
+    lacks = book_anywhere(tables, plans, k, j)
+    if lacks != NOTHING:
+        return int(lacks)
+    if plans.bounds.rows[k].on_nodes == 1 and not keep_to_allowed(tables, plans, k, j):
+        return_cores(tables, j)
+        return CORES
+    start_job(tables, j)
+    note_start(tables, plans, k, j)
+    return NOTHING
+
+
+@compiled
+def start_guaranteed_on_nodes(tables: Tables, plans: Plans, k: int, j: int) -> int:
+    """Start a job on nodes of its partition if it delays no reservation; return NOTHING or CORES."""
+    now = tables.clock[0].now
+    allow_on_set(tables, plans, k, j, now, now + planned_time(tables, plans, k, j))
+    if not start_on_allowed(tables, plans, j):
+        if not has_begun(tables, plans, k, j):
+            return CORES
+        allow_reserved(tables, plans, k, j)  # restrict the nodes: others are picked, and the job fits on these
+        if not start_on_allowed(tables, plans, j):
+            return CORES
+    note_start(tables, plans, k, j)
+    return NOTHING

@@ -1,4 +1,4 @@
-"""Modes that apply an order: strict, greedy, with a reserve of cores, committed, or with backfilling.
+"""Modes that apply an order: strict, greedy, packing, or with backfilling.
 
 Only `starting.start_if_fits` decides whether a job may start now. EASY reserves for the head of the queue everything
 that it requests, see `reservations`; a job that would outlive the reservation may start only if it leaves that
@@ -7,17 +7,45 @@ capacity to the head.
 
 import numpy as np
 
-from hdeeprm_like.decision.mode_specs import COMMIT_BACKFILL, EASY_FCFS, EASY_SJF
-from hdeeprm_like.decision.policies.plans import NO_JOB, Plans, pass_changes, planned_time, read_changes
-from hdeeprm_like.decision.policies.releases import expected_finish, sort_releases
-from hdeeprm_like.decision.policies.reservations import find_room, looks_at_nodes, release_at_shadow, reserve
+from hdeeprm_like.decision.mode_specs import EASY_FCFS, EASY_SJF
+from hdeeprm_like.decision.names import Baseline
+from hdeeprm_like.decision.policies.plans import NO_JOB, Plans, planned_time
+from hdeeprm_like.decision.policies.reservations import reserve
 from hdeeprm_like.decision.policies.starting import start_if_fits
+from hdeeprm_like.engine.bundles import Bundle
 from hdeeprm_like.engine.compiled import compiled
 from hdeeprm_like.engine.fitting import fits
-from hdeeprm_like.engine.job_lists import copy_jobs, job_at, next_fitting, nth_job
+from hdeeprm_like.engine.job_lists import copy_jobs, job_at, next_fitting
 from hdeeprm_like.engine.numbers import FIRST_PREDICTED, TETRIS_SRTF
 from hdeeprm_like.engine.packing import ALIKE, WHOLE, best_node, is_whole
+from hdeeprm_like.engine.state import State
 from hdeeprm_like.engine.tables import NOTHING, WAITING, Tables
+from hdeeprm_like.types import Records
+
+TRY = np.dtype(
+    [
+        ("jobs", "i8"),  # number of jobs submitted at the last backfilling,
+        ("cores", "i8"),  # free cores after it, -1 if jobs may lack something else,
+        ("spare", "i8"),  # spare cores after it,
+        ("shadow", "f8"),  # s, and the shadow time then
+    ],
+    align=True,
+)
+
+
+class Tries(Bundle):
+    """What a baseline with backfilling remembers: its last try.
+
+    Attributes:
+        last: (1,) TRY.
+    """
+
+    last: Records
+
+
+def new_tries(state: State, baseline: Baseline, jobs: int) -> Tries:
+    """Return the memory of a baseline with backfilling."""
+    return Tries(np.zeros(1, TRY))
 
 
 @compiled
@@ -29,11 +57,11 @@ def start_in_order(tables: Tables, plans: Plans, k: int) -> None:
 
 
 @compiled
-def start_with_backfilling(tables: Tables, plans: Plans, k: int) -> None:
+def start_with_backfilling(tables: Tables, plans: Plans, memory: Tries, k: int) -> None:
     """Start jobs until one does not fit, then those that do not delay it (EASY)."""
     start_in_order(tables, plans, k)
     if tables.clock[0].waiting > 1 and tables.clock[0].free_cores > 0:
-        backfill(tables, plans, k)
+        backfill(tables, plans, memory, k)
 
 
 @compiled
@@ -46,22 +74,6 @@ def start_all_that_fit(tables: Tables, plans: Plans, k: int) -> None:
         if place >= tables.waiting.lists[v].blocks:
             break
         if start_if_fits(tables, plans, k, job_at(tables.waiting, v, place, i)) != NOTHING:
-            i += 1
-
-
-@compiled
-def start_beside_reserve(tables: Tables, plans: Plans, k: int) -> None:
-    """Start every job that fits, in order; only short ones use the cores kept for them, unless nothing runs."""
-    plan, clock, v = plans.plans[k], tables.clock[0], plans.plans[k].list
-    place, i = 0, 0
-    while clock.free_cores > 0:
-        place, i = next_fitting(tables.waiting, v, place, i, clock.free_cores)
-        if place >= tables.waiting.lists[v].blocks:
-            break
-        j = job_at(tables.waiting, v, place, i)
-        may = clock.running == 0 or clock.free_cores - tables.jobs[j].size >= plan.kept
-        may = may or planned_time(tables, plans, k, j) <= plan.short
-        if not may or start_if_fits(tables, plans, k, j) != NOTHING:
             i += 1
 
 
@@ -122,7 +134,7 @@ def price_of_work(tables: Tables, plans: Plans, k: int, count: int) -> float:
 
 
 @compiled
-def backfill(tables: Tables, plans: Plans, k: int) -> None:
+def backfill(tables: Tables, plans: Plans, memory: Tries, k: int) -> None:
     """Start jobs behind the head of the queue that do not delay its reservation (EASY).
 
     A job that lacked cores at the last try lacks them again if there are no more free cores and no more time. Then only
@@ -130,21 +142,22 @@ def backfill(tables: Tables, plans: Plans, k: int) -> None:
 
     Source: Lifka, "The ANL/IBM SP scheduling system", 1995; Tsafrir et al., 2007, for other orders of the candidates.
     """
-    plan, clock, head = plans.plans[k], tables.clock[0], job_at(tables.waiting, plans.plans[k].list, 0, 0)
+    plan, clock, last = plans.plans[k], tables.clock[0], memory.last[0]
+    head = job_at(tables.waiting, plan.list, 0, 0)
     reserve(tables, plans, k, head, tables.jobs[head].size)
     shadow, spare = plan.shadow, plan.spare
     tried = 0
-    no_more = clock.free_cores <= plan.tried_cores and spare <= plan.tried_spare and shadow <= plan.tried_shadow
+    no_more = clock.free_cores <= last.cores and spare <= last.spare and shadow <= last.shadow
     if no_more and plan.times < FIRST_PREDICTED:  # a job whose prediction has become shorter may start
-        tried = plan.tried
+        tried = last.jobs
     if tried == clock.submitted:
         plan.reserved = NO_JOB
         return
     # 1 if only cores may be lacking for all candidates
-    plan.tried_cores = 1 if tables.jobs[head].size > clock.free_cores else -1
+    last.cores = 1 if tables.jobs[head].size > clock.free_cores else -1
     if clock.submitted == tried + 1:
         if tables.jobs[tried].status == WAITING and tables.jobs[tried].size <= clock.free_cores:
-            backfill_one(tables, plans, k, tried)
+            backfill_one(tables, plans, memory, k, tried)
     elif plan.mode == EASY_FCFS or plan.mode == EASY_SJF:
         count = copy_jobs(tables.waiting, plan.candidates, plans.queue)
         sort_ties(tables, plans, k, count)
@@ -153,7 +166,7 @@ def backfill(tables: Tables, plans: Plans, k: int) -> None:
                 break
             j = plans.queue[i]
             if j >= tried and tables.jobs[j].size <= clock.free_cores:
-                backfill_one(tables, plans, k, j)
+                backfill_one(tables, plans, memory, k, j)
     else:
         v, place, i = plan.list, 0, 1
         while clock.free_cores > 0:
@@ -162,56 +175,17 @@ def backfill(tables: Tables, plans: Plans, k: int) -> None:
                 break
             j, before = job_at(tables.waiting, v, place, i), clock.waiting
             if j >= tried:
-                backfill_one(tables, plans, k, j)
+                backfill_one(tables, plans, memory, k, j)
             i += before == clock.waiting
-    plan.tried, plan.tried_shadow, plan.tried_spare, plan.reserved = clock.submitted, shadow, plan.spare, NO_JOB
-    plan.tried_cores = clock.free_cores if plan.tried_cores >= 0 else -1
+    last.jobs, last.shadow, last.spare, plan.reserved = clock.submitted, shadow, plan.spare, NO_JOB
+    last.cores = clock.free_cores if last.cores >= 0 else -1
 
 
 @compiled
-def backfill_one(tables: Tables, plans: Plans, k: int, j: int) -> None:
+def backfill_one(tables: Tables, plans: Plans, memory: Tries, k: int, j: int) -> None:
     """Start a job for which there are enough cores unless it delays the head."""
     if start_if_fits(tables, plans, k, j) > NOTHING:
-        plans.plans[k].tried_cores = -1
-
-
-@compiled
-def start_committed(tables: Tables, plans: Plans, k: int) -> None:
-    """Start the picked job, then pick the next, until one blocks; meanwhile backfill if the mode does.
-
-    Source: the simulator of RLScheduler (Zhang et al., 2020), as `golden/windows` describes it.
-    """
-    plan, clock = plans.plans[k], tables.clock[0]
-    read_changes(tables, plans, k)
-    if plan.held >= 0 and tables.jobs[plan.held].status != WAITING:
-        plan.held = -1
-    while clock.waiting > 0:
-        j = plan.held if plan.held >= 0 else job_at(tables.waiting, plan.list, 0, 0)
-        if start_if_fits(tables, plans, k, j) != NOTHING:
-            if plan.held < 0:
-                plan.held, plan.held_at, plan.shadow = j, clock.submitted, expected_start(tables, plans, k, j)
-                for n in range(clock.waiting):
-                    other = tables.members[n]
-                    plans.tie_key[k, other] = tables.waiting.key_of[plan.list, other]
-            break
-        plan.held = -1
-    if clock.waiting > 0 and plan.mode == COMMIT_BACKFILL:
-        count = copy_jobs(tables.waiting, plan.candidates, plans.queue)
-        sort_ties(tables, plans, k, count)
-        for i in range(count):
-            j = plans.queue[i]
-            enough = tables.jobs[j].size <= clock.free_cores
-            if enough and j != plan.held and clock.now + planned_time(tables, plans, k, j) < plan.shadow:
-                start_if_fits(tables, plans, k, j)
-    pass_changes(tables, plans, k)
-
-
-@compiled
-def tie_breaker(tables: Tables, plans: Plans, k: int, j: int) -> float:
-    """Return the sort key of equal candidates: the key of the order; with commit, the key at the time of picking."""
-    if plans.plans[k].mode == COMMIT_BACKFILL:
-        return float(plans.tie_key[k, j])
-    return float(tables.waiting.key_of[plans.plans[k].list, j])
+        memory.last[0].cores = -1
 
 
 @compiled
@@ -219,43 +193,19 @@ def sort_ties(tables: Tables, plans: Plans, k: int, count: int) -> None:
     """Order candidates with equal sort keys as in the queue.
 
     Args:
-        count: candidates in ``Plans.queue``. Those that arrived after commit picked its job keep their order.
+        count: candidates in ``Plans.queue``.
     """
-    plan = plans.plans[k]
+    plan, keys = plans.plans[k], tables.waiting.key_of
     for i in range(1, count):
         j, place = plans.queue[i], i
-        if plan.mode == COMMIT_BACKFILL and j >= plan.held_at:
-            continue
         while place > 0:
             other = plans.queue[place - 1]
             alike = tables.jobs[other].submit == tables.jobs[j].submit
             if plan.mode == EASY_SJF:
                 alike = alike and planned_time(tables, plans, k, other) == planned_time(tables, plans, k, j)
-            key, own = tie_breaker(tables, plans, k, other), tie_breaker(tables, plans, k, j)
+            key, own = keys[plan.list, other], keys[plan.list, j]
             if not alike or key < own or (key == own and other < j):
                 break
             plans.queue[place] = other
             place -= 1
         plans.queue[place] = j
-
-
-@compiled
-def expected_start(tables: Tables, plans: Plans, k: int, j: int) -> float:
-    """Return when a job is expected to fit, by the requested ends even if these are past."""
-    plan, time, size = plans.plans[k], tables.clock[0].now, tables.jobs[j].size
-    predicted, on_nodes = plan.times >= FIRST_PREDICTED, looks_at_nodes(tables, j)
-    plan.spare = tables.clock[0].free_cores - size
-    if on_nodes:
-        find_room(tables, plans, k, j)
-    if predicted:  # the list is in the order of the requested ends
-        sort_releases(tables, plans, k)
-    for n in range(tables.running.lists[plan.ends].jobs):
-        if plan.spare >= 0 and (not on_nodes or plan.room >= size):
-            break
-        other = plans.releases[n] if predicted else nth_job(tables.running, plan.ends, n)
-        if on_nodes:
-            release_at_shadow(tables, plans, k, tables.jobs[other].first, other, j)
-        else:
-            plan.spare += tables.jobs[other].size
-        time = expected_finish(tables, plans, k, other)
-    return float(time)

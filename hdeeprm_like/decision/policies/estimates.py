@@ -27,6 +27,7 @@ from hdeeprm_like.decision.policies.history import (
     LEAST,
     LOG,
     NONE,
+    OF_EXPECTED,
     REMEMBERED,
     STEPS,
     TIME,
@@ -72,18 +73,27 @@ def spread(tables: Tables, history: History, j: int) -> float:
 
 
 @compiled
-def bring_estimate(tables: Tables, history: History, j: int) -> None:
-    """Renew the estimate of a waiting job if it is no longer valid."""
-    found, now = history.jobs[j], tables.clock[0].now
-    ended = history.groups[found.user].ended
+def is_due(tables: Tables, history: History, view: int, j: int) -> bool:
+    """Return whether an outlook of a waiting job must be made now; it is then marked as made."""
+    found, now = history.outlooks[view, j], tables.clock[0].now
+    ended = history.groups[history.jobs[j].user].ended
     if found.seen == ended and now - found.made <= FRESH:
-        return
+        return False
     if found.seen != NONE:
         if history.past[0].refreshed >= MOST_REFRESHED:
-            return
+            return False
         history.past[0].refreshed += 1
-    weight = spread(tables, history, j)
     found.seen, found.made = ended, now
+    return True
+
+
+@compiled
+def bring_estimate(tables: Tables, history: History, j: int) -> None:
+    """Renew the estimate of a waiting job if it is no longer valid."""
+    if not is_due(tables, history, OF_EXPECTED, j):
+        return
+    found = history.outlooks[OF_EXPECTED, j]
+    weight = spread(tables, history, j)
     found.time = found.rate = found.log_time = found.short = 0.0
     for i in range(history.past[0].points):
         time, share = history.points[i, TIME], history.points[i, WEIGHT]
@@ -97,7 +107,7 @@ def bring_estimate(tables: Tables, history: History, j: int) -> None:
     found.rate /= weight
     found.log_time /= weight
     found.short /= weight
-    found.typical_work = np.exp(found.log_time) * tables.jobs[j].size
+    found.work = np.exp(found.log_time) * tables.jobs[j].size
 
 
 @compiled
@@ -129,18 +139,12 @@ def row_of_request(history: History, request: float) -> int:
 @compiled
 def add_user(tables: Tables, history: History, j: int) -> float:
     """Add the last jobs of the user to the distribution; return their weight."""
-    job, known = tables.jobs[j], history.jobs[j]
-    request = max(job.requested_time, 1.0)
+    known, request = history.jobs[j], max(tables.jobs[j].requested_time, 1.0)
     elapsed = longest_elapsed(tables, history, j)
     ended, i, total = history.groups[known.user].latest, 0, 0.0
     while ended != NONE and i < REMEMBERED:
         past, other = tables.jobs[ended], history.jobs[ended]
-        unlike = abs(other.log_request - known.log_request) / ALIKE_TIME
-        unlike += abs(other.log_cores - known.log_cores) / ALIKE_CORES
-        weight = AGES[i] * (max(LEAST_ALIKE, np.exp(-unlike)) if unlike < TOO_UNLIKE else LEAST_ALIKE)
-        apart = abs(job.submit - past.submit) / BURST_TIME
-        if apart < NO_BURST:
-            weight *= 1.0 + BURST * np.exp(-apart)
+        weight = likeness(tables, history, j, ended, AGES[i])
         time = max(past.finish - past.start, 1.0)
         log_time = other.log_ran
         if time > request:
@@ -151,6 +155,21 @@ def add_user(tables: Tables, history: History, j: int) -> float:
         total += weight
         ended, i = other.before, i + 1
     return total
+
+
+@compiled
+def likeness(tables: Tables, history: History, j: int, other: int, age: float) -> float:
+    """Return how much another job of the same user says about a job, by request, cores and submission.
+
+    Args:
+        age: weight of the other job by its age.
+    """
+    known, like = history.jobs[j], history.jobs[other]
+    unlike = abs(like.log_request - known.log_request) / ALIKE_TIME
+    unlike += abs(like.log_cores - known.log_cores) / ALIKE_CORES
+    weight = age * (max(LEAST_ALIKE, np.exp(-unlike)) if unlike < TOO_UNLIKE else LEAST_ALIKE)
+    apart = abs(tables.jobs[j].submit - tables.jobs[other].submit) / BURST_TIME
+    return float(weight * (1.0 + BURST * np.exp(-apart)) if apart < NO_BURST else weight)
 
 
 @compiled

@@ -3,8 +3,9 @@
 All policies of an action space share one record, updated from the list of changes when one of them decides.
 It holds nothing of the future: a run time enters when its job has ended.
 
-A *group* is all jobs of one user, or all jobs of one user with one requested time, which are often runs of one
-program. Jobs of unknown users are counted as those of one user, but are not used to predict each other.
+A *group* is all jobs of one user, or those with one requested time, which are often runs of one program, or those of
+one program, where its number is known. Jobs of unknown users are counted as those of one user, but are not used to
+predict each other.
 """
 
 import math
@@ -14,11 +15,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hdeeprm_like.decision.policies.history_rows import GROUP, KNOWN, OUTLOOK, PAST
 from hdeeprm_like.decision.policies.trees import Trees, new_trees
 from hdeeprm_like.decision.tree_files import Predictor
 from hdeeprm_like.engine.bundles import Bundle
 from hdeeprm_like.engine.compiled import compiled, inlined
-from hdeeprm_like.engine.numbers import FIRST_PREDICTED, LEARNED
+from hdeeprm_like.engine.numbers import EXPECTED, FIRST_PREDICTED, LEARNED, SURVIVAL
 from hdeeprm_like.engine.state import State
 from hdeeprm_like.engine.tables import ENDED, KIND_BITS, KIND_MASK, STARTED, SUBMITTED, WITHDRAWN, Tables, longer
 from hdeeprm_like.types import Floats, Ints, Records
@@ -39,76 +41,21 @@ REMEMBERED = 32  # last ended jobs of a user that an estimate uses
 LEAST = 10.0  # s, shorter jobs count as this long, as in the bounded slowdown
 LOG_LEAST = math.log(LEAST)
 LADDERS = 61  # number of requested times whose shares are cached; prime, since users request whole minutes
+BINS_OF_TIME, COLUMNS = 64, 5  # of History.bins
 STEPS = 3  # points of an estimate for the remaining run time of a running job of the group
 TIME, WEIGHT, LOG = 0, 1, 2  # columns of History.points; the last is ln(max(s, LEAST))
 ANY = -1.0  # instead of a requested time: the group of all jobs of a user
+PROGRAMS = -2.0  # instead of a requested time, less the program: the group of a user's jobs of one program
 NONE = -1  # no job or no group
-
-PAST = np.dtype(
-    [
-        ("cursor", "i8"),  # changes of the cluster that have been read
-        ("errors", "f8"),  # sum of |ln(run time / requested)| of the ended jobs, fading as what is in History.demand,
-        ("slowdowns", "f8"),  # and of their bounded slowdowns
-        ("groups", "i8"),  # used entries of History.groups
-        ("users", "i8"),  # groups of all jobs of a user
-        ("siblings_at", "f8"),  # s, time of the last search for the longest running job of each group
-        ("fair_as_of", "f8"),  # s, date of GROUP.used
-        ("arrivals", "f8"),  # jobs submitted, recent ones weighing more,
-        ("gaps", "f8"),  # s between these, with the same weights,
-        ("last_submit", "f8"),  # s, last submission
-        ("lengths", "f8"),  # weight of jobs in History.demand
-        ("refreshed", "i8"),  # estimates renewed in this decision
-        ("points", "i8"),  # used rows of History.points
-    ],
-    align=True,
-)
-
-GROUP = np.dtype(
-    [
-        ("user", "i8"),
-        ("request", "f8"),  # s, ANY for all jobs of the user
-        ("ended", "i8"),  # ended jobs, of known users
-        ("running", "i8"),
-        ("waiting", "i8"),
-        ("cores", "i8"),  # cores of the running jobs
-        ("latest", "i8"),  # the last job to end, NONE before
-        ("last", "f8"),  # s, its run time,
-        ("before", "f8"),  # s, run time of the one that ended before it
-        ("log_ratio", "f8"),  # mean ln(run time / requested) of ended jobs, recent ones weighing more
-        ("error", "f8"),  # mean |ln(run time / requested)| of these
-        ("oldest", "f8"),  # s, start of the longest running job
-        ("oldest_at", "f8"),  # s, date of that search; at other dates running jobs are unknown
-        ("used", "f8"),  # core seconds, the user's fading usage; see `priorities`
-    ],
-    align=True,
-)
-
-KNOWN = np.dtype(
-    [
-        ("user", "i8"),  # group of all jobs of its user
-        ("group", "i8"),  # group of the jobs with its user and request
-        ("before", "i8"),  # the user's job that ended before this one, NONE for none
-        ("log_request", "f8"),  # ln(requested time in s)
-        ("log_cores", "f8"),
-        ("work", "f8"),  # core seconds as requested,
-        ("typical_work", "f8"),  # core seconds as estimated, by the mean of logarithms
-        ("log_ran", "f8"),  # ln(max(run time in s, LEAST)), once it has ended
-        ("seen", "i8"),  # number of the user's ended jobs when the estimate was made, NONE for no estimate
-        ("made", "f8"),  # s, when the estimate was made
-        ("time", "f8"),  # s, mean of the estimated run time
-        ("rate", "f8"),  # 1/s, mean of 1 / max(run time, 10 s)
-        ("log_time", "f8"),  # mean of ln(max(run time, 10 s))
-        ("short", "f8"),  # probability of a run time below 10 minutes
-    ],
-    align=True,
-)
+OUTLOOKS = EXPECTED, SURVIVAL  # run times whose outlooks are the first rows of History.outlooks
+OF_EXPECTED, OF_SURVIVAL = range(len(OUTLOOKS))
 
 
 class History(Bundle):
     """Knowledge about past jobs; J jobs, P predictors: the built-in ones, then the learned ones.
 
     Attributes:
-        past: (1,) PAST. groups: (2J,) GROUP. places: (2^n,) hash table of groups, NONE if empty.
+        past: (1,) PAST. groups: (3J,) GROUP. places: (2^n,) hash table of groups, NONE if empty.
         demand: (2, DEMANDS) core seconds, and cores squared times s, of ended jobs of each length class, fading.
         shares: (RANGES, BINS) fading number of jobs of all users by share of their request.
         shared_times: (LADDERS, 2 BINS) s that a job runs at each share of its request, and their LOG, for the
@@ -116,6 +63,8 @@ class History(Bundle):
         jobs: (J,) KNOWN of each submitted job.
         points: (BINS + REMEMBERED + STEPS, 2) scratch: run times in s and their weights, the distribution of one job.
         planned: (P, J) s, last predicted run time of each job, 0 if there was none.
+        outlooks: (V, J) OUTLOOK, by the run times numbered in *viewed*, (V,): OUTLOOKS, then others that scores use.
+        bins: (BINS_OF_TIME, COLUMNS) scratch: the survival model of one job, see `survival`.
         trees: of the learned predictors.
     """
 
@@ -129,14 +78,18 @@ class History(Bundle):
     points: Floats
     jobs: Records
     planned: Floats
+    viewed: Ints
+    outlooks: Records
+    bins: Floats
     trees: Trees
 
 
-def new_history(state: State, predictors: Sequence[Predictor] = ()) -> History:
+def new_history(state: State, predictors: Sequence[Predictor] = (), viewed: Sequence[int] = OUTLOOKS) -> History:
     """Return an empty history.
 
     Args:
         predictors: the learned ones in use, in the order of their numbers.
+        viewed: numbers of the run times whose outlooks are used, those of `OUTLOOKS` first.
     """
     jobs = len(state.tables.jobs)
     shares = np.exp(-BIN * np.arange(BINS)) * (np.exp(BIN / 2) - np.exp(-BIN / 2))
@@ -145,7 +98,7 @@ def new_history(state: State, predictors: Sequence[Predictor] = ()) -> History:
     past["siblings_at"] = -1.0
     return History(
         past=past,
-        groups=np.zeros(2 * jobs, GROUP),
+        groups=np.zeros(3 * jobs, GROUP),
         places=empty_places(jobs),
         demand=np.zeros((2, DEMANDS)),
         shares=np.tile(PRIOR * shares, (RANGES, 1)),
@@ -154,13 +107,16 @@ def new_history(state: State, predictors: Sequence[Predictor] = ()) -> History:
         points=np.zeros((BINS + REMEMBERED + STEPS, 3)),
         jobs=np.zeros(jobs, KNOWN),
         planned=np.zeros((BUILT_IN + len(predictors), jobs)),
+        viewed=np.array(viewed, np.int64),
+        outlooks=np.zeros((len(viewed), jobs), OUTLOOK),
+        bins=np.zeros((BINS_OF_TIME, COLUMNS)),
         trees=new_trees(predictors, jobs),
     )
 
 
 def empty_places(jobs: int) -> Ints:
     """Return a hash table at most half full with the groups of *jobs* jobs."""
-    places: Ints = np.full(1 << (4 * jobs).bit_length(), NONE, np.int32)
+    places: Ints = np.full(1 << (6 * jobs).bit_length(), NONE, np.int32)
     return places
 
 
@@ -169,8 +125,9 @@ def make_room(history: History, jobs: int) -> None:
     before = len(history.jobs)
     if jobs <= before:
         return
-    history.groups, history.jobs = longer(history.groups, 2 * jobs), longer(history.jobs, jobs)
+    history.groups, history.jobs = longer(history.groups, 3 * jobs), longer(history.jobs, jobs)
     history.planned, history.places = wider(history.planned, jobs), empty_places(jobs)
+    history.outlooks = wider(history.outlooks, jobs)
     if len(history.trees.seen):
         history.trees.seen, history.trees.made = wider(history.trees.seen, jobs), wider(history.trees.made, jobs)
     for number in range(int(history.past["groups"][0])):
@@ -257,7 +214,10 @@ def open_record(tables: Tables, history: History, j: int) -> None:
     """Begin the record of a submitted job."""
     known, job = history.jobs[j], tables.jobs[j]
     known.user, known.group = group_of(history, job.user, ANY), group_of(history, job.user, job.requested_time)
-    known.before, known.seen = NONE, NONE
+    known.program = group_of(history, job.user, PROGRAMS - job.program) if job.program >= 0 else NONE
+    known.before, known.same_before = NONE, NONE
+    for view in range(len(history.outlooks)):
+        history.outlooks[view, j].seen = NONE
     known.log_request, known.log_cores = np.log(max(job.requested_time, 1.0)), np.log(float(job.size))
     known.work = np.exp(known.log_request) * job.size
     for predictor in range(len(history.planned)):
@@ -302,6 +262,9 @@ def remember(tables: Tables, history: History, j: int) -> None:
         known.before = history.groups[known.user].latest
         note_end(history, known.user, j, run_time, log_ratio, error)
         note_end(history, known.group, j, run_time, log_ratio, error)
+        if known.program != NONE:
+            known.same_before = history.groups[known.program].latest
+            note_end(history, known.program, j, run_time, log_ratio, error)
     note_length(history, float(job.size), run_time)
     kind = range_of(request)
     for i in range(BINS):
@@ -338,11 +301,11 @@ def trust_in(history: History, user: int) -> float:
 
 
 @compiled
-def trusted_log_time(history: History, j: int) -> float:
-    """Return ln of the s that a job is taken to run: between its request and its estimate, as requests are trusted."""
+def trusted_log_time(history: History, view: int, j: int) -> float:
+    """Return ln of the s that a job is taken to run: between its request and its outlook, as requests are trusted."""
     known = history.jobs[j]
     trust = trust_in(history, known.user)
-    return float(trust * max(known.log_request, LOG_LEAST) + (1.0 - trust) * known.log_time)
+    return float(trust * max(known.log_request, LOG_LEAST) + (1.0 - trust) * history.outlooks[view, j].log_time)
 
 
 @compiled

@@ -20,12 +20,11 @@ LEAST_SPARE = 0.05  # least assumed share of the machine left idle by the load
 
 
 @compiled
-def believed_log_time(history: History, believes: int, j: int) -> float:
+def believed_log_time(history: History, view: int, believes: int, j: int) -> float:
     """Return ln of the s that a waiting job is taken to run: as requested, the mean of its estimate, or between."""
-    known = history.jobs[j]
     if believes == BOTH:
-        return float(trusted_log_time(history, j))
-    return float(known.log_request if believes == REQUESTS else known.log_time)
+        return float(trusted_log_time(history, view, j))
+    return float(history.jobs[j].log_request if believes == REQUESTS else history.outlooks[view, j].log_time)
 
 
 @compiled
@@ -34,11 +33,11 @@ def find_kept(tables: Tables, history: History, scores: Scores, s: int) -> None:
     params, past, cores = scores.params[s], history.past[0], float(tables.clock[0].most_cores)
     work = 0.0
     for i in range(tables.clock[0].waiting):
-        known = history.jobs[tables.members[i]]
+        j = tables.members[i]
         if params.believes == BOTH:
-            work += np.exp(trusted_log_time(history, tables.members[i]) + known.log_cores)
+            work += np.exp(trusted_log_time(history, params.outlook, j) + history.jobs[j].log_cores)
         else:
-            work += known.work if params.believes == REQUESTS else known.typical_work
+            work += history.jobs[j].work if params.believes == REQUESTS else history.outlooks[params.outlook, j].work
     share = (1.0 + work / (cores * HOUR)) ** (-params.backlog)
     if params.felt != 0.0:
         share *= (1.0 - 1.0 / mean_slowdown(history)) ** params.felt
@@ -63,4 +62,6 @@ def needed_cores(tables: Tables, history: History, scores: Scores, s: int, j: in
     size, cores, params = tables.jobs[j].size, tables.clock[0].most_cores, scores.params[s]
     if params.keeps == 0 or size > params.widest * cores:
         return int(size)
-    return int(min(cores, size + int(scores.kept[length_of(believed_log_time(history, params.believes, j))])))
+    return int(
+        min(cores, size + int(scores.kept[length_of(believed_log_time(history, params.outlook, params.believes, j))]))
+    )

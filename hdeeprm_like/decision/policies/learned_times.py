@@ -6,9 +6,9 @@ the user has ended, and after a quarter of an hour, like `estimates`.
 
 import numpy as np
 
-from hdeeprm_like.decision.policies.estimates import FRESH, MOST_REFRESHED
-from hdeeprm_like.decision.policies.history import History, find_siblings
-from hdeeprm_like.decision.policies.scores import ALL, JOB_FEATURES, describe_job
+from hdeeprm_like.decision.policies.estimates import FRESH, MOST_REFRESHED, bring_estimate
+from hdeeprm_like.decision.policies.history import OF_EXPECTED, History, find_siblings
+from hdeeprm_like.decision.policies.job_features import ALL, JOB_FEATURES, describe_job
 from hdeeprm_like.decision.policies.trees import sum_of_trees
 from hdeeprm_like.decision.score_files import OF_JOB
 from hdeeprm_like.decision.tree_files import FEATURES
@@ -18,7 +18,7 @@ from hdeeprm_like.engine.numbers import FIRST_PREDICTED, LEARNED
 from hdeeprm_like.engine.tables import Tables
 from hdeeprm_like.types import Floats
 
-OWN_FEATURES = (  # written by `describe_for_trees` after those of `scores.describe_job`
+OWN_FEATURES = (  # written by `describe_for_trees` after those of `job_features.describe_job`
     "expected_log_ratio",
     "log_all_cores",
     "log_last",
@@ -67,12 +67,14 @@ def learned_time(tables: Tables, history: History, times: int, j: int) -> float:
 def describe_for_trees(tables: Tables, history: History, f: Floats, j: int) -> None:
     """Write the features of a waiting job, in the order of ``tree_files.FEATURES``; nan if unknown."""
     find_siblings(tables, history)
-    describe_job(tables, history, f, j, True, ALL)
+    bring_estimate(tables, history, j)
+    describe_job(tables, history, f, j, OF_EXPECTED, ALL)
     known, now = history.jobs[j], tables.clock[0].now
     user, group = history.groups[known.user], history.groups[known.group]
     for i in range(OF_JOB, len(f)):
         f[i] = np.nan
-    f[EXPECTED_LOG_RATIO], f[LOG_ALL_CORES] = known.log_time - known.log_request, known.log_cores
+    outlook = history.outlooks[OF_EXPECTED, j]
+    f[EXPECTED_LOG_RATIO], f[LOG_ALL_CORES] = outlook.log_time - known.log_request, known.log_cores
     if user.ended >= 1:
         f[LOG_LAST] = np.log(max(user.last, 1.0)) - known.log_request
         f[SINCE_END] = np.log1p((now - tables.jobs[user.latest].finish) / 60.0)

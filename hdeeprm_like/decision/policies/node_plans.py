@@ -12,6 +12,7 @@ cores are skipped: they cannot start, and no later job needs their reservations.
 
 import numpy as np
 
+from hdeeprm_like.decision.mode_specs import COMMIT_BACKFILL
 from hdeeprm_like.decision.policies.easy import sort_ties
 from hdeeprm_like.decision.policies.plans import Plans, planned_time
 from hdeeprm_like.decision.policies.releases import sort_releases
@@ -197,20 +198,6 @@ def start_strictly(tables: Tables, plans: Plans, k: int, most: int) -> None:
 
 
 @compiled
-def start_beside_kept(tables: Tables, plans: Plans, k: int) -> None:
-    """Start every job that fits, in order; only short ones use the kept cores, unless nothing runs."""
-    forget_reservations(tables, plans)
-    plan, clock = plans.plans[k], tables.clock[0]
-    count = copy_jobs(tables.waiting, plan.list, plans.queue)
-    last = last_with_cores(tables, plans, count)
-    for i in range(last + 1):
-        j = plans.queue[i]
-        may = clock.running == 0 or clock.free_cores - tables.jobs[j].size >= plan.kept
-        if (may or planned_time(tables, plans, k, j) <= plan.short) and has_cores(tables, plans, j):
-            start_if_fits(tables, plans, k, j)
-
-
-@compiled
 def start_around_guarantees(tables: Tables, plans: Plans, k: int) -> None:
     """Start every job, in order, that fits around the guaranteed starts of all others."""
     count = copy_jobs(tables.waiting, plans.plans[k].list, plans.queue)
@@ -245,7 +232,8 @@ def start_around_reservations(tables: Tables, plans: Plans, k: int, depth: int) 
 def start_candidates(tables: Tables, plans: Plans, k: int) -> None:
     """Start jobs around the reservations in the order of the candidates, after the heads of EASY."""
     count = copy_jobs(tables.waiting, plans.plans[k].candidates, plans.queue)
-    sort_ties(tables, plans, k, count)
+    if plans.plans[k].mode != COMMIT_BACKFILL:
+        sort_ties(tables, plans, k, count)
     for i in range(count):
         j = plans.queue[i]
         if tables.jobs[j].status == WAITING and has_cores(tables, plans, j):

@@ -9,6 +9,7 @@ from hdeeprm_like.cluster.partitions import Demands
 from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.workload import Workload
 from hdeeprm_like.decision.policies.limit_rows import MOST_WINDOWS, SlurmLimits, new_slurm_limits
+from hdeeprm_like.decision.policies.preemption_rows import PreemptionRows, new_preemption
 from hdeeprm_like.engine.bundles import Bundle, absent
 from hdeeprm_like.engine.node_sets import NodeSets
 from hdeeprm_like.engine.numbers import WATCH_DEPTH
@@ -156,7 +157,7 @@ class SlurmRows(Bundle):
         completing. completing: (W,) bits, these nodes.
         main_dates, backfill_dates: s, looks of its threads if the jobs are recorded ones; empty if unknown.
         owners: (U,) OWNER. accounts: (A,) OWNER. order: (U,) users by rank. account_order: (A,) the same.
-        limits: of what running jobs may have, and windows that close nodes.
+        limits: of what running jobs may have, and windows that close nodes. preemption: which jobs give way to which.
     """
 
     params: Records
@@ -180,6 +181,7 @@ class SlurmRows(Bundle):
     order: Ints
     account_order: Ints
     limits: SlurmLimits
+    preemption: PreemptionRows
 
 
 def new_node_plans(sets: NodeSets, jobs: int) -> NodePlans:
@@ -308,6 +310,7 @@ def new_slurm_rows(platform: Platform, jobs: Workload, sets: NodeSets) -> SlurmR
         order=np.arange(len(owners)),
         account_order=np.arange(len(accounts)),
         limits=new_slurm_limits(settings, len(jobs), platform.nodes),
+        preemption=new_preemption(settings, jobs.submit, jobs.delay - params["linger"]),
     )
 
 
@@ -350,6 +353,7 @@ def no_slurm_rows() -> SlurmRows:
         order=places,
         account_order=places,
         limits=new_slurm_limits({}, 0, 0),
+        preemption=new_preemption({}, numbers, numbers),
     )
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from hdeeprm_like.decision.mode_specs import BOUNDED, MODES, MODES_BY_NAME, SCORED
+from hdeeprm_like.decision.mode_specs import MODES, MODES_BY_NAME
 from hdeeprm_like.decision.policies.node_plans import (
     reserve_heads,
     start_around_reservations,
@@ -10,24 +10,25 @@ from hdeeprm_like.decision.policies.node_plans import (
     start_strictly,
 )
 from hdeeprm_like.decision.policies.plans import Plans
-from hdeeprm_like.decision.policies.reserved_nodes import look_now
 from hdeeprm_like.decision.policies.scored import sort_by_score
 from hdeeprm_like.decision.policies.scores import stage_of
 from hdeeprm_like.decision.policies.slurm_priorities import book_usage, prioritize
 from hdeeprm_like.decision.specs import code_of
 from hdeeprm_like.engine.compiled import compiled, inlined
-from hdeeprm_like.engine.dispatch import by_number
 from hdeeprm_like.engine.tables import Tables
 
 
 @compiled
-def sort_queue(tables: Tables, plans: Plans, k: int) -> None:
-    """Sort the queue by the scores of policy *k*, if it is a learned one, or by Slurm's own priorities."""
-    if plans.plans[k].prioritized == 1:
-        book_usage(tables, plans)
-        prioritize(tables, plans, k)
-    if plans.plans[k].mode == SCORED:
-        sort_by_score(tables, plans, k, stage_of(plans.history, k))
+def sort_prioritized(tables: Tables, plans: Plans, k: int) -> None:
+    """Sort the queue of baseline *k* by Slurm's own priorities."""
+    book_usage(tables, plans)
+    prioritize(tables, plans, k)
+
+
+@compiled
+def sort_scored(tables: Tables, plans: Plans, k: int) -> None:
+    """Sort the queue by the scores of learned policy *k*."""
+    sort_by_score(tables, plans, k, stage_of(plans.history, k))
 
 
 @inlined
@@ -63,19 +64,4 @@ STARTS_ON_NODES: dict[int, Callable[[Tables, Plans, int], None]] = {
     for name, spec in MODES_BY_NAME.items()
     if spec.on_nodes
 }
-"""Functions that start jobs by mode with partitions, except `slurm.start_like_slurm`."""
-
-
-@inlined
-@by_number("mode", STARTS_ON_NODES)
-def start_in_mode(tables: Tables, plans: Plans, mode: int, k: int) -> None:
-    """Start the jobs that baseline *k* starts in its mode; none for a mode without a function."""
-    return
-
-
-@compiled
-def start_on_nodes(tables: Tables, plans: Plans, k: int) -> None:
-    """Start the jobs that baseline *k* starts on a platform with partitions."""
-    sort_queue(tables, plans, k)
-    look_now(tables, plans)
-    start_in_mode(tables, plans, BOUNDED if plans.plans[k].bounded == 1 else plans.plans[k].mode, k)
+"""Functions that start jobs by mode with partitions."""

@@ -22,9 +22,8 @@ from hdeeprm_like.decision.mode_specs import (
 )
 from hdeeprm_like.decision.names import ORDERS, PLACEMENTS, Baseline, number_of_times
 from hdeeprm_like.decision.policies.guarantee_rows import Bounds, make_room_for_jobs, new_bounds
-from hdeeprm_like.decision.policies.history import DEMANDS, History, new_history
+from hdeeprm_like.decision.policies.history import DEMANDS, OUTLOOKS, History, new_history
 from hdeeprm_like.decision.policies.history import make_room as make_room_in
-from hdeeprm_like.decision.policies.lookahead import Ahead, let_run, new_ahead
 from hdeeprm_like.decision.policies.node_rows import (
     OWN_PRIORITIES,
     NodePlans,
@@ -35,11 +34,14 @@ from hdeeprm_like.decision.policies.node_rows import (
     new_slurm_rows,
     no_slurm_rows,
 )
+from hdeeprm_like.decision.policies.placing import Placing, new_placing
+from hdeeprm_like.decision.policies.plays import Ahead, let_run, new_ahead
+from hdeeprm_like.decision.policies.preemption_rows import make_room_for_requeues
 from hdeeprm_like.decision.policies.run_times import expected_time
 from hdeeprm_like.decision.policies.scores import Scores, new_scores
 from hdeeprm_like.decision.score_files import ScoredPolicy, plans_profiles
 from hdeeprm_like.decision.tree_files import predictor
-from hdeeprm_like.engine.bundles import Bundle, absent
+from hdeeprm_like.engine.bundles import Bundle, absent, several
 from hdeeprm_like.engine.compiled import compiled, inlined
 from hdeeprm_like.engine.node_sets import NodeSets
 from hdeeprm_like.engine.numbers import (
@@ -47,6 +49,7 @@ from hdeeprm_like.engine.numbers import (
     BY_SCORE,
     FCFS,
     FIRST_CHANGING,
+    FIRST_FIT,
     FIRST_PREDICTED,
     MULTIFACTOR,
     REQUESTED,
@@ -78,40 +81,42 @@ PLAN = np.dtype(
         ("ends", "i8"),  # list of running jobs by expected end, -1 if not needed
         ("cursor", "i8"),  # number of changes of the cluster read so far, if it reads them
         ("held", "i8"),  # the picked job that commit waits for, -1 for none
-        ("held_at", "i8"),  # number of jobs submitted when it was picked
         ("shadow", "f8"),  # s, shadow time: expected start of that job, or of the head of the queue
         ("reserved", "i8"),  # for which jobs cores are reserved in this decision: NO_JOB, HEAD, ALL or EACH;
         ("head", "i8"),  # the head of the queue,
         ("on_nodes", "i8"),  # 1 if it matters on which nodes cores are free for it, or for any job,
         ("spare", "i8"),  # spare cores left when the head starts,
         ("room", "f8"),  # and how many of its cores fit on the nodes then
-        ("tried", "i8"),  # number of jobs submitted at the last backfilling,
-        ("tried_cores", "i8"),  # free cores after it, -1 if jobs may lack something else,
-        ("tried_spare", "i8"),  # spare cores after it,
-        ("tried_shadow", "f8"),  # s, and the shadow time then
         ("points", "i8"),  # used entries of Plans.point_time
         ("planned", "i8"),  # jobs at the front of the queue that have a reservation,
         ("last_planned", "i8"),  # the last of these jobs,
         ("soonest", "f8"),  # s, and a date before which none of them starts
-        ("kept", "i8"),  # cores kept by the mode reserve
-        ("short", "f8"),  # s, for jobs up to this request
         ("reordered", "i8"),  # 1 if an order for Slurm is computed at each look
         ("prioritized", "i8"),  # 1 if the queue is in Slurm's own order, but another scheduler starts jobs
         ("watch", "f8"),  # s between two looks of the watch that sets site factors, 0 for no watch,
         ("factor", "i8"),  # and the largest site factor
         ("stale", "i8"),  # 1 if all reservations must be planned again
         ("bounded", "i8"),  # 1 if each job has a guaranteed start
+        ("change_at", "i8"),  # addresses of functions, NOWHERE for none: that sorts lists whose order changes,
+        ("open_at", "i8"),  # that prepares job starts,
+        ("sort_at", "i8"),  # that sorts the queue of a platform with partitions,
+        ("start_at", "i8"),  # of the mode, which starts jobs,
+        ("remembers", "i8"),  # (1 if that takes the baseline's memory)
+        ("close_at", "i8"),  # that is called after that,
+        ("fit_at", "i8"),  # that starts a job if it fits,
+        ("guarded_at", "i8"),  # and the same if *reserved* is EACH
+        ("place_at", "i8"),  # that books cores by a placement score, NOWHERE for other placements,
+        ("see_at", "i8"),  # and that writes this score of a waiting job as a feature of the order
     ],
     align=True,
 )
 
 
-class Plans(Bundle):
+class Plans(Bundle, opaque=("memories",)):
     """The baselines of an action space; K baselines, J jobs, N nodes.
 
     Attributes:
         plans: (K,) PLAN.
-        tie_key: (K, J) key of each job when commit picked the held one; empty in other modes.
         reserved: (K, J) s, planned start of a waiting job, of conservative baselines; else empty.
         point_time, point_free: (K, 2J + 3) the availability profile: dates, and free cores from each date on.
         queue, releases: (J + 1,) scratch: waiting jobs in order, and running jobs by expected end, in this decision.
@@ -119,11 +124,11 @@ class Plans(Bundle):
         node_cores, node_memory, node_gpus: (N,) scratch: cores, MB and GPUs free at some time.
         history: knowledge about users. scores: of learned policies. ahead: plays of these.
         node_plans: reservations of nodes. node_profile: free capacity of nodes by date. slurm: its priorities.
-        Absent if not needed. bounds: guaranteed starts.
+        placing: placement scores. Absent if not needed. bounds: guaranteed starts.
+        memories: what each baseline remembers for its mode (`mode_specs.ModeSpec.memory`), one bundle for each.
     """
 
     plans: Records
-    tie_key: Floats
     reserved: Floats
     point_time: Floats
     point_free: Ints
@@ -136,10 +141,12 @@ class Plans(Bundle):
     history: History
     scores: Scores
     ahead: Ahead
+    placing: Placing
     node_plans: NodePlans
     node_profile: NodeProfile
     slurm: SlurmRows
     bounds: Bounds
+    memories: Bundle
 
 
 def order_of(baseline: Baseline) -> int:
@@ -151,7 +158,8 @@ def needs_of(baseline: Baseline) -> Needs:
     """Return the sorted lists of jobs that a baseline reads."""
     mode, order = MODES[baseline.mode], order_of(baseline)
     order_times, times = number_of_times(baseline.order_times), number_of_times(baseline.times)
-    own = (order, min(order_times, FIRST_PREDICTED) if order != FCFS else REQUESTED)
+    by_times = order not in (FCFS, BY_SCORE)  # a learned policy sorts its list itself
+    own = (order, min(order_times, FIRST_PREDICTED) if by_times else REQUESTED)
     by_submission = dict.fromkeys((EASY_FCFS, COMMIT, COMMIT_BACKFILL), (FCFS, REQUESTED))
     shortest = (SJF, min(times, OF_CANDIDATES))
     candidates = shortest if mode == EASY_SJF else by_submission.get(mode, own)
@@ -164,8 +172,11 @@ def needs_of(baseline: Baseline) -> Needs:
     return Needs(tuple(dict.fromkeys((own, candidates))), ends)
 
 
-def new_plans(state: State, baselines: Sequence[Baseline]) -> Plans:
-    """Return the memory of baselines before their first decision.
+def new_plans(state: State, baselines: Sequence[Baseline], memories: Sequence[Bundle] = ()) -> Plans:
+    """Return the plans of baselines before their first decision.
+
+    Args:
+        memories: of the baselines, for their modes.
 
     Raises:
         OptionsError: a baseline needs actual run times, which are unknown here; or its lists are not maintained.
@@ -179,12 +190,11 @@ def new_plans(state: State, baselines: Sequence[Baseline]) -> Plans:
         needs = needs_of(baseline)
         state.require(needs, baseline.name)
         plan["order"], plan["mode"] = order_of(baseline), MODES[baseline.mode]
-        plan["core_policy"] = PLACEMENTS[baseline.placement]
+        plan["core_policy"] = PLACEMENTS.get(baseline.placement, FIRST_FIT)  # that of a file is in `placing`
         plan["order_times"] = number_of_times(baseline.order_times, predictors)
         plan["times"] = number_of_times(baseline.times, predictors)
         plan["list"], plan["candidates"] = (state.needs.orders.index(needs.orders[i]) for i in (0, -1))
         plan["changing"], plan["candidates_change"] = (changes(*needs.orders[i]) for i in (0, -1))
-        plan["kept"], plan["short"] = baseline.kept_of(state.platform.usable_cores), baseline.short
         if plan["mode"] == SLURM:
             plan["changing"] = plan["candidates_change"] = 0  # it sorts the queue itself, not at each decision
             plan["reordered"] = order_of(baseline) == BY_SCORE or changes(*needs.orders[-1])
@@ -195,14 +205,15 @@ def new_plans(state: State, baselines: Sequence[Baseline]) -> Plans:
         plan["bounded"], plan["reserved"] = (1, EACH) if baseline.bound else (0, NO_JOB)
     plans["held"], plans["stale"] = -1, 1
     learned = [baseline.learned for baseline in baselines]
-    commits = np.isin(plans["mode"], (COMMIT, COMMIT_BACKFILL)).any()
+    used = [number_of_times(one.order_times, predictors) for one in baselines if one.learned]
+    viewed = tuple(dict.fromkeys((*OUTLOOKS, *used)))
+    views = [viewed.index(int(times)) if times in viewed else 0 for times in plans["order_times"]]
     bounded = plans["bounded"].any()
     plans_ahead = bounded or (plans["mode"] == CONSERVATIVE).any() or any(map(plans_profiles, learned))
     # only two kinds of plans, since machine code is compiled for each
     looks_back = isinstance(state.tables.node_sets, NodeSets) or any(baseline.looks_back for baseline in baselines)
     return Plans(
         plans=plans,
-        tie_key=np.zeros((count, jobs if commits else 0)),
         reserved=np.full((count, jobs if plans_ahead else 0), NONE_RESERVED),
         point_time=np.zeros((count, 2 * jobs + 3 if plans_ahead else 0)),
         point_free=np.zeros((count, 2 * jobs + 3 if plans_ahead else 0), np.int64),
@@ -212,13 +223,15 @@ def new_plans(state: State, baselines: Sequence[Baseline]) -> Plans:
         node_cores=np.zeros(nodes, np.int64),
         node_memory=np.zeros(nodes),
         node_gpus=np.zeros(nodes),
-        history=new_history(state, [predictor(times) for times in predictors]) if looks_back else absent(History),
-        scores=new_scores(learned, jobs, DEMANDS) if looks_back else absent(Scores),
+        history=new_history(state, [predictor(one) for one in predictors], viewed) if looks_back else absent(History),
+        scores=new_scores(learned, views, jobs, DEMANDS) if looks_back else absent(Scores),
         ahead=new_ahead(jobs, *played_by(learned)) if looks_back else absent(Ahead),
+        placing=new_placing(state, baselines) if looks_back else absent(Placing),
         node_plans=new_node_plans(state.tables.node_sets, jobs),
         node_profile=new_node_profile(state, jobs, bool(plans_ahead or any(learned))),
         slurm=slurm_rows_of(state, baselines),
         bounds=new_bounds(state, baselines, jobs),
+        memories=several(memories),
     )
 
 
@@ -237,7 +250,9 @@ def slurm_rows_of(state: State, baselines: Sequence[Baseline]) -> SlurmRows:
             f"{slurm[0].name}: needs a platform with partitions and jobs that request them, as "
             "hdeeprm-like import and hdeeprm-like whatif make them"
         )
-    return new_slurm_rows(state.platform, jobs, sets)
+    rows = new_slurm_rows(state.platform, jobs, sets)
+    make_room_for_requeues(state.tables, rows.preemption)
+    return rows
 
 
 def has_own_priorities(state: State, baseline: Baseline) -> bool:
@@ -279,7 +294,6 @@ def make_room(plans: Plans, jobs: int) -> None:
     if isinstance(plans.ahead, Ahead):
         let_run(plans.ahead, jobs)
     for name, columns, fill in (
-        ("tie_key", jobs, 0.0),
         ("reserved", jobs, NONE_RESERVED),
         ("point_time", 2 * jobs + 3, 0.0),
         ("point_free", 2 * jobs + 3, 0),

@@ -16,8 +16,8 @@ from hdeeprm_like.decision.policies.keeping import find_kept, needed_cores
 from hdeeprm_like.decision.policies.plans import Plans
 from hdeeprm_like.decision.policies.priorities import share_out
 from hdeeprm_like.decision.policies.run_times import follow
-from hdeeprm_like.decision.policies.scored import sort_by_score
-from hdeeprm_like.decision.policies.scores import COUNT, QUEUE, STAGES, look_at_queue, stage_of, weigh, write_features
+from hdeeprm_like.decision.policies.scored import describe, sort_by_score
+from hdeeprm_like.decision.policies.scores import COUNT, QUEUE, STAGES, look_at_queue, stage_of, weigh
 from hdeeprm_like.decision.score_files import FEATURES
 from hdeeprm_like.engine.bundles import BundleType
 from hdeeprm_like.engine.compiled import by_type, compiled, inlined
@@ -99,7 +99,7 @@ def write_scores(tables: Tables, plans: Plans, s: int, rows: Ints, features: Flo
     """Write (R, F) features and (R,) queue scores of some jobs, in stage *s*."""
     look_at_queue(tables, plans.scores, s)
     for i in range(len(rows)):
-        write_features(tables, plans.history, plans.scores, s, rows[i])
+        describe(tables, plans, s, rows[i])
         scores[i] = weigh(plans.scores, s, QUEUE)
         for n in range(features.shape[1]):
             features[i, n] = plans.scores.features[n]

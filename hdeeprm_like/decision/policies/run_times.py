@@ -7,10 +7,13 @@
 | ``tsafrir`` | mean of the user's last two jobs to end, at most the request; the request before there are two |
 | ``ewma`` | the request times the share of their requests that the user's jobs ran; recent ones weigh more |
 | ``expected`` | mean of the distribution of `estimates` from past jobs |
+| ``survival`` | mean logarithm of the run time under the model of `survival`, from past and running jobs |
+| ``survival90`` | the run time that nine of ten jobs do not exceed under that model |
 | ``learned:FILE.json`` | prediction of the trees of a learned predictor, see `decision.tree_files` |
 
 ``sjf@tsafrir+easy`` orders by predictions and reserves by requests, ``fcfs+easy@tsafrir`` the other way round.
-A running job that has outlived its prediction is expected to run longer by the next of some increments.
+A running job that has outlived its prediction is expected to run longer by the next of some increments, or as long as
+the survival model says.
 
 Source: Tsafrir et al., "Backfilling using system-generated predictions rather than user runtime estimates", 2007.
 """
@@ -19,9 +22,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from hdeeprm_like.decision.policies.estimates import bring_estimate
-from hdeeprm_like.decision.policies.history import History, read_history
+from hdeeprm_like.decision.policies.estimates import SHORT, bring_estimate
+from hdeeprm_like.decision.policies.history import LEAST, NONE, OF_EXPECTED, History, read_history
 from hdeeprm_like.decision.policies.learned_times import learned_time
+from hdeeprm_like.decision.policies.survival import bring_survival, long_time, time_after, typical_time
 from hdeeprm_like.engine.bundles import BundleType
 from hdeeprm_like.engine.compiled import by_type, compiled, inlined
 from hdeeprm_like.engine.dispatch import by_number, check_numbers
@@ -35,6 +39,8 @@ from hdeeprm_like.engine.numbers import (
     LEARNED,
     REQUESTED,
     RUN_TIMES,
+    SURVIVAL,
+    SURVIVAL_LONG,
 )
 from hdeeprm_like.engine.tables import RUNNING, Tables
 
@@ -74,6 +80,11 @@ def known_or_predicted(tables: Tables, history: History, times: int, j: int) -> 
     if job.status != RUNNING or time == 0.0:
         return predicted(tables, history, times, j)
     elapsed = tables.clock[0].now - job.start
+    if time > elapsed:
+        return float(min(time, max(job.requested_time, elapsed)))
+    if times in (SURVIVAL, SURVIVAL_LONG):
+        time = max(time_after(tables, history, times == SURVIVAL_LONG, j, elapsed), elapsed + INCREMENTS[0])
+        history.planned[times - FIRST_PREDICTED, j] = time
     for increment in INCREMENTS:
         if time > elapsed:
             break
@@ -98,13 +109,15 @@ def usual_share(tables: Tables, history: History, j: int) -> float:
 def mean_of_estimate(tables: Tables, history: History, j: int) -> float:
     """Return the prediction of ``expected``, the mean of the estimated distribution."""
     bring_estimate(tables, history, j)
-    return float(history.jobs[j].time)
+    return float(history.outlooks[OF_EXPECTED, j].time)
 
 
 PREDICTIONS: dict[int, Callable[[Tables, History, int], float]] = {
     LAST_TWO: mean_of_last_two,
     EWMA: usual_share,
     EXPECTED: mean_of_estimate,
+    SURVIVAL: typical_time,
+    SURVIVAL_LONG: long_time,
 }
 """Predictions for a waiting job, by number."""
 
@@ -126,3 +139,24 @@ def predicted(tables: Tables, history: History, times: int, j: int) -> float:
     time = max(1.0, min(prediction(tables, history, times, j), tables.jobs[j].requested_time))
     history.planned[times - FIRST_PREDICTED, j] = time
     return float(time)
+
+
+@compiled
+def bring_outlook(tables: Tables, history: History, view: int, j: int) -> None:
+    """Renew the outlook of a waiting job by some run times; those without a distribution are certain of one.
+
+    Args:
+        view: row of the outlooks.
+    """
+    times, found = history.viewed[view], history.outlooks[view, j]
+    if times == EXPECTED:
+        bring_estimate(tables, history, j)
+    elif times == SURVIVAL:
+        bring_survival(tables, history, j)
+    else:
+        time = max(known_or_predicted(tables, history, times, j), 1.0)
+        if found.seen != NONE and found.time == time:
+            return
+        bounded = max(time, LEAST)
+        found.seen, found.time, found.rate, found.log_time = 0, time, 1.0 / bounded, np.log(bounded)
+        found.short, found.work = 1.0 if time < SHORT else 0.0, bounded * tables.jobs[j].size

@@ -19,7 +19,9 @@ from hdeeprm_like.decision.policies.reservations import reserve
 from hdeeprm_like.decision.policies.scores import (
     BACKFILL,
     GATE,
+    OF_PLACEMENT,
     QUEUE,
+    STAGES,
     compare_with_head,
     look_at_queue,
     stage_of,
@@ -27,7 +29,8 @@ from hdeeprm_like.decision.policies.scores import (
     write_features,
 )
 from hdeeprm_like.decision.policies.starting import start_if_fits
-from hdeeprm_like.engine.compiled import compiled
+from hdeeprm_like.engine.calls import NOWHERE, call_at
+from hdeeprm_like.engine.compiled import compiled, inlined
 from hdeeprm_like.engine.job_lists import copy_jobs, job_at, next_fitting
 from hdeeprm_like.engine.job_sorting import sort_by_keys
 from hdeeprm_like.engine.tables import NOTHING, Tables
@@ -83,9 +86,19 @@ def sort_list_by_score(tables: Tables, plans: Plans, v: int, s: int) -> None:
         b = lists.directory[v, place]
         begin = lists.begins[v, b]
         for i in range(begin, begin + lists.sizes[v, b]):
-            write_features(tables, history, plans.scores, s, lists.jobs[v, i])
+            describe(tables, plans, s, lists.jobs[v, i])
             lists.keys[v, i] = weigh(plans.scores, s, QUEUE)
     sort_by_keys(lists, v)
+
+
+@inlined
+def describe(tables: Tables, plans: Plans, s: int, j: int) -> None:
+    """Write all features of a waiting job except the comparison with the head of the queue, in stage *s*."""
+    write_features(tables, plans.history, plans.scores, s, j)
+    if plans.scores.params[s].looks & OF_PLACEMENT:
+        k = s // STAGES
+        if plans.plans[k].see_at != NOWHERE:
+            call_at(plans.plans[k].see_at, tables, plans, k, j)
 
 
 @compiled
@@ -190,7 +203,7 @@ def add_candidate(tables: Tables, plans: Plans, s: int, j: int, head: int, shado
     if needed_cores(tables, plans.history, scores, s, j) > tables.clock[0].free_cores:
         return 0
     if params.gate == 1 or params.own_backfill == 1:
-        write_features(tables, plans.history, scores, s, j)
+        describe(tables, plans, s, j)
         compare_with_head(tables, scores, j, head, shadow)
         if params.gate == 1 and weigh(scores, s, GATE) < 0.0:
             return 0

@@ -8,8 +8,15 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from hdeeprm_like.decision.policies.estimates import bring_estimate, longest_elapsed
-from hdeeprm_like.decision.policies.history import History, requests_hold, trust_in, trusted_log_time
+from hdeeprm_like.decision.policies.history import NONE, History, requests_hold, trust_in, trusted_log_time
+from hdeeprm_like.decision.policies.job_features import (
+    F_LOG_CORES,
+    F_LOG_TIME,
+    HOUR,
+    JOB_FEATURES,
+    describe_job,
+)
+from hdeeprm_like.decision.policies.run_times import bring_outlook
 from hdeeprm_like.decision.score_files import FEATURES, OF_JOB, Keep, LookAhead, Score, ScoredPolicy
 from hdeeprm_like.engine.bundles import Bundle
 from hdeeprm_like.engine.compiled import compiled, inlined
@@ -19,23 +26,7 @@ from hdeeprm_like.types import Floats, Records
 
 FEATURE = {name: number for number, name in enumerate(FEATURES)}
 COUNT = len(FEATURES)
-JOB_FEATURES = (  # written by `describe_job`
-    "one",
-    "log_time",
-    "log_cores",
-    "log_expected_time",
-    "log_expected_rate",
-    "expected_log_time",
-    "short",
-    "log_last_two",
-    "log_ratio",
-    "log_class_last",
-    "sibling",
-    "user_running",
-    "user_waiting",
-    "user_share",
-)
-QUEUE_FEATURES = (  # that `write_features` writes besides
+QUEUE_FEATURES = (  # that `write_features` writes besides; "placement" by `scored.describe`
     "trust",
     "trusted_log_time",
     "log_wait",
@@ -48,25 +39,11 @@ QUEUE_FEATURES = (  # that `write_features` writes besides
     "queue",
     "work",
     "of_free",
+    "placement",
 )
 HEAD_FEATURES = ("log_time_to_head", "log_cores_to_head", "in_time")  # written by `compare_with_head`
 check_names("features of scores", FEATURES, (*JOB_FEATURES, *QUEUE_FEATURES, *HEAD_FEATURES), __name__)
-check_names("features of jobs", JOB_FEATURES, tuple(FEATURES)[:OF_JOB], "decision.score_files.OF_JOB")
 (
-    F_ONE,
-    F_LOG_TIME,
-    F_LOG_CORES,
-    F_LOG_EXPECTED_TIME,
-    F_LOG_EXPECTED_RATE,
-    F_EXPECTED_LOG_TIME,
-    F_SHORT,
-    F_LOG_LAST_TWO,
-    F_LOG_RATIO,
-    F_LOG_CLASS_LAST,
-    F_SIBLING,
-    F_USER_RUNNING,
-    F_USER_WAITING,
-    F_USER_SHARE,
     F_TRUST,
     F_TRUSTED_LOG_TIME,
     F_LOG_WAIT,
@@ -79,14 +56,15 @@ check_names("features of jobs", JOB_FEATURES, tuple(FEATURES)[:OF_JOB], "decisio
     F_QUEUE,
     F_WORK,
     F_OF_FREE,
+    F_PLACEMENT,
     F_LOG_TIME_TO_HEAD,
     F_LOG_CORES_TO_HEAD,
     F_IN_TIME,
-) = range(COUNT)
+) = range(OF_JOB, COUNT)
 QUEUE, BACKFILL, GATE, KINDS = 0, 1, 2, 3  # kinds of scores
 USUAL, EXACT, STAGES = 0, 1, 2
 ESTIMATES, REQUESTS, BOTH = 0, 1, 2
-HOUR, DAY = 3600.0, 86400.0  # s
+DAY = 86400.0  # s
 FROM_ESTIMATES = (
     "log_expected_time",
     "log_expected_rate",
@@ -95,9 +73,7 @@ FROM_ESTIMATES = (
     "log_wait",
     "trusted_log_time",
 )
-ALL = (1 << COUNT) - 1  # bits of features
-OF_ESTIMATES = 1 << F_LOG_EXPECTED_TIME | 1 << F_LOG_EXPECTED_RATE
-OF_USERS = sum(1 << number for number in range(F_LOG_LAST_TWO, OF_JOB))
+OF_PLACEMENT = 1 << F_PLACEMENT
 OF_TRUST = 1 << F_TRUST | 1 << F_TRUSTED_LOG_TIME
 LOG_WAIT, LOG_WAIT_REQUEST, LOG_WAIT_HOURS = 1 << F_LOG_WAIT, 1 << F_LOG_WAIT_REQUEST, 1 << F_LOG_WAIT_HOURS
 
@@ -105,7 +81,8 @@ SCORE = np.dtype(
     [
         ("own_backfill", "i8"),  # 1 if jobs behind the head are sorted by a score of their own
         ("gate", "i8"),  # 1 if these must pass a gate
-        ("estimates", "i8"),  # 1 if it uses estimated run times
+        ("estimates", "i8"),  # 1 if it uses predicted run times,
+        ("outlook", "i8"),  # and the row of their outlooks in History.outlooks
         ("looks", "i8"),  # bit n is 1 if it uses feature n; the others are not computed
         ("units", "i8"),  # hidden units of each kind of score
         ("keeps", "i8"),  # 1 if cores are kept free,
@@ -123,6 +100,7 @@ SCORE = np.dtype(
         ("played", "i8"),  # most waiting jobs to play
         ("budget", "i8"),  # µs for the plays of a decision
         ("scenarios", "i8"),  # number of drawn futures, 0 to play the requested one
+        ("plays", "i8"),  # most plays of a decision, 0 for any number
         ("first", "i8"),  # candidates: Scores.candidates[first : last]
         ("last", "i8"),
         ("wait", "f8"),  # cost of a second of waiting, added to 1 / run time
@@ -132,7 +110,8 @@ SCORE = np.dtype(
     align=True,
 )
 
-CANDIDATE = np.dtype([("time", "f8"), ("cores", "f8"), ("wait", "f8"), ("backfill", "i8")], align=True)
+CANDIDATE = np.dtype([("time", "f8"), ("cores", "f8"), ("wait", "f8"), ("backfill", "i8"), ("row", "i8")], align=True)
+NO_SCORE = -1  # in place of the row of a candidate's score
 
 
 class Scores(Bundle, shared=("weights", "hidden", "out", "candidates")):
@@ -155,45 +134,61 @@ class Scores(Bundle, shared=("weights", "hidden", "out", "candidates")):
     kept: Floats
 
 
-def new_scores(policies: Sequence[ScoredPolicy | None], jobs: int, demands: int) -> Scores:
+def new_scores(policies: Sequence[ScoredPolicy | None], views: Sequence[int], jobs: int, demands: int) -> Scores:
     """Return the scores of some policies, None for one that has none.
 
     Args:
-        jobs: capacity. demands: number of length classes of jobs.
+        views: (K,) row of the outlooks that each uses. jobs: capacity. demands: number of length classes of jobs.
     """
     stages = [
         stage for policy in policies for stage in ((policy, policy.exact or policy) if policy else (None,) * STAGES)
     ]
+    believes = [
+        BOTH if policy and policy.exact is None else (ESTIMATES, REQUESTS)[stage]
+        for policy in policies
+        for stage in range(STAGES)
+    ]
+    outlooks = [view for view in views for _ in range(STAGES)]
+    listed = np.zeros(sum(len(stage.lookahead.candidates) for stage in stages if stage and stage.lookahead), CANDIDATE)
+    spans: list[tuple[int, int]] = []  # candidates of each stage; their scores are rows behind those of the stages
+    first = 0
+    for row, stage in enumerate(tuple(stages)):
+        candidates = stage.lookahead.candidates if stage and stage.lookahead else ()
+        for place, one in enumerate(candidates, first):
+            listed[place] = one.time, one.cores, one.wait, one.backfill, len(stages) if one.queue else NO_SCORE
+            if one.queue:
+                stages.append(ScoredPolicy(one.queue, keep=one.keep))
+                believes.append(believes[row])
+                outlooks.append(outlooks[row])
+        spans.append((first, first + len(candidates)))
+        first += len(candidates)
+    weights, hidden, out = arrays_of(stages)
+    params = np.zeros(len(stages), SCORE)
+    params["units"], params["outlook"] = out.shape[1], outlooks
+    for row, stage in enumerate(stages):
+        if stage is not None:
+            write_params(params[row], stage, believes[row])
+    params["first"][: len(spans)], params["last"][: len(spans)] = np.array(spans).reshape(-1, 2).T
+    return Scores(params, weights, hidden, out, listed, np.zeros(COUNT), np.zeros(jobs), np.zeros(demands))
+
+
+def arrays_of(stages: Sequence[ScoredPolicy | None]) -> tuple[Floats, Floats, Floats]:
+    """Return the weights of stages as in `Scores`: of the features, of the hidden units, and of these in the scores."""
     kinds = [
         [one or Score() for one in (stage.queue, stage.backfill, stage.gate)] if stage else [Score()] * KINDS
         for stage in stages
     ]
     units = max((len(score.hidden) for scores in kinds for score in scores), default=0)
-    rows = len(stages)
-    params = np.zeros(rows, SCORE)
-    candidates: list[tuple[float, float, float, bool]] = []
-    weights, hidden = np.zeros((rows * KINDS, COUNT)), np.zeros((rows * KINDS * units, COUNT))
-    out = np.zeros((rows * KINDS, units))
-    for row, stage in enumerate(stages):
-        if stage is None:
-            continue
-        policy = policies[row // STAGES]
-        alone = policy is not None and policy.exact is None
-        write_params(params[row], stage, BOTH if alone else REQUESTS if row % STAGES == EXACT else ESTIMATES)
-        params[row]["units"], params[row]["first"] = units, len(candidates)
-        ahead = stage.lookahead or LookAhead()
-        candidates += [(one.time, one.cores, one.wait, one.backfill) for one in ahead.candidates]
-        params[row]["last"] = len(candidates)
-        for kind, score in enumerate(kinds[row]):
-            at = row * KINDS + kind
-            for name, weight in score.weights:
-                weights[at, FEATURE[name]] = weight
-            for h, unit in enumerate(score.hidden):
-                out[at, h] = unit.out
-                for name, weight in unit.weights:
-                    hidden[at * units + h, FEATURE[name]] = weight
-    listed = np.array(candidates, CANDIDATE)
-    return Scores(params, weights, hidden, out, listed, np.zeros(COUNT), np.zeros(jobs), np.zeros(demands))
+    rows = len(stages) * KINDS
+    weights, hidden, out = np.zeros((rows, COUNT)), np.zeros((rows * units, COUNT)), np.zeros((rows, units))
+    for at, score in enumerate(score for scores in kinds for score in scores):
+        for name, weight in score.weights:
+            weights[at, FEATURE[name]] = weight
+        for h, unit in enumerate(score.hidden):
+            out[at, h] = unit.out
+            for name, weight in unit.weights:
+                hidden[at * units + h, FEATURE[name]] = weight
+    return weights, hidden, out
 
 
 def write_params(row: np.void, stage: ScoredPolicy, believes: int) -> None:
@@ -204,9 +199,7 @@ def write_params(row: np.void, stage: ScoredPolicy, believes: int) -> None:
     """
     row["own_backfill"], row["gate"] = stage.backfill is not None, stage.gate is not None
     scores = [score for score in (stage.queue, stage.backfill, stage.gate) if score]
-    looked_at = {
-        name for score in scores for part in (score.weights, *(u.weights for u in score.hidden)) for name, _ in part
-    }
+    looked_at: frozenset[str] = frozenset().union(*(score.features for score in scores))
     row["looks"] = sum(1 << FEATURE[name] for name in looked_at)
     row["estimates"] = not looked_at.isdisjoint(FROM_ESTIMATES) or (stage.keep is not None and believes != REQUESTS)
     row["believes"] = believes
@@ -217,7 +210,7 @@ def write_params(row: np.void, stage: ScoredPolicy, believes: int) -> None:
     row["felt"] = keep.felt
     row["reservations"] = stage.reservations
     row["arrivals"], row["played"], row["budget"] = ahead.arrivals, ahead.queue, ahead.budget
-    row["scenarios"] = ahead.scenarios
+    row["scenarios"], row["plays"] = ahead.scenarios, ahead.plays
     row["wait"] = ahead.wait
 
 
@@ -239,50 +232,19 @@ def look_at_queue(tables: Tables, scores: Scores, s: int) -> None:
 
 
 @compiled
-def describe_job(tables: Tables, history: History, f: Floats, j: int, estimates: bool, looks: int) -> None:
-    """Write the first features of a waiting job, those of the job and its user: ``score_files.OF_JOB``.
-
-    Args:
-        estimates: whether to write those of estimates; they are 0 otherwise. looks: bits of the features to
-            write among those that are costly; the other costly ones stay unchanged.
-    """
-    job, found = tables.jobs[j], history.jobs[j]
-    user, cores, request = history.groups[found.user], float(tables.clock[0].most_cores), max(job.requested_time, 1.0)
-    f[F_ONE], f[F_LOG_TIME] = 1.0, found.log_request - np.log(HOUR)
-    f[F_LOG_CORES] = found.log_cores - np.log(cores)
-    f[F_LOG_EXPECTED_TIME] = f[F_LOG_EXPECTED_RATE] = f[F_EXPECTED_LOG_TIME] = f[F_SHORT] = 0.0
-    if estimates:
-        bring_estimate(tables, history, j)
-        if looks & OF_ESTIMATES:
-            f[F_LOG_EXPECTED_TIME], f[F_LOG_EXPECTED_RATE] = np.log(found.time / HOUR), np.log(found.rate * HOUR)
-        f[F_EXPECTED_LOG_TIME], f[F_SHORT] = found.log_time - np.log(HOUR), found.short
-    if looks & OF_USERS:
-        f[F_LOG_LAST_TWO] = (
-            min(np.log(max(0.5 * (user.last + user.before), 1.0) / request), 0.0) if user.ended >= 2 else 0.0
-        )
-        f[F_LOG_RATIO] = user.log_ratio
-        last = history.groups[found.group].last
-        f[F_LOG_CLASS_LAST] = np.log(max(last, 1.0) / request) if last > 0.0 else 0.0
-        f[F_SIBLING] = np.log1p(longest_elapsed(tables, history, j) / 60.0)
-        f[F_USER_RUNNING], f[F_USER_WAITING], f[F_USER_SHARE] = (
-            np.log1p(float(user.running)),
-            np.log1p(float(user.waiting)),
-            user.cores / cores,
-        )
-
-
-@compiled
 def write_features(tables: Tables, history: History, scores: Scores, s: int, j: int) -> None:
     """Write all features of a waiting job except the comparison with the head of the queue."""
     f, job, clock, now = scores.features, tables.jobs[j], tables.clock[0], scores.params[s]
-    describe_job(tables, history, f, j, now.estimates == 1, now.looks)
+    if now.estimates == 1:
+        bring_outlook(tables, history, now.outlook, j)
+    describe_job(tables, history, f, j, now.outlook if now.estimates == 1 else NONE, now.looks)
     cores, request, wait = float(tables.clock[0].most_cores), max(job.requested_time, 1.0), clock.now - job.submit
     f[F_LOG_WAIT] = f[F_LOG_WAIT_REQUEST] = f[F_LOG_WAIT_HOURS] = 0.0
     if now.looks & OF_TRUST:
         f[F_TRUST] = trust_in(history, history.jobs[j].user)
-        f[F_TRUSTED_LOG_TIME] = trusted_log_time(history, j) - np.log(HOUR)
+        f[F_TRUSTED_LOG_TIME] = trusted_log_time(history, now.outlook, j) - np.log(HOUR)
     if now.looks & LOG_WAIT and now.estimates == 1:
-        f[F_LOG_WAIT] = np.log1p(wait / max(1.0 / history.jobs[j].rate, 60.0))
+        f[F_LOG_WAIT] = np.log1p(wait / max(1.0 / history.outlooks[now.outlook, j].rate, 60.0))
     if now.looks & LOG_WAIT_REQUEST:
         f[F_LOG_WAIT_REQUEST] = np.log1p(wait / max(request, 10.0))
     if now.looks & LOG_WAIT_HOURS:
@@ -291,7 +253,7 @@ def write_features(tables: Tables, history: History, scores: Scores, s: int, j: 
     f[F_LOG_TIME_QUEUE], f[F_LOG_CORES_QUEUE] = f[F_LOG_TIME] * now.queue, f[F_LOG_CORES] * now.queue
     f[F_FREE], f[F_QUEUE], f[F_WORK] = clock.free_cores / cores, now.queue, now.work
     f[F_OF_FREE] = job.size / max(float(clock.free_cores), 1.0)
-    for i in range(F_LOG_TIME_TO_HEAD, COUNT):
+    for i in range(F_PLACEMENT, COUNT):
         f[i] = 0.0
 
 

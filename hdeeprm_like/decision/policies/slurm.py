@@ -58,6 +58,7 @@ from hdeeprm_like.decision.policies.slurm_looks import (
     next_wake,
     waits_for_nodes,
 )
+from hdeeprm_like.decision.policies.slurm_preemption import make_way, preempts, read_requeued, waits_again
 from hdeeprm_like.decision.policies.slurm_priorities import book_usage, prioritize, whole_second
 from hdeeprm_like.decision.policies.starting import start_if_fits
 from hdeeprm_like.engine.compiled import compiled, count_bits, inlined
@@ -78,6 +79,7 @@ def start_like_slurm(tables: Tables, plans: Plans, k: int) -> None:
     clock, rows = tables.clock[0], plans.slurm.params[0]
     book_usage(tables, plans)
     by_priority = plans.plans[k].order == MULTIFACTOR or plans.plans[k].watch > 0.0
+    read_requeued(tables, plans, k)
     if by_priority:
         prioritize(tables, plans, k)
     else:
@@ -121,7 +123,7 @@ def start_by_priority(tables: Tables, plans: Plans, k: int, most: int) -> None:
     forget_reservations(tables, plans)
     close_windows(tables, plans)
     count = min(copy_jobs(tables.waiting, plans.plans[k].list, plans.queue), most)
-    last = last_with_cores(tables, plans, count)
+    last = count - 1 if preempts(plans) else last_with_cores(tables, plans, count)
     for i in range(last + 1):
         if 0 < rows.most_starts <= started:
             break
@@ -129,7 +131,7 @@ def start_by_priority(tables: Tables, plans: Plans, k: int, most: int) -> None:
         demand = tables.node_sets.demands[j]
         if plans.node_plans.taken[demand.partition] == 1:
             continue
-        if over_limit(tables, plans, j) or held_by_window(tables, plans, k, j):
+        if waits_again(tables, plans, j) or over_limit(tables, plans, j) or held_by_window(tables, plans, k, j):
             continue
         rows.avoid = rows.leaving > 0
         starts = has_cores(tables, plans, j) and start_if_fits(tables, plans, k, j) == NOTHING
@@ -139,6 +141,8 @@ def start_by_priority(tables: Tables, plans: Plans, k: int, most: int) -> None:
             continue
         now = tables.clock[0].now
         allow_until(tables, plans, j, now, now + planned_time(tables, plans, k, j))
+        if preempts(plans):
+            make_way(tables, plans, k, j)
         if plans.node_plans.state[0].reservations > 0 and not waits_for_others(tables, plans, k, j):
             continue
         plans.node_plans.taken[demand.partition] = 1
@@ -176,12 +180,13 @@ def backfill_like_slurm(tables: Tables, plans: Plans, k: int) -> None:
     for u in range(len(owners)):
         owners[u].tested = 0
     count = copy_jobs(tables.waiting, plan.list, plans.queue)
-    tried, last, before = 0, last_with_cores(tables, plans, count), tables.clock[0].running
+    tried, before = 0, tables.clock[0].running
+    last = count - 1 if preempts(plans) else last_with_cores(tables, plans, count)
     for i in range(last + 1):
         if tried >= rows.most or 0 < rows.most_filled <= tables.clock[0].running - before:
             break
         j = plans.queue[i]
-        if over_limit(tables, plans, j):
+        if waits_again(tables, plans, j) or over_limit(tables, plans, j):
             continue
         owner = owners[plans.slurm.owner[j]]
         owner.tested += 1
@@ -218,6 +223,8 @@ def try_job(tables: Tables, plans: Plans, k: int, j: int) -> int:
             if tables.node_sets.demands[j].exclusive == 1:
                 reserve_picked(tables, plans, -np.inf, multiple(tables, now + time, rows.resolution))
             return tried
+        if begin == now and preempts(plans) and make_way(tables, plans, k, j):
+            return 1
         if start > later:
             begin = later
             continue

@@ -86,6 +86,7 @@ def next_wake(tables: Tables, plans: Plans, k: int, by_priority: bool) -> float:
         soon = min(soon, rows.last_main + rows.gap)
     if by_priority and (rows.age > 0.0 or rows.fair > 0.0):
         soon = min(soon, rows.next_period)
+    soon = min(soon, float(plans.slurm.preemption.state[0].next))
     if rows.linger > 0.0:
         soon = min(soon, next_leaving(tables, plans, k))
     return min(soon, watch_look(tables, plans, k))

@@ -32,8 +32,9 @@ def whole_second(tables: Tables, time: float) -> float:
 def own_priority(tables: Tables, plans: Plans, j: int) -> float:
     """Return the priority of a job now with its site factor, a whole number from 1 on."""
     slurm, rows = plans.slurm, plans.slurm.params[0]
-    waits = whole_second(tables, tables.clock[0].now) - whole_second(tables, tables.jobs[j].submit)
-    age = min(waits / rows.max_age, 1.0)
+    since = slurm.preemption.arrival[j] if slurm.preemption.state[0].on == 1 else tables.jobs[j].submit
+    waits = whole_second(tables, tables.clock[0].now) - whole_second(tables, since)
+    age = min(max(waits, 0.0) / rows.max_age, 1.0)
     fair = slurm.owners[slurm.owner[j]].factor
     return float(max(np.floor(slurm.fixed[j] + rows.age * age + rows.fair * fair) + slurm.site[j], 1.0))
 

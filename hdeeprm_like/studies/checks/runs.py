@@ -17,7 +17,8 @@ from hdeeprm_like.types import Bools, Floats, Ints
 LOAD = 1.3  # core-seconds that jobs ask for, over those that there are while they come: a queue builds up
 MEMORY = 4000.0  # MB that a node has at least where it is asked for; a pool has none
 SHORT = 1e-6  # s between two times that count as one
-CHANGED = ("size", "requested_time", "requested_ops", "ops", "delay", "memory", "bandwidth", "walltime", "gpus", "user")
+CHANGED = ("size", "requested_time", "requested_ops", "ops", "delay", "memory", "bandwidth", "walltime", "gpus", "user",
+           "program")  # fmt: skip
 CUTS = tuple(np.linspace(0.1, 0.9, 9).tolist())  # shares of the jobs after which another future is tried
 
 

@@ -10,7 +10,9 @@ from hdeeprm_like.inputs import read_bytes, read_json
 from hdeeprm_like.options import explain
 
 OBJECTIVE = {"bounded_slowdown": 1.0, "bounded_slowdown_p95": 0.1, "wait": 0.3, "wait_max": 0.3, "utilization": 1.0}
-BOTH_WAYS = ("bounded_slowdown", "bounded_slowdown_p95")  # the others count only where they are worse
+OF_CORES = ("turnaround", "energy", "energy_delay_product")  # what the choice of cores changes
+BOTH_WAYS = ("bounded_slowdown", "bounded_slowdown_p95", *OF_CORES)  # the others count only where they are worse
+KNOWN = dict.fromkeys((*BOTH_WAYS, *OBJECTIVE))
 
 Share = Annotated[float, Field(ge=0.0, le=1.0)]
 Load = Annotated[float, Field(gt=0.0, le=10.0)]
@@ -37,6 +39,12 @@ class Source(Section):
         None, description="Of the machine, wider jobs taking all of it; as the trace says if missing."
     )
     wide: Annotated[int, Field(ge=1)] = Field(1, description="Every number of cores is multiplied by it.")
+    platform: str | None = Field(
+        None,
+        description="A machine by its name or path, in place of a pool of equal cores: jobs compute, and request "
+        "memory and bandwidth; those of a model are for so many *cores* of it, or for all.",
+    )
+    gpu_jobs: Share = Field(0.0, description="Share of a model's jobs that request GPUs on the platform.")
     load: tuple[Load, Load] | None = Field(
         None, description="Each window is stretched to a load between these; as it is if missing."
     )
@@ -46,10 +54,14 @@ class Source(Section):
         """Refuse a source that is neither a trace nor a model, or both."""
         if (self.trace is None) == (self.model is None):
             raise ValueError("either trace or model is needed")
-        if self.model is not None and self.cores is None:
+        if self.model is not None and self.cores is None and self.platform is None:
             raise ValueError("cores: are missing, those of the machine of the model")
         if self.end <= self.begin:
             raise ValueError(f"end: {self.end:g} is not after begin")
+        if self.platform is not None and self.wide > 1:
+            raise ValueError("wide: is for pools, not for a platform")
+        if self.gpu_jobs and (self.platform is None or self.model is None):
+            raise ValueError("gpu_jobs: is for the jobs of a model on a platform")
         return self
 
 
@@ -74,6 +86,7 @@ class EvolutionOptions(Section):
     allowed: dict[str, float] = Field(
         {}, description="Ratios of waits and utilization to the reference that count as no worse; 1 if missing."
     )
+    clock: Literal["textbook", "batsim"] = Field("textbook", description="Of the simulations.")
     stage: Literal["both", "usual", "exact"] = Field(
         "both", description="Whose weights are searched for; the other stage of the policy stays as it is."
     )
@@ -87,8 +100,8 @@ class EvolutionOptions(Section):
     def figures_are_known(self) -> "EvolutionOptions":
         """Refuse figures that are not computed here."""
         for name in self.objective:
-            if name not in OBJECTIVE:
-                raise ValueError(f"objective: {name!r} is not known; known: {', '.join(OBJECTIVE)}")
+            if name not in KNOWN:
+                raise ValueError(f"objective: {name!r} is not known; known: {', '.join(KNOWN)}")
         for name, ratio in self.allowed.items():
             if name not in OBJECTIVE or name in BOTH_WAYS or not ratio > 0.0:
                 known = ", ".join(one for one in OBJECTIVE if one not in BOTH_WAYS)

@@ -23,8 +23,11 @@ from hdeeprm_like.cluster.schedule import FIGURES, Schedule
 from hdeeprm_like.cluster.workload import Workload
 from hdeeprm_like.decision.actions import PolicyActions
 from hdeeprm_like.decision.names import Baseline, baseline
+from hdeeprm_like.decision.placement_files import split_term
+from hdeeprm_like.decision.policies.placing import CORE, JOB
 from hdeeprm_like.decision.policies.scores import EXACT, FEATURE, KINDS, USUAL
 from hdeeprm_like.decision.score_files import SCORED, read_scored
+from hdeeprm_like.engine.job_rows import countable
 from hdeeprm_like.engine.state import State
 from hdeeprm_like.errors import OptionsError, ResultsError
 from hdeeprm_like.formats.files import alone_in, replacing, write_json
@@ -32,7 +35,7 @@ from hdeeprm_like.inputs import read_json, read_text
 from hdeeprm_like.run.loop import FOREVER, OVER, advance
 from hdeeprm_like.run.runs import arrays_of
 from hdeeprm_like.run.schedules import schedule_of
-from hdeeprm_like.run.simulator import Simulator
+from hdeeprm_like.run.simulator import Clock, Simulator
 from hdeeprm_like.run.to_end import constant_run
 from hdeeprm_like.studies.evolution.options import BOTH_WAYS, EvolutionOptions, read_evolution
 from hdeeprm_like.studies.evolution.windows import VALIDATION, window_of
@@ -40,7 +43,7 @@ from hdeeprm_like.studies.sweep.engine import Engine, Where, gathered, opened
 from hdeeprm_like.types import Floats, Ints
 
 OPTIONS, BEGIN, COSTS, BEST, RECORD = "options.json", "begin.json", "costs.jsonl", "best.json", "run.json"
-SCORES = ("queue", "backfill", "gate")
+SCORES, PLACEMENT = ("queue", "backfill", "gate"), "placement"
 LEAST = {"wait": 1.0, "wait_max": 60.0, "utilization": 1e-6}  # below which ratios say nothing
 
 
@@ -49,13 +52,19 @@ class Weight:
     """A number of a policy's file that is searched for.
 
     Attributes:
-        path: keys that lead to it in the file. row: stage or score, in ``Scores.params`` or ``Scores.weights``.
+        path: keys that lead to it in the file. row: stage or score, in ``Scores.params`` or ``Scores.weights``; of a
+            placement, the feature of cores in ``Placing.weights``.
         column: feature, or the field of ``SCORE`` for what is kept.
     """
 
     path: tuple[str, ...]
     row: int
     column: int | str
+
+    @property
+    def places(self) -> bool:
+        """Whether it is of the score of cores."""
+        return self.path[0] == PLACEMENT
 
 
 def weights_in(content: dict[str, Any], searched: str = "both") -> tuple[list[Weight], Floats]:
@@ -73,6 +82,9 @@ def weights_in(content: dict[str, Any], searched: str = "both") -> tuple[list[We
         for name, value in part.get("keep", {}).items():
             if name != "bins":  # a whole number
                 found[Weight((*prefix, "keep", name), stage, name)] = float(value)
+    for name, value in content.get(PLACEMENT, {}).items():
+        cores, job = split_term(name, PLACEMENT)
+        found[Weight((PLACEMENT, name), CORE[cores], JOB[job])] = float(value)
     return list(found), np.array(list(found.values()))
 
 
@@ -87,16 +99,19 @@ def with_weights(content: dict[str, Any], weights: Sequence[Weight], values: Flo
     return new
 
 
-Row = list[tuple[int, int | str, float]]  # row and column of each weight, and its value
+Row = list[tuple[Weight, float]]  # each weight and its value
 
 
-def played(machine: Platform, jobs: Workload, policy: Baseline, rows: Sequence[Row]) -> list[dict[str, float]]:
+def played(
+    machine: Platform, jobs: Workload, policy: Baseline, rows: Sequence[Row], clock: Clock = "textbook"
+) -> list[dict[str, float]]:
     """Return the figures of a window under one policy with each of some rows in place of its own weights.
 
     All start from copies of the same arrays, because building these takes up to half of the time of the window.
     """
     actions, found = PolicyActions([policy]), []
-    simulator = Simulator(State(machine, jobs, log=False, needs=actions.needs, named=False), jobs, "textbook")
+    named = clock == "batsim" or not countable(machine, jobs)
+    simulator = Simulator(State(machine, jobs, log=False, needs=actions.needs, named=named), jobs, clock)
     choices = actions.choices(simulator.state, constant=0)
     scores = choices.plans.scores
     run = constant_run(simulator, choices)
@@ -104,11 +119,13 @@ def played(machine: Platform, jobs: Workload, policy: Baseline, rows: Sequence[R
     for values in rows:
         for array, content in zip(arrays_of(run), fresh, strict=True):
             array[...] = content
-        for row, column, value in values:
-            if isinstance(column, str):
-                scores.params[column][row] = value
+        for weight, value in values:
+            if weight.places:
+                choices.plans.placing.weights[weight.row, weight.column] = value
+            elif isinstance(weight.column, str):
+                scores.params[weight.column][weight.row] = value
             else:
-                scores.weights[row, column] = value
+                scores.weights[weight.row, weight.column] = value
         if values and policy.learned is not None and policy.learned.exact is None:  # both stages are one
             scores.weights[KINDS:] = scores.weights[:KINDS]
             scores.params[EXACT] = scores.params[USUAL]
@@ -164,8 +181,8 @@ def ratios_on(
 ) -> list[list[float]]:
     """Return the figures of each of some candidates beside those of the reference, on the window of a number."""
     machine, jobs = window_of(options, folder, number)
-    (reference,) = played(machine, jobs, baseline(options.reference), [[]])
-    return [log_ratios(own, reference) for own in played(machine, jobs, baseline(name), rows)]
+    (reference,) = played(machine, jobs, baseline(options.reference), [[]], options.clock)
+    return [log_ratios(own, reference) for own in played(machine, jobs, baseline(name), rows, options.clock)]
 
 
 class Search:
@@ -208,10 +225,7 @@ class Search:
         self.generation += 1
 
     def _rows(self, candidates: Sequence[Floats]) -> list[Row]:
-        return [
-            [(weight.row, weight.column, value) for weight, value in zip(self._weights, one.tolist(), strict=True)]
-            for one in candidates
-        ]
+        return [list(zip(self._weights, one.tolist(), strict=True)) for one in candidates]
 
     def _costs(self, engine: Engine, numbers: range, candidates: Sequence[Floats]) -> Floats:
         """Return (candidates,) what they cost on some windows."""

@@ -19,6 +19,7 @@ from hdeeprm_like.formats.swf_cuts import take
 from hdeeprm_like.formats.windows import sizes, usable, window
 from hdeeprm_like.run.episodes import stretched
 from hdeeprm_like.studies.compare.inputs import machine_size
+from hdeeprm_like.studies.evolution.machine_windows import machine_window
 from hdeeprm_like.studies.evolution.options import EvolutionOptions, Source
 
 VALIDATION = 1 << 40  # windows from this number on are those of validation
@@ -39,6 +40,8 @@ def window_of(options: EvolutionOptions, folder: Path, number: int) -> tuple[Pla
     """
     source = options.windows.sources[number % len(options.windows.sources)]
     rng = np.random.default_rng((options.seed, number))
+    if source.platform is not None:
+        return machine_window(source, folder, options.windows.jobs, rng)
     if source.model is not None:
         cores, jobs = made_jobs(source, options.windows.jobs, rng)
     else:

@@ -9,10 +9,13 @@ import numpy as np
 from hdeeprm_like.cluster.partitions import Partitions
 from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.decision.policies.limit_rows import JOB_LIMITS, WINDOWS, JobLimits
+from hdeeprm_like.decision.policies.preemption_rows import PREEMPTION
 from hdeeprm_like.errors import OptionsError, PlatformError, did_you_mean
+from hdeeprm_like.formats.partitions_json import PREEMPT_MODES
 from hdeeprm_like.studies.whatif.changes import Change, Entry
 from hdeeprm_like.studies.whatif.inputs import Log
 from hdeeprm_like.studies.whatif.job_limits import job_limits, limits_of_platform
+from hdeeprm_like.studies.whatif.preemption import preemption_of
 from hdeeprm_like.studies.whatif.slurm_keys import LIMITS
 from hdeeprm_like.studies.whatif.windows import check_count
 
@@ -43,6 +46,8 @@ def with_settings(machine: Platform, log: Log, change: Change | None) -> Platfor
             limits[entry[:3]] = {**(before or {}), **entry.value} if both else entry.value
         elif (rank := RANKS.get((entry.kind, entry.key))) is not None:
             settings[rank] = {**(settings.get(rank) or {}), **_ranked(entry, log, settings.get(rank) or {})}
+        elif entry.key.startswith("Preempt"):
+            settings |= with_preemption(settings, partitions, entry)
         elif entry.key in COLUMNS:
             partitions = with_column(partitions, entry)
     found = job_limits(limits, log, partitions, asked)
@@ -50,6 +55,7 @@ def with_settings(machine: Platform, log: Log, change: Change | None) -> Platfor
         found = with_power(found, machine, log, usable_cores(machine, change))
     check_count(len(change.closings))
     settings[JOB_LIMITS] = found
+    settings[PREEMPTION] = preemption_of(settings, partitions, log)
     settings[WINDOWS] = tuple([closing.of(machine, log) for closing in change.closings])
     return replace(machine, partitions=replace(partitions, settings=settings))
 
@@ -67,6 +73,19 @@ def _ranked(entry: Entry, log: Log, known: Mapping[str, Any]) -> dict[str, float
         near = did_you_mean(entry.name, sorted(words)[:1000])
         raise OptionsError(f"{entry.kind} {entry.name[:40]!r}: no job of the log has it{near}")
     return {entry.name: entry.value}
+
+
+def with_preemption(settings: Mapping[str, Any], partitions: Partitions, entry: Entry) -> dict[str, Any]:
+    """Return the setting of how a partition's jobs give way, or a QOS's and to which others its jobs make them.
+
+    Raises:
+        WorkloadError: there is no partition of that name.
+    """
+    if entry.kind == "partition":
+        names = partitions.names if entry.name == EACH else (partitions.names[partitions.number_of(entry.name)],)
+        return {PREEMPT_MODES: {**(settings.get(PREEMPT_MODES) or {}), **dict.fromkeys(names, entry.value)}}
+    known = settings.get("preemption") or {}
+    return {"preemption": {**known, entry.name: {**known.get(entry.name, {}), entry.key: entry.value}}}
 
 
 def with_column(partitions: Partitions, entry: Entry) -> Partitions:

@@ -18,7 +18,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from hdeeprm_like.decision.names import WATCHED, Baseline, baseline, names_mode
+from hdeeprm_like.decision.mode_options import WATCHED
+from hdeeprm_like.decision.names import Baseline, baseline, names_mode
 from hdeeprm_like.engine.numbers import WATCH_FACTOR, WATCH_INTERVAL
 from hdeeprm_like.studies.whatif.changes import Change
 

@@ -8,9 +8,11 @@ from hdeeprm_like.cluster.partitions import Partitions
 from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.pool import pool
 from hdeeprm_like.decision.actions import PolicyActions
-from hdeeprm_like.decision.names import OWN, WATCHED, Baseline
+from hdeeprm_like.decision.mode_options import OWN, WATCHED
+from hdeeprm_like.decision.names import Baseline
 from hdeeprm_like.decision.policies.limit_rows import JOB_LIMITS
 from hdeeprm_like.decision.policies.node_rows import END_LATENCY, OWN_PRIORITIES
+from hdeeprm_like.decision.policies.preemption_rows import PREEMPTION
 from hdeeprm_like.engine.job_rows import countable
 from hdeeprm_like.errors import OptionsError, WorkloadError
 from hdeeprm_like.run.schedules import run_to_end
@@ -136,6 +138,8 @@ def without_stuck_jobs(machine: Platform, log: Log) -> tuple[Platform, Log, Ints
     if len(rows) == 0:
         raise WorkloadError("every job of the log exceeds a limit alone, so none could run")
     settings = {**partitions.settings, JOB_LIMITS: of_some(limits, rows, jobs)}
+    if (rules := settings.get(PREEMPTION)) is not None:
+        settings[PREEMPTION] = replace(rules, of_job=rules.of_job[rows])
     return replace(machine, partitions=replace(partitions, settings=settings)), log.take(rows), rows
 
 

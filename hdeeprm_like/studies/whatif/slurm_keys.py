@@ -120,14 +120,40 @@ def exclusive(text: str) -> bool:
     return text.upper() == "EXCLUSIVE"
 
 
+def one_of(*words: str, otherwise: str = "") -> Callable[[str], str]:
+    """Return what takes one of some words, whatever its letters' case."""
+
+    def meaning(text: str) -> str:
+        for word in words:
+            if text.lower() == word.lower():
+                return word
+        raise ValueError(f"{', '.join(words[:-1])} or {words[-1]} is needed{otherwise}")
+
+    return meaning
+
+
+def exempt_time(text: str) -> str:
+    """Return the text of a PreemptExemptTime.
+
+    Raises:
+        ValueError: it is none.
+    """
+    if text != "-1":
+        seconds(text)
+    return text
+
+
 TRES = ("cpu", "mem", "gres/gpu")
 Meaning = Number | Callable[[str], Any]
+PREEMPT_TYPE = one_of("preempt/none", "preempt/partition_prio", "preempt/qos")
+PREEMPT_MODE = one_of("OFF", "CANCEL", "REQUEUE", otherwise="; suspended jobs are not modelled")
 PARAMETERS: dict[str, Meaning] = dict.fromkeys(MODELLED, AMOUNT)  # of SchedulerParameters
 SETTINGS: dict[str, Meaning] = {
     **{f"PriorityWeight{name}": AMOUNT for name in ("Age", "Fairshare", "JobSize", "Partition", "QOS")},
     "PriorityWeightTRES": weights,
     "PriorityFavorSmall": yes_or_no,
     **dict.fromkeys(("PriorityMaxAge", "PriorityDecayHalfLife", "PriorityCalcPeriod"), seconds),
+    **{"PreemptType": PREEMPT_TYPE, "PreemptMode": PREEMPT_MODE, "PreemptExemptTime": exempt_time},
 }
 GROUPED: dict[str, Meaning] = {"GrpTRES": amounts, "GrpJobs": count_limit}
 OF_EACH: dict[str, Meaning] = {
@@ -135,11 +161,13 @@ OF_EACH: dict[str, Meaning] = {
     **{"MaxJobsPerAccount": count_limit, "MaxTRESPerAccount": amounts},
 }
 OF_ASSOCIATION: dict[str, Meaning] = {"MaxJobs": count_limit, "MaxTRES": amounts, **GROUPED}
+OF_PREEMPTION: dict[str, Meaning] = {"Preempt": str, "PreemptMode": PREEMPT_MODE, "PreemptExemptTime": exempt_time}
 TIMES = ("MaxTime", "DefaultTime")
 OF: dict[str, dict[str, Meaning]] = {
     "partition": {
         **dict.fromkeys(TIMES, time_limit),
         **{"PriorityTier": AMOUNT, "PriorityJobFactor": AMOUNT, "OverSubscribe": exclusive},
+        "PreemptMode": PREEMPT_MODE,
         "MaxTRES": amounts,
         **GROUPED,
         **OF_EACH,
@@ -147,11 +175,11 @@ OF: dict[str, dict[str, Meaning]] = {
     "account": {"Fairshare": AMOUNT, **OF_ASSOCIATION},
     "user": OF_ASSOCIATION,
     "association": OF_ASSOCIATION,
-    "qos": {"Priority": AMOUNT, "MaxTRES": amounts, **GROUPED, **OF_EACH},
+    "qos": {"Priority": AMOUNT, **OF_PREEMPTION, "MaxTRES": amounts, **GROUPED, **OF_EACH},
 }
 LIMITS = (*GROUPED, *OF_EACH, "MaxJobs", "MaxTRES")
 REFUSED = {
-    "Preempt": "preemption is not modelled: no running job is suspended or requeued",
+    "Preempt": "of preemption, PreemptType, PreemptMode and PreemptExemptTime are modelled",
     "SelectType": "write it into the platform file, for it decides how jobs get nodes",
     "PriorityWeightAssoc": "the priorities of associations are not modelled",
     "PriorityType": "the model has priority/multifactor only",

@@ -1,0 +1,108 @@
+"""Modes that pick the first job of the order and wait until it fits, even if others come before it meanwhile.
+
+Source: the simulator of RLScheduler (Zhang et al., 2020), as `golden/windows` describes it.
+"""
+
+import numpy as np
+
+from hdeeprm_like.decision.mode_specs import COMMIT_BACKFILL
+from hdeeprm_like.decision.names import Baseline
+from hdeeprm_like.decision.policies.plans import Plans, pass_changes, planned_time, read_changes
+from hdeeprm_like.decision.policies.releases import expected_finish, sort_releases
+from hdeeprm_like.decision.policies.reservations import find_room, looks_at_nodes, release_at_shadow
+from hdeeprm_like.decision.policies.starting import start_if_fits
+from hdeeprm_like.engine.bundles import Bundle
+from hdeeprm_like.engine.compiled import compiled
+from hdeeprm_like.engine.job_lists import copy_jobs, job_at, nth_job
+from hdeeprm_like.engine.numbers import FIRST_PREDICTED
+from hdeeprm_like.engine.state import State
+from hdeeprm_like.engine.tables import NOTHING, WAITING, Tables
+from hdeeprm_like.types import Floats, Ints
+
+
+class Pick(Bundle):
+    """What such a baseline remembers of the time at which it picked the held job (``PLAN.held``); J jobs.
+
+    Attributes:
+        submitted: (1,) number of jobs submitted by then. keys: (J,) of each job in the order.
+    """
+
+    submitted: Ints
+    keys: Floats
+
+
+def new_pick(state: State, baseline: Baseline, jobs: int) -> Pick:
+    """Return the memory of a baseline that commits itself."""
+    return Pick(np.zeros(1, np.int64), np.zeros(jobs))
+
+
+@compiled
+def start_committed(tables: Tables, plans: Plans, memory: Pick, k: int) -> None:
+    """Start the picked job, then pick the next, until one blocks; meanwhile backfill if the mode does."""
+    plan, clock = plans.plans[k], tables.clock[0]
+    read_changes(tables, plans, k)
+    if plan.held >= 0 and tables.jobs[plan.held].status != WAITING:
+        plan.held = -1
+    while clock.waiting > 0:
+        j = plan.held if plan.held >= 0 else job_at(tables.waiting, plan.list, 0, 0)
+        if start_if_fits(tables, plans, k, j) != NOTHING:
+            if plan.held < 0:
+                plan.held, plan.shadow = j, expected_start(tables, plans, k, j)
+                memory.submitted[0] = clock.submitted
+                for n in range(clock.waiting):
+                    other = tables.members[n]
+                    memory.keys[other] = tables.waiting.key_of[plan.list, other]
+            break
+        plan.held = -1
+    if clock.waiting > 0 and plan.mode == COMMIT_BACKFILL:
+        count = copy_jobs(tables.waiting, plan.candidates, plans.queue)
+        sort_picked_ties(tables, plans, memory, count)
+        for i in range(count):
+            j = plans.queue[i]
+            enough = tables.jobs[j].size <= clock.free_cores
+            if enough and j != plan.held and clock.now + planned_time(tables, plans, k, j) < plan.shadow:
+                start_if_fits(tables, plans, k, j)
+    pass_changes(tables, plans, k)
+
+
+@compiled
+def sort_picked_ties(tables: Tables, plans: Plans, memory: Pick, count: int) -> None:
+    """Order candidates submitted at the same time as the queue was when the held job was picked.
+
+    Args:
+        count: candidates in ``Plans.queue``. Those that arrived after that keep their order.
+    """
+    for i in range(1, count):
+        j, place = plans.queue[i], i
+        if j >= memory.submitted[0]:
+            continue
+        while place > 0:
+            other = plans.queue[place - 1]
+            key, own = memory.keys[other], memory.keys[j]
+            if tables.jobs[other].submit != tables.jobs[j].submit or key < own or (key == own and other < j):
+                break
+            plans.queue[place] = other
+            place -= 1
+        plans.queue[place] = j
+
+
+@compiled
+def expected_start(tables: Tables, plans: Plans, k: int, j: int) -> float:
+    """Return when a job is expected to fit, by the requested ends even if these are past."""
+    plan, time, size = plans.plans[k], tables.clock[0].now, tables.jobs[j].size
+    predicted, on_nodes = plan.times >= FIRST_PREDICTED, looks_at_nodes(tables, j)
+    plan.spare = tables.clock[0].free_cores - size
+    if on_nodes:
+        find_room(tables, plans, k, j)
+    if predicted:  # the list is in the order of the requested ends
+        sort_releases(tables, plans, k)
+    for n in range(tables.running.lists[plan.ends].jobs):
+        if plan.spare >= 0 and (not on_nodes or plan.room >= size):
+            break
+        other = plans.releases[n] if predicted else nth_job(tables.running, plan.ends, n)
+        if on_nodes:
+            release_at_shadow(tables, plans, k, tables.jobs[other].first, other, j)
+        else:
+            plan.spare += tables.jobs[other].size
+        time = expected_finish(tables, plans, k, other)
+    return float(time)

@@ -1,0 +1,234 @@
+"""Choice of the cores of a job by a placement score (`decision.placement_files`): the smallest score is first.
+
+A search computes the score once for each class of idle processors and once for each processor in use: it descends
+``Tables.tree`` and passes over places whose processors are all idle and of a class that has been scored.
+"""
+
+import numpy as np
+
+from hdeeprm_like.cluster.pstates import P0, P2, P3
+from hdeeprm_like.cluster.workload import ROUNDING
+from hdeeprm_like.decision.placement_files import CORE_FEATURES, JOB_FEATURES
+from hdeeprm_like.decision.policies.estimates import bring_estimate
+from hdeeprm_like.decision.policies.history import History, find_siblings, trusted_log_time
+from hdeeprm_like.decision.policies.placing import FIXED, Placing
+from hdeeprm_like.engine.allocation import close_choice, note_before, take_cores
+from hdeeprm_like.engine.compiled import compiled, inlined
+from hdeeprm_like.engine.dispatch import check_names
+from hdeeprm_like.engine.lifecycle import OVER
+from hdeeprm_like.engine.numbers import FIRST_FIT
+from hdeeprm_like.engine.processor_index import places, rank
+from hdeeprm_like.engine.tables import CORES, WIDTH, Tables
+
+CHANGING = (
+    "asleep", "added_power", "contended", "slowed", "bandwidth_left", "memory_left", "cores_left", "node_left",
+    "elsewhere", "lag",
+)  # fmt: skip
+check_names("features of cores", CORE_FEATURES, (*tuple(CORE_FEATURES)[:FIXED], *CHANGING), __name__)
+(
+    C_ASLEEP,
+    C_ADDED_POWER,
+    C_CONTENDED,
+    C_SLOWED,
+    C_BANDWIDTH_LEFT,
+    C_MEMORY_LEFT,
+    C_CORES_LEFT,
+    C_NODE_LEFT,
+    C_ELSEWHERE,
+    C_LAG,
+) = range(FIXED, len(CORE_FEATURES))
+C_COUNT, F_COUNT = len(CORE_FEATURES), len(JOB_FEATURES)
+F_ONE, F_TRUSTED_LOG_TIME, F_LOG_CORES, F_MEMORY, F_BANDWIDTH, F_ON_GPUS, F_LOG_WAIT, F_FREE, F_QUEUE = range(F_COUNT)
+HOUR = 3600.0  # s
+MOST_SHARE = 4.0
+ANY_NODE = -1
+
+
+@compiled
+def weigh_job(tables: Tables, history: History, placing: Placing, k: int, j: int) -> None:
+    """Write what each feature of cores weighs for a waiting job now."""
+    f, job, clock, mean = placing.job, tables.jobs[j], tables.clock[0], placing.mean[0]
+    f[F_ONE], f[F_TRUSTED_LOG_TIME] = 1.0, 0.0
+    if placing.rows[k].estimates == 1:
+        find_siblings(tables, history)
+        bring_estimate(tables, history, j)
+        f[F_TRUSTED_LOG_TIME] = trusted_log_time(history, j) - np.log(HOUR)
+    f[F_LOG_CORES] = np.log(job.size / float(clock.most_cores))
+    f[F_MEMORY] = min(job.memory / mean.memory, MOST_SHARE) if mean.memory > 0.0 else 0.0
+    f[F_BANDWIDTH] = min(job.bandwidth / mean.bandwidth, MOST_SHARE) if mean.bandwidth > 0.0 else 0.0
+    f[F_ON_GPUS] = 1.0 if job.gpus > 0.0 else 0.0
+    f[F_LOG_WAIT] = np.log1p(max(clock.now - job.submit, 0.0) / HOUR)
+    f[F_FREE] = clock.free_cores / float(clock.most_cores)
+    f[F_QUEUE] = np.log1p(float(clock.waiting)) / 3.0
+    for c in range(C_COUNT):
+        total = 0.0
+        for i in range(F_COUNT):
+            total += placing.weights[k * C_COUNT + c, i] * f[i]
+        placing.weighed[c] = total
+
+
+@inlined
+def free_on_node(tables: Tables, n: int) -> int:
+    """Return the number of free cores of a node."""
+    node, free = tables.nodes[n], 0
+    for p in range(node.first_processor, node.first_processor + node.processors):
+        free += tables.loads[p].free
+    return free
+
+
+@compiled
+def score_cores(
+    tables: Tables, placing: Placing, j: int, p: int, taken: int, wanted: int, slowest: float, free: int
+) -> float:
+    """Return the score of *taken* cores of a processor for a job, whose weights are written.
+
+    Args:
+        wanted: cores still to find for the job. slowest: flop/s of the slowest core found before, infinite for none.
+        free: cores of its node that are free now.
+    """
+    job, processor, load, f = tables.jobs[j], tables.processors[p], tables.loads[p], placing.cores
+    node, room = tables.nodes[processor.node], tables.node_loads[processor.node]
+    kind, busy, cores = placing.classes[p], load.busy + load.picked, float(processor.cores)
+    for c in range(FIXED):
+        f[c] = placing.fixed[kind, c]
+    idle = processor.watts[P3] if busy == 0 else processor.watts[P2]
+    added = taken * (processor.watts[P0] - idle) + (cores - busy - taken) * (processor.watts[P2] - idle)
+    f[C_ASLEEP] = 1.0 if busy == 0 else 0.0
+    f[C_ADDED_POWER] = added / (taken * placing.mean[0].watts) if placing.mean[0].watts > 0.0 else 0.0
+    used = load.used_bandwidth + taken * job.bandwidth
+    f[C_CONTENDED] = 1.0 if used > processor.bandwidth * OVER else 0.0
+    f[C_SLOWED] = busy / cores if f[C_CONTENDED] == 1.0 and load.oversubscribed == 0 else 0.0
+    f[C_BANDWIDTH_LEFT] = max(1.0 - used / processor.bandwidth, -1.0) if processor.bandwidth > 0.0 else 0.0
+    f[C_MEMORY_LEFT] = (room.free_memory - taken * job.memory) / node.memory if node.memory > 0.0 else 0.0
+    f[C_CORES_LEFT], f[C_NODE_LEFT] = (load.free - taken) / cores, (free - taken) / float(node.cores)
+    f[C_ELSEWHERE] = (wanted - taken) / float(wanted)
+    f[C_LAG] = max(np.log(slowest / processor.flops[P0]), 0.0) if slowest < np.inf else 0.0
+    total = 0.0
+    for c in range(C_COUNT):
+        total += placing.weighed[c] * f[c]
+    return total
+
+
+@compiled
+def most_taken(tables: Tables, j: int, p: int, wanted: int, free: int, only: int) -> int:
+    """Return how many cores of a processor a job could take, 0 where its node cannot take the job if it must.
+
+    Args:
+        free: cores of its node that are free. only: the node that the cores must be on, ANY_NODE for any.
+    """
+    job, n = tables.jobs[j], tables.processors[p].node
+    if only != ANY_NODE and n != only:
+        return 0
+    node, room = tables.nodes[n], tables.node_loads[n]
+    memory, gpus = room.free_memory + node.memory * ROUNDING, room.free_gpus + node.gpus * ROUNDING
+    if tables.clock[0].whole == 1 and places(float(free), memory, gpus, job.memory, job.gpus) < wanted:
+        return 0
+    return int(min(places(float(tables.loads[p].free), memory, gpus, job.memory, job.gpus), float(wanted)))
+
+
+@compiled
+def try_processor(
+    tables: Tables, placing: Placing, j: int, p: int, wanted: int, slowest: float, only: int, least: float
+) -> float:
+    """Return the smaller of *least* and a processor's score; note it as the best if that is smaller.
+
+    Of the processors of a class on idle nodes only the first is scored: the others have the same score.
+    """
+    n, kind = tables.processors[p].node, placing.classes[p]
+    free = free_on_node(tables, n)
+    if free == tables.nodes[n].cores:
+        if placing.seen[kind] == 1:
+            return least
+        placing.seen[kind] = 1
+    taken = most_taken(tables, j, p, wanted, free, only)
+    if taken < 1:
+        return least
+    least = note_if_best(placing, p, taken, least, score_cores(tables, placing, j, p, taken, wanted, slowest, free))
+    if placing.cores[C_CONTENDED] == 1.0:
+        left = tables.processors[p].bandwidth * OVER - tables.loads[p].used_bandwidth
+        if left >= tables.jobs[j].bandwidth > 0.0:
+            fewer = int(left / tables.jobs[j].bandwidth)
+            score = score_cores(tables, placing, j, p, fewer, wanted, slowest, free)
+            least = note_if_best(placing, p, fewer, least, score)
+    return least
+
+
+@inlined
+def note_if_best(placing: Placing, p: int, taken: int, least: float, score: float) -> float:
+    """Return the smaller of two scores; note the processor and its cores if the latter is smaller."""
+    if score < least:
+        placing.best[0], placing.best[1] = p, taken
+        return score
+    return least
+
+
+@compiled
+def find_best(tables: Tables, placing: Placing, j: int, wanted: int, slowest: float, only: int) -> float:
+    """Find the processor of smallest score for a job; write it, -1 for none, and its cores to ``Placing.best``.
+
+    Args:
+        wanted, slowest: as in `score_cores`. only: as in `most_taken`.
+
+    Returns:
+        The score, infinite for none.
+    """
+    least, memory, top = np.inf, tables.jobs[j].memory, len(tables.levels) - 1
+    level, place = top, 0
+    placing.best[0], placing.best[1] = -1, 0
+    for kind in range(len(placing.seen)):
+        placing.seen[kind] = 0
+    while True:
+        row, i = tables.levels[level] + place // WIDTH, place % WIDTH
+        if tables.tree[row].cores[i] > 0 and tables.tree[row].most[i] >= memory:
+            if level == 0:
+                least = try_processor(tables, placing, j, place, wanted, slowest, only, least)
+            elif not is_seen(tables, placing, row, i):
+                level, place = level - 1, place * WIDTH
+                continue
+        place += 1
+        while place % WIDTH == 0:  # the whole group has been scanned
+            if level == top:
+                return float(least)
+            level, place = level + 1, place // WIDTH
+
+
+@inlined
+def is_seen(tables: Tables, placing: Placing, row: int, i: int) -> bool:
+    """Return whether all processors at a place of the tree are idle and of a class that has been scored."""
+    kind = placing.uniform[row, i]
+    return bool(kind >= 0 and tables.tree[row].cores[i] == placing.whole[row, i] and placing.seen[kind] == 1)
+
+
+@compiled
+def choose_by_score(tables: Tables, history: History, placing: Placing, k: int, j: int) -> int:
+    """Book the cores for a job by the placement score of baseline *k*.
+
+    Returns:
+        As in `allocation.choose_cores`.
+    """
+    picks, wanted, slowest, only = 0, tables.jobs[j].size, np.inf, ANY_NODE
+    if wanted > tables.clock[0].free_cores:
+        return CORES
+    weigh_job(tables, history, placing, k, j)
+    while wanted > 0:
+        find_best(tables, placing, j, wanted, slowest, only)
+        p = placing.best[0]
+        if p < 0:
+            break
+        if tables.loads[p].picked == 0:
+            note_before(tables, picks, p)
+            picks += 1
+        wanted -= take_cores(tables, FIRST_FIT, j, p, -1, placing.best[1])
+        rank(tables, p)
+        slowest = min(slowest, tables.processors[p].flops[P0])
+        if tables.clock[0].whole == 1:
+            only = tables.processors[p].node
+    return int(close_choice(tables, FIRST_FIT, j, picks, wanted))
+
+
+@compiled
+def best_score(tables: Tables, history: History, placing: Placing, k: int, j: int) -> float:
+    """Return the score of the first cores that baseline *k* would take for a waiting job now, 0 where none fit."""
+    weigh_job(tables, history, placing, k, j)
+    found = find_best(tables, placing, j, tables.jobs[j].size, np.inf, ANY_NODE)
+    return found if placing.best[0] >= 0 else 0.0

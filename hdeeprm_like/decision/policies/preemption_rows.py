@@ -1,0 +1,104 @@
+"""Which jobs may take the place of which running ones, see `slurm_preemption`."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from hdeeprm_like.engine.bundles import Bundle
+from hdeeprm_like.engine.tables import Tables, longer
+from hdeeprm_like.types import Bools, Floats, Ints, Records
+
+PREEMPTION = "preemption_rules"  # setting of partitions: `Preemption`
+OFF, CANCEL, REQUEUE = 0, 1, 2  # what becomes of a job whose place another one takes
+REQUEUES = 4  # times that each job may be requeued on average; then no job gives way any more
+
+STATE = np.dtype(
+    [
+        ("on", "i8"),  # 1 if any job may take the place of another
+        ("read", "i8"),  # changes of the cluster up to which requeued jobs are back in the queue
+        ("delay", "f8"),  # s after which a requeued job may start again
+        ("next", "f8"),  # s, when the next requeued job may, or the next running one gives way; infinite for none
+        ("requeues", "i8"),  # requeues that the tables can still take
+        ("places", "i8"),  # nodes that requeued jobs can still get in them
+    ],
+    align=True,
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Preemption:
+    """Rules of preemption; J jobs, K classes of jobs: partitions by their tiers, or QOS.
+
+    Attributes:
+        of_job: (J,) the class of each job. over: (K, K) whether a job of one may take the place of one of another.
+        mode: (K,) OFF, CANCEL or REQUEUE. exempt: (K,) s for which a running job of a class keeps its place.
+        rank: (K,) classes of low rank give way first. delay: s after which a requeued job may start again.
+    """
+
+    of_job: Ints
+    over: Bools
+    mode: Ints
+    exempt: Floats
+    rank: Floats
+    delay: float
+
+
+class PreemptionRows(Bundle):
+    """The same for compiled functions; empty without preemption.
+
+    Attributes:
+        state: (1,) STATE. of_job: (J,). over: (K, K). mode, exempt, rank: (K,).
+        arrival: (J,) s, when a job may start, as first submitted or requeued.
+        ends: (J,) 1 for a running job that gives way, until it has ended. works: (J,) s that each job runs.
+        victims, overlap: (J,) scratch: running jobs that may give way, and their nodes that the other job would get.
+    """
+
+    state: Records
+    of_job: Ints
+    over: Ints
+    mode: Ints
+    exempt: Floats
+    rank: Floats
+    arrival: Floats
+    ends: Ints
+    works: Floats
+    victims: Ints
+    overlap: Ints
+
+
+def new_preemption(settings: Mapping[str, Any], submit: Floats, works: Floats) -> PreemptionRows:
+    """Return the rules that settings have, before the first arrival."""
+    told: Preemption | None = settings.get(PREEMPTION)
+    state, none = np.zeros(1, STATE), np.zeros(0, np.int64)
+    state["next"] = np.inf
+    if told is None:
+        numbers = np.zeros(0)
+        told, submit, works = Preemption(none, none.reshape(0, 0) > 0, none, numbers, numbers, 0.0), numbers, numbers
+    else:
+        state["on"], state["delay"] = 1, told.delay
+    jobs = len(submit)
+    return PreemptionRows(
+        state=state,
+        of_job=told.of_job.astype(np.int64),
+        over=told.over.astype(np.int64),
+        mode=told.mode.astype(np.int64),
+        exempt=told.exempt.astype(np.float64),
+        rank=told.rank.astype(np.float64),
+        arrival=submit.astype(np.float64),
+        ends=np.zeros(jobs, np.int64),
+        works=works.astype(np.float64),
+        victims=np.zeros(jobs, np.int64),
+        overlap=np.zeros(jobs, np.int64),
+    )
+
+
+def make_room_for_requeues(tables: Tables, rows: PreemptionRows) -> None:
+    """Grow tables that have space for each job once, if jobs may be requeued."""
+    state, sets = rows.state[0], tables.node_sets
+    if state["on"]:
+        state["requeues"], state["places"] = REQUEUES * len(tables.jobs), REQUEUES * len(sets.hold_node)
+        tables.changes = longer(tables.changes, len(tables.changes) + 2 * int(state["requeues"]))
+        for name in ("hold_node", "hold_cores"):
+            setattr(sets, name, longer(getattr(sets, name), (1 + REQUEUES) * len(getattr(sets, name))))
