@@ -23,9 +23,9 @@ from hdeeprm_like.formats import open as formats
 from hdeeprm_like.formats.any_platform import AnyPlatform, platform_from
 from hdeeprm_like.formats.shipped import Names, existing, listed, shipped
 from hdeeprm_like.formats.windows import JobsBy, Window
+from hdeeprm_like.launch.agent_names import agent_named
 from hdeeprm_like.run.schedules import jobs_that_ran, run_to_end, schedule_of
 from hdeeprm_like.run.simulator import Clock, Simulator, check_clock
-from hdeeprm_like.studies.compare.policies import agent_named
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -192,7 +192,7 @@ def simulate(
     else:
         jobs = experiments.jobs_in(existing(workload, "trace", "workload"), machine, seed)
     if agent is not None:
-        from hdeeprm_like.studies.compare.trained import play_trained
+        from hdeeprm_like.launch.trained import play_trained
 
         simulator = play_trained(agent, machine, jobs.workload, clock, log=True)
     else:

@@ -17,8 +17,8 @@ BASE = {
     "signals",
     "progress",
     "zmtp",
-    "__version__",
     "values",
+    "version",
 }  # for every layer
 DECIDES = {"cluster", "engine", "decision"}
 
@@ -35,6 +35,7 @@ MAY_IMPORT = {  # layer: the other layers that it may import besides those that 
     "progress": set(),
     "zmtp": set(),
     "values": set(),
+    "version": set(),
     "cluster": set(),
     "formats": {"cluster"},
     "engine": {"cluster"},
@@ -54,7 +55,7 @@ MAY_IMPORT = {  # layer: the other layers that it may import besides those that 
     "gym": {"envs"},
     "launch": DECIDES | {"batsim", "batsim_server", "experiment", "formats", "learning", "results", "run"},
     "studies": DECIDES | {"experiment", "formats", "launch", "learning", "options", "results", "run"},
-    "api": DECIDES | {"experiment", "formats", "results", "run", "studies"},
+    "api": DECIDES | {"experiment", "formats", "launch", "results", "run", "studies"},
     "build": DECIDES | {"results", "run"},
     "entry": DECIDES | {"batsim", "experiment", "formats", "launch", "options", "results"},
     "cli": {
@@ -102,10 +103,16 @@ def modules():
 
 
 @cache
+def nodes_of(path):
+    """All nodes of a module, which is parsed once for all tests."""
+    return tuple(ast.walk(ast.parse(path.read_text())))
+
+
+@cache
 def imports(path, types=False):
     """Full names of all that a module imports, wherever it does so; for the eyes of a type checker if *types*."""
     skipped, names = set(), []
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in nodes_of(path):
         if (
             not types
             and isinstance(node, ast.If)

@@ -33,13 +33,12 @@ from hdeeprm_like.decision.score_parts import (
     keep_of,
     lookahead_of,
     mapping,
-    number,
     score_of,
-    whole,
 )
 from hdeeprm_like.engine.numbers import RUN_TIMES
 from hdeeprm_like.errors import OptionsError, did_you_mean
 from hdeeprm_like.inputs import read_json
+from hdeeprm_like.values import NUMBER, Whole
 
 MANY = 10**9  # jobs
 LEAST_BOUND, MOST_BOUND = 0.1, 100.0  # of K, how many times all work a job waits at most
@@ -190,12 +189,12 @@ def policy_of(content: Any, where: str) -> ScoredPolicy:
     scores = {key: score_of(given[key], f"{where}: {key}") for key in ("queue", "backfill", "gate") if key in given}
     ahead = lookahead_of(given["lookahead"], f"{where}: lookahead") if "lookahead" in given else None
     keep = keep_of(given["keep"], f"{where}: keep") if "keep" in given else None
-    reservations = whole(given.get("reservations", 1), 1, MANY, f"{where}: reservations")
+    reservations = Whole(1, MANY).of(given.get("reservations", 1), OptionsError, f"{where}: reservations")
     placement = placement_of(given["placement"], f"{where}: placement") if "placement" in given else None
     if placement is None and any("placement" in score.features for score in scores.values()):
         raise OptionsError(f"{where}: a score weighs 'placement', but the file has no such part, the score of cores")
     exact = policy_of(given["exact"], f"{where}: exact") if "exact" in given else None
-    bounded = number(given.get("bounded", 0.0), f"{where}: bounded")
+    bounded = NUMBER.of(given.get("bounded", 0.0), OptionsError, f"{where}: bounded")
     if "bounded" in given and not LEAST_BOUND <= bounded <= MOST_BOUND:
         raise OptionsError(f"{where}: bounded: from {LEAST_BOUND:g} to {MOST_BOUND:g} is possible, not {bounded:g}")
     for name in ("bounded", "placement"):

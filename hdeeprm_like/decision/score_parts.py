@@ -5,6 +5,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from hdeeprm_like.errors import OptionsError, did_you_mean
+from hdeeprm_like.values import NUMBER, Whole
 
 FEATURES = {
     "one": "1",
@@ -154,24 +155,10 @@ def mapping(content: Any, known: Any, where: str) -> Mapping[str, Any]:
     return content
 
 
-def number(value: Any, where: str) -> float:
-    """Return a number of a file after checking that it is finite."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or abs(value) > 1e12 or value != value:
-        raise OptionsError(f"{where}: a number is needed, not {value!r:.60}")
-    return float(value)
-
-
-def whole(value: Any, least: int, most: int, where: str) -> int:
-    """Return an integer of a file after checking its bounds."""
-    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
-        raise OptionsError(f"{where}: an integer from {least} to {most} is needed, not {value!r:.60}")
-    return value
-
-
 def weights_of(content: Any, where: str) -> tuple[tuple[str, float], ...]:
     """Return the weights of features."""
     given = mapping(content, FEATURES, where)
-    return tuple((name, number(value, f"{where}: {name}")) for name, value in given.items())
+    return tuple((name, NUMBER.of(value, OptionsError, f"{where}: {name}")) for name, value in given.items())
 
 
 def score_of(content: Any, where: str) -> Score:
@@ -186,7 +173,7 @@ def score_of(content: Any, where: str) -> Score:
     for i, unit in enumerate(units):
         place = f"{where}: hidden {i}"
         parts = mapping(unit, ("weights", "out"), place)
-        out = number(parts.get("out"), f"{place}: out")
+        out = NUMBER.of(parts.get("out"), OptionsError, f"{place}: out")
         hidden.append(Unit(weights_of(parts.get("weights"), f"{place}: weights"), out))
     return Score(weights_of(given["weights"], where), tuple(hidden))
 
@@ -194,8 +181,8 @@ def score_of(content: Any, where: str) -> Score:
 def keep_of(content: Any, where: str) -> Keep:
     """Return the settings of kept cores."""
     given = dict(mapping(content, [field.name for field in fields(Keep)], where))
-    bins = whole(given.pop("bins", 0), 0, MOST_BINS, f"{where}: bins")
-    found = Keep(bins=bins, **{key: number(value, f"{where}: {key}") for key, value in given.items()})
+    bins = Whole(0, MOST_BINS).of(given.pop("bins", 0), OptionsError, f"{where}: bins")
+    found = Keep(bins=bins, **{key: NUMBER.of(value, OptionsError, f"{where}: {key}") for key, value in given.items()})
     for name, power in (("backlog", found.backlog), ("load", found.load), ("felt", found.felt)):
         if abs(power) > STEEPEST:
             raise OptionsError(f"{where}: {name}: a number from -{STEEPEST} to {STEEPEST} is needed, not {power:g}")
@@ -208,12 +195,12 @@ def lookahead_of(content: Any, where: str) -> LookAhead:
     given = mapping(content, [field.name for field in fields(LookAhead)], where)
     counts = {}
     for key, (least, most) in EXTENTS.items():
-        counts[key] = whole(given.get(key, getattr(usual, key)), least, most, f"{where}: {key}")
+        counts[key] = Whole(least, most).of(given.get(key, getattr(usual, key)), OptionsError, f"{where}: {key}")
     listed = given.get("candidates")
     if not isinstance(listed, list) or not listed:
         raise OptionsError(f"{where}: candidates: a list of policies is needed, not {listed!r:.60}")
     candidates = tuple(candidate_of(one, f"{where}: candidate {i}") for i, one in enumerate(listed))
-    return LookAhead(candidates=candidates, wait=number(given.get("wait", 0.0), where), **counts)
+    return LookAhead(candidates=candidates, wait=NUMBER.of(given.get("wait", 0.0), OptionsError, where), **counts)
 
 
 def candidate_of(content: Any, where: str) -> Candidate:
@@ -228,7 +215,7 @@ def candidate_of(content: Any, where: str) -> Candidate:
         raise OptionsError(f"{where}: {next(iter(given))!r} belongs to the formula, which 'queue' replaces")
     if queue is None and keep is not None:
         raise OptionsError(f"{where}: 'keep' needs a 'queue', the score that orders the jobs")
-    weights = {key: number(value, f"{where}: {key}") for key, value in given.items()}
+    weights = {key: NUMBER.of(value, OptionsError, f"{where}: {key}") for key, value in given.items()}
     return Candidate(**weights, backfill=backfill, queue=queue, keep=keep)
 
 

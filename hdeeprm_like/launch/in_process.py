@@ -9,7 +9,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from hdeeprm_like import __version__
 from hdeeprm_like.decision.presets import check_whole, classic_policies
 from hdeeprm_like.engine.state import State
 from hdeeprm_like.engine.tables import CORES, GPUS, MEMORY
@@ -25,6 +24,7 @@ from hdeeprm_like.results.run_log import Record
 from hdeeprm_like.results.run_reader import Run
 from hdeeprm_like.run.simulator import Simulator
 from hdeeprm_like.run.to_end import run_policy
+from hdeeprm_like.version import __version__
 
 RECORD = "run.json"
 STAGE = ".run-"  # begins the names of folders that a run is written into before it is whole

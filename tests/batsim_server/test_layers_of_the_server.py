@@ -111,7 +111,7 @@ def test_a_whole_simulation_loads_nothing_heavy(version, words, first, tmp_path)
         "results",
         "types",
         "values",
-        "__version__",
+        "version",
     }
     heavy = {
         "numpy",

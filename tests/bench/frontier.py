@@ -18,6 +18,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
+from hdeeprm_like.studies.compare.trained import restored
 from judge import MOST, played
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
@@ -38,7 +39,6 @@ from hdeeprm_like.run import batch
 from hdeeprm_like.run.episodes import Plays, fragment
 from hdeeprm_like.studies.compare.bootstrap import intervals
 from hdeeprm_like.studies.compare.inputs import machine_size
-from hdeeprm_like.studies.compare.trained import restored
 from hdeeprm_like.studies.evolution.options import Source
 from hdeeprm_like.studies.evolution.windows import made_jobs
 

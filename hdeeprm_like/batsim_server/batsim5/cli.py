@@ -10,13 +10,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from hdeeprm_like import __version__
 from hdeeprm_like.batsim_server.arguments import Parser
 from hdeeprm_like.batsim_server.batsim5.handshake import AskBytes, shake_hands
 from hdeeprm_like.batsim_server.batsim5.options import IMITATED, RC2, VERSIONS, Options5
 from hdeeprm_like.batsim_server.cli import LOG_LEVELS, run_command, run_to_the_end
 from hdeeprm_like.errors import OptionsError
 from hdeeprm_like.inputs import read_text
+from hdeeprm_like.version import __version__
 
 VERBOSITIES = {"quiet": "quiet", "info": "information", "debug": "debug"}  # Batsim 5's names of the log levels
 REFUSED = {

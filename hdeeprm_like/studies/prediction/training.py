@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from hdeeprm_like import __version__
 from hdeeprm_like.decision.score_files import LEARNED
 from hdeeprm_like.decision.tree_files import ENDING, FEATURES, Node, Predictor, predictor_of
 from hdeeprm_like.errors import OptionsError, WorkloadError
@@ -22,6 +21,7 @@ from hdeeprm_like.run.replay import replay
 from hdeeprm_like.studies.prediction.report import Recording
 from hdeeprm_like.types import Floats
 from hdeeprm_like.values import FAR
+from hdeeprm_like.version import __version__
 
 PIECE = 1024  # jobs
 LEAST = 50  # fewest training jobs
