@@ -18,7 +18,7 @@ WRONG = {
     "core policy": ("numbers.CORE_POLICIES['cold'] = 10", "engine.allocation", "core policies: 'cold' has the number"),
     "placement": ("numbers.PLACEMENTS['last_fit'] = 12", "engine.allocation", "placements: 'last_fit' has the number"),
     "packing": ("numbers.PACKINGS['dot'] = 10", "engine.allocation", "packings: 'dot' has the number 10"),
-    "run times": ("numbers.RUN_TIMES['median'] = 5", "decision.policies.baselines", "run times: 'median' has the"),
+    "run times": ("numbers.RUN_TIMES['median'] = 7", "decision.policies.baselines", "run times: 'median' has the"),
     "mode": ("modes['slack'] = mode_specs.ModeSpec('', start='easy:start_slack')", "decision.policies.baselines",
              "modes: 'slack' has no code at hdeeprm_like.decision.policies.easy:start_slack"),
     "mode on nodes": ("modes['slack'] = mode_specs.ModeSpec('', start='easy:start_in_order', on_nodes='nodes:start')",

@@ -38,7 +38,7 @@ from hdeeprm_like.run.batch import (
 )
 from hdeeprm_like.run.loop import BEGIN, Run
 from hdeeprm_like.run.python_loop import Play
-from hdeeprm_like.run.simulator import Clock, Simulator
+from hdeeprm_like.run.simulator import Clock, Simulator, refuse_unknown
 from hdeeprm_like.types import Bools, Floats, Ints
 
 LINE, WORD = 64, 16  # bytes, alignment of the blocks of runs and of the columns in them
@@ -341,6 +341,8 @@ class Runs:
 
     def _fill(self, rows: slice, jobs: Workload) -> None:
         """Write jobs as they are before a run into rows of the pool."""
+        if self.platform.routes is not None:
+            refuse_unknown(jobs)
         fill_jobs(self.job_pool.jobs[rows], jobs, self.platform.reference_flops)
         fill_tasks(self.job_pool.tasks[rows], jobs)
         if self._sets is not None:

@@ -121,10 +121,10 @@ def played(
         for array, content in zip(arrays_of(run), fresh, strict=True):
             array[...] = content
         for weight, value in values:
-            if weight.places:
-                choices.plans.placing.weights[weight.row, weight.column] = value
-            elif isinstance(weight.column, str):
+            if isinstance(weight.column, str):
                 scores.params[weight.column][weight.row] = value
+            elif weight.places:
+                choices.plans.placing.weights[weight.row, weight.column] = value
             else:
                 scores.weights[weight.row, weight.column] = value
         if values and policy.learned is not None and policy.learned.exact is None:  # both stages are one
