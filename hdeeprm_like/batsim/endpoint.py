@@ -4,22 +4,38 @@ It receives the messages that PyBatsim's loop would receive, on a socket of the 
 ended, and creates no object per job and event. It does not import PyBatsim, which is slow to load.
 """
 
+import contextlib
 import json
+import struct
 import time
 from collections.abc import Callable
+from typing import Any
+
+import zmq
 
 from hdeeprm_like.batsim.session import Conversation
 from hdeeprm_like.errors import OptionsError, ProtocolError
-from hdeeprm_like.zmtp import Replier
 
 POLL = 0.1  # s between two checks that Batsim still runs
+LINGER = 2000  # ms, limit for sending the last answer
 PARTING = 5.0  # s to wait for Batsim's next message in order to refuse it
 LARGEST_MESSAGE = 1 << 30  # bytes
+HAPPENING = struct.Struct("=hi")  # event of a monitored socket, and the connection
 
 
-def refusal(why: str) -> bytes:
-    """Return a reply without ``now``, on which Batsim aborts; none ends a simulation in good order."""
-    return json.dumps({"error": why}).encode()
+def refuse(socket: Any, why: str, patience: float = PARTING) -> None:
+    """Answer Batsim's request, or its next one within *patience* s, with an invalid reply, so that it ends at once.
+
+    Batsim has no reply that ends a simulation, but it aborts on one without ``now``.
+    """
+    answer = json.dumps({"error": why}).encode()
+    with contextlib.suppress(zmq.ZMQError):
+        with contextlib.suppress(zmq.ZMQError):  # it is Batsim's turn, or more of its message is to be received
+            socket.send(answer, zmq.NOBLOCK)
+            return
+        if socket.poll(int(patience * 1000)):
+            socket.recv_multipart()
+            socket.send(answer, zmq.NOBLOCK)
 
 
 class Endpoint:
@@ -37,13 +53,19 @@ class Endpoint:
             OptionsError: the address is invalid, or in use.
         """
         self.thinking_since: float | None = None
+        self._context = zmq.Context()
+        self._socket = self._context.socket(zmq.REP)
         try:
-            self._socket = Replier(address, LARGEST_MESSAGE, POLL)
-        except ValueError as cause:
-            raise OptionsError(f"cannot listen on {address!r}: it {cause}") from None
-        except OSError as cause:
-            raise OptionsError(f"cannot listen on {address!r}: {cause.strerror or cause}") from None
-        self.address = self._socket.endpoint
+            self._socket.bind(address)
+        except zmq.ZMQError as cause:
+            self._socket.close(linger=0)
+            self._context.term()
+            raise OptionsError(f"cannot listen on {address!r}: {cause}") from None
+        self._socket.setsockopt(zmq.RCVTIMEO, int(POLL * 1000))
+        self._socket.setsockopt(zmq.MAXMSGSIZE, LARGEST_MESSAGE)
+        self._monitor = self._socket.get_monitor_socket(zmq.EVENT_ACCEPTED | zmq.EVENT_DISCONNECTED)
+        self._connections: set[int] = set()
+        self.address = str(self._socket.getsockopt_string(zmq.LAST_ENDPOINT).rstrip("\0"))
 
     def play(
         self,
@@ -65,7 +87,10 @@ class Endpoint:
         while not conversation.ended:
             limit = patience if conversation.begun else first_patience
             message = self._receive(gone, limit)
-            self._socket.reply(conversation.answer(message).encode())
+            try:
+                self._socket.send(conversation.answer(message).encode())
+            except zmq.ZMQError:  # further parts must be received before anything can be sent
+                raise ProtocolError("a message has several parts; one is needed") from None
             self.thinking_since = None
             seen(conversation)
 
@@ -74,31 +99,36 @@ class Endpoint:
         begin = time.monotonic()
         why: str | None = None
         while True:
-            parts = self._socket.receive()
-            if parts is None:
+            try:
+                message: bytes = self._socket.recv()
+            except zmq.Again:
                 if why is not None:  # a last message may have arrived while Batsim ended
-                    raise ProtocolError(why)
+                    raise ProtocolError(why) from None
                 why = gone()
                 if patience is not None and time.monotonic() - begin > patience:
-                    raise ProtocolError(f"Batsim has said nothing for {patience:g} s")
+                    raise ProtocolError(f"Batsim has said nothing for {patience:g} s") from None
                 continue
             self.thinking_since = time.monotonic()
-            if len(parts) != 1:
-                raise ProtocolError("a message has several parts; one is needed")
-            return parts[0]
+            return message
 
     def connected(self) -> bool:
         """Return whether a peer is connected."""
-        return self._socket.connected()
+        while self._monitor.poll(0):
+            event, connection = HAPPENING.unpack(self._monitor.recv_multipart()[0])
+            if event == zmq.EVENT_ACCEPTED:
+                self._connections.add(connection)
+            else:
+                self._connections.discard(connection)
+        return bool(self._connections)
 
     def refuse(self, why: str) -> None:
-        """Refuse Batsim's request, or its next one if Batsim is connected."""
-        deadline = time.monotonic() + (PARTING if self._socket.owes or self.connected() else 0.0)
-        while not self._socket.owes and time.monotonic() < deadline:
-            self._socket.receive()
-        if self._socket.owes:
-            self._socket.reply(refusal(why))
+        """Refuse Batsim's next message, if Batsim is connected; see the function."""
+        refuse(self._socket, why, PARTING if self.connected() else 0.0)
 
-    def close(self) -> None:
+    def close(self, linger: int = LINGER) -> None:
         """Free the address."""
-        self._socket.close()
+        if not self._socket.closed:
+            self._socket.disable_monitor()
+            self._monitor.close(linger=0)
+            self._socket.close(linger=linger)
+        self._context.term()

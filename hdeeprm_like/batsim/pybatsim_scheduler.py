@@ -1,29 +1,15 @@
 """HDeepRM's decision system as a scheduler of PyBatsim 3.1, under its own launcher (see ``hdeeprm_like.entry``)."""
 
-import contextlib
 from typing import Any
 
-import zmq
 from batsim.batsim import BatsimScheduler
 
-from hdeeprm_like.batsim.endpoint import PARTING, refusal
+from hdeeprm_like.batsim.endpoint import LINGER, PARTING, refuse
 from hdeeprm_like.batsim.session import Conversation
 from hdeeprm_like.engine.state import Commands
 from hdeeprm_like.errors import OptionsError, ProtocolError
 
-LINGER = 2000  # ms, limit for sending the last answer
 PYBATSIM_EVENTS = ("SIMULATION_BEGINS", "SIMULATION_ENDS")  # the first and the last event of PyBatsim's own loop
-
-
-def refuse(socket: Any, why: str, patience: float = PARTING) -> None:
-    """Answer Batsim's request, or its next one within *patience* s, with an invalid reply, so that it ends at once."""
-    with contextlib.suppress(zmq.ZMQError):
-        with contextlib.suppress(zmq.ZMQError):  # it is Batsim's turn, or more of its message is to be received
-            socket.send(refusal(why), zmq.NOBLOCK)
-            return
-        if socket.poll(int(patience * 1000)):
-            socket.recv_multipart()
-            socket.send(refusal(why), zmq.NOBLOCK)
 
 
 class Scheduler(BatsimScheduler):  # type: ignore[misc]

@@ -1,20 +1,22 @@
-"""The connection to the scheduler: Batsim sends requests and connects, the scheduler answers and listens."""
+"""The ZeroMQ connection: Batsim sends requests (REQ, connects), the scheduler answers (REP, binds)."""
 
 import math
 import time
 from types import TracebackType
 
+import zmq
+
 from hdeeprm_like.errors import OptionsError, ProtocolError
-from hdeeprm_like.zmtp import Lost, Requester
 
 LARGEST_REPLY = 1 << 28  # bytes
+SLICE = 0.25  # s between two chances for Python to handle a signal that came just before a wait
 
 
 class Carrier:
     """A connection to the scheduler."""
 
     def __init__(self, endpoint: str, timeout: float | None = None) -> None:
-        """Prepare to connect, whether or not a scheduler is there yet.
+        """Connect, whether or not a scheduler is there yet.
 
         Args:
             timeout: s to wait for each reply; None waits for ever, as Batsim does.
@@ -23,10 +25,15 @@ class Carrier:
             OptionsError: the endpoint is invalid.
         """
         self._timeout = math.inf if timeout is None else timeout
-        self._endpoint = endpoint
+        self._context = zmq.Context()
+        self._socket = self._context.socket(zmq.REQ)
+        self._socket.setsockopt(zmq.LINGER, 0)
+        self._socket.setsockopt(zmq.RCVTIMEO, int(1000 * min(SLICE, self._timeout)))
+        self._socket.setsockopt(zmq.MAXMSGSIZE, LARGEST_REPLY)
         try:
-            self._requester = Requester(endpoint, LARGEST_REPLY)
-        except ValueError as cause:
+            self._socket.connect(endpoint)
+        except zmq.ZMQError as cause:
+            self.close()
             raise OptionsError(f"socket endpoint {endpoint!r}: {cause}") from cause
 
     def __enter__(self) -> "Carrier":
@@ -43,19 +50,25 @@ class Carrier:
         """Send a message and return the reply.
 
         Raises:
-            ProtocolError: no reply came in time, or one with several parts, or the scheduler is gone.
+            ProtocolError: no reply came in time, or one with several parts.
         """
-        message = text.encode() if isinstance(text, str) else text
-        try:
-            parts = self._requester.ask(message, time.monotonic() + self._timeout)
-        except Lost as cause:
-            raise ProtocolError(f"the scheduler at {self._endpoint} is gone: {cause}") from None
-        if parts is None:
-            raise ProtocolError(f"the scheduler has not answered for {self._timeout:g} s")
+        self._socket.send(text.encode() if isinstance(text, str) else text)
+        parts = self._receive()
         if len(parts) != 1:
             raise ProtocolError(f"reply: has {len(parts)} parts; one is needed")
-        return parts[0]
+        return bytes(parts[0])
+
+    def _receive(self) -> list[bytes]:
+        """Return the parts of the next reply."""
+        end = time.monotonic() + self._timeout
+        while True:
+            try:
+                return self._socket.recv_multipart()
+            except zmq.Again:
+                if time.monotonic() >= end:
+                    raise ProtocolError(f"the scheduler has not answered for {self._timeout:g} s") from None
 
     def close(self) -> None:
-        """Close the connection."""
-        self._requester.close()
+        """Close the connection; unsent data is dropped."""
+        self._socket.close(linger=0)
+        self._context.term()

@@ -292,7 +292,7 @@ def test_a_silent_batsim_is_given_up():
     endpoint = Endpoint("tcp://127.0.0.1:*")
     thread, errors = played(endpoint, talk(), first_patience=0.3)
     thread.join(60)
-    endpoint.close()
+    endpoint.close(0)
     assert errors == ["Batsim has said nothing for 0.3 s"]
 
 
@@ -310,7 +310,7 @@ def test_what_is_no_zeromq_on_the_port_disturbs_no_simulation(recorded):
             batsim.send(text)
             batsim.recv()
     thread.join(60)
-    endpoint.close()
+    endpoint.close(0)
     assert errors == []
 
 
@@ -328,7 +328,7 @@ def test_a_peer_that_vanishes_in_the_middle_of_a_message_is_silence():
         peer.sendall(READY + b"\x01\0" + b"\x02" + (5000).to_bytes(8, "big") + b'{"now":0.0,"ev')
         time.sleep(0.1)
     thread.join(60)
-    endpoint.close()
+    endpoint.close(0)
     assert errors == ["Batsim has said nothing for 1 s"]
 
 
@@ -340,7 +340,7 @@ def test_a_message_of_several_parts_is_refused():
         batsim.connect(endpoint.address)
         batsim.send_multipart([message(0.0).encode(), b"}"])
         thread.join(60)
-    endpoint.close()
+    endpoint.close(0)
     assert errors == ["a message has several parts; one is needed"]
 
 

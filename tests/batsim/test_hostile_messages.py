@@ -127,12 +127,12 @@ def test_a_hostile_batsim_gets_answers_or_one_clear_line(count, version, request
                 thread.join(LONGEST)
             assert not thread.is_alive(), (number, parts)
             if not heard:
-                endpoint.close()
+                endpoint.close(0)
                 endpoint = Endpoint("tcp://127.0.0.1:*")
             refused += len(problems)
             for line in problems:
                 check_line(line)
-    endpoint.close()
+    endpoint.close(0)
     assert count * 0.5 < refused < count
 
 
