@@ -27,6 +27,8 @@ Each name is loaded when it is first used, so importing the package takes no tim
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from hdeeprm_like.version import __version__
+
 if TYPE_CHECKING:
     from hdeeprm_like.api import (
         Schedule,
@@ -54,8 +56,6 @@ if TYPE_CHECKING:
     from hdeeprm_like.studies.checks.machines import check_platform
     from hdeeprm_like.studies.checks.parts import check_agent, check_policy
     from hdeeprm_like.studies.zoo_agents import load_agent
-
-__version__ = "0.3.0"
 
 __all__ = [
     "PRESETS",

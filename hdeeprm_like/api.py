@@ -12,6 +12,7 @@ import numpy as np
 
 from hdeeprm_like import experiment as experiments
 from hdeeprm_like.cluster import schedule as schedules
+from hdeeprm_like.cluster.links import with_network
 from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.workload import Workload
 from hdeeprm_like.decision.actions import PolicyActions
@@ -22,9 +23,9 @@ from hdeeprm_like.formats import open as formats
 from hdeeprm_like.formats.any_platform import AnyPlatform, platform_from
 from hdeeprm_like.formats.shipped import Names, existing, listed, shipped
 from hdeeprm_like.formats.windows import JobsBy, Window
+from hdeeprm_like.launch.agent_names import agent_named
 from hdeeprm_like.run.schedules import jobs_that_ran, run_to_end, schedule_of
 from hdeeprm_like.run.simulator import Clock, Simulator, check_clock
-from hdeeprm_like.studies.compare.policies import agent_named
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -154,6 +155,7 @@ def simulate(
     *,
     seed: int = 0,
     whole: bool = False,
+    network: bool = False,
 ) -> Schedule:
     """Simulate jobs on a platform under one policy.
 
@@ -170,12 +172,16 @@ def simulate(
             decision after each single event, as in RLScheduler.
         seed: of random policies, and of the properties of jobs that a trace lacks, as in an options file.
         whole: whether a baseline places each job on a single node; a job too large for every node does not run.
+        network: whether the bytes that the cores of a job send each other (``com``) take time, on the links of the
+            platform and shared with other jobs; on Batsim's clock.
 
     Raises:
         PlatformError, WorkloadError: the platform or the jobs cannot be used, or no job fits the platform.
         OptionsError: the policy or the clock is not known; the message names the nearest known one.
     """
     machine = platform_from(platform)
+    if network:
+        machine = with_network(machine)
     check_clock(clock)  # refuses one that is not known before anything is read
     agent = agent_named(policy)
     actions = PolicyActions([policy_named(policy)]) if agent is None else None
@@ -186,7 +192,7 @@ def simulate(
     else:
         jobs = experiments.jobs_in(existing(workload, "trace", "workload"), machine, seed)
     if agent is not None:
-        from hdeeprm_like.studies.compare.trained import play_trained
+        from hdeeprm_like.launch.trained import play_trained
 
         simulator = play_trained(agent, machine, jobs.workload, clock, log=True)
     else:

@@ -13,9 +13,7 @@ The command line prints each as one line with exit status 2. Any other exception
 traceback. A message says what is wrong, where, and what would be right.
 """
 
-import math
 from collections.abc import Iterable
-from numbers import Integral, Real
 
 
 class HDeepRMError(Exception):
@@ -56,18 +54,6 @@ class CheckError(HDeepRMError):
     def __init__(self, check: str, message: str) -> None:
         super().__init__(f"{check}: {message}")
         self.check = check
-
-
-def require_whole(name: str, value: object, least: int) -> None:
-    """Raise an OptionsError unless a value is a whole number of at least *least*; NumPy's are accepted."""
-    if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
-        raise OptionsError(f"{name} is {value!r:.80}; a whole number is needed, at least {least}")
-
-
-def require_number(name: str, value: object) -> None:
-    """Raise an OptionsError unless a value is a finite number."""
-    if not isinstance(value, Real) or isinstance(value, bool) or not math.isfinite(value):
-        raise OptionsError(f"{name} is {value!r:.80}; a finite number is needed")
 
 
 LONGEST = 280  # characters of a message; its beginning names the subject and its end what would be right

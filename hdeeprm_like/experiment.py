@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from pydantic import ValidationError
 
+from hdeeprm_like.cluster.links import with_network
 from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.workload import Workload
 from hdeeprm_like.decision.named_parts import space_with
@@ -152,6 +153,8 @@ def experiment_of(
         log.info("%s; the platform counts", message)
     check_rates(options.pybatsim.env, path.parent)
     experiment = load_jobs(path, options, platform, overrides, readers)
+    if options.network and not overrides.network:
+        experiment = replace(experiment, platform=with_network(platform))
     return replace(experiment, platform_path=platform_path, options_path=path)
 
 
@@ -273,7 +276,7 @@ def load_jobs(
     key, flag = "workload_file_path", "--trace or --workload"
     source = source or named_path(path, options.workload_file_path, key, flag, "workload", "trace")
     if overrides.workload or (not overrides.trace and has_ending_of(source, "workload")):
-        flops, network = platform.reference_flops, options.network or overrides.network
+        flops, network = platform.reference_flops, options.network or overrides.network or platform.routes is not None
         workload = load_workload(source, reference_flops=flops, capacity=platform.cores, network=network)
         if platform.partitions is None and source.name.endswith((".csv", ".csv.gz")):
             workload = replace(workload, demands=None)  # a log has the nodes of its own machine, not of this platform

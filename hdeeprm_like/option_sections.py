@@ -105,6 +105,10 @@ class PolicyIterationSection(Section):
     huber: Annotated[float, Field(gt=0)] = Field(
         3.0, description="Standard deviations from which on the loss of an advantage is linear."
     )
+    memory: Annotated[int, Field(ge=1, le=100)] = Field(
+        1,
+        description="Iterations whose comparisons are learned from together; above 1, logits move from the first ones.",
+    )
     margins: Annotated[list[float], Field(min_length=1, max_length=32)] = Field(
         [0.0], description="Tried in validation: added to the logit of waiting, or of the action 'start'."
     )

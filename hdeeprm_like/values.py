@@ -2,7 +2,8 @@
 
 ``FRACTION.of(value, error, "w.json", "load")`` checks a number of JSON or of Python; ``FRACTION.in_text`` reads a
 text of a CSV, an XML or a command line. Both raise *error* with one line: *place: is value; a number from 0 to 1 is
-needed*. pydantic's validators check; they are loaded at the first value, so that a command starts without them.
+needed*. pydantic's validators check what is not plainly right; they are loaded at the first such value, so
+that a command starts, and a server plays a whole simulation, without them.
 """
 
 import json
@@ -20,6 +21,7 @@ INT_MOST = 2**31 - 1  # cores, nodes and numbers, as Batsim and SimGrid count th
 EXACT_MOST = 2.0**53  # above, not every integer is exact as a float
 LONGEST_SHOWN = 40  # characters of a value in a message
 LONGEST_WHOLE = 20  # digits of one
+PLAIN = frozenset("0123456789.eE+-")  # characters of a number as programs write it
 
 
 @dataclass(frozen=True)
@@ -53,14 +55,34 @@ class Number:
         Raises:
             error: it is none. The message begins with its place, whose parts *where* are.
         """
+        if self._usual(value):
+            return float(value)
         try:
             number: float = self._checked(value)
         except ValueError:
             raise self.wrong(value, error, *where) from None
         return number
 
+    def _usual(self, value: object) -> TypeGuard[float]:
+        """Return whether a value plainly is one of this kind, which pydantic need not be loaded to say."""
+        if type(value) is not float and type(value) is not int:
+            return False
+        return self.least < value < self.most or (value == self.least and not self.above)
+
+    def _usual_text(self, text: str) -> float | None:
+        """Return the number of a text that plainly is one of this kind, else None."""
+        if not PLAIN.issuperset(text):
+            return None
+        try:
+            number = float(text)
+        except ValueError:
+            return None
+        return number if self._usual(number) else None
+
     def in_text(self, text: str, error: Callable[[str], Exception], *where: object) -> float:
         """Return the number that a text holds; raise *error* as `of` does."""
+        if (usual := self._usual_text(text)) is not None:
+            return usual
         try:
             number: float = self._read(text)
         except ValueError:
@@ -69,6 +91,8 @@ class Number:
 
     def in_text_or(self, text: str, otherwise: float) -> float:
         """Return the number that a text holds, or *otherwise*."""
+        if (usual := self._usual_text(text)) is not None:
+            return usual
         try:
             number: float = self._read(text)
         except ValueError:
@@ -79,6 +103,8 @@ class Number:
         """Return the numbers of a list; raise *error* for the first that is none, with its place in the list."""
         if not isinstance(values, list):
             raise wrong(values, f"a list of {self.noun}s", error, *where)
+        if all(map(self._usual, values)):
+            return [self.of(value, error) for value in values]
         try:
             return [self._checked(value) for value in values]
         except ValueError:
@@ -87,6 +113,8 @@ class Number:
 
     def holds(self, value: object) -> TypeGuard[float]:
         """Return whether a value is one of this kind."""
+        if self._usual(value):
+            return True
         try:
             self._checked(value)
         except ValueError:
@@ -129,6 +157,8 @@ class Whole(Number):
 
     def of(self, value: object, error: Callable[[str], Exception], *where: object) -> int:
         """Return a value that is one of this kind, NumPy's too; raise *error* as `Number.of` does."""
+        if self._usual(value):
+            return value
         try:
             number: int = self._checked(value)
         except ValueError:
@@ -139,11 +169,23 @@ class Whole(Number):
 
     def in_text(self, text: str, error: Callable[[str], Exception], *where: object) -> int:
         """Return the whole number that a text holds, ``12`` or ``12.0``; raise *error* as `Number.of` does."""
+        if (usual := self._usual_text(text)) is not None:
+            return usual
         try:
             number: int = self._read(text)
         except ValueError:
             raise self.wrong(text, error, *where) from None
         return number
+
+    def _usual(self, value: object) -> TypeGuard[int]:
+        """Return whether a value plainly is one of this kind."""
+        return type(value) is int and self.least <= value <= self.most
+
+    def _usual_text(self, text: str) -> int | None:
+        """Return the number of a text that plainly is one of this kind, else None."""
+        if not (text.isascii() and text.isdigit() and len(text) <= LONGEST_WHOLE):
+            return None
+        return number if self._usual(number := int(text)) else None
 
     def _validator(self, strict: bool) -> Any:
         from pydantic_core import SchemaValidator, core_schema

@@ -139,7 +139,7 @@ def start_in_turn(tables: Tables, plans: Plans, memory: Turns, k: int) -> None:
     ),
     "predictor": Part(  # 10, 20 and 30 s for the last three, since no prediction is longer than the request
         {
-            ("engine/numbers.py", "}\nLEARNED = len"): '    "opposite": 5,\n',
+            ("engine/numbers.py", "}\nLEARNED = len"): '    "opposite": 7,\n',
             ("decision/policies/run_times.py", "PREDICTIONS: dict"): '''
 @inlined
 def opposite(tables: Tables, history: History, j: int) -> float:
@@ -148,7 +148,7 @@ def opposite(tables: Tables, history: History, j: int) -> float:
 
 
 ''',
-            ("decision/policies/run_times.py", "    EXPECTED: mean_of_estimate,"): "    5: opposite,\n",
+            ("decision/policies/run_times.py", "    SURVIVAL_LONG: long_time,"): "    7: opposite,\n",
         },
         SIMULATE.format(cores=1, policy="sjf@opposite+strict"),
         "[0.0, 50.0, 90.0, 100.0]",

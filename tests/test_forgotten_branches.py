@@ -16,9 +16,9 @@ WRONG = {
     "order that changes": ("numbers.ORDERS['nicest'] = 23 + 1", "decision.policies.baselines", "orders: 'nicest' has"),
     "job policy": ("numbers.JOB_POLICIES['thin'] = 17", "engine.waiting_queue", "orders: 'thin' has the number 17"),
     "core policy": ("numbers.CORE_POLICIES['cold'] = 10", "engine.allocation", "core policies: 'cold' has the number"),
-    "placement": ("numbers.PLACEMENTS['last_fit'] = 10", "engine.allocation", "placements: 'last_fit' has the number"),
+    "placement": ("numbers.PLACEMENTS['last_fit'] = 12", "engine.allocation", "placements: 'last_fit' has the number"),
     "packing": ("numbers.PACKINGS['dot'] = 10", "engine.allocation", "packings: 'dot' has the number 10"),
-    "run times": ("numbers.RUN_TIMES['median'] = 5", "decision.policies.baselines", "run times: 'median' has the"),
+    "run times": ("numbers.RUN_TIMES['median'] = 7", "decision.policies.baselines", "run times: 'median' has the"),
     "mode": ("modes['slack'] = mode_specs.ModeSpec('', start='easy:start_slack')", "decision.policies.baselines",
              "modes: 'slack' has no code at hdeeprm_like.decision.policies.easy:start_slack"),
     "mode on nodes": ("modes['slack'] = mode_specs.ModeSpec('', start='easy:start_in_order', on_nodes='nodes:start')",
@@ -35,7 +35,7 @@ WRONG = {
                     "reward modes: 'late' is not in"),
     "decision point": ("specs.DECISION_POINTS['dusk'] = specs.Spec('')", "decision.window.arrays",
                        "decision points: 'dusk' is not in"),
-    "feature": ("score_files.FEATURES['moon'] = 'phase'", "decision.policies.scores", "features of scores: 'moon'"),
+    "feature": ("score_parts.FEATURES['moon'] = 'phase'", "decision.policies.scores", "features of scores: 'moon'"),
     "feature of a predictor": ("tree_files.FEATURES['moon'] = 'phase'", "decision.policies.learned_times",
                                "features of trees: 'moon' is not in"),
 }  # fmt: skip
@@ -47,7 +47,7 @@ import hdeeprm_like.engine.compiled
 
 def tried(change, module):
     from hdeeprm_like.engine import numbers
-    from hdeeprm_like.decision import mode_specs, score_files, specs, tree_files
+    from hdeeprm_like.decision import mode_specs, score_parts, specs, tree_files
     modes = mode_specs.MODES_BY_NAME
     exec(change)
     mode_specs.MODES.update({name: number for number, name in enumerate(modes)})

@@ -16,8 +16,8 @@ BASE = {
     "plugins",
     "signals",
     "progress",
-    "__version__",
     "values",
+    "version",
 }  # for every layer
 DECIDES = {"cluster", "engine", "decision"}
 
@@ -33,13 +33,14 @@ MAY_IMPORT = {  # layer: the other layers that it may import besides those that 
     "signals": set(),
     "progress": set(),
     "values": set(),
+    "version": set(),
     "cluster": set(),
     "formats": {"cluster"},
     "engine": {"cluster"},
     "decision": {"cluster", "engine"},
     "run": DECIDES,
     "batsim": DECIDES | {"formats", "results"},
-    "batsim_server": {"formats", "results"},
+    "batsim_server": {"engine", "formats", "results"},
     "results": DECIDES | {"formats", "run"},
     "learning": DECIDES | {"formats", "run"},
     "options": {"decision", "formats", "option_sections"},
@@ -52,7 +53,7 @@ MAY_IMPORT = {  # layer: the other layers that it may import besides those that 
     "gym": {"envs"},
     "launch": DECIDES | {"batsim", "batsim_server", "experiment", "formats", "learning", "results", "run"},
     "studies": DECIDES | {"experiment", "formats", "launch", "learning", "options", "results", "run"},
-    "api": DECIDES | {"experiment", "formats", "results", "run", "studies"},
+    "api": DECIDES | {"experiment", "formats", "launch", "results", "run", "studies"},
     "build": DECIDES | {"results", "run"},
     "entry": DECIDES | {"batsim", "experiment", "formats", "launch", "options", "results"},
     "cli": {
@@ -100,10 +101,16 @@ def modules():
 
 
 @cache
+def nodes_of(path):
+    """All nodes of a module, which is parsed once for all tests."""
+    return tuple(ast.walk(ast.parse(path.read_text())))
+
+
+@cache
 def imports(path, types=False):
     """Full names of all that a module imports, wherever it does so; for the eyes of a type checker if *types*."""
     skipped, names = set(), []
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in nodes_of(path):
         if (
             not types
             and isinstance(node, ast.If)

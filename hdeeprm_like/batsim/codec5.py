@@ -18,7 +18,6 @@ import struct
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
-from hdeeprm_like import __version__
 from hdeeprm_like.batsim.codec import AMOUNT, Cores, Host, Listener, Submission, WireEvent, shown
 from hdeeprm_like.batsim.codec4 import Codec4, Content
 from hdeeprm_like.cluster.pstates import SPEED_SHARE
@@ -29,6 +28,7 @@ from hdeeprm_like.formats.batsim5_json import extra_data, profile_as_batsim4, pr
 from hdeeprm_like.formats.demands_json import demand_in
 from hdeeprm_like.formats.platform_properties import SPEED
 from hdeeprm_like.values import COUNT
+from hdeeprm_like.version import __version__
 
 log = logging.getLogger(__name__)
 

@@ -3,9 +3,9 @@
 import argparse
 from typing import NoReturn
 
-from hdeeprm_like import __version__
 from hdeeprm_like.errors import OptionsError
 from hdeeprm_like.results.batsim_files import BATSIM_VERSION
+from hdeeprm_like.version import __version__
 
 SIMGRID_VERSION = "3.32.0"  # version that Batsim 4.2.1 was recorded with
 LEVELS = ("quiet", "network-only", "information", "debug")

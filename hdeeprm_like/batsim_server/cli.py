@@ -93,7 +93,7 @@ def serve(options: ServerOptions) -> bool:
     """
     if options.only_dump or not options.scheduler:
         return play(options, _no_scheduler)
-    from hdeeprm_like.batsim_server.carrier import Carrier  # imports zmq, needed only with a socket
+    from hdeeprm_like.batsim_server.carrier import Carrier  # needed only with a socket
 
     with Carrier(options.socket, options.timeout) as carrier:
         return play(options, carrier.ask)

@@ -96,6 +96,8 @@ class Works(Countdown):
 
     def nearest(self) -> float:
         """Return the s until the first end, infinity if there is none."""
+        if not self._left:
+            return inf
         known = zip(self._left, self._rates, strict=True)
         return min([left / rate for left, rate in known if rate > 0.0], default=inf)
 
@@ -104,7 +106,7 @@ class Works(Countdown):
         if not self._left:
             return []
         self._left = [left - rate * step for left, rate in zip(self._left, self._rates, strict=True)]
-        return self._ended()
+        return self._ended() if min(self._left) < self._precision else []
 
 
 class Alarms:

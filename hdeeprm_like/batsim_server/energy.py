@@ -9,6 +9,7 @@ Source: SimGrid 3.32, plugin host_energy.
 
 from collections.abc import Sequence
 from math import fsum
+from typing import Any
 
 from hdeeprm_like.batsim_server.sharing import Constraint, Variable
 
@@ -17,7 +18,18 @@ PowerRanges = tuple[tuple[float, float, float], ...]  # per P-state: W when idle
 NOISE = 1e-8  # a difference of two sums is rounding noise if smaller than this share of them
 LONG_BITS = 64  # mantissa of a C long double on x86
 GRID = 2.0**80  # 1 / resolution of all relevant joules
-MANY = 512  # machines from which on numpy is worth its import for a sum
+MANY = 512  # machines from which on numpy is worth its import
+
+Numbers = Any  # of each machine: a list of floats, or a numpy array where there are many machines
+
+
+def numbers(values: list[float]) -> Numbers:
+    """Return numbers in the form that is fast for so many."""
+    if len(values) <= MANY:
+        return values
+    import numpy as np  # its import takes longer than whole simulations of few machines
+
+    return np.array(values)
 
 
 class EnergyMeter:
@@ -28,15 +40,15 @@ class EnergyMeter:
         self._hosts = hosts
         self._ranges = ranges
         self._pstates = list(pstates)
-        self.joules = [0.0] * len(hosts)  # (M,)
-        self._seen_at = [0.0] * len(hosts)  # (M,) s, date of the joules
-        self._watts = [watts[0][0] for watts in ranges]  # (M,) W, now
+        self.joules = numbers([0.0] * len(hosts))  # (M,)
+        self._seen_at = numbers([0.0] * len(hosts))  # (M,) s, date of the joules
+        self._watts = numbers([watts[0][0] for watts in ranges])  # (M,) W, now
         # the plugin assumes P-state 0 for a machine until its first update
         self._misjudged = {machine for machine, pstate in enumerate(pstates) if pstate != 0}
         self._least = [r[p][1] for r, p in zip(ranges, pstates, strict=True)]
-        self.least_watts = fsum(self._least)  # W, of all machines at their least load
+        self._least_watts: float | None = None  # W, of all machines at their least load; None: not summed yet
         self._total: tuple[float, float] = (0.0, 0.0)  # s, J of all machines then
-        self._noted: tuple[float, float, list[float]] = (0.0, 0.0, list(self.joules))  # s, J in all, J of each
+        self._noted: tuple[float, float, Numbers] = (0.0, 0.0, self.joules.copy())  # s, J in all, J of each
 
     def out_of_date(self, now: float, most: int) -> int:
         """Return the number of machines not updated at *now*, at most *most*."""
@@ -63,10 +75,15 @@ class EnergyMeter:
     def total(self, now: float) -> float:
         """Update all machines to *now*; return the sum of their joules."""
         if self._total[0] != now:
-            known = zip(self.joules, self._watts, self._seen_at, strict=True)
-            self.joules = [joules + watts * (now - seen_at) for joules, watts, seen_at in known]
-            self._seen_at = [now] * len(self.joules)
-            self._total = (now, fsum(self.joules))
+            if isinstance(self.joules, list):
+                known = zip(self.joules, self._watts, self._seen_at, strict=True)
+                self.joules = [joules + watts * (now - seen_at) for joules, watts, seen_at in known]
+                self._seen_at = [now] * len(self.joules)
+                self._total = (now, fsum(self.joules))
+            else:
+                self.joules += self._watts * (now - self._seen_at)
+                self._seen_at[:] = now
+                self._total = (now, fsum(self.joules.tolist()))
         while self._misjudged:
             self._refresh(self._misjudged.pop())
         return self._total[1]
@@ -75,7 +92,7 @@ class EnergyMeter:
         """Return the mean power of all machines since the last call, None if no time has passed."""
         total = self.total(now)
         then, total_then, joules_then = self._noted
-        self._noted = (now, total, list(self.joules))
+        self._noted = (now, total, self.joules.copy())
         span = now - then
         if span <= 0.0:
             return None
@@ -83,16 +100,23 @@ class EnergyMeter:
             return (total - total_then) / span
         return (long_sum(self.joules) - long_sum(joules_then)) / GRID / span
 
+    @property
+    def least_watts(self) -> float:
+        """Return the W of all machines at their least load."""
+        if self._least_watts is None:
+            self._least_watts = fsum(self._least)
+        return self._least_watts
+
     def of(self, machines: Sequence[int]) -> float:
         """Return the joules of some machines at their last updates."""
-        return fsum([self.joules[machine] for machine in machines])
+        return fsum([float(self.joules[machine]) for machine in machines])
 
     def set_pstate(self, machine: int, pstate: int, now: float) -> None:
         """Change a machine's P-state; energy until now is counted with the old one."""
         self.update((machine,), now)
         self._pstates[machine] = pstate
         self._least[machine] = self._ranges[machine][pstate][1]
-        self.least_watts = fsum(self._least)
+        self._least_watts = None
         self._refresh(machine)
 
     def on_rates(self, variables: Sequence[Variable]) -> None:
@@ -114,10 +138,10 @@ class EnergyMeter:
         self._watts[machine] = least + load * (most - least) if load > 0.0 else idle
 
 
-def long_sum(values: Sequence[float]) -> int:
+def long_sum(values: Numbers) -> int:
     """Return a sum as computed with C long doubles, rounded after each addition, in units of 1 / GRID."""
     if len(values) > MANY:
-        import numpy as np  # has that type, but its import takes longer than a few sums
+        import numpy as np  # has that type
 
         total = np.cumsum(values, dtype=np.longdouble)[-1]
         return int(float(total) * GRID) + int(float(total - float(total)) * GRID)

@@ -260,6 +260,16 @@ class Engine:
 
     def _run_ready(self) -> None:
         ran, self._ready = self._ready, []
+        if len(ran) == 1:  # the usual case
+            ((actor, answer),) = ran
+            if actor.alive:
+                try:
+                    request = actor.script.send(answer)
+                except StopIteration:
+                    actor.alive = False
+                else:
+                    request[0](actor, *request[1:])
+            return
         asking: list[tuple[Actor, Request]] = []
         for actor, answer in ran:
             if actor.alive:
@@ -350,8 +360,9 @@ class Engine:
                 self._works.set_rate(variable.owner, variable.value)
             if self._on_rates:
                 self._on_rates(changed)
-        step = min(self._works.nearest(), self._timers.nearest(), self._latencies.nearest())
-        date = self._alarms.next_date()
+        works, timers, latencies = self._works, self._timers, self._latencies
+        step = min(works.nearest(), timers.nearest(), latencies.nearest())
+        date = self._alarms.next_date() if self._exact_timeouts else inf
         rings = date - self.now <= step
         if rings:
             step = date - self.now
@@ -359,9 +370,11 @@ class Engine:
             return False
         self.steps += 1
         self.now = date if rings else self.now + step
-        ended = self._works.advance(step) + self._timers.advance(step)
-        for action in sorted(self._latencies.advance(step), key=_sequence):
-            self._latencies.drop(action)
+        ended = works.advance(step)
+        ended += timers.advance(step)
+        over = latencies.advance(step)
+        for action in sorted(over, key=_sequence) if over else over:
+            latencies.drop(action)
             assert action.variable is not None
             action.variable.way_limit = self._tcp_gamma / (2.0 * action.bytes_delay)
             self._go_on(action)
@@ -369,7 +382,7 @@ class Engine:
                 ended.append(action)
         for action in sorted(ended, key=_sequence) if len(ended) > 1 else ended:
             self._end(action)
-        while rings and self._alarms.next_date() <= self.now:
+        while rings and self._exact_timeouts and self._alarms.next_date() <= self.now:
             self._end(self._alarms.pop())
         return True
 

@@ -108,16 +108,22 @@ class Profiles(dict[str, Profile]):
         super().__init__()
         self.workload = workload
         self.jobs_with: dict[str, int] = {}  # number of jobs by profile
+        self._within: dict[Profile, int] = {}  # number of places in other profiles, of those that have any
+
+    def __setitem__(self, name: str, profile: Profile) -> None:
+        """Add a profile; those that it consists of are kept as long as it is."""
+        super().__setitem__(name, profile)
+        for part in profile.parts:
+            self._within[part] = self._within.get(part, 0) + 1
 
     def forget(self, profile: Profile, keep: bool) -> None:
         """Record that a job is gone; drop its profile if no other job or profile uses it, unless *keep*."""
         self.jobs_with[profile.name] -= 1
-        if (
-            not keep
-            and self.jobs_with[profile.name] <= 0
-            and not any(profile in other.parts for other in self.values())
-        ):
-            self.pop(profile.name, None)
+        if keep or self.jobs_with[profile.name] > 0 or self._within.get(profile):
+            return
+        if super().pop(profile.name, None) is not None:
+            for part in profile.parts:
+                self._within[part] -= 1
 
 
 class Task:

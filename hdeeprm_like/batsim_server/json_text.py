@@ -18,8 +18,11 @@ def encode(value: Any) -> str:
         OverflowError: it contains a number too large for a double.
         RecursionError: it is nested too deeply.
     """
-    if isinstance(value, str):
+    kind = type(value)
+    if kind is str:
         return encode_basestring(value)
+    if kind is dict:
+        return "{" + ",".join([f"{encode_basestring(str(key))}:{encode(part)}" for key, part in value.items()]) + "}"
     if value is None:
         return "null"
     if isinstance(value, bool):
@@ -31,7 +34,7 @@ def encode(value: Any) -> str:
             raise OverflowError("a number is too large")
         return f"{value:f}"
     if isinstance(value, Mapping):
-        return "{" + ",".join(f"{encode(str(key))}:{encode(part)}" for key, part in value.items()) + "}"
+        return encode(dict(value))
     if isinstance(value, list | tuple):
         return "[" + ",".join(map(encode, value)) + "]"
     raise TypeError(f"{type(value).__name__} has no JSON form")

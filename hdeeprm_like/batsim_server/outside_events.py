@@ -1,8 +1,8 @@
 """External events: machines that leave and rejoin the cluster, and other events of a file for the scheduler."""
 
 import json
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from hdeeprm_like.batsim_server.fields import AMOUNT, Fields
 from hdeeprm_like.errors import OptionsError, WorkloadError
@@ -14,8 +14,7 @@ AVAILABLE, UNAVAILABLE = "machine_available", "machine_unavailable"
 _EVENT_ORDER = {AVAILABLE: 0, UNAVAILABLE: 1}  # order of events of one time; others come after these
 
 
-@dataclass(frozen=True)
-class OutsideEvent:
+class OutsideEvent(NamedTuple):
     """An external event of the cluster, from an events file."""
 
     timestamp: float  # s

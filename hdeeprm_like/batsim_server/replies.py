@@ -1,10 +1,9 @@
 """Reader of the scheduler's replies in Batsim 4's JSON: a list of checked events, or a `ProtocolError`."""
 
 import json
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from hdeeprm_like.batsim_server.fields import FIGURE
 from hdeeprm_like.errors import ProtocolError, did_you_mean
@@ -12,8 +11,7 @@ from hdeeprm_like.formats.batsim_numbers import read_number
 from hdeeprm_like.values import shown, wrong
 
 
-@dataclass(frozen=True)
-class SchedulerEvent:
+class SchedulerEvent(NamedTuple):
     """One event of a reply: type, time and data; *where* is its place, for messages."""
 
     kind: str
@@ -47,8 +45,7 @@ class SchedulerEvent:
         return value
 
 
-@dataclass(frozen=True)
-class Form:
+class Form(NamedTuple):
     """Spelling of events in a version of Batsim.
 
     Attributes:
@@ -66,15 +63,14 @@ class Form:
 BATSIM4 = Form("type", "data", (), read_number)
 
 
-@dataclass(frozen=True)
-class Reply:
+class Reply(NamedTuple):
     """The scheduler's decisions, in its order, and its clock at the end."""
 
     now: float  # s
-    events: list[SchedulerEvent] = field(default_factory=list)
+    events: list[SchedulerEvent]
 
 
-def read_reply(raw: bytes, known: Iterable[str], form: Form = BATSIM4) -> Reply:
+def read_reply(raw: bytes, known: Collection[str], form: Form = BATSIM4) -> Reply:
     """Return the events of a reply; its clock may lag behind the simulation's, as Batsim allows.
 
     Args:
@@ -93,19 +89,18 @@ def read_reply(raw: bytes, known: Iterable[str], form: Form = BATSIM4) -> Reply:
     events = content.get("events")
     if not isinstance(events, list):
         raise wrong(events, "a list", ProtocolError, "reply: events")
-    known = tuple(known)
     return Reply(
         now, [_read_event(event, f"reply: events[{index}]", now, known, form) for index, event in enumerate(events)]
     )
 
 
-def _read_event(event: Any, where: str, now: float, known: tuple[str, ...], form: Form) -> SchedulerEvent:
+def _read_event(event: Any, where: str, now: float, known: Collection[str], form: Form) -> SchedulerEvent:
     if not isinstance(event, dict):
         raise wrong(event, "an object", ProtocolError, where)
     kind = event.get(form.kind)
     if kind in form.not_imitated:
         raise ProtocolError(f"{where}: {kind} is not imitated")
-    if kind not in known:
+    if not isinstance(kind, str) or kind not in known:
         raise ProtocolError(f"{where}: {form.kind} {shown(kind)} is not known{did_you_mean(str(kind)[:60], known)}")
     where = f"{where} {kind}"
     timestamp = FIGURE.of(event.get("timestamp"), ProtocolError, where, "timestamp")
@@ -114,7 +109,7 @@ def _read_event(event: Any, where: str, now: float, known: tuple[str, ...], form
     data = event.get(form.data)
     if not isinstance(data, dict):
         raise wrong(data, "an object", ProtocolError, where, form.data)
-    return SchedulerEvent(str(kind), timestamp, data, where)
+    return SchedulerEvent(kind, timestamp, data, where)
 
 
 def _refuse(constant: str) -> float:

@@ -1,16 +1,13 @@
 """Sharing of capacities: hosts and links are constraints, parallel tasks and messages are variables.
 
 The value of a variable is the share of its whole work done per second; a weight is the load of the whole work on a
-constraint (flops of a host, bytes of a link). Capacities are shared by the "fair bottleneck" rule: the rest of a
-constraint is offered in equal parts to its growing variables, each takes the smallest of its offers, and variables on
-an exhausted constraint stop growing. A task with several ranks on one host takes one part for each of them, but as
-its ranks advance together, the heaviest of them sets the pace. Only variables connected to a change are recomputed.
-
+constraint (flops of a host, bytes of a link). `engine.sharing` has the rule and the solver. Only variables connected
+to a change are recomputed.
 
 Source: SimGrid 3.32, host model ptask_L07.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from math import inf
 from typing import Any, NamedTuple
 
@@ -134,7 +131,7 @@ class Sharing:
                 continue
             component = _connected(variable)
             if len(component) > 1 or variable.crowds or not _grows_at_once(variable, self.precision):
-                _fair_bottleneck(component, self.precision)
+                _share(component, self.precision)
             done.update(component)
         return list(done)
 
@@ -170,72 +167,29 @@ def _grows_at_once(variable: Variable, precision: float) -> bool:
     return left < precision
 
 
-def _fair_bottleneck(component: Iterable[Variable], precision: float) -> None:
-    growing: dict[Variable, None] = {}
-    left: dict[Constraint, float] = {}
-    for variable in component:
-        variable.value = 0.0
-        growing[variable] = None
-        for constraint, weight in variable.weights.items():
+def _share(component: dict[Variable, None], precision: float) -> None:
+    """Set the values of variables that share constraints, by the solver of the embedded simulator."""
+    import numpy as np  # many simulations share nothing, and begin sooner without these two
+
+    from hdeeprm_like.engine.sharing import CONSTRAINT, USE, VARIABLE, new_problem, share
+
+    numbers = {variable: number for number, variable in enumerate(component)}
+    used = dict.fromkeys(c for variable in component for c, weight in variable.weights.items() if weight > 0.0)
+    constraints: list[tuple[float, float, int, bool, float]] = []
+    uses: list[tuple[float, float, int, int]] = []
+    for constraint in used:
+        constraints.append((constraint.bound, 0.0, len(uses), constraint.fatpipe, 0.0))
+        for other, weight in constraint.variables.items():
             if weight > 0.0:
-                left[constraint] = constraint.bound
-    open_constraints = list(left)
-    grown: dict[Variable, float] = {}
-    while growing:
-        offers: dict[Constraint, float] = {}
-        still_open: list[Constraint] = []
-        for constraint in open_constraints:
-            takers = sum(
-                v.takers(constraint) for v, weight in constraint.variables.items() if weight > 0 and v in growing
-            )
-            if takers:
-                offers[constraint] = left[constraint] / (1 if constraint.fatpipe else takers)
-                still_open.append(constraint)
-        _grow(growing, offers, grown)
-        open_constraints = _exhaust(still_open, offers, left, grown, growing, precision)
-
-
-def _grow(growing: dict[Variable, None], offers: dict[Constraint, float], grown: dict[Variable, float]) -> None:
-    """Give every growing variable the smallest of its offers; record the last growth of each."""
-    for variable in list(growing):
-        weights = variable.weights.items()
-        step = min((offers[c] / variable.heaviest(c, weight) for c, weight in weights if weight > 0.0), default=0.0)
-        if variable.bound > 0.0:
-            step = min(step, variable.bound - variable.value)
-        grown[variable] = step
-        variable.value += step
-        if variable.value == variable.bound or step <= 0.0:
-            del growing[variable]
-
-
-def _exhaust(
-    open_constraints: list[Constraint],
-    offers: dict[Constraint, float],
-    left: dict[Constraint, float],
-    grown: dict[Variable, float],
-    growing: dict[Variable, None],
-    precision: float,
-) -> list[Constraint]:
-    """Subtract the growth from the constraints; stop variables on exhausted ones, return the other constraints."""
-    remaining: list[Constraint] = []
-    for constraint in open_constraints:
-        if constraint.fatpipe:
-            most = offers[constraint]
-            for variable, weight in constraint.variables.items():
-                most = min(most, weight * grown.get(variable, 0.0))
-            left[constraint] -= most
-        else:
-            rest = left[constraint]
-            for variable, weight in reversed(constraint.variables.items()):  # the latest is first in SimGrid
-                rest -= weight * grown.get(variable, 0.0)
-                if rest < precision:
-                    rest = 0.0
-            left[constraint] = rest
-        if left[constraint] < precision:
-            left[constraint] = 0.0
-            for variable, weight in constraint.variables.items():
-                if weight > 0.0:
-                    growing.pop(variable, None)
-        else:
-            remaining.append(constraint)
-    return remaining
+                heaviest, takers = other.heaviest(constraint, weight), other.takers(constraint)
+                uses.append((weight, heaviest, takers, numbers[other]))
+    constraints.append((0.0, 0.0, len(uses), False, 0.0))
+    problem = new_problem(len(used), len(component), len(uses), precision)
+    problem.constraints = np.array(constraints, CONSTRAINT)
+    problem.variables = np.array([(variable.bound, 0.0, 0.0, 0.0, 1) for variable in component], VARIABLE)
+    if uses:
+        problem.uses = np.array(uses, USE)
+    problem.size[0] = (len(used), len(component), len(uses), precision)
+    share(problem)
+    for variable, value in zip(component, problem.variables["value"].tolist(), strict=True):
+        variable.value = value

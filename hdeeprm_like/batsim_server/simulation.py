@@ -1,7 +1,7 @@
 """The parts of one simulation: machines, network, clock, jobs, and the messages to be sent."""
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hdeeprm_like.batsim_server.engine import Actor, Engine, Script
 from hdeeprm_like.batsim_server.jobs import Job, Profiles, RunningJob
@@ -11,11 +11,13 @@ from hdeeprm_like.batsim_server.options import ServerOptions
 from hdeeprm_like.batsim_server.outbox import Outbox
 from hdeeprm_like.batsim_server.outside_events import OutsideEvent, read_events
 from hdeeprm_like.batsim_server.simgrid_options import read_simgrid_options
-from hdeeprm_like.batsim_server.workflows import read_workflow
 from hdeeprm_like.batsim_server.workload import read_workload
 from hdeeprm_like.formats.simgrid_xml import read_simgrid_xml
 from hdeeprm_like.formats.simgrid_zones import loopback
 from hdeeprm_like.results.batsim_files import JobRow
+
+if TYPE_CHECKING:
+    from hdeeprm_like.batsim_server.workflows import Workflow
 
 MOST_ROUNDS = 3  # reading the energy takes SimGrid one round per machine; more rounds than this change no order
 
@@ -62,9 +64,7 @@ class Simulation:
             largest = max(largest, machines)
             self.workloads.append(list(jobs.values()))
             self.jobs.update((job.identifier, job) for job in jobs.values())
-        self.workflows = [read_workflow(path, f"wf{number}") for number, path in enumerate(options.workflows)]
-        for number, (path, begin) in enumerate(options.late_workflows):
-            self.workflows.append(read_workflow(path, f"wfc{number}", begin))
+        self.workflows = _workflows(options)
         self.profiles.update((workflow.name, Profiles(workflow.name)) for workflow in self.workflows)
         limit = min(filter(None, (options.mmax, largest if options.mmax_workload else 0)), default=0)
         roles = roles_of(platform, {options.master: MASTER, **options.roles})
@@ -185,3 +185,15 @@ class Simulation:
         if self.machines.meter is not None:
             self.machines.meter.set_pstate(machine.number, pstate, self.engine.now)
         yield (self.engine.skip,)
+
+
+def _workflows(options: ServerOptions) -> list["Workflow"]:
+    """Return the workflows of a command line."""
+    if not options.workflows and not options.late_workflows:
+        return []
+    from hdeeprm_like.batsim_server.workflows import read_workflow  # few simulations have any
+
+    found = [read_workflow(path, f"wf{number}") for number, path in enumerate(options.workflows)]
+    for number, (path, begin) in enumerate(options.late_workflows):
+        found.append(read_workflow(path, f"wfc{number}", begin))
+    return found

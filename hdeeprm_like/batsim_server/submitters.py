@@ -1,7 +1,7 @@
 """The actors beside the server: they submit jobs, deliver external events, wake the scheduler, and switch machines."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hdeeprm_like.batsim_server.engine import Mailbox, Script, Work
 from hdeeprm_like.batsim_server.execution import run_job
@@ -9,10 +9,12 @@ from hdeeprm_like.batsim_server.jobs import Job
 from hdeeprm_like.batsim_server.machines import Machine, MachineState
 from hdeeprm_like.batsim_server.outside_events import OutsideEvent
 from hdeeprm_like.batsim_server.simulation import Simulation
-from hdeeprm_like.batsim_server.workflows import Task, Workflow
 from hdeeprm_like.batsim_server.workload import WorkloadReader
 from hdeeprm_like.errors import WorkloadError
 from hdeeprm_like.formats.batsim_numbers import read_number
+
+if TYPE_CHECKING:
+    from hdeeprm_like.batsim_server.workflows import Task, Workflow
 
 SHORTEST_WAIT = 1e-5  # s, shortest CALL_ME_LATER
 MORE_WALLTIME = 10.0  # s, walltime of a workflow's task beyond its run time
@@ -33,7 +35,7 @@ def submit_jobs(simulation: Simulation, jobs: Sequence[Job]) -> Script:
     yield (simulation.engine.put, ("SUBMITTER_BYE", "jobs"))
 
 
-def submit_workflow(simulation: Simulation, workflow: Workflow, reports: Mailbox, limit: int) -> Script:
+def submit_workflow(simulation: Simulation, workflow: "Workflow", reports: Mailbox, limit: int) -> Script:
     """Submit the tasks of a workflow, each when its predecessors are over.
 
     Args:
@@ -60,7 +62,7 @@ def submit_workflow(simulation: Simulation, workflow: Workflow, reports: Mailbox
     yield (engine.put, ("SUBMITTER_BYE", "workflow"))
 
 
-def _job_of(simulation: Simulation, workload: str, task: Task, number: str) -> Job:
+def _job_of(simulation: Simulation, workload: str, task: "Task", number: str) -> Job:
     """Return the job of a task, registered in the simulation; its times are rounded to six decimals, as in Batsim."""
     profiles = simulation.profiles[workload]
     name = f"{workload}_{task.identifier}"

@@ -21,6 +21,7 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
+from hdeeprm_like.cluster.links import with_network
 from hdeeprm_like.cluster.partitions import Demand, Partitions, demands_of
 from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.pool import pool
@@ -36,9 +37,11 @@ from hdeeprm_like.decision.system import DecisionSystem
 from hdeeprm_like.engine.cores import set_available
 from hdeeprm_like.engine.job_rows import Request
 from hdeeprm_like.engine.outside_starts import runs, start_outside, withdraw
+from hdeeprm_like.engine.sharing import new_problem, share
 from hdeeprm_like.engine.state import Instant, State
 from hdeeprm_like.results.job_lines import numbered
 from hdeeprm_like.results.run_log import Record
+from hdeeprm_like.run.branches import SLOTS, SlotNetwork, no_deviations, play_branches
 from hdeeprm_like.run.expert import follow
 from hdeeprm_like.run.python_loop import Play, Steps
 from hdeeprm_like.run.replay import replay
@@ -75,6 +78,11 @@ def kinds() -> Iterator[Kind]:
     """Yield all kinds, the most common first."""
     yield Kind("launch", "policy pair, batsim clock", partial(simulate, (PAIR,), "batsim"))
     yield Kind("batsim", "baselines, batsim clock", partial(simulate, (PLAIN, LOOKS_BACK), "batsim"))
+    yield Kind("batsim", "policy run in a network", partial(simulate, (PAIR, PLAIN), "batsim", network=True))
+    for name in ("policies", "jobs in slots"):
+        play = partial(play_space, SPACES[name], "batsim", with_network(pool(CORES)))
+        yield Kind("environments", f"{name}, network", play)
+    yield Kind("batsim", "capacities shared on the server", share_nothing)
     yield Kind("batsim", "messages of Batsim", partial(answer_messages, (PAIR, PLAIN)))
     yield Kind("compare", "policy run, textbook clock", partial(simulate, (PAIR, PLAIN, CHANGING), "textbook"))
     for mode in MODES:
@@ -155,14 +163,21 @@ def platform_of(partitions: bool) -> Platform:
     return with_partitions() if partitions else pool(CORES)
 
 
-def simulate(policies: tuple[str, ...], clock: Clock, partitions: bool = False) -> None:
+def simulate(policies: tuple[str, ...], clock: Clock, partitions: bool = False, network: bool = False) -> None:
     """Simulate some jobs under each policy, and write them if the clock is that of ``launch``."""
     platform, jobs = platform_of(partitions), some_jobs(partitions)
+    if network:
+        platform = with_network(platform)
     for name in policies:
         simulator = run_to_end(platform, jobs, PolicyActions([policy_named(name)]), clock, log=clock == "batsim")
         if clock == "batsim":
             with TemporaryDirectory() as folder:
                 Record(simulator, jobs).write_jobs(Path(folder) / "out_jobs.csv")
+
+
+def share_nothing() -> None:
+    """Solve an empty problem of shared capacities."""
+    share(new_problem(0, 0, 0))
 
 
 def stream(policies: tuple[str, ...]) -> None:
@@ -220,6 +235,10 @@ def play_space(space: Space, clock: Clock, platform: Platform) -> None:
     runs.step(runs.masks.argmax(axis=1))
     if space.actions == "jobs":
         follow(runs.rows, np.zeros((2, JOBS)), runs.masks, np.zeros(2, np.int64))
+        params = np.zeros(1, SLOTS)
+        params["slots"], params["bias"] = space.head, 1.0  # starts whatever can start
+        network = SlotNetwork(params, np.zeros((1, 0)), np.zeros(1), np.zeros(1))
+        play_branches(runs.rows, runs.job_pool, network, no_deviations(2), 0, 2)
     objective_value(runs.run(0).core.tables, runs.run(0).core.window, 0, 0.0)
     own_parts(space, clock, platform, jobs)
 

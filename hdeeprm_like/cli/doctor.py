@@ -5,8 +5,8 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from hdeeprm_like import __version__
 from hdeeprm_like.cli.arguments import EXTRAS, PROGRAM, Commands, command
+from hdeeprm_like.version import __version__
 
 NEEDED = ("numpy", "pandas", "scipy", "matplotlib", "pydantic", "pyzmq")
 PROGRAMS = {

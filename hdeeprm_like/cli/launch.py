@@ -88,17 +88,17 @@ def run_launch(options: argparse.Namespace) -> int | None:
         learner = new_learner(experiment, options)
     elif options.agent or options.input_model or options.output_model:
         raise OptionsError(f"{options.options}: pybatsim.agent.type: --agent and models are for LEARNING agents")
-    elif options.log_decisions and (with_batsim or experiment.options.network):
+    elif options.log_decisions and (with_batsim or not experiment.workload.is_known):
         raise OptionsError(
             f"{options.options}: pybatsim.agent.type: --log-decisions of a CLASSIC agent needs --simulator embedded "
-            "without network"
+            "and profiles that it knows"
         )
     from hdeeprm_like.launch.in_process import launched
 
     last_run = None
     if not with_batsim:
         refuse_batsim_flags(options)
-    if not (with_batsim or experiment.options.network):
+    if not with_batsim and experiment.workload.is_known:
         how = {"progress": not options.quiet, "log_decisions": options.log_decisions}
         if learner is None:
             run, last_run = launched(experiment, output, options.runs, **how)

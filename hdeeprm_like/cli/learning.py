@@ -83,7 +83,7 @@ def run_train(options: argparse.Namespace) -> int:
     import logging
 
     from hdeeprm_like.experiment import Overrides, load_experiment
-    from hdeeprm_like.launch.learned import HERE, train_learner
+    from hdeeprm_like.launch.learned import train_learner
     from hdeeprm_like.launch.resuming import resume_learner, training_options
 
     if options.resume is not None:
@@ -95,7 +95,7 @@ def run_train(options: argparse.Namespace) -> int:
         experiment = load_experiment(options.options, overrides)
         learner = new_learner(experiment, options)
         how = training_options(experiment, options.episodes, options.envs)
-    gathering = HERE if method == POLICY_ITERATION else engine_of(options, learner, output)
+    gathering = engine_of(options, learner, output)
     callbacks = [name.strip() for name in (options.log_to or "").split(",") if name.strip()]
     level = options.log_level or learner.experiment.options.pybatsim.log_level
     logging.getLogger("hdeeprm_like").setLevel("ERROR" if options.quiet else level)
@@ -104,7 +104,7 @@ def run_train(options: argparse.Namespace) -> int:
         if method == POLICY_ITERATION:
             from hdeeprm_like.launch.iterated import iterate_learner
 
-            found = iterate_learner(learner, output, how, resumes, progress=progress)
+            found = iterate_learner(learner, output, how, resumes, progress, gathering)
             done = f"{found} iterations"
         else:
             found = train_learner(learner, output, how, resumes, progress, gathering, callbacks)
@@ -182,10 +182,10 @@ def refuse_flags(options: argparse.Namespace) -> None:
     Raises:
         OptionsError: such a flag is given.
     """
-    for name in ("episodes", "envs", "engine", "processes", "log_to"):
+    for name in ("episodes", "envs", "log_to"):
         if getattr(options, name) is not None:
             reason = "set it in the options file, in training.policy_iteration"
-            reason = reason if name in ("episodes", "envs") else "it runs in this process"
+            reason = reason if name in ("episodes", "envs") else "it has TensorBoard's events alone"
             raise OptionsError(f"train --method {POLICY_ITERATION}: --{name.replace('_', '-')}: {reason}")
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from hdeeprm_like.cluster.partitions import Partitions
 from hdeeprm_like.cluster.pstates import P0, P1, P2, P3, POWER_SHARE, SPEED_SHARE
+from hdeeprm_like.cluster.routes import Routes
 from hdeeprm_like.errors import PlatformError
 from hdeeprm_like.types import Floats, Ints
 
@@ -17,7 +18,7 @@ GIGA = 1e9
 
 @dataclass(frozen=True)
 class Network:
-    """The links of a platform; they go into the XML and never affect decisions (thesis 3.1.3: ``com`` is not used).
+    """The links of a platform: messages of jobs use them in a network, otherwise only the messages of their ends do.
 
     Attributes:
         cluster_bandwidth, cluster_latency: one per cluster, as SimGrid writes them (``"10.0Gbps"``, ``"0us"``).
@@ -56,6 +57,9 @@ class Platform:
         node_gpus: (N,) GPUs of each node, shared by its cores; zeros if left out.
         partitions: sets of nodes that jobs request; None if all jobs may run everywhere.
         power_cap: W, limit of the power of all cores together, see `usable_cores`.
+        routes: of what jobs send, see `links.with_network`; None if that takes no time.
+        topology: how the nodes of the only cluster are connected, a kind and parameters of `topologies.TOPOLOGIES`, as
+            ``"FAT_TREE 2;4,4;1,2;1,1"``; empty for a link of each node to a router.
     """
 
     name: str
@@ -74,6 +78,8 @@ class Platform:
     node_gpus: Floats = field(default_factory=lambda: np.zeros(0))
     partitions: Partitions | None = None
     power_cap: float = math.inf
+    routes: Routes | None = None
+    topology: str = ""
 
     def __post_init__(self) -> None:
         try:
@@ -148,9 +154,10 @@ class Platform:
     def digest(self) -> str:
         """Return a SHA-256 of all its data, independent of the source files; the name is excluded."""
         found = hashlib.sha256()
+        absent = {"routes": True, "topology": not self.topology, "power_cap": math.isinf(self.power_cap)}
         for column in fields(self):
             value = getattr(self, column.name)
-            if column.name == "power_cap" and math.isinf(self.power_cap):
+            if absent.get(column.name, False):
                 continue  # absent fields are left out, so that digests stay valid when fields are added
             if column.name != "name":
                 content = value.tobytes() if isinstance(value, np.ndarray) else repr(value).encode()

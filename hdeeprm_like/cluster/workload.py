@@ -58,6 +58,8 @@ class Workload:
         user: (J,) a number for the submitting user, -1 if unknown.
         program: (J,) a number for the executable or the job name, -1 if unknown.
         demands: requests on a platform with partitions; None if there are none.
+        bytes: (J,) that each core of a job sends to each other one (``com``), which takes time in a network; nan for
+            a profile that the embedded simulator does not know; zeros if left out.
     """
 
     ids: tuple[str, ...]
@@ -76,16 +78,24 @@ class Workload:
     user: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
     program: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
     demands: Demands | None = None
+    bytes: Floats = field(default_factory=lambda: np.zeros(0))
 
     def __post_init__(self) -> None:
         if len(self.gpus) == 0:
             object.__setattr__(self, "gpus", np.zeros(len(self.ids)))
+        if len(self.bytes) == 0:
+            object.__setattr__(self, "bytes", np.zeros(len(self.ids)))
         for name in ("user", "program"):
             if len(getattr(self, name)) == 0:
                 object.__setattr__(self, name, np.full(len(self.ids), -1))
 
     def __len__(self) -> int:
         return len(self.ids)
+
+    @property
+    def is_known(self) -> bool:
+        """Whether the embedded simulator knows all profiles."""
+        return not np.isnan(self.bytes).any()
 
     @property
     def gpus_of_job(self) -> Floats:

@@ -23,8 +23,9 @@ from hdeeprm_like.decision.names import CORE_POLICIES, JOB_POLICIES, names_own
 from hdeeprm_like.decision.presets import Space, policy_named
 from hdeeprm_like.decision.rates import file_of_rates, read_rates
 from hdeeprm_like.decision.rewards import OBJECTIVES, Objective, Rated
-from hdeeprm_like.errors import OptionsError, did_you_mean, require_number
+from hdeeprm_like.errors import OptionsError, did_you_mean
 from hdeeprm_like.plugins import find
+from hdeeprm_like.values import NUMBER
 
 OBJECTIVE = "objective"  # key in options files
 
@@ -99,7 +100,7 @@ def objectives_named(
     for one, weight in weights.items():
         if not isinstance(one, str) and not callable(one):
             raise OptionsError(f"objective {one!r:.80}: a name is needed, or a function of the state")
-        require_number(f"the weight of objective {one!r:.80}", weight)
+        NUMBER.of(weight, OptionsError, f"the weight of objective {one!r:.80}")
     return {objective_named(one, folder) if isinstance(one, str) else one: weight for one, weight in weights.items()}
 
 

@@ -37,6 +37,7 @@ from hdeeprm_like.decision.mode_options import (
 )
 from hdeeprm_like.decision.mode_specs import MODES
 from hdeeprm_like.decision.placement_files import Placement
+from hdeeprm_like.decision.score_files import LEARNED as LEARNED_PREFIX
 from hdeeprm_like.decision.score_files import (
     SCORED,
     ZOO,
@@ -47,7 +48,6 @@ from hdeeprm_like.decision.score_files import (
     scored_policy,
     split_scored,
 )
-from hdeeprm_like.decision.tree_files import LEARNED as LEARNED_PREFIX
 from hdeeprm_like.decision.tree_files import is_predictor, predictor, with_files
 from hdeeprm_like.engine.numbers import (
     CORE_POLICIES,

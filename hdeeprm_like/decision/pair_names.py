@@ -14,8 +14,8 @@ from hdeeprm_like.decision.names import (
     names_own,
 )
 from hdeeprm_like.decision.rates import beside_rates
-from hdeeprm_like.decision.score_files import SCORED
-from hdeeprm_like.decision.tree_files import LEARNED, with_files
+from hdeeprm_like.decision.score_files import LEARNED, SCORED
+from hdeeprm_like.decision.tree_files import with_files
 from hdeeprm_like.errors import OptionsError, did_you_mean
 
 JOB_POLICY_NAMES = tuple(JOB_POLICIES)

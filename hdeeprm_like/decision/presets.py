@@ -24,7 +24,8 @@ from hdeeprm_like.decision.window.arrays import ARRIVAL, Opens, needs_of_window
 from hdeeprm_like.decision.window.window import JobWindow
 from hdeeprm_like.engine.numbers import REQUESTED
 from hdeeprm_like.engine.state import THESIS, Needs, State
-from hdeeprm_like.errors import OptionsError, did_you_mean, require_number, require_whole
+from hdeeprm_like.errors import OptionsError, did_you_mean
+from hdeeprm_like.values import NUMBER, Whole
 
 NewActions: TypeAlias = Callable[[State, JobWindow], ActionSpace]
 NewObserver: TypeAlias = Callable[[State, JobWindow], Observer]
@@ -112,9 +113,9 @@ class Space:
 
     def __post_init__(self) -> None:
         for name, least in LEAST.items():
-            require_whole(name, getattr(self, name), least)
+            Whole(least).of(getattr(self, name), OptionsError, name)
         for name in ("step", "queue_sensitivity", "gamma", "until"):
-            require_number(name, getattr(self, name))
+            NUMBER.of(getattr(self, name), OptionsError, name)
         for name in ("void", "waiting", "wait", "jump", "masked"):
             if not isinstance(getattr(self, name), bool):
                 raise OptionsError(f"{name} is {getattr(self, name)!r:.80}; True or False is needed")

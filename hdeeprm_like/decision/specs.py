@@ -180,6 +180,9 @@ OBSERVATIONS: dict[str, ObservationSpec] = {
         "each core, the jobs of the split window", "001, section III.A", code="backfilling:BACKFILLING"
     ),
     "machines": ObservationSpec("jobs and free machines", "004, section II.E", code="machines:MACHINES"),
+    "demand": ObservationSpec(
+        "free cores, what was requested of late, cores and times of the jobs in the slots", code="demand:DEMAND"
+    ),
 }
 
 ACTIONS: dict[str, Spec] = {

@@ -26,10 +26,12 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from hdeeprm_like.decision.score_files import FEATURES as SCORE_FEATURES
-from hdeeprm_like.decision.score_files import KEPT, LEARNED, OF_JOB, mapping, number, read_object, version_of
+from hdeeprm_like.decision.score_files import KEPT, LEARNED, read_object, version_of
+from hdeeprm_like.decision.score_parts import FEATURES as SCORE_FEATURES
+from hdeeprm_like.decision.score_parts import OF_JOB, mapping
 from hdeeprm_like.errors import OptionsError
 from hdeeprm_like.plugins import attribute_of, import_file
+from hdeeprm_like.values import NUMBER
 
 FEATURES = dict(list(SCORE_FEATURES.items())[:OF_JOB]) | {
     "expected_log_ratio": "mean of ln(estimated run time / requested time), short jobs counted as 10 s",
@@ -129,7 +131,7 @@ def predictor_of(content: Any, where: str) -> Predictor:
     if sum(map(len, trees)) > MOST_NODES:
         raise OptionsError(f"{where}: trees: no more than {MOST_NODES} nodes are possible")
     return Predictor(
-        number(given.get("baseline"), f"{where}: baseline"),
+        NUMBER.of(given.get("baseline"), OptionsError, f"{where}: baseline"),
         tuple(
             tuple(node_of(node, i, len(tree), f"{where}: tree {t}: node {i}") for i, node in enumerate(tree))
             for t, tree in enumerate(trees)
@@ -145,7 +147,7 @@ SIDES = ("left", "right")
 def node_of(content: Any, own: int, nodes: int, where: str) -> Node:
     """Return node number *own* of a tree."""
     if isinstance(content, dict) and "value" in content:
-        return Node(value=number(mapping(content, ("value",), where)["value"], f"{where}: value"))
+        return Node(value=NUMBER.of(mapping(content, ("value",), where)["value"], OptionsError, f"{where}: value"))
     given = mapping(content, ASKING, where)
     feature, missing = given.get("feature"), given.get("missing", "right")
     if not isinstance(feature, str):
@@ -157,5 +159,5 @@ def node_of(content: Any, own: int, nodes: int, where: str) -> Node:
             raise OptionsError(f"{where}: {side}: a node from {own + 1} to {nodes - 1} is needed, not {to!r:.60}")
     if missing not in SIDES:
         raise OptionsError(f"{where}: missing: left or right is needed, not {missing!r:.60}")
-    at_most = number(given.get("at_most"), f"{where}: at_most")
+    at_most = NUMBER.of(given.get("at_most"), OptionsError, f"{where}: at_most")
     return Node(NUMBERS[feature], at_most, given["left"], given["right"], missing == "left")

@@ -50,6 +50,8 @@ PACE = np.dtype(
 )
 
 SUBMISSION, ANSWER, MESSAGE = -3, -4, -5  # what has ended, besides actions of jobs and CALL
+ARRIVING = -6  # in a network: the latency of the message under way
+LATENCY = -7  # in a network: owner of the latency of job 0; that of job j is LATENCY - j
 
 
 class Actions(Bundle):
@@ -170,11 +172,17 @@ def sift(actions: Actions, place: int) -> None:
 @inlined
 def add(actions: Actions, owner: int, left: float, rate: float) -> None:
     """Create an action: a task with a share *left* of its work, or a timer of *left* seconds with rate 1."""
+    add_numbered(actions, owner, left, rate, number(actions))
+
+
+@inlined
+def add_numbered(actions: Actions, owner: int, left: float, rate: float, made: int) -> None:
+    """Add an action that was created before, with its number."""
     pace = actions.pace[0]
     place = pace.count
     pace.count += 1
     actions.left[place], actions.rates[place], actions.owners[place] = left, rate, owner
-    actions.made[place], actions.since[place] = number(actions), pace.steps
+    actions.made[place], actions.since[place] = made, pace.steps
     actions.dates[place] = date_of(actions, place)
     sift(actions, place)
 
@@ -192,8 +200,8 @@ def remove_at(actions: Actions, place: int) -> None:
 
 
 @inlined
-def remove_call(actions: Actions, made: int) -> None:
-    """Remove the call with a creation number."""
+def remove_numbered(actions: Actions, made: int) -> None:
+    """Remove the action with a creation number."""
     for place in range(actions.pace[0].count):
         if actions.made[place] == made:
             remove_at(actions, place)
@@ -329,7 +337,7 @@ def note_ends(actions: Actions) -> None:
         place = following(actions, place, until)
     for i in range(actions.pace[0].ended):
         if actions.ended[i] == CALL:
-            remove_call(actions, actions.made_ended[i])
+            remove_numbered(actions, actions.made_ended[i])
 
 
 @inlined

@@ -8,10 +8,12 @@ from hdeeprm_like.engine.compiled import by_type, compiled, inlined, lowest_bit,
 from hdeeprm_like.engine.cores import begin_stretch, cores_from, note_room, release, touch
 from hdeeprm_like.engine.dispatch import check_numbers
 from hdeeprm_like.engine.lifecycle import lacking_beside_cores
+from hdeeprm_like.engine.neighbours import neighbour
 from hdeeprm_like.engine.node_places import book_gpus, has_nodes, note_holds
 from hdeeprm_like.engine.node_sets import no_partitions
 from hdeeprm_like.engine.numbers import (
     BEST_FIT,
+    COMPACT,
     FIRST_FIT,
     HIGH_CORES,
     HIGH_GFLOPS,
@@ -20,6 +22,7 @@ from hdeeprm_like.engine.numbers import (
     LOW_POWER,
     PLACEMENTS,
     RANDOM_CORE,
+    SPREAD,
 )
 from hdeeprm_like.engine.packing import SHARES, packed_processor
 from hdeeprm_like.engine.processor_index import (
@@ -42,7 +45,7 @@ from hdeeprm_like.types import Ints
 check_numbers(
     "placements",
     PLACEMENTS,
-    {RANDOM_CORE, FIRST_FIT, *PROCESSOR_KEYS, *SHARES},
+    {RANDOM_CORE, FIRST_FIT, COMPACT, SPREAD, *PROCESSOR_KEYS, *SHARES},
     "engine.processor_index.PROCESSOR_KEYS or engine.packing.SHARES",
 )
 
@@ -97,6 +100,8 @@ def next_processor(tables: Tables, policy: int, j: int, wanted: int, last: int, 
         return 0
     if policy == FIRST_FIT:
         return lowest_processor(tables, job.memory, job.gpus)
+    if policy >= COMPACT:
+        return neighbour(tables, policy, j, wanted, last)
     if policy >= BEST_FIT:
         return packed_processor(tables, policy, j, wanted, last)
     if rival >= 0 and node_fits(tables, tables.processors[rival].node, job.memory, job.gpus):
@@ -258,7 +263,7 @@ def choose_by_policy(tables: Tables, policy: int, j: int) -> int:
         if policy in (HIGH_CORES, HIGH_MEM, HIGH_MEM_BW) and wanted > 1 and not counts_cores(tables):
             hide(tables, policy, p)  # booking cores ranks it again
             rival = best_processor(tables, policy, job.memory, job.gpus)
-        wanted -= take_cores(tables, policy, j, p, rival, 1 if policy == RANDOM_CORE else wanted)
+        wanted -= take_cores(tables, policy, j, p, rival, 1 if policy in (RANDOM_CORE, SPREAD) else wanted)
         if not only_cores:
             rank(tables, p)
             ranked = picks

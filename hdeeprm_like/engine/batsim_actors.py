@@ -10,10 +10,11 @@ import numpy as np
 from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.units import bytes_per_second, seconds
 from hdeeprm_like.engine.actions import Actions, calls_at_once, new_actions, number
-from hdeeprm_like.engine.bundles import Bundle
-from hdeeprm_like.engine.compiled import count_bits, inlined, shift_left
+from hdeeprm_like.engine.bundles import Bundle, BundleType, absent
+from hdeeprm_like.engine.compiled import by_type, compiled, count_bits, inlined, shift_left
 from hdeeprm_like.engine.cores import word_of
 from hdeeprm_like.engine.tables import Tables
+from hdeeprm_like.engine.traffic import MESSAGE_FLOW, Traffic, add_load, begin_flow, is_networked, new_traffic
 from hdeeprm_like.engine.words import words_of
 from hdeeprm_like.types import Floats, Ints, Records
 
@@ -83,6 +84,7 @@ class BatsimClock(Bundle, shared=("latency", "speed")):
         marked: (J,) scratch, jobs whose rate must be recomputed.
         looked: (W,) bits, the cores of each word whose energy was last updated in epoch ...
         looked_in: (W,) ... of that word.
+        traffic: the network; absent if what jobs send takes no time.
     """
 
     latency: Floats
@@ -96,6 +98,7 @@ class BatsimClock(Bundle, shared=("latency", "speed")):
     marked: Ints
     looked: Ints
     looked_in: Ints
+    traffic: Traffic
 
 
 def new_batsim_clock(platform: Platform, jobs: int) -> BatsimClock:
@@ -119,6 +122,7 @@ def new_batsim_clock(platform: Platform, jobs: int) -> BatsimClock:
         marked=np.zeros(jobs, np.int32),
         looked=np.zeros(words, np.int64),
         looked_in=np.zeros(words, np.int64),
+        traffic=absent(Traffic) if platform.routes is None else new_traffic(platform.routes, jobs),
     )
 
 
@@ -205,11 +209,39 @@ def transfer(tables: Tables, timing: BatsimClock, message: int, lowest: int, sen
     if message % KINDS != END:
         pace.speed = LOOPBACK
         return
-    p = tables.core_processor[lowest]
+    send_end(tables, timing, lowest)
+
+
+@by_type
+def send_end(tables: BundleType, timing: BundleType, lowest: object) -> object:
+    """Start the transfer of the message of a job's end from a core to the server."""
+    return send_over_links if is_networked(timing) else send_alone
+
+
+@inlined
+def send_alone(tables: Tables, timing: BatsimClock, lowest: int) -> None:
+    """Start the transfer of the message of a job's end over links that nothing else uses."""
+    p, pace = tables.core_processor[lowest], timing.actions.pace[0]
     if timing.latency[p] > 0.0:
         pace.latency, pace.speed, pace.speed_then = timing.latency[p], 0.0, timing.speed[p]
     else:
         pace.speed = timing.speed[p]
+
+
+@compiled
+def send_over_links(tables: Tables, timing: BatsimClock, lowest: int) -> None:
+    """Start the transfer of the message of a job's end over links that it shares with what jobs send."""
+    traffic, pace = timing.traffic, timing.actions.pace[0]
+    place, flow = traffic.place[lowest], traffic.flows[MESSAGE_FLOW]
+    for at in range(traffic.gate_first[place], traffic.gate_first[place + 1]):
+        add_load(traffic, MESSAGE_FLOW, traffic.gate_links[at], 1.0)
+    pace.speed = pace.speed_then = 0.0  # until `solve`
+    delay = traffic.gate_delay[place]
+    flow.bound = TCP_GAMMA / (2.0 * delay) if delay > 0.0 else -1.0
+    if delay > 0.0:
+        pace.latency = delay
+    else:
+        begin_flow(traffic, MESSAGE_FLOW)
 
 
 # --- the energy

@@ -34,7 +34,8 @@ from hdeeprm_like.engine.batsim_actors import (
 )
 from hdeeprm_like.engine.batsim_answers import ASK, COME, begin_answer, deliver, find_next
 from hdeeprm_like.engine.batsim_helpers import ARRIVED, SUBMITTED, gather
-from hdeeprm_like.engine.batsim_jobs import AWAKE, GONE, apply_pstate, begin, end_work, finish, set_timer, start_work
+from hdeeprm_like.engine.batsim_jobs import AWAKE, GONE, apply_pstate, begin, finish, set_timer
+from hdeeprm_like.engine.batsim_work import end_work, start_work
 from hdeeprm_like.engine.compiled import compiled, inlined
 from hdeeprm_like.engine.lifecycle import started_job, write_log
 from hdeeprm_like.engine.tables import LOG_START, Tables

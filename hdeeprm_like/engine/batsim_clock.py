@@ -11,7 +11,7 @@ one, the submitter, one for each requested call, the killer, and one for each ru
 
 import numpy as np
 
-from hdeeprm_like.engine.actions import ANSWER, CALL, MESSAGE, SUBMISSION, add, number, take_step
+from hdeeprm_like.engine.actions import ANSWER, CALL, MESSAGE, SUBMISSION, add, number
 from hdeeprm_like.engine.batsim_actors import (
     ANSWERER,
     AWAKE_CALLER,
@@ -54,11 +54,11 @@ from hdeeprm_like.engine.batsim_jobs import (
     BEGIN,
     apply_pstate,
     end_action,
-    end_work,
     run_job,
     set_timer,
-    start_work,
 )
+from hdeeprm_like.engine.batsim_network import arrive, end_latency, goes_by_rounds, open_network, take_next_step
+from hdeeprm_like.engine.batsim_work import end_work, start_work
 from hdeeprm_like.engine.compiled import inlined
 from hdeeprm_like.engine.lifecycle import started_job
 from hdeeprm_like.engine.tables import Tables
@@ -240,6 +240,7 @@ def end_actions(tables: Tables, simulation: Simulation, timing: BatsimClock) -> 
         if owner == MESSAGE:
             sender = sender_of(talk.on_the_way)
             if talk.on_the_way % KINDS == END:
+                arrive(timing)
                 look_at_lowest(tables, timing, simulation.tasks[talk.on_the_way // KINDS].lowest)
             talk.received = talk.on_the_way
             if sender >= 0 and talk.sender_first:
@@ -253,6 +254,8 @@ def end_actions(tables: Tables, simulation: Simulation, timing: BatsimClock) -> 
             wake(timing, ANSWERER)
         elif owner == CALL:
             wake(timing, AWAKE_CALLER)
+        elif end_latency(tables, timing, owner, actions.made_ended[i]):
+            continue
         elif end_action(tables, simulation, timing, owner):
             wake(timing, JOBS + (owner >> 1))
 
@@ -263,15 +266,15 @@ def next_instant(tables: Tables, simulation: Simulation, timing: BatsimClock) ->
     sim = simulation.sim[0]
     while True:
         wanted = False
-        if not only_jobs_end(simulation, timing):
+        if goes_by_rounds(timing) or not only_jobs_end(simulation, timing):
             wanted = take_turns(tables, simulation, timing)
-        if not wanted:
+        if not wanted and not goes_by_rounds(timing):
             wanted = run_at_once(tables, simulation, timing)
         if wanted:
             sim.clock = timing.actions.pace[0].now
             sim.now, sim.no_more = wire_time(sim.clock), sim.over == 2
             return True
-        if not take_step(timing.actions):
+        if not take_next_step(timing):
             return False
         end_actions(tables, simulation, timing)
 
@@ -296,6 +299,7 @@ def open_clock(tables: Tables, simulation: Simulation, timing: BatsimClock) -> N
 
     So the jobs of time 0 are reported in the second message, before the end of submissions.
     """
+    open_network(timing)
     put(tables, timing, HELLO, 0)
     put(tables, timing, READY, 0)
     transfer(tables, timing, first_message(timing), 0, True)

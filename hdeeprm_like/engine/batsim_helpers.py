@@ -18,7 +18,8 @@ from hdeeprm_like.engine.batsim_actors import (
     send,
     wake,
 )
-from hdeeprm_like.engine.batsim_jobs import AWAKE, GONE, end_timer, end_work, finish
+from hdeeprm_like.engine.batsim_jobs import AWAKE, GONE, end_timer, finish
+from hdeeprm_like.engine.batsim_work import end_work
 from hdeeprm_like.engine.compiled import inlined
 from hdeeprm_like.engine.tables import Tables
 from hdeeprm_like.engine.tasks import KILLED, Simulation

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from hdeeprm_like.cluster.pstates import P1
-from hdeeprm_like.engine.actions import add, remove_at, set_rate
+from hdeeprm_like.engine.actions import add, remove_at
 from hdeeprm_like.engine.batsim_actors import (
     END,
     JOBS,
@@ -17,30 +17,29 @@ from hdeeprm_like.engine.batsim_actors import (
     START,
     WAIT,
     BatsimClock,
-    begin_look,
     issue,
-    look_at,
     look_at_all,
     look_at_lowest,
     rounds_to_look,
     send,
 )
+from hdeeprm_like.engine.batsim_work import (
+    end_work,
+    forget_sending,
+    power,
+    set_speed,
+    slowest,
+    works,
+)
 from hdeeprm_like.engine.compiled import count_bits, inlined, lowest_bit
 from hdeeprm_like.engine.core_pstates import pstates_of, put_pstate
-from hdeeprm_like.engine.cores import word_of
 from hdeeprm_like.engine.lifecycle import write_log
 from hdeeprm_like.engine.tables import LOG_END, LOG_PSTATE, LOG_REQUEST, LOG_START, PSTATE_BITS, Tables
 from hdeeprm_like.engine.tasks import KILLED, SUCCESS, WALLTIME_REACHED, Simulation
-from hdeeprm_like.engine.words import bits, common_pstate, highest_bit, of_pstate, stretch_at
+from hdeeprm_like.engine.words import bits, highest_bit, of_pstate, stretch_at
 
 # Stages of a job's actor: what it does at its next turn
 BEGIN, LOOK_FIRST, SET_TIMER, AWAKE, LOOK_LAST, GONE = 0, 1, 2, 3, 4, 5
-
-
-@inlined
-def works(timing: BatsimClock, j: int) -> bool:
-    """Return whether the parallel task of a started job exists."""
-    return bool(timing.actions.places[2 * j] >= 0)
 
 
 @inlined
@@ -48,56 +47,6 @@ def has_begun(simulation: Simulation, timing: BatsimClock, j: int) -> bool:
     """Return whether a job runs, or its task continues past its walltime until the server learns of the job's end."""
     stage = simulation.tasks[j].stage
     return bool(stage == AWAKE or (stage > AWAKE and works(timing, j)))
-
-
-@inlined
-def slowest(tables: Tables, j: int) -> float:
-    """Return the flop/s of the slowest core of a job in the current P-states."""
-    job, speed = tables.jobs[j], 1e300
-    for i in range(job.first, job.first + job.stretches):
-        w, bit, left = begin_words(tables, tables.allocation[i])
-        while left > 0:
-            word = tables.words[w]
-            processor = tables.processors[word.processor]
-            count = min(left, count_bits(word.cores) - bit)
-            cores = bits(bit, count)
-            common = common_pstate(word, cores)
-            if common >= 0:
-                speed = min(speed, processor.flops[common])
-            else:
-                for pstate in range(4):
-                    if of_pstate(word, pstate) & cores:
-                        speed = min(speed, processor.flops[pstate])
-            w, bit, left = w + 1, 0, left - count
-    return speed
-
-
-@inlined
-def power(tables: Tables, j: int) -> float:
-    """Return the W of the cores of a job in the current P-states."""
-    job, watts = tables.jobs[j], 0.0
-    for i in range(job.first, job.first + job.stretches):
-        w, bit, left = begin_words(tables, tables.allocation[i])
-        while left > 0:
-            word = tables.words[w]
-            processor = tables.processors[word.processor]
-            count = min(left, count_bits(word.cores) - bit)
-            cores = bits(bit, count)
-            common = common_pstate(word, cores)
-            if common >= 0:
-                watts += count * processor.watts[common]
-            else:
-                for pstate in range(4):
-                    watts += count_bits(of_pstate(word, pstate) & cores) * processor.watts[pstate]
-            w, bit, left = w + 1, 0, left - count
-    return watts
-
-
-@inlined
-def begin_words(tables: Tables, stretch: Any) -> tuple[int, int, int]:
-    """Return the word and the bit at which a stretch begins, and its number of cores."""
-    w = word_of(tables, stretch.first)
-    return w, stretch.first - tables.words[w].first, stretch.cores
 
 
 @inlined
@@ -151,6 +100,7 @@ def begin(tables: Tables, simulation: Simulation, timing: BatsimClock, j: int) -
     if len(tables.log) > 0:
         task.watts = power(tables, j)
     timing.actions.places[2 * j] = timing.actions.places[2 * j + 1] = -1
+    forget_sending(timing, j)
     task.stage, task.rounds = LOOK_FIRST, rounds_to_look(timing)
 
 
@@ -167,16 +117,6 @@ def finish(tables: Tables, simulation: Simulation, timing: BatsimClock, j: int) 
 
 
 @inlined
-def start_work(tables: Tables, simulation: Simulation, timing: BatsimClock, j: int) -> None:
-    """Create the parallel task of a job; one without work ends with the next step, which takes no time."""
-    ops = simulation.tasks[j].ops
-    if ops > 0.0:
-        add(timing.actions, 2 * j, 1.0, slowest(tables, j) / ops)
-    else:
-        add(timing.actions, 2 * j, 0.0, 1.0)
-
-
-@inlined
 def set_timer(simulation: Simulation, timing: BatsimClock, j: int) -> None:
     """Start the timer of a job: its walltime, or its delay."""
     task = simulation.tasks[j]
@@ -186,30 +126,6 @@ def set_timer(simulation: Simulation, timing: BatsimClock, j: int) -> None:
 
 
 # --- what ends
-
-
-@inlined
-def look_at_cores(tables: Tables, timing: BatsimClock, j: int) -> None:
-    """Update the energy of the cores of a job."""
-    job = tables.jobs[j]
-    begin_look(timing)
-    if timing.talk[0].looked == timing.talk[0].cores:
-        return
-    for i in range(job.first, job.first + job.stretches):
-        w, bit, left = begin_words(tables, tables.allocation[i])
-        while left > 0:
-            count = min(left, count_bits(tables.words[w].cores) - bit)
-            look_at(timing, w, bits(bit, count))
-            w, bit, left = w + 1, 0, left - count
-
-
-@inlined
-def end_work(tables: Tables, timing: BatsimClock, j: int) -> None:
-    """Remove the parallel task of a job, if it exists."""
-    place = timing.actions.places[2 * j]
-    if place >= 0:
-        look_at_cores(tables, timing, j)
-        remove_at(timing.actions, place)
 
 
 @inlined
@@ -300,7 +216,7 @@ def apply_pstate(tables: Tables, simulation: Simulation, timing: BatsimClock, ps
             book_energy(tables, simulation, j, now)
         if works(timing, j) and simulation.tasks[j].ops > 0.0:
             speed = tables.jobs[j].speed if settled else slowest(tables, j)
-            set_rate(timing.actions, timing.actions.places[2 * j], speed / simulation.tasks[j].ops)
+            set_speed(simulation, timing, j, speed)
     sim.grouped_switches += 1
     sim.machine_switches += talk.changes[pstate]
     talk.acknowledged = 1

@@ -200,7 +200,7 @@ def apply_decisions(tables: Tables, simulation: Simulation, timing: EventClock) 
 
 @compiled
 def end_early(tables: Tables, simulation: Simulation, timing: EventClock) -> None:
-    """Move the ends of the running jobs that decisions end to when these end them."""
+    """End the running jobs that decisions end early, at the time of the decision."""
     clock, place = tables.clock[0], 0
     while clock.ends_now > 0 and place < simulation.sim[0].heap:
         j = timing.heap[place].job

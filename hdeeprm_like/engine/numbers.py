@@ -20,6 +20,7 @@ LAST_TWO, EWMA, EXPECTED, SURVIVAL, SURVIVAL_LONG = 2, 3, 4, 5, 6
 RANDOM_CORE, HIGH_GFLOPS, HIGH_CORES, HIGH_MEM, HIGH_MEM_BW, LOW_POWER = 0, 1, 2, 3, 4, 5
 FIRST_FIT = 6  # cores of the lowest processors with room
 BEST_FIT, TETRIS, TETRIS_SRTF = 7, 8, 9  # these score nodes, see ``packing``
+COMPACT, SPREAD = 10, 11  # these look at the network, see ``neighbours``
 
 # Defaults of ``hdeeprm-like slurm watch``, and so of the simulated watch of a Slurm.
 WATCH_INTERVAL = 10.0  # s between two looks at the queue
@@ -82,4 +83,5 @@ PACKINGS = {  # these score nodes, see ``engine.packing``
     "tetris": TETRIS,
     "tetris_srtf": TETRIS_SRTF,
 }
-PLACEMENTS = CORE_POLICIES | {"first_fit": FIRST_FIT} | PACKINGS  # also available to baselines
+NEIGHBOURS = {"compact": COMPACT, "spread": SPREAD}
+PLACEMENTS = CORE_POLICIES | {"first_fit": FIRST_FIT} | PACKINGS | NEIGHBOURS  # also available to baselines

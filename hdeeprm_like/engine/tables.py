@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hdeeprm_like.cluster.links import parts_of
 from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.engine.bundles import Bundle
 from hdeeprm_like.engine.job_lists import JobLists, new_job_lists
@@ -173,7 +174,7 @@ IDLE_CORE = -1  # in place of a job, for an idle core
 LEAST_ROOM = 64  # smallest number of rows of tables that grow
 
 
-class Tables(Bundle, shared=("processors", "nodes", "levels", "core_processor", "list_of", "log")):
+class Tables(Bundle, shared=("processors", "nodes", "levels", "core_processor", "parts", "list_of", "log")):
     """The arrays of one cluster and its jobs; J, C, P, N as in ``types``, W words.
 
     Attributes:
@@ -183,7 +184,7 @@ class Tables(Bundle, shared=("processors", "nodes", "levels", "core_processor", 
         loads, node_loads: (P,) LOAD, (N,) NODE_LOAD, its load.
         tree: GROUP, free capacity of groups of processors, of groups of these and so on, see ``processor_index``.
         levels: the first row of the tree for each level, from the groups of processors up to the root.
-        core_processor: (C,).
+        core_processor: (C,). parts: (P,) part of the network of each processor, see ``neighbours``.
         words: (W,) WORD: which cores serve jobs, which are available, and their P-states, see ``words``.
         roomy: bits of the words that have a free core, 64 words per entry.
         owners: (C,) the job of a core at which the cores of a job begin in a word; undefined at other cores.
@@ -209,6 +210,7 @@ class Tables(Bundle, shared=("processors", "nodes", "levels", "core_processor", 
     tree: Records
     levels: Ints
     core_processor: Ints
+    parts: Ints
     words: Records
     roomy: Ints
     owners: Ints
@@ -296,6 +298,7 @@ def new_tables(
         tree=tree,
         levels=np.cumsum([0, *groups[:-1]]),
         core_processor=platform.core_processor.astype(np.int32),
+        parts=parts_of(platform).astype(np.int32),
         words=words,
         roomy=np.full(words_of(np.array([len(words)]))[0], -1, np.int64),
         owners=np.zeros(platform.cores, np.int32),

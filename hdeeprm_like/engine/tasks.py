@@ -20,6 +20,7 @@ TASK = np.dtype(
         ("walltime", "f8"),  # s, infinite for none
         ("delay", "f8"),  # s, -1 for a job that computes
         ("ops", "f8"),  # flop per core
+        ("bytes", "f8"),  # that each core sends to each other one, in a network
         ("finish", "f8"),  # s, nan before
         ("outcome", "i4"),
         ("lowest", "i4"),  # the lowest of its cores, which sends the message of its end
@@ -100,4 +101,5 @@ def new_simulation(workload: Workload) -> Simulation:
 def fill_tasks(rows: Records, workload: Workload) -> None:
     """Write the work of the jobs of a workload into rows of tasks that have not begun."""
     rows["ops"], rows["delay"], rows["walltime"] = workload.ops, workload.delay, workload.walltime
+    rows["bytes"] = workload.bytes
     rows["start"] = rows["finish"] = np.nan

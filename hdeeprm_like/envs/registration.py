@@ -57,6 +57,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from hdeeprm_like.cluster.links import with_network
 from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.synthetic.models import PRESETS as MODELS
 from hdeeprm_like.cluster.workload import JobLimits, Workload
@@ -103,6 +104,7 @@ def environment(
     max_steps: int | None = None,
     render_mode: RenderMode | None = None,
     mask: MaskPlace = "info",
+    network: bool = False,
     **parts: Any,
 ) -> SchedulingEnv:
     """Return an environment from names and files; ``gymnasium.make`` calls it.
@@ -117,7 +119,7 @@ def environment(
             in the trace; on other machines they are converted as in HDeepRM.
         jobs: of an episode; None for all of the workload, or 100 of a model.
         clock: of `CLOCKS`; None for ``batsim``, or that of the options file.
-        mask: as for `SchedulingEnv`.
+        mask: as for `SchedulingEnv`. network: whether what jobs send takes time, as for `hdeeprm_like.simulate`.
         max_steps, render_mode: as for `SchedulingEnv`; by default an episode whose agent can wait is truncated as in
             `most_steps`, since an agent that only waits would never end it.
         parts: fields of `Space` that override the preset's, see the table of this module.
@@ -143,10 +145,13 @@ def environment(
         workload_of = TrainingEpisodes(episodes_of(experiment)[0])
         length = experiment.options.training.fragment_jobs or len(experiment.workload)
         clock = clock or experiment.options.training.clock
+        if network and exists.routes is None:
+            raise OptionsError(f"{options}: says itself whether there is a network; leave network out")
         if platform is not None or workload is not None or jobs is not None:
             raise OptionsError(f"{options}: has platform and workload itself; leave platform, workload and jobs out")
     else:
         exists = setting.platform() if platform is None else platform_from(platform)
+        exists = with_network(exists) if network else exists
         own = setting.parts if platform is None and workload is None else {}
         space = space_with(space_with(paper.space, own), parts)
         if jobs is None and space.placed:

@@ -21,6 +21,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from hdeeprm_like.cluster.links import nodes_connected
 from hdeeprm_like.cluster.platform import Network, Platform, core_names, flops_by_pstate, watts_by_pstate
 from hdeeprm_like.errors import PlatformError, did_you_mean
 from hdeeprm_like.formats.json_value import JsonValue
@@ -30,6 +31,7 @@ from hdeeprm_like.inputs import read_json
 MOST_CORES = 1_000_000
 SLURM = "slurm"  # key of partitions and Slurm's scheduling settings
 POWER_CAP = "power_cap"  # key of the limit in W of all cores together
+TOPOLOGY = "topology"  # key of how the nodes are connected
 MB_IN_GB = 1000
 
 FILES = {
@@ -89,7 +91,7 @@ def read_platform(path: Path, types: Sequence[Path] = ()) -> Platform:
         PlatformError: a file cannot be read or is invalid; the message names the file, the JSON path and the remedy.
     """
     root = JsonValue(read_json(path, PlatformError), path, PlatformError)
-    keys = root.fields(["clusters", "global_links"], ["types", SLURM, POWER_CAP])
+    keys = root.fields(["clusters", "global_links"], ["types", SLURM, POWER_CAP, TOPOLOGY])
     known = _types_beside(path.parent, read_types())
     for extra in types:
         known = _types_given(extra, known)
@@ -99,6 +101,12 @@ def read_platform(path: Path, types: Sequence[Path] = ()) -> Platform:
     platform = _build(path, keys, known)
     if POWER_CAP in keys:
         platform = replace(platform, power_cap=keys[POWER_CAP].positive())
+    if TOPOLOGY in keys:
+        platform = replace(platform, topology=keys[TOPOLOGY].text())
+        try:
+            nodes_connected(platform)
+        except PlatformError as cause:
+            raise keys[TOPOLOGY].wrong(str(cause)) from None
     if SLURM not in keys:
         return platform
     return replace(platform, partitions=read_partitions(keys[SLURM], platform.nodes))

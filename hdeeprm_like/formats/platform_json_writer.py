@@ -16,7 +16,16 @@ from hdeeprm_like.cluster.pstates import POWER_SHARE, SPEED_SHARE
 from hdeeprm_like.errors import PlatformError
 from hdeeprm_like.formats.files import write_json
 from hdeeprm_like.formats.partitions_json import partitions_as_json
-from hdeeprm_like.formats.platform_json import MB_IN_GB, POWER_CAP, SLURM, NodeType, ProcessorType, Types, read_types
+from hdeeprm_like.formats.platform_json import (
+    MB_IN_GB,
+    POWER_CAP,
+    SLURM,
+    TOPOLOGY,
+    NodeType,
+    ProcessorType,
+    Types,
+    read_types,
+)
 
 MILLI = 1e-3  # Gflop/s and W, resolution of platforms
 NO_MEMORY_TYPE = "unknown"  # a platform does not have it, and nothing uses it
@@ -59,6 +68,8 @@ def write_platform_json(platform: Platform, path: Path) -> None:
         content[SLURM] = partitions_as_json(platform.partitions)
     if platform.power_cap < np.inf:
         content[POWER_CAP] = platform.power_cap
+    if platform.topology:
+        content[TOPOLOGY] = platform.topology
     write_json(path, content)
 
 

@@ -7,7 +7,8 @@ A core is a host; the only level above it in SimGrid is the zone, so every host 
 Zones have the routing ``Full`` and routes between each core and the router of its cluster, over a link per node and a
 link per cluster. Jobs without communication need no more; routes between cores, which would grow with the square of
 their number, are left out. If jobs send data to one another the routing is ``Dijkstra``, with which SimGrid finds
-the routes between cores over these links; with ``Full`` a transfer without a route takes no time.
+the routes between cores over these links; with ``Full`` a transfer without a route takes no time. If the nodes have a
+topology, the links of it and a route between each two cores are written.
 """
 
 import json
@@ -20,6 +21,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from hdeeprm_like.cluster.links import nodes_connected, routes_of
 from hdeeprm_like.cluster.platform import Network, Platform
 from hdeeprm_like.cluster.pstates import P3
 from hdeeprm_like.errors import PlatformError
@@ -48,6 +50,8 @@ __all__ = ["first_mismatch", "platform_from_properties", "read_platform_xml", "w
 MASTER = "master_host"
 PARTITIONS = f"{PREFIX}partitions"
 POWER_CAP = f"{PREFIX}power_cap"  # W
+TOPOLOGY = f"{PREFIX}topology"
+MOST_ROUTED = 256  # cores of a platform with a topology: the XML has a route for each pair
 CAP = Number(0.0, UTMOST, above=True, noun="number of W")
 
 
@@ -60,12 +64,17 @@ def write_platform_xml(platform: Platform, path: Path, routed: bool = False) -> 
         routed: whether cores can send data to one another over the links.
 
     Raises:
-        PlatformError: host names that Batsim would order differently, or a name that XML cannot hold.
+        PlatformError: host names that Batsim would order differently, a name that XML cannot hold, or too many routes.
         ResultsError: the file cannot be written.
     """
     _check_names(platform)
+    if routed and platform.topology and platform.cores > MOST_ROUTED:
+        raise PlatformError(
+            f"platform {platform.name!r}: its topology connects {platform.cores} cores; XML with a route for each pair "
+            f"is written for at most {MOST_ROUTED}: leave Batsim out"
+        )
     with replacing(path) as file:
-        file.writelines(_lines(platform, "Dijkstra" if routed else "Full"))
+        file.writelines(_lines(platform, "Dijkstra" if routed and not platform.topology else "Full", routed))
 
 
 def _check_names(platform: Platform) -> None:
@@ -81,7 +90,7 @@ def _check_names(platform: Platform) -> None:
             )
 
 
-def _lines(platform: Platform, routing: str) -> Iterator[str]:
+def _lines(platform: Platform, routing: str, routed: bool) -> Iterator[str]:
     clusters, network = len(platform.cluster_names), platform.links
     yield (
         '<?xml version="1.0" encoding="utf-8"?>\n'
@@ -91,7 +100,7 @@ def _lines(platform: Platform, routing: str) -> Iterator[str]:
         '    <zone id="master" routing="Full">\n'
         f'      <host id="{MASTER}" speed="1Gf">\n'
         f'        <prop id="{PREFIX}platform" value="{_quoted(platform.name)}"/>\n'
-        f"{_partitions(platform)}{_power_cap(platform)}"
+        f"{_partitions(platform)}{_power_cap(platform)}{_topology(platform)}"
         f'        <prop id="{WATTS}" value="0.0:0.0"/>\n'
         f'        <prop id="{OLD_WATTS}" value="0.0:0.0"/>\n'
         "      </host>\n"
@@ -105,7 +114,11 @@ def _lines(platform: Platform, routing: str) -> Iterator[str]:
         yield f'    <zone id="cluster_{cluster}" routing="{routing}">\n      <router id="router_{cluster}"/>\n'
         yield from _hosts(platform, cores)
         yield from _links(platform, cluster, link)
+        if routed and platform.topology:
+            yield from _wires(platform, network.cluster_latency[cluster])
         yield from _routes(platform, cluster, cores)
+        if routed and platform.topology:
+            yield from _routes_between(platform)
         yield "    </zone>\n"
     link = f'bandwidth="{network.global_bandwidth}" latency="{network.global_latency}"'
     for cluster in range(clusters):
@@ -126,6 +139,33 @@ def _power_cap(platform: Platform) -> str:
     if math.isinf(platform.power_cap):
         return ""
     return f'        <prop id="{POWER_CAP}" value="{platform.power_cap!r}"/>\n'
+
+
+def _topology(platform: Platform) -> str:
+    if not platform.topology:
+        return ""
+    return f'        <prop id="{TOPOLOGY}" value="{_quoted(platform.topology)}"/>\n'
+
+
+def _wires(platform: Platform, latency: str) -> Iterator[str]:
+    """Yield the links of a topology."""
+    routes, ends = routes_of(platform), len(platform.node_types) + len(platform.cluster_names)
+    for wire, bandwidth in enumerate(routes.bandwidth[: -2 * ends : 2].tolist()):
+        figures = f'bandwidth="{bandwidth!r}Bps" latency="{latency}"'
+        yield f'      <link id="wire_{wire}" sharing_policy="SPLITDUPLEX" {figures}/>\n'
+
+
+def _routes_between(platform: Platform) -> Iterator[str]:
+    """Yield the routes of a topology between all cores of different nodes."""
+    routes = routes_of(platform)
+    for a, source in enumerate(platform.core_names):
+        for b, destination in enumerate(platform.core_names):
+            way = int(routes.place[a]) * len(routes.delay) + int(routes.place[b])
+            links = routes.links[routes.first[way] : routes.first[way + 1]].tolist()
+            if links:
+                parts = [f'<link_ctn id="wire_{link // 2}" direction="{("UP", "DOWN")[link % 2]}"/>' for link in links]
+                ends = f'src="{_quoted(source)}" dst="{_quoted(destination)}"'
+                yield f'      <route {ends} symmetrical="NO">{"".join(parts)}</route>\n'
 
 
 def _hosts(platform: Platform, cores: range) -> Iterator[str]:
@@ -186,12 +226,12 @@ def read_platform_xml(path: Path) -> Platform:
         PlatformError: it cannot be read, or is a SimGrid platform without the properties of the hierarchy.
     """
     root = _parsed(path)
-    hosts, name, partitions, cap = [], path.name.split(".")[0], "", ""
+    hosts, name, partitions, cap, topology = [], path.name.split(".")[0], "", "", ""
     for host in root.iter("host"):
         props = {prop.get("id", ""): prop.get("value", "") for prop in host.iter("prop")}
         if host.get("id") == MASTER:
             name, partitions = props.get(PREFIX + "platform", name), props.get(PARTITIONS, "")
-            cap = props.get(POWER_CAP, cap)
+            cap, topology = props.get(POWER_CAP, cap), props.get(TOPOLOGY, topology)
         else:
             hosts.append((host.get("id", ""), props))
     hosts.sort(key=lambda host: host[0].encode())
@@ -201,7 +241,8 @@ def read_platform_xml(path: Path) -> Platform:
             "give the platform as JSON instead"
         )
     try:
-        platform = platform_from_properties(hosts, name, _network(root))
+        platform = replace(platform_from_properties(hosts, name, _network(root)), topology=topology)
+        nodes_connected(platform)
     except PlatformError as error:
         raise PlatformError(f"{path}: {error}") from None
     if cap:

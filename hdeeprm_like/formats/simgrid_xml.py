@@ -15,9 +15,10 @@ from typing import Any
 from defusedxml import DefusedXmlException
 from defusedxml.ElementTree import ParseError, fromstring
 
+from hdeeprm_like.cluster.topologies import topology_of
 from hdeeprm_like.errors import PlatformError, did_you_mean
 from hdeeprm_like.formats.simgrid_units import AMOUNT, BANDWIDTHS, SPEEDS, TIMES, measure
-from hdeeprm_like.formats.simgrid_zones import ROUTINGS, Hop, Link, Routing, Zone
+from hdeeprm_like.formats.simgrid_zones import ROUTINGS, Hop, Link, Routing, Wires, Zone
 from hdeeprm_like.inputs import read_document
 from hdeeprm_like.values import UTMOST, Number
 
@@ -142,6 +143,7 @@ class _Reader:
         self.path = path
         self.platform = SimgridPlatform(path)
         self.links: dict[tuple[str, str], Link] = {}  # (name, "" or UP or DOWN)
+        self.leaves = 0  # of all fat trees
 
     def fail(self, what: str) -> PlatformError:
         return PlatformError(f"{self.path}: {what}")
@@ -315,8 +317,8 @@ class _Reader:
     def cluster(self, element: Any, parent: Zone) -> None:
         name, prefix = self.text(element, "id"), self.text(element, "prefix", "")
         suffix = self.text(element, "suffix", "")
-        if self.text(element, "topology", "FLAT") != "FLAT" or element.get("limiter_link"):
-            raise self.fail(f"cluster {name!r}: only flat clusters without limiter_link are imitated")
+        if self.text(element, "topology", "FLAT") != "FLAT":
+            return self.wired_cluster(element, parent)
         zone = self.new_zone(element, parent, "cluster")
         backbone: tuple[Link, ...] = ()
         if element.get("bb_bw"):
@@ -348,13 +350,54 @@ class _Reader:
             policy = "SHARED"  # SimGrid 3.32 still shares the hosts' own links of a cluster
         bandwidth, latency = self.measure(element, "bw", BANDWIDTHS), self.measure(element, "lat", TIMES, "0s")
         self.add_link(link, bandwidth, latency, policy)
-        zone.star[name] = ((self.find_link(link, "UP"), *backbone), (*backbone, self.find_link(link, "DOWN")))
+        limiter = self.limiter(element, f"{link}_limiter")
+        zone.star[name] = (
+            (*limiter, self.find_link(link, "UP"), *backbone),
+            (*backbone, self.find_link(link, "DOWN"), *limiter),
+        )
+        self.cluster_loopback(element, zone, name, link)
+
+    def limiter(self, element: Any, name: str) -> tuple[Link, ...]:
+        """Return the link that limits all that a host sends and receives, if its cluster has such links."""
+        if not element.get("limiter_link"):
+            return ()
+        return (Link(name, self.measure(element, "limiter_link", BANDWIDTHS), 0.0),)
+
+    def cluster_loopback(self, element: Any, zone: Zone, name: str, link: str) -> None:
         if element.get("loopback_bw"):
             speed, delay = (
                 self.measure(element, "loopback_bw", BANDWIDTHS),
                 self.measure(element, "loopback_lat", TIMES, "0s"),
             )
             zone.loopbacks[name] = Link(f"{link}_loopback", speed, delay, fatpipe=True)
+
+    def wired_cluster(self, element: Any, parent: Zone) -> None:
+        """Read a cluster that is a fat tree, a torus or a dragonfly; it has no router, so a host is its gateway."""
+        name, prefix, suffix = (self.text(element, key, "") for key in ("id", "prefix", "suffix"))
+        try:
+            kind = self.text(element, "topology")
+            topology = topology_of(kind, self.text(element, "topo_parameters"), self.leaves)
+        except PlatformError as cause:
+            raise self.fail(f"cluster {name!r}: {cause}") from None
+        members = list(self.radical(self.text(element, "radical")))
+        if len(members) != topology.leaves:
+            raise self.fail(f"cluster {name!r}: has {len(members)} hosts; its topology has {topology.leaves} leaves")
+        zone = self.new_zone(element, parent, "cluster")
+        bandwidth, latency = self.measure(element, "bw", BANDWIDTHS), self.measure(element, "lat", TIMES, "0s")
+        policy = self.text(element, "sharing_policy", "SPLITDUPLEX")
+        links: list[Link] = []
+        for place, factor in enumerate(topology.factors):
+            link = Link(f"{name}_{place}", bandwidth * factor, latency)  # SimGrid 3.32 shares fat pipes too
+            links += [link, Link(link.name, link.bandwidth, latency) if policy == "SPLITDUPLEX" else link]
+        limiters = [self.limiter(element, f"{name}_{node}_limiter") for node in range(topology.nodes)]
+        zone.wires = Wires(topology, links, limiters, {})
+        self.leaves += topology.leaves if kind == "FAT_TREE" else 0
+        properties = self.properties(element)
+        for leaf, member in enumerate(members):
+            host = f"{prefix}{member}{suffix}"
+            self.add_host(element, host, zone, properties)
+            self.cluster_loopback(element, zone, host, f"{name}_link_{member}")
+            zone.wires.leaf_of[host] = leaf
 
     def radical(self, text: str) -> Iterator[int]:
         for part in text.split(","):

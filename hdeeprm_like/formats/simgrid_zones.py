@@ -7,7 +7,7 @@ A zone holds hosts and routers, or other zones; ``routing`` decides how a route 
 ``Floyd``, ``Dijkstra(Cache)``      the route over the routes of the file with the fewest links
 ``Vivaldi``                         no links (but those of peers); a latency that follows from coordinates
 ``None``                            no routes
-a cluster                           each host's link to a backbone
+a cluster                           each host's link to a backbone, or a fat tree, torus or dragonfly
 =================================== ===============================================================================
 
 Source: SimGrid 3.32, "Routing models" of its documentation, and routes queried from it.
@@ -18,6 +18,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from hdeeprm_like.cluster.topologies import Topology
 from hdeeprm_like.errors import PlatformError
 
 LOOPBACK_BANDWIDTH = 1e10  # bytes/s, default for a host to itself
@@ -51,6 +52,28 @@ class Hop:
     enter: str
 
 
+@dataclass(frozen=True)
+class Wires:
+    """The links of a fat tree, a torus or a dragonfly.
+
+    Attributes:
+        links: in each direction. limiters: of each node, if there are some. leaf_of: number of each host.
+    """
+
+    topology: Topology
+    links: list[Link]
+    limiters: list[tuple[Link, ...]]
+    leaf_of: dict[str, int]
+
+    def way(self, source: str, destination: str) -> list[Link]:
+        """Return the links between two hosts."""
+        last = self.leaf_of[destination]
+        found: list[Link] = []
+        for link in self.topology.way(self.leaf_of[source], last):
+            found += [*self.limiters[self.topology.heads[link ^ 1]], self.links[link]]
+        return [*found, *self.limiters[last]]
+
+
 @dataclass
 class Zone:
     """One zone.
@@ -60,6 +83,7 @@ class Zone:
         hops: the routes between two points.
         star: links up and down per host, in a cluster and for peers.
         coordinates: per host x, y and height, in ms.
+        wires: of a cluster that is no star.
     """
 
     name: str
@@ -72,6 +96,7 @@ class Zone:
     star: dict[str, tuple[tuple[Link, ...], tuple[Link, ...]]] = field(default_factory=dict)
     loopbacks: dict[str, Link] = field(default_factory=dict)
     coordinates: dict[str, tuple[float, float, float]] = field(default_factory=dict)
+    wires: Wires | None = None
     _before: dict[str, dict[str, str]] = field(default_factory=dict)  # per start: predecessor of each point
 
     def way(self, source: str, destination: str) -> list[Hop]:
@@ -215,6 +240,9 @@ class Routing:
         found: list[Link] = []
         if source == destination and source in zone.loopbacks:
             found = [zone.loopbacks[source]]
+            links.extend(found)
+        elif zone.wires is not None:
+            found = zone.wires.way(source, destination)
             links.extend(found)
         elif zone.routing in ("cluster", "Vivaldi"):
             up, down = zone.star.get(source, ((), ()))[0], zone.star.get(destination, ((), ()))[1]

@@ -28,8 +28,11 @@ WALLTIME = Number(0.0, LONGEST, above=True, noun="number of seconds", otherwise=
 CORES = Whole(1, noun="whole number of cores")
 GPUS = Number(0.0, INT_MOST)
 MOST_NAMED = 10  # names in a message
-FLOAT_COLUMNS = ("submit", "requested_time", "requested_ops", "ops", "delay", "memory", "bandwidth", "walltime", "gpus")
+FLOAT_COLUMNS = (
+    "submit", "requested_time", "requested_ops", "ops", "delay", "memory", "bandwidth", "walltime", "gpus", "bytes",
+)  # fmt: skip
 MODELLED = ("delay", "parallel_homogeneous")
+TOTAL = "parallel_homogeneous_total"  # with amounts for all cores, and for all messages of one core, together
 
 
 class _Profile(NamedTuple):
@@ -42,7 +45,8 @@ class _Profile(NamedTuple):
     memory: float
     bandwidth: float
     gpus: float  # of the whole job
-    shared: bool = False  # whether the operations are for all cores together
+    bytes: float = 0.0  # that each core sends to each other one; nan for what only the server simulates
+    shared: bool = False  # whether the amounts are for all cores together
 
 
 class _Source(NamedTuple):
@@ -72,6 +76,7 @@ class _Job(NamedTuple):
     bandwidth: float
     walltime: float
     gpus: float
+    bytes: float
     user: int
     program: int
     demand: Demand
@@ -101,7 +106,8 @@ def read_workload(
         reference_flops: flop/s, the mean core of the platform (`Platform.reference_flops`).
         capacity: cores of the machine; None for the largest ``nb_res`` of the files.
         network: whether the jobs will run with networks. Profiles may then be of any kind, and the requests of jobs of
-        other kinds must be given by ``req_time``, ``req_ops``, walltime or ``cpu``.
+        other kinds must be given by ``req_time``, ``req_ops``, walltime or ``cpu``. The bytes of those that only the
+        server simulates are nan.
 
     Raises:
         WorkloadError: a file is invalid; the message names file, JSON path and remedy.
@@ -174,7 +180,7 @@ def _job(job: Any, where: str, source: _Source) -> _Job:
         profile = source.known[profile_name] = _profile(profile_name, where, source)
     walltime = _walltime(job.get("walltime"), f"{where}.walltime")
     if profile.shared and profile.ops is not None:
-        profile = profile._replace(ops=profile.ops / size)
+        profile = profile._replace(ops=profile.ops / size, bytes=profile.bytes / size)
     figures = profile.requested_time, profile.requested_ops, profile.delay, profile.ops
     if walltime == math.inf and all(figure is None for figure in figures):
         raise WorkloadError(
@@ -197,6 +203,7 @@ def _job(job: Any, where: str, source: _Source) -> _Job:
         bandwidth=profile.bandwidth,
         walltime=walltime,
         gpus=profile.gpus / size,
+        bytes=profile.bytes,
         user=known_number(job.get("user")),
         program=known_number(job.get("program")),
         demand=demand_in(job, where, WorkloadError),
@@ -248,8 +255,10 @@ def _profile(name: str, job: str, source: _Source) -> _Profile:
             return max(FIGURE.all_of(profile["cpu"], WorkloadError, f"{where}.cpu"), default=None)
         return optional("cpu") if kind.startswith("parallel_homogeneous") else None
 
-    if kind in MODELLED:
-        optional("com")
+    simple = kind in MODELLED or kind == TOTAL
+    sent = optional("com") or 0.0 if simple else 0.0
+    if source.network and (not simple or profile.get("ret")):
+        sent = math.nan
     found = _Profile(
         delay=SECONDS.of(_need(profile, "delay", where), WorkloadError, f"{where}.delay") if kind == "delay" else None,
         ops=operations(),
@@ -258,7 +267,8 @@ def _profile(name: str, job: str, source: _Source) -> _Profile:
         memory=optional("mem") or 0.0,
         bandwidth=optional("mem_bw") or 0.0,
         gpus=optional("gpus", GPUS) or 0.0,
-        shared=kind == "parallel_homogeneous_total",
+        bytes=sent,
+        shared=kind == TOTAL,
     )
     none_told = found.ops is None and found.requested_time is None and found.requested_ops is None
     if kind == "parallel_homogeneous" and none_told:

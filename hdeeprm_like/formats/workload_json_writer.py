@@ -19,7 +19,7 @@ from hdeeprm_like.formats.text_lines import lines_of
 from hdeeprm_like.types import Bools, Floats, Ints
 
 NEXT = ",\n"
-PROFILE_BEGINS = {True: '"delay", "delay": ', False: '"parallel_homogeneous", "com": 0, "cpu": '}
+PROFILE_BEGINS = {True: '"delay", "delay": ', False: '"parallel_homogeneous", "com": %s, "cpu": '}
 EXACT = 2**53  # integers up to here are exact as floats
 
 
@@ -89,6 +89,7 @@ def _profiles(workload: Workload) -> Profiles:
         workload.memory,
         workload.bandwidth,
         workload.gpus_of_job,
+        np.nan_to_num(workload.bytes),
     )
     known: dict[tuple[Any, ...], int] = {}
     first: list[int] = []
@@ -132,7 +133,11 @@ def _profile_lines(workload: Workload, profiles: Profiles) -> Iterator[str]:
     first = profiles.first
     delays, gpus = workload.delay[first] >= 0, workload.gpus_of_job[first]
     work = np.where(delays, workload.delay[first], workload.ops[first])
-    kinds = [PROFILE_BEGINS[kind] for kind in delays.tolist()]
+    sent = _exact_numbers(np.nan_to_num(workload.bytes[first]))
+    kinds = [
+        PROFILE_BEGINS[True] if kind else PROFILE_BEGINS[False] % com
+        for kind, com in zip(delays.tolist(), sent, strict=True)
+    ]
     return lines_of(
         f'%s: {{"type": %s%s, "req_time": %s, "req_ops": %s, "mem": %s, "mem_bw": %s%s}}{NEXT}',
         profiles.names,

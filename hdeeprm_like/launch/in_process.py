@@ -9,7 +9,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from hdeeprm_like import __version__
 from hdeeprm_like.decision.presets import check_whole, classic_policies
 from hdeeprm_like.engine.state import State
 from hdeeprm_like.engine.tables import CORES, GPUS, MEMORY
@@ -17,7 +16,7 @@ from hdeeprm_like.errors import ResultsError
 from hdeeprm_like.experiment import PLATFORM_OF_RUN, WORKLOAD_OF_RUN, Experiment, is_left_by_run
 from hdeeprm_like.formats.files import alone_in, replacing, write_json, write_lines
 from hdeeprm_like.formats.open import write
-from hdeeprm_like.formats.platform_xml import write_platform_xml
+from hdeeprm_like.formats.platform_xml import MOST_ROUTED, write_platform_xml
 from hdeeprm_like.inputs import read_json, read_text
 from hdeeprm_like.plugins import whole_names
 from hdeeprm_like.progress import progress_bar
@@ -25,6 +24,7 @@ from hdeeprm_like.results.run_log import Record
 from hdeeprm_like.results.run_reader import Run
 from hdeeprm_like.run.simulator import Simulator
 from hdeeprm_like.run.to_end import run_policy
+from hdeeprm_like.version import __version__
 
 RECORD = "run.json"
 STAGE = ".run-"  # begins the names of folders that a run is written into before it is whole
@@ -131,7 +131,8 @@ def write_inputs(experiment: Experiment, folder: Path) -> None:
     else:
         write(experiment.workload, folder / WORKLOAD_OF_RUN, "workload")
     if experiment.options.network and experiment.platform.network is not None:
-        write_platform_xml(experiment.platform, folder / PLATFORM_OF_RUN, routed=True)
+        routed = not experiment.platform.topology or experiment.platform.cores <= MOST_ROUTED
+        write_platform_xml(experiment.platform, folder / PLATFORM_OF_RUN, routed=routed)
     elif is_left_by_run(experiment.platform_path, "platform"):
         copy_text(experiment.platform_path, folder / PLATFORM_OF_RUN)
     else:

@@ -1,5 +1,6 @@
 """Policy iteration in experiments: an agent that is improved by comparing its decisions with others."""
 
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -9,12 +10,14 @@ from hdeeprm_like.errors import AgentError, OptionsError, ResultsError, did_you_
 from hdeeprm_like.experiment import episodes_of
 from hdeeprm_like.formats.files import alone_in, write_json
 from hdeeprm_like.launch.in_process import INPUTS, RECORD, description, write_inputs
-from hdeeprm_like.launch.learned import EVALUATIONS, HELD_OUT, TRAINING_FILES, end_training, imitate
+from hdeeprm_like.launch.learned import EVALUATIONS, HELD_OUT, HERE, TRAINING_FILES, end_training, imitate
 from hdeeprm_like.launch.learner import Learner
+from hdeeprm_like.launch.parts import ComparisonsInParts, Gather
 from hdeeprm_like.launch.resuming import origin
 from hdeeprm_like.learning.agents import PolicyLearningAgent
+from hdeeprm_like.learning.comparisons import IterationOptions
 from hdeeprm_like.learning.paired_rollouts import PairedRollouts, Sampling
-from hdeeprm_like.learning.policy_iteration import IterationOptions, iterate_policy, validation_of
+from hdeeprm_like.learning.policy_iteration import Comparisons, iterate_policy, validation_of
 from hdeeprm_like.learning.training import CHECKPOINT, TrainingOptions
 from hdeeprm_like.run.batch import FIGURES
 from hdeeprm_like.run.runs import Runs
@@ -24,19 +27,28 @@ NAMES = {"slowdown": "mean_slowdown"}  # of figures, as ``training.best`` calls 
 WITHOUT_USE = ("steps", "n_steps", "prior", "baseline")  # options of the section ``training`` that are of the gradient
 
 
-def iterate_learner(learner: Learner, output: Path, how: TrainingOptions, resume: bool, progress: bool) -> int:
+def iterate_learner(
+    learner: Learner,
+    output: Path,
+    how: TrainingOptions,
+    resume: bool,
+    progress: bool,
+    gathering: AbstractContextManager[Gather] = HERE,
+) -> int:
     """Improve an agent by policy iteration, or go on with that, in a directory; return how many iterations it has had.
 
     Args:
         how: of evaluations; its episodes and envs have no meaning here.
+        gathering: gives what compares decisions in parts, where ``training.parts`` has several; the result is the same
+            on any engine.
 
     Raises:
         ResultsError: the directory holds a run and *resume* is false.
         OptionsError: options do not fit together. AgentError: the agent cannot be improved so.
     """
     check(learner)
-    with alone_in(output):
-        return iterate_alone(learner, output, how, resume, progress)
+    with alone_in(output), gathering as gather:
+        return iterate_alone(learner, output, how, resume, progress, gather)
 
 
 def check(learner: Learner) -> None:
@@ -47,13 +59,11 @@ def check(learner: Learner) -> None:
     """
     where, options = learner.experiment.options_path, learner.experiment.options
     section = options.training
-    if options.network:
-        raise OptionsError(f"{where}: network: training plays no messages; leave it out")
     for name in WITHOUT_USE:
         if getattr(section, name):
             raise OptionsError(f"{where}: training.{name}: policy iteration has no use for it; leave it out")
-    if section.alike != 1 or section.parts != 1:
-        raise OptionsError(f"{where}: training.alike and parts: policy iteration compares branches instead; leave out")
+    if section.alike != 1:
+        raise OptionsError(f"{where}: training.alike: policy iteration compares branches instead; leave it out")
     iteration_options(learner, section.best)
 
 
@@ -75,7 +85,9 @@ def start_of(learner: Learner) -> int | None:
     return actions.index(name)
 
 
-def iterate_alone(learner: Learner, output: Path, how: TrainingOptions, resume: bool, progress: bool) -> int:
+def iterate_alone(
+    learner: Learner, output: Path, how: TrainingOptions, resume: bool, progress: bool, gather: Gather
+) -> int:
     """Iterate in a directory that no other process writes to; see `iterate_learner`."""
     agent, section = learner.agent, learner.experiment.options.training
     if not isinstance(agent, PolicyLearningAgent):
@@ -102,7 +114,11 @@ def iterate_alone(learner: Learner, output: Path, how: TrainingOptions, resume: 
         },
         seed=learner.experiment.options.seed,
     )
-    rollouts = PairedRollouts(agent, plays, learner.layout, sampling)
+    rollouts: Comparisons = (
+        ComparisonsInParts(learner, output, gather, sampling)
+        if section.parts > 1
+        else PairedRollouts(agent, plays, learner.layout, sampling)
+    )
     windows = chooses.runs_to_fork(how.evaluation_episodes)
 
     def validation_windows() -> Runs:
@@ -126,7 +142,7 @@ def iterate_alone(learner: Learner, output: Path, how: TrainingOptions, resume: 
 def iteration_options(learner: Learner, best: str) -> IterationOptions:
     """Return the options of the file's section ``training.policy_iteration``."""
     chosen = learner.experiment.options.training.policy_iteration
-    names = ("iterations", "step", "trust_region", "average", "epochs", "minibatch", "huber", "margins")
+    names = ("iterations", "step", "trust_region", "average", "epochs", "minibatch", "huber", "margins", "memory")
     start = start_of(learner)
     leans = learner.layout.waiting if start is None else start
     if leans < 0 and any(chosen.margins):

@@ -114,13 +114,11 @@ def train_learner(
 
     Raises:
         ResultsError: the directory holds a run and *resume* is false.
-        OptionsError: the options enable the network, or parts that end before their episodes.
+        OptionsError: the options want parts that end before their episodes.
     """
     where, followers = learner.experiment.options_path, callbacks_named(callbacks)
     if how.n_steps and learner.experiment.options.training.parts > 1:
         raise OptionsError(f"{where}: training.parts: are of whole episodes, n_steps cuts these; leave out one of both")
-    if learner.experiment.options.network:
-        raise OptionsError(f"{where}: network: training simulates no messages; launch the agent to train with them")
     with alone_in(output), gathering as gather:
         return train_alone(learner, output, how, resume, progress, gather, followers)
 

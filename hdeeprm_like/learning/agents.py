@@ -26,6 +26,7 @@ from hdeeprm_like.errors import AgentError
 from hdeeprm_like.learning.batch import Batch as Batch
 from hdeeprm_like.learning.returns import discounted_returns, standardized
 from hdeeprm_like.learning.user_code import code_of, locating_errors
+from hdeeprm_like.run.branches import SlotNetwork
 from hdeeprm_like.types import Bools, Floats, Ints
 
 SUM_TOLERANCE = 1e-3  # largest deviation from 1 of the sum of the probabilities of an observation
@@ -246,6 +247,10 @@ class PolicyLearningAgent(LearningAgent):
             AgentError: ``forward_policy`` returned a wrong shape, or numbers that are no probabilities.
         """
         return self.legal_logarithms(self.forward_policy(observations), masks)
+
+    def slot_network(self) -> SlotNetwork | None:
+        """Return the network for compiled code, which plays branches some times faster; None if it is none there."""
+        return None
 
     def log_probabilities_of(self, batch: Batch) -> Tensor:
         """Return (S, A) the same for the decisions of some episodes; agents that remember look at each as a whole."""

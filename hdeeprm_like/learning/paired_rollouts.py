@@ -20,7 +20,7 @@ for the time in which the machine would work off what they request, as if none o
 objective is discounted or sampled at decisions there is no such charge.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -32,11 +32,13 @@ from hdeeprm_like.decision.rewards import CHANGE, END, INTEGRAL, weighted_value
 from hdeeprm_like.errors import AgentError
 from hdeeprm_like.learning.agents import PolicyLearningAgent
 from hdeeprm_like.learning.recurrent import RecurrentPolicyAgent
+from hdeeprm_like.run.branches import no_deviations, play_to_end
 from hdeeprm_like.run.episodes import Plays
 from hdeeprm_like.run.loop import Run
 from hdeeprm_like.types import Bools, Floats, Ints
 
 NONE = -1
+ARRAYS = ("observations", "masks", "episodes", "states", "actions", "others", "gains")  # of `Pairs`
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,6 +61,24 @@ class Pairs:
     gains: Floats
     decisions: int
     reward: float
+
+    @classmethod
+    def joined(cls, parts: "Sequence[Pairs]") -> "Pairs":
+        """Return the comparisons of several iterations, or of parts of one, as those of one."""
+        before = np.cumsum([0, *(len(part.observations) for part in parts[:-1])])
+        stacked = {name: np.concatenate([getattr(part, name) for part in parts]) for name in ARRAYS}
+        stacked["states"] = np.concatenate([part.states + first for part, first in zip(parts, before, strict=True)])
+        reward = float(np.mean([part.reward for part in parts]))
+        return cls(**stacked, decisions=sum(part.decisions for part in parts), reward=reward)
+
+    def tensors(self) -> dict[str, torch.Tensor]:
+        """Return what a checkpoint keeps."""
+        return {name: torch.from_numpy(getattr(self, name)) for name in ARRAYS}
+
+    @classmethod
+    def of_tensors(cls, kept: Mapping[str, torch.Tensor]) -> "Pairs":
+        """Return comparisons out of a checkpoint."""
+        return cls(**{name: kept[name].numpy() for name in ARRAYS}, decisions=0, reward=0.0)
 
 
 @dataclass(frozen=True)
@@ -110,22 +130,23 @@ class PairedRollouts:
         self.agent, self.plays, self.layout, self.how = agent, plays, layout, how
         self.runs = plays.runs_to_fork(how.windows)
         self.branches = plays.runs_to_fork(how.branches)
-        self._forced: Ints = np.full(how.branches, NONE)  # action that each branch has to take
-        self._held: Ints = np.full(how.branches, NONE)  # job that it may not start
-        self._until: Floats = np.zeros(how.branches)  # s, for how long
+        self._deviations = no_deviations(how.branches)
         self._open: list[tuple[int, int]] = []  # the branches of pairs that have no gain yet
         self._used = 0
         self._decisions = 0
 
-    def __call__(self, iteration: int) -> Pairs:
-        """Play the episodes of an iteration, compare actions at some of their decisions and return what was found.
+    def __call__(self, first: int) -> Pairs:
+        """Play consecutive episodes, compare actions at some of their decisions and return what was found.
+
+        Args:
+            first: number of the first episode; all that is drawn follows from it.
 
         Raises:
             AgentError: there is no decision with two actions to compare.
         """
         how, runs = self.how, self.runs
-        rng = np.random.default_rng(np.random.SeedSequence(how.seed, spawn_key=(iteration,)))
-        self.plays.load(runs, iteration * how.windows)
+        rng = np.random.default_rng(np.random.SeedSequence(how.seed, spawn_key=(first,)))
+        self.plays.load(runs, first)
         self.branches.room_like(runs)
         self._used, self._decisions, self._open = 0, 0, []
         asked, chosen = _Asked(), np.zeros(how.windows, np.int64)
@@ -137,7 +158,7 @@ class PairedRollouts:
                 left[active] -= 1
                 due = active[left[active] <= 0]
                 if len(due):
-                    compared = due[self._ask(asked, due, chosen, iteration, rng)]
+                    compared = due[self._ask(asked, due, chosen, first, rng)]
                     left[compared] = rng.integers(1, 2 * how.every + 1, len(compared))
                 runs.step(chosen)
                 self._decisions += len(active)
@@ -160,14 +181,15 @@ class PairedRollouts:
             reward=float(self.runs.episodes["reward"].mean()),
         )
 
-    def _ask(self, asked: _Asked, due: Ints, chosen: Ints, iteration: int, rng: np.random.Generator) -> Bools:
+    def _ask(self, asked: _Asked, due: Ints, chosen: Ints, first: int, rng: np.random.Generator) -> Bools:
         """Fork the simulations of some places; return (D,) in which there was something to compare."""
         runs, found = self.runs, np.zeros(len(due), np.bool_)
         with torch.no_grad(), self.agent.locating_errors():
             seen = torch.from_numpy(runs.observations[due]).float().flatten(1).to(self.agent.device)
             legal = torch.from_numpy(runs.masks[due]).to(self.agent.device)
             liked = self.agent.log_probabilities(seen, legal).cpu().numpy().astype(np.float64)
-        liked += rng.gumbel(size=liked.shape)  # the greatest of these sums are drawn by the probabilities
+        # the greatest of these sums are drawn by the probabilities; jobs are drawn evenly, for most are held
+        liked = rng.gumbel(size=liked.shape) + (0.0 if self.layout.slots else liked)
         for i, place in enumerate(due.tolist()):
             tried = self._alternatives(runs.masks[place], int(chosen[place]), liked[i])
             if not len(tried):
@@ -178,7 +200,7 @@ class PairedRollouts:
             state = len(asked.observations)
             asked.observations.append(runs.observations[place].copy())
             asked.masks.append(runs.masks[place].copy())
-            asked.episodes.append(iteration * self.how.windows + place)
+            asked.episodes.append(first + place)
             self._fork(asked, state, place, int(chosen[place]), tried.tolist())
         return found
 
@@ -215,7 +237,8 @@ class PairedRollouts:
         """Fork the simulation of a place; return the number of the branch."""
         branch, self._used = self._used, self._used + 1
         self.branches.fork(np.array([place]), np.array([branch]), self.runs)
-        self._forced[branch], self._held[branch], self._until[branch] = forced, held, until
+        own = self._deviations
+        own.forced[branch], own.held[branch], own.until[branch] = forced, held, until
         if self.how.horizon > 0.0:
             params = self.branches.run(branch).core.window.params
             params["until"] = np.minimum(params["until"], self.runs.now[place] + self.how.horizon)
@@ -225,7 +248,20 @@ class PairedRollouts:
         """Play all branches to their ends and write down what they gained."""
         branches, used = self.branches, self._used
         before = branches.episodes["reward"][:used].copy()
-        chosen = np.zeros(self.how.branches, np.int64)
+        network = self.agent.slot_network()
+        if network is None:
+            self._play(used)
+        else:
+            self._decisions += play_to_end(branches, network, self._deviations, used)
+        gained = branches.episodes["reward"][:used] - before
+        gained += [charge(branches.run(place), self.plays.platform.cores) for place in range(used)]
+        gained *= [weight(branches.run(place)) for place in range(used)]
+        asked.gains += [float(gained[one] - gained[other]) for one, other in self._open]
+        self._open, self._used = [], 0
+
+    def _play(self, used: int) -> None:
+        """Play the first branches to their ends by the agent."""
+        branches, chosen = self.branches, np.zeros(self.how.branches, np.int64)
         while not branches.over[:used].all():
             active = np.flatnonzero(~branches.over[:used])
             masks = branches.masks[active]
@@ -234,19 +270,14 @@ class PairedRollouts:
             self._force(active, masks, chosen)
             branches.step(chosen)
             self._decisions += len(active)
-        gained = branches.episodes["reward"][:used] - before
-        gained += [charge(branches.run(place), self.plays.platform.cores) for place in range(used)]
-        gained *= [weight(branches.run(place)) for place in range(used)]
-        asked.gains += [float(gained[one] - gained[other]) for one, other in self._open]
-        self._open, self._used = [], 0
 
     def _hold(self, active: Ints, masks: Bools) -> None:
         """Make the start of jobs that are held illegal, in (D, A) masks, where something else is legal."""
-        held = (self._held[active] != NONE) & (self.branches.now[active] < self._until[active])
+        held = (self._deviations.held[active] != NONE) & (self.branches.now[active] < self._deviations.until[active])
         slots = self.layout.slots
         for row in np.flatnonzero(held).tolist():
             branch = int(active[row])
-            there = np.flatnonzero(self.branches.run(branch).core.window.slots == self._held[branch])
+            there = np.flatnonzero(self.branches.run(branch).core.window.slots == self._deviations.held[branch])
             if len(there):
                 starts = masks[row, : slots * self.layout.nodes].reshape(self.layout.nodes, slots)
                 if masks[row].sum() > starts[:, there].sum():
@@ -254,12 +285,12 @@ class PairedRollouts:
 
     def _force(self, active: Ints, masks: Bools, chosen: Ints) -> None:
         """Put the actions in place that branches have to take."""
-        forced = self._forced[active]
+        forced = self._deviations.forced[active]
         if self.layout.slots:  # a job is started once
             due = forced != NONE
-            self._forced[active] = NONE
+            self._deviations.forced[active] = NONE
         else:
-            due = (forced != NONE) & (self.branches.now[active] <= self._until[active])
+            due = (forced != NONE) & (self.branches.now[active] <= self._deviations.until[active])
         due[due] = masks[np.flatnonzero(due), forced[due]]
         chosen[active[due]] = forced[due]
 
@@ -284,8 +315,8 @@ def charge(run: Run, cores: int) -> float:
     mode = int(reward.params["mode"][0])
     if waiting == 0 or mode not in (CHANGE, END, INTEGRAL):
         return 0.0
-    jobs = tables.jobs[tables.members[:waiting]]
-    seconds = float((jobs["requested_time"] * jobs["size"]).sum()) / cores
+    jobs, rows = tables.jobs, tables.members[:waiting]
+    seconds = float(jobs["requested_time"][rows] @ jobs["size"][rows]) / cores
     if mode == INTEGRAL:
         return seconds * float(weighted_value(tables, window, reward, 0.5 * seconds))
     return float(weighted_value(tables, window, reward, seconds) - weighted_value(tables, window, reward, 0.0))

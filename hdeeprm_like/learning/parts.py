@@ -1,6 +1,8 @@
 """Rollouts in parts that do not know of each other, so that it does not matter which process plays which."""
 
 import io
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import numpy as np
 import torch
@@ -18,6 +20,32 @@ def weights_as_bytes(agent: LearningAgent) -> bytes:
     packed = io.BytesIO()
     torch.save(agent.state_dict(), packed)
     return packed.getvalue()
+
+
+def load_weights_of(agent: LearningAgent, weights: bytes) -> None:
+    """Load weights of `weights_as_bytes`.
+
+    Raises:
+        AgentError: the weights do not fit a new agent.
+    """
+    try:
+        agent.load_state_dict(torch.load(io.BytesIO(weights), map_location="cpu", weights_only=True))
+    except RuntimeError:
+        raise AgentError(
+            f"{type(agent).__name__}: its weights do not fit a new agent, as training.parts need; "
+            "make all layers and buffers in __init__"
+        ) from None
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Make torch compute with one thread within the block."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)
 
 
 def play_part(
@@ -42,20 +70,10 @@ def play_part(
         AgentError: the weights do not fit a new agent.
     """
     (own,) = np.random.SeedSequence(seed, spawn_key=(numbers.start,)).generate_state(1).tolist()
-    try:
-        agent.load_state_dict(torch.load(io.BytesIO(weights), map_location="cpu", weights_only=True))
-    except RuntimeError:
-        raise AgentError(
-            f"{type(agent).__name__}: its weights do not fit a new agent, as training.parts need; "
-            "make all layers and buffers in __init__"
-        ) from None
+    load_weights_of(agent, weights)
     if left is not None:
         agent.anneal(left)
     agent.generator.manual_seed(own)
     seed_all(own)
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
+    with one_thread():
         return rollout(agent, new_episode, numbers.start, len(numbers), buffer)
-    finally:
-        torch.set_num_threads(threads)

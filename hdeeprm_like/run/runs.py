@@ -38,7 +38,7 @@ from hdeeprm_like.run.batch import (
 )
 from hdeeprm_like.run.loop import BEGIN, Run
 from hdeeprm_like.run.python_loop import Play
-from hdeeprm_like.run.simulator import Clock, Simulator
+from hdeeprm_like.run.simulator import Clock, Simulator, refuse_unknown
 from hdeeprm_like.types import Bools, Floats, Ints
 
 LINE, WORD = 64, 16  # bytes, alignment of the blocks of runs and of the columns in them
@@ -286,8 +286,10 @@ class Runs:
 
         What runs here is lost.
         """
-        self._sets, self._scale, self._room = other._sets, other._scale, other._room
-        self._batch = self._room_for(*self._room)
+        theirs = other._sets, other._scale, other._room
+        if theirs != (self._sets, self._scale, self._room):
+            self._sets, self._scale, self._room = theirs
+            self._batch = self._room_for(*self._room)
         self.episodes["over"] = 1
 
     def fork(self, sources: Ints, places: Ints, of: "Runs | None" = None) -> None:
@@ -339,6 +341,8 @@ class Runs:
 
     def _fill(self, rows: slice, jobs: Workload) -> None:
         """Write jobs as they are before a run into rows of the pool."""
+        if self.platform.routes is not None:
+            refuse_unknown(jobs)
         fill_jobs(self.job_pool.jobs[rows], jobs, self.platform.reference_flops)
         fill_tasks(self.job_pool.tasks[rows], jobs)
         if self._sets is not None:

@@ -2,13 +2,15 @@
 
 from typing import Literal, TypeAlias, get_args
 
+import numpy as np
+
 from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.workload import Workload
 from hdeeprm_like.engine.batsim_actors import BatsimClock, new_batsim_clock
 from hdeeprm_like.engine.event_clock import EventClock, new_event_clock
 from hdeeprm_like.engine.state import State
 from hdeeprm_like.engine.tasks import Simulation, new_simulation
-from hdeeprm_like.errors import OptionsError, did_you_mean
+from hdeeprm_like.errors import OptionsError, WorkloadError, did_you_mean
 
 Clock: TypeAlias = Literal["batsim", "textbook", "one-by-one"]
 CLOCKS: tuple[Clock, ...] = get_args(Clock)
@@ -30,12 +32,29 @@ def new_clock(clock: str, platform: Platform, jobs: int) -> BatsimClock | EventC
     """Return a clock's arrays for the simulation of *jobs* jobs.
 
     Raises:
-        OptionsError: there is no such clock.
+        OptionsError: there is no such clock, or it knows no network.
     """
     check_clock(clock)
     if clock == "batsim":
         return new_batsim_clock(platform, jobs)
+    if platform.routes is not None:
+        raise OptionsError(f"network: the clock {clock!r} knows no latencies; use 'batsim'")
     return new_event_clock(clock == "one-by-one", platform.processors, jobs)
+
+
+def refuse_unknown(workload: Workload) -> None:
+    """Raise if a job has a profile that the embedded simulator does not know.
+
+    Raises:
+        WorkloadError: one has.
+    """
+    unknown = np.isnan(workload.bytes)
+    if unknown.any():
+        j = int(unknown.argmax())
+        raise WorkloadError(
+            f"job {workload.ids[j]}: profile {workload.profiles[j]!r:.40}: only launch simulates its type; other "
+            "commands know delay, parallel_homogeneous and parallel_homogeneous_total, without ret"
+        )
 
 
 class Simulator:
@@ -46,16 +65,18 @@ class Simulator:
     """
 
     def __init__(self, state: State, workload: Workload, clock: Clock = "batsim") -> None:
-        """Begin a simulation.
+        """Begin a simulation; what jobs send takes time if the platform has routes.
 
         Raises:
-            OptionsError: there is no such clock.
+            OptionsError: there is no such clock, or it knows no network.
             ValueError: the cores of the state have no names; Batsim's clock needs the P-state of each.
         """
         if clock == "batsim" and not state.named:
             raise ValueError("Batsim's clock needs a state whose cores have names")
         self.state = state
         self.simulation: Simulation = new_simulation(workload)
+        if state.platform.routes is not None:
+            refuse_unknown(workload)
         self.clock = new_clock(clock, state.platform, len(workload))
 
     def kill(self, jobs: list[int]) -> None:

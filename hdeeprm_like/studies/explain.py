@@ -13,7 +13,8 @@ from hdeeprm_like.decision.actions import PolicyActions
 from hdeeprm_like.decision.names import Baseline
 from hdeeprm_like.decision.policies.guarantees import SLACK
 from hdeeprm_like.decision.policies.ranking import kept_before, score_terms
-from hdeeprm_like.decision.score_files import EXPECTED, FEATURES, Keep, LookAhead, Score, ScoredPolicy, formula
+from hdeeprm_like.decision.score_files import EXPECTED, ScoredPolicy
+from hdeeprm_like.decision.score_parts import FEATURES, Keep, LookAhead, Score, formula
 from hdeeprm_like.engine.state import State
 from hdeeprm_like.errors import OptionsError
 from hdeeprm_like.run.loop import OVER, advance

@@ -24,8 +24,8 @@ from hdeeprm_like.formats.files import write_json
 from hdeeprm_like.formats.open import write
 from hdeeprm_like.formats.shipped import shipped
 from hdeeprm_like.inputs import read_object
+from hdeeprm_like.launch.agent_names import AGENT, Trained, agent_named
 from hdeeprm_like.launch.in_process import OPTIONS, RECORD
-from hdeeprm_like.studies.compare.policies import AGENT, Trained, agent_named
 from hdeeprm_like.types import Ints
 
 if TYPE_CHECKING:
@@ -45,8 +45,8 @@ def pack_agent(training: Path, folder: Path, card: dict[str, Any]) -> None:
     Raises:
         ResultsError: an entry of the card is missing, or a folder holds no training or cannot be written.
     """
+    from hdeeprm_like.launch.trained import agent_of, restored
     from hdeeprm_like.learning.training import save_agent
-    from hdeeprm_like.studies.compare.trained import agent_of, restored
 
     missing = next((name for name in OF_CARD if not card.get(name)), None)
     if missing is not None:
@@ -93,7 +93,7 @@ def load_agent(name: str | Path) -> "LearningAgent":
     Raises:
         HDeepRMError: there is none, or it cannot be loaded.
     """
-    from hdeeprm_like.studies.compare.trained import restored
+    from hdeeprm_like.launch.trained import restored
 
     return restored(named(name).folder).agent
 

@@ -323,8 +323,8 @@ def test_a_decision_that_batsim_aborts_on_is_refused_in_one_line(decision, hint,
 @pytest.mark.parametrize(
     ("words", "hint"),
     [
-        (["-l", "lib.so", "1", ""], "library, which is not imitated"),
-        (["-L", "lib.so", "1", "f"], "library, which is not imitated"),
+        (["-l", "lib.so", "1", ""], "unrecognized arguments"),
+        (["-L", "lib.so", "no-such-file"], "no-such-file"),
         (["-E", "-s", "tcp://127.0.0.1:1", ""], "use --energy-host"),
         ([], "-s ENDPOINT INIT"),
         (["-s", "tcp://127.0.0.1:1"], "expected 2 arguments"),

@@ -24,10 +24,10 @@ FIGURE = os.environ.get("FIGURE", "bounded_slowdown")
 def test_agents_and_single_policies():
     from hdeeprm_like.experiment import episodes_of
     from hdeeprm_like.launch.learned import MEASURES
+    from hdeeprm_like.launch.trained import restored
     from hdeeprm_like.learning.constant_policy import follow_constant_policy
     from hdeeprm_like.learning.training import evaluate
     from hdeeprm_like.run.episodes import stretched
-    from hdeeprm_like.studies.compare.trained import restored
 
     keys = [json.loads(line)["key"] for line in (Path(SWEEP) / "tasks.jsonl").read_text().splitlines()]
     learners = [restored(Path(SWEEP) / "trainings" / key) for key in keys]

@@ -9,7 +9,7 @@ import pytest
 from hdeeprm_like.decision.named_parts import policy_with_own
 from hdeeprm_like.decision.names import baseline
 from hdeeprm_like.decision.policies.trees import new_trees, sum_of_trees
-from hdeeprm_like.decision.score_files import FEATURES as SCORE_FEATURES
+from hdeeprm_like.decision.score_parts import FEATURES as SCORE_FEATURES
 from hdeeprm_like.decision.tree_files import FEATURES, predictor, predictor_of
 from hdeeprm_like.errors import OptionsError
 from hdeeprm_like.options import beside, split_pair, split_policy
@@ -87,14 +87,17 @@ def test_a_file_that_has_changed_is_read_again(name):
         ([], "an object is needed"),
         ({"baseline": 0}, "trees: a list of trees is needed, not None"),
         ({"baseline": 0, "trees": [[]]}, "tree 0: a list of nodes is needed"),
-        ({"trees": []}, "baseline: a number is needed, not None"),
+        ({"trees": []}, "baseline: is null; a number from -1e+12 to 1e+12 is needed"),
         ({"baseline": 0, "trees": [], "tree": []}, "'tree' is not known; did you mean 'trees'?"),
-        ({"baseline": 0, "trees": [[{"value": "x"}]]}, "tree 0: node 0: value: a number is needed"),
+        (
+            {"baseline": 0, "trees": [[{"value": "x"}]]},
+            "tree 0: node 0: value: is 'x'; a number from -1e+12 to 1e+12 is needed",
+        ),
         ({"baseline": 0, "trees": [[{"value": 1, "left": 1}]]}, "'left' is not known"),
         ({"baseline": 0, "trees": [[3]]}, "tree 0: node 0: an object is needed"),
         ({"baseline": 0, "trees": [[{}]]}, "feature: a name is needed, or a value alone"),
         (tree(feature="log_las"), "'log_las' is not known; did you mean 'log_last'?"),
-        (tree(at_most=float("nan")), "at_most: a number is needed"),
+        (tree(at_most=float("nan")), "at_most: is nan; a number from -1e+12 to 1e+12 is needed"),
         (tree(left=0), "left: a node from 1 to 2 is needed, not 0"),
         (tree(right=3), "right: a node from 1 to 2 is needed, not 3"),
         (tree(right=True), "right: a node from 1 to 2 is needed, not True"),

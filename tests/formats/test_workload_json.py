@@ -82,6 +82,7 @@ def test_a_job_takes_the_numbers_of_its_profile(tmp_path):
         "user": [-1],  # a name is no number
         "program": [-1],
         "demands": [None],  # of partitions, which only logs have
+        "bytes": [0.0],
     }
 
 

@@ -117,12 +117,25 @@ def test_what_cannot_be_played_is_one_line(profile, more, message, tmp_path, cap
     assert "Traceback" not in error
 
 
-def test_training_in_process_refuses_it(tmp_path, capsys):
+@pytest.mark.more  # compiles one more kind of run
+def test_an_agent_is_trained_with_it(tmp_path):
     learning = {"agent": {"type": "LEARNING", "run": "train", "gamma": 0.99, "lr": 0.01, "hidden": 4}}
     path = experiment(tmp_path, JOBS, {"s": SENDING}, network=True, pybatsim=learning)
     options = json.loads(Path(path).read_text())
     del options["policy"]
     Path(path).write_text(json.dumps(options))
+    words = ["-q", "-o", path, "--agent", f"{ROOT / 'agents' / 'reinforce.py'}", "--episodes", "2"]
+    assert main(["train", *words, "--output", str(tmp_path / "out")]) == 0
+
+
+def test_training_refuses_profiles_that_only_the_server_knows(tmp_path, capsys):
+    learning = {"agent": {"type": "LEARNING", "run": "train", "gamma": 0.99, "lr": 0.01, "hidden": 4}}
+    jobs = [{"id": 1, "subtime": 0, "res": 2, "profile": "c", "walltime": 9}]
+    profiles = {"s": SENDING, "c": {"type": "composed", "seq": ["s"]}}
+    path = experiment(tmp_path, jobs, profiles, network=True, pybatsim=learning)
+    options = json.loads(Path(path).read_text())
+    del options["policy"]
+    Path(path).write_text(json.dumps(options))
     agent = f"{ROOT / 'agents' / 'reinforce.py'}"
-    assert main(["train", "-q", "-o", path, "--agent", agent, "--output", str(tmp_path / "out")]) == 2
-    assert "network: training simulates no messages; launch the agent to train with them" in capsys.readouterr().err
+    assert main(["train", "-q", "-o", path, "--agent", agent, "--output", str(tmp_path / "out")]) != 0
+    assert "job w0!1: profile 'c': only launch simulates its type" in capsys.readouterr().err

@@ -16,15 +16,10 @@ from hdeeprm_like.decision.presets import Space
 from hdeeprm_like.decision.rewards import OBJECTIVES
 from hdeeprm_like.errors import AgentError
 from hdeeprm_like.learning.checkpoint import read_checkpoint
+from hdeeprm_like.learning.comparisons import IterationOptions, improve, weights_of
 from hdeeprm_like.learning.loading import build_agent, load_agent_class
 from hdeeprm_like.learning.paired_rollouts import PairedRollouts, Sampling
-from hdeeprm_like.learning.policy_iteration import (
-    IterationOptions,
-    improve,
-    iterate_policy,
-    validation_of,
-    weights_of,
-)
+from hdeeprm_like.learning.policy_iteration import iterate_policy, validation_of
 from hdeeprm_like.run.batch import FIGURES
 from hdeeprm_like.run.episodes import Plays
 
@@ -152,10 +147,10 @@ def trained(folder, iterations=3, resume=False, stop_at=None, **options):
         return runs
 
     if stop_at is not None:
-        whole = rollouts.__call__
+        whole, rollouts_how = rollouts.__call__, rollouts.how
 
         def until(iteration):
-            if iteration == stop_at:
+            if iteration == stop_at * rollouts_how.windows:
                 raise KeyboardInterrupt
             return whole(iteration)
 
@@ -277,7 +272,7 @@ def test_the_command_line_trains_and_goes_on(tmp_path, capsys):
         ({"horizons": 5}, (), "did you mean 'horizon'"),
         ({"windows": 5000}, (), "training.policy_iteration.windows"),
         ({}, ("--episodes", "5"), "--episodes: set it in the options file"),
-        ({}, ("--engine", "ray"), "--engine: it runs in this process"),
+        ({}, ("--engine", "ray"), "--engine: an engine plays the parts of an update, and training.parts is 1"),
     ],
 )
 def test_options_that_mean_nothing_are_refused_in_one_line(changes, flags, message, tmp_path, capsys):

@@ -1,10 +1,12 @@
 """Every verb that writes, struck by a signal at any moment: it goes on to the same results and leaves no process.
 
 `VERBS` is the one table: the words of a command, the words that go on where it was left, and what is compared then.
-A sweep on Slurm is struck in ``studies/test_sweep_on_slurm.py``, which starts one, and a watch in ``slurm/``.
+A sweep on Slurm is struck in ``studies/test_sweep_on_slurm.py``, which starts one, and a watch in
+``slurm/test_commands.py``, beside the programs that stand in for Slurm's.
 `make test-more` tries one moment of each verb, `make test-all` twenty of each signal.
 """
 
+import csv
 import importlib.util
 import json
 import os
@@ -32,6 +34,12 @@ AGENT = ROOT / "agents" / "reinforce.py"
 def text_of(*names):
     """Return what compares files as they are."""
     return lambda folder: {name: (folder / name).read_text() for name in names}
+
+
+def columns_of(path):
+    """Return a table of a training without the seconds that its iterations have taken."""
+    rows = csv.DictReader(path.read_text().splitlines())
+    return [{name: row[name] for name in row if name != "seconds"} for row in rows]
 
 
 def lines_of_sweep(folder):
@@ -70,6 +78,12 @@ VERBS = {
     "train": Verb(
         f"train -q --episodes 16 --options learning.json --agent {AGENT} --output out",
         text_of("rewards.log", "losses.log", "evaluations.csv", "probs.json"),
+        resume="train -q --resume out",
+        module="torch",
+    ),
+    "train, policy iteration": Verb(
+        "train -q --method policy_iteration --options iteration.json --agent ppo --output out",
+        lambda folder: {name: columns_of(folder / name) for name in ("progress.csv", "evaluations.csv")},
         resume="train -q --resume out",
         module="torch",
     ),
@@ -112,7 +126,11 @@ def inputs(tmp_path_factory):
     learning = json.loads((folder / "learning.json").read_text())
     learning["training"] = {"checkpoint_every": 2, "evaluate_every": 4, "evaluation_episodes": 1}
     grid = {"compare": "trace.swf", "policies": ["fcfs", "sjf+easy"], "windows": "60x100"}
-    more = {"learning.json": learning, "evolution.json": EVOLUTION, "grid.json": grid}
+    iteration = json.loads((ROOT / "agents" / "policy-iteration.json").read_text())
+    iteration |= {"platform_file_path": str(ROOT / "platforms" / "pool_256.csv"), "nb_jobs": 60}
+    iteration["training"]["evaluation_episodes"] = 2
+    iteration["training"]["policy_iteration"] |= {"windows": 2, "iterations": 3, "branches": 16, "epochs": 2}
+    more = {"learning.json": learning, "iteration.json": iteration, "evolution.json": EVOLUTION, "grid.json": grid}
     return write_inputs(folder, **more, **{"trace.swf": trace(1000), "long.swf": trace(100_000)})
 
 

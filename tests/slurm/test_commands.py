@@ -2,6 +2,7 @@
 
 import json
 import os
+import random
 import signal
 import subprocess
 import sys
@@ -272,3 +273,37 @@ def test_a_watch_ends_at_once_while_its_policy_is_compiled(stands, number):
         assert "look" not in events  # the first look has the policy decide, when it is compiled
         assert "look" not in events  # else nothing was compiled
     assert not stands.lines("set")
+
+
+def moments_of_a_watch():
+    """Yield twenty moments of each signal; all but the first one are slow."""
+    for moment in range(20):
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGKILL):
+            first = moment == 0 and number == signal.SIGTERM
+            yield pytest.param(number, moment, marks=pytest.mark.more if first else pytest.mark.slow)
+
+
+@pytest.mark.parametrize(("number", "moment"), [*moments_of_a_watch()])
+def test_a_dry_watch_struck_at_any_moment_sets_nothing_and_another_goes_on(stands, number, moment):
+    log = stands.folder / "w.jsonl"
+    words = ("watch", "--policy", "sjf", "--dry-run", "--interval", "1", "--state", "f.json", "--log", str(log))
+    command = [sys.executable, "-m", "hdeeprm_like", "slurm", *words]
+    for signal_sent in (number, signal.SIGTERM):
+        before = len(stands.lines("asked"))
+        watch = subprocess.Popen(
+            command, env=os.environ | {"PYTHONPATH": str(ROOT)}, cwd=stands.folder, stderr=subprocess.PIPE, text=True,
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+        )  # fmt: skip
+        deadline = time.monotonic() + 600
+        while len(stands.lines("asked")) < before + 3:  # it has begun to look
+            assert time.monotonic() < deadline
+            assert watch.poll() is None
+            time.sleep(0.02)
+        time.sleep(random.Random(f"{number} {moment}").random() * 3.0)
+        watch.send_signal(signal_sent)
+        _, error = watch.communicate(timeout=600)
+        assert "Traceback" not in error
+        assert watch.returncode == (-signal_sent if signal_sent == signal.SIGKILL else 0), error
+    assert not stands.lines("set")
+    events = [json.loads(line)["event"] for line in log.read_text().splitlines()]  # no line is half written
+    assert events[-1] == "end"

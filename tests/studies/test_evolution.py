@@ -13,9 +13,10 @@ import pytest
 from hdeeprm_like.cli.main import main
 from hdeeprm_like.decision.names import baseline
 from hdeeprm_like.errors import OptionsError, ResultsError
-from hdeeprm_like.studies.evolution.options import BOTH_WAYS, read_evolution
+from hdeeprm_like.studies.evolution.options import BOTH_WAYS, OF_CORES, read_evolution
 from hdeeprm_like.studies.evolution.search import (
     BEST,
+    BROKEN,
     COSTS,
     Search,
     costs_of,
@@ -32,6 +33,9 @@ BEGIN = {
     "queue": {"log_time": -0.5, "log_cores": 0.0},  # longest first, which can be bettered
     "exact": {"queue": {"log_time": -0.5, "log_cores": 0.0}, "keep": {"deviations": 0.5, "bins": 1, "most": 0.0}},
 }
+SAME = dict.fromkeys(OF_CORES, 1.0) | {  # figures of a reference
+    "bounded_slowdown": 10.0, "bounded_slowdown_p95": 9.0, "wait": 100.0, "wait_max": 900.0, "utilization": 0.8
+}  # fmt: skip
 OPTIONS = {
     "seed": 3,
     "policy": "begin.json",
@@ -223,7 +227,7 @@ def test_waits_and_utilization_cost_only_where_a_source_is_worse(folder):
     options = read_evolution(folder / "exp.json").model_copy(
         update={"objective": {"bounded_slowdown": 1.0, "wait": 2.0, "utilization": 3.0}}
     )
-    same = {"bounded_slowdown": 10.0, "bounded_slowdown_p95": 9.0, "wait": 100.0, "wait_max": 900.0, "utilization": 0.8}
+    same = SAME
 
     def cost(*windows, sources=None):
         ratios = np.array([[log_ratios(same | changes, same)] for changes in windows])
@@ -243,6 +247,35 @@ def test_waits_and_utilization_cost_only_where_a_source_is_worse(folder):
     assert cost({"wait": 300.0, "utilization": 0.2}) == pytest.approx(2 * np.log(2) + 3 * np.log(2))
 
 
+def test_a_candidate_that_breaks_a_constraint_is_worse_than_all_that_keep_it(folder):
+    options = read_evolution(folder / "exp.json").model_copy(
+        update={"objective": {"bounded_slowdown": 1.0}, "constraints": {"wait": 1.5, "utilization": 0.5}}
+    )
+    same = SAME
+    candidates = [{"wait": 149.0, "bounded_slowdown": 900.0}, {"wait": 160.0}, {"wait": 300.0, "utilization": 0.2}]
+    ratios = np.array([[log_ratios(same | changes, same) for changes in candidates]])
+    costs = costs_of(options, ratios, np.zeros(1, np.int64))
+    assert costs == pytest.approx([np.log(90), BROKEN + np.log(1.6 / 1.5), BROKEN + np.log(2) + np.log(2)])
+
+
+def test_windows_of_validation_may_be_longer(folder):
+    windows = OPTIONS["windows"] | {"validation_jobs": 90}
+    options = read_evolution(changed(folder, windows=windows))
+    assert [len(window_of(options, folder, n)[1]) for n in (0, VALIDATION, VALIDATION + 1)] == [60, 90, 90]
+
+
+def test_what_is_found_says_where_it_comes_from(folder):
+    hand = {"command": "written by hand"}
+    (folder / "begin.json").write_text(json.dumps(BEGIN | {"made_by": hand}))
+    changed(folder, generations=2)
+    run(folder, folder / "out")
+    made = json.loads((folder / "out" / BEST).read_text())["made_by"]
+    assert made["begun_with"] == hand
+    assert made["seed"] == OPTIONS["seed"]
+    assert made["chosen"] == "generation 2 of 2 by 3 windows of 60 jobs"
+    assert made["traces"] == "lublin batch, exact requests, lublin batch, tsafrir requests"
+
+
 def changed(folder, **changes):
     (folder / "exp.json").write_text(json.dumps(OPTIONS | changes))
     return folder / "exp.json"
@@ -258,6 +291,7 @@ def changed(folder, **changes):
         ({"objective": {"speed": 1.0}}, "'speed' is not known"),
         ({"allowed": {"speed": 1.0}}, "allowed: 'speed'"),
         ({"allowed": {"wait": 0.0}}, "ratios above 0 are needed"),
+        ({"constraints": {"bounded_slowdown": 0.9}}, "constraints: 'bounded_slowdown'"),
         ({"stage": "third"}, "stage"),
         ({"generation": 3}, "generation"),
         ({"population": 1}, "population"),

@@ -1,25 +1,25 @@
-"""``hdeeprm-like batsim5``: the command line of Batsim 5.0.0-rc2, with one scheduler behind a socket.
+"""``hdeeprm-like batsim5``: the command line of Batsim 5.0.0-rc2, with one scheduler behind a socket or in a library.
 
 Exit status: as that of ``hdeeprm-like batsim``.
 """
 
 import sys
 import time
+from argparse import Namespace
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
-from hdeeprm_like import __version__
 from hdeeprm_like.batsim_server.arguments import Parser
 from hdeeprm_like.batsim_server.batsim5.handshake import AskBytes, shake_hands
 from hdeeprm_like.batsim_server.batsim5.options import IMITATED, RC2, VERSIONS, Options5
 from hdeeprm_like.batsim_server.cli import LOG_LEVELS, run_command, run_to_the_end
 from hdeeprm_like.errors import OptionsError
 from hdeeprm_like.inputs import read_text
+from hdeeprm_like.version import __version__
 
 VERBOSITIES = {"quiet": "quiet", "info": "information", "debug": "debug"}  # Batsim 5's names of the log levels
 REFUSED = {
-    "edc_library_str": "-l loads a library, which is not imitated; use -s ENDPOINT INIT",
-    "edc_library_file": "-L loads a library, which is not imitated; use -S ENDPOINT FILE",
     "energy": "-E requests the energy of links, which Batsim 5 does not have; use --energy-host",
     "energy_link": "--energy-link is not there in Batsim 5; use --energy-host",
 }
@@ -31,13 +31,18 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def serve(options: Options5) -> bool:
-    """Run a simulation with the scheduler at the other end of the socket; return whether it came to its end.
+    """Run a simulation with the scheduler behind a socket or in a library; return whether it came to its end.
 
     Raises:
         ProtocolError: the scheduler broke the protocol or is gone; results so far are written and marked incomplete.
         HDeepRMError: options or files are invalid.
     """
-    from hdeeprm_like.batsim_server.carrier import Carrier  # imports zmq, needed only with a socket
+    if options.library is not None:
+        from hdeeprm_like.batsim_server.batsim5.library import Library
+
+        with Library(options.library) as library:
+            return play(options, library.ask)
+    from hdeeprm_like.batsim_server.carrier import Carrier  # needed only with a socket
 
     with Carrier(options.socket, options.timeout) as carrier:
         return play(options, carrier.ask)
@@ -69,23 +74,20 @@ def read_command_line(argv: Sequence[str]) -> tuple[Options5, int]:
     for name, why in REFUSED.items():
         if getattr(arguments, name) not in (None, False):
             raise OptionsError(why)
-    if bool(arguments.edc_socket_str) == bool(arguments.edc_socket_file):
-        raise OptionsError("one scheduler is needed: -s ENDPOINT INIT or -S ENDPOINT FILE")
+    place, init = _scheduler(arguments)
     if arguments.verbosity not in VERBOSITIES:
         raise OptionsError(f"-v {arguments.verbosity}: not one of {', '.join(VERBOSITIES)}")
     if arguments.imitate not in IMITATED:
         raise OptionsError(f"--imitate {arguments.imitate}: not one of {', '.join(IMITATED)}")
     if arguments.mmax < 0 or (arguments.timeout is not None and not 0 < arguments.timeout < 1e6):
         raise OptionsError("--mmax must not be negative, and --timeout must be above 0 s")
-    if arguments.edc_socket_file:
-        socket, init = arguments.edc_socket_file[0], read_text(Path(arguments.edc_socket_file[1]), OptionsError)
-    else:
-        socket, init = arguments.edc_socket_str
+    in_library = bool(arguments.edc_library_str or arguments.edc_library_file)
     options = Options5(
         platform=Path(arguments.platform),
         workloads=tuple(map(Path, arguments.workload)),
         energy=arguments.energy_host,
-        socket=socket,
+        socket=place,
+        library=Path(place) if in_library else None,
         export=arguments.export,
         master=arguments.master_host,
         mmax=arguments.mmax,
@@ -101,6 +103,19 @@ def read_command_line(argv: Sequence[str]) -> tuple[Options5, int]:
     return options, LOG_LEVELS["quiet" if arguments.quiet else VERBOSITIES[arguments.verbosity]]
 
 
+def _scheduler(arguments: Namespace) -> tuple[str, str]:
+    """Return the endpoint or the library of the one scheduler, and the text for it."""
+    texts = (arguments.edc_socket_str, arguments.edc_library_str)
+    files = (arguments.edc_socket_file, arguments.edc_library_file)
+    given = [found for found in (*texts, *files) if found]
+    if len(given) != 1 or len(given[0]) != 1:
+        raise OptionsError(
+            "one scheduler is needed: -s ENDPOINT INIT, -S ENDPOINT FILE, -l LIBRARY INIT or -L LIBRARY FILE"
+        )
+    ((place, text),) = given[0]
+    return place, text if given[0] in texts else read_text(Path(text), OptionsError)
+
+
 def _parser() -> Parser:
     parser = Parser(
         prog="hdeeprm-like batsim5", description="Imitates Batsim 5: same options, messages and output files."
@@ -108,10 +123,11 @@ def _parser() -> Parser:
     add = parser.add_argument
     add("-p", "--platform", required=True, metavar="FILE", help="SimGrid XML platform")
     add("-w", "--workload", action="append", default=[], metavar="FILE", help="Batsim 5 workload; may be repeated")
-    add("-s", "--edc-socket-str", nargs=2, metavar=("ENDPOINT", "INIT"), help="where the scheduler is, a text for it")
-    add("-S", "--edc-socket-file", nargs=2, metavar=("ENDPOINT", "FILE"), help="the same; the text is in a file")
-    add("-l", "--edc-library-str", nargs="*", metavar="WORD", help="(libraries are refused)")
-    add("-L", "--edc-library-file", nargs="*", metavar="WORD", help="(libraries are refused)")
+    for letter, name, where in (("s", "socket", "ENDPOINT"), ("l", "library", "LIBRARY")):
+        named = f"where the scheduler is ({name}), a text for it"
+        more: dict[str, Any] = {"nargs": 2, "action": "append"}
+        add(f"-{letter}", f"--edc-{name}-str", metavar=(where, "INIT"), help=named, **more)
+        add(f"-{letter.upper()}", f"--edc-{name}-file", metavar=(where, "FILE"), help="the text is in a file", **more)
     add("--energy-host", action="store_true", help="measure the energy of hosts")
     add("--energy-link", action="store_true", help="(refused, as by Batsim)")
     add("-E", "--energy", action="store_true", help="(refused, as by Batsim)")

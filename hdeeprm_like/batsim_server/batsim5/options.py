@@ -1,6 +1,7 @@
 """The parsed command line and handshake."""
 
 from dataclasses import dataclass
+from pathlib import Path
 
 from hdeeprm_like.batsim_server.options import ServerOptions
 
@@ -15,6 +16,7 @@ class Options5(ServerOptions):
     """The options of one simulation.
 
     Attributes:
+        library: the C library that is the scheduler; None if it is at the socket.
         init: a text for the scheduler, sent before anything else.
         arguments: the whole command line, which is sent to the scheduler.
         imitate: ``rc2`` with the faults of the release candidate, or ``documented`` without them.
@@ -24,6 +26,7 @@ class Options5(ServerOptions):
 
     export: str = "out/"
     trace_machine_states: bool = False
+    library: Path | None = None
     init: str = ""
     arguments: tuple[str, ...] = ("batsim",)
     imitate: str = RC2

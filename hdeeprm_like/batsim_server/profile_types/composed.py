@@ -1,15 +1,13 @@
 """The profile type ``composed``: other profiles one after the other."""
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from hdeeprm_like.batsim_server.fields import Fields
 from hdeeprm_like.batsim_server.jobs import FindProfile, Profile, ProfileType, RunningJob, Steps, Task
 from hdeeprm_like.values import COUNT
 
 
-@dataclass(frozen=True)
-class Sequence:
+class Sequence(NamedTuple):
     """Profiles run one after the other, the whole sequence *repeat* times."""
 
     profiles: list[Profile]

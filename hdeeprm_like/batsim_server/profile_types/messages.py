@@ -1,23 +1,21 @@
 """The profile types ``send`` and ``recv``: messages between a job and the scheduler."""
 
 import re
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from hdeeprm_like.batsim_server.fields import Fields
 from hdeeprm_like.batsim_server.jobs import FindProfile, ProfileType, RunningJob, Steps, Task
 from hdeeprm_like.errors import WorkloadError
 
 
-@dataclass(frozen=True)
-class Sending:
+class Sending(NamedTuple):
     """A message to the scheduler, and the s that a job sleeps after it."""
 
     message: str  # JSON
     sleep: float
 
 
-@dataclass(frozen=True)
-class Receiving:
+class Receiving(NamedTuple):
     """A wait for a message from the scheduler.
 
     Attributes:

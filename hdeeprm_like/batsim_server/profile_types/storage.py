@@ -1,7 +1,6 @@
 """The profile types that transfer data to and from storage hosts."""
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from hdeeprm_like.batsim_server.fields import Fields
 from hdeeprm_like.batsim_server.jobs import FindProfile, ProfileType, RunningJob, Steps, Task
@@ -9,8 +8,7 @@ from hdeeprm_like.batsim_server.parallel_tasks import Amounts, work_of
 from hdeeprm_like.errors import ProtocolError
 
 
-@dataclass(frozen=True)
-class Transfer:
+class Transfer(NamedTuple):
     """The bytes that each host of a job reads from and writes to a storage host."""
 
     read: float
@@ -18,8 +16,7 @@ class Transfer:
     storage: str  # the name that the scheduler may map to a machine
 
 
-@dataclass(frozen=True)
-class Staging:
+class Staging(NamedTuple):
     """The bytes transferred from one storage host to another."""
 
     bytes: float

@@ -1,25 +1,29 @@
-"""The profile types that replay traces: one actor per rank executes its file and reports its end."""
+"""The profile types that replay traces: one actor per rank executes its file and reports its end.
+
+What reads and replays the files is loaded when the first job does so; few workloads have any.
+"""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from math import floor
 from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
 
 from hdeeprm_like.batsim_server.engine import TIMEOUT, Mailbox, Script, Work
 from hdeeprm_like.batsim_server.fields import Fields
 from hdeeprm_like.batsim_server.jobs import WALLTIME_REACHED, FindProfile, ProfileType, RunningJob, Steps, Task
-from hdeeprm_like.batsim_server.mpi import Communicator, Rank
-from hdeeprm_like.batsim_server.mpi_traces import FLOPS, Step, lines_of, read_trace, replay
 from hdeeprm_like.batsim_server.sharing import NO_CROWDS, Crowd
 from hdeeprm_like.errors import WorkloadError
 from hdeeprm_like.inputs import read_text
 from hdeeprm_like.values import FRACTION
 
+if TYPE_CHECKING:
+    from hdeeprm_like.batsim_server.mpi import Communicator, Rank
+    from hdeeprm_like.batsim_server.mpi_traces import Step
+
 LAST_MESSAGE = 4.0  # bytes, from each rank to the first host of the job
 
 
-@dataclass(frozen=True)
-class Trace:
+class Trace(NamedTuple):
     """The files of a trace, one per rank."""
 
     files: tuple[Path, ...]
@@ -51,6 +55,9 @@ def run_usage(running: RunningJob, task: Task, trace: Trace) -> Steps:
 
 def run_smpi(running: RunningJob, task: Task, trace: Trace) -> Steps:
     """Make every rank compute, send and receive as in its file; ranks are distributed over the hosts in turn."""
+    from hdeeprm_like.batsim_server.mpi import Communicator, Rank
+    from hdeeprm_like.batsim_server.mpi_traces import read_trace
+
     ranks, machines, count = running.job.ranks, running.machines, len(trace.files)
     numbers = [ranks[rank % len(ranks)] for rank in range(count)]
     communicator = Communicator(running.engine, [machines[number].host.name for number in numbers])
@@ -89,6 +96,8 @@ def _then_tell(running: RunningJob, script: Script, mailbox: Mailbox) -> Script:
 
 def _usages(path: Path, rank: int) -> list[tuple[float, float]]:
     """Return the shares of the host's cores that a rank uses, and the flops of each."""
+    from hdeeprm_like.batsim_server.mpi_traces import FLOPS, lines_of
+
     steps: list[tuple[float, float]] = []
     for where, words in lines_of(path, rank):
         try:
@@ -110,7 +119,9 @@ def _use(running: RunningJob, number: int, steps: list[tuple[float, float]]) -> 
         yield (engine.wait, action, -1.0)
 
 
-def _replay(me: Rank, communicator: Communicator, steps: list[Step]) -> Script:
+def _replay(me: "Rank", communicator: "Communicator", steps: "list[Step]") -> Script:
+    from hdeeprm_like.batsim_server.mpi_traces import replay
+
     try:
         yield from replay(me, steps)
     except GeneratorExit:

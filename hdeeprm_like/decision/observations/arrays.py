@@ -44,6 +44,10 @@ VIEW = np.dtype(
         ("per_node_gpu", "f8"),
         ("memory", "f8"),  # MB of all nodes
         ("longest_wait", "f8"),  # s, the longest wait of any job at the last observation
+        ("short_work", "f8"),  # core x s requested of late, see ``demand``: by short jobs,
+        ("late_work", "f8"),  # and by all,
+        ("noted_until", "f8"),  # s, until then,
+        ("noted", "i8"),  # by so many job rows
         ("last_queue", "i8"),  # waiting jobs at the last observation of a summary, -1 before
         ("seen", "i8"),  # job rows whose features are stored
         ("features", "i4"),  # features stored per job

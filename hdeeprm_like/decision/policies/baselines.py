@@ -1,5 +1,6 @@
 """The steps of a baseline's decision: read what has happened, start jobs in its mode, record what the head lacks."""
 
+import functools
 import inspect
 from collections.abc import Callable, Sequence
 
@@ -96,6 +97,12 @@ class NoMemory(Bundle):
     nothing: Floats
 
 
+@functools.cache
+def remembers(starts: Callable[..., None]) -> bool:
+    """Return whether a function that starts jobs takes the memory of its baseline."""
+    return MEMORY in inspect.signature(starts).parameters
+
+
 def new_memory(state: State, baseline: Baseline) -> Bundle:
     """Return what a baseline remembers for its mode, before its first decision."""
     make = MEMORIES.get(baseline.mode)
@@ -135,7 +142,7 @@ def new_baselines(state: State, baselines: Sequence[Baseline]) -> Plans:
         starts = STARTS_ON_NODES.get(BOUNDED if bounded else mode) if on_nodes else STARTS[mode]
         if starts is None:
             raise OptionsError(f"{baseline.name}: this mode knows no partitions, and the platform has some")
-        plan["remembers"] = MEMORY in inspect.signature(starts).parameters
+        plan["remembers"] = remembers(starts)
         taken = (memory, 0) if plan["remembers"] else (0,)
         plan["start_at"] = address_of(starts, tables, plans, *taken)
         plan["fit_at"] = address_of(start_in_partition if on_nodes else start_anywhere, tables, plans, 0, 0)

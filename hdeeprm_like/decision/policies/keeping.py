@@ -1,4 +1,4 @@
-"""Cores kept free for shorter jobs still to arrive, before longer jobs may start (see `decision.score_files.Keep`).
+"""Cores kept free for shorter jobs still to arrive, before longer jobs may start (see `decision.score_parts.Keep`).
 
 Their number follows from the demand of ended jobs of each length class and the arrival rate: if all shorter jobs
 started at once, c cores would be busy in the mean, with variance v; so c + z sqrt(v) suffice most of the time. This is

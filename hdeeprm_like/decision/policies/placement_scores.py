@@ -10,7 +10,7 @@ from hdeeprm_like.cluster.pstates import P0, P2, P3
 from hdeeprm_like.cluster.workload import ROUNDING
 from hdeeprm_like.decision.placement_files import CORE_FEATURES, JOB_FEATURES
 from hdeeprm_like.decision.policies.estimates import bring_estimate
-from hdeeprm_like.decision.policies.history import History, find_siblings, trusted_log_time
+from hdeeprm_like.decision.policies.history import OF_EXPECTED, History, find_siblings, trusted_log_time
 from hdeeprm_like.decision.policies.placing import FIXED, Placing
 from hdeeprm_like.engine.allocation import close_choice, note_before, take_cores
 from hdeeprm_like.engine.compiled import compiled, inlined
@@ -52,7 +52,7 @@ def weigh_job(tables: Tables, history: History, placing: Placing, k: int, j: int
     if placing.rows[k].estimates == 1:
         find_siblings(tables, history)
         bring_estimate(tables, history, j)
-        f[F_TRUSTED_LOG_TIME] = trusted_log_time(history, j) - np.log(HOUR)
+        f[F_TRUSTED_LOG_TIME] = trusted_log_time(history, OF_EXPECTED, j) - np.log(HOUR)
     f[F_LOG_CORES] = np.log(job.size / float(clock.most_cores))
     f[F_MEMORY] = min(job.memory / mean.memory, MOST_SHARE) if mean.memory > 0.0 else 0.0
     f[F_BANDWIDTH] = min(job.bandwidth / mean.bandwidth, MOST_SHARE) if mean.bandwidth > 0.0 else 0.0

@@ -18,7 +18,7 @@ from hdeeprm_like.decision.policies.priorities import share_out
 from hdeeprm_like.decision.policies.run_times import follow
 from hdeeprm_like.decision.policies.scored import describe, sort_by_score
 from hdeeprm_like.decision.policies.scores import COUNT, QUEUE, STAGES, look_at_queue, stage_of, weigh
-from hdeeprm_like.decision.score_files import FEATURES
+from hdeeprm_like.decision.score_parts import FEATURES
 from hdeeprm_like.engine.bundles import BundleType
 from hdeeprm_like.engine.compiled import by_type, compiled, inlined
 from hdeeprm_like.engine.job_lists import copy_jobs

@@ -17,7 +17,8 @@ from hdeeprm_like.decision.policies.job_features import (
     describe_job,
 )
 from hdeeprm_like.decision.policies.run_times import bring_outlook
-from hdeeprm_like.decision.score_files import FEATURES, OF_JOB, Keep, LookAhead, Score, ScoredPolicy
+from hdeeprm_like.decision.score_files import ScoredPolicy
+from hdeeprm_like.decision.score_parts import FEATURES, OF_JOB, Keep, LookAhead, Score
 from hdeeprm_like.engine.bundles import Bundle
 from hdeeprm_like.engine.compiled import compiled, inlined
 from hdeeprm_like.engine.dispatch import check_names
@@ -86,7 +87,7 @@ SCORE = np.dtype(
         ("looks", "i8"),  # bit n is 1 if it uses feature n; the others are not computed
         ("units", "i8"),  # hidden units of each kind of score
         ("keeps", "i8"),  # 1 if cores are kept free,
-        ("deviations", "f8"),  # and how many, see `score_files.Keep`
+        ("deviations", "f8"),  # and how many, see `score_parts.Keep`
         ("bins", "i8"),
         ("most", "f8"),
         ("backlog", "f8"),
@@ -95,7 +96,7 @@ SCORE = np.dtype(
         ("believes", "i8"),  # what is kept is compared with: ESTIMATES, REQUESTS or BOTH
         ("widest", "f8"),
         ("reservations", "i8"),  # jobs that have cores reserved
-        ("looks_ahead", "i8"),  # 1 if futures are played, see `score_files.LookAhead`
+        ("looks_ahead", "i8"),  # 1 if futures are played, see `score_parts.LookAhead`
         ("arrivals", "i8"),  # number of past submissions to play again
         ("played", "i8"),  # most waiting jobs to play
         ("budget", "i8"),  # µs for the plays of a decision

@@ -7,7 +7,6 @@ import time
 from pathlib import Path
 from typing import Any
 
-from hdeeprm_like import __version__
 from hdeeprm_like.errors import HDeepRMError, OptionsError, ResultsError
 from hdeeprm_like.formats.files import null_for_nan, write_json
 from hdeeprm_like.formats.shipped import existing
@@ -18,6 +17,7 @@ from hdeeprm_like.studies.compare.policies import Policy, Recorded, policy_named
 from hdeeprm_like.studies.compare.run import POLICY, run_comparison
 from hdeeprm_like.studies.compare.sampling import windows_named
 from hdeeprm_like.studies.compare.windows import schedules
+from hdeeprm_like.version import __version__
 
 CARD, PAGE, CASES = "card.json", "card.html", "cases"
 KEPT = ("bounded_slowdown", "wait", "utilization", "energy", "wait_max", "bounded_slowdown_max", "starving")

@@ -15,6 +15,7 @@ from hdeeprm_like.decision.actions import JobPolicy, PolicyActions
 from hdeeprm_like.decision.presets import PRESETS, Space, policy_named
 from hdeeprm_like.errors import CheckError, HDeepRMError, OptionsError, did_you_mean
 from hdeeprm_like.formats.any_platform import AnyPlatform, platform_from
+from hdeeprm_like.launch.agent_names import AGENT, Trained, agent_named
 from hdeeprm_like.plugins import find
 from hdeeprm_like.run.python_loop import Play
 from hdeeprm_like.run.schedules import run_to_end
@@ -31,7 +32,6 @@ from hdeeprm_like.studies.checks.runs import (
     run_of,
     small_machine,
 )
-from hdeeprm_like.studies.compare.policies import AGENT, Trained, agent_named
 from hdeeprm_like.types import Bools, Floats
 from hdeeprm_like.values import NUMBER
 
@@ -161,7 +161,7 @@ def check_agent(
 
 def check_trained(trained: Trained, platform: AnyPlatform | None, clock: Clock, slowest: float | None) -> Checked:
     """Try a trained agent; see `check_agent`."""
-    from hdeeprm_like.studies.compare.trained import restored, system_of
+    from hdeeprm_like.launch.trained import restored, system_of
 
     home = restored(trained.folder).experiment.platform
 

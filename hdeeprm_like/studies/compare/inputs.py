@@ -28,9 +28,10 @@ from hdeeprm_like.formats.windows import (
     window,
 )
 from hdeeprm_like.inputs import sha256
+from hdeeprm_like.launch.agent_names import Trained
 from hdeeprm_like.limits import CORES, refusal
 from hdeeprm_like.plugins import python_files
-from hdeeprm_like.studies.compare.policies import ACTUAL, Paired, Policy, Recorded, Trained
+from hdeeprm_like.studies.compare.policies import ACTUAL, Paired, Policy, Recorded
 from hdeeprm_like.studies.compare.sampling import Windows, places_of
 
 if TYPE_CHECKING:
@@ -248,7 +249,7 @@ def check_agents(inputs: AnyInputs) -> None:
     """Refuse agents that cannot be loaded or do not fit the machine."""
     agents = [policy for policy in inputs.comparison.policies if isinstance(policy, Trained)]
     if agents:
-        from hdeeprm_like.studies.compare.trained import system_of
+        from hdeeprm_like.launch.trained import system_of
 
         for policy in agents:
             system_of(policy, inputs.machine, inputs.window(0).workload)
@@ -315,7 +316,7 @@ def agents_of(comparison: Comparison) -> dict[str, str]:
 def files_of(policy: Policy) -> tuple[Path, ...]:
     """Return the files that decide the behaviour of a policy: weights and training inputs, scores, trees."""
     if isinstance(policy, Trained):
-        from hdeeprm_like.studies.compare.trained import files_of_training
+        from hdeeprm_like.launch.trained import files_of_training
 
         return files_of_training(policy.folder)
     if isinstance(policy, Paired):

@@ -19,10 +19,11 @@ from hdeeprm_like.errors import ResultsError
 from hdeeprm_like.formats.files import alone_in, replacing, write_json
 from hdeeprm_like.formats.windows import Window
 from hdeeprm_like.inputs import read_json, read_rows
+from hdeeprm_like.launch.agent_names import Trained
 from hdeeprm_like.progress import progress_bar
 from hdeeprm_like.run.simulator import Clock
 from hdeeprm_like.studies.compare.inputs import AnyInputs, Comparison, description, inputs_of
-from hdeeprm_like.studies.compare.policies import Policy, Trained, reference_named
+from hdeeprm_like.studies.compare.policies import Policy, reference_named
 from hdeeprm_like.studies.compare.statistics import OF_TESTS, Rows, p_values_of, summary_of
 from hdeeprm_like.studies.compare.windows import schedules
 

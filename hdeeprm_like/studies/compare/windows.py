@@ -13,10 +13,11 @@ from hdeeprm_like.decision.presets import check_whole
 from hdeeprm_like.engine.job_rows import countable
 from hdeeprm_like.errors import WorkloadError
 from hdeeprm_like.formats.windows import Window
+from hdeeprm_like.launch.agent_names import Trained
 from hdeeprm_like.run.schedules import jobs_that_ran, run_to_end, schedule_of
 from hdeeprm_like.run.simulator import Clock, Simulator
 from hdeeprm_like.run.streamed import Stream, parts_of, streams
-from hdeeprm_like.studies.compare.policies import Paired, Policy, Recorded, Trained
+from hdeeprm_like.studies.compare.policies import Paired, Policy, Recorded
 from hdeeprm_like.types import Bools
 
 LONG = 50_000  # jobs from which a window is simulated in parts, to save memory
@@ -29,7 +30,7 @@ def schedules(
     """Return the schedules of a policy on some windows; see `schedule`. Agents play them in parallel."""
     if not isinstance(policy, Trained):
         return [schedule(machine, window, policy, clock, whole) for window in windows]
-    from hdeeprm_like.studies.compare.trained import play_windows
+    from hdeeprm_like.launch.trained import play_windows
 
     simulators = play_windows(policy, machine, [window.workload for window in windows], clock)
     return [finished(*found, machine, policy) for found in zip(simulators, windows, strict=True)]

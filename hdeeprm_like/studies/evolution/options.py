@@ -71,6 +71,9 @@ class Windows(Section):
     jobs: Annotated[int, Field(ge=2)] = Field(1024, description="Of each window.")
     per_generation: Annotated[int, Field(ge=1)] = Field(24, description="New ones in each generation.")
     validation: Annotated[int, Field(ge=1)] = Field(48, description="Others, on which the best policy is chosen.")
+    validation_jobs: Annotated[int, Field(ge=2)] | None = Field(
+        None, description="Of each window of validation, as many as come in a month; jobs if missing."
+    )
     sources: Annotated[list[Source], Field(min_length=1)] = Field(description="Windows are of each in turn.")
 
 
@@ -85,6 +88,11 @@ class EvolutionOptions(Section):
     )
     allowed: dict[str, float] = Field(
         {}, description="Ratios of waits and utilization to the reference that count as no worse; 1 if missing."
+    )
+    constraints: dict[str, float] = Field(
+        {},
+        description="Ratios of waits and utilization to the reference that must hold: candidates that break one are "
+        "worse than all that do not, the more the worse (Deb, 2000).",
     )
     clock: Literal["textbook", "batsim"] = Field("textbook", description="Of the simulations.")
     stage: Literal["both", "usual", "exact"] = Field(
@@ -102,10 +110,11 @@ class EvolutionOptions(Section):
         for name in self.objective:
             if name not in KNOWN:
                 raise ValueError(f"objective: {name!r} is not known; known: {', '.join(KNOWN)}")
-        for name, ratio in self.allowed.items():
-            if name not in OBJECTIVE or name in BOTH_WAYS or not ratio > 0.0:
-                known = ", ".join(one for one in OBJECTIVE if one not in BOTH_WAYS)
-                raise ValueError(f"allowed: {name!r}: {ratio:g}: ratios above 0 are needed, of {known}")
+        for key in ("allowed", "constraints"):
+            for name, ratio in getattr(self, key).items():
+                if name not in OBJECTIVE or name in BOTH_WAYS or not ratio > 0.0:
+                    known = ", ".join(one for one in OBJECTIVE if one not in BOTH_WAYS)
+                    raise ValueError(f"{key}: {name!r}: {ratio:g}: ratios above 0 are needed, of {known}")
         return self
 
 

@@ -37,13 +37,14 @@ from hdeeprm_like.run.runs import arrays_of
 from hdeeprm_like.run.schedules import schedule_of
 from hdeeprm_like.run.simulator import Clock, Simulator
 from hdeeprm_like.run.to_end import constant_run
-from hdeeprm_like.studies.evolution.options import BOTH_WAYS, EvolutionOptions, read_evolution
+from hdeeprm_like.studies.evolution.options import BOTH_WAYS, EvolutionOptions, Source, read_evolution
 from hdeeprm_like.studies.evolution.windows import VALIDATION, window_of
 from hdeeprm_like.studies.sweep.engine import Engine, Where, gathered, opened
 from hdeeprm_like.types import Floats, Ints
 
 OPTIONS, BEGIN, COSTS, BEST, RECORD = "options.json", "begin.json", "costs.jsonl", "best.json", "run.json"
 SCORES, PLACEMENT = ("queue", "backfill", "gate"), "placement"
+BROKEN = 100.0  # cost of a broken constraint, above that of all policies that keep them
 LEAST = {"wait": 1.0, "wait_max": 60.0, "utilization": 1e-6}  # below which ratios say nothing
 
 
@@ -120,10 +121,10 @@ def played(
         for array, content in zip(arrays_of(run), fresh, strict=True):
             array[...] = content
         for weight, value in values:
-            if weight.places:
-                choices.plans.placing.weights[weight.row, weight.column] = value
-            elif isinstance(weight.column, str):
+            if isinstance(weight.column, str):
                 scores.params[weight.column][weight.row] = value
+            elif weight.places:
+                choices.plans.placing.weights[weight.row, weight.column] = value
             else:
                 scores.weights[weight.row, weight.column] = value
         if values and policy.learned is not None and policy.learned.exact is None:  # both stages are one
@@ -158,22 +159,27 @@ def costs_of(options: EvolutionOptions, ratios: Floats, sources: Ints) -> Floats
 
     Returns:
         (candidates,) the weighted means over the sources of the means over their windows. Waits and utilization count
-        only where that of a source is worse: one of them must not pay for another.
+        only where that of a source is worse: one of them must not pay for another. Where constraints are broken, it is
+        `BROKEN` and by how much instead.
     """
-    found: Floats = np.zeros(ratios.shape[1])
+    found, broken = np.zeros(ratios.shape[1]), np.zeros(ratios.shape[1])
     numbers = np.unique(sources)
     for source in numbers:
         means = ratios[sources == source].mean(axis=0)  # (candidates, figures)
         for i, name in enumerate((*BOTH_WAYS, *LEAST)):
-            counts = means[:, i] if name in BOTH_WAYS else np.maximum(means[:, i] - allowed_of(options, name), 0.0)
+            counts = means[:, i] if name in BOTH_WAYS else excess(means[:, i], options.allowed.get(name, 1.0), name)
             found += options.objective.get(name, 0.0) * counts / len(numbers)
-    return found
+            if name in options.constraints:
+                broken += excess(means[:, i], options.constraints[name], name) / len(numbers)
+    costs: Floats = np.where(broken > 0.0, BROKEN + broken, found)
+    return costs
 
 
-def allowed_of(options: EvolutionOptions, name: str) -> float:
-    """Return up to where `log_ratios` of a figure count as no worse."""
-    ratio = float(np.log(options.allowed.get(name, 1.0)))
-    return -ratio if name == "utilization" else ratio
+def excess(logs: Floats, ratio: float, name: str) -> Floats:
+    """Return by how much `log_ratios` of a figure are worse than a ratio to the reference; 0 where they are not."""
+    most = float(np.log(ratio))
+    above: Floats = np.maximum(logs - (-most if name == "utilization" else most), 0.0)
+    return above
 
 
 def ratios_on(
@@ -261,8 +267,29 @@ class Search:
         (cost,) = self._costs(engine, numbers, [middle]).tolist()
         if cost < self.best:
             self.best = cost
-            write_json(self.output / BEST, with_weights(self._content, self._weights, middle))
+            found = with_weights(self._content, self._weights, middle)
+            write_json(self.output / BEST, found | {"made_by": self._lineage()})
         return float(cost)
+
+    def _lineage(self) -> dict[str, Any]:
+        """Return how the policy was made: this search, and how what it began with was made."""
+        options = self.options
+        jobs = options.windows.validation_jobs or options.windows.jobs
+        return {
+            "command": "hdeeprm-like train --method evolution",
+            "seed": options.seed,
+            "traces": ", ".join(dict.fromkeys(map(named, options.windows.sources))),
+            "chosen": f"generation {self.generation} of {options.generations} by {options.windows.validation} windows "
+            f"of {jobs} jobs",
+            "begun_with": self._content.get("made_by", "a file that says nothing of how it was made"),
+        }
+
+
+def named(source: Source) -> str:
+    """Return where windows come from, for readers."""
+    if source.trace is not None:
+        return f"{Path(source.trace).name} from {source.begin:g} to {source.end:g} of its jobs"
+    return f"{source.model} {source.preset}, {source.estimates} requests"
 
 
 def replace_jobs(options: EvolutionOptions, jobs: int = 10) -> EvolutionOptions:

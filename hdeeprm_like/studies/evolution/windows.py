@@ -39,13 +39,15 @@ def window_of(options: EvolutionOptions, folder: Path, number: int) -> tuple[Pla
         WorkloadError: a trace has too few jobs.
     """
     source = options.windows.sources[number % len(options.windows.sources)]
-    rng = np.random.default_rng((options.seed, number))
+    rng, count = np.random.default_rng((options.seed, number)), options.windows.jobs
+    if number >= VALIDATION and options.windows.validation_jobs is not None:
+        count = options.windows.validation_jobs
     if source.platform is not None:
-        return machine_window(source, folder, options.windows.jobs, rng)
+        return machine_window(source, folder, count, rng)
     if source.model is not None:
-        cores, jobs = made_jobs(source, options.windows.jobs, rng)
+        cores, jobs = made_jobs(source, count, rng)
     else:
-        cores, jobs = jobs_of_trace(source, folder, options.windows.jobs, rng)
+        cores, jobs = jobs_of_trace(source, folder, count, rng)
     if source.load is not None:
         jobs = stretched(jobs, cores, float(rng.uniform(*source.load)))
     if source.wide > 1:

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from hdeeprm_like import __version__
-from hdeeprm_like.decision.tree_files import ENDING, FEATURES, LEARNED, Node, Predictor, predictor_of
+from hdeeprm_like.decision.score_files import LEARNED
+from hdeeprm_like.decision.tree_files import ENDING, FEATURES, Node, Predictor, predictor_of
 from hdeeprm_like.errors import OptionsError, WorkloadError
 from hdeeprm_like.formats.files import write_json
 from hdeeprm_like.formats.swf_cuts import take
@@ -21,6 +21,7 @@ from hdeeprm_like.run.replay import replay
 from hdeeprm_like.studies.prediction.report import Recording
 from hdeeprm_like.types import Floats
 from hdeeprm_like.values import FAR
+from hdeeprm_like.version import __version__
 
 PIECE = 1024  # jobs
 LEAST = 50  # fewest training jobs

@@ -10,13 +10,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-from hdeeprm_like import __version__
 from hdeeprm_like.errors import ResultsError, WorkloadError
 from hdeeprm_like.formats.archive import TRACES, fetch_trace, trace_folder
 from hdeeprm_like.formats.files import replacing, replacing_bytes, write_json
 from hdeeprm_like.formats.shipped import examples_folder
 from hdeeprm_like.inputs import read_json, read_packed, sha256
 from hdeeprm_like.studies.reproduction.experiment import Experiment
+from hdeeprm_like.version import __version__
 
 log = logging.getLogger(__name__)
 

@@ -9,7 +9,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from hdeeprm_like import __version__
 from hdeeprm_like.errors import OptionsError, ResultsError
 from hdeeprm_like.formats.files import alone_in, replacing, write_json
 from hdeeprm_like.inputs import sha256
@@ -17,6 +16,7 @@ from hdeeprm_like.run.workers import workers
 from hdeeprm_like.studies.reproduction.claims import CONTRADICTED, DIFFERS, judged
 from hdeeprm_like.studies.reproduction.experiment import Experiment, Number, known_ids
 from hdeeprm_like.studies.reproduction.place import RESULT, Findings, Place, Settings, kept_result, measure_of
+from hdeeprm_like.version import __version__
 
 RESULTS, TABLE, REPORT = "results.json", "results.csv", "report.html"
 COLUMNS = (

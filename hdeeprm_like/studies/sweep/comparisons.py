@@ -10,9 +10,10 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from hdeeprm_like.decision.pair_names import beside
 from hdeeprm_like.errors import OptionsError
 from hdeeprm_like.formats.shipped import Kind, found
+from hdeeprm_like.launch.agent_names import AGENT
 from hdeeprm_like.options import explain
 from hdeeprm_like.studies.compare.inputs import Comparison, Days, agents_of, inputs_of
-from hdeeprm_like.studies.compare.policies import AGENT, policies_named
+from hdeeprm_like.studies.compare.policies import policies_named
 from hdeeprm_like.studies.compare.sampling import windows_named
 from hdeeprm_like.studies.sweep.tasks import COMPARE, Content, Task, combinations, task_of
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from hdeeprm_like.cluster import metrics
+from hdeeprm_like.studies.compare.significance import ranks_of
 from hdeeprm_like.studies.whatif.inputs import Log
 from hdeeprm_like.studies.whatif.outcome import Outcome
 from hdeeprm_like.types import Bools, Floats
@@ -136,17 +137,10 @@ def fidelity_of(log: Log, now: Outcome, rows: Bools | None = None) -> Fidelity |
 
 def rank_correlation(one: Floats, other: Floats) -> float:
     """Return Spearman's correlation, with the mean rank for those that are alike; 1 where both are constant."""
-    ranks = [_ranks(column) for column in (one, other)]
+    ranks = [ranks_of(column)[0] for column in (one, other)]
     spread = [float(np.std(column)) for column in ranks]
     if max(spread) == 0.0:
         return 1.0
     if min(spread) == 0.0:
         return 0.0
     return float(np.corrcoef(ranks[0], ranks[1])[0, 1])
-
-
-def _ranks(values: Floats) -> Floats:
-    _, numbers, counts = np.unique(values, return_inverse=True, return_counts=True)
-    ends = np.cumsum(counts)
-    mean: Floats = ends - (counts + 1) / 2.0
-    return mean[numbers]

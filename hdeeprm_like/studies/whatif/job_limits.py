@@ -45,11 +45,11 @@ def limits_of_platform(settings: Mapping[str, Any]) -> Limits:
     return found
 
 
-def job_limits(entries: Limits, log: Log, partitions: Partitions, named: Collection[Sequence[str]] = ()) -> JobLimits:
+def job_limits(entries: Limits, log: Log, partitions: Partitions, changed: Collection[Sequence[str]] = ()) -> JobLimits:
     """Return limits as sums over the jobs of a log.
 
     Args:
-        named: entries of a change; of others those that concern no job are left out.
+        changed: entries that a change names; of others those that concern no job are left out.
 
     Raises:
         OptionsError: no job of the log has a name that a change has a limit for.
@@ -57,7 +57,7 @@ def job_limits(entries: Limits, log: Log, partitions: Partitions, named: Collect
     names = _Names(log, partitions)
     found = [JobLimits(np.zeros(0), *_no_pairs())]
     for (kind, name, key), value in entries.items():
-        counted = names.having(kind, name, needed=(kind, name, key) in named)
+        counted = names.having(kind, name, needed=(kind, name, key) in changed)
         if not counted.any():
             continue
         groups = names.sharing(kind, name, key)

@@ -15,10 +15,10 @@ from hdeeprm_like.experiment import load_experiment
 from hdeeprm_like.formats.files import write_json
 from hdeeprm_like.formats.shipped import examples_folder
 from hdeeprm_like.inputs import read_json
+from hdeeprm_like.launch.agent_names import Trained
 from hdeeprm_like.results.run_values import columns_of
 from hdeeprm_like.run.schedules import schedule_of
 from hdeeprm_like.run.simulator import Clock
-from hdeeprm_like.studies.compare.policies import Trained
 from hdeeprm_like.studies.reproduction.place import CPU, PARTS, Place
 from hdeeprm_like.studies.reproduction.run import cpu_seconds
 
@@ -101,14 +101,14 @@ def evaluations(agent: Trained, column: str) -> tuple[np.ndarray, np.ndarray]:
 
 def played(agent: Trained, machine: Platform, jobs: Workload, clock: Clock = "textbook") -> Schedule:
     """Return the schedule that an agent makes of some jobs, each time by the action that it holds for the best."""
-    from hdeeprm_like.studies.compare.trained import play_trained
+    from hdeeprm_like.launch.trained import play_trained
 
     return schedule_of(play_trained(agent, machine, jobs, clock), jobs)
 
 
 def parameters(agent: Trained) -> int:
     """Return how many weights an agent has."""
-    from hdeeprm_like.studies.compare.trained import restored
+    from hdeeprm_like.launch.trained import restored
 
     return sum(weights.numel() for weights in restored(agent.folder).agent.parameters())
 
@@ -117,8 +117,8 @@ def held_out(agent: Trained, episodes: int) -> dict[str, list[float]]:
     """Return reward and figures of held-out episodes, which no agent has learned from or was chosen by."""
     from hdeeprm_like.experiment import episodes_of
     from hdeeprm_like.launch.learned import MEASURES
+    from hdeeprm_like.launch.trained import restored
     from hdeeprm_like.learning.training import evaluate
-    from hdeeprm_like.studies.compare.trained import restored
 
     learner = restored(agent.folder)
     _, _, jobs_of = episodes_of(learner.experiment)

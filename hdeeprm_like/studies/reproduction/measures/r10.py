@@ -9,8 +9,9 @@ from hdeeprm_like.errors import ResultsError
 from hdeeprm_like.experiment import Experiment, JobsOf, episodes_of, load_experiment
 from hdeeprm_like.formats.windows import Window
 from hdeeprm_like.inputs import read_rows
+from hdeeprm_like.launch.agent_names import Trained
 from hdeeprm_like.results.pictures import COLOURS, picture
-from hdeeprm_like.studies.compare.policies import Trained, policy_named
+from hdeeprm_like.studies.compare.policies import policy_named
 from hdeeprm_like.studies.compare.windows import schedule
 from hdeeprm_like.studies.reproduction.claims import student
 from hdeeprm_like.studies.reproduction.measures.learning import evaluations, held_out, progress, trained

@@ -10,7 +10,8 @@ from hdeeprm_like.formats.open import load_trace
 from hdeeprm_like.formats.requested_times import with_requested_times
 from hdeeprm_like.formats.swf_cuts import take, window_begins
 from hdeeprm_like.formats.windows import Window, usable, window
-from hdeeprm_like.studies.compare.policies import Trained, policy_named
+from hdeeprm_like.launch.agent_names import Trained
+from hdeeprm_like.studies.compare.policies import policy_named
 from hdeeprm_like.studies.compare.sampling import Windows, places_of
 from hdeeprm_like.studies.compare.windows import schedule
 from hdeeprm_like.studies.reproduction.measures.learning import played

@@ -11,13 +11,13 @@ from hdeeprm_like.errors import OptionsError, ResultsError
 from hdeeprm_like.experiment import load_experiment
 from hdeeprm_like.formats.shipped import shipped
 from hdeeprm_like.inputs import read_json
+from hdeeprm_like.launch.agent_names import Trained
 from hdeeprm_like.launch.in_process import INPUTS, OPTIONS, RECORD
 from hdeeprm_like.launch.learner import AgentChoice, Learner
 from hdeeprm_like.learning.training import play_together, weights_of
 from hdeeprm_like.plugins import python_files
 from hdeeprm_like.run.python_loop import Play, play
 from hdeeprm_like.run.simulator import Clock, Simulator
-from hdeeprm_like.studies.compare.policies import Trained
 
 
 def restored(folder: Path) -> Learner:

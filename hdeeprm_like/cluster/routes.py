@@ -1,0 +1,37 @@
+"""The links between the cores of a platform, and the way of a message over them."""
+
+from dataclasses import dataclass
+
+from hdeeprm_like.types import Bools, Floats, Ints
+
+NO_LINK = -1
+
+
+@dataclass(frozen=True, eq=False)
+class Routes:
+    """Routes between cores: up from the place of one, from its group to the other group, down to the other place.
+
+    Cores of one place have the same routes. L links, U places, G groups.
+
+    Attributes:
+        bandwidth: (L,) bytes/s. fatpipe: (L,) whether each message has all of it.
+        place: (C,) place of each core. group: (U,) group of each place.
+        up, down: (U,) the link between a place and its group in each direction, `NO_LINK` for none.
+        first: (G * G + 1,) the links from group g to h are links[first[g * G + h] : first[g * G + h + 1]].
+        delay: (G, G) s, latency of the whole route between cores of two groups, or of one.
+        gate_first: (U + 1,) where the links from each place to the master begin in gate_links.
+        gate_delay: (U,) s, latency of these.
+    """
+
+    bandwidth: Floats
+    fatpipe: Bools
+    place: Ints
+    group: Ints
+    up: Ints
+    down: Ints
+    first: Ints
+    links: Ints
+    delay: Floats
+    gate_first: Ints
+    gate_links: Ints
+    gate_delay: Floats

@@ -1,0 +1,136 @@
+"""Steps of Batsim's clock in a network: rates follow from all that is sent, and messages of jobs' ends share links.
+
+Here every instant is left to the rounds of the actors: the fast path of `batsim_at_once` knows no links.
+"""
+
+import numpy as np
+
+from hdeeprm_like.engine.actions import ARRIVING, LATENCY, note_end, remove_numbered, set_rate, take_step
+from hdeeprm_like.engine.batsim_actors import BatsimClock
+from hdeeprm_like.engine.batsim_work import begin_sending
+from hdeeprm_like.engine.bundles import BundleType
+from hdeeprm_like.engine.compiled import by_type, compiled, inlined
+from hdeeprm_like.engine.tables import Tables
+from hdeeprm_like.engine.traffic import (
+    MESSAGE_FLOW,
+    begin_flow,
+    end_flow,
+    is_networked,
+    next_solved,
+    open_traffic,
+)
+
+
+@by_type
+def goes_by_rounds(timing: BundleType) -> object:
+    """Return whether only the rounds of the actors know what happens next."""
+    return always if is_networked(timing) else never
+
+
+@by_type
+def open_network(timing: BundleType) -> object:
+    """Begin a simulation, if there is a network."""
+    return open_links if is_networked(timing) else no_links
+
+
+@by_type
+def take_next_step(timing: BundleType) -> object:
+    """Move the clock to the end of the action that ends next, and record what ends there; False if nothing does."""
+    return take_networked_step if is_networked(timing) else take_step_alone
+
+
+@by_type
+def arrive(timing: BundleType) -> object:
+    """End the flow of a message that has arrived, if there is a network."""
+    return end_message if is_networked(timing) else no_links
+
+
+@by_type
+def end_latency(tables: BundleType, timing: BundleType, owner: object, made: object) -> object:
+    """End a latency: the job or the message under way begins to use its links; return whether it was a latency."""
+    return end_latency_of if is_networked(timing) else no_latency
+
+
+@inlined
+def always(timing: BatsimClock) -> bool:
+    """Return True."""
+    return True
+
+
+@inlined
+def never(timing: BatsimClock) -> bool:
+    """Return False."""
+    return False
+
+
+@inlined
+def no_links(timing: BatsimClock) -> None:
+    """Do nothing."""
+
+
+@inlined
+def no_latency(tables: Tables, timing: BatsimClock, owner: int, made: int) -> bool:
+    """Return False: without a network no job waits for a latency."""
+    return False
+
+
+@inlined
+def take_step_alone(timing: BatsimClock) -> bool:
+    """Move the clock without a network."""
+    return take_step(timing.actions)
+
+
+@inlined
+def open_links(timing: BatsimClock) -> None:
+    """Begin a simulation with a network."""
+    open_traffic(timing.traffic)
+
+
+@inlined
+def end_message(timing: BatsimClock) -> None:
+    """End the flow of the message of a job's end."""
+    end_flow(timing.traffic, MESSAGE_FLOW)
+
+
+@compiled
+def end_latency_of(tables: Tables, timing: BatsimClock, owner: int, made: int) -> bool:
+    """End the latency of a job, or that of the message under way; return False if it is none."""
+    if owner == ARRIVING:
+        begin_flow(timing.traffic, MESSAGE_FLOW)
+    if owner >= ARRIVING:
+        return owner == ARRIVING
+    j = LATENCY - owner
+    if timing.traffic.flows[j + 1].waits == made:
+        remove_numbered(timing.actions, made)
+        begin_sending(tables, timing, j)
+    return True
+
+
+@compiled
+def take_networked_step(timing: BatsimClock) -> bool:
+    """Compute the rates that have changed, and move the clock."""
+    pace = timing.actions.pace[0]
+    solve(timing)
+    latency = pace.latency
+    if not take_step(timing.actions):
+        return False
+    if latency < np.inf and pace.latency == np.inf:
+        note_end(timing.actions, ARRIVING, pace.message_made)
+    return True
+
+
+@compiled
+def solve(timing: BatsimClock) -> None:
+    """Compute the rates of all flows connected with one that has begun, ended or changed."""
+    traffic = timing.traffic
+    traffic.roads[0].epoch += 1
+    while True:
+        count = next_solved(traffic)
+        if count == 0:
+            return
+        for at in range(count):
+            f, rate = traffic.members[at], traffic.problem.variables[at].value
+            if f == MESSAGE_FLOW:
+                timing.actions.pace[0].speed = rate
+            else:
+                set_rate(timing.actions, timing.actions.places[2 * (f - 1)], rate)

@@ -1,0 +1,219 @@
+"""The work of jobs on Batsim's clock: speed and power of their cores, and their parallel tasks, alone or in a network.
+
+In a network a job that sends has a flow, see `traffic`; its rate follows from what others send. Without one the parts
+for it are not compiled.
+"""
+
+from typing import Any
+
+from hdeeprm_like.engine.actions import LATENCY, add, add_numbered, number, remove_at, remove_numbered, set_rate
+from hdeeprm_like.engine.batsim_actors import TCP_GAMMA, BatsimClock, begin_look, look_at
+from hdeeprm_like.engine.bundles import BundleType
+from hdeeprm_like.engine.compiled import by_type, compiled, count_bits, inlined
+from hdeeprm_like.engine.cores import word_of
+from hdeeprm_like.engine.tables import Tables
+from hdeeprm_like.engine.tasks import Simulation
+from hdeeprm_like.engine.traffic import (
+    add_load,
+    begin_flow,
+    end_flow,
+    forget_flow,
+    is_networked,
+    load_links,
+    note_changed,
+)
+from hdeeprm_like.engine.words import bits, common_pstate, of_pstate
+
+
+@inlined
+def works(timing: BatsimClock, j: int) -> bool:
+    """Return whether the parallel task of a started job exists."""
+    return bool(timing.actions.places[2 * j] >= 0)
+
+
+@inlined
+def slowest(tables: Tables, j: int) -> float:
+    """Return the flop/s of the slowest core of a job in the current P-states."""
+    job, speed = tables.jobs[j], 1e300
+    for i in range(job.first, job.first + job.stretches):
+        w, bit, left = begin_words(tables, tables.allocation[i])
+        while left > 0:
+            word = tables.words[w]
+            processor = tables.processors[word.processor]
+            count = min(left, count_bits(word.cores) - bit)
+            cores = bits(bit, count)
+            common = common_pstate(word, cores)
+            if common >= 0:
+                speed = min(speed, processor.flops[common])
+            else:
+                for pstate in range(4):
+                    if of_pstate(word, pstate) & cores:
+                        speed = min(speed, processor.flops[pstate])
+            w, bit, left = w + 1, 0, left - count
+    return speed
+
+
+@inlined
+def power(tables: Tables, j: int) -> float:
+    """Return the W of the cores of a job in the current P-states."""
+    job, watts = tables.jobs[j], 0.0
+    for i in range(job.first, job.first + job.stretches):
+        w, bit, left = begin_words(tables, tables.allocation[i])
+        while left > 0:
+            word = tables.words[w]
+            processor = tables.processors[word.processor]
+            count = min(left, count_bits(word.cores) - bit)
+            cores = bits(bit, count)
+            common = common_pstate(word, cores)
+            if common >= 0:
+                watts += count * processor.watts[common]
+            else:
+                for pstate in range(4):
+                    watts += count_bits(of_pstate(word, pstate) & cores) * processor.watts[pstate]
+            w, bit, left = w + 1, 0, left - count
+    return watts
+
+
+@inlined
+def begin_words(tables: Tables, stretch: Any) -> tuple[int, int, int]:
+    """Return the word and the bit at which a stretch begins, and its number of cores."""
+    w = word_of(tables, stretch.first)
+    return w, stretch.first - tables.words[w].first, stretch.cores
+
+
+# --- jobs that send nothing
+
+
+@inlined
+def start_alone(tables: Tables, simulation: Simulation, timing: BatsimClock, j: int) -> None:
+    """Create the parallel task of a job that sends nothing.
+
+    One without work ends with the next step, which takes no time.
+    """
+    ops = simulation.tasks[j].ops
+    if ops > 0.0:
+        add(timing.actions, 2 * j, 1.0, slowest(tables, j) / ops)
+    else:
+        add(timing.actions, 2 * j, 0.0, 1.0)
+
+
+@inlined
+def look_at_cores(tables: Tables, timing: BatsimClock, j: int) -> None:
+    """Update the energy of the cores of a job."""
+    job = tables.jobs[j]
+    begin_look(timing)
+    if timing.talk[0].looked == timing.talk[0].cores:
+        return
+    for i in range(job.first, job.first + job.stretches):
+        w, bit, left = begin_words(tables, tables.allocation[i])
+        while left > 0:
+            count = min(left, count_bits(tables.words[w].cores) - bit)
+            look_at(timing, w, bits(bit, count))
+            w, bit, left = w + 1, 0, left - count
+
+
+@inlined
+def end_alone(tables: Tables, timing: BatsimClock, j: int) -> None:
+    """Remove the parallel task of a job that sends nothing, if it exists."""
+    place = timing.actions.places[2 * j]
+    if place >= 0:
+        look_at_cores(tables, timing, j)
+        remove_at(timing.actions, place)
+
+
+# --- jobs that send, in a network
+
+
+@by_type
+def start_work(tables: BundleType, simulation: BundleType, timing: BundleType, j: object) -> object:
+    """Create the parallel task of a job."""
+    return start_flow if is_networked(timing) else start_alone
+
+
+@by_type
+def end_work(tables: BundleType, timing: BundleType, j: object) -> object:
+    """Remove the parallel task of a job, if it exists."""
+    return stop_flow if is_networked(timing) else end_alone
+
+
+@by_type
+def set_speed(simulation: BundleType, timing: BundleType, j: object, speed: object) -> object:
+    """Change the speed of a job's cores, in flop/s of the slowest."""
+    return set_speed_of_flow if is_networked(timing) else set_speed_alone
+
+
+@by_type
+def forget_sending(timing: BundleType, j: object) -> object:
+    """Note that a job sends nothing yet."""
+    return forget_flow_of if is_networked(timing) else no_flow
+
+
+@inlined
+def no_flow(timing: BatsimClock, j: int) -> None:
+    """Do nothing: there is no network."""
+
+
+@inlined
+def forget_flow_of(timing: BatsimClock, j: int) -> None:
+    """Note that a job has no flow yet."""
+    forget_flow(timing.traffic, j)
+
+
+@inlined
+def set_speed_alone(simulation: Simulation, timing: BatsimClock, j: int, speed: float) -> None:
+    """Change the rate of a job that sends nothing."""
+    set_rate(timing.actions, timing.actions.places[2 * j], speed / simulation.tasks[j].ops)
+
+
+@inlined
+def set_speed_of_flow(simulation: Simulation, timing: BatsimClock, j: int, speed: float) -> None:
+    """Change the speed of a job's cores; the rate of one that sends follows at the next `solve`."""
+    traffic = timing.traffic
+    if traffic.flows[j + 1].runs:
+        traffic.capacities[len(traffic.bandwidth) + j].bound = speed
+        note_changed(traffic, j + 1)
+    else:
+        set_speed_alone(simulation, timing, j, speed)
+
+
+@compiled
+def start_flow(tables: Tables, simulation: Simulation, timing: BatsimClock, j: int) -> None:
+    """Create the parallel task of a job, which sends after the latency of its longest route."""
+    traffic, size = timing.traffic, simulation.tasks[j].bytes
+    flow = traffic.flows[j + 1]
+    if size <= 0.0 or tables.jobs[j].size < 2:
+        start_alone(tables, simulation, timing, j)
+        return
+    load_links(tables, traffic, j, size)
+    if simulation.tasks[j].ops > 0.0:
+        add_load(traffic, j + 1, len(traffic.bandwidth) + j, simulation.tasks[j].ops)
+    flow.waits, flow.bound = number(timing.actions), -1.0
+    if flow.delay > 0.0:
+        flow.bound = TCP_GAMMA / (2.0 * (flow.delay * size))
+        add_numbered(timing.actions, LATENCY - j, flow.delay, 1.0, flow.waits)
+    else:
+        begin_sending(tables, timing, j)
+
+
+@compiled
+def begin_sending(tables: Tables, timing: BatsimClock, j: int) -> None:
+    """Start a job's work when its latency is over."""
+    traffic = timing.traffic
+    traffic.capacities[len(traffic.bandwidth) + j].bound = slowest(tables, j)
+    begin_flow(traffic, j + 1)
+    add_numbered(timing.actions, 2 * j, 1.0, 0.0, traffic.flows[j + 1].waits)
+    traffic.flows[j + 1].waits = 0
+
+
+@compiled
+def stop_flow(tables: Tables, timing: BatsimClock, j: int) -> None:
+    """Remove the parallel task of a job, or its latency, if it exists."""
+    place, waits = timing.actions.places[2 * j], timing.traffic.flows[j + 1].waits
+    if place < 0 and waits == 0:
+        return
+    look_at_cores(tables, timing, j)
+    if place >= 0:
+        remove_at(timing.actions, place)
+    else:
+        remove_numbered(timing.actions, waits)
+    end_flow(timing.traffic, j + 1)

@@ -1,0 +1,396 @@
+"""The network of the embedded simulator: the bytes that jobs send one another share links with other jobs' bytes.
+
+A job that sends is a *flow*: one share of its work is its operations on each core and its bytes on all links between
+its cores, and progresses at one rate. The slowest of its cores stands for all of them, a capacity of its own. The
+message of a job's end is a flow, too. Flows that begin or end change the rates of the flows connected with them by a
+link, which `solve` computes before the clock moves (`engine.sharing` has the rule).
+
+The timing is that of ``batsim_server``: a latency first, then the work.
+"""
+
+from math import sqrt
+
+import numpy as np
+
+from hdeeprm_like.cluster.routes import Routes
+from hdeeprm_like.engine.bundles import Bundle, BundleType
+from hdeeprm_like.engine.compiled import compiled, inlined
+from hdeeprm_like.engine.sharing import Problem, new_problem, share
+from hdeeprm_like.engine.tables import Tables
+from hdeeprm_like.types import Floats, Ints, Records
+
+NONE = -1  # instead of a row
+MESSAGE_FLOW = 0  # the flow of the message under way; that of job j is j + 1
+EXACT = 2.0**53  # whole numbers below are sums without rounding
+
+CAPACITY = np.dtype(
+    [
+        ("bound", "f8"),  # bytes/s or flop/s
+        ("fatpipe", "i4"),
+        ("first", "i4"),  # first of its uses, in the order in which the flows began
+        ("last", "i4"),
+        ("met", "i4"),  # epoch in which the search has come here
+    ],
+    align=True,
+)
+
+FLOW = np.dtype(
+    [
+        ("bound", "f8"),  # 1/s, limit by the latency of its route; negative: unlimited
+        ("delay", "f8"),  # s, latency
+        ("waits", "i8"),  # creation number of its latency, 0 when that is over or there is none
+        ("first", "i4"),  # first of its uses
+        ("runs", "i4"),  # 1 while it uses its capacities
+        ("changed", "i4"),  # 1 while its rate must be computed
+        ("met", "i4"),  # epoch in which the search has come here
+        ("number", "i8"),  # in the problem
+    ],
+    align=True,
+)
+
+LOAD = np.dtype(
+    [
+        ("weight", "f8"),  # flop or bytes of the whole work
+        ("capacity", "i4"),
+        ("flow", "i4"),
+        ("next_on", "i4"),  # the next use of the capacity
+        ("before_on", "i4"),
+        ("next_of", "i4"),  # the next use of the flow, or the next free one
+    ],
+    align=True,
+)
+
+ROADS = np.dtype(
+    [
+        ("made", "i8"),  # used entries of loads
+        ("free", "i8"),  # 1 + the first free one among these, 0 for none
+        ("changed", "i8"),  # used entries of changed
+        ("epoch", "i8"),  # number of searches
+    ],
+    align=True,
+)
+
+ROUTES = ("place", "group", "up", "down", "first", "links", "delay", "gate_first", "gate_links", "gate_delay")
+
+
+class Traffic(Bundle, shared=(*ROUTES, "bandwidth", "fatpipe")):
+    """The network of one simulation; L links, J jobs, the others as in `Routes`.
+
+    Attributes:
+        roads: (1,) ROADS.
+        capacities: (L + J,) CAPACITY, the links, then the slowest core of each job.
+        flows: (J + 1,) FLOW. loads: LOAD, the uses of all flows.
+        changed: (J + 1,) flows whose rates must be computed.
+        members: (J + 1,) and met: (L + J,) scratch: the flows and capacities that are connected.
+        problem: these, for the solver.
+        at_place, at_group, at_link: (U,), (G,), (L,) scratch, always 0 between two calls: cores, or pairs of cores.
+        places, groups, crossed: (U,), (G,), (L,) scratch: those with some.
+    """
+
+    roads: Records
+    capacities: Records
+    flows: Records
+    loads: Records
+    changed: Ints
+    members: Ints
+    met: Ints
+    problem: Problem
+    at_place: Ints
+    at_group: Ints
+    at_link: Ints
+    places: Ints
+    groups: Ints
+    crossed: Ints
+    bandwidth: Floats
+    fatpipe: Ints
+    place: Ints
+    group: Ints
+    up: Ints
+    down: Ints
+    first: Ints
+    links: Ints
+    delay: Floats
+    gate_first: Ints
+    gate_links: Ints
+    gate_delay: Floats
+
+
+def is_networked(timing: BundleType) -> bool:
+    """Return from the type of a clock whether it keeps a network."""
+    return bool(timing.fields["traffic"][0].kind == "Traffic")
+
+
+def new_traffic(routes: Routes, jobs: int) -> Traffic:
+    """Return the network of a simulation of some jobs before its first event."""
+    links, places, groups = len(routes.bandwidth), len(routes.up), len(routes.delay)
+    loads = most_loads(routes, jobs)
+    return Traffic(
+        roads=np.zeros(1, ROADS),
+        capacities=np.zeros(links + jobs, CAPACITY),
+        flows=np.zeros(jobs + 1, FLOW),
+        loads=np.zeros(loads, LOAD),
+        changed=np.zeros(jobs + 1, np.int64),
+        members=np.zeros(jobs + 1, np.int64),
+        met=np.zeros(links + jobs, np.int64),
+        problem=new_problem(links + jobs, jobs + 1, loads),
+        at_place=np.zeros(places, np.int64),
+        at_group=np.zeros(groups, np.int64),
+        at_link=np.zeros(links, np.int64),
+        places=np.zeros(places, np.int64),
+        groups=np.zeros(groups, np.int64),
+        crossed=np.zeros(links, np.int64),
+        bandwidth=routes.bandwidth,
+        fatpipe=routes.fatpipe.astype(np.int64),
+        **{name: np.ascontiguousarray(getattr(routes, name)) for name in ROUTES},
+    )
+
+
+def most_loads(routes: Routes, jobs: int) -> int:
+    """Return how many uses all jobs that run at once can have: each of its core, and of some of the links.
+
+    A job of s cores uses at most s (s - 1) routes, and no more links than there are. So the number is largest if all
+    jobs are just large enough to use all links.
+    """
+    cores, links = len(routes.place), len(routes.bandwidth)
+    length = 2 + int(np.diff(routes.first).max(initial=0))
+    at_once = min(jobs, cores)
+    least = max(1.0, sqrt(links / length))  # cores that may use all links
+    of_links = min(at_once * links, int(cores / least + 1) * links, cores * (cores - 1) * length)
+    return of_links + at_once + links + 2
+
+
+# --- uses of capacities
+
+
+@inlined
+def open_traffic(traffic: Traffic) -> None:
+    """Begin a simulation."""
+    for link in range(len(traffic.bandwidth)):
+        capacity = traffic.capacities[link]
+        capacity.bound, capacity.fatpipe, capacity.met = traffic.bandwidth[link], traffic.fatpipe[link], 0
+        capacity.first = capacity.last = NONE
+    flow = traffic.flows[MESSAGE_FLOW]
+    flow.first, flow.runs, flow.changed, flow.met, flow.waits = NONE, 0, 0, 0, 0
+
+
+@inlined
+def forget_flow(traffic: Traffic, j: int) -> None:
+    """Note that a job has no flow yet."""
+    flow, capacity = traffic.flows[j + 1], traffic.capacities[len(traffic.bandwidth) + j]
+    flow.first, flow.runs, flow.changed, flow.met, flow.waits = NONE, 0, 0, 0, 0
+    capacity.first, capacity.last, capacity.fatpipe, capacity.met = NONE, NONE, 0, 0
+
+
+@inlined
+def add_load(traffic: Traffic, f: int, c: int, weight: float) -> None:
+    """Give a flow that does not run yet a use of a capacity."""
+    roads = traffic.roads[0]
+    u = roads.free - 1
+    if u >= 0:
+        roads.free = traffic.loads[u].next_of + 1
+    else:
+        u = roads.made
+        roads.made += 1
+    load = traffic.loads[u]
+    load.weight, load.capacity, load.flow = weight, c, f
+    load.next_of = traffic.flows[f].first
+    traffic.flows[f].first = u
+
+
+@compiled
+def begin_flow(traffic: Traffic, f: int) -> None:
+    """Start a flow's use of its capacities."""
+    flow = traffic.flows[f]
+    flow.runs = 1
+    u = flow.first
+    while u >= 0:
+        load = traffic.loads[u]
+        capacity = traffic.capacities[load.capacity]
+        load.next_on, load.before_on = NONE, capacity.last
+        if capacity.last >= 0:
+            traffic.loads[capacity.last].next_on = u
+        else:
+            capacity.first = u
+        capacity.last = u
+        u = load.next_of
+    note_changed(traffic, f)
+
+
+@inlined
+def note_changed(traffic: Traffic, f: int) -> None:
+    """Note that the rate of a flow must be computed."""
+    if not traffic.flows[f].changed:
+        roads = traffic.roads[0]
+        traffic.flows[f].changed = 1
+        traffic.changed[roads.changed] = f
+        roads.changed += 1
+
+
+@compiled
+def end_flow(traffic: Traffic, f: int) -> None:
+    """Remove a flow, whether or not it runs; what it has used is shared out again at the next `solve`."""
+    flow, roads = traffic.flows[f], traffic.roads[0]
+    u = flow.first
+    while u >= 0:
+        load = traffic.loads[u]
+        if flow.runs:
+            capacity = traffic.capacities[load.capacity]
+            if load.before_on >= 0:
+                traffic.loads[load.before_on].next_on = load.next_on
+            else:
+                capacity.first = load.next_on
+            if load.next_on >= 0:
+                traffic.loads[load.next_on].before_on = load.before_on
+            else:
+                capacity.last = load.before_on
+            other = capacity.first
+            while other >= 0:
+                note_changed(traffic, traffic.loads[other].flow)
+                other = traffic.loads[other].next_on
+        following = load.next_of
+        load.next_of, roads.free = roads.free - 1, u + 1
+        u = following
+    flow.first, flow.runs, flow.waits = NONE, 0, 0
+
+
+# --- the loads of a job
+
+
+@compiled
+def load_links(tables: Tables, traffic: Traffic, j: int, size: float) -> None:
+    """Give the flow of a job its uses of links and its latency; each core sends *size* bytes to each other core."""
+    places, groups, cores = count_cores(tables, traffic, j)
+    crossed = 0
+    for i in range(places):
+        place = traffic.places[i]
+        pairs = traffic.at_place[place] * (cores - 1)
+        traffic.at_place[place] = 0
+        crossed = cross(traffic, traffic.up[place], pairs, crossed)
+        crossed = cross(traffic, traffic.down[place], pairs, crossed)
+    delay = 0.0
+    for i in range(groups):
+        g = traffic.groups[i]
+        for k in range(groups):
+            h = traffic.groups[k]
+            pairs = traffic.at_group[g] * (traffic.at_group[h] - (g == h))
+            if pairs > 0:
+                delay = max(delay, traffic.delay[g, h])
+                way = g * len(traffic.at_group) + h
+                for at in range(traffic.first[way], traffic.first[way + 1]):
+                    crossed = cross(traffic, traffic.links[at], pairs, crossed)
+    for i in range(groups):
+        traffic.at_group[traffic.groups[i]] = 0
+    for i in range(crossed):
+        link = traffic.crossed[i]
+        pairs = 1 if traffic.fatpipe[link] else traffic.at_link[link]
+        traffic.at_link[link] = 0
+        add_load(traffic, j + 1, link, repeated(size, pairs))
+    traffic.flows[j + 1].delay = delay
+
+
+@inlined
+def count_cores(tables: Tables, traffic: Traffic, j: int) -> tuple[int, int, int]:
+    """Count the cores of a job by place and by group; return the numbers of places, groups and cores."""
+    places = groups = cores = 0
+    for i in range(tables.jobs[j].first, tables.jobs[j].first + tables.jobs[j].stretches):
+        stretch = tables.allocation[i]
+        cores += stretch.cores
+        for core in range(stretch.first, stretch.first + stretch.cores):
+            place = traffic.place[core]
+            if traffic.at_place[place] == 0:
+                traffic.places[places] = place
+                places += 1
+            traffic.at_place[place] += 1
+            group = traffic.group[place]
+            if traffic.at_group[group] == 0:
+                traffic.groups[groups] = group
+                groups += 1
+            traffic.at_group[group] += 1
+    return places, groups, cores
+
+
+@inlined
+def cross(traffic: Traffic, link: int, pairs: int, crossed: int) -> int:
+    """Count pairs of cores whose route crosses a link, if there is one; return how many links are crossed so far."""
+    if link < 0 or pairs == 0:
+        return crossed
+    if traffic.at_link[link] == 0:
+        traffic.crossed[crossed] = link
+        crossed += 1
+    traffic.at_link[link] += pairs
+    return crossed
+
+
+@inlined
+def repeated(size: float, times: int) -> float:
+    """Return the sum of *times* equal numbers, rounded after each addition as in SimGrid."""
+    if size == np.floor(size) and size * times < EXACT:
+        return size * times
+    total = 0.0
+    for _ in range(times):
+        total += size
+    return total
+
+
+# --- rates
+
+
+@compiled
+def connect(traffic: Traffic, start: int) -> None:
+    """Write the problem of the flows that share, directly or not, a capacity with a flow."""
+    size, epoch = traffic.problem.size[0], traffic.roads[0].epoch
+    members, met, at = 1, 0, 0
+    traffic.members[0] = start
+    traffic.flows[start].met = epoch
+    while at < members:
+        f = traffic.members[at]
+        traffic.flows[f].number = at
+        traffic.problem.variables[at].bound = traffic.flows[f].bound
+        at += 1
+        u = traffic.flows[f].first
+        while u >= 0:
+            c = traffic.loads[u].capacity
+            capacity = traffic.capacities[c]
+            u = traffic.loads[u].next_of
+            if capacity.met == epoch:
+                continue
+            capacity.met = epoch
+            traffic.met[met] = c
+            met += 1
+            other = capacity.first
+            while other >= 0:
+                flow = traffic.flows[traffic.loads[other].flow]
+                if flow.met != epoch:
+                    flow.met = epoch
+                    traffic.members[members] = traffic.loads[other].flow
+                    members += 1
+                other = traffic.loads[other].next_on
+    uses = 0
+    for i in range(met):
+        capacity, constraint = traffic.capacities[traffic.met[i]], traffic.problem.constraints[i]
+        constraint.bound, constraint.fatpipe, constraint.first = capacity.bound, capacity.fatpipe, uses
+        u = capacity.first
+        while u >= 0:
+            load, use = traffic.loads[u], traffic.problem.uses[uses]
+            use.weight = use.heaviest = load.weight
+            use.takers, use.variable = 1, traffic.flows[load.flow].number
+            uses += 1
+            u = load.next_on
+    traffic.problem.constraints[met].first = uses
+    size.constraints, size.variables, size.uses = met, members, uses
+
+
+@inlined
+def next_solved(traffic: Traffic) -> int:
+    """Compute the rates of flows connected with the next changed one, as a problem; return how many, 0 if all are."""
+    roads = traffic.roads[0]
+    while roads.changed > 0:
+        roads.changed -= 1
+        f = traffic.changed[roads.changed]
+        flow = traffic.flows[f]
+        flow.changed = 0
+        if flow.runs and flow.met != roads.epoch:
+            connect(traffic, f)
+            share(traffic.problem)
+            return int(traffic.problem.size[0].variables)
+    return 0

@@ -1,0 +1,224 @@
+"""What an agent learns of comparisons: differences of logits that follow measured advantages, within a trust region."""
+
+import copy
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from hdeeprm_like.learning.agents import PolicyLearningAgent
+from hdeeprm_like.learning.paired_rollouts import Pairs
+from hdeeprm_like.types import Floats
+
+Weights = dict[str, Tensor]
+
+HELD_OUT = 5  # of so many episodes one is not learned from, and says after which pass to stop
+LARGEST = 10.0  # deviations that an advantage is clipped to
+CHUNK = 8192  # decisions in one forward pass where no gradient is needed
+HALVINGS = 12  # of a step that leaves the trust region
+
+
+@dataclass(frozen=True)
+class IterationOptions:
+    """How a policy is iterated; see the module.
+
+    Attributes:
+        iterations: how many. step: by which logits move for an advantage of one deviation.
+        trust_region: mean divergence from the last policy in nats, at most. average: what the weights of an iteration
+            count in the mean beside those of all before.
+        epochs: passes over the decisions at most. minibatch: decisions in a gradient step. largest_gradient: its norm.
+        huber: advantages of more deviations count linearly.
+        margins: added to the logit of the action *leans* before validation. leans: number of that action.
+        memory: iterations whose comparisons are learned from together; with more than one, logits move from what they
+            were at first, so that the policy is what all these comparisons say.
+        best: which measure decides, ``reward`` or one that is better the less it is.
+    """
+
+    iterations: int = 6
+    step: float = 10.0
+    trust_region: float = 0.1
+    average: float = 0.5
+    epochs: int = 10
+    minibatch: int = 512
+    largest_gradient: float = 0.5
+    huber: float = 3.0
+    margins: Sequence[float] = (0.0,)
+    leans: int = 0
+    best: str = "reward"
+    memory: int = 1
+
+
+def weights_of(agent: PolicyLearningAgent) -> Weights:
+    """Return a copy of the weights of an agent."""
+    return copy.deepcopy(dict(agent.state_dict()))
+
+
+def improve(
+    agent: PolicyLearningAgent, pairs: Pairs, options: IterationOptions, first: Weights | None = None
+) -> dict[str, float]:
+    """Train an agent on comparisons, within the trust region; return the loss and other figures.
+
+    Args:
+        first: weights whose logits are moved by the advantages; None for the present ones.
+    """
+    before = weights_of(agent)
+    with agent.locating_errors():
+        learned = _Learned(agent, pairs, options, first)
+        loss, passes = learned.fit()
+        share, divergence = learned.shorten(before)
+    return {
+        "loss": loss,
+        "passes": float(passes),
+        "shortened": share,
+        "kl": divergence,
+        "changed": learned.changed(),
+        "scale": learned.scale,
+        "mean_gain": float(pairs.gains.mean()),
+        "correlation": learned.correlation,
+    }
+
+
+class _Learned:
+    """An agent that learns from comparisons."""
+
+    def __init__(
+        self, agent: PolicyLearningAgent, pairs: Pairs, options: IterationOptions, first: Weights | None
+    ) -> None:
+        device = agent.device
+        self.agent, self.options = agent, options
+        self.seen = torch.from_numpy(pairs.observations).float().to(device)
+        self.masks = torch.from_numpy(pairs.masks).to(device)
+        self.states, self.actions, self.others = (
+            torch.from_numpy(column).to(device) for column in (pairs.states, pairs.actions, pairs.others)
+        )
+        self.scale = deviation(pairs.gains)
+        gains = np.clip(pairs.gains / self.scale, -LARGEST, LARGEST)
+        self.before = moved = self._all_logarithms()
+        if first is not None:
+            now = weights_of(agent)
+            agent.load_state_dict(first)
+            moved = self._all_logarithms()
+            agent.load_state_dict(now)
+        self.advantages = torch.from_numpy(gains.astype(np.float32)).to(device)
+        self.targets = options.step * self.advantages + self._differences(moved, self.states)
+        held = torch.from_numpy(pairs.episodes % HELD_OUT == HELD_OUT - 1).to(device)
+        self.held_states, self.learned_states = held.nonzero()[:, 0], (~held).nonzero()[:, 0]
+        order = torch.argsort(self.states, stable=True)
+        self.of_state = order, torch.bincount(self.states, minlength=len(self.seen))
+        self.correlation = 0.0
+
+    def logarithms(self, states: Tensor) -> Tensor:
+        """Return (B, A) the log probabilities at some decisions."""
+        return self.agent.log_probabilities(self.seen[states], self.masks[states])
+
+    def fit(self) -> tuple[float, int]:
+        """Learn; return the loss on what was held out, beside that of the last policy, and after how many passes."""
+        options, agent = self.options, self.agent
+        agent.forget_optimizer()
+        first = least = self._held_out_loss()
+        kept, passes = weights_of(agent), 0
+        for number in range(options.epochs):
+            order = torch.randperm(len(self.learned_states), generator=agent.generator)
+            for part in torch.split(order.to(self.seen.device), options.minibatch):
+                states = self.learned_states[part]
+                agent.step(self._loss(states), options.largest_gradient)
+            loss = self._held_out_loss()
+            if loss < least:
+                least, kept, passes = loss, weights_of(agent), number + 1
+        agent.load_state_dict(kept)
+        self._correlate()
+        return least / first if first > 0.0 else 1.0, passes
+
+    def shorten(self, before: Weights) -> tuple[float, float]:
+        """Go back towards the last weights until the policy is within the trust region; return the share and its KL."""
+        reached, share = weights_of(self.agent), 1.0
+        divergence = self._divergence()
+        for _ in range(HALVINGS):
+            if divergence <= self.options.trust_region:
+                break
+            share *= max(0.5, min(0.9, (self.options.trust_region / divergence) ** 0.5))
+            self.agent.load_state_dict(between(before, reached, share))
+            divergence = self._divergence()
+        else:
+            self.agent.load_state_dict(before)
+            share = divergence = 0.0
+        return share, divergence
+
+    def changed(self) -> float:
+        """Return at which share of the decisions the most probable action is another one now."""
+        now = self._all_logarithms()
+        return float((now.argmax(1) != self.before.argmax(1)).float().mean())
+
+    def _all_logarithms(self) -> Tensor:
+        """Return (S, A) the log probabilities at all decisions."""
+        with torch.no_grad():
+            return torch.cat([self.logarithms(part) for part in torch.split(torch.arange(len(self.seen)), CHUNK)])
+
+    def _differences(self, logarithms: Tensor, rows: Tensor) -> Tensor:
+        """Return (P,) differences of logits, given (B, A) logarithms and (P,) in which of these rows each pair is."""
+        return logarithms[rows, self.actions] - logarithms[rows, self.others]
+
+    def _loss(self, states: Tensor) -> Tensor:
+        """Return the mean loss over the pairs of some decisions."""
+        chosen, owner = self._pairs_of(states)
+        logarithms = self.logarithms(states)
+        found = logarithms[owner, self.actions[chosen]] - logarithms[owner, self.others[chosen]]
+        unit = self.options.step
+        return functional.huber_loss(found / unit, self.targets[chosen] / unit, delta=self.options.huber)
+
+    def _pairs_of(self, states: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the pairs of some decisions, and which of these each belongs to."""
+        order, counts = self.of_state
+        some = counts[states]
+        owner = torch.repeat_interleave(torch.arange(len(states), device=states.device), some)
+        first = (counts.cumsum(0) - counts)[states] - (some.cumsum(0) - some)
+        return order[torch.arange(len(owner), device=states.device) + first[owner]], owner
+
+    def _held_out_loss(self) -> float:
+        """Return the mean loss where nothing is learned from, or over all where nothing is held out."""
+        states = self.held_states if len(self.held_states) else self.learned_states
+        total, pairs = 0.0, 0
+        with torch.no_grad():
+            for part in torch.split(states, CHUNK):
+                count = len(self._pairs_of(part)[0])
+                total, pairs = total + float(self._loss(part)) * count, pairs + count
+        return total / max(1, pairs)
+
+    def _correlate(self) -> None:
+        """Return the correlation of the network's output with held-out advantages."""
+        states = self.held_states
+        if len(states) < 2:
+            return
+        with torch.no_grad():
+            chosen, owner = self._pairs_of(states)
+            now = self.logarithms(states)
+            moved = now[owner, self.actions[chosen]] - now[owner, self.others[chosen]]
+            moved = moved - self._differences(self.before, self.states)[chosen]
+            if float(moved.std()) > 0.0 and float(self.advantages[chosen].std()) > 0.0:
+                self.correlation = float(torch.corrcoef(torch.stack([moved, self.advantages[chosen]]))[0, 1])
+
+    def _divergence(self) -> float:
+        """Return the mean Kullback-Leibler divergence of the policy from the last one, in nats."""
+        total = 0.0
+        with torch.no_grad():
+            for part in torch.split(torch.arange(len(self.seen), device=self.seen.device), CHUNK):
+                old, new = self.before[part], self.logarithms(part)
+                total += float(torch.where(self.masks[part], old.exp() * (old - new), 0.0).sum())
+        return total / len(self.seen)
+
+
+def between(first: Weights, last: Weights, share: float) -> Weights:
+    """Return weights on the line from the first ones to the last."""
+    return {
+        name: torch.lerp(first[name], value, share) if value.is_floating_point() else value
+        for name, value in last.items()
+    }
+
+
+def deviation(gains: Floats) -> float:
+    """Return the root mean square of advantages without the tenth that is largest; 1 if they are all 0."""
+    large = float(np.quantile(np.abs(gains), 0.9))
+    return float(np.sqrt(np.mean(np.clip(gains, -large, large) ** 2))) or float(np.abs(gains).max()) or 1.0

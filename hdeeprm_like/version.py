@@ -1,0 +1,3 @@
+"""The version of the package, for all that write it down."""
+
+__version__ = "0.3.0"
