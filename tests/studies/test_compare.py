@@ -19,6 +19,7 @@ from hdeeprm_like.errors import OptionsError, ResultsError, WorkloadError
 from hdeeprm_like.experiment import load_platform
 from hdeeprm_like.studies.compare import run as comparing
 from hdeeprm_like.studies.compare.inputs import Comparison, inputs_of
+from hdeeprm_like.studies.compare.page import write_comparison_page
 from hdeeprm_like.studies.compare.policies import policies_named
 from hdeeprm_like.studies.compare.run import compare
 from hdeeprm_like.studies.compare.sampling import Windows, windows_named
@@ -543,6 +544,21 @@ def test_a_comparison_is_a_page_that_needs_nothing_beside_it(trace, tmp_path, ca
     said = capsys.readouterr().err
     assert said.count("\n") == 2
     assert "has no summary.csv" in said
+
+
+def test_the_page_of_a_comparison_has_a_dash_for_each_energy_that_is_not_known(recorded, tmp_path):
+    """A pool of cores has no measured power, and a trace no energy: neither is an error of the page."""
+    compare(comparison(recorded, "fcfs,actual", windows=windows_named("all")), tmp_path / "out", progress=False)
+    write_comparison_page(tmp_path / "out", tmp_path / "page.html")
+    cells = re.findall(r"<td[^>]*>(?:<abbr[^>]*>)?([^<]*)", (tmp_path / "page.html").read_text())
+
+    def shown(figure):
+        place = cells.index(figure)
+        return cells[place + 1 : place + 3]
+
+    assert shown("energy (J)") == shown("energy_delay_product (J s)") == ["-", "-"]
+    assert shown("makespan (s)") == ["50", "60"]
+    assert "nan" not in cells
 
 
 def test_the_command_takes_the_whole_trace_as_one_window(trace, tmp_path, capsys):
