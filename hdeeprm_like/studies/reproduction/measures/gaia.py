@@ -11,7 +11,8 @@ from hdeeprm_like.cluster.schedule import Schedule, figures
 from hdeeprm_like.decision.presets import classic_policies
 from hdeeprm_like.experiment import Experiment, Overrides, load_experiment
 from hdeeprm_like.formats.shipped import examples_folder
-from hdeeprm_like.launch.in_process import launch_classic
+from hdeeprm_like.launch.drivers import Classic
+from hdeeprm_like.launch.in_process import launch
 from hdeeprm_like.results.overutilization import overutilizations
 from hdeeprm_like.results.plots import compare, draw
 from hdeeprm_like.results.report import metrics_grid
@@ -60,7 +61,7 @@ def pictures(place: Place, names: tuple[str, str]) -> None:
     """Leave the runs of both options files, and the pictures that the report asks for."""
     runs = [place.folder / "runs" / name for name in names]
     for name, run in zip(names, runs, strict=True):
-        launch_classic(load_experiment(place.options(name)), run, progress=False)
+        launch(Classic(load_experiment(place.options(name))), run, progress=False)
     kinds = {"lifecycle": "lifecycle", "gantt": "gantt_no_label", "overutilization": "mem_bw_overutilization"}
     for picture in place.experiment.pictures:
         kind, _, name = Path(picture).stem.partition("-")
