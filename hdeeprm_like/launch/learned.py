@@ -18,13 +18,12 @@ from hdeeprm_like.launch.parts import Gather, one_by_one, rollouts_in_parts
 from hdeeprm_like.launch.resuming import origin
 from hdeeprm_like.learning.agents import PolicyLearningAgent
 from hdeeprm_like.learning.callbacks import Callback, callbacks_named
+from hdeeprm_like.learning.checkpoint import CHECKPOINT, load_agent
 from hdeeprm_like.learning.constant_policy import best_constant_policy, constant_policy_means
 from hdeeprm_like.learning.training import (
-    CHECKPOINT,
     References,
     TrainingOptions,
     evaluate,
-    load_agent,
     train,
 )
 from hdeeprm_like.run.episodes import Plays, makespan, mean_bounded_slowdown, mean_slowdown, mean_wait

@@ -10,8 +10,8 @@ from hdeeprm_like.decision.actions import ActionSpace
 from hdeeprm_like.decision.system import DecisionSystem
 from hdeeprm_like.experiment import Experiment
 from hdeeprm_like.learning.agents import ALONE, LearningAgent
+from hdeeprm_like.learning.checkpoint import load_agent, save_agent
 from hdeeprm_like.learning.loading import build_agent, load_agent_class
-from hdeeprm_like.learning.training import load_agent, save_agent
 from hdeeprm_like.run.episodes import Plays
 
 

@@ -14,10 +14,10 @@ import torch
 from toy import ACTIONS, NAMES, PLACES, Walk, numbers_in
 
 from hdeeprm_like.errors import AgentError, OptionsError, ResultsError
-from hdeeprm_like.learning.checkpoint import read_checkpoint
+from hdeeprm_like.learning.checkpoint import load_agent, read_checkpoint, save_agent
 from hdeeprm_like.learning.constant_policy import best_constant_policy, constant_policy_means
 from hdeeprm_like.learning.loading import build_agent, load_agent_class
-from hdeeprm_like.learning.training import TrainingOptions, evaluate, load_agent, save_agent, train
+from hdeeprm_like.learning.training import TrainingOptions, evaluate, train
 
 AGENTS = Path(__file__).parents[2] / "agents"
 OPTIONS = {"gamma": 0.95, "hidden": 8, "lr": 0.01}
