@@ -214,8 +214,10 @@ def _played(
         jobs = experiments.jobs_in(existing(workload, "trace", "workload"), machine, seed)
     if actions is not None:
         random = experiments.seed_of_policies(seed)
-        how = {"seed": random, "log": True, "epoch": jobs.epoch, "whole": whole}
-        return run_to_end(machine, jobs.workload, actions, clock, **how), jobs.workload
+        simulator = run_to_end(
+            machine, jobs.workload, actions, clock, seed=random, log=True, epoch=jobs.epoch, whole=whole
+        )
+        return simulator, jobs.workload
     from hdeeprm_like.launch.trained import play_trained
 
     assert agent is not None

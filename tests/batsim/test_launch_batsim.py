@@ -329,19 +329,15 @@ def test_a_port_in_use_is_refused_before_anything_is_written(experiment, tmp_pat
     assert not (tmp_path / "out").exists()
 
 
+def launch_words(options, out, *peer):
+    """The command line of a launch with Batsim."""
+    words = [sys.executable, "-m", "hdeeprm_like", "launch", "-o", str(options), "--output", str(out), "-q"]
+    return [*words, "--simulator", "batsim", "--timeout", "30", *peer]
+
+
 def test_a_batsim_started_by_hand_finds_the_inputs_and_the_way(tmp_path):
     port, out = free_port(), tmp_path / "out"
-    launch = [
-        sys.executable,
-        "-m",
-        "hdeeprm_like",
-        "launch",
-        "-o",
-        str(experiment_file(tmp_path)),
-        "--output",
-        str(out),
-    ]
-    launch += ["-q", "--simulator", "batsim", "--socket", str(port), "--timeout", "30"]
+    launch = launch_words(experiment_file(tmp_path), out, "--socket", str(port))
     with subprocess.Popen(launch, stderr=subprocess.PIPE, text=True) as ours:
         try:
             wait_until(lambda: (out / "workload.json").exists() and (out / "platform.xml").exists())
@@ -395,18 +391,7 @@ def interrupt_once(folder, number, victim, delay):
     """
     out = folder / "out"
     shutil.rmtree(out, ignore_errors=True)
-    launch = [
-        sys.executable,
-        "-m",
-        "hdeeprm_like",
-        "launch",
-        "-o",
-        str(folder / "exp.json"),
-        "--output",
-        str(out),
-        "-q",
-    ]
-    launch += ["--simulator", "batsim", "--batsim-command", OURS, "--timeout", "30"]
+    launch = launch_words(folder / "exp.json", out, "--batsim-command", OURS)
     with subprocess.Popen(launch, stderr=subprocess.PIPE, text=True) as ours:
         try:
             wait_until(lambda: (out / "run.json").exists() or ours.poll() is not None)

@@ -24,6 +24,7 @@ AGENTS = {  # the options files of learning agents that are shipped, and who can
     "dissertation-5-1-ppo": ("ppo",),
     "dissertation-5-2": ("ppo",),
     "dissertation-5-5": ("ppo",),
+    "hold": ("hold",),
     "job-machine": ("ppo",),
     "kernel": ("kernel",),
     "placement-iteration": ("ppo",),

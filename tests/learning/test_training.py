@@ -24,14 +24,6 @@ OPTIONS = {"gamma": 0.95, "hidden": 8, "lr": 0.01}
 FILES = ["reinforce.py", "actor_critic.py", "ppo.py"]
 
 
-@pytest.fixture(autouse=True)
-def one_thread():
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
-
-
 def agent_of(file="reinforce.py", seed=3, observation=PLACES + 1, actions=ACTIONS, **options):
     return build_agent(load_agent_class(str(AGENTS / file)), OPTIONS | options, (observation,), actions, seed=seed)
 

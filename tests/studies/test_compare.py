@@ -44,6 +44,11 @@ def trace(tmp_path):
     return path
 
 
+def whole_trace_line(trace, out):
+    """The command line that runs all of a trace in the order of arrival."""
+    return ["compare", "--trace", str(trace), "--policies", "fcfs", "--windows", "all", "--output", str(out)]
+
+
 def comparison(trace, policies="fcfs,sjf+easy,f1+conservative", **more):
     return Comparison(trace, policies_named(policies), **{"windows": Windows(3, 40), "seed": 1, **more})
 
@@ -584,17 +589,7 @@ def test_the_command_takes_the_whole_trace_as_one_window(trace, tmp_path, capsys
     ],
 )
 def test_what_cannot_be_compared_is_one_line_and_status_2(trace, tmp_path, capsys, more, message):
-    line = [
-        "compare",
-        "--trace",
-        str(trace),
-        "--policies",
-        "fcfs",
-        "--windows",
-        "all",
-        "--output",
-        str(tmp_path / "out"),
-    ]
+    line = whole_trace_line(trace, tmp_path / "out")
     if "--offsets" in more:
         line[line.index("all")] = "1x10"
     try:
@@ -609,17 +604,7 @@ def test_what_cannot_be_compared_is_one_line_and_status_2(trace, tmp_path, capsy
 
 def test_a_trace_that_does_not_tell_its_machine_is_refused(trace, tmp_path, capsys):
     trace.write_text(trace.read_text().replace("; MaxProcs: 8\n", ""))
-    line = [
-        "compare",
-        "--trace",
-        str(trace),
-        "--policies",
-        "fcfs",
-        "--windows",
-        "all",
-        "--output",
-        str(tmp_path / "out"),
-    ]
+    line = whole_trace_line(trace, tmp_path / "out")
     assert main(line) == 2
     said = capsys.readouterr().err
     assert "t.swf: its header has no number of processors (MaxProcs); give --cores" in said

@@ -1,6 +1,6 @@
 """What R03 and R05 share: Gaia's jobs under two policies, and recordings of the original."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -55,6 +55,16 @@ def play(experiment: Experiment) -> Played:
 def played(place: Place, name: str, seed: int) -> Played:
     """Run an options file of an experiment with a seed."""
     return play(load_experiment(place.options(name), Overrides(seed=seed)))
+
+
+def of_seeds(place: Place, of_seed: Callable[[Place, int], Mapping[str, float]]) -> dict[str, list[float]]:
+    """Return the figures of each seed, a list for each figure."""
+    found: dict[str, list[float]] = {}
+    for seed in place.seeds:
+        row = place.part(f"seed-{seed}", lambda seed=seed: of_seed(place, seed))  # type: ignore[misc]
+        for key, value in row.items():
+            found.setdefault(key, []).append(value)
+    return found
 
 
 def pictures(place: Place, names: tuple[str, str]) -> None:
