@@ -149,7 +149,7 @@ class Reference(Guarantees):
         return taken
 
     def neighbour(self, cores, taken, wanted, placement):
-        """The next core near the last one, or on the node that is the emptiest; without a topology nodes are the parts."""
+        """The next core near the last one, or on the emptiest node; no world has a topology."""
         on = {n: [core for core in cores if self.node[core] == n] for n in {self.node[core] for core in cores}}
         if placement == "compact" and taken and self.node[taken[-1]] in on:
             return min(on[self.node[taken[-1]]])

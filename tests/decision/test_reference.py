@@ -30,7 +30,7 @@ MANY, MANY_PARTITIONED, MANY_SCORED = (round(count * SCALE) for count in (4_000,
 KNOWN = {
     "Workload": (
         "submit size requested_time ops delay memory bandwidth gpus demands",
-        "ids profiles requested_ops walltime capacity user program bytes",  # names, limits that no world has, users, networks
+        "ids profiles requested_ops walltime capacity user program bytes",  # limits that no world has, users, networks
     ),
     "Platform": (
         "node_memory node_gpus processor_node processor_bandwidth processor_flops processor_watts core_processor "

@@ -12,7 +12,8 @@ from small import Finished, jobs, platform
 from hdeeprm_like.batsim.session import Conversation
 from hdeeprm_like.decision.presets import PRESETS
 from hdeeprm_like.decision.rewards import OBJECTIVES
-from hdeeprm_like.envs.single import SchedulingEnv, Windows
+from hdeeprm_like.envs.single import SchedulingEnv
+from hdeeprm_like.envs.windows import Windows
 from hdeeprm_like.errors import AgentError, OptionsError, ResultsError, WorkloadError
 from hdeeprm_like.gym import environment
 from hdeeprm_like.run.python_loop import play

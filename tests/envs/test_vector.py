@@ -17,8 +17,9 @@ from hdeeprm_like.cluster.partitions import Demand, Partitions, demands_of
 from hdeeprm_like.cluster.workload import JobLimits
 from hdeeprm_like.decision.names import baseline
 from hdeeprm_like.decision.presets import PRESETS, Space
-from hdeeprm_like.envs.single import SchedulingEnv, Windows
+from hdeeprm_like.envs.single import SchedulingEnv
 from hdeeprm_like.envs.vector import SchedulingVectorEnv
+from hdeeprm_like.envs.windows import Windows
 from hdeeprm_like.errors import AgentError, OptionsError, WorkloadError
 from hdeeprm_like.learning.agents import PolicyLearningAgent
 from hdeeprm_like.learning.rollout import batched_rollout
