@@ -2,7 +2,7 @@
 
 import functools
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from hdeeprm_like.decision.policies.bounded import (
     start_guaranteed,
     start_guaranteed_on_nodes,
 )
+from hdeeprm_like.decision.policies.guarantee_rows import new_bounds
 from hdeeprm_like.decision.policies.node_starts import STARTS_ON_NODES, sort_prioritized, sort_scored
 from hdeeprm_like.decision.policies.placed_starts import place_by_score, see_best_cores
 from hdeeprm_like.decision.policies.plans import Plans, new_plans
@@ -109,23 +110,50 @@ def new_memory(state: State, baseline: Baseline) -> Bundle:
     return NoMemory(np.zeros(0)) if make is None else make(state, baseline, len(state.tables.jobs))
 
 
+def new_guarantees(state: State, baseline: Baseline) -> Bundle:
+    """Return the guarantees of a baseline before the first arrival, if it gives any."""
+    return new_bounds(state, baseline, len(state.tables.jobs)) if baseline.bound else NoMemory(np.zeros(0))
+
+
+def own_bundles(plans: Plans, state: State, baselines: Sequence[Baseline]) -> Iterator[tuple[Bundle, Bundle]]:
+    """Yield each baseline's own bundles, each beside a new one with capacity for all known jobs."""
+    for bundles, new in ((plans.memories, new_memory), (plans.guarantees, new_guarantees)):
+        for (_, one), baseline in zip(bundles.fields(), baselines, strict=True):
+            yield one, new(state, baseline)
+
+
 def make_room(plans: Plans, state: State, baselines: Sequence[Baseline]) -> None:
     """Grow plans and memories to all known jobs; with Batsim jobs become known during the run."""
-    make_room_in_plans(plans, len(state.tables.jobs))
-    for (_, memory), baseline in zip(plans.memories.fields(), baselines, strict=True):
-        for name, new in new_memory(state, baseline).fields():
-            old = getattr(memory, name)
-            if old.shape != new.shape:
-                new[tuple(map(slice, old.shape))] = old
-                setattr(memory, name, new)
+    if len(state.tables.jobs) + 1 > len(plans.queue):
+        make_room_in_plans(plans, len(state.tables.jobs))
+        for memory, larger in own_bundles(plans, state, baselines):
+            grow(memory, larger)
+
+
+def grow(memory: Bundle, larger: Bundle) -> None:
+    """Give a memory the larger arrays of another one, with its own content."""
+    for name, new in larger.fields():
+        old = getattr(memory, name)
+        if isinstance(new, Bundle):
+            grow(old, new)
+        elif old.shape != new.shape:
+            new[tuple(map(slice, old.shape))] = old
+            setattr(memory, name, new)
 
 
 def forget(plans: Plans, state: State, baselines: Sequence[Baseline]) -> None:
     """Clear the memories, which refer to rows of jobs, after these have moved; all is then planned again."""
-    plans.plans["stale"] = 1
-    for (_, memory), baseline in zip(plans.memories.fields(), baselines, strict=True):
-        for name, new in new_memory(state, baseline).fields():
-            getattr(memory, name)[:] = new
+    for memory, new in own_bundles(plans, state, baselines):
+        clear(memory, new)
+
+
+def clear(memory: Bundle, new: Bundle) -> None:
+    """Give a memory the content of a new one."""
+    for name, content in new.fields():
+        if isinstance(content, Bundle):
+            clear(getattr(memory, name), content)
+        else:
+            getattr(memory, name)[:] = content
 
 
 def new_baselines(state: State, baselines: Sequence[Baseline]) -> Plans:
@@ -135,9 +163,10 @@ def new_baselines(state: State, baselines: Sequence[Baseline]) -> Plans:
         OptionsError: a baseline needs actual run times, which are unknown here; or its lists are not maintained.
     """
     memories = [new_memory(state, baseline) for baseline in baselines]
-    plans, tables = new_plans(state, baselines, memories), state.tables
+    guarantees = [new_guarantees(state, baseline) for baseline in baselines]
+    plans, tables = new_plans(state, baselines, memories, guarantees), state.tables
     on_nodes = isinstance(tables.node_sets, NodeSets)
-    for plan, memory, baseline in zip(plans.plans, memories, baselines, strict=True):
+    for plan, memory, bounds, baseline in zip(plans.plans, memories, guarantees, baselines, strict=True):
         mode, bounded = int(plan["mode"]), plan["bounded"] == 1
         starts = STARTS_ON_NODES.get(BOUNDED if bounded else mode) if on_nodes else STARTS[mode]
         if starts is None:
@@ -154,10 +183,10 @@ def new_baselines(state: State, baselines: Sequence[Baseline]) -> Plans:
         if on_nodes and (plan["prioritized"] == 1 or mode == SCORED):
             plan["sort_at"] = address_of(sort_scored if mode == SCORED else sort_prioritized, tables, plans, 0)
         if bounded:
-            plan["open_at"] = address_of(open_guarantees, tables, plans, 0)
-            plan["close_at"] = address_of(close_guarantees, tables, plans, 0)
+            plan["open_at"] = address_of(open_guarantees, tables, plans, bounds, 0)
+            plan["close_at"] = address_of(close_guarantees, tables, plans, bounds, 0)
             guarded = start_guaranteed_on_nodes if on_nodes else start_guaranteed
-            plan["guarded_at"] = address_of(guarded, tables, plans, 0, 0)
+            plan["guarded_at"] = address_of(guarded, tables, plans, bounds, 0, 0)
     return plans
 
 
@@ -187,12 +216,12 @@ def decide(tables: Tables, plans: Plans, k: int) -> None:
     plan = plans.plans[k]
     if open_decision(tables, plans, k):
         if plan.open_at != NOWHERE:
-            call_at(plan.open_at, tables, plans, k)
+            call_at(plan.open_at, tables, plans, bundle_in(plans.guarantees, k), k)
         prepare(tables, plans, k)
         if plan.remembers == 1:
             call_at(plan.start_at, tables, plans, bundle_in(plans.memories, k), k)
         else:
             call_at(plan.start_at, tables, plans, k)
         if plan.close_at != NOWHERE:
-            call_at(plan.close_at, tables, plans, k)
+            call_at(plan.close_at, tables, plans, bundle_in(plans.guarantees, k), k)
         close_decision(tables, plans, k)

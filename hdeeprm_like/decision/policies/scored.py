@@ -2,8 +2,9 @@
 
 import numpy as np
 
-from hdeeprm_like.decision.policies.conservative import new_profile, start_or_reserve
-from hdeeprm_like.decision.policies.core_profile import earliest, is_free_now, occupy
+from hdeeprm_like.decision.names import Baseline
+from hdeeprm_like.decision.policies.conservative import begin_profile, start_or_reserve
+from hdeeprm_like.decision.policies.core_profile import Profile, earliest, is_free_now, new_profile, occupy
 from hdeeprm_like.decision.policies.history import find_siblings
 from hdeeprm_like.decision.policies.keeping import find_kept, needed_cores
 from hdeeprm_like.decision.policies.lookahead import choose_ahead
@@ -15,6 +16,7 @@ from hdeeprm_like.decision.policies.node_profile import (
     occupy_picked,
 )
 from hdeeprm_like.decision.policies.plans import EACH, NO_JOB, Plans, planned_time
+from hdeeprm_like.decision.policies.plays import Ahead, new_ahead
 from hdeeprm_like.decision.policies.reservations import reserve
 from hdeeprm_like.decision.policies.scores import (
     BACKFILL,
@@ -29,15 +31,39 @@ from hdeeprm_like.decision.policies.scores import (
     write_features,
 )
 from hdeeprm_like.decision.policies.starting import start_if_fits
+from hdeeprm_like.decision.score_files import plans_profiles
+from hdeeprm_like.engine.bundles import Bundle
 from hdeeprm_like.engine.calls import NOWHERE, call_at
 from hdeeprm_like.engine.compiled import compiled, inlined
 from hdeeprm_like.engine.job_lists import copy_jobs, job_at, next_fitting
 from hdeeprm_like.engine.job_sorting import sort_by_keys
+from hdeeprm_like.engine.state import State
 from hdeeprm_like.engine.tables import NOTHING, Tables
 
 
+class Scored(Bundle):
+    """What a learned policy that starts jobs itself has for that.
+
+    Attributes:
+        ahead: its plays. profile: free cores beside its reservations, of a policy of several reservations.
+    """
+
+    ahead: Ahead
+    profile: Profile
+
+
+def new_scored(state: State, baseline: Baseline, jobs: int) -> Scored:
+    """Return the memory of a learned policy that starts jobs itself."""
+    learned = baseline.learned
+    stages = [] if learned is None else [learned, *([learned.exact] if learned.exact else [])]
+    ahead = [stage.lookahead for stage in stages if stage.lookahead]
+    most = max((one.queue + one.arrivals for one in ahead), default=0)
+    futures = max((one.scenarios for one in ahead), default=0)
+    return Scored(new_ahead(jobs, most, futures), new_profile(jobs, plans_profiles(learned)))
+
+
 @compiled
-def start_scored(tables: Tables, plans: Plans, k: int) -> None:
+def start_scored(tables: Tables, plans: Plans, memory: Scored, k: int) -> None:
     """Start the jobs that learned policy *k* starts now."""
     v = plans.plans[k].list
     place, _ = next_fitting(tables.waiting, v, 0, 0, tables.clock[0].free_cores)
@@ -48,12 +74,12 @@ def start_scored(tables: Tables, plans: Plans, k: int) -> None:
     if params.looks_ahead == 0 or tables.clock[0].waiting > params.played:
         sort_by_score(tables, plans, k, s)
     if params.looks_ahead == 1:
-        start_ahead(tables, plans, k, s)
+        start_ahead(tables, plans, memory.ahead, k, s)
         return
     if params.keeps == 1:
         find_kept(tables, plans.history, plans.scores, s)
     if params.reservations > 1:
-        start_with_reservations(tables, plans, k, s)
+        start_with_reservations(tables, plans, memory.profile, k, s)
         return
     start_in_scored_order(tables, plans, k, s)
     if tables.clock[0].waiting > 1 and tables.clock[0].free_cores > 0:
@@ -61,9 +87,8 @@ def start_scored(tables: Tables, plans: Plans, k: int) -> None:
 
 
 @compiled
-def start_ahead(tables: Tables, plans: Plans, k: int, s: int) -> None:
+def start_ahead(tables: Tables, plans: Plans, ahead: Ahead, k: int, s: int) -> None:
     """Start the jobs that the best candidate starts."""
-    ahead = plans.ahead
     count = choose_ahead(tables, plans.history, plans.scores, ahead, s, plans.plans[k].list, plans.plans[k].ends)
     for i in range(count):
         if ahead.played[i].chosen == 1:
@@ -137,18 +162,18 @@ def backfill_by_score(tables: Tables, plans: Plans, k: int, s: int) -> None:
 
 
 @compiled
-def start_with_reservations(tables: Tables, plans: Plans, k: int, s: int) -> None:
+def start_with_reservations(tables: Tables, plans: Plans, profile: Profile, k: int, s: int) -> None:
     """Start jobs in order, reserve for the first ones that do not fit, and start others that delay none of these."""
     scores, now, on_nodes = plans.scores, tables.clock[0].now, needs_nodes(tables)
     waiting = copy_jobs(tables.waiting, plans.plans[k].list, plans.queue)
     if on_nodes:
         begin_dates(tables, plans, k)
     else:
-        new_profile(tables, plans, k)
+        begin_profile(tables, plans, profile, k)
     held, i, head, shadow = 0, 0, -1, 0.0
     while i < waiting and held < scores.params[s].reservations:
         j = plans.queue[i]
-        begin = start_or_hold(tables, plans, k, s, j, on_nodes)
+        begin = start_or_hold(tables, plans, profile, k, s, j, on_nodes)
         if begin > now:
             held += 1
             if head < 0:
@@ -160,26 +185,26 @@ def start_with_reservations(tables: Tables, plans: Plans, k: int, s: int) -> Non
         i += 1
         count += add_candidate(tables, plans, s, j, head, shadow, count)
     for n in range(count):
-        start_between(tables, plans, k, s, plans.queue[n], on_nodes)
+        start_between(tables, plans, profile, k, s, plans.queue[n], on_nodes)
     end_dates(plans, k)
 
 
 @compiled
-def start_or_hold(tables: Tables, plans: Plans, k: int, s: int, j: int, on_nodes: bool) -> float:
+def start_or_hold(tables: Tables, plans: Plans, profile: Profile, k: int, s: int, j: int, on_nodes: bool) -> float:
     """Start a job if it can start now around all reservations, else reserve for it; return its start time."""
     need, time = needed_cores(tables, plans.history, plans.scores, s, j), planned_time(tables, plans, k, j)
     if on_nodes:
         return float(start_or_reserve(tables, plans, k, j, need, time))
-    begin = float(earliest(plans, k, need, time))
+    begin = float(earliest(profile, need, time))
     if begin < np.inf:
-        occupy(plans, k, begin, begin + time, tables.jobs[j].size)
+        occupy(profile, begin, begin + time, tables.jobs[j].size)
     if begin == tables.clock[0].now:
         start_if_fits(tables, plans, k, j)
     return begin
 
 
 @compiled
-def start_between(tables: Tables, plans: Plans, k: int, s: int, j: int, on_nodes: bool) -> None:
+def start_between(tables: Tables, plans: Plans, profile: Profile, k: int, s: int, j: int, on_nodes: bool) -> None:
     """Start a job if it can start now around all reservations."""
     now, time = tables.clock[0].now, planned_time(tables, plans, k, j)
     need = needed_cores(tables, plans.history, plans.scores, s, j)
@@ -187,8 +212,8 @@ def start_between(tables: Tables, plans: Plans, k: int, s: int, j: int, on_nodes
         may = earliest_on_nodes(tables, plans, k, j, need, time, 1) == now
         if may and start_if_fits(tables, plans, k, j) == NOTHING:
             occupy_picked(tables, plans, k, j, now, now + time)
-    elif is_free_now(plans, k, need, time) and start_if_fits(tables, plans, k, j) == NOTHING:
-        occupy(plans, k, now, now + time, tables.jobs[j].size)
+    elif is_free_now(profile, need, time) and start_if_fits(tables, plans, k, j) == NOTHING:
+        occupy(profile, now, now + time, tables.jobs[j].size)
 
 
 @compiled
