@@ -339,6 +339,7 @@ def _call_of(result: Any) -> Any:
 PRIMITIVES: dict[Any, Any] = {
     calls.call_at: _call_of(types.none),
     calls.number_at: _call_of(types.intp),
+    calls.float_at: _call_of(types.float64),
     bundles.part: part,
     bundles.copy_entries: copy_entries,
     bundles.at_address: at_address,

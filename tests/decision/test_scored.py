@@ -284,7 +284,7 @@ def test_there_is_room_for_jobs_that_become_known_on_the_way(policy):
     state.tables.jobs = longer(state.tables.jobs, 300)
     make_room(plans, state, policies)
     ahead = bundle_in(plans.memories, 0).ahead
-    assert len(plans.scores.keys) >= 300
+    assert len(plans.knowledge.scores.keys) >= 300
     assert ahead.running.shape[1] >= 300
     assert len(ahead.ends) >= 300 + len(ahead.played)
 

@@ -21,8 +21,7 @@ from hdeeprm_like.decision.mode_specs import (
     STRICT,
 )
 from hdeeprm_like.decision.names import ORDERS, PLACEMENTS, Baseline, number_of_times
-from hdeeprm_like.decision.policies.history import DEMANDS, OUTLOOKS, History, new_history
-from hdeeprm_like.decision.policies.history import make_room as make_room_in
+from hdeeprm_like.decision.policies.knowledge import Knowledge, make_room_for_jobs, new_knowledge
 from hdeeprm_like.decision.policies.node_rows import (
     OWN_PRIORITIES,
     NodePlans,
@@ -33,13 +32,11 @@ from hdeeprm_like.decision.policies.node_rows import (
     new_slurm_rows,
     no_slurm_rows,
 )
-from hdeeprm_like.decision.policies.placing import Placing, new_placing
 from hdeeprm_like.decision.policies.preemption_rows import make_room_for_requeues
-from hdeeprm_like.decision.policies.run_times import expected_time
-from hdeeprm_like.decision.policies.scores import Scores, new_scores
-from hdeeprm_like.decision.tree_files import predictor
 from hdeeprm_like.engine.bundles import Bundle, absent, several
-from hdeeprm_like.engine.compiled import inlined
+from hdeeprm_like.engine.calls import float_at
+from hdeeprm_like.engine.compiled import compiled, inlined
+from hdeeprm_like.engine.job_keys import known_time
 from hdeeprm_like.engine.node_sets import NodeSets
 from hdeeprm_like.engine.numbers import (
     ACTUAL,
@@ -62,6 +59,7 @@ NO_JOB, HEAD, ALL, EACH = 0, 1, 2, 3  # values of Plan.reserved: for which jobs 
 # Lists by predicted times are sorted again at each decision, so one serves all predictors: FIRST_PREDICTED is
 # the queue's, and the next number that of the candidates, whose times may differ.
 OF_CANDIDATES = FIRST_PREDICTED + 1
+NO_MORE, MEMORY, KNOWLEDGE = 0, 1, 2  # values of Plan.takes: what a mode takes beside tables and plans
 
 PLAN = np.dtype(
     [
@@ -88,11 +86,15 @@ PLAN = np.dtype(
         ("watch", "f8"),  # s between two looks of the watch that sets site factors, 0 for no watch,
         ("factor", "i8"),  # and the largest site factor
         ("bounded", "i8"),  # 1 if each job has a guaranteed start
-        ("change_at", "i8"),  # addresses of functions, NOWHERE for none: that sorts lists whose order changes,
+        ("share_at", "i8"),  # addresses of functions, NOWHERE for none: that shares out usage among users,
+        ("follow_at", "i8"),  # that updates the history of users,
+        ("time_at", "i8"),  # that predicts run times,
+        ("change_at", "i8"),  # that sorts lists whose order changes,
+        ("reorder_at", "i8"),  # that sorts the candidates by the order of a watch of Slurm,
         ("open_at", "i8"),  # that prepares job starts,
         ("sort_at", "i8"),  # that sorts the queue of a platform with partitions,
         ("start_at", "i8"),  # of the mode, which starts jobs,
-        ("remembers", "i8"),  # (1 if that takes the baseline's memory)
+        ("takes", "i8"),  # (NO_MORE, the baseline's MEMORY, or the KNOWLEDGE, too)
         ("close_at", "i8"),  # that is called after that,
         ("fit_at", "i8"),  # that starts a job if it fits,
         ("guarded_at", "i8"),  # and the same if *reserved* is EACH
@@ -103,7 +105,7 @@ PLAN = np.dtype(
 )
 
 
-class Plans(Bundle, opaque=("guarantees", "memories")):
+class Plans(Bundle, opaque=("knowledge", "guarantees", "memories")):
     """The baselines of an action space; K baselines, J jobs, N nodes.
 
     Attributes:
@@ -111,9 +113,8 @@ class Plans(Bundle, opaque=("guarantees", "memories")):
         queue, releases: (J + 1,) scratch: waiting jobs in order, and running jobs by expected end, in this decision.
         release_ends: (J + 1,) s, expected ends of the latter.
         node_cores, node_memory, node_gpus: (N,) scratch: cores, MB and GPUs free at some time.
-        history: knowledge about users. scores: of learned policies.
+        knowledge: about users; absent if no baseline uses any.
         node_plans: reservations of nodes. node_profile: free capacity of nodes by date. slurm: its priorities.
-        placing: placement scores. Absent if not needed.
         guarantees: of each baseline (`guarantee_rows.Bounds`), one bundle for each.
         memories: what each baseline remembers for its mode (`mode_specs.ModeSpec.memory`), one bundle for each.
     """
@@ -125,9 +126,7 @@ class Plans(Bundle, opaque=("guarantees", "memories")):
     node_cores: Ints
     node_memory: Floats
     node_gpus: Floats
-    history: History
-    scores: Scores
-    placing: Placing
+    knowledge: Knowledge
     node_plans: NodePlans
     node_profile: NodeProfile
     slurm: SlurmRows
@@ -193,11 +192,8 @@ def new_plans(
         plan["bounded"], plan["reserved"] = (1, EACH) if baseline.bound else (0, NO_JOB)
     plans["held"] = -1
     learned = [baseline.learned for baseline in baselines]
-    used = [number_of_times(one.order_times, predictors) for one in baselines if one.learned]
-    viewed = tuple(dict.fromkeys((*OUTLOOKS, *used)))
-    views = [viewed.index(int(times)) if times in viewed else 0 for times in plans["order_times"]]
     reserves = plans["bounded"].any() or (plans["mode"] == CONSERVATIVE).any()
-    # only two kinds of plans, since machine code is compiled for each
+    # so machine code for platforms with partitions is compiled once
     looks_back = isinstance(state.tables.node_sets, NodeSets) or any(baseline.looks_back for baseline in baselines)
     return Plans(
         plans=plans,
@@ -207,9 +203,7 @@ def new_plans(
         node_cores=np.zeros(nodes, np.int64),
         node_memory=np.zeros(nodes),
         node_gpus=np.zeros(nodes),
-        history=new_history(state, [predictor(one) for one in predictors], viewed) if looks_back else absent(History),
-        scores=new_scores(learned, views, jobs, DEMANDS) if looks_back else absent(Scores),
-        placing=new_placing(state, baselines) if looks_back else absent(Placing),
+        knowledge=new_knowledge(state, baselines, predictors) if looks_back else absent(Knowledge),
         node_plans=new_node_plans(state.tables.node_sets, jobs),
         node_profile=new_node_profile(state, jobs, bool(reserves or any(learned))),
         slurm=slurm_rows_of(state, baselines),
@@ -261,16 +255,22 @@ def make_room(plans: Plans, jobs: int) -> None:
         return
     for name in ("queue", "releases", "release_ends"):
         setattr(plans, name, longer(getattr(plans, name), jobs + 1))
-    if isinstance(plans.history, History):
-        make_room_in(plans.history, jobs)
-    if isinstance(plans.scores, Scores):
-        plans.scores.keys = longer(plans.scores.keys, jobs)
+    if isinstance(plans.knowledge, Knowledge):
+        make_room_for_jobs(plans.knowledge, jobs)
 
 
 @inlined
 def planned_time(tables: Tables, plans: Plans, k: int, j: int) -> float:
     """Return the assumed run time of a job in s for the reservations of baseline *k*."""
-    return float(expected_time(tables, plans.history, plans.plans[k].times, j))
+    times = plans.plans[k].times
+    return float(known_time(tables, times, j) if times < FIRST_PREDICTED else predicted_time(tables, plans, k, j))
+
+
+@compiled
+def predicted_time(tables: Tables, plans: Plans, k: int, j: int) -> float:
+    """Return the same if it is predicted from the past jobs of users."""
+    plan = plans.plans[k]
+    return float_at(plan.time_at, tables, plans.knowledge, plan.times, j)
 
 
 @inlined

@@ -73,7 +73,7 @@ def book_anywhere(tables: Tables, plans: Plans, k: int, j: int) -> int:
     if tables.jobs[j].size > clock.free_cores:
         return CORES
     if place_at != NOWHERE:
-        return number_at(place_at, tables, plans, k, j)
+        return number_at(place_at, tables, plans.knowledge, k, j)
     if clock.whole:
         _, found = best_node(tables, BEST_FIT, j, tables.jobs[j].size)
         if not is_whole(found):
