@@ -1,4 +1,4 @@
-"""Bundles and their columns in compiled code; uses only the public ``numba.extending``."""
+"""Bundles and their columns in compiled code, by ``numba.extending`` and numba's helpers for LLVM's code."""
 
 import functools
 import operator
