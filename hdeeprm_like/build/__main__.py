@@ -23,7 +23,6 @@ GROUPS = {
     "training": "what agents make of rewards",
     "slurm": "machines with partitions, and a Slurm that is followed",
 }
-FUNCTIONS = 1300  # in all kinds, for the progress bar
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -75,17 +74,18 @@ def build(groups: Sequence[str], name: str, folders: Sequence[Path]) -> None:
         for kind in kinds():
             if kind.group in groups:
                 kind.play()
-    functions = FUNCTIONS if len(groups) == len(GROUPS) else None
-    with tqdm(total=functions, unit=" functions", mininterval=0.5, disable=None, desc="compiling") as bar:
-        frontend.watchers.append(bar.update)
-        entries = {kind: frontend.part_of(*call) for kind, call in recorder.calls.items()}
+    entries = {
+        kind: frontend.part_of(*call)
+        for kind, call in tqdm(recorder.calls.items(), unit=" kinds", mininterval=0.5, disable=None, desc="compiling")
+    }
     for folder in folders:
         folder.mkdir(parents=True, exist_ok=True)
         processor = folder.name if folder.name.startswith(("x86-64", "generic")) else ""
         path = emit.write_library(folder, name, entries, processor)
         size = path.stat().st_size / 1e6
         seconds = time.process_time()
-        sys.stdout.write(f"{path}: {len(entries)} kinds of calls, {size:.1f} MB, {seconds:.0f} CPU s so far\n")
+        made = f"{len(entries)} kinds of calls, {len(frontend.parts)} functions, {size:.1f} MB"
+        sys.stdout.write(f"{path}: {made}, {seconds:.0f} CPU s so far\n")
         sys.stdout.flush()
 
 

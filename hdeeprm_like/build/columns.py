@@ -1,4 +1,4 @@
-"""Bundles and their columns in compiled code; uses only the public ``numba.extending``."""
+"""Bundles and their columns in compiled code, by ``numba.extending`` and numba's helpers for LLVM's code."""
 
 import functools
 import operator
@@ -339,6 +339,7 @@ def _call_of(result: Any) -> Any:
 PRIMITIVES: dict[Any, Any] = {
     calls.call_at: _call_of(types.none),
     calls.number_at: _call_of(types.intp),
+    calls.float_at: _call_of(types.float64),
     bundles.part: part,
     bundles.copy_entries: copy_entries,
     bundles.at_address: at_address,

@@ -1,8 +1,11 @@
 """Compilation of functions to LLVM's text, one function at a time, by numba.
 
 Each function is compiled alone; a call of another function is a call of a symbol. So numba compiles every function
-once, however many call it, and `build.emit` links and optimizes all functions of a library as a whole. Everything here
-uses numba's documented extension API.
+once, however many call it, and `build.emit` links and optimizes all functions of a library as a whole.
+
+Types and intrinsics are made with ``numba.extending``, numba's documented API. Two parts of numba that are not
+documented give LLVM's text without machine code: ``compiler.compile_extra`` and the class `CodeLibrary`. They serve
+from numba 0.63 on; .ci/run compiles all with the oldest version that pyproject.toml allows.
 """
 
 import functools

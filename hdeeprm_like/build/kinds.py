@@ -295,5 +295,6 @@ def follow_slurm() -> None:
         set_available(state.tables, 0, False)
         if name == LOOKS_BACK:
             plans = actions.choices(state).plans
-            read_history(state.tables, plans.history)
-            write_scores(state.tables, plans, 0, np.zeros(0, np.int64), np.zeros((0, COUNT)), np.zeros(0))
+            read_history(state.tables, plans.knowledge.history)
+            known = plans.knowledge
+            write_scores(state.tables, plans, known, 0, np.zeros(0, np.int64), np.zeros((0, COUNT)), np.zeros(0))

@@ -229,7 +229,7 @@ class PolicyActions:
         make_room(plans, state, self.baselines)
         if isinstance(plans.node_plans, NodePlans):
             make_room_for_sets(plans.node_plans, state.tables.node_sets)
-        own_times.write(plans.history)
+        own_times.write(plans.knowledge)
         return plans
 
 

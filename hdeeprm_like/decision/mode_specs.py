@@ -61,6 +61,7 @@ MODES_BY_NAME: dict[str, ModeSpec] = {
         "Mu'alem and Feitelson 2001",
         start="conservative:start_conservative",
         on_nodes="node_starts:start_around_all",
+        memory="conservative:new_reservations",
         streams=True,
     ),
     "packing": ModeSpec(
@@ -91,7 +92,10 @@ MODES_BY_NAME: dict[str, ModeSpec] = {
         memory="committed:new_pick",
     ),
     "scored": ModeSpec(
-        "a learned policy starts jobs itself", start="scored:start_scored", on_nodes="node_starts:start_around_heads"
+        "a learned policy starts jobs itself",
+        start="scored:start_scored",
+        on_nodes="node_starts:start_around_heads",
+        memory="scored:new_scored",
     ),
     "reserve": ModeSpec(
         "starts every job that fits, but keeps some cores for short jobs",

@@ -38,3 +38,9 @@ def call_at(address: int, *arguments: object) -> None:
 def number_at(address: int, *arguments: object) -> int:
     """Call the function at an address, which returns an integer."""
     return plain.function_at(address)(*arguments)  # type: ignore[return-value]
+
+
+@primitive
+def float_at(address: int, *arguments: object) -> float:
+    """Call the function at an address, which returns a float."""
+    return plain.function_at(address)(*arguments)  # type: ignore[return-value]

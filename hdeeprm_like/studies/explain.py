@@ -15,6 +15,7 @@ from hdeeprm_like.decision.policies.guarantees import SLACK
 from hdeeprm_like.decision.policies.ranking import kept_before, score_terms
 from hdeeprm_like.decision.score_files import EXPECTED, ScoredPolicy
 from hdeeprm_like.decision.score_parts import FEATURES, Keep, LookAhead, Score, formula
+from hdeeprm_like.engine.bundles import bundle_in
 from hdeeprm_like.engine.state import State
 from hdeeprm_like.errors import OptionsError
 from hdeeprm_like.run.loop import OVER, advance
@@ -213,7 +214,7 @@ def explain_moment(machine: Platform, jobs: Workload, policy: Baseline, at: floa
             "kept": kept,
             "requested_time": jobs.requested_time[rows],
             "wait": state.now - jobs.submit[rows],
-            **({"guaranteed": plans.bounds.promised[0, rows]} if policy.bound else {}),
+            **({"guaranteed": bundle_in(plans.guarantees, 0).promised[rows]} if policy.bound else {}),
             "why": [
                 why_not(bool(starts[i]), int(jobs.size[row]), int(kept[i]), free, policy.bound, i == first)
                 for i, row in enumerate(rows)

@@ -14,6 +14,7 @@ from small_worlds import CLOCKS, CONSTRAINTS, PARTITIONED, SLOW, built, draw
 from hdeeprm_like.decision.actions import PolicyActions
 from hdeeprm_like.decision.names import baseline, names_own
 from hdeeprm_like.decision.presets import policy_named
+from hdeeprm_like.engine.bundles import bundle_in
 from hdeeprm_like.engine.state import State
 from hdeeprm_like.errors import OptionsError
 
@@ -35,7 +36,7 @@ def played(cluster, workload, names, clock="textbook", whole=False, choose=lambd
         actions.apply(choose(instant), state)
         simulator.apply(state.drain())
     rows = state.tables.jobs[: len(workload)]
-    return rows["start"].copy(), actions._plans[1].bounds.promised[0, : len(workload)]
+    return rows["start"].copy(), bundle_in(actions._plans[1].guarantees, 0).promised[: len(workload)]
 
 
 def test_a_job_that_the_order_would_starve_starts_by_its_guarantee():

@@ -131,17 +131,17 @@ def test_an_estimate_is_what_plain_python_makes_of_the_same_past():
     actions.apply(0, state)
     state.receive(Instant(45.0, [2], 0, False))  # job 2 has run 25 s
     state.receive(Instant(50.0, [], 1, True))  # job 0 has been running for 50 s
-    plans.history.past["refreshed"] = made.MOST_REFRESHED
-    read_history(state.tables, plans.history)
-    assert plans.history.past["refreshed"] == 0  # each decision may make so many estimates anew
-    made.bring_estimate(state.tables, plans.history, 3)
+    plans.knowledge.history.past["refreshed"] = made.MOST_REFRESHED
+    read_history(state.tables, plans.knowledge.history)
+    assert plans.knowledge.history.past["refreshed"] == 0  # each decision may make so many estimates anew
+    made.bring_estimate(state.tables, plans.knowledge.history, 3)
     shares = [10 * share for share in prior()]
     for run_time, request in ((19.0, 300.0), (25.0, 900.0)):  # both requests are in the range up to 1800 s
         shares = [share * 0.998 for share in shares]
         shares[int(0.5 + math.log(request / run_time) / 0.3)] += 1
     past = [(25.0, 900.0, 1, 2.0), (19.0, 300.0, 2, 1.0)]
     expected = estimated(past, 50.0, (900.0, 1, 50.0), 50.0, shares)
-    found = plans.history.jobs[3]
+    found = plans.knowledge.history.jobs[3]
     assert [found["time"], found["rate"], found["short"]] == pytest.approx(expected, rel=1e-12)
 
 
@@ -151,7 +151,7 @@ def test_an_estimate_is_what_plain_python_makes_of_the_same_past():
 )
 def test_run_times_are_drawn_as_often_as_they_weigh(points, least):
     state = State(platform(*FOUR), jobs(submit=[0], seconds=1.0), needs=PolicyActions([baseline("sjf@expected")]).needs)
-    history = new_plans(state, [baseline("sjf@expected")]).history
+    history = new_plans(state, [baseline("sjf@expected")]).knowledge.history
     history.points[: len(points), :2] = points
     history.past["points"] = len(points)
     parts = (np.arange(2000) + 0.5) / 2000

@@ -101,7 +101,7 @@ def test_there_is_room_for_jobs_that_become_known_on_the_way(trees):
     policy = baseline(f"sjf@{name}+easy")
     state = State(platform(*FOUR), jobs(submit=[0, 1]), needs=needs_of(policy))
     plans = new_plans(state, [policy])
-    history = plans.history
+    history = plans.knowledge.history
     history.planned[:, 1], history.trees.seen[0, 1] = 7.0, 3
     make_room(plans, 50)
     assert history.trees.seen.shape == history.trees.made.shape == (1, 50)

@@ -9,11 +9,13 @@ from small import jobs, platform, step_baseline
 
 from hdeeprm_like.decision.actions import PolicyActions
 from hdeeprm_like.decision.names import baseline
-from hdeeprm_like.decision.policies.plans import make_room, new_plans
+from hdeeprm_like.decision.policies.baselines import make_room, new_baselines
 from hdeeprm_like.decision.policies.scores import COUNT
 from hdeeprm_like.decision.score_files import policy_of, zoo
 from hdeeprm_like.decision.score_parts import FEATURES, Score, Unit, formula
+from hdeeprm_like.engine.bundles import bundle_in
 from hdeeprm_like.engine.state import State
+from hdeeprm_like.engine.tables import longer
 from hdeeprm_like.errors import OptionsError
 
 EIGHT = ((1000.0, [(8, 1.0, 100.0, 10.0)]),)
@@ -278,11 +280,13 @@ def test_there_is_room_for_jobs_that_become_known_on_the_way(policy):
     name = policy(queue={"log_time": 1.0}, backfill={"log_time": 1.0}, lookahead={"candidates": [{}], "arrivals": 4})
     policies = [baseline(name)]
     state = State(platform(*EIGHT), contended(10), needs=PolicyActions(policies).needs)
-    plans = new_plans(state, policies)
-    make_room(plans, 300)
-    assert len(plans.scores.keys) >= 300
-    assert plans.ahead.running.shape[1] >= 300
-    assert len(plans.ahead.ends) >= 300 + len(plans.ahead.played)
+    plans = new_baselines(state, policies)
+    state.tables.jobs = longer(state.tables.jobs, 300)
+    make_room(plans, state, policies)
+    ahead = bundle_in(plans.memories, 0).ahead
+    assert len(plans.knowledge.scores.keys) >= 300
+    assert ahead.running.shape[1] >= 300
+    assert len(ahead.ends) >= 300 + len(ahead.played)
 
 
 def test_futures_that_are_drawn_know_whose_jobs_end_soon(policy):

@@ -34,7 +34,7 @@ def at(rows):
     rows = replace(rows, user=np.full(len(rows), 5), program=np.arange(len(rows)) % 2)
     actions = PolicyActions([baseline(NAME)])
     state = State(platform(*FOUR), rows, needs=actions.needs)
-    return state, actions, new_plans(state, [baseline(NAME)]).history
+    return state, actions, new_plans(state, [baseline(NAME)]).knowledge.history
 
 
 def written(history, ended, outlived=(), logs=math.log):

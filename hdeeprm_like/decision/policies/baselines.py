@@ -2,7 +2,7 @@
 
 import functools
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
@@ -14,13 +14,15 @@ from hdeeprm_like.decision.policies.bounded import (
     start_guaranteed,
     start_guaranteed_on_nodes,
 )
+from hdeeprm_like.decision.policies.guarantee_rows import new_bounds
+from hdeeprm_like.decision.policies.knowledge import Knowledge, assumed_time, follow
 from hdeeprm_like.decision.policies.node_starts import STARTS_ON_NODES, sort_prioritized, sort_scored
 from hdeeprm_like.decision.policies.placed_starts import place_by_score, see_best_cores
-from hdeeprm_like.decision.policies.plans import Plans, new_plans
+from hdeeprm_like.decision.policies.plans import KNOWLEDGE, MEMORY, NO_MORE, Plans, new_plans
 from hdeeprm_like.decision.policies.plans import make_room as make_room_in_plans
 from hdeeprm_like.decision.policies.priorities import share_out, sort_again
 from hdeeprm_like.decision.policies.reserved_nodes import look_now
-from hdeeprm_like.decision.policies.run_times import follow
+from hdeeprm_like.decision.policies.site_factors import reorder
 from hdeeprm_like.decision.policies.starting import start_anywhere, start_in_partition
 from hdeeprm_like.decision.specs import code_of
 from hdeeprm_like.engine.bundles import Bundle, BundleType, bundle_in
@@ -29,7 +31,7 @@ from hdeeprm_like.engine.compiled import by_type, compiled, inlined
 from hdeeprm_like.engine.job_lists import job_at
 from hdeeprm_like.engine.lifecycle import lacking_beside_cores
 from hdeeprm_like.engine.node_sets import NodeSets, no_partitions
-from hdeeprm_like.engine.numbers import MULTIFACTOR, SJF
+from hdeeprm_like.engine.numbers import FIRST_PREDICTED, MULTIFACTOR, SJF
 from hdeeprm_like.engine.state import State
 from hdeeprm_like.engine.tables import CORES, NOTHING, Tables
 from hdeeprm_like.errors import OptionsError
@@ -37,32 +39,41 @@ from hdeeprm_like.types import Floats
 
 
 @inlined
+def learn(tables: Tables, plans: Plans, k: int) -> None:
+    """Update what baseline *k* knows about users with what has happened until now."""
+    plan = plans.plans[k]
+    if plan.share_at != NOWHERE:
+        call_at(plan.share_at, tables, plans.knowledge)
+    if plan.follow_at != NOWHERE:
+        call_at(plan.follow_at, tables, plans.knowledge)
+
+
+@inlined
 def open_decision(tables: Tables, plans: Plans, k: int) -> bool:
     """Bring baseline *k* to the present instant; return False if no job waits."""
     plan, clock = plans.plans[k], tables.clock[0]
     clock.blocked = NOTHING
-    if plan.order == MULTIFACTOR:
-        share_out(tables, plans.history)
-    follow(tables, plans.history)
+    learn(tables, plans, k)
     if clock.waiting > 0 and plan.change_at != NOWHERE:
-        call_at(plan.change_at, tables, plans, k)
+        call_at(plan.change_at, tables, plans, plans.knowledge, k)
     return bool(clock.waiting > 0)
 
 
 @compiled
-def sort_changed(tables: Tables, plans: Plans, k: int) -> None:
+def sort_changed(tables: Tables, plans: Plans, knowledge: Knowledge, k: int) -> None:
     """Sort the lists of baseline *k* whose order changes with time."""
     plan = plans.plans[k]
     if plan.changing:
-        sort_again(tables, plans, plan.list, plan.order, plan.order_times)
+        sort_again(tables, knowledge, plan.list, plan.order, plan.order_times)
     if plan.candidates_change and plan.candidates != plan.list:
-        sort_again(tables, plans, plan.candidates, SJF, plan.times)
+        sort_again(tables, knowledge, plan.candidates, SJF, plan.times)
 
 
 @inlined
 def close_decision(tables: Tables, plans: Plans, k: int) -> None:
     """Record what baseline *k* has started, and what the head of the queue lacks."""
-    follow(tables, plans.history)
+    if plans.plans[k].follow_at != NOWHERE:
+        call_at(plans.plans[k].follow_at, tables, plans.knowledge)
     if tables.clock[0].waiting > 0:
         note_blocked(tables, plans, k)
 
@@ -88,8 +99,6 @@ MEMORIES: dict[str, Callable[[State, Baseline, int], Bundle]] = {
 }
 """Functions that make the memory of a baseline, by the name of its mode."""
 
-MEMORY = "memory"  # name of this parameter of functions that start jobs
-
 
 class NoMemory(Bundle):
     """The memory of a baseline whose mode has none."""
@@ -98,9 +107,10 @@ class NoMemory(Bundle):
 
 
 @functools.cache
-def remembers(starts: Callable[..., None]) -> bool:
-    """Return whether a function that starts jobs takes the memory of its baseline."""
-    return MEMORY in inspect.signature(starts).parameters
+def taken_by(starts: Callable[..., None]) -> int:
+    """Return what a function that starts jobs takes beside tables and plans, as a number of ``Plan.takes``."""
+    names = inspect.signature(starts).parameters
+    return KNOWLEDGE if "knowledge" in names else MEMORY if "memory" in names else NO_MORE
 
 
 def new_memory(state: State, baseline: Baseline) -> Bundle:
@@ -109,23 +119,50 @@ def new_memory(state: State, baseline: Baseline) -> Bundle:
     return NoMemory(np.zeros(0)) if make is None else make(state, baseline, len(state.tables.jobs))
 
 
+def new_guarantees(state: State, baseline: Baseline) -> Bundle:
+    """Return the guarantees of a baseline before the first arrival, if it gives any."""
+    return new_bounds(state, baseline, len(state.tables.jobs)) if baseline.bound else NoMemory(np.zeros(0))
+
+
+def own_bundles(plans: Plans, state: State, baselines: Sequence[Baseline]) -> Iterator[tuple[Bundle, Bundle]]:
+    """Yield each baseline's own bundles, each beside a new one with capacity for all known jobs."""
+    for bundles, new in ((plans.memories, new_memory), (plans.guarantees, new_guarantees)):
+        for (_, one), baseline in zip(bundles.fields(), baselines, strict=True):
+            yield one, new(state, baseline)
+
+
 def make_room(plans: Plans, state: State, baselines: Sequence[Baseline]) -> None:
     """Grow plans and memories to all known jobs; with Batsim jobs become known during the run."""
-    make_room_in_plans(plans, len(state.tables.jobs))
-    for (_, memory), baseline in zip(plans.memories.fields(), baselines, strict=True):
-        for name, new in new_memory(state, baseline).fields():
-            old = getattr(memory, name)
-            if old.shape != new.shape:
-                new[tuple(map(slice, old.shape))] = old
-                setattr(memory, name, new)
+    if len(state.tables.jobs) + 1 > len(plans.queue):
+        make_room_in_plans(plans, len(state.tables.jobs))
+        for memory, larger in own_bundles(plans, state, baselines):
+            grow(memory, larger)
+
+
+def grow(memory: Bundle, larger: Bundle) -> None:
+    """Give a memory the larger arrays of another one, with its own content."""
+    for name, new in larger.fields():
+        old = getattr(memory, name)
+        if isinstance(new, Bundle):
+            grow(old, new)
+        elif old.shape != new.shape:
+            new[tuple(map(slice, old.shape))] = old
+            setattr(memory, name, new)
 
 
 def forget(plans: Plans, state: State, baselines: Sequence[Baseline]) -> None:
     """Clear the memories, which refer to rows of jobs, after these have moved; all is then planned again."""
-    plans.plans["stale"] = 1
-    for (_, memory), baseline in zip(plans.memories.fields(), baselines, strict=True):
-        for name, new in new_memory(state, baseline).fields():
-            getattr(memory, name)[:] = new
+    for memory, new in own_bundles(plans, state, baselines):
+        clear(memory, new)
+
+
+def clear(memory: Bundle, new: Bundle) -> None:
+    """Give a memory the content of a new one."""
+    for name, content in new.fields():
+        if isinstance(content, Bundle):
+            clear(getattr(memory, name), content)
+        else:
+            getattr(memory, name)[:] = content
 
 
 def new_baselines(state: State, baselines: Sequence[Baseline]) -> Plans:
@@ -135,29 +172,40 @@ def new_baselines(state: State, baselines: Sequence[Baseline]) -> Plans:
         OptionsError: a baseline needs actual run times, which are unknown here; or its lists are not maintained.
     """
     memories = [new_memory(state, baseline) for baseline in baselines]
-    plans, tables = new_plans(state, baselines, memories), state.tables
+    guarantees = [new_guarantees(state, baseline) for baseline in baselines]
+    plans, tables = new_plans(state, baselines, memories, guarantees), state.tables
+    knowledge = plans.knowledge
     on_nodes = isinstance(tables.node_sets, NodeSets)
-    for plan, memory, baseline in zip(plans.plans, memories, baselines, strict=True):
+    for plan, memory, bounds, baseline in zip(plans.plans, memories, guarantees, baselines, strict=True):
         mode, bounded = int(plan["mode"]), plan["bounded"] == 1
         starts = STARTS_ON_NODES.get(BOUNDED if bounded else mode) if on_nodes else STARTS[mode]
         if starts is None:
             raise OptionsError(f"{baseline.name}: this mode knows no partitions, and the platform has some")
-        plan["remembers"] = remembers(starts)
-        taken = (memory, 0) if plan["remembers"] else (0,)
-        plan["start_at"] = address_of(starts, tables, plans, *taken)
+        plan["takes"] = taken_by(starts)
+        taken = {NO_MORE: (), MEMORY: (memory,), KNOWLEDGE: (knowledge, memory)}[int(plan["takes"])]
+        plan["start_at"] = address_of(starts, tables, plans, *taken, 0)
+        if isinstance(knowledge, Knowledge):
+            plan["follow_at"] = address_of(follow, tables, knowledge)
+            if plan["order"] == MULTIFACTOR:
+                plan["share_at"] = address_of(share_out, tables, knowledge)
+            if plan["times"] >= FIRST_PREDICTED:
+                plan["time_at"] = address_of(assumed_time, tables, knowledge, 0, 0)
+        if plan["reordered"]:
+            plan["reorder_at"] = address_of(reorder, tables, plans, knowledge, 0)
         plan["fit_at"] = address_of(start_in_partition if on_nodes else start_anywhere, tables, plans, 0, 0)
         if baseline.placement_score is not None and state.named:  # where cores are counted, all are alike
-            plan["place_at"] = address_of(place_by_score, tables, plans, 0, 0)
-            plan["see_at"] = address_of(see_best_cores, tables, plans, 0, 0)
+            plan["place_at"] = address_of(place_by_score, tables, knowledge, 0, 0)
+            plan["see_at"] = address_of(see_best_cores, tables, knowledge, 0, 0)
         if plan["changing"] or (plan["candidates_change"] and plan["candidates"] != plan["list"]):
-            plan["change_at"] = address_of(sort_changed, tables, plans, 0)
+            plan["change_at"] = address_of(sort_changed, tables, plans, knowledge, 0)
         if on_nodes and (plan["prioritized"] == 1 or mode == SCORED):
-            plan["sort_at"] = address_of(sort_scored if mode == SCORED else sort_prioritized, tables, plans, 0)
+            sorts = sort_scored if mode == SCORED else sort_prioritized
+            plan["sort_at"] = address_of(sorts, tables, plans, knowledge, 0)
         if bounded:
-            plan["open_at"] = address_of(open_guarantees, tables, plans, 0)
-            plan["close_at"] = address_of(close_guarantees, tables, plans, 0)
+            plan["open_at"] = address_of(open_guarantees, tables, plans, bounds, 0)
+            plan["close_at"] = address_of(close_guarantees, tables, plans, bounds, 0)
             guarded = start_guaranteed_on_nodes if on_nodes else start_guaranteed
-            plan["guarded_at"] = address_of(guarded, tables, plans, 0, 0)
+            plan["guarded_at"] = address_of(guarded, tables, plans, bounds, 0, 0)
     return plans
 
 
@@ -177,7 +225,7 @@ def prepare_on_nodes(tables: Tables, plans: Plans, k: int) -> None:
     """Sort the queue if that was not done before, and look at what is free on nodes; Slurm does both itself."""
     if plans.plans[k].mode != SLURM:
         if plans.plans[k].sort_at != NOWHERE:
-            call_at(plans.plans[k].sort_at, tables, plans, k)
+            call_at(plans.plans[k].sort_at, tables, plans, plans.knowledge, k)
         look_now(tables, plans)
 
 
@@ -187,12 +235,14 @@ def decide(tables: Tables, plans: Plans, k: int) -> None:
     plan = plans.plans[k]
     if open_decision(tables, plans, k):
         if plan.open_at != NOWHERE:
-            call_at(plan.open_at, tables, plans, k)
+            call_at(plan.open_at, tables, plans, bundle_in(plans.guarantees, k), k)
         prepare(tables, plans, k)
-        if plan.remembers == 1:
+        if plan.takes == KNOWLEDGE:
+            call_at(plan.start_at, tables, plans, plans.knowledge, bundle_in(plans.memories, k), k)
+        elif plan.takes == MEMORY:
             call_at(plan.start_at, tables, plans, bundle_in(plans.memories, k), k)
         else:
             call_at(plan.start_at, tables, plans, k)
         if plan.close_at != NOWHERE:
-            call_at(plan.close_at, tables, plans, k)
+            call_at(plan.close_at, tables, plans, bundle_in(plans.guarantees, k), k)
         close_decision(tables, plans, k)

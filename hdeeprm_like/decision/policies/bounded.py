@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from hdeeprm_like.decision.policies.core_profile import NONE_RESERVED
+from hdeeprm_like.decision.policies.guarantee_rows import Bounds
 from hdeeprm_like.decision.policies.guaranteed_nodes import allow_on_set, allow_reserved, keep_to_allowed
 from hdeeprm_like.decision.policies.guarantees import (
     follow_guarantees,
@@ -10,7 +12,7 @@ from hdeeprm_like.decision.policies.guarantees import (
     leaves_reservations,
     note_start,
 )
-from hdeeprm_like.decision.policies.plans import NONE_RESERVED, Plans, planned_time
+from hdeeprm_like.decision.policies.plans import Plans, planned_time
 from hdeeprm_like.decision.policies.releases import HEARD_LATE
 from hdeeprm_like.decision.policies.reserved_nodes import look_now, start_on_allowed
 from hdeeprm_like.decision.policies.starting import RESERVED, book_anywhere, start_if_fits
@@ -24,21 +26,21 @@ from hdeeprm_like.engine.tables import CORES, NOTHING, Tables
 
 
 @compiled
-def open_guarantees(tables: Tables, plans: Plans, k: int) -> None:
+def open_guarantees(tables: Tables, plans: Plans, bounds: Bounds, k: int) -> None:
     """Bring the guarantees to the present, and start the jobs whose reservation begins or that are due."""
-    follow_guarantees(tables, plans, k)
+    follow_guarantees(tables, plans, bounds, k)
     look_at_all(tables, plans)
-    start_reserved_jobs(tables, plans, k)
-    start_due_jobs(tables, plans, k)
+    start_reserved_jobs(tables, plans, bounds, k)
+    start_due_jobs(tables, plans, bounds, k)
 
 
 @compiled
-def close_guarantees(tables: Tables, plans: Plans, k: int) -> None:
+def close_guarantees(tables: Tables, plans: Plans, bounds: Bounds, k: int) -> None:
     """Skip the job starts of this decision when changes are read next, and request a call when a reservation begins.
 
     None is requested if that reservation only waits for an overdue job, whose end comes by itself.
     """
-    plan, bound, clock = plans.plans[k], plans.bounds.rows[k], tables.clock[0]
+    plan, bound, clock = plans.plans[k], bounds.state[0], tables.clock[0]
     plan.cursor = clock.changes
     waits_for_overdue = bound.overdue > 0 and bound.soonest <= bound.until
     if clock.waiting > 0 and bound.soonest > clock.now and not waits_for_overdue:
@@ -57,39 +59,39 @@ def look_at_none(tables: Tables, plans: Plans) -> None:
 
 
 @compiled
-def start_reserved_jobs(tables: Tables, plans: Plans, k: int) -> None:
+def start_reserved_jobs(tables: Tables, plans: Plans, bounds: Bounds, k: int) -> None:
     """Start the jobs whose reservation begins; one that does not fit moves on, unless an end is reported late."""
-    bound, now = plans.bounds.rows[k], tables.clock[0].now
+    bound, now = bounds.state[0], tables.clock[0].now
     if bound.soonest > now:
         return
     count, bound.soonest = copy_jobs(tables.waiting, plans.plans[k].candidates, plans.queue), np.inf
     for i in range(count):
         j = plans.queue[i]
-        reserved = plans.reserved[k, j]
+        reserved = bounds.reserved[j]
         if reserved == NONE_RESERVED:
             continue
         if reserved > now:
             bound.soonest = min(bound.soonest, reserved)
         elif start_if_fits(tables, plans, k, j) != NOTHING:
             if reserved < now - HEARD_LATE:
-                hasten(tables, plans, k, j)
+                hasten(tables, plans, bounds, k, j)
             else:
                 bound.soonest = min(bound.soonest, now)  # try again as soon as anything happens
 
 
 @compiled
-def start_due_jobs(tables: Tables, plans: Plans, k: int) -> None:
+def start_due_jobs(tables: Tables, plans: Plans, bounds: Bounds, k: int) -> None:
     """Start due jobs in the order of arrival, up to the first that does not fit; it gets the first date at which it
     fits.
     """
     clock = tables.clock[0]
     while clock.waiting > 0:
         j = job_at(tables.waiting, plans.plans[k].candidates, 0, 0)
-        if plans.reserved[k, j] == NONE_RESERVED or plans.bounds.due[k, j] > clock.now:
+        if bounds.reserved[j] == NONE_RESERVED or bounds.due[j] > clock.now:
             return
         if start_if_fits(tables, plans, k, j) != NOTHING:
-            if plans.reserved[k, j] > clock.now:
-                hasten(tables, plans, k, j)
+            if bounds.reserved[j] > clock.now:
+                hasten(tables, plans, bounds, k, j)
             return
 
 
@@ -97,31 +99,31 @@ def start_due_jobs(tables: Tables, plans: Plans, k: int) -> None:
 
 
 @compiled
-def start_guaranteed(tables: Tables, plans: Plans, k: int, j: int) -> int:
+def start_guaranteed(tables: Tables, plans: Plans, bounds: Bounds, k: int, j: int) -> int:
     """Start a job that may run on all nodes if it delays no reservation; return as `starting.start_if_fits`."""
-    if not leaves_reservations(tables, plans, k, j):
+    if not leaves_reservations(tables, plans, bounds, k, j):
         return RESERVED
     lacks = book_anywhere(tables, plans, k, j)
     if lacks != NOTHING:
         return int(lacks)
-    if plans.bounds.rows[k].on_nodes == 1 and not keep_to_allowed(tables, plans, k, j):
+    if bounds.state[0].on_nodes == 1 and not keep_to_allowed(tables, plans, bounds, k, j):
         return_cores(tables, j)
         return CORES
     start_job(tables, j)
-    note_start(tables, plans, k, j)
+    note_start(tables, plans, bounds, k, j)
     return NOTHING
 
 
 @compiled
-def start_guaranteed_on_nodes(tables: Tables, plans: Plans, k: int, j: int) -> int:
+def start_guaranteed_on_nodes(tables: Tables, plans: Plans, bounds: Bounds, k: int, j: int) -> int:
     """Start a job on nodes of its partition if it delays no reservation; return NOTHING or CORES."""
     now = tables.clock[0].now
-    allow_on_set(tables, plans, k, j, now, now + planned_time(tables, plans, k, j))
+    allow_on_set(tables, plans, bounds, k, j, now, now + planned_time(tables, plans, k, j))
     if not start_on_allowed(tables, plans, j):
-        if not has_begun(tables, plans, k, j):
+        if not has_begun(tables, plans, bounds, k, j):
             return CORES
-        allow_reserved(tables, plans, k, j)  # restrict the nodes: others are picked, and the job fits on these
+        allow_reserved(tables, plans, bounds, k, j)  # restrict the nodes: others are picked, and the job fits on these
         if not start_on_allowed(tables, plans, j):
             return CORES
-    note_start(tables, plans, k, j)
+    note_start(tables, plans, bounds, k, j)
     return NOTHING

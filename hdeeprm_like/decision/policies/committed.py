@@ -7,7 +7,7 @@ import numpy as np
 
 from hdeeprm_like.decision.mode_specs import COMMIT_BACKFILL
 from hdeeprm_like.decision.names import Baseline
-from hdeeprm_like.decision.policies.plans import Plans, pass_changes, planned_time, read_changes
+from hdeeprm_like.decision.policies.plans import Plans, pass_changes, planned_time
 from hdeeprm_like.decision.policies.releases import expected_finish, sort_releases
 from hdeeprm_like.decision.policies.reservations import find_room, looks_at_nodes, release_at_shadow
 from hdeeprm_like.decision.policies.starting import start_if_fits
@@ -16,7 +16,7 @@ from hdeeprm_like.engine.compiled import compiled
 from hdeeprm_like.engine.job_lists import copy_jobs, job_at, nth_job
 from hdeeprm_like.engine.numbers import FIRST_PREDICTED
 from hdeeprm_like.engine.state import State
-from hdeeprm_like.engine.tables import NOTHING, WAITING, Tables
+from hdeeprm_like.engine.tables import KIND_MASK, NOTHING, STARTED, WAITING, Tables
 from hdeeprm_like.types import Floats, Ints
 
 
@@ -40,8 +40,7 @@ def new_pick(state: State, baseline: Baseline, jobs: int) -> Pick:
 def start_committed(tables: Tables, plans: Plans, memory: Pick, k: int) -> None:
     """Start the picked job, then pick the next, until one blocks; meanwhile backfill if the mode does."""
     plan, clock = plans.plans[k], tables.clock[0]
-    read_changes(tables, plans, k)
-    if plan.held >= 0 and tables.jobs[plan.held].status != WAITING:
+    if plan.held >= 0 and (tables.jobs[plan.held].status != WAITING or others_started(tables, plan.cursor)):
         plan.held = -1
     while clock.waiting > 0:
         j = plan.held if plan.held >= 0 else job_at(tables.waiting, plan.list, 0, 0)
@@ -63,6 +62,14 @@ def start_committed(tables: Tables, plans: Plans, memory: Pick, k: int) -> None:
             if enough and j != plan.held and clock.now + planned_time(tables, plans, k, j) < plan.shadow:
                 start_if_fits(tables, plans, k, j)
     pass_changes(tables, plans, k)
+
+
+@compiled
+def others_started(tables: Tables, cursor: int) -> bool:
+    """Return whether a job start, of another policy, is among the changes since the last decision."""
+    while cursor < tables.clock[0].changes and tables.changes[cursor] & KIND_MASK != STARTED:
+        cursor += 1
+    return bool(cursor < tables.clock[0].changes)
 
 
 @compiled

@@ -1,25 +1,45 @@
 """Availability profile: the number of free cores as a step function of time.
 
-For baseline k ``point_free[k, i]`` cores are free from ``point_time[k, i]`` on, up to the next point; the first point
-is now. Conservative backfilling and guaranteed starts reserve on it.
+``free[i]`` cores are free from ``time[i]`` on, up to the next point; the first point is now. Conservative backfilling,
+guaranteed starts and learned policies with several reservations have such a profile in their memories.
 """
 
 import numpy as np
 
-from hdeeprm_like.decision.policies.plans import Plans
+from hdeeprm_like.engine.bundles import Bundle
 from hdeeprm_like.engine.compiled import compiled, inlined
 from hdeeprm_like.engine.tables import Tables
+from hdeeprm_like.types import Floats, Ints
 
 NEVER = -np.inf  # s, when there is no such date
+NONE_RESERVED = -1.0  # s, instead of the planned start of a job without a reservation
+
+
+class Profile(Bundle):
+    """The availability profile of a baseline with capacity for P points.
+
+    Attributes:
+        points: (1,) number of points. time: (P,) s, their dates. free: (P,) free cores from each date on.
+    """
+
+    points: Ints
+    time: Floats
+    free: Ints
+
+
+def new_profile(jobs: int, wanted: bool = True) -> Profile:
+    """Return a profile without points, with capacity for the reservations of some jobs if it is *wanted*."""
+    most = 2 * jobs + 3 if wanted else 0
+    return Profile(np.zeros(1, np.int64), np.zeros(most), np.zeros(most, np.int64))
 
 
 @inlined
-def first_from(plans: Plans, k: int, time: float) -> int:
+def first_from(profile: Profile, time: float) -> int:
     """Return the profile's first point from a time on, the number of points if there is none."""
-    low, high = 0, plans.plans[k].points
+    low, high = 0, profile.points[0]
     while low < high:
         middle = (low + high) // 2
-        if plans.point_time[k, middle] < time:
+        if profile.time[middle] < time:
             low = middle + 1
         else:
             high = middle
@@ -27,90 +47,89 @@ def first_from(plans: Plans, k: int, time: float) -> int:
 
 
 @compiled
-def point_at(plans: Plans, k: int, time: float) -> int:
+def point_at(profile: Profile, time: float) -> int:
     """Return the profile's point at a time after its first, inserted if there is none."""
-    plan, low = plans.plans[k], first_from(plans, k, time)
-    if low == plan.points or plans.point_time[k, low] > time:
-        for i in range(plan.points, low, -1):
-            plans.point_time[k, i] = plans.point_time[k, i - 1]
-            plans.point_free[k, i] = plans.point_free[k, i - 1]
-        plans.point_time[k, low] = time
-        plans.point_free[k, low] = plans.point_free[k, low - 1]
-        plan.points += 1
+    low = first_from(profile, time)
+    if low == profile.points[0] or profile.time[low] > time:
+        for i in range(profile.points[0], low, -1):
+            profile.time[i] = profile.time[i - 1]
+            profile.free[i] = profile.free[i - 1]
+        profile.time[low] = time
+        profile.free[low] = profile.free[low - 1]
+        profile.points[0] += 1
     return int(low)
 
 
 @compiled
-def drop_point(plans: Plans, k: int, i: int) -> None:
+def drop_point(profile: Profile, i: int) -> None:
     """Remove a point from the profile if nothing changes there."""
-    plan = plans.plans[k]
-    if i == 0 or plans.point_free[k, i] != plans.point_free[k, i - 1]:
+    if i == 0 or profile.free[i] != profile.free[i - 1]:
         return
-    plan.points -= 1
-    for n in range(i, plan.points):
-        plans.point_time[k, n] = plans.point_time[k, n + 1]
-        plans.point_free[k, n] = plans.point_free[k, n + 1]
+    profile.points[0] -= 1
+    for n in range(i, profile.points[0]):
+        profile.time[n] = profile.time[n + 1]
+        profile.free[n] = profile.free[n + 1]
 
 
 @compiled
-def occupy(plans: Plans, k: int, begin: float, end: float, cores: int) -> None:
+def occupy(profile: Profile, begin: float, end: float, cores: int) -> None:
     """Take cores from the profile for a span of time, or return them if negative."""
     if end <= begin:
         return
-    first = point_at(plans, k, begin)
-    last = point_at(plans, k, end)
+    first = point_at(profile, begin)
+    last = point_at(profile, end)
     for i in range(first, last):
-        plans.point_free[k, i] -= cores
-    drop_point(plans, k, last)
-    drop_point(plans, k, first)
+        profile.free[i] -= cores
+    drop_point(profile, last)
+    drop_point(profile, first)
 
 
 @inlined
-def earliest(plans: Plans, k: int, cores: int, time: float) -> float:
+def earliest(profile: Profile, cores: int, time: float) -> float:
     """Return the earliest date at which *cores* cores are free for *time* s; infinite for never."""
-    return float(earliest_behind(plans, k, cores, time, 0, plans.point_time[k, 0]))
+    return float(earliest_behind(profile, cores, time, 0, profile.time[0]))
 
 
 @inlined
-def earliest_from(plans: Plans, k: int, cores: int, time: float, date: float) -> float:
+def earliest_from(profile: Profile, cores: int, time: float, date: float) -> float:
     """Return the same, no earlier than *date*, which is not before the first point."""
     i = 0
-    while i + 1 < plans.plans[k].points and plans.point_time[k, i + 1] <= date:
+    while i + 1 < profile.points[0] and profile.time[i + 1] <= date:
         i += 1
-    return float(earliest_behind(plans, k, cores, time, i, date))
+    return float(earliest_behind(profile, cores, time, i, date))
 
 
 @compiled
-def earliest_behind(plans: Plans, k: int, cores: int, time: float, i: int, date: float) -> float:
+def earliest_behind(profile: Profile, cores: int, time: float, i: int, date: float) -> float:
     """Return the same, no earlier than a date between point *i* and the next one."""
-    points, begin = plans.plans[k].points, date
+    points, begin = profile.points[0], date
     while i < points:
-        if plans.point_free[k, i] < cores:
+        if profile.free[i] < cores:
             i += 1
-            begin = plans.point_time[k, i] if i < points else np.inf
+            begin = profile.time[i] if i < points else np.inf
             continue
         end = begin + time
         n = i + 1
-        while n < points and plans.point_time[k, n] < end and plans.point_free[k, n] >= cores:
+        while n < points and profile.time[n] < end and profile.free[n] >= cores:
             n += 1
-        if n == points or plans.point_time[k, n] >= end:
+        if n == points or profile.time[n] >= end:
             return float(begin)
         i = n + 1
-        begin = plans.point_time[k, i] if i < points else np.inf
+        begin = profile.time[i] if i < points else np.inf
     return np.inf
 
 
 @compiled
-def latest(plans: Plans, k: int, cores: int, time: float, limit: float) -> float:
+def latest(profile: Profile, cores: int, time: float, limit: float) -> float:
     """Return the last date, no later than *limit*, from which on *cores* cores are free for *time* s; else NEVER."""
     end = limit + time
-    i = first_from(plans, k, end) - 1  # the point before the end
+    i = first_from(profile, end) - 1  # the point before the end
     while i >= 0:
-        if plans.point_free[k, i] < cores:
-            end = plans.point_time[k, i]
+        if profile.free[i] < cores:
+            end = profile.time[i]
         else:
             begin = begin_of(time, end, limit)
-            if plans.point_time[k, i] <= begin:
+            if profile.time[i] <= begin:
                 return float(begin)
         i -= 1
     return NEVER
@@ -126,34 +145,34 @@ def begin_of(time: float, end: float, limit: float) -> float:
 
 
 @compiled
-def is_free_until(plans: Plans, k: int, cores: int, end: float) -> bool:
+def is_free_until(profile: Profile, cores: int, end: float) -> bool:
     """Return whether *cores* cores are free from now until a date."""
-    if plans.point_free[k, 0] < cores:
+    if profile.free[0] < cores:
         return False
-    points, i = plans.plans[k].points, 1
-    while i < points and plans.point_time[k, i] < end:
-        if plans.point_free[k, i] < cores:
+    points, i = profile.points[0], 1
+    while i < points and profile.time[i] < end:
+        if profile.free[i] < cores:
             return False
         i += 1
     return True
 
 
 @inlined
-def is_free_now(plans: Plans, k: int, cores: int, time: float) -> bool:
+def is_free_now(profile: Profile, cores: int, time: float) -> bool:
     """Return whether *cores* cores are free from now on for *time* s."""
-    return bool(is_free_until(plans, k, cores, plans.point_time[k, 0] + time))
+    return bool(is_free_until(profile, cores, profile.time[0] + time))
 
 
 @compiled
-def forget_past(tables: Tables, plans: Plans, k: int) -> None:
+def forget_past(tables: Tables, profile: Profile) -> None:
     """Make the profile begin now."""
-    plan, now = plans.plans[k], tables.clock[0].now
+    now = tables.clock[0].now
     past = 0
-    while past + 1 < plan.points and plans.point_time[k, past + 1] <= now:
+    while past + 1 < profile.points[0] and profile.time[past + 1] <= now:
         past += 1
     if past > 0:
-        plan.points -= past
-        for i in range(plan.points):
-            plans.point_time[k, i] = plans.point_time[k, i + past]
-            plans.point_free[k, i] = plans.point_free[k, i + past]
-    plans.point_time[k, 0] = now
+        profile.points[0] -= past
+        for i in range(profile.points[0]):
+            profile.time[i] = profile.time[i + past]
+            profile.free[i] = profile.free[i + past]
+    profile.time[0] = now

@@ -7,9 +7,10 @@ nodes have it when its time comes. If jobs request only cores anywhere, a count 
 
 import numpy as np
 
-from hdeeprm_like.decision.policies.core_profile import NEVER, begin_of, earliest_from, latest
+from hdeeprm_like.decision.policies.core_profile import NEVER, NONE_RESERVED, begin_of, earliest_from, latest
+from hdeeprm_like.decision.policies.guarantee_rows import Bounds
 from hdeeprm_like.decision.policies.node_profile import note_nodes
-from hdeeprm_like.decision.policies.plans import NONE_RESERVED, Plans, planned_time
+from hdeeprm_like.decision.policies.plans import Plans, planned_time
 from hdeeprm_like.decision.policies.releases import expected_end
 from hdeeprm_like.decision.policies.reservations import look_at_present, release_at_shadow, room_in_plan
 from hdeeprm_like.engine.allocation import book_on, return_cores
@@ -24,38 +25,38 @@ from hdeeprm_like.engine.waiting_queue import requests_more
 
 
 @inlined
-def watch_nodes(tables: Tables, plans: Plans, k: int, j: int) -> None:
+def watch_nodes(tables: Tables, plans: Plans, bounds: Bounds, k: int, j: int) -> None:
     """Check whether it matters on which nodes cores are: from the first job on that requests more than cores.
 
     Until then reservations are of cores anywhere; later ones of nodes do not overlap with these in time.
     """
-    if plans.bounds.rows[k].on_nodes == 0 and (tables.clock[0].whole == 1 or requests_more(tables, j)):
-        plans.bounds.rows[k].on_nodes = 0 if counts_cores(tables) else 1
+    if bounds.state[0].on_nodes == 0 and (tables.clock[0].whole == 1 or requests_more(tables, j)):
+        bounds.state[0].on_nodes = 0 if counts_cores(tables) else 1
 
 
 @compiled
-def latest_begin(tables: Tables, plans: Plans, k: int, j: int, limit: float) -> float:
+def latest_begin(tables: Tables, plans: Plans, bounds: Bounds, k: int, j: int, limit: float) -> float:
     """Return the last date up to a limit at which a job fits, a date before now if there is none."""
     size, time, now = tables.jobs[j].size, planned_time(tables, plans, k, j), tables.clock[0].now
-    if plans.bounds.rows[k].on_nodes == 0:
-        plans.bounds.anywhere[k, j] = 1
-        return float(latest(plans, k, size, time, limit))
-    plans.bounds.anywhere[k, j] = 0
-    begin = float(last_count(tables, plans, k, j, limit))
+    if bounds.state[0].on_nodes == 0:
+        bounds.anywhere[j] = 1
+        return float(latest(bounds.profile, size, time, limit))
+    bounds.anywhere[j] = 0
+    begin = float(last_count(tables, plans, bounds, k, j, limit))
     while begin >= now:
-        if has_nodes_at(tables, plans, k, j, begin):
-            keep_nodes(tables, plans, k, j)
+        if has_nodes_at(tables, plans, bounds, k, j, begin):
+            keep_nodes(tables, plans, bounds, k, j)
             return begin
-        begin = float(last_count(tables, plans, k, j, last_before(tables, plans, k, j, begin)))
+        begin = float(last_count(tables, plans, bounds, k, j, last_before(tables, plans, bounds, k, j, begin)))
     return NEVER
 
 
 @compiled
-def last_before(tables: Tables, plans: Plans, k: int, j: int, date: float) -> float:
+def last_before(tables: Tables, plans: Plans, bounds: Bounds, k: int, j: int, date: float) -> float:
     """Return the last date before another at which a job would end before another job's reservation begins."""
     time, found = planned_time(tables, plans, k, j), NEVER
     for i in range(tables.clock[0].waiting):
-        reserved = plans.reserved[k, tables.members[i]]
+        reserved = bounds.reserved[tables.members[i]]
         if reserved < np.inf and tables.members[i] != j and reserved != NONE_RESERVED:
             begin = begin_of(time, reserved, reserved)
             if begin < date:
@@ -64,23 +65,23 @@ def last_before(tables: Tables, plans: Plans, k: int, j: int, date: float) -> fl
 
 
 @compiled
-def earliest_begin(tables: Tables, plans: Plans, k: int, j: int) -> float:
+def earliest_begin(tables: Tables, plans: Plans, bounds: Bounds, k: int, j: int) -> float:
     """Return the first date at which a job fits, infinite for never."""
     now = tables.clock[0].now
-    if plans.bounds.rows[k].on_nodes == 0:
-        return float(earliest_from(plans, k, tables.jobs[j].size, planned_time(tables, plans, k, j), now))
-    plans.bounds.anywhere[k, j] = 0
-    begin = float(first_count(tables, plans, k, j, now))
+    if bounds.state[0].on_nodes == 0:
+        return float(earliest_from(bounds.profile, tables.jobs[j].size, planned_time(tables, plans, k, j), now))
+    bounds.anywhere[j] = 0
+    begin = float(first_count(tables, plans, bounds, k, j, now))
     while begin < np.inf:
-        if has_nodes_at(tables, plans, k, j, begin):
-            keep_nodes(tables, plans, k, j)
+        if has_nodes_at(tables, plans, bounds, k, j, begin):
+            keep_nodes(tables, plans, bounds, k, j)
             return begin
-        begin = float(first_count(tables, plans, k, j, first_after(tables, plans, k, j, begin)))
+        begin = float(first_count(tables, plans, bounds, k, j, first_after(tables, plans, bounds, k, j, begin)))
     return np.inf
 
 
 @compiled
-def first_after(tables: Tables, plans: Plans, k: int, j: int, date: float) -> float:
+def first_after(tables: Tables, plans: Plans, bounds: Bounds, k: int, j: int, date: float) -> float:
     """Return the first date after another at which a running job or another job's reservation ends."""
     found = np.inf
     for i in range(copy_jobs(tables.running, plans.plans[k].ends, plans.releases)):
@@ -89,114 +90,119 @@ def first_after(tables: Tables, plans: Plans, k: int, j: int, date: float) -> fl
             found = min(found, end)
     for i in range(tables.clock[0].waiting):
         other = tables.members[i]
-        end = plans.reserved[k, other] + planned_time(tables, plans, k, other)
-        if end > date and other != j and plans.reserved[k, other] != NONE_RESERVED:
+        end = bounds.reserved[other] + planned_time(tables, plans, k, other)
+        if end > date and other != j and bounds.reserved[other] != NONE_RESERVED:
             found = min(found, end)
     return float(found)
 
 
 @by_type
-def last_count(tables: BundleType, plans: BundleType, k: object, j: object, limit: object) -> object:
+def last_count(
+    tables: BundleType, plans: BundleType, bounds: BundleType, k: object, j: object, limit: object
+) -> object:
     """Return the last date up to a limit at which enough cores for a job are free, on any nodes."""
     return last_count_of_all if no_partitions(tables) else any_date
 
 
 @by_type
-def first_count(tables: BundleType, plans: BundleType, k: object, j: object, date: object) -> object:
+def first_count(
+    tables: BundleType, plans: BundleType, bounds: BundleType, k: object, j: object, date: object
+) -> object:
     """Return the first date from one on at which enough cores for a job are free, on any nodes."""
     return first_count_of_all if no_partitions(tables) else any_date
 
 
 @inlined
-def any_date(tables: Tables, plans: Plans, k: int, j: int, date: float) -> float:
+def any_date(tables: Tables, plans: Plans, bounds: Bounds, k: int, j: int, date: float) -> float:
     """Return a date unchanged: with partitions only the nodes decide."""
     return float(date)
 
 
 @inlined
-def last_count_of_all(tables: Tables, plans: Plans, k: int, j: int, limit: float) -> float:
+def last_count_of_all(tables: Tables, plans: Plans, bounds: Bounds, k: int, j: int, limit: float) -> float:
     """Return the last date by the profile of all cores."""
-    return float(latest(plans, k, tables.jobs[j].size, planned_time(tables, plans, k, j), limit))
+    return float(latest(bounds.profile, tables.jobs[j].size, planned_time(tables, plans, k, j), limit))
 
 
 @inlined
-def first_count_of_all(tables: Tables, plans: Plans, k: int, j: int, date: float) -> float:
+def first_count_of_all(tables: Tables, plans: Plans, bounds: Bounds, k: int, j: int, date: float) -> float:
     """Return the first date by the profile of all cores."""
-    return float(earliest_from(plans, k, tables.jobs[j].size, planned_time(tables, plans, k, j), date))
+    return float(earliest_from(bounds.profile, tables.jobs[j].size, planned_time(tables, plans, k, j), date))
 
 
 @compiled
-def allow_beside(tables: Tables, plans: Plans, k: int, j: int, begin: float, end: float) -> None:
+def allow_beside(tables: Tables, plans: Plans, bounds: Bounds, k: int, j: int, begin: float, end: float) -> None:
     """Write as bits the nodes that are reserved for no other waiting job at any time between two dates."""
-    bits, first = plans.bounds.allowed, k * len(plans.bounds.allowed)
+    bits = bounds.allowed
     for w in range(len(bits)):
         bits[w] = -1
     for i in range(tables.clock[0].waiting):
         other = tables.members[i]
-        reserved = plans.reserved[k, other]
+        reserved = bounds.reserved[other]
         if other == j or reserved == NONE_RESERVED or reserved >= end:
             continue
         if reserved + planned_time(tables, plans, k, other) > begin:
-            if plans.bounds.anywhere[k, other] == 0:
+            if bounds.anywhere[other] == 0:
                 for w in range(len(bits)):
-                    bits[w] &= ~plans.bounds.nodes[other, first + w]
-            elif plans.bounds.anywhere[k, j] == 0:  # only two of cores may share nodes
+                    bits[w] &= ~bounds.nodes[other, w]
+            elif bounds.anywhere[j] == 0:  # only two of cores may share nodes
                 for w in range(len(bits)):
                     bits[w] = 0
 
 
 @inlined
-def is_allowed(plans: Plans, n: int) -> bool:
+def is_allowed(bounds: Bounds, n: int) -> bool:
     """Return whether a node is one of the allowed ones."""
-    return bool((plans.bounds.allowed[n >> 6] >> (n & 63)) & 1 == 1)
+    return bool((bounds.allowed[n >> 6] >> (n & 63)) & 1 == 1)
 
 
 @compiled
-def keep_nodes(tables: Tables, plans: Plans, k: int, j: int) -> None:
+def keep_nodes(tables: Tables, plans: Plans, bounds: Bounds, k: int, j: int) -> None:
     """Store the picked nodes as the reservation of a job."""
-    first = k * len(plans.bounds.allowed)
-    plans.bounds.anywhere[k, j] = 0
-    for w in range(len(plans.bounds.allowed)):
-        plans.bounds.nodes[j, first + w] = 0
+    bounds.anywhere[j] = 0
+    for w in range(len(bounds.allowed)):
+        bounds.nodes[j, w] = 0
     for n in range(len(tables.nodes)):
-        if plans.bounds.picked[n] > 0:
-            plans.bounds.nodes[j, first + (n >> 6)] |= shift_left(1, n & 63)
+        if bounds.picked[n] > 0:
+            bounds.nodes[j, n >> 6] |= shift_left(1, n & 63)
 
 
 @by_type
-def has_nodes_at(tables: BundleType, plans: BundleType, k: object, j: object, begin: object) -> object:
+def has_nodes_at(
+    tables: BundleType, plans: BundleType, bounds: BundleType, k: object, j: object, begin: object
+) -> object:
     """Return whether a job fits at a date on nodes not reserved for others, and pick them."""
     return has_room_at if no_partitions(tables) else has_set_at
 
 
 @compiled
-def has_room_at(tables: Tables, plans: Plans, k: int, j: int, begin: float) -> bool:
+def has_room_at(tables: Tables, plans: Plans, bounds: Bounds, k: int, j: int, begin: float) -> bool:
     """Return whether a job fits at a date on any unreserved nodes, and pick the lowest."""
-    allow_beside(tables, plans, k, j, begin, begin + planned_time(tables, plans, k, j))
+    allow_beside(tables, plans, bounds, k, j, begin, begin + planned_time(tables, plans, k, j))
     look_at_present(tables, plans)
     for i in range(copy_jobs(tables.running, plans.plans[k].ends, plans.releases)):
         other = plans.releases[i]
         if expected_end(tables, plans, k, other) <= begin:
             release_at_shadow(tables, plans, k, tables.jobs[other].first, other, j)
-    return pick_allowed(tables, plans, j)
+    return pick_allowed(tables, plans, bounds, j)
 
 
 @compiled
-def pick_allowed(tables: Tables, plans: Plans, j: int) -> bool:
+def pick_allowed(tables: Tables, plans: Plans, bounds: Bounds, j: int) -> bool:
     """Pick the lowest allowed nodes that fit a job in the state written for them; return whether they suffice."""
     left = tables.jobs[j].size
     for n in range(len(tables.nodes)):
-        taken = min(left, int(room_in_plan(tables, plans, n, j))) if is_allowed(plans, n) else 0
-        plans.bounds.picked[n] = taken
+        taken = min(left, int(room_in_plan(tables, plans, n, j))) if is_allowed(bounds, n) else 0
+        bounds.picked[n] = taken
         left -= taken
     return bool(left == 0)
 
 
 @compiled
-def has_set_at(tables: Tables, plans: Plans, k: int, j: int, begin: float) -> bool:
+def has_set_at(tables: Tables, plans: Plans, bounds: Bounds, k: int, j: int, begin: float) -> bool:
     """Return whether a job fits at a date on nodes of its set, and pick them as Slurm does."""
     sets = tables.node_sets
-    allow_on_set(tables, plans, k, j, begin, begin + planned_time(tables, plans, k, j))
+    allow_on_set(tables, plans, bounds, k, j, begin, begin + planned_time(tables, plans, k, j))
     look_at_nodes(tables)
     for i in range(copy_jobs(tables.running, plans.plans[k].ends, plans.releases)):
         other = plans.releases[i]
@@ -209,44 +215,43 @@ def has_set_at(tables: Tables, plans: Plans, k: int, j: int, begin: float) -> bo
                 sets.gpus[node] += cores * tables.jobs[other].gpus + demand.gpus
     if not pick_nodes(tables, j):
         return False
-    copy_entries(plans.bounds.picked, 0, sets.picked, 0, len(tables.nodes))
+    copy_entries(bounds.picked, 0, sets.picked, 0, len(tables.nodes))
     return True
 
 
 @compiled
-def allow_on_set(tables: Tables, plans: Plans, k: int, j: int, begin: float, end: float) -> None:
+def allow_on_set(tables: Tables, plans: Plans, bounds: Bounds, k: int, j: int, begin: float, end: float) -> None:
     """Allow a job the nodes of its set that are reserved for no other job between two dates."""
     sets = tables.node_sets
-    allow_beside(tables, plans, k, j, begin, end)
+    allow_beside(tables, plans, bounds, k, j, begin, end)
     for n in range(len(tables.nodes)):
-        sets.allowed[n] = 1 if is_allowed(plans, n) and sets.members[sets.demands[j].set, n] == 1 else 0
+        sets.allowed[n] = 1 if is_allowed(bounds, n) and sets.members[sets.demands[j].set, n] == 1 else 0
 
 
 @compiled
-def allow_reserved(tables: Tables, plans: Plans, k: int, j: int) -> None:
+def allow_reserved(tables: Tables, plans: Plans, bounds: Bounds, k: int, j: int) -> None:
     """Restrict the allowed nodes of a job to those of its reservation."""
-    first = k * len(plans.bounds.allowed)
     for n in range(len(tables.nodes)):
-        tables.node_sets.allowed[n] &= (plans.bounds.nodes[j, first + (n >> 6)] >> (n & 63)) & 1
+        tables.node_sets.allowed[n] &= (bounds.nodes[j, n >> 6] >> (n & 63)) & 1
 
 
 @compiled
-def keep_to_allowed(tables: Tables, plans: Plans, k: int, j: int) -> bool:
+def keep_to_allowed(tables: Tables, plans: Plans, bounds: Bounds, k: int, j: int) -> bool:
     """Move the booked cores of a job to other nodes if some are reserved while it would run.
 
     Returns:
         False if it does not fit on other nodes.
     """
     now = tables.clock[0].now
-    allow_beside(tables, plans, k, j, now, now + planned_time(tables, plans, k, j))
+    allow_beside(tables, plans, bounds, k, j, now, now + planned_time(tables, plans, k, j))
     note_nodes(tables, plans, tables.clock[0].placed, j)
     for n in range(len(tables.nodes)):
-        if plans.node_profile.picked[n] > 0 and not is_allowed(plans, n):
+        if plans.node_profile.picked[n] > 0 and not is_allowed(bounds, n):
             return_cores(tables, j)
             look_at_present(tables, plans)
-            if not pick_allowed(tables, plans, j):
+            if not pick_allowed(tables, plans, bounds, j):
                 book_on(tables, plans.node_profile.picked, j)
                 return False
-            book_on(tables, plans.bounds.picked, j)
+            book_on(tables, bounds.picked, j)
             return True
     return True

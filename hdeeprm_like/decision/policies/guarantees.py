@@ -19,9 +19,10 @@ date has come and which does not fit moves to the next date at which it fits.
 
 import numpy as np
 
-from hdeeprm_like.decision.policies.core_profile import forget_past, is_free_until, occupy
+from hdeeprm_like.decision.policies.core_profile import NONE_RESERVED, forget_past, is_free_until, occupy
+from hdeeprm_like.decision.policies.guarantee_rows import Bounds
 from hdeeprm_like.decision.policies.guaranteed_nodes import earliest_begin, latest_begin, watch_nodes
-from hdeeprm_like.decision.policies.plans import NONE_RESERVED, Plans, planned_time
+from hdeeprm_like.decision.policies.plans import Plans, planned_time
 from hdeeprm_like.decision.policies.releases import OVERDUE, expected_finish
 from hdeeprm_like.engine.compiled import compiled, inlined
 from hdeeprm_like.engine.job_lists import nth_job
@@ -33,38 +34,39 @@ LEAST_USED = 0.1  # least assumed share of the requested work
 
 
 @compiled
-def follow_guarantees(tables: Tables, plans: Plans, k: int) -> None:
+def follow_guarantees(tables: Tables, plans: Plans, bounds: Bounds, k: int) -> None:
     """Bring the profile and the reservations of baseline *k* to the present, and guarantee starts to new arrivals."""
-    plan, bound, clock = plans.plans[k], plans.bounds.rows[k], tables.clock[0]
-    if plan.points == 0:
-        plan.points, plans.point_time[k, 0], plans.point_free[k, 0] = 1, clock.now, clock.most_cores
-    forget_past(tables, plans, k)
+    plan, bound, clock = plans.plans[k], bounds.state[0], tables.clock[0]
+    profile = bounds.profile
+    if profile.points[0] == 0:
+        profile.points[0], profile.time[0], profile.free[0] = 1, clock.now, clock.most_cores
+    forget_past(tables, profile)
     if bound.overdue > 0 and bound.until > clock.now:
-        occupy(plans, k, clock.now, bound.until, -bound.overdue)
+        occupy(bounds.profile, clock.now, bound.until, -bound.overdue)
     for i in range(plan.cursor, clock.changes):
         change = tables.changes[i]
         kind, j = change & KIND_MASK, change >> KIND_BITS
         if kind == SUBMITTED:
-            plans.reserved[k, j] = NONE_RESERVED
+            bounds.reserved[j] = NONE_RESERVED
         elif kind == STARTED:
-            note_start(tables, plans, k, j)
+            note_start(tables, plans, bounds, k, j)
         elif kind == ENDED:
-            note_end(tables, plans, k, j)
+            note_end(tables, plans, bounds, k, j)
         else:
-            let_go(tables, plans, k, j)
-    note_overdue(tables, plans, k)
+            let_go(tables, plans, bounds, k, j)
+    note_overdue(tables, plans, bounds, k)
     for i in range(plan.cursor, clock.changes):
         change = tables.changes[i]
         j = change >> KIND_BITS
         if change & KIND_MASK == SUBMITTED and tables.jobs[j].status == WAITING:
-            guarantee(tables, plans, k, j)
+            guarantee(tables, plans, bounds, k, j)
     plan.cursor = clock.changes
 
 
 @compiled
-def note_overdue(tables: Tables, plans: Plans, k: int) -> None:
+def note_overdue(tables: Tables, plans: Plans, bounds: Bounds, k: int) -> None:
     """Take the cores of overdue running jobs from the profile for a second."""
-    bound, now, n, v = plans.bounds.rows[k], tables.clock[0].now, 0, plans.plans[k].ends
+    bound, now, n, v = bounds.state[0], tables.clock[0].now, 0, plans.plans[k].ends
     bound.overdue, bound.until = 0, now + OVERDUE
     while n < tables.running.lists[v].jobs:
         j = nth_job(tables.running, v, n)
@@ -73,26 +75,26 @@ def note_overdue(tables: Tables, plans: Plans, k: int) -> None:
         bound.overdue += tables.jobs[j].size
         n += 1
     if n > 0:
-        occupy(plans, k, now, bound.until, bound.overdue)
+        occupy(bounds.profile, now, bound.until, bound.overdue)
 
 
 @compiled
-def note_start(tables: Tables, plans: Plans, k: int, j: int) -> None:
+def note_start(tables: Tables, plans: Plans, bounds: Bounds, k: int, j: int) -> None:
     """Remove a started job from the waiting work, and its cores from the profile."""
-    bound, now, size = plans.bounds.rows[k], tables.clock[0].now, tables.jobs[j].size
-    let_go(tables, plans, k, j)
+    bound, now, size = bounds.state[0], tables.clock[0].now, tables.jobs[j].size
+    let_go(tables, plans, bounds, k, j)
     end = float(tables.jobs[j].start + planned_time(tables, plans, k, j))
-    occupy(plans, k, now, end, size)
+    occupy(bounds.profile, now, end, size)
     bound.cores += size
     bound.ends += size * end
 
 
 @compiled
-def note_end(tables: Tables, plans: Plans, k: int, j: int) -> None:
+def note_end(tables: Tables, plans: Plans, bounds: Bounds, k: int, j: int) -> None:
     """Return the cores of an ended job to the profile, and update how much of their requests jobs use."""
-    bound, job = plans.bounds.rows[k], tables.jobs[j]
+    bound, job = bounds.state[0], tables.jobs[j]
     time = planned_time(tables, plans, k, j)
-    occupy(plans, k, tables.clock[0].now, job.start + time, -job.size)
+    occupy(bounds.profile, tables.clock[0].now, job.start + time, -job.size)
     bound.cores -= job.size
     bound.ends -= job.size * (job.start + time)
     bound.asked += job.size * time
@@ -100,83 +102,85 @@ def note_end(tables: Tables, plans: Plans, k: int, j: int) -> None:
 
 
 @compiled
-def let_go(tables: Tables, plans: Plans, k: int, j: int) -> None:
+def let_go(tables: Tables, plans: Plans, bounds: Bounds, k: int, j: int) -> None:
     """Drop the reservation of a job that no longer waits."""
-    if plans.reserved[k, j] == NONE_RESERVED:
+    if bounds.reserved[j] == NONE_RESERVED:
         return
-    plans.bounds.rows[k].work -= work_of(tables, plans, k, j)
-    take_out(tables, plans, k, j)
-    plans.reserved[k, j] = NONE_RESERVED
+    bounds.state[0].work -= work_of(tables, plans, bounds, k, j)
+    take_out(tables, plans, bounds, k, j)
+    bounds.reserved[j] = NONE_RESERVED
 
 
 @inlined
-def work_of(tables: Tables, plans: Plans, k: int, j: int) -> float:
+def work_of(tables: Tables, plans: Plans, bounds: Bounds, k: int, j: int) -> float:
     """Return the core seconds that a job requests."""
-    return float(plans.bounds.cores[j] * planned_time(tables, plans, k, j))
+    return float(bounds.cores[j] * planned_time(tables, plans, k, j))
 
 
 @compiled
-def take_out(tables: Tables, plans: Plans, k: int, j: int) -> None:
+def take_out(tables: Tables, plans: Plans, bounds: Bounds, k: int, j: int) -> None:
     """Return the cores of a reservation to the profile, as far as that is not past."""
-    begin = plans.reserved[k, j]
+    begin = bounds.reserved[j]
     if begin < np.inf:
         end = begin + planned_time(tables, plans, k, j)
-        occupy(plans, k, max(begin, tables.clock[0].now), end, -plans.bounds.cores[j])
+        occupy(bounds.profile, max(begin, tables.clock[0].now), end, -bounds.cores[j])
 
 
 @compiled
-def put_in(tables: Tables, plans: Plans, k: int, j: int, begin: float) -> None:
+def put_in(tables: Tables, plans: Plans, bounds: Bounds, k: int, j: int, begin: float) -> None:
     """Reserve for a job from a date on; infinite for no reservation."""
-    bound = plans.bounds.rows[k]
-    plans.reserved[k, j] = begin
+    bound = bounds.state[0]
+    bounds.reserved[j] = begin
     if begin < np.inf:
-        occupy(plans, k, begin, begin + planned_time(tables, plans, k, j), plans.bounds.cores[j])
+        occupy(bounds.profile, begin, begin + planned_time(tables, plans, k, j), bounds.cores[j])
     bound.soonest = min(bound.soonest, begin)
 
 
 @compiled
-def guarantee(tables: Tables, plans: Plans, k: int, j: int) -> None:
+def guarantee(tables: Tables, plans: Plans, bounds: Bounds, k: int, j: int) -> None:
     """Guarantee a start to an arriving job, and reserve for it."""
-    bound, now = plans.bounds.rows[k], tables.clock[0].now
-    plans.bounds.cores[j] = tables.jobs[j].size
-    watch_nodes(tables, plans, k, j)
-    bound.work += work_of(tables, plans, k, j)
+    bound, now = bounds.state[0], tables.clock[0].now
+    bounds.cores[j] = tables.jobs[j].size
+    watch_nodes(tables, plans, bounds, k, j)
+    bound.work += work_of(tables, plans, bounds, k, j)
     used = min(1.0, max(LEAST_USED, bound.used / bound.asked)) if bound.asked > 0.0 else 1.0
     backlog = (bound.work + max(bound.ends - now * bound.cores, 0.0)) / tables.clock[0].most_cores
     bound.worst = max(backlog, bound.worst * np.exp((bound.worst_at - now) / MEMORY))
     bound.worst_at = now
     longest = bound.factor * bound.worst + SLACK
     bound.due = max(bound.due, now + longest * used)
-    plans.bounds.due[k, j] = bound.due
-    begin = latest_begin(tables, plans, k, j, now + longest / used)
+    bounds.due[j] = bound.due
+    begin = latest_begin(tables, plans, bounds, k, j, now + longest / used)
     if begin < now:
-        begin = earliest_begin(tables, plans, k, j)
-    plans.bounds.promised[k, j] = begin
-    put_in(tables, plans, k, j, begin)
+        begin = earliest_begin(tables, plans, bounds, k, j)
+    bounds.promised[j] = begin
+    put_in(tables, plans, bounds, k, j, begin)
 
 
 @compiled
-def hasten(tables: Tables, plans: Plans, k: int, j: int) -> None:
+def hasten(tables: Tables, plans: Plans, bounds: Bounds, k: int, j: int) -> None:
     """Move the reservation of a job to the first date at which it fits; later only if its own date no longer fits."""
-    take_out(tables, plans, k, j)
-    put_in(tables, plans, k, j, earliest_begin(tables, plans, k, j))
+    take_out(tables, plans, bounds, k, j)
+    put_in(tables, plans, bounds, k, j, earliest_begin(tables, plans, bounds, k, j))
 
 
 @inlined
-def has_begun(tables: Tables, plans: Plans, k: int, j: int) -> bool:
+def has_begun(tables: Tables, plans: Plans, bounds: Bounds, k: int, j: int) -> bool:
     """Return whether the reservation of a waiting job has begun."""
-    reserved = plans.reserved[k, j]
+    reserved = bounds.reserved[j]
     return bool(reserved <= tables.clock[0].now and reserved != NONE_RESERVED)
 
 
 @inlined
-def leaves_reservations(tables: Tables, plans: Plans, k: int, j: int) -> bool:
+def leaves_reservations(tables: Tables, plans: Plans, bounds: Bounds, k: int, j: int) -> bool:
     """Return whether a job's cores are free until it ends or its own reservation begins.
 
     From that date on the cores are its own. If the reservation has begun they are its own now.
     """
-    if has_begun(tables, plans, k, j):
+    if has_begun(tables, plans, bounds, k, j):
         return True
-    reserved, now = plans.reserved[k, j], tables.clock[0].now
+    reserved, now = bounds.reserved[j], tables.clock[0].now
     end = now + planned_time(tables, plans, k, j)
-    return bool(is_free_until(plans, k, tables.jobs[j].size, end if reserved == NONE_RESERVED else min(end, reserved)))
+    if reserved != NONE_RESERVED:
+        end = min(end, reserved)
+    return bool(is_free_until(bounds.profile, tables.jobs[j].size, end))

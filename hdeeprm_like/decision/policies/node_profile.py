@@ -29,21 +29,21 @@ def needs_nodes(tables: Tables) -> bool:
 def begin_dates(tables: Tables, plans: Plans, k: int) -> None:
     """Write the free capacity of nodes now, and from each end of a running job on."""
     profile, plan, count = plans.node_profile, plans.plans[k], len(tables.nodes)
-    plan.reserved, plan.on_nodes, plan.stale, plan.points = ALL, 1, 1, 1
+    plan.reserved, plan.on_nodes, profile.points[0] = ALL, 1, 1
     look_at_present(tables, plans)
     profile.rows[0], profile.dates[0], profile.usable[0] = 0, tables.clock[0].now, tables.clock[0].free_cores
     copy_entries(profile.cores[0], 0, plans.node_cores, 0, count)
     copy_entries(profile.memory[0], 0, plans.node_memory, 0, count)
     copy_entries(profile.gpus[0], 0, plans.node_gpus, 0, count)
     for i in range(sort_releases(tables, plans, k)):
-        j, row = plans.releases[i], plan.points - 1
+        j, row = plans.releases[i], profile.points[0] - 1
         if plans.release_ends[i] > profile.dates[row]:
-            if 2 * plan.points >= len(profile.dates):
+            if 2 * profile.points[0] >= len(profile.dates):
                 return  # later releases are ignored, which leaves dates for reservations
             copy_row(plans, row, row + 1)
             row = row + 1
             profile.rows[row], profile.dates[row] = row, plans.release_ends[i]
-            plan.points += 1
+            profile.points[0] += 1
         note_nodes(tables, plans, tables.jobs[j].first, j)
         add_picked(tables, plans, row, j, 1)
 
@@ -90,34 +90,35 @@ def add_picked(tables: Tables, plans: Plans, row: int, j: int, share: int) -> No
 
 
 @compiled
-def place_at(plans: Plans, k: int, date: float) -> int:
+def place_at(plans: Plans, date: float) -> int:
     """Return the place of a date after the first, inserted if there is none."""
-    profile, plan = plans.node_profile, plans.plans[k]
-    low, high = 0, plan.points
+    profile = plans.node_profile
+    low, high = 0, profile.points[0]
     while low < high:
         middle = (low + high) // 2
         if profile.dates[profile.rows[middle]] < date:
             low = middle + 1
         else:
             high = middle
-    if low == plan.points or profile.dates[profile.rows[low]] > date:
-        for i in range(plan.points, low, -1):
+    if low == profile.points[0] or profile.dates[profile.rows[low]] > date:
+        for i in range(profile.points[0], low, -1):
             profile.rows[i] = profile.rows[i - 1]
-        profile.rows[low], profile.dates[plan.points] = plan.points, date
-        copy_row(plans, profile.rows[low - 1], plan.points)
-        plan.points += 1
+        profile.rows[low], profile.dates[profile.points[0]] = profile.points[0], date
+        copy_row(plans, profile.rows[low - 1], profile.points[0])
+        profile.points[0] += 1
     return int(low)
 
 
 @compiled
 def occupy_picked(tables: Tables, plans: Plans, k: int, j: int, begin: float, end: float) -> None:
     """Reserve a job's capacity on the picked nodes for a span of time; skip it if there are too many dates."""
-    if end <= begin or plans.plans[k].points + 2 > len(plans.node_profile.dates):
+    profile = plans.node_profile
+    if end <= begin or profile.points[0] + 2 > len(profile.dates):
         return
-    first = place_at(plans, k, begin)
-    last = place_at(plans, k, end)
+    first = place_at(plans, begin)
+    last = place_at(plans, end)
     for i in range(first, last):
-        add_picked(tables, plans, plans.node_profile.rows[i], j, -1)
+        add_picked(tables, plans, profile.rows[i], j, -1)
 
 
 @compiled
@@ -129,7 +130,8 @@ def earliest_on_nodes(tables: Tables, plans: Plans, k: int, j: int, need: int, t
     Args:
         need: cores that must be free for it, no fewer than its own. most: number of dates to try.
     """
-    profile, points, i = plans.node_profile, plans.plans[k].points, 0
+    profile, i = plans.node_profile, 0
+    points = profile.points[0]
     while i < min(most, points):
         row = profile.rows[i]
         end, last = profile.dates[row] + time, i

@@ -57,12 +57,14 @@ class NodeProfile(Bundle):
     """Free capacity of nodes from some dates on; M dates, N nodes.
 
     Attributes:
+        points: (1,) number of dates.
         rows: (M,) the row of each date, in the order of dates. dates: (M,) s, of each row.
         usable: (M,) cores that may serve jobs. cores, memory, gpus: (M, N) free capacity, MB.
         least_cores, least_memory, least_gpus: (N,) scratch: least free capacity over a span of time.
         picked: (N,) scratch: cores of a job on each node.
     """
 
+    points: Ints
     rows: Ints
     dates: Floats
     usable: Ints
@@ -217,6 +219,7 @@ def new_node_profile(state: State, jobs: int, wanted: bool) -> NodeProfile:
     nodes, most = 0 if needless else state.platform.nodes, MOST_ENTRIES
     dates = 0 if needless or not state.named else min(2 * (jobs or most) + 3, max(most // nodes, LEAST_DATES))
     return NodeProfile(
+        points=np.zeros(1, np.int64),
         rows=np.zeros(dates, np.int64),
         dates=np.zeros(dates),
         usable=np.zeros(dates, np.int64),

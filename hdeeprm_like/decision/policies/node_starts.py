@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 from hdeeprm_like.decision.mode_specs import MODES, MODES_BY_NAME
+from hdeeprm_like.decision.policies.knowledge import Knowledge
 from hdeeprm_like.decision.policies.node_plans import (
     reserve_heads,
     start_around_reservations,
@@ -19,16 +20,16 @@ from hdeeprm_like.engine.tables import Tables
 
 
 @compiled
-def sort_prioritized(tables: Tables, plans: Plans, k: int) -> None:
+def sort_prioritized(tables: Tables, plans: Plans, knowledge: Knowledge, k: int) -> None:
     """Sort the queue of baseline *k* by Slurm's own priorities."""
     book_usage(tables, plans)
     prioritize(tables, plans, k)
 
 
 @compiled
-def sort_scored(tables: Tables, plans: Plans, k: int) -> None:
+def sort_scored(tables: Tables, plans: Plans, knowledge: Knowledge, k: int) -> None:
     """Sort the queue by the scores of learned policy *k*."""
-    sort_by_score(tables, plans, k, stage_of(plans.history, k))
+    sort_by_score(tables, plans, knowledge, k, stage_of(knowledge.history, k))
 
 
 @inlined

@@ -6,6 +6,7 @@ import numpy as np
 
 from hdeeprm_like.decision.names import Baseline
 from hdeeprm_like.decision.policies.history import BUILT_IN, History, read_history
+from hdeeprm_like.decision.policies.knowledge import Knowledge
 from hdeeprm_like.decision.policies.plans import predictors_of
 from hdeeprm_like.decision.tree_files import predictor
 from hdeeprm_like.engine.state import State
@@ -21,15 +22,17 @@ class OwnTimes:
         numbered = [(n, name, predictor(name).own) for n, name in enumerate(predictors_of(baselines))]
         self._asked = [(BUILT_IN + n, name, make(state)) for n, name, make in numbered if make is not None]
 
-    def write(self, history: History) -> None:
+    def write(self, knowledge: Knowledge) -> None:
         """Predict the run times of the waiting jobs, and store them for compiled code.
 
         Raises:
             OptionsError: a predictor does not return a number of s per job.
         """
         if self._asked:
-            read_history(self._state.tables, history)  # a former prediction is cleared when its job is submitted
-            self.write_of(history, self._state.waiting)
+            read_history(
+                self._state.tables, knowledge.history
+            )  # a former prediction is cleared when its job is submitted
+            self.write_of(knowledge.history, self._state.waiting)
 
     def write_of(self, history: History, jobs: Ints) -> None:
         """Do the same for some jobs, (J',)."""

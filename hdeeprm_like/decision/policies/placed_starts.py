@@ -1,19 +1,19 @@
 """What a baseline with a placement score does for a job; called by address, so that others need not have it."""
 
+from hdeeprm_like.decision.policies.knowledge import Knowledge
 from hdeeprm_like.decision.policies.placement_scores import best_score, choose_by_score
-from hdeeprm_like.decision.policies.plans import Plans
 from hdeeprm_like.decision.policies.scores import F_PLACEMENT
 from hdeeprm_like.engine.compiled import compiled
 from hdeeprm_like.engine.tables import Tables
 
 
 @compiled
-def place_by_score(tables: Tables, plans: Plans, k: int, j: int) -> int:
+def place_by_score(tables: Tables, knowledge: Knowledge, k: int, j: int) -> int:
     """Book the cores for a job by the placement score of baseline *k*; return NOTHING or what it lacks."""
-    return choose_by_score(tables, plans.history, plans.placing, k, j)
+    return choose_by_score(tables, knowledge.history, knowledge.placing, k, j)
 
 
 @compiled
-def see_best_cores(tables: Tables, plans: Plans, k: int, j: int) -> None:
+def see_best_cores(tables: Tables, knowledge: Knowledge, k: int, j: int) -> None:
     """Write the score of the best cores for a waiting job to the features of the order."""
-    plans.scores.features[F_PLACEMENT] = best_score(tables, plans.history, plans.placing, k, j)
+    knowledge.scores.features[F_PLACEMENT] = best_score(tables, knowledge.history, knowledge.placing, k, j)

@@ -21,9 +21,7 @@ from hdeeprm_like.decision.mode_specs import (
     STRICT,
 )
 from hdeeprm_like.decision.names import ORDERS, PLACEMENTS, Baseline, number_of_times
-from hdeeprm_like.decision.policies.guarantee_rows import Bounds, make_room_for_jobs, new_bounds
-from hdeeprm_like.decision.policies.history import DEMANDS, OUTLOOKS, History, new_history
-from hdeeprm_like.decision.policies.history import make_room as make_room_in
+from hdeeprm_like.decision.policies.knowledge import Knowledge, make_room_for_jobs, new_knowledge
 from hdeeprm_like.decision.policies.node_rows import (
     OWN_PRIORITIES,
     NodePlans,
@@ -34,15 +32,11 @@ from hdeeprm_like.decision.policies.node_rows import (
     new_slurm_rows,
     no_slurm_rows,
 )
-from hdeeprm_like.decision.policies.placing import Placing, new_placing
-from hdeeprm_like.decision.policies.plays import Ahead, let_run, new_ahead
 from hdeeprm_like.decision.policies.preemption_rows import make_room_for_requeues
-from hdeeprm_like.decision.policies.run_times import expected_time
-from hdeeprm_like.decision.policies.scores import Scores, new_scores
-from hdeeprm_like.decision.score_files import ScoredPolicy, plans_profiles
-from hdeeprm_like.decision.tree_files import predictor
 from hdeeprm_like.engine.bundles import Bundle, absent, several
+from hdeeprm_like.engine.calls import float_at
 from hdeeprm_like.engine.compiled import compiled, inlined
+from hdeeprm_like.engine.job_keys import known_time
 from hdeeprm_like.engine.node_sets import NodeSets
 from hdeeprm_like.engine.numbers import (
     ACTUAL,
@@ -57,15 +51,15 @@ from hdeeprm_like.engine.numbers import (
 )
 from hdeeprm_like.engine.running_jobs import BY_SIZE
 from hdeeprm_like.engine.state import Needs, State
-from hdeeprm_like.engine.tables import ENDED, KIND_BITS, KIND_MASK, STARTED, SUBMITTED, Tables, longer
+from hdeeprm_like.engine.tables import Tables, longer
 from hdeeprm_like.errors import OptionsError
 from hdeeprm_like.types import Floats, Ints, Records
 
-NONE_RESERVED = -1.0  # s, in Plans.reserved
 NO_JOB, HEAD, ALL, EACH = 0, 1, 2, 3  # values of Plan.reserved: for which jobs cores are reserved; EACH: as guaranteed
 # Lists by predicted times are sorted again at each decision, so one serves all predictors: FIRST_PREDICTED is
 # the queue's, and the next number that of the candidates, whose times may differ.
 OF_CANDIDATES = FIRST_PREDICTED + 1
+NO_MORE, MEMORY, KNOWLEDGE = 0, 1, 2  # values of Plan.takes: what a mode takes beside tables and plans
 
 PLAN = np.dtype(
     [
@@ -87,21 +81,20 @@ PLAN = np.dtype(
         ("on_nodes", "i8"),  # 1 if it matters on which nodes cores are free for it, or for any job,
         ("spare", "i8"),  # spare cores left when the head starts,
         ("room", "f8"),  # and how many of its cores fit on the nodes then
-        ("points", "i8"),  # used entries of Plans.point_time
-        ("planned", "i8"),  # jobs at the front of the queue that have a reservation,
-        ("last_planned", "i8"),  # the last of these jobs,
-        ("soonest", "f8"),  # s, and a date before which none of them starts
         ("reordered", "i8"),  # 1 if an order for Slurm is computed at each look
         ("prioritized", "i8"),  # 1 if the queue is in Slurm's own order, but another scheduler starts jobs
         ("watch", "f8"),  # s between two looks of the watch that sets site factors, 0 for no watch,
         ("factor", "i8"),  # and the largest site factor
-        ("stale", "i8"),  # 1 if all reservations must be planned again
         ("bounded", "i8"),  # 1 if each job has a guaranteed start
-        ("change_at", "i8"),  # addresses of functions, NOWHERE for none: that sorts lists whose order changes,
+        ("share_at", "i8"),  # addresses of functions, NOWHERE for none: that shares out usage among users,
+        ("follow_at", "i8"),  # that updates the history of users,
+        ("time_at", "i8"),  # that predicts run times,
+        ("change_at", "i8"),  # that sorts lists whose order changes,
+        ("reorder_at", "i8"),  # that sorts the candidates by the order of a watch of Slurm,
         ("open_at", "i8"),  # that prepares job starts,
         ("sort_at", "i8"),  # that sorts the queue of a platform with partitions,
         ("start_at", "i8"),  # of the mode, which starts jobs,
-        ("remembers", "i8"),  # (1 if that takes the baseline's memory)
+        ("takes", "i8"),  # (NO_MORE, the baseline's MEMORY, or the KNOWLEDGE, too)
         ("close_at", "i8"),  # that is called after that,
         ("fit_at", "i8"),  # that starts a job if it fits,
         ("guarded_at", "i8"),  # and the same if *reserved* is EACH
@@ -112,40 +105,32 @@ PLAN = np.dtype(
 )
 
 
-class Plans(Bundle, opaque=("memories",)):
+class Plans(Bundle, opaque=("knowledge", "guarantees", "memories")):
     """The baselines of an action space; K baselines, J jobs, N nodes.
 
     Attributes:
         plans: (K,) PLAN.
-        reserved: (K, J) s, planned start of a waiting job, of conservative baselines; else empty.
-        point_time, point_free: (K, 2J + 3) the availability profile: dates, and free cores from each date on.
         queue, releases: (J + 1,) scratch: waiting jobs in order, and running jobs by expected end, in this decision.
         release_ends: (J + 1,) s, expected ends of the latter.
         node_cores, node_memory, node_gpus: (N,) scratch: cores, MB and GPUs free at some time.
-        history: knowledge about users. scores: of learned policies. ahead: plays of these.
+        knowledge: about users; absent if no baseline uses any.
         node_plans: reservations of nodes. node_profile: free capacity of nodes by date. slurm: its priorities.
-        placing: placement scores. Absent if not needed. bounds: guaranteed starts.
+        guarantees: of each baseline (`guarantee_rows.Bounds`), one bundle for each.
         memories: what each baseline remembers for its mode (`mode_specs.ModeSpec.memory`), one bundle for each.
     """
 
     plans: Records
-    reserved: Floats
-    point_time: Floats
-    point_free: Ints
     queue: Ints
     releases: Ints
     release_ends: Floats
     node_cores: Ints
     node_memory: Floats
     node_gpus: Floats
-    history: History
-    scores: Scores
-    ahead: Ahead
-    placing: Placing
+    knowledge: Knowledge
     node_plans: NodePlans
     node_profile: NodeProfile
     slurm: SlurmRows
-    bounds: Bounds
+    guarantees: Bundle
     memories: Bundle
 
 
@@ -172,11 +157,13 @@ def needs_of(baseline: Baseline) -> Needs:
     return Needs(tuple(dict.fromkeys((own, candidates))), ends)
 
 
-def new_plans(state: State, baselines: Sequence[Baseline], memories: Sequence[Bundle] = ()) -> Plans:
+def new_plans(
+    state: State, baselines: Sequence[Baseline], memories: Sequence[Bundle] = (), guarantees: Sequence[Bundle] = ()
+) -> Plans:
     """Return the plans of baselines before their first decision.
 
     Args:
-        memories: of the baselines, for their modes.
+        memories, guarantees: of the baselines.
 
     Raises:
         OptionsError: a baseline needs actual run times, which are unknown here; or its lists are not maintained.
@@ -203,34 +190,24 @@ def new_plans(state: State, baselines: Sequence[Baseline], memories: Sequence[Bu
             plan["changing"], plan["prioritized"] = 0, 1
         plan["ends"] = state.needs.ends.index(needs.ends[0]) if needs.ends else -1
         plan["bounded"], plan["reserved"] = (1, EACH) if baseline.bound else (0, NO_JOB)
-    plans["held"], plans["stale"] = -1, 1
+    plans["held"] = -1
     learned = [baseline.learned for baseline in baselines]
-    used = [number_of_times(one.order_times, predictors) for one in baselines if one.learned]
-    viewed = tuple(dict.fromkeys((*OUTLOOKS, *used)))
-    views = [viewed.index(int(times)) if times in viewed else 0 for times in plans["order_times"]]
-    bounded = plans["bounded"].any()
-    plans_ahead = bounded or (plans["mode"] == CONSERVATIVE).any() or any(map(plans_profiles, learned))
-    # only two kinds of plans, since machine code is compiled for each
+    reserves = plans["bounded"].any() or (plans["mode"] == CONSERVATIVE).any()
+    # so machine code for platforms with partitions is compiled once
     looks_back = isinstance(state.tables.node_sets, NodeSets) or any(baseline.looks_back for baseline in baselines)
     return Plans(
         plans=plans,
-        reserved=np.full((count, jobs if plans_ahead else 0), NONE_RESERVED),
-        point_time=np.zeros((count, 2 * jobs + 3 if plans_ahead else 0)),
-        point_free=np.zeros((count, 2 * jobs + 3 if plans_ahead else 0), np.int64),
         queue=np.zeros(jobs + 1, np.int32),
         releases=np.zeros(jobs + 1, np.int32),
         release_ends=np.zeros(jobs + 1),
         node_cores=np.zeros(nodes, np.int64),
         node_memory=np.zeros(nodes),
         node_gpus=np.zeros(nodes),
-        history=new_history(state, [predictor(one) for one in predictors], viewed) if looks_back else absent(History),
-        scores=new_scores(learned, views, jobs, DEMANDS) if looks_back else absent(Scores),
-        ahead=new_ahead(jobs, *played_by(learned)) if looks_back else absent(Ahead),
-        placing=new_placing(state, baselines) if looks_back else absent(Placing),
+        knowledge=new_knowledge(state, baselines, predictors) if looks_back else absent(Knowledge),
         node_plans=new_node_plans(state.tables.node_sets, jobs),
-        node_profile=new_node_profile(state, jobs, bool(plans_ahead or any(learned))),
+        node_profile=new_node_profile(state, jobs, bool(reserves or any(learned))),
         slurm=slurm_rows_of(state, baselines),
-        bounds=new_bounds(state, baselines, jobs),
+        guarantees=several(guarantees),
         memories=several(memories),
     )
 
@@ -267,14 +244,6 @@ def predictors_of(baselines: Sequence[Baseline]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(times for baseline in baselines for times in baseline.predictors))
 
 
-def played_by(learned: Sequence[ScoredPolicy | None]) -> tuple[int, int]:
-    """Return the most jobs that learned policies play, and the most drawn futures."""
-    stages = [stage for policy in learned if policy for stage in (policy, policy.exact) if stage]
-    ahead = [stage.lookahead for stage in stages if stage.lookahead]
-    jobs = max((one.queue + one.arrivals for one in ahead), default=0)
-    return jobs, max((one.scenarios for one in ahead), default=0)
-
-
 def changes(order: int, times: int) -> bool:
     """Return whether a list must be sorted again at each decision; learned policies sort theirs themselves."""
     return FIRST_CHANGING <= order < BY_SCORE or times >= FIRST_PREDICTED
@@ -286,46 +255,22 @@ def make_room(plans: Plans, jobs: int) -> None:
         return
     for name in ("queue", "releases", "release_ends"):
         setattr(plans, name, longer(getattr(plans, name), jobs + 1))
-    make_room_for_jobs(plans.bounds, jobs)
-    if isinstance(plans.history, History):
-        make_room_in(plans.history, jobs)
-    if isinstance(plans.scores, Scores):
-        plans.scores.keys = longer(plans.scores.keys, jobs)
-    if isinstance(plans.ahead, Ahead):
-        let_run(plans.ahead, jobs)
-    for name, columns, fill in (
-        ("reserved", jobs, NONE_RESERVED),
-        ("point_time", 2 * jobs + 3, 0.0),
-        ("point_free", 2 * jobs + 3, 0),
-    ):
-        old = getattr(plans, name)
-        if old.shape[1]:
-            grown = np.full((len(old), columns), fill, old.dtype)
-            grown[:, : old.shape[1]] = old
-            setattr(plans, name, grown)
+    if isinstance(plans.knowledge, Knowledge):
+        make_room_for_jobs(plans.knowledge, jobs)
 
 
 @inlined
 def planned_time(tables: Tables, plans: Plans, k: int, j: int) -> float:
     """Return the assumed run time of a job in s for the reservations of baseline *k*."""
-    return float(expected_time(tables, plans.history, plans.plans[k].times, j))
+    times = plans.plans[k].times
+    return float(known_time(tables, times, j) if times < FIRST_PREDICTED else predicted_time(tables, plans, k, j))
 
 
 @compiled
-def read_changes(tables: Tables, plans: Plans, k: int) -> None:
-    """Read what has happened to jobs since the last decision; job starts found here were made by others."""
-    plan, clock = plans.plans[k], tables.clock[0]
-    while plan.cursor < clock.changes:
-        change = tables.changes[plan.cursor]
-        kind, j = change & KIND_MASK, change >> KIND_BITS
-        plan.cursor += 1
-        if kind == SUBMITTED:
-            if plan.mode == CONSERVATIVE:
-                plans.reserved[k, j] = NONE_RESERVED
-        elif kind == STARTED:
-            plan.stale, plan.held = 1, -1
-        elif kind == ENDED and tables.jobs[j].finish != tables.jobs[j].start + planned_time(tables, plans, k, j):
-            plan.stale = 1
+def predicted_time(tables: Tables, plans: Plans, k: int, j: int) -> float:
+    """Return the same if it is predicted from the past jobs of users."""
+    plan = plans.plans[k]
+    return float_at(plan.time_at, tables, plans.knowledge, plan.times, j)
 
 
 @inlined

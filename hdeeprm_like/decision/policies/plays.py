@@ -6,10 +6,9 @@ candidate serves its order, may backfill (EASY), and leaves before each job the 
 
 import numpy as np
 
-from hdeeprm_like.decision.policies.history import LEAST, wider
+from hdeeprm_like.decision.policies.history import LEAST
 from hdeeprm_like.engine.bundles import Bundle
 from hdeeprm_like.engine.compiled import compiled
-from hdeeprm_like.engine.tables import longer
 from hdeeprm_like.types import Floats, Ints, Records
 
 PLAYED = np.dtype(
@@ -77,11 +76,6 @@ def new_ahead(jobs: int, most: int, futures: int) -> Ahead:
         np.zeros((1 + futures, jobs), END),
         np.zeros(jobs + most, END),
     )
-
-
-def let_run(ahead: Ahead, jobs: int) -> None:
-    """Grow the arrays to *jobs* running jobs; with Batsim jobs become known during the run."""
-    ahead.running, ahead.ends = wider(ahead.running, jobs), longer(ahead.ends, jobs + len(ahead.played))
 
 
 @compiled

@@ -5,9 +5,8 @@ Orders that do not change are kept sorted as jobs arrive and leave, see ``engine
 
 from collections.abc import Callable
 
-from hdeeprm_like.decision.policies.history import ANY, History
-from hdeeprm_like.decision.policies.plans import Plans
-from hdeeprm_like.decision.policies.run_times import expected_time
+from hdeeprm_like.decision.policies.history import ANY
+from hdeeprm_like.decision.policies.knowledge import Knowledge, expected_time
 from hdeeprm_like.engine.bundles import BundleType
 from hdeeprm_like.engine.compiled import by_type, compiled, inlined
 from hdeeprm_like.engine.dispatch import by_number, check_numbers
@@ -28,36 +27,36 @@ def waited(tables: Tables, j: int) -> float:
 
 
 @inlined
-def wfp3_now(tables: Tables, plans: Plans, time: float, j: int, used: float) -> float:
+def wfp3_now(tables: Tables, knowledge: Knowledge, time: float, j: int, used: float) -> float:
     """Return WFP3's key."""
     return wfp3(waited(tables, j), time, float(tables.jobs[j].size))
 
 
 @inlined
-def unicep_now(tables: Tables, plans: Plans, time: float, j: int, used: float) -> float:
+def unicep_now(tables: Tables, knowledge: Knowledge, time: float, j: int, used: float) -> float:
     """Return UNICEP's key."""
     return unicep(waited(tables, j), time, float(tables.jobs[j].size))
 
 
 @inlined
-def expansion(tables: Tables, plans: Plans, time: float, j: int, used: float) -> float:
+def expansion(tables: Tables, knowledge: Knowledge, time: float, j: int, used: float) -> float:
     """Return minus the slowdown that the job would have if it started now."""
     return float(-(waited(tables, j) + time) / max(time, 10.0))
 
 
 @compiled
-def multifactor(tables: Tables, plans: Plans, time: float, j: int, used: float) -> float:
+def multifactor(tables: Tables, knowledge: Knowledge, time: float, j: int, used: float) -> float:
     """Return minus the multifactor priority.
 
     It weighs age, size and fair share equally, each from 0 to 1, as Slurm's priority plugin defines them with equal
     shares for all users: 2^-(share of the usage times number of users). A user counts from the first job on.
     """
-    share, size = float(share_of_user(plans.history, j, used)), float(tables.jobs[j].size)
+    share, size = float(share_of_user(knowledge, j, used)), float(tables.jobs[j].size)
     age = min(waited(tables, j) / MAX_AGE, 1.0)
     return float(-(age + size / tables.clock[0].most_cores + 2.0 ** (-share)))
 
 
-CHANGING_KEYS: dict[int, Callable[[Tables, Plans, float, int, float], float]] = {
+CHANGING_KEYS: dict[int, Callable[[Tables, Knowledge, float, int, float], float]] = {
     WFP3: wfp3_now,
     UNICEP: unicep_now,
     XFACTOR: expansion,
@@ -70,7 +69,7 @@ check_numbers("orders", ORDERS, {*KEYS, *CHANGING_KEYS}, "decision.policies.prio
 
 @compiled
 @by_number("order", CHANGING_KEYS)
-def changing_key(tables: Tables, plans: Plans, order: int, time: float, j: int, used: float) -> float:
+def changing_key(tables: Tables, knowledge: Knowledge, order: int, time: float, j: int, used: float) -> float:
     """Return the key of a job now.
 
     Args:
@@ -80,68 +79,34 @@ def changing_key(tables: Tables, plans: Plans, order: int, time: float, j: int, 
 
 
 @compiled
-def sort_again(tables: Tables, plans: Plans, v: int, order: int, times: int) -> None:
+def sort_again(tables: Tables, knowledge: Knowledge, v: int, order: int, times: int) -> None:
     """Recompute the keys of all waiting jobs in a list and sort them; few jobs move from one decision to the next.
 
     Args:
         v: the list. order, times: its sort order, and the run times of the keys.
     """
-    used = float(used_by_all(plans.history))
+    used = float(used_by_all(knowledge))
     for place in range(tables.waiting.lists[v].blocks):
         b = tables.waiting.directory[v, place]
         begin = tables.waiting.begins[v, b]
         for i in range(begin, begin + tables.waiting.sizes[v, b]):
             j = tables.waiting.jobs[v, i]
-            time = float(expected_time(tables, plans.history, times, j))
-            tables.waiting.keys[v, i] = changing_key(tables, plans, order, time, j, used)
+            time = float(expected_time(tables, knowledge, times, j))
+            tables.waiting.keys[v, i] = changing_key(tables, knowledge, order, time, j, used)
     sort_by_keys(tables.waiting, v)
 
 
 # --- fair shares, skipped if no policy uses users
 
 
-@by_type
-def share_out(tables: BundleType, history: BundleType) -> object:
-    """Add the usage of users since the last decision, and decay their earlier usage."""
-    return no_share if history.kind == "NoHistory" else book_shares
-
-
-@by_type
-def used_by_all(history: BundleType) -> object:
-    """Return the decayed usage of all users in core seconds."""
-    return no_use if history.kind == "NoHistory" else sum_of_use
-
-
-@by_type
-def share_of_user(history: BundleType, j: object, used: object) -> object:
-    """Return the usage share of a job's user in *used*, times the number of users: 1 for an average user."""
-    return no_share_of_user if history.kind == "NoHistory" else share_in_use
-
-
-@inlined
-def no_share(tables: Tables, history: object) -> None:
-    """Do nothing."""
-
-
-@inlined
-def no_use(history: object) -> float:
-    """Return 0."""
-    return 0.0
-
-
-@inlined
-def no_share_of_user(history: object, j: int, used: float) -> float:
-    """Return 0."""
-    return 0.0
-
-
 @compiled
-def book_shares(tables: Tables, history: History) -> None:
-    """Add usage by the cores that users have held since the last decision.
+def share_out(tables: Tables, knowledge: Knowledge) -> None:
+    """Add the usage of users since the last decision, and decay their earlier usage.
 
     Exact if a decision is made at every instant, as by a constant policy; usage of jobs that started and ended between
     two decisions is not counted.
     """
+    history = knowledge.history
     past, now = history.past[0], tables.clock[0].now
     elapsed = now - past.fair_as_of
     past.fair_as_of = now
@@ -151,10 +116,34 @@ def book_shares(tables: Tables, history: History) -> None:
         group.used = group.used * fade + group.cores * elapsed
 
 
+@by_type
+def used_by_all(knowledge: BundleType) -> object:
+    """Return the decayed usage of all users in core seconds."""
+    return no_use if knowledge.kind == "NoKnowledge" else sum_of_use
+
+
+@by_type
+def share_of_user(knowledge: BundleType, j: object, used: object) -> object:
+    """Return the usage share of a job's user in *used*, times the number of users: 1 for an average user."""
+    return no_share_of_user if knowledge.kind == "NoKnowledge" else share_in_use
+
+
+@inlined
+def no_use(knowledge: object) -> float:
+    """Return 0."""
+    return 0.0
+
+
+@inlined
+def no_share_of_user(knowledge: object, j: int, used: float) -> float:
+    """Return 0."""
+    return 0.0
+
+
 @compiled
-def sum_of_use(history: History) -> float:
+def sum_of_use(knowledge: Knowledge) -> float:
     """Return the sum of the usage of all users."""
-    used = 0.0
+    history, used = knowledge.history, 0.0
     for number in range(history.past[0].groups):
         if history.groups[number].request == ANY:
             used += history.groups[number].used
@@ -162,8 +151,9 @@ def sum_of_use(history: History) -> float:
 
 
 @compiled
-def share_in_use(history: History, j: int, used: float) -> float:
+def share_in_use(knowledge: Knowledge, j: int, used: float) -> float:
     """Return the usage share of a job's user, times the number of users."""
+    history = knowledge.history
     if used <= 0.0:
         return 0.0
     return float(history.groups[history.jobs[j].user].used / used * history.past[0].users)

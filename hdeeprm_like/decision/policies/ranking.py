@@ -10,19 +10,16 @@ import numpy as np
 
 from hdeeprm_like.decision.mode_specs import SCORED
 from hdeeprm_like.decision.names import Baseline
-from hdeeprm_like.decision.policies.baselines import open_decision
+from hdeeprm_like.decision.policies.baselines import learn, open_decision
 from hdeeprm_like.decision.policies.history import requests_hold
 from hdeeprm_like.decision.policies.keeping import find_kept, needed_cores
+from hdeeprm_like.decision.policies.knowledge import Knowledge
 from hdeeprm_like.decision.policies.plans import Plans
-from hdeeprm_like.decision.policies.priorities import share_out
-from hdeeprm_like.decision.policies.run_times import follow
 from hdeeprm_like.decision.policies.scored import describe, sort_by_score
 from hdeeprm_like.decision.policies.scores import COUNT, QUEUE, STAGES, look_at_queue, stage_of, weigh
 from hdeeprm_like.decision.score_parts import FEATURES
-from hdeeprm_like.engine.bundles import BundleType
-from hdeeprm_like.engine.compiled import by_type, compiled, inlined
+from hdeeprm_like.engine.compiled import compiled
 from hdeeprm_like.engine.job_lists import copy_jobs
-from hdeeprm_like.engine.numbers import MULTIFACTOR
 from hdeeprm_like.engine.tables import Tables
 from hdeeprm_like.types import Floats, Ints
 
@@ -43,6 +40,9 @@ class Ranked(NamedTuple):
 
 def ranked_by(baseline: Baseline, tables: Tables, plans: Plans, k: int) -> Ranked:
     """Return the waiting jobs in the order of baseline *k* now."""
+    learned_order = plans.plans["mode"][k] == SCORED
+    if begin(tables, plans, k) and learned_order:
+        sort_by_score(tables, plans, plans.knowledge, k, stage_of(plans.knowledge.history, k))
     count = write_order(tables, plans, k)
     rows = plans.queue[:count].astype(np.int64)
     keys: Floats = tables.waiting.key_of[plans.plans["list"][k], rows]
@@ -50,30 +50,15 @@ def ranked_by(baseline: Baseline, tables: Tables, plans: Plans, k: int) -> Ranke
     return Ranked(rows, keys, because)
 
 
-@by_type
-def arrange(tables: BundleType, plans: BundleType, k: object) -> object:
-    """Sort the waiting jobs as baseline *k* does after a decision has opened."""
-    return keep_as_sorted if plans.fields["scores"][0].kind == "NoScores" else sort_by_stage
-
-
-@inlined
-def keep_as_sorted(tables: Tables, plans: Plans, k: int) -> None:
-    """Do nothing: the list is sorted when a decision opens."""
-
-
-@inlined
-def sort_by_stage(tables: Tables, plans: Plans, k: int) -> None:
-    """Sort the waiting jobs by the score of the current stage of a learned policy."""
-    if plans.plans[k].mode == SCORED:
-        sort_by_score(tables, plans, k, stage_of(plans.history, k))
+@compiled
+def begin(tables: Tables, plans: Plans, k: int) -> bool:
+    """Bring baseline *k* to the present instant, its queue in order; return False if no job waits."""
+    return open_decision(tables, plans, k)
 
 
 @compiled
 def write_order(tables: Tables, plans: Plans, k: int) -> int:
     """Write the jobs in the order of baseline *k* to ``Plans.queue``; return their number."""
-    if not open_decision(tables, plans, k):
-        return 0
-    arrange(tables, plans, k)
     return int(copy_jobs(tables.waiting, plans.plans[k].list, plans.queue))
 
 
@@ -83,9 +68,9 @@ def score_terms(
     """Return (R,) scores of some jobs by learned policy *k*, and each feature's contribution relative to their mean."""
     learned = baseline.learned
     assert learned is not None
-    exact = requests_hold(plans.history)
+    exact = requests_hold(plans.knowledge.history)
     features, scores = np.zeros((len(rows), COUNT)), np.zeros(len(rows))
-    write_scores(tables, plans, k * STAGES + int(exact), rows, features, scores)
+    write_scores(tables, plans, plans.knowledge, k * STAGES + int(exact), rows, features, scores)
     weights = dict((learned.exact or learned if exact else learned).queue.weights)
     return scores, {
         name: weights[name] * (features[:, i] - features[:, i].mean())
@@ -95,36 +80,36 @@ def score_terms(
 
 
 @compiled
-def write_scores(tables: Tables, plans: Plans, s: int, rows: Ints, features: Floats, scores: Floats) -> None:
+def write_scores(
+    tables: Tables, plans: Plans, knowledge: Knowledge, s: int, rows: Ints, features: Floats, scores: Floats
+) -> None:
     """Write (R, F) features and (R,) queue scores of some jobs, in stage *s*."""
-    look_at_queue(tables, plans.scores, s)
+    look_at_queue(tables, knowledge.scores, s)
     for i in range(len(rows)):
-        describe(tables, plans, s, rows[i])
-        scores[i] = weigh(plans.scores, s, QUEUE)
+        describe(tables, plans, knowledge, s, rows[i])
+        scores[i] = weigh(knowledge.scores, s, QUEUE)
         for n in range(features.shape[1]):
-            features[i, n] = plans.scores.features[n]
+            features[i, n] = knowledge.scores.features[n]
 
 
 def kept_before(tables: Tables, plans: Plans, k: int, rows: Ints) -> Ints:
     """Return (R,) how many cores learned policy *k* keeps free before some waiting jobs, beside their own."""
     needed: Ints = np.zeros(len(rows), np.int64)
-    write_needed(tables, plans, stage_of(plans.history, k), rows, needed)
+    write_needed(tables, plans.knowledge, stage_of(plans.knowledge.history, k), rows, needed)
     kept: Ints = needed - tables.jobs["size"][rows]
     return kept
 
 
 @compiled
-def write_needed(tables: Tables, plans: Plans, s: int, rows: Ints, needed: Ints) -> None:
+def write_needed(tables: Tables, knowledge: Knowledge, s: int, rows: Ints, needed: Ints) -> None:
     """Write (R,) how many cores must be free for some jobs to start, in stage *s*."""
-    if plans.scores.params[s].keeps == 1:
-        find_kept(tables, plans.history, plans.scores, s)
+    if knowledge.scores.params[s].keeps == 1:
+        find_kept(tables, knowledge.history, knowledge.scores, s)
     for i in range(len(rows)):
-        needed[i] = needed_cores(tables, plans.history, plans.scores, s, rows[i])
+        needed[i] = needed_cores(tables, knowledge.history, knowledge.scores, s, rows[i])
 
 
 @compiled
 def notice(tables: Tables, plans: Plans, k: int) -> None:
     """Update baseline *k* with what has happened until now, as at each decision, without deciding anything."""
-    if plans.plans[k].order == MULTIFACTOR:
-        share_out(tables, plans.history)
-    follow(tables, plans.history)
+    learn(tables, plans, k)

@@ -23,11 +23,10 @@ from collections.abc import Callable
 import numpy as np
 
 from hdeeprm_like.decision.policies.estimates import SHORT, bring_estimate
-from hdeeprm_like.decision.policies.history import LEAST, NONE, OF_EXPECTED, History, read_history
+from hdeeprm_like.decision.policies.history import LEAST, NONE, OF_EXPECTED, History
 from hdeeprm_like.decision.policies.learned_times import learned_time
 from hdeeprm_like.decision.policies.survival import bring_survival, long_time, time_after, typical_time
-from hdeeprm_like.engine.bundles import BundleType
-from hdeeprm_like.engine.compiled import by_type, compiled, inlined
+from hdeeprm_like.engine.compiled import compiled, inlined
 from hdeeprm_like.engine.dispatch import by_number, check_numbers
 from hdeeprm_like.engine.job_keys import known_time
 from hdeeprm_like.engine.numbers import (
@@ -45,29 +44,6 @@ from hdeeprm_like.engine.numbers import (
 from hdeeprm_like.engine.tables import RUNNING, Tables
 
 INCREMENTS = (60.0, 300.0, 900.0, 1800.0, 3600.0, 7200.0, 18000.0, 36000.0, 72000.0, 180000.0, 360000.0)  # s
-
-
-@by_type
-def follow(tables: BundleType, history: BundleType) -> object:
-    """Update the history with what has happened."""
-    return no_follow if history.kind == "NoHistory" else read_history
-
-
-@inlined
-def no_follow(tables: Tables, history: object) -> None:
-    """Do nothing."""
-
-
-@by_type
-def expected_time(tables: BundleType, history: BundleType, times: object, j: object) -> object:
-    """Return the assumed run time of a job in s; *times* is a number of ``names.number_of_times``."""
-    return known_only if history.kind == "NoHistory" else known_or_predicted
-
-
-@inlined
-def known_only(tables: Tables, history: object, times: int, j: int) -> float:
-    """Return a run time that needs no history."""
-    return known_time(tables, times, j)
 
 
 @compiled

@@ -2,10 +2,12 @@
 
 import numpy as np
 
-from hdeeprm_like.decision.policies.conservative import new_profile, start_or_reserve
-from hdeeprm_like.decision.policies.core_profile import earliest, is_free_now, occupy
+from hdeeprm_like.decision.names import Baseline
+from hdeeprm_like.decision.policies.conservative import begin_profile, start_or_reserve
+from hdeeprm_like.decision.policies.core_profile import Profile, earliest, is_free_now, new_profile, occupy
 from hdeeprm_like.decision.policies.history import find_siblings
 from hdeeprm_like.decision.policies.keeping import find_kept, needed_cores
+from hdeeprm_like.decision.policies.knowledge import Knowledge
 from hdeeprm_like.decision.policies.lookahead import choose_ahead
 from hdeeprm_like.decision.policies.node_profile import (
     begin_dates,
@@ -15,6 +17,7 @@ from hdeeprm_like.decision.policies.node_profile import (
     occupy_picked,
 )
 from hdeeprm_like.decision.policies.plans import EACH, NO_JOB, Plans, planned_time
+from hdeeprm_like.decision.policies.plays import Ahead, new_ahead
 from hdeeprm_like.decision.policies.reservations import reserve
 from hdeeprm_like.decision.policies.scores import (
     BACKFILL,
@@ -29,96 +32,121 @@ from hdeeprm_like.decision.policies.scores import (
     write_features,
 )
 from hdeeprm_like.decision.policies.starting import start_if_fits
+from hdeeprm_like.decision.score_files import plans_profiles
+from hdeeprm_like.engine.bundles import Bundle
 from hdeeprm_like.engine.calls import NOWHERE, call_at
 from hdeeprm_like.engine.compiled import compiled, inlined
 from hdeeprm_like.engine.job_lists import copy_jobs, job_at, next_fitting
 from hdeeprm_like.engine.job_sorting import sort_by_keys
+from hdeeprm_like.engine.state import State
 from hdeeprm_like.engine.tables import NOTHING, Tables
 
 
+class Scored(Bundle):
+    """What a learned policy that starts jobs itself has for that.
+
+    Attributes:
+        ahead: its plays. profile: free cores beside its reservations, of a policy of several reservations.
+    """
+
+    ahead: Ahead
+    profile: Profile
+
+
+def new_scored(state: State, baseline: Baseline, jobs: int) -> Scored:
+    """Return the memory of a learned policy that starts jobs itself."""
+    learned = baseline.learned
+    stages = [] if learned is None else [learned, *([learned.exact] if learned.exact else [])]
+    ahead = [stage.lookahead for stage in stages if stage.lookahead]
+    most = max((one.queue + one.arrivals for one in ahead), default=0)
+    futures = max((one.scenarios for one in ahead), default=0)
+    return Scored(new_ahead(jobs, most, futures), new_profile(jobs, plans_profiles(learned)))
+
+
 @compiled
-def start_scored(tables: Tables, plans: Plans, k: int) -> None:
+def start_scored(tables: Tables, plans: Plans, knowledge: Knowledge, memory: Scored, k: int) -> None:
     """Start the jobs that learned policy *k* starts now."""
     v = plans.plans[k].list
     place, _ = next_fitting(tables.waiting, v, 0, 0, tables.clock[0].free_cores)
     if place >= tables.waiting.lists[v].blocks:
         return
-    s = stage_of(plans.history, k)
-    params = plans.scores.params[s]
+    s = stage_of(knowledge.history, k)
+    params = knowledge.scores.params[s]
     if params.looks_ahead == 0 or tables.clock[0].waiting > params.played:
-        sort_by_score(tables, plans, k, s)
+        sort_by_score(tables, plans, knowledge, k, s)
     if params.looks_ahead == 1:
-        start_ahead(tables, plans, k, s)
+        start_ahead(tables, plans, knowledge, memory.ahead, k, s)
         return
     if params.keeps == 1:
-        find_kept(tables, plans.history, plans.scores, s)
+        find_kept(tables, knowledge.history, knowledge.scores, s)
     if params.reservations > 1:
-        start_with_reservations(tables, plans, k, s)
+        start_with_reservations(tables, plans, knowledge, memory.profile, k, s)
         return
-    start_in_scored_order(tables, plans, k, s)
+    start_in_scored_order(tables, plans, knowledge, k, s)
     if tables.clock[0].waiting > 1 and tables.clock[0].free_cores > 0:
-        backfill_by_score(tables, plans, k, s)
+        backfill_by_score(tables, plans, knowledge, k, s)
 
 
 @compiled
-def start_ahead(tables: Tables, plans: Plans, k: int, s: int) -> None:
+def start_ahead(tables: Tables, plans: Plans, knowledge: Knowledge, ahead: Ahead, k: int, s: int) -> None:
     """Start the jobs that the best candidate starts."""
-    ahead = plans.ahead
-    count = choose_ahead(tables, plans.history, plans.scores, ahead, s, plans.plans[k].list, plans.plans[k].ends)
+    count = choose_ahead(
+        tables, knowledge.history, knowledge.scores, ahead, s, plans.plans[k].list, plans.plans[k].ends
+    )
     for i in range(count):
         if ahead.played[i].chosen == 1:
             start_if_fits(tables, plans, k, ahead.played[i].job)
 
 
 @compiled
-def sort_by_score(tables: Tables, plans: Plans, k: int, s: int) -> None:
+def sort_by_score(tables: Tables, plans: Plans, knowledge: Knowledge, k: int, s: int) -> None:
     """Sort the waiting jobs by their scores now."""
-    sort_list_by_score(tables, plans, plans.plans[k].list, s)
+    sort_list_by_score(tables, plans, knowledge, plans.plans[k].list, s)
 
 
 @compiled
-def sort_list_by_score(tables: Tables, plans: Plans, v: int, s: int) -> None:
+def sort_list_by_score(tables: Tables, plans: Plans, knowledge: Knowledge, v: int, s: int) -> None:
     """Sort a list of the waiting jobs by their scores now, in stage *s*."""
-    lists, history = tables.waiting, plans.history
-    look_at_queue(tables, plans.scores, s)
+    lists, history = tables.waiting, knowledge.history
+    look_at_queue(tables, knowledge.scores, s)
     find_siblings(tables, history)
     for place in range(lists.lists[v].blocks):
         b = lists.directory[v, place]
         begin = lists.begins[v, b]
         for i in range(begin, begin + lists.sizes[v, b]):
-            describe(tables, plans, s, lists.jobs[v, i])
-            lists.keys[v, i] = weigh(plans.scores, s, QUEUE)
+            describe(tables, plans, knowledge, s, lists.jobs[v, i])
+            lists.keys[v, i] = weigh(knowledge.scores, s, QUEUE)
     sort_by_keys(lists, v)
 
 
 @inlined
-def describe(tables: Tables, plans: Plans, s: int, j: int) -> None:
+def describe(tables: Tables, plans: Plans, knowledge: Knowledge, s: int, j: int) -> None:
     """Write all features of a waiting job except the comparison with the head of the queue, in stage *s*."""
-    write_features(tables, plans.history, plans.scores, s, j)
-    if plans.scores.params[s].looks & OF_PLACEMENT:
+    write_features(tables, knowledge.history, knowledge.scores, s, j)
+    if knowledge.scores.params[s].looks & OF_PLACEMENT:
         k = s // STAGES
         if plans.plans[k].see_at != NOWHERE:
-            call_at(plans.plans[k].see_at, tables, plans, k, j)
+            call_at(plans.plans[k].see_at, tables, knowledge, k, j)
 
 
 @compiled
-def start_in_scored_order(tables: Tables, plans: Plans, k: int, s: int) -> None:
+def start_in_scored_order(tables: Tables, plans: Plans, knowledge: Knowledge, k: int, s: int) -> None:
     """Start jobs until one does not fit; cores kept before a job count as needed."""
     clock = tables.clock[0]
     while clock.waiting > 0:
         j = job_at(tables.waiting, plans.plans[k].list, 0, 0)
-        if needed_cores(tables, plans.history, plans.scores, s, j) > clock.free_cores:
+        if needed_cores(tables, knowledge.history, knowledge.scores, s, j) > clock.free_cores:
             return
         if start_if_fits(tables, plans, k, j) != NOTHING:
             return
 
 
 @compiled
-def backfill_by_score(tables: Tables, plans: Plans, k: int, s: int) -> None:
+def backfill_by_score(tables: Tables, plans: Plans, knowledge: Knowledge, k: int, s: int) -> None:
     """Start jobs behind the head that pass the gate and do not delay it, in the order of the backfill score (EASY)."""
-    scores, v, clock = plans.scores, plans.plans[k].list, tables.clock[0]
+    scores, v, clock = knowledge.scores, plans.plans[k].list, tables.clock[0]
     head = job_at(tables.waiting, v, 0, 0)
-    reserve(tables, plans, k, head, needed_cores(tables, plans.history, scores, s, head))
+    reserve(tables, plans, k, head, needed_cores(tables, knowledge.history, scores, s, head))
     if plans.plans[k].bounded == 1:
         plans.plans[k].reserved = EACH  # the head has its guarantee; only its expected start is needed
     count, place, i = 0, 0, 1
@@ -128,27 +156,29 @@ def backfill_by_score(tables: Tables, plans: Plans, k: int, s: int) -> None:
             break
         j = job_at(tables.waiting, v, place, i)
         i += 1
-        count += add_candidate(tables, plans, s, j, head, plans.plans[k].shadow, count)
+        count += add_candidate(tables, plans, knowledge, s, j, head, plans.plans[k].shadow, count)
     for n in range(count):
         j = plans.queue[n]
-        if needed_cores(tables, plans.history, scores, s, j) <= clock.free_cores:
+        if needed_cores(tables, knowledge.history, scores, s, j) <= clock.free_cores:
             start_if_fits(tables, plans, k, j)
     plans.plans[k].reserved = EACH if plans.plans[k].bounded == 1 else NO_JOB
 
 
 @compiled
-def start_with_reservations(tables: Tables, plans: Plans, k: int, s: int) -> None:
+def start_with_reservations(
+    tables: Tables, plans: Plans, knowledge: Knowledge, profile: Profile, k: int, s: int
+) -> None:
     """Start jobs in order, reserve for the first ones that do not fit, and start others that delay none of these."""
-    scores, now, on_nodes = plans.scores, tables.clock[0].now, needs_nodes(tables)
+    scores, now, on_nodes = knowledge.scores, tables.clock[0].now, needs_nodes(tables)
     waiting = copy_jobs(tables.waiting, plans.plans[k].list, plans.queue)
     if on_nodes:
         begin_dates(tables, plans, k)
     else:
-        new_profile(tables, plans, k)
+        begin_profile(tables, plans, profile, k)
     held, i, head, shadow = 0, 0, -1, 0.0
     while i < waiting and held < scores.params[s].reservations:
         j = plans.queue[i]
-        begin = start_or_hold(tables, plans, k, s, j, on_nodes)
+        begin = start_or_hold(tables, plans, knowledge, profile, k, s, j, on_nodes)
         if begin > now:
             held += 1
             if head < 0:
@@ -158,66 +188,72 @@ def start_with_reservations(tables: Tables, plans: Plans, k: int, s: int) -> Non
     while i < waiting:
         j = plans.queue[i]
         i += 1
-        count += add_candidate(tables, plans, s, j, head, shadow, count)
+        count += add_candidate(tables, plans, knowledge, s, j, head, shadow, count)
     for n in range(count):
-        start_between(tables, plans, k, s, plans.queue[n], on_nodes)
+        start_between(tables, plans, knowledge, profile, k, s, plans.queue[n], on_nodes)
     end_dates(plans, k)
 
 
 @compiled
-def start_or_hold(tables: Tables, plans: Plans, k: int, s: int, j: int, on_nodes: bool) -> float:
+def start_or_hold(
+    tables: Tables, plans: Plans, knowledge: Knowledge, profile: Profile, k: int, s: int, j: int, on_nodes: bool
+) -> float:
     """Start a job if it can start now around all reservations, else reserve for it; return its start time."""
-    need, time = needed_cores(tables, plans.history, plans.scores, s, j), planned_time(tables, plans, k, j)
+    need, time = needed_cores(tables, knowledge.history, knowledge.scores, s, j), planned_time(tables, plans, k, j)
     if on_nodes:
         return float(start_or_reserve(tables, plans, k, j, need, time))
-    begin = float(earliest(plans, k, need, time))
+    begin = float(earliest(profile, need, time))
     if begin < np.inf:
-        occupy(plans, k, begin, begin + time, tables.jobs[j].size)
+        occupy(profile, begin, begin + time, tables.jobs[j].size)
     if begin == tables.clock[0].now:
         start_if_fits(tables, plans, k, j)
     return begin
 
 
 @compiled
-def start_between(tables: Tables, plans: Plans, k: int, s: int, j: int, on_nodes: bool) -> None:
+def start_between(
+    tables: Tables, plans: Plans, knowledge: Knowledge, profile: Profile, k: int, s: int, j: int, on_nodes: bool
+) -> None:
     """Start a job if it can start now around all reservations."""
     now, time = tables.clock[0].now, planned_time(tables, plans, k, j)
-    need = needed_cores(tables, plans.history, plans.scores, s, j)
+    need = needed_cores(tables, knowledge.history, knowledge.scores, s, j)
     if on_nodes:
         may = earliest_on_nodes(tables, plans, k, j, need, time, 1) == now
         if may and start_if_fits(tables, plans, k, j) == NOTHING:
             occupy_picked(tables, plans, k, j, now, now + time)
-    elif is_free_now(plans, k, need, time) and start_if_fits(tables, plans, k, j) == NOTHING:
-        occupy(plans, k, now, now + time, tables.jobs[j].size)
+    elif is_free_now(profile, need, time) and start_if_fits(tables, plans, k, j) == NOTHING:
+        occupy(profile, now, now + time, tables.jobs[j].size)
 
 
 @compiled
-def add_candidate(tables: Tables, plans: Plans, s: int, j: int, head: int, shadow: float, count: int) -> int:
+def add_candidate(
+    tables: Tables, plans: Plans, knowledge: Knowledge, s: int, j: int, head: int, shadow: float, count: int
+) -> int:
     """Insert a job into the sorted candidates for backfilling if it may start; return 1 if inserted, else 0.
 
     Args:
         head: the head of the queue. shadow: s, its expected start. count: number of candidates before this one.
     """
-    scores, key = plans.scores, float(count)
+    scores, key = knowledge.scores, float(count)
     params = scores.params[s]
-    if needed_cores(tables, plans.history, scores, s, j) > tables.clock[0].free_cores:
+    if needed_cores(tables, knowledge.history, scores, s, j) > tables.clock[0].free_cores:
         return 0
     if params.gate == 1 or params.own_backfill == 1:
-        describe(tables, plans, s, j)
+        describe(tables, plans, knowledge, s, j)
         compare_with_head(tables, scores, j, head, shadow)
         if params.gate == 1 and weigh(scores, s, GATE) < 0.0:
             return 0
         if params.own_backfill == 1:
             key = weigh(scores, s, BACKFILL)
-    insert_candidate(plans, count, j, key)
+    insert_candidate(plans, knowledge, count, j, key)
     return 1
 
 
 @compiled
-def insert_candidate(plans: Plans, count: int, j: int, key: float) -> None:
+def insert_candidate(plans: Plans, knowledge: Knowledge, count: int, j: int, key: float) -> None:
     """Insert a job into the *count* sorted candidates for backfilling, after those with an equal key."""
     at = count
-    while at > 0 and plans.scores.keys[at - 1] > key:
-        plans.queue[at], plans.scores.keys[at] = plans.queue[at - 1], plans.scores.keys[at - 1]
+    while at > 0 and knowledge.scores.keys[at - 1] > key:
+        plans.queue[at], knowledge.scores.keys[at] = plans.queue[at - 1], knowledge.scores.keys[at - 1]
         at -= 1
-    plans.queue[at], plans.scores.keys[at] = j, key
+    plans.queue[at], knowledge.scores.keys[at] = j, key

@@ -8,12 +8,14 @@ look-ahead are left out here as there.
 
 import numpy as np
 
+from hdeeprm_like.decision.policies.knowledge import Knowledge
 from hdeeprm_like.decision.policies.node_rows import SlurmRows
 from hdeeprm_like.decision.policies.plans import Plans
 from hdeeprm_like.decision.policies.priorities import sort_again
 from hdeeprm_like.decision.policies.scored import sort_list_by_score
 from hdeeprm_like.decision.policies.scores import stage_of
 from hdeeprm_like.decision.policies.slurm_priorities import own_priority, sort_by_priority
+from hdeeprm_like.engine.calls import call_at
 from hdeeprm_like.engine.compiled import compiled, inlined
 from hdeeprm_like.engine.job_lists import copy_jobs
 from hdeeprm_like.engine.numbers import BY_SCORE, WATCH_RATE
@@ -23,16 +25,21 @@ from hdeeprm_like.types import Ints
 CLOSE = 1e-5  # s, tolerance of the date of a look
 
 
-@compiled
+@inlined
 def sort_by_order(tables: Tables, plans: Plans, k: int) -> None:
     """Sort the list in the order of baseline *k*, if that changes with time."""
+    if plans.plans[k].reordered == 1:
+        call_at(plans.plans[k].reorder_at, tables, plans, plans.knowledge, k)
+
+
+@compiled
+def reorder(tables: Tables, plans: Plans, knowledge: Knowledge, k: int) -> None:
+    """Sort the list in the order of baseline *k* now."""
     plan = plans.plans[k]
-    if plan.reordered == 0:
-        return
     if plan.order == BY_SCORE:
-        sort_list_by_score(tables, plans, plan.candidates, stage_of(plans.history, k))
+        sort_list_by_score(tables, plans, knowledge, plan.candidates, stage_of(knowledge.history, k))
     else:
-        sort_again(tables, plans, plan.candidates, plan.order, plan.order_times)
+        sort_again(tables, knowledge, plan.candidates, plan.order, plan.order_times)
 
 
 @inlined

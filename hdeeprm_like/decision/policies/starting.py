@@ -11,6 +11,7 @@ from hdeeprm_like.decision.policies.plans import EACH, HEAD, NO_JOB, Plans, plan
 from hdeeprm_like.decision.policies.reservations import leaves_to_head
 from hdeeprm_like.decision.policies.reserved_nodes import TOUCHING, allow_until, start_on_allowed
 from hdeeprm_like.engine.allocation import choose_cores, return_cores
+from hdeeprm_like.engine.bundles import bundle_in
 from hdeeprm_like.engine.calls import NOWHERE, number_at
 from hdeeprm_like.engine.compiled import compiled, inlined
 from hdeeprm_like.engine.lifecycle import start_job
@@ -31,7 +32,9 @@ def start_if_fits(tables: Tables, plans: Plans, k: int, j: int) -> int:
         NOTHING, or what it lacks: RESERVED if the number of cores decides that, else CORES, MEMORY or GPUS.
     """
     plan = plans.plans[k]
-    return number_at(plan.guarded_at if plan.reserved == EACH else plan.fit_at, tables, plans, k, j)
+    if plan.reserved == EACH:
+        return number_at(plan.guarded_at, tables, plans, bundle_in(plans.guarantees, k), k, j)
+    return number_at(plan.fit_at, tables, plans, k, j)
 
 
 @compiled
@@ -70,7 +73,7 @@ def book_anywhere(tables: Tables, plans: Plans, k: int, j: int) -> int:
     if tables.jobs[j].size > clock.free_cores:
         return CORES
     if place_at != NOWHERE:
-        return number_at(place_at, tables, plans, k, j)
+        return number_at(place_at, tables, plans.knowledge, k, j)
     if clock.whole:
         _, found = best_node(tables, BEST_FIT, j, tables.jobs[j].size)
         if not is_whole(found):

@@ -114,7 +114,7 @@ def played(
     named = clock == "batsim" or not countable(machine, jobs)
     simulator = Simulator(State(machine, jobs, log=False, needs=actions.needs, named=named), jobs, clock)
     choices = actions.choices(simulator.state, constant=0)
-    scores = choices.plans.scores
+    scores = choices.plans.knowledge.scores
     run = constant_run(simulator, choices)
     fresh = [array.copy() for array in arrays_of(run)]
     for values in rows:
@@ -124,7 +124,7 @@ def played(
             if isinstance(weight.column, str):
                 scores.params[weight.column][weight.row] = value
             elif weight.places:
-                choices.plans.placing.weights[weight.row, weight.column] = value
+                choices.plans.knowledge.placing.weights[weight.row, weight.column] = value
             else:
                 scores.weights[weight.row, weight.column] = value
         if values and policy.learned is not None and policy.learned.exact is None:  # both stages are one
