@@ -183,6 +183,27 @@ def simulate(
     if network:
         machine = with_network(machine)
     check_clock(clock)  # refuses one that is not known before anything is read
+    simulator, jobs = _played(machine, workload, policy, clock, seed, whole)
+    ran = jobs_that_ran(simulator)
+    if not ran.any():
+        raise WorkloadError(f"{machine.name}: none of {len(jobs)} jobs fits this platform, so none has run")
+    found = schedule_of(simulator, jobs)
+    ids = np.array(jobs.ids, object)
+    return Schedule(
+        **{field.name: getattr(found, field.name) for field in fields(found) if field.init},
+        job=tuple(ids[ran]),
+        not_run=tuple(ids[~ran]),
+        policy=policy,
+        clock=clock,
+        workload=jobs,
+        simulator=simulator,
+    )
+
+
+def _played(
+    machine: Platform, workload: Workload | str | Path, policy: str, clock: Clock, seed: int, whole: bool
+) -> tuple[Simulator, Workload]:
+    """Run the jobs to their ends, see `simulate`; return what moved the cluster, and the jobs."""
     agent = agent_named(policy)
     actions = PolicyActions([policy_named(policy)]) if agent is None else None
     if whole and actions is not None:
@@ -191,30 +212,16 @@ def simulate(
         jobs = Window(workload, 0.0)
     else:
         jobs = experiments.jobs_in(existing(workload, "trace", "workload"), machine, seed)
-    if agent is not None:
-        from hdeeprm_like.launch.trained import play_trained
-
-        simulator = play_trained(agent, machine, jobs.workload, clock, log=True)
-    else:
-        assert actions is not None
+    if actions is not None:
         random = experiments.seed_of_policies(seed)
         simulator = run_to_end(
             machine, jobs.workload, actions, clock, seed=random, log=True, epoch=jobs.epoch, whole=whole
         )
-    ran = jobs_that_ran(simulator)
-    if not ran.any():
-        raise WorkloadError(f"{machine.name}: none of {len(jobs.workload)} jobs fits this platform, so none has run")
-    found = schedule_of(simulator, jobs.workload)
-    ids = np.array(jobs.workload.ids, object)
-    return Schedule(
-        **{field.name: getattr(found, field.name) for field in fields(found) if field.init},
-        job=tuple(ids[ran]),
-        not_run=tuple(ids[~ran]),
-        policy=policy,
-        clock=clock,
-        workload=jobs.workload,
-        simulator=simulator,
-    )
+        return simulator, jobs.workload
+    from hdeeprm_like.launch.trained import play_trained
+
+    assert agent is not None
+    return play_trained(agent, machine, jobs.workload, clock, log=True), jobs.workload
 
 
 def compare(

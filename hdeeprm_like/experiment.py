@@ -282,7 +282,15 @@ def load_jobs(
             workload = replace(workload, demands=None)  # a log has the nodes of its own machine, not of this platform
         check_jobs(source, workload, platform)
         return Experiment(options, Path(), source, platform, workload)
-    trace = readers.trace(source)
+    return converted(path, options, platform, source, readers.trace(source))
+
+
+def converted(path: Path, options: Options, platform: Platform, source: Path, trace: Trace) -> Experiment:
+    """Convert a trace as the options say.
+
+    Args:
+        path: of the options file. source: of the trace.
+    """
     how = options.workload
     missing_memory = how.missing_memory
     if missing_memory is None and not knows_memory(trace):

@@ -1,4 +1,4 @@
-"""Agents that do not learn, for tests to play."""
+"""Agents for tests to play: three that do not learn, and the source of one that does."""
 
 from collections.abc import Sequence
 
@@ -47,3 +47,21 @@ class FixedSequence:
             raise AgentError(f"the fixed sequence has {self.taken} actions and one more was wanted")
         self.taken += 1
         return self.actions[self.taken - 1]
+
+
+# As a user writes one (thesis, appendix G).
+APPENDIX_G = """
+import torch.nn as nn
+import torch.nn.functional as F
+from hdeeprm_like.learning.agents import PolicyLearningAgent
+
+class MyLearningAgent(PolicyLearningAgent):
+
+    def __init__(self, gamma, hidden, action_size, observation_size):
+        self.input = nn.Linear(observation_size, hidden)
+        self.output = nn.Linear(hidden, action_size)
+
+    def forward_policy(self, observation):
+        out_0 = F.leaky_relu(self.input(observation))
+        return F.softmax(self.output(out_0), dim=1)
+"""

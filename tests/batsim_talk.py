@@ -5,6 +5,7 @@ import json
 from pathlib import Path
 
 import numpy as np
+from small import Finished
 
 from hdeeprm_like.batsim.session import Conversation
 from hdeeprm_like.batsim_server import cli
@@ -13,6 +14,7 @@ from hdeeprm_like.cluster.workload import JobLimits
 from hdeeprm_like.decision.actions import PolicyActions
 from hdeeprm_like.decision.system import DecisionSystem, FirstAction
 from hdeeprm_like.engine.state import State
+from hdeeprm_like.engine.tasks import SHORTEST_RUN
 from hdeeprm_like.errors import WorkloadError
 from hdeeprm_like.formats.batsim5_json import write_batsim5
 from hdeeprm_like.formats.batsim_numbers import read_number
@@ -31,6 +33,9 @@ class Agent(FirstAction):
     def act(self, observation, mask):
         self.asked += 1
         return 0
+
+
+TEXT = 1e-6  # s, resolution of times in the files of the server
 
 
 def talk(platform=None, policy=("first", "high_gflops"), seed=0, exact=None, limits=LIMITS, agent=None, codec=None):
@@ -96,6 +101,26 @@ def jobs_of(path):
     """The rows of an ``out_jobs.csv`` by job."""
     rows = csv.DictReader(Path(path).read_text().splitlines())
     return {row["workload_name"] + "!" + row["job_id"]: row for row in rows}
+
+
+def difference_from_server(simulator, workload, folder):
+    """The first job with other cores or times than in the server's files, "" if there is none."""
+    rows = jobs_of(folder / "out_jobs.csv")
+    if sorted(rows) != sorted(workload.ids):
+        return f"{len(rows)} of {len(workload)} jobs"
+    finished, tasks = Finished(simulator, workload), simulator.simulation.tasks
+    for j, identifier in enumerate(workload.ids):
+        row = rows[identifier]
+        cores = parse_interval_set(row["allocated_resources"]) or None
+        if cores != finished.cores[j]:
+            return f"job {identifier} on {finished.cores[j]}, with the server on {cores}"
+        if cores is not None:
+            theirs = [float(row["starting_time"]), float(row["finish_time"])]
+            start, run = tasks[j]["start"], tasks[j]["finish"] - tasks[j]["start"]
+            mine = [start, start + (run or SHORTEST_RUN)]
+            if not np.allclose(theirs, mine, rtol=1e-15, atol=1.1 * TEXT):
+                return f"job {identifier} at {mine}, with the server at {theirs}"
+    return ""
 
 
 def assert_same_schedule(finished, path):

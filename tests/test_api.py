@@ -31,7 +31,7 @@ from hdeeprm_like.cli.main import main
 from hdeeprm_like.cluster.schedule import FIGURES
 from hdeeprm_like.experiment import Overrides
 from hdeeprm_like.experiment import load_experiment as load_with
-from hdeeprm_like.launch.in_process import run_classic
+from hdeeprm_like.launch.drivers import Classic
 
 ROOT = Path(__file__).parent.parent
 LEARNING = ROOT / "platforms" / "learning.json"
@@ -160,7 +160,7 @@ def options_file(folder, policy):
 @pytest.mark.parametrize("policy", ["random-random", "shortest-high_gflops", "sjf+easy"])
 def test_simulate_and_launch_start_every_job_at_the_same_time(policy, tmp_path):
     found = load_with(options_file(tmp_path, policy), Overrides())
-    simulator, _ = run_classic(found, progress=False)
+    simulator, _ = Classic(found).play(progress=False)
     schedule = simulate(found.platform, found.workload, policy, seed=4)
     assert schedule.start.tolist() == simulator.simulation.tasks["start"].tolist()
     assert schedule.finish.tolist() == simulator.simulation.tasks["finish"].tolist()
@@ -172,7 +172,7 @@ def test_simulate_on_a_platform_and_launch_decide_alike_and_share_between_users(
     found = load_with(options_file(tmp_path, "multifactor+easy"), Overrides())
     shared = replace(found, workload=replace(found.workload, user=np.arange(50) % 3))
     schedule = simulate(shared.platform, shared.workload, "multifactor+easy", seed=4)
-    assert schedule.start.tolist() == run_classic(shared, progress=False)[0].simulation.tasks["start"].tolist()
+    assert schedule.start.tolist() == Classic(shared).play(progress=False)[0].simulation.tasks["start"].tolist()
 
 
 # compiles one more kind of run, for 3 to 15 s

@@ -12,7 +12,8 @@ from small import RUN_FILES
 from hdeeprm_like.cli.main import main
 from hdeeprm_like.errors import ResultsError
 from hdeeprm_like.experiment import Overrides, load_experiment
-from hdeeprm_like.launch.in_process import clean, launch_classic, listed_files, staged
+from hdeeprm_like.launch.drivers import Classic
+from hdeeprm_like.launch.in_process import clean, launch, listed_files, staged
 
 ROOT = Path(__file__).parent.parent
 PLATFORM = ROOT / "platforms" / "learning.json"
@@ -172,7 +173,7 @@ def test_two_runs_into_one_directory_do_not_mix(tmp_path):
         for name in ("out_jobs.csv", "run.json"):
             (stage / name).write_text("first")
         with pytest.raises(ResultsError, match="another command is writing there"):
-            launch_classic(experiment, tmp_path / "out", progress=False)
+            launch(Classic(experiment), tmp_path / "out", progress=False)
     assert {path.name: path.read_text() for path in (tmp_path / "out").iterdir()} == {
         "out_jobs.csv": "first",
         "run.json": "first",

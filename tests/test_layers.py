@@ -100,31 +100,40 @@ def modules():
     yield from ((path, path.relative_to(ROOT).as_posix()) for path in (ROOT / "agents").rglob("*.py"))
 
 
-@cache
-def nodes_of(path):
-    """All nodes of a module, which is parsed once for all tests."""
-    return tuple(ast.walk(ast.parse(path.read_text())))
+def statements(body, typed=False):
+    """Yield all statements within some, at any depth, each with whether it stands under ``if TYPE_CHECKING``."""
+    for node in body:
+        yield node, typed
+        yield from statements(getattr(node, "body", ()), typed or is_for_types(node))
+        for name in ("orelse", "handlers", "finalbody", "cases"):
+            yield from statements(getattr(node, name, ()), typed)
+
+
+def is_for_types(node):
+    """Whether a statement is ``if TYPE_CHECKING`` or ``if typing.TYPE_CHECKING``."""
+    test = getattr(node, "test", None) if isinstance(node, ast.If) else None
+    return "TYPE_CHECKING" in (getattr(test, "id", ""), getattr(test, "attr", ""))
 
 
 @cache
-def imports(path, types=False):
-    """Full names of all that a module imports, wherever it does so; for the eyes of a type checker if *types*."""
-    skipped, names = set(), []
-    for node in nodes_of(path):
-        if (
-            not types
-            and isinstance(node, ast.If)
-            and ast.unparse(node.test) in ("TYPE_CHECKING", "typing.TYPE_CHECKING")
-        ):
-            skipped.update(ast.walk(ast.Module(node.body, [])))
-        if node in skipped:
-            continue
+def imported_by(path):
+    """All that a module imports, wherever it does so: full names, each with whether it is for a type checker only.
+
+    The names alone are kept, for a parsed package is so many objects that it slows everything down.
+    """
+    names = []
+    for node, typed in statements(ast.parse(path.read_text()).body):
         if isinstance(node, ast.Import):
-            names += [alias.name for alias in node.names]
+            names += [(alias.name, typed) for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{path}:{node.lineno}: imports are absolute"
-            names += [f"{node.module}.{alias.name}" for alias in node.names]
+            names += [(f"{node.module}.{alias.name}", typed) for alias in node.names]
     return names
+
+
+def imports(path, types=False):
+    """Full names of all that a module imports; for the eyes of a type checker if *types*."""
+    return [name for name, typed in imported_by(path) if types or not typed]
 
 
 def layer(name):

@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from agents_for_tests import APPENDIX_G
 
 from hdeeprm_like.cli.main import main
 from hdeeprm_like.decision.presets import PRESETS
@@ -22,22 +23,6 @@ from hdeeprm_like.learning.checkpoint import read_checkpoint
 ROOT = Path(__file__).parent.parent
 OPTIONS, AGENT = ROOT / "agents" / "reinforce.json", ROOT / "agents" / "reinforce.py"
 BATSIM = f"{sys.executable} -m hdeeprm_like batsim"
-
-OWN_AGENT = """
-import torch.nn as nn
-import torch.nn.functional as F
-from hdeeprm_like.learning.agents import PolicyLearningAgent
-
-class MyLearningAgent(PolicyLearningAgent):
-
-    def __init__(self, gamma, hidden, action_size, observation_size):
-        self.input = nn.Linear(observation_size, hidden)
-        self.output = nn.Linear(hidden, action_size)
-
-    def forward_policy(self, observation):
-        out_0 = F.leaky_relu(self.input(observation))
-        return F.softmax(self.output(out_0), dim=1)
-"""
 
 
 def launch(output, *flags, options=OPTIONS, agent=AGENT):
@@ -73,7 +58,7 @@ def test_launching_a_learner_trains_it_run_by_run_and_leaves_logs_and_outputs(tm
 
 
 def test_the_example_of_the_thesis_runs_with_its_import_line_changed(tmp_path):
-    (tmp_path / "my_agent.py").write_text(OWN_AGENT)
+    (tmp_path / "my_agent.py").write_text(APPENDIX_G)
     assert launch(tmp_path / "run", "--runs", 2, agent=tmp_path / "my_agent.py") == 0
 
 
@@ -249,7 +234,7 @@ def test_what_is_wrong_with_an_agent_is_told_in_one_line(tmp_path, capsys, flags
 
 
 def test_a_mistake_inside_an_agent_is_told_with_its_line(tmp_path, capsys):
-    (tmp_path / "my_agent.py").write_text(OWN_AGENT.replace("self.output(out_0)", "self.outputs(out_0)"))
+    (tmp_path / "my_agent.py").write_text(APPENDIX_G.replace("self.output(out_0)", "self.outputs(out_0)"))
     assert launch(tmp_path / "run", agent=tmp_path / "my_agent.py") == 2
     assert re.search(r"my_agent\.py:1[45]", capsys.readouterr().err)
 
@@ -317,10 +302,10 @@ def test_a_classic_experiment_takes_no_agent(tmp_path, capsys):
 
 def test_an_agent_whose_code_has_changed_is_not_resumed(tmp_path, capsys):
     agent = tmp_path / "my_agent.py"
-    agent.write_text(OWN_AGENT)
+    agent.write_text(APPENDIX_G)
     assert train("--output", tmp_path / "training", "--episodes", 2, agent=agent) == 0
     assert main(["train", "-q", "--resume", str(tmp_path / "training"), "--episodes", "3", "--trust"]) == 0
-    agent.write_text(OWN_AGENT.replace("leaky_relu", "relu"))
+    agent.write_text(APPENDIX_G.replace("leaky_relu", "relu"))
     assert main(["train", "-q", "--resume", str(tmp_path / "training"), "--episodes", "4", "--trust"]) == 2
     assert "my_agent.py: has changed since the training" in capsys.readouterr().err
 

@@ -40,8 +40,8 @@ def write_outputs(simulation: Simulation, simulation_time: float, incomplete: st
 def summary_of(simulation: Simulation, consumed: float, simulation_time: float) -> dict[str, str | int | float]:
     """Return the metrics of a whole simulation; *consumed* in J, and the wall-clock time in s."""
     machines = simulation.machines
-    return results.schedule_summary(
-        simulation.rows,
+    return results.summary_of_ended(
+        results.ended_of(simulation.rows),
         machines=len(machines),
         consumed_joules=consumed,
         machine_seconds={state.name.lower(): machines.seconds[state] for state in MachineState},

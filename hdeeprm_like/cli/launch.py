@@ -24,7 +24,7 @@ from hdeeprm_like.limits import RUNS
 
 if TYPE_CHECKING:
     from hdeeprm_like.experiment import Experiment
-    from hdeeprm_like.launch.learner import Learner
+    from hdeeprm_like.launch.drivers import Driver
 
 
 def add_launch(commands: Commands) -> None:
@@ -81,33 +81,16 @@ def run_launch(options: argparse.Namespace) -> int | None:
     experiment = load_experiment(options.options, overrides)
     level = options.log_level or experiment.options.pybatsim.log_level
     logging.getLogger("hdeeprm_like").setLevel("ERROR" if options.quiet else level)
-    learner = None
-    if experiment.options.pybatsim.agent.type == "LEARNING":
-        from hdeeprm_like.cli.learning import new_learner
-
-        learner = new_learner(experiment, options)
-    elif options.agent or options.input_model or options.output_model:
-        raise OptionsError(f"{options.options}: pybatsim.agent.type: --agent and models are for LEARNING agents")
-    elif options.log_decisions and (with_batsim or not experiment.workload.is_known):
-        raise OptionsError(
-            f"{options.options}: pybatsim.agent.type: --log-decisions of a CLASSIC agent needs --simulator embedded "
-            "and profiles that it knows"
-        )
-    from hdeeprm_like.launch.in_process import launched
-
     last_run = None
+    driver = driver_of(options, experiment)
     if not with_batsim:
         refuse_batsim_flags(options)
     if not with_batsim and experiment.workload.is_known:
-        how = {"progress": not options.quiet, "log_decisions": options.log_decisions}
-        if learner is None:
-            run, last_run = launched(experiment, output, options.runs, **how)
-        else:
-            from hdeeprm_like.launch.learned import launch_learner
+        from hdeeprm_like.launch.in_process import launch
 
-            run = launch_learner(learner, output, options.runs, **how)
+        run, last_run = launch(driver, output, options.runs, progress=not options.quiet)
     else:
-        run = run_with_batsim(options, experiment, output, learner)
+        run = run_with_batsim(options, driver, output)
         if "problem" in run:
             return cut_short(run, output)
     if run["rejected"]:
@@ -125,6 +108,35 @@ def run_launch(options: argparse.Namespace) -> int | None:
         sys.stdout.write(f"\n{len(run['files'])} files in {output}\n")
         sys.stdout.write(next_command("report", output, "--output", output / "report.html"))
     return 0
+
+
+def driver_of(options: argparse.Namespace, experiment: "Experiment") -> "Driver":
+    """Return who decides, as the options file and the command line say.
+
+    Raises:
+        OptionsError: a flag is for the other type of agents.
+    """
+    from hdeeprm_like.launch.drivers import Classic
+
+    if experiment.options.pybatsim.agent.type == "LEARNING":
+        from hdeeprm_like.cli.learning import new_learner
+
+        learner = new_learner(experiment, options)
+        from hdeeprm_like.launch.run_by_run import RunByRun
+
+        return RunByRun(learner, options.log_decisions)
+    if options.agent or options.input_model or options.output_model:
+        raise OptionsError(f"{options.options}: pybatsim.agent.type: --agent and models are for LEARNING agents")
+    if not options.log_decisions:
+        return Classic(experiment)
+    if options.simulator != "embedded" or not experiment.workload.is_known:
+        raise OptionsError(
+            f"{options.options}: pybatsim.agent.type: --log-decisions of a CLASSIC agent needs --simulator embedded "
+            "and profiles that it knows"
+        )
+    from hdeeprm_like.launch.rewarded import Rewarded
+
+    return Rewarded(experiment)
 
 
 def refuse_earlier_run(output: Path, overwrite: bool) -> None:
@@ -148,9 +160,7 @@ def refuse_batsim_flags(options: argparse.Namespace) -> None:
             raise OptionsError(f"--{flag.replace('_', '-')}: needs --simulator batsim, batsim5 or docker")
 
 
-def run_with_batsim(
-    options: argparse.Namespace, experiment: "Experiment", output: Path, learner: "Learner | None"
-) -> dict[str, Any]:
+def run_with_batsim(options: argparse.Namespace, driver: "Driver", output: Path) -> dict[str, Any]:
     """Simulate an experiment with Batsim, or with our server in its place; return its record."""
     from hdeeprm_like.launch.peers import EMBEDDED, IMAGE, TIMEOUT, peer_of
     from hdeeprm_like.launch.with_batsim import launch_batsim
@@ -165,12 +175,7 @@ def run_with_batsim(
             socket=options.socket or "",
             timeout=options.timeout or TIMEOUT,
         )
-    if learner is None:
-        return launch_batsim(experiment, output, peer, runs=options.runs, progress=not options.quiet)
-    from hdeeprm_like.launch.learned import launch_learner_with_batsim
-
-    how = {"progress": not options.quiet, "log_decisions": options.log_decisions}
-    return launch_learner_with_batsim(learner, output, peer, options.runs, **how)
+    return launch_batsim(driver, output, peer, runs=options.runs, progress=not options.quiet)
 
 
 def cut_short(run: dict[str, Any], output: Path) -> int:

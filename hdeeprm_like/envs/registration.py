@@ -29,6 +29,7 @@ Keywords of `make` and `make_vec`; those of the decision space override the pres
 | ``workload`` | path of jobs, a model (``lublin``, ``mao``, ``ksu``), a `Workload`, or a function that returns one |
 | ``jobs`` | jobs of an episode, at least 1; default: twice *placed* |
 | ``clock`` | ``batsim``, ``textbook``, or ``one-by-one``: simultaneous arrivals come one by one |
+| ``network`` | whether what jobs send takes time, on a platform with a network and Batsim's clock; see `simulate` |
 | ``max_steps`` | limit at which an episode is truncated; default: `STEPS_A_JOB` per job, at least `LEAST_STEPS` |
 | ``render_mode`` | ``human`` (not with `make_vec`) or ``rgb_array`` |
 | ``mask`` | ``info``, or ``observation``: observations hold the mask of legal actions, see `envs.masks` |
@@ -65,8 +66,9 @@ from hdeeprm_like.decision.named_parts import space_with
 from hdeeprm_like.decision.presets import PRESETS, Space
 from hdeeprm_like.envs.masks import MaskPlace
 from hdeeprm_like.envs.settings import PAPERS, SETTINGS, Paper, Recipes, Setting
-from hdeeprm_like.envs.single import RenderMode, SchedulingEnv, Windows, WorkloadOf
+from hdeeprm_like.envs.single import RenderMode, SchedulingEnv
 from hdeeprm_like.envs.vector import SchedulingVectorEnv
+from hdeeprm_like.envs.windows import Windows, WorkloadOf
 from hdeeprm_like.errors import OptionsError, did_you_mean
 from hdeeprm_like.experiment import (
     VALIDATION,
@@ -137,18 +139,14 @@ def environment(
     length: int | None
     workload_of: WorkloadOf
     if options is not None:
-        if not isinstance(options, str | Path):
-            raise OptionsError(f"options is {options!r:.80}; the path of an options file is needed")
-        experiment = load_experiment(existing(options, "options"))
+        if platform is not None or workload is not None or jobs is not None:
+            raise OptionsError(f"{options}: has platform and workload itself; leave platform, workload and jobs out")
+        experiment = experiment_in(options, network)
         space = space_with(space_in(experiment, paper.preset), parts)
         exists, limits = experiment.platform, experiment.workload.limits()
         workload_of = TrainingEpisodes(episodes_of(experiment)[0])
         length = experiment.options.training.fragment_jobs or len(experiment.workload)
         clock = clock or experiment.options.training.clock
-        if network and exists.routes is None:
-            raise OptionsError(f"{options}: says itself whether there is a network; leave network out")
-        if platform is not None or workload is not None or jobs is not None:
-            raise OptionsError(f"{options}: has platform and workload itself; leave platform, workload and jobs out")
     else:
         exists = setting.platform() if platform is None else platform_from(platform)
         exists = with_network(exists) if network else exists
@@ -206,6 +204,20 @@ def environments(
         render_mode=one.render_mode,
         mask=keywords.get("mask", "info"),
     )
+
+
+def experiment_in(options: str | Path, network: bool) -> Experiment:
+    """Return the experiment of an options file, which itself says whether there is a network.
+
+    Raises:
+        HDeepRMError: the file cannot be used, or *network* contradicts it.
+    """
+    if not isinstance(options, str | Path):
+        raise OptionsError(f"options is {options!r:.80}; the path of an options file is needed")
+    experiment = load_experiment(existing(options, "options"))
+    if network and experiment.platform.routes is None:
+        raise OptionsError(f"{options}: says itself whether there is a network; leave network out")
+    return experiment
 
 
 def space_in(experiment: Experiment, preset: str) -> Any:

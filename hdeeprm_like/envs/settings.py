@@ -14,7 +14,7 @@ from hdeeprm_like.cluster.synthetic.models import Columns, Recipe, model_named
 from hdeeprm_like.cluster.workload import Workload
 from hdeeprm_like.decision.presets import PRESETS, Space
 from hdeeprm_like.decision.rewards import OBJECTIVES
-from hdeeprm_like.envs.single import WorkloadOf
+from hdeeprm_like.envs.windows import WorkloadOf
 from hdeeprm_like.run.simulator import Clock
 
 

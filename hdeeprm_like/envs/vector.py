@@ -15,7 +15,8 @@ from hdeeprm_like.decision.presets import Space
 from hdeeprm_like.engine.job_rows import countable
 from hdeeprm_like.engine.splitmix64 import SEEDS, draw_below
 from hdeeprm_like.envs.masks import MaskPlace, in_observation, space_with_mask, with_mask
-from hdeeprm_like.envs.single import RENDER_FPS, Windows, WorkloadOf, draws_of
+from hdeeprm_like.envs.single import RENDER_FPS
+from hdeeprm_like.envs.windows import Windows, WorkloadOf, draws_of
 from hdeeprm_like.errors import AgentError, OptionsError, WorkloadError, did_you_mean
 from hdeeprm_like.run.batch import AT_ONCE, DRAWS, FIGURES, NEXT_STEP, NO_DECISION, STAY
 from hdeeprm_like.run.runs import Runs
@@ -90,17 +91,7 @@ class SchedulingVectorEnv(VectorEnv[Any, Ints, Any]):
         Raises:
             OptionsError: a value is invalid, or a part of the space is a user's own.
         """
-        if clock not in CLOCKS:
-            raise OptionsError(f"clock {clock!r} is not known{did_you_mean(str(clock), CLOCKS)}")
-        for name, number in (("num_envs", num_envs), ("threads", threads), ("max_steps", max_steps)):
-            if number is not None:
-                COUNT.of(number, OptionsError, name)
-        if autoreset not in (*ENDS, *(mode.value for mode in ENDS)):
-            raise OptionsError(f"autoreset is {autoreset!r}; {' or '.join(mode.value for mode in ENDS)} is needed")
-        if not isinstance(copy, bool):
-            raise OptionsError(f"copy is {copy!r:.80}; True or False is needed")
-        if render_mode not in (None, "rgb_array"):
-            raise OptionsError(f"render mode {render_mode!r} is not known; many environments draw 'rgb_array' only")
+        check(clock, autoreset, copy, render_mode, num_envs=num_envs, threads=threads, max_steps=max_steps)
         self.render_mode = render_mode
         self.autoreset_mode = autoreset = AutoresetMode(autoreset)  # TorchRL asks for the attribute
         self._same_step = autoreset == AutoresetMode.SAME_STEP
@@ -351,3 +342,25 @@ def runs_of_windows(
     runs.draw_windows(windows.starts, windows.length, limits)
     runs.make_room(*windows.most(platform))
     return runs
+
+
+def check(clock: object, autoreset: object, copy: object, render_mode: object, **counts: int | None) -> None:
+    """Refuse what no vector environment has.
+
+    Args:
+        counts: whole numbers from 1, by their names; None for those that are not given.
+
+    Raises:
+        OptionsError: a value is invalid.
+    """
+    if clock not in CLOCKS:
+        raise OptionsError(f"clock {clock!r} is not known{did_you_mean(str(clock), CLOCKS)}")
+    for name, number in counts.items():
+        if number is not None:
+            COUNT.of(number, OptionsError, name)
+    if autoreset not in (*ENDS, *(mode.value for mode in ENDS)):
+        raise OptionsError(f"autoreset is {autoreset!r}; {' or '.join(mode.value for mode in ENDS)} is needed")
+    if not isinstance(copy, bool):
+        raise OptionsError(f"copy is {copy!r:.80}; True or False is needed")
+    if render_mode not in (None, "rgb_array"):
+        raise OptionsError(f"render mode {render_mode!r} is not known; many environments draw 'rgb_array' only")

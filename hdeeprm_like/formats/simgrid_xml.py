@@ -7,8 +7,6 @@ Source: SimGrid 3.32, "Describing your platform in XML".
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +15,8 @@ from defusedxml.ElementTree import ParseError, fromstring
 
 from hdeeprm_like.cluster.topologies import topology_of
 from hdeeprm_like.errors import PlatformError, did_you_mean
-from hdeeprm_like.formats.simgrid_units import AMOUNT, BANDWIDTHS, SPEEDS, TIMES, measure
+from hdeeprm_like.formats.simgrid_hosts import Host, speeds_of
+from hdeeprm_like.formats.simgrid_units import BANDWIDTHS, TIMES, measure
 from hdeeprm_like.formats.simgrid_zones import ROUTINGS, Hop, Link, Routing, Wires, Zone
 from hdeeprm_like.inputs import read_document
 from hdeeprm_like.values import UTMOST, Number
@@ -26,67 +25,6 @@ HOST_LIMIT = 1 << 20  # hosts in one cluster
 CORE_LIMIT = 1 << 20  # cores of one host
 COORDINATE = Number(-UTMOST, UTMOST)
 _POLICIES = ("SHARED", "FATPIPE", "SPLITDUPLEX")
-
-
-@dataclass(frozen=True)
-class Host:
-    """One host: its speed in each P-state and its properties as text."""
-
-    name: str
-    speeds: tuple[float, ...]  # flop/s of one core, per P-state
-    pstate: int
-    properties: dict[str, str]
-    zone_properties: dict[str, str]
-    cores: int = 1
-
-    def power_ranges(self) -> tuple[tuple[float, float, float], ...]:
-        """Return per P-state the W when idle, at the least load and at full load.
-
-        Raises:
-            PlatformError: the property ``wattage_per_state`` is missing or does not fit the P-states.
-        """
-        text = self.properties.get("wattage_per_state")
-        where = f"host {self.name!r}"
-        if text is None:
-            hint = " (this host has the older watt_per_state)" if "watt_per_state" in self.properties else ""
-            raise PlatformError(f"{where}: energy needs the property wattage_per_state{hint}")
-        try:
-            ranges = _watts(text)
-        except PlatformError as cause:
-            raise PlatformError(f"{where}: {cause}") from None
-        if len(ranges) != len(self.speeds):
-            raise PlatformError(f"{where}: wattage_per_state has {len(ranges)} entries for {len(self.speeds)} P-states")
-        return ranges
-
-    def sleep_pstates(self) -> dict[int, tuple[int, int]]:
-        """Return per sleep P-state the P-states passed through when it is switched off and on.
-
-        Raises:
-            PlatformError: the property ``sleep_pstates`` is not made of known P-states.
-        """
-        found: dict[int, tuple[int, int]] = {}
-        for part in filter(None, (word.strip() for word in self.properties.get("sleep_pstates", "").split(","))):
-            words = part.split(":")
-            if len(words) != 3 or not all(w.isdigit() and int(w) < len(self.speeds) for w in words):
-                raise PlatformError(f"host {self.name!r}: sleep_pstates {part!r} is not sleep:off:on of known P-states")
-            found[int(words[0])] = (int(words[1]), int(words[2]))
-        return found
-
-
-@lru_cache(maxsize=64)  # most hosts of a platform share it
-def _watts(text: str) -> tuple[tuple[float, float, float], ...]:
-    ranges: list[tuple[float, float, float]] = []
-    for part in text.split(","):
-        watts = [AMOUNT.in_text(word.strip(), PlatformError, "wattage_per_state") for word in part.split(":")]
-        if len(watts) not in (2, 3):
-            raise PlatformError(f"wattage_per_state {part.strip()!r} is not idle:least:full")
-        ranges.append((watts[0], watts[-2], watts[-1]))
-    return tuple(ranges)
-
-
-@lru_cache(maxsize=64)
-def _speeds(text: str) -> tuple[float, ...]:
-    return tuple(measure(word.strip(), SPEEDS, "speed") for word in text.split(","))
 
 
 class SimgridPlatform:
@@ -235,7 +173,7 @@ class _Reader:
         if not cores.isdigit() or not 0 < int(cores) <= CORE_LIMIT:
             raise self.fail(f"host {name!r}: core {cores[:20]!r} is not a number of cores from 1 to {CORE_LIMIT}")
         try:
-            speeds = _speeds(self.text(element, "speed"))
+            speeds = speeds_of(self.text(element, "speed"))
         except PlatformError as cause:
             raise self.fail(f"host {name!r}: {cause}") from None
         pstate = self.text(element, "pstate", "0")

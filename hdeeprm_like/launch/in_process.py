@@ -5,11 +5,10 @@ import shutil
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from hdeeprm_like.decision.presets import check_whole, classic_policies
 from hdeeprm_like.engine.state import State
 from hdeeprm_like.engine.tables import CORES, GPUS, MEMORY
 from hdeeprm_like.errors import ResultsError
@@ -18,12 +17,11 @@ from hdeeprm_like.formats.files import alone_in, replacing, write_json, write_li
 from hdeeprm_like.formats.open import write
 from hdeeprm_like.formats.platform_xml import MOST_ROUTED, write_platform_xml
 from hdeeprm_like.inputs import read_json, read_text
+from hdeeprm_like.launch.drivers import Driver
 from hdeeprm_like.plugins import whole_names
 from hdeeprm_like.progress import progress_bar
 from hdeeprm_like.results.run_log import Record
 from hdeeprm_like.results.run_reader import Run
-from hdeeprm_like.run.simulator import Simulator
-from hdeeprm_like.run.to_end import run_policy
 from hdeeprm_like.version import __version__
 
 RECORD = "run.json"
@@ -38,23 +36,6 @@ LACKS = {
 NO_NODES = "more than the nodes of its partition that meet its constraint have"
 
 
-def run_classic(experiment: Experiment, progress: bool) -> tuple[Simulator, float]:
-    """Simulate an experiment under its policy pair or baseline; return the finished simulator and s of wall clock."""
-    policies, whole = classic_policies(*experiment.options.classic_pair), experiment.options.whole
-    if whole:
-        check_whole(policies.policies)
-    begin = time.perf_counter()
-    state = State(
-        experiment.platform, experiment.workload, seed=experiment.policy_seed, needs=policies.needs, whole=whole
-    )
-    simulator = Simulator(state, experiment.workload)
-    steps, jobs = run_policy(simulator, policies), len(experiment.workload)
-    with progress_bar(jobs, progress) as show:
-        for over in steps:
-            show(over)
-    return simulator, time.perf_counter() - begin
-
-
 class Launched(NamedTuple):
     """A launch that has ended.
 
@@ -66,58 +47,44 @@ class Launched(NamedTuple):
     run: Run
 
 
-def launch_classic(
-    experiment: Experiment, output: Path, runs: int = 1, progress: bool = True, log_decisions: bool = False
-) -> dict[str, Any]:
-    """Simulate an experiment and write its directory, see `launched`; return the content of ``run.json``."""
-    return launched(experiment, output, runs, progress, log_decisions).record
-
-
-def launched(
-    experiment: Experiment, output: Path, runs: int = 1, progress: bool = True, log_decisions: bool = False
-) -> Launched:
+def launch(driver: Driver, output: Path, runs: int = 1, progress: bool = True) -> Launched:
     """Simulate an experiment and write its directory; nothing of it appears before all of it is there.
 
     Args:
-        runs: simulations, one after the other; each is the same, and the last one's files stay.
-        log_decisions: whether decisions are rewarded and written down, too, see `launch.rewarded`.
+        runs: simulations, one after the other; the last one's files stay.
 
     Raises:
         ResultsError: the directory cannot be written.
     """
-    with staged(output) as stage:
+    experiment = driver.experiment
+    with staged(output) as stage, closing(driver):
         begin = time.perf_counter()
-        makespans, rewards = [], []
-        for _ in range(runs):
-            if log_decisions:
-                from hdeeprm_like.launch.rewarded import run_rewarded
-
+        driver.begin(stage, runs)
+        makespans, found = [], dict[str, Any]()
+        with progress_bar(runs, progress and runs > 1, " runs") as show:
+            for number in range(runs):
                 begun = time.perf_counter()
-                simulator, system = run_rewarded(experiment)
-                seconds = time.perf_counter() - begun
-                rewards.append(system.episode.reward)
-            else:
-                simulator, seconds = run_classic(experiment, progress)
-            record = Record(simulator, experiment.workload)
-            schedule = record.schedule(scheduling_time=0.0, simulation_time=seconds)
-            makespans.append(schedule["makespan"])
+                simulator, system = driver.play(progress and runs == 1)
+                record = Record(simulator, experiment.workload)
+                schedule = record.schedule(scheduling_time=0.0, simulation_time=time.perf_counter() - begun)
+                makespans.append(schedule["makespan"])
+                found = driver.after(system)
+                show(number + 1)
         record.write(stage, schedule)
         write_lines(stage / "makespans.log", (f"{makespan:f}" for makespan in makespans))
-        if log_decisions:
-            from hdeeprm_like.launch.rewarded import write_rewards
-
-            write_rewards(stage, rewards, system)
         write_inputs(experiment, stage)
         run = {
             **description(experiment, runs),
-            **({"reward": rewards[-1]} if rewards else {}),
+            **driver.entries,
+            **found,
             "wall_seconds": round(time.perf_counter() - begin, 6),
             "metrics": {name: value for name, value in schedule.items() if value == value},
             "rejected": rejected_jobs(record.state, experiment.workload.ids),
             "unfinished": simulator.unfinished,
-            "files": sorted({*INPUTS, *(path.name for path in stage.iterdir()), RECORD}),
+            "files": sorted({*(path.name for path in stage.iterdir()), RECORD}),
         }
         write_json(stage / RECORD, run)
+    driver.finish()
     return Launched(run, record.as_run(output, schedule))
 
 

@@ -15,10 +15,11 @@ from hdeeprm_like.launch.learner import Learner
 from hdeeprm_like.launch.parts import ComparisonsInParts, Gather
 from hdeeprm_like.launch.resuming import origin
 from hdeeprm_like.learning.agents import PolicyLearningAgent
+from hdeeprm_like.learning.checkpoint import CHECKPOINT
 from hdeeprm_like.learning.comparisons import IterationOptions
 from hdeeprm_like.learning.paired_rollouts import PairedRollouts, Sampling
 from hdeeprm_like.learning.policy_iteration import Comparisons, iterate_policy, validation_of
-from hdeeprm_like.learning.training import CHECKPOINT, TrainingOptions
+from hdeeprm_like.learning.training import TrainingOptions
 from hdeeprm_like.run.batch import FIGURES
 from hdeeprm_like.run.runs import Runs
 

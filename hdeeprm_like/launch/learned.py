@@ -1,41 +1,32 @@
-"""Learning agents in experiments: launching them on the whole workload, and training them."""
+"""Training learning agents in experiments."""
 
 import copy
 import logging
-import time
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, closing, nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-from tqdm import tqdm
+from typing import Any
 
 from hdeeprm_like.decision.episode import Episode
 from hdeeprm_like.errors import AgentError, OptionsError, ResultsError
 from hdeeprm_like.experiment import JobsOf, episodes_of
-from hdeeprm_like.formats.files import alone_in, replacing, write_json, write_lines
+from hdeeprm_like.formats.files import alone_in, replacing, write_json
 from hdeeprm_like.launch.imitation import Teacher
-from hdeeprm_like.launch.in_process import INPUTS, RECORD, description, rejected_jobs, staged, write_inputs
+from hdeeprm_like.launch.in_process import INPUTS, RECORD, description, write_inputs
 from hdeeprm_like.launch.learner import Learner
 from hdeeprm_like.launch.parts import Gather, one_by_one, rollouts_in_parts
 from hdeeprm_like.launch.resuming import origin
-from hdeeprm_like.launch.run_by_run import RunByRun
 from hdeeprm_like.learning.agents import PolicyLearningAgent
 from hdeeprm_like.learning.callbacks import Callback, callbacks_named
+from hdeeprm_like.learning.checkpoint import CHECKPOINT, load_agent
 from hdeeprm_like.learning.constant_policy import best_constant_policy, constant_policy_means
 from hdeeprm_like.learning.training import (
-    CHECKPOINT,
     References,
     TrainingOptions,
     evaluate,
-    load_agent,
     train,
 )
-from hdeeprm_like.results.run_log import Record
 from hdeeprm_like.run.episodes import Plays, makespan, mean_bounded_slowdown, mean_slowdown, mean_wait
-
-if TYPE_CHECKING:
-    from hdeeprm_like.launch.peers import Peer
 
 log = logging.getLogger(__name__)
 
@@ -47,48 +38,6 @@ MEASURES: dict[str, Callable[[Any], float]] = {
 }
 TRAINING_FILES = (CHECKPOINT, "best.pt", "losses.log", "rewards.log", "probs.json", "progress.csv")
 EVALUATIONS, HELD_OUT = "evaluations.csv", "held-out.csv"
-
-
-def launch_learner(
-    learner: Learner, output: Path, runs: int, progress: bool, log_decisions: bool = False
-) -> dict[str, Any]:
-    """Launch a learning agent as HDeepRM does: it runs the whole workload several times and learns after each run.
-
-    With ``agent.run: "test"`` it does not learn. The output files are those of the last run.
-
-    Args:
-        output: directory to write. runs: how many. progress: whether to show a progress bar.
-        log_decisions: whether to write ``decisions.jsonl`` of the last run.
-
-    Returns:
-        The content of ``run.json``.
-    """
-    experiment = learner.experiment
-    with staged(output) as stage, closing(RunByRun(learner, stage, runs, log_decisions, checkpoint=True)) as runner:
-        began, makespans = time.perf_counter(), []
-        for _ in tqdm(range(runs), unit=" runs", disable=not progress or runs == 1, leave=False):
-            begun = time.perf_counter()
-            simulator, system = learner.simulate()
-            record = Record(simulator, experiment.workload)
-            schedule = record.schedule(scheduling_time=0.0, simulation_time=time.perf_counter() - begun)
-            makespans.append(schedule["makespan"])
-            result = runner.after(system)
-        record.write(stage, schedule)
-        write_lines(stage / "makespans.log", (f"{makespan:f}" for makespan in makespans))
-        write_inputs(experiment, stage)
-        run = {
-            **description(experiment, runs),
-            "agent": learner.choice.name,
-            **result,
-            "wall_seconds": round(time.perf_counter() - began, 6),
-            "metrics": {name: value for name, value in schedule.items() if value == value},
-            "rejected": rejected_jobs(record.state, experiment.workload.ids),
-            "unfinished": simulator.unfinished,
-            "files": sorted({*(path.name for path in stage.iterdir()), RECORD}),
-        }
-        write_json(stage / RECORD, run)
-    learner.finish()
-    return run
 
 
 HERE: AbstractContextManager[Gather] = nullcontext(one_by_one)
@@ -227,27 +176,3 @@ def write_held_out(learner: Learner, output: Path, plays: Plays, episodes: int, 
         file.write(",".join(("name", *means[0])) + "\n")
         for name, figures in zip(("agent", *learner.actions.names), means, strict=True):
             file.write(",".join((name, *map(repr, figures.values()))) + "\n")
-
-
-def launch_learner_with_batsim(
-    learner: Learner, output: Path, peer: "Peer", runs: int, progress: bool, log_decisions: bool = False
-) -> dict[str, Any]:
-    """Launch a learning agent against Batsim; one agent takes part in all runs, and learns after each if it trains.
-
-    The logs of rewards, losses and probabilities are those of a training in process, one line for each run.
-    """
-    from hdeeprm_like.launch.with_batsim import launch_batsim
-
-    with closing(RunByRun(learner, output, runs, log_decisions, checkpoint=True)) as runner:
-        run = launch_batsim(
-            learner.experiment,
-            output,
-            peer,
-            runs=runs,
-            progress=progress,
-            decider=lambda platform, limits: learner.system(platform, limits, None),
-            agent=learner.agent,
-            after=runner.after,
-        )
-    learner.finish()
-    return run

@@ -10,11 +10,9 @@ from hdeeprm_like.decision.actions import ActionSpace
 from hdeeprm_like.decision.system import DecisionSystem
 from hdeeprm_like.experiment import Experiment
 from hdeeprm_like.learning.agents import ALONE, LearningAgent
+from hdeeprm_like.learning.checkpoint import load_agent, save_agent
 from hdeeprm_like.learning.loading import build_agent, load_agent_class
-from hdeeprm_like.learning.training import load_agent, save_agent
 from hdeeprm_like.run.episodes import Plays
-from hdeeprm_like.run.python_loop import play
-from hdeeprm_like.run.simulator import Simulator
 
 
 @dataclass(frozen=True)
@@ -89,14 +87,6 @@ class Learner:
             alike=alike,
             clock=self.experiment.options.training.clock,
         )
-
-    def simulate(self) -> tuple[Simulator, DecisionSystem]:
-        """Run the whole workload once; return what moved the cluster and what decided."""
-        jobs = self.experiment.workload
-        system = self.system(self.experiment.platform, jobs.limits(), jobs)
-        simulator = Simulator(system.state, jobs)
-        play(simulator, system, self.agent)
-        return simulator, system
 
     def finish(self) -> None:
         """Write the weights to the file that the command line names, if any."""

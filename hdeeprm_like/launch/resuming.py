@@ -11,7 +11,8 @@ from hdeeprm_like.inputs import read_object, sha256
 from hdeeprm_like.launch.in_process import RECORD
 from hdeeprm_like.launch.learner import AgentChoice, Learner
 from hdeeprm_like.learning.agents import LearningAgent
-from hdeeprm_like.learning.training import CHECKPOINT, TrainingOptions
+from hdeeprm_like.learning.checkpoint import CHECKPOINT
+from hdeeprm_like.learning.training import TrainingOptions
 from hdeeprm_like.limits import ENVS, EPISODES
 
 PATH, NUMBER, MAYBE_PATH = (str, "a path"), (int, "a whole number"), ((str, type(None)), "a path or null")

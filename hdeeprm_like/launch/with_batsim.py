@@ -6,25 +6,21 @@ server of Batsim's protocol in this process. The run's directory says "incomplet
 
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from hdeeprm_like.batsim.codec4 import Codec4
 from hdeeprm_like.batsim.codec5 import Codec5
 from hdeeprm_like.batsim.process import Stopped, interruptible
-from hdeeprm_like.batsim.session import Conversation, Decider
-from hdeeprm_like.cluster.platform import Platform
-from hdeeprm_like.cluster.workload import JobLimits
-from hdeeprm_like.decision.presets import check_whole, classic_policies
-from hdeeprm_like.decision.system import Agent, DecisionSystem, FirstAction
-from hdeeprm_like.engine.state import State
+from hdeeprm_like.batsim.session import Conversation
 from hdeeprm_like.errors import HDeepRMError, ResultsError
 from hdeeprm_like.experiment import WORKLOAD_OF_RUN, Experiment
 from hdeeprm_like.formats.batsim5_json import write_batsim5
 from hdeeprm_like.formats.batsim_numbers import read_number
 from hdeeprm_like.formats.files import write_json
 from hdeeprm_like.inputs import read_json, read_rows
+from hdeeprm_like.launch.drivers import Driver
 from hdeeprm_like.launch.in_process import (
     INPUTS,
     RECORD,
@@ -58,39 +54,14 @@ OUTPUTS = (  # what can be there at the end; what is not there is not listed the
 )
 
 
-def classic_decider(experiment: Experiment) -> Decider:
-    """Return the factory of the decision system of a classic experiment, called with Batsim's platform."""
-
-    def decide(platform: Platform, limits: JobLimits) -> DecisionSystem:
-        actions, whole = classic_policies(*experiment.options.classic_pair), experiment.options.whole
-        if whole:
-            check_whole(actions.policies)
-        state = State(platform, None, seed=experiment.policy_seed, limits=limits, needs=actions.needs, whole=whole)
-        return DecisionSystem(state, actions)
-
-    return decide
-
-
-def launch_batsim(
-    experiment: Experiment,
-    output: Path,
-    peer: Peer,
-    *,
-    runs: int = 1,
-    progress: bool = True,
-    decider: Decider | None = None,
-    agent: Agent | None = None,
-    after: Callable[[DecisionSystem], dict[str, Any]] | None = None,
-) -> dict[str, Any]:
+def launch_batsim(driver: Driver, output: Path, peer: Peer, *, runs: int = 1, progress: bool = True) -> dict[str, Any]:
     """Simulate an experiment with Batsim and write its directory.
 
     What an earlier run has left there is replaced. When something goes wrong what was written stays, ``run.json`` says
     "incomplete", and its ``problem`` says why.
 
     Args:
-        runs: simulations, one after the other with the same agent; the last one's files stay.
-        decider: makes the decision system of each; None for the experiment's classic one. agent: decides there.
-        after: is called with the decision system of each simulation at its end; returns more of ``run.json``.
+        runs: simulations, one after the other; the last one's files stay.
 
     Returns:
         The content of ``run.json``.
@@ -99,7 +70,7 @@ def launch_batsim(
         OptionsError: the address is in use.
         ResultsError: the directory cannot be written.
     """
-    run = first_record(experiment, peer, runs)
+    run = first_record(driver, peer, runs)
     line = peer.meet(output)  # from here on a message of Batsim may be pending, and is always answered
     began, claimed = time.perf_counter(), False
     talks: list[Conversation] = []
@@ -111,17 +82,12 @@ def launch_batsim(
         with interruptible(lambda: line.thinking_since, peer.timeout, over):
             claim(output, run)
             claimed = True
-            prepare(experiment, output, peer)
-            limits = experiment.workload.limits()
-            exact = {"w0": read_json(output / WORKLOAD_OF_RUN, ResultsError, read_number)["profiles"]}
-            decide = decider or classic_decider(experiment)
-            for _ in range(runs):
-                codec = Codec5() if peer.version == 5 else Codec4()
-                talk = Conversation(decide, agent or FirstAction(), experiment.platform, limits, exact, codec)
+            prepare(driver.experiment, output, peer)
+            driver.begin(output, runs)
+            for talk in conversations(driver, output, peer, runs):
                 talks.append(talk)
-                line.simulate(talk, len(experiment.workload) if progress else 0)
-                if after is not None:
-                    run |= after(talk.system)
+                line.simulate(talk, len(driver.experiment.workload) if progress else 0)
+                run |= driver.after(talk.system)
                 finish_run(run, talk, output / peer.schedule)
             run["status"] = "complete"
     except (HDeepRMError, Stopped) as problem:
@@ -134,15 +100,28 @@ def launch_batsim(
         raise
     finally:
         line.close()
+        driver.close()
     run["wall_seconds"] = round(time.perf_counter() - began, 6)
     run["files"] = sorted({*INPUTS, RECORD, *(name for name in OUTPUTS if (output / name).exists())})
     write_json(output / RECORD, run)
+    driver.finish()
     return run
 
 
-def first_record(experiment: Experiment, peer: Peer, runs: int) -> dict[str, Any]:
+def conversations(driver: Driver, output: Path, peer: Peer, runs: int) -> Iterator[Conversation]:
+    """Yield our side of each simulation; Batsim 4 gets the profiles in full from the workload in the directory."""
+    experiment, agent = driver.experiment, driver.agent
+    limits = experiment.workload.limits()
+    exact = {"w0": read_json(output / WORKLOAD_OF_RUN, ResultsError, read_number)["profiles"]}
+    for _ in range(runs):
+        codec = Codec5() if peer.version == 5 else Codec4()
+        yield Conversation(driver.system, agent, experiment.platform, limits, exact, codec)
+
+
+def first_record(driver: Driver, peer: Peer, runs: int) -> dict[str, Any]:
     """Return the content of ``run.json`` while the run has not ended."""
-    run = {**description(experiment, runs), "status": "incomplete", "simulator": peer.simulator}
+    run = {**description(driver.experiment, runs), "status": "incomplete", "simulator": peer.simulator}
+    run |= driver.entries
     return run | {"problem": "it has not ended", "files": sorted({*INPUTS, *OUTPUTS, RECORD})}
 
 

@@ -22,6 +22,7 @@ from hdeeprm_like.inputs import read_archive
 from hdeeprm_like.learning.agents import LearningAgent
 
 FORMAT = 1
+CHECKPOINT, BEST = "checkpoint.pt", "best.pt"  # of a training, in its folder
 
 
 class Counters(TypedDict):
@@ -235,3 +236,25 @@ def set_generators(agent: LearningAgent, states: Mapping[str, Any]) -> None:
     random.setstate((version, tuple(numbers), gauss))
     if "cuda" in states and torch.cuda.is_available():
         torch.cuda.set_rng_state_all(states["cuda"])
+
+
+def load_agent(agent: LearningAgent, path: Path, actions: Sequence[str]) -> None:
+    """Load the weights of a checkpoint file, or of the best or last checkpoint in a training's directory (``-im``).
+
+    Raises:
+        AgentError: there is no checkpoint, or it is of another architecture or action space.
+    """
+    path = weights_of(path)
+    load_weights(agent, read_checkpoint(path), actions, path)
+
+
+def weights_of(path: Path) -> Path:
+    """Return ``best.pt`` of a training's directory, or ``checkpoint.pt`` if it has none; any other path as it is."""
+    if not path.is_dir():
+        return path
+    return path / BEST if (path / BEST).exists() else path / CHECKPOINT
+
+
+def save_agent(agent: LearningAgent, path: Path, actions: Sequence[str]) -> None:
+    """Write an agent's weights to a checkpoint file (``-om``)."""
+    save_checkpoint(path, agent, actions)

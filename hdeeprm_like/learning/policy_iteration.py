@@ -35,6 +35,8 @@ from tqdm import tqdm
 from hdeeprm_like.errors import OptionsError, ResultsError
 from hdeeprm_like.learning.agents import PolicyLearningAgent
 from hdeeprm_like.learning.checkpoint import (
+    BEST,
+    CHECKPOINT,
     counters_of,
     read_checkpoint,
     resume_agent,
@@ -45,7 +47,6 @@ from hdeeprm_like.learning.checkpoint import (
 from hdeeprm_like.learning.comparisons import IterationOptions, Weights, improve, weights_of
 from hdeeprm_like.learning.logs import TrainingLog
 from hdeeprm_like.learning.paired_rollouts import Pairs, Sampling, deterministic
-from hdeeprm_like.learning.training import BEST, CHECKPOINT
 from hdeeprm_like.run.branches import play_to_end
 from hdeeprm_like.run.runs import Runs
 

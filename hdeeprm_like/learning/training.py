@@ -17,10 +17,11 @@ from hdeeprm_like.errors import OptionsError, ResultsError
 from hdeeprm_like.learning.agents import LearningAgent
 from hdeeprm_like.learning.callbacks import Callback
 from hdeeprm_like.learning.checkpoint import (
+    BEST,
+    CHECKPOINT,
     Counters,
     counters_of,
     generator_states,
-    load_weights,
     read_checkpoint,
     resume_agent,
     save_checkpoint,
@@ -35,7 +36,6 @@ from hdeeprm_like.learning.rollout import (
 )
 from hdeeprm_like.types import Bools, Floats
 
-CHECKPOINT, BEST = "checkpoint.pt", "best.pt"
 REWARD = "reward"
 
 
@@ -384,28 +384,6 @@ class _Training:
         """Raise an OptionsError if the resumed training would differ from the first part in its number of envs."""
         if counters["envs"] != self.options.envs:
             raise OptionsError(f"{path}: was trained with envs {counters.get('envs')}, not {self.options.envs}")
-
-
-def load_agent(agent: LearningAgent, path: Path, actions: Sequence[str]) -> None:
-    """Load the weights of a checkpoint file, or of the best or last checkpoint in a training's directory (``-im``).
-
-    Raises:
-        AgentError: there is no checkpoint, or it is of another architecture or action space.
-    """
-    path = weights_of(path)
-    load_weights(agent, read_checkpoint(path), actions, path)
-
-
-def weights_of(path: Path) -> Path:
-    """Return ``best.pt`` of a training's directory, or ``checkpoint.pt`` if it has none; any other path as it is."""
-    if not path.is_dir():
-        return path
-    return path / BEST if (path / BEST).exists() else path / CHECKPOINT
-
-
-def save_agent(agent: LearningAgent, path: Path, actions: Sequence[str]) -> None:
-    """Write an agent's weights to a checkpoint file (``-om``)."""
-    save_checkpoint(path, agent, actions)
 
 
 def learn_from(agent: LearningAgent, played: Sequence[Episode]) -> Mapping[str, float]:

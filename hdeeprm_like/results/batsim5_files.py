@@ -27,7 +27,7 @@ def write_schedule(path: Path, summary: Mapping[str, str | int | float], rows: S
     """Write ``schedule.json``.
 
     Args:
-        summary: what Batsim 4 would say (see `schedule_summary`). rows: of all jobs. version: of Batsim.
+        summary: what Batsim 4 would say (see `summary_of_ended`). rows: of all jobs. version: of Batsim.
     """
     first = min((row.submission_time for row in rows), default=0.0)
     values = {key: value for key, value in summary.items() if key not in WALL_CLOCK}

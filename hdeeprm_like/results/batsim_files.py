@@ -153,7 +153,7 @@ def write_columns(path: Path, header: str, form: str, *columns: Sequence[Any]) -
 
 
 def write_schedule(path: Path, values: Mapping[str, str | int | float]) -> None:
-    """Write ``out_schedule.csv``: a line of names and a line of values (see `schedule_summary`)."""
+    """Write ``out_schedule.csv``: a line of names and a line of values (see `summary_of_ended`)."""
     _write(path, ",".join(values), [",".join(map(_schedule_value, values.values()))])
 
 
@@ -172,18 +172,8 @@ class Ended(NamedTuple):
     successes: int
 
 
-def schedule_summary(
-    rows: Sequence[JobRow],
-    *,
-    machines: int,
-    consumed_joules: float,
-    machine_seconds: Mapping[str, float],
-    grouped_switches: int,
-    machine_switches: int,
-    scheduling_time: float,
-    simulation_time: float,
-) -> dict[str, str | int | float]:
-    """Return every column of ``out_schedule.csv`` in its order; see `summary_of_ended`.
+def ended_of(rows: Sequence[JobRow]) -> Ended:
+    """Return what the summary needs of the jobs.
 
     Args:
         rows: every job that ended or was rejected.
@@ -194,16 +184,7 @@ def schedule_summary(
         if row.starting_time is not None and row.execution_time is not None
     ]
     submit, start, run = _columns(ran, 3)
-    return summary_of_ended(
-        Ended(submit, start, run, len(rows), sum(row.success for row in rows)),
-        machines=machines,
-        consumed_joules=consumed_joules,
-        machine_seconds=machine_seconds,
-        grouped_switches=grouped_switches,
-        machine_switches=machine_switches,
-        scheduling_time=scheduling_time,
-        simulation_time=simulation_time,
-    )
+    return Ended(submit, start, run, len(rows), sum(row.success for row in rows))
 
 
 def summary_of_ended(

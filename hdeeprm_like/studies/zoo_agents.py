@@ -46,7 +46,7 @@ def pack_agent(training: Path, folder: Path, card: dict[str, Any]) -> None:
         ResultsError: an entry of the card is missing, or a folder holds no training or cannot be written.
     """
     from hdeeprm_like.launch.trained import agent_of, restored
-    from hdeeprm_like.learning.training import save_agent
+    from hdeeprm_like.learning.checkpoint import save_agent
 
     missing = next((name for name in OF_CARD if not card.get(name)), None)
     if missing is not None:

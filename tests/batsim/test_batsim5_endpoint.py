@@ -25,8 +25,8 @@ from hdeeprm_like.formats.batsim_numbers import read_number
 from hdeeprm_like.formats.platform_properties import figures_of, properties_of
 from hdeeprm_like.formats.platform_xml import read_platform_xml
 from hdeeprm_like.formats.workload_json import read_workload
+from hdeeprm_like.launch.drivers import Classic
 from hdeeprm_like.launch.peers import Peer, is_of_batsim5, peer_of
-from hdeeprm_like.launch.with_batsim import classic_decider
 
 GOLDEN = Path(__file__).parent.parent / "golden" / "batsim5"
 CASES = sorted(path.name for path in GOLDEN.iterdir())
@@ -87,20 +87,20 @@ def test_the_schedule_of_a_baseline_or_a_learned_policy_is_the_same_too(policy, 
     from test_launch_batsim import experiment_file
 
     from hdeeprm_like.experiment import load_experiment
-    from hdeeprm_like.launch.in_process import launch_classic, write_inputs
+    from hdeeprm_like.launch.in_process import launch, write_inputs
 
     experiment = load_experiment(experiment_file(tmp_path, jobs=120, pair=policy))
     write_inputs(experiment, tmp_path)
     limits = experiment.workload.limits()
 
     def new_talk():
-        decide = classic_decider(experiment)
+        decide = Classic(experiment).system
         text = (tmp_path / "workload.json").read_text()
         exact = {"w0": json.loads(text, parse_float=read_number)["profiles"]}
         return lambda codec: Conversation(decide, FirstAction(), experiment.platform, limits, exact, codec)
 
     ours = jobs_of(play_both(tmp_path, new_talk))
-    launch_classic(experiment, tmp_path / "here", progress=False)
+    launch(Classic(experiment), tmp_path / "here", progress=False)
     mine = jobs_of(tmp_path / "here" / "out_jobs.csv")
     for column in ("allocated_resources", "starting_time", "finish_time"):
         assert {job: row[column] for job, row in ours.items()} == {job: row[column] for job, row in mine.items()}

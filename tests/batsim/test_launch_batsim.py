@@ -21,7 +21,8 @@ from small import RUN_FILES
 from hdeeprm_like.cli.main import main
 from hdeeprm_like.errors import OptionsError
 from hdeeprm_like.experiment import load_experiment
-from hdeeprm_like.launch.in_process import clean, launch_classic
+from hdeeprm_like.launch.drivers import Classic
+from hdeeprm_like.launch.in_process import clean, launch
 from hdeeprm_like.launch.peers import docker_words, peer_of, socket_address
 from hdeeprm_like.launch.with_batsim import claim, first_record, launch_batsim
 
@@ -68,8 +69,10 @@ def record(folder):
 
 def test_the_directory_is_the_one_of_a_run_in_process(experiment, tmp_path):
     there, here = tmp_path / "batsim", tmp_path / "here"
-    run = launch_batsim(experiment, there, peer_of("batsim", there, command=OURS, timeout=60), runs=2, progress=False)
-    own = launch_classic(experiment, here, progress=False)
+    run = launch_batsim(
+        Classic(experiment), there, peer_of("batsim", there, command=OURS, timeout=60), runs=2, progress=False
+    )
+    own = launch(Classic(experiment), here, progress=False).record
     assert run["status"] == "complete"
     assert run == record(there)
     assert "problem" not in run
@@ -117,7 +120,7 @@ def test_batsim_5_leaves_a_directory_that_is_read_drawn_and_cleaned_as_the_other
     arguments = ["launch", "-o", str(path), "--output", str(there), "--simulator", "batsim5", "--timeout", "60"]
     assert main([*arguments, "--batsim-command", f"{OURS}5"]) == 0
     assert "Makespan" in capsys.readouterr().out
-    own = launch_classic(load_experiment(path), here, progress=False)
+    own = launch(Classic(load_experiment(path)), here, progress=False).record
     run = record(there)
     five = {"out_real_exec_info.json", "out_schedule.json", "workload5.json"}
     assert set(run["files"]) == FILES - {"out_schedule.csv"} | five == {path.name for path in there.iterdir()}
@@ -132,7 +135,7 @@ def test_batsim_5_leaves_a_directory_that_is_read_drawn_and_cleaned_as_the_other
     for name, mine, theirs in rows:
         assert theirs == mine or float(theirs) == pytest.approx(float(mine), rel=1e-5), name
     assert main(["visual", "gantt", "--run", str(there), "--save", str(tmp_path / "gantt.svg")]) == 0
-    again = launch_classic(load_experiment(there / "options.json"), tmp_path / "again", progress=False)
+    again = launch(Classic(load_experiment(there / "options.json")), tmp_path / "again", progress=False).record
     assert again["metrics"]["makespan"] == own["metrics"]["makespan"]
     clean(there)
     assert not list(there.iterdir())
@@ -147,8 +150,8 @@ def test_a_baseline_decides_over_a_socket_as_in_process(tmp_path, pair):
     count = 200 if ":" in pair else 40  # learned policies keep more of each job, for which room is made on the way
     experiment = load_experiment(experiment_file(tmp_path, jobs=count, pair=pair))
     there, here = tmp_path / "batsim", tmp_path / "here"
-    launch_batsim(experiment, there, peer_of("batsim", there, command=OURS, timeout=60), progress=False)
-    launch_classic(experiment, here, progress=False)
+    launch_batsim(Classic(experiment), there, peer_of("batsim", there, command=OURS, timeout=60), progress=False)
+    launch(Classic(experiment), here, progress=False)
     theirs, mine = jobs_of(there / "out_jobs.csv"), jobs_of(here / "out_jobs.csv")
     for column in ("allocated_resources", "starting_time"):
         assert [row[column] for row in theirs.values()] == [row[column] for row in mine.values()]
@@ -168,10 +171,10 @@ def test_a_placement_score_takes_the_same_cores_over_a_socket_as_in_process(tmp_
     experiment = load_experiment(experiment_file(tmp_path, jobs=120, pair=f"scored:{policy}"))
     there, here, fastest = tmp_path / version, tmp_path / "here", tmp_path / "fastest"
     peer = peer_of(version, there, command=f"hdeeprm-like {version}", timeout=60)
-    launch_batsim(experiment, there, peer, progress=False)
-    launch_classic(experiment, here, progress=False)
+    launch_batsim(Classic(experiment), there, peer, progress=False)
+    launch(Classic(experiment), here, progress=False)
     other = load_experiment(experiment_file(tmp_path, jobs=120, pair=f"scored:{policy}-high_gflops"))
-    launch_classic(other, fastest, progress=False)
+    launch(Classic(other), fastest, progress=False)
     theirs, mine, others = (jobs_of(folder / "out_jobs.csv") for folder in (there, here, fastest))
     for column in ("allocated_resources", "starting_time"):
         assert [row[column] for row in theirs.values()] == [row[column] for row in mine.values()]
@@ -188,16 +191,20 @@ def test_the_agent_lives_through_all_runs_and_each_has_a_system_of_its_own(exper
             self.asked += 1
             return 0
 
-    agent, systems = Agent(), []
+    class Counting(Classic):
+        """Keeps the systems."""
 
-    def after(system):
-        systems.append(system)
-        return {}
+        agent = Agent()
 
+        def after(self, system):
+            systems.append(system)
+            return {}
+
+    systems, driver = [], Counting(experiment)
     peer = peer_of("batsim", tmp_path, command=OURS, timeout=60)
-    launch_batsim(experiment, tmp_path / "out", peer, runs=2, progress=False, agent=agent, after=after)
+    launch_batsim(driver, tmp_path / "out", peer, runs=2, progress=False)
     assert len(systems) == len(set(map(id, systems))) == 2
-    assert agent.asked == sum(len(system.episode) for system in systems) > 0
+    assert driver.agent.asked == sum(len(system.episode) for system in systems) > 0
 
 
 def test_an_agent_that_hangs_is_cut_short(experiment, tmp_path):
@@ -208,8 +215,11 @@ def test_an_agent_that_hangs_is_cut_short(experiment, tmp_path):
             while True:
                 time.sleep(0.01)
 
+    class Hanging(Classic):
+        agent = Hangs()
+
     peer = peer_of("batsim", tmp_path, command=OURS, timeout=2)
-    run = launch_batsim(experiment, tmp_path / "out", peer, progress=False, agent=Hangs())
+    run = launch_batsim(Hanging(experiment), tmp_path / "out", peer, progress=False)
     assert run["status"] == "incomplete"
     assert run["problem"] == "the decision system has not decided for 2 s"
 
@@ -262,7 +272,7 @@ def test_a_platform_that_batsim_does_not_have_is_refused_with_its_first_host(tmp
     path = experiment_file(tmp_path)
     (tmp_path / "other").mkdir()
     other = load_experiment(experiment_file(tmp_path / "other", platform=ROOT / "platforms" / "das2.json"))
-    launch_classic(other, tmp_path / "das2", progress=False)
+    launch(Classic(other), tmp_path / "das2", progress=False)
     serve = f"{sys.executable} -m hdeeprm_like batsim -p {tmp_path}/das2/platform.xml -E -q"
     command = script(tmp_path, f'exec {serve} -s "$5" -w "$9" -e "${{11}}"')
     arguments = ["launch", "-o", str(path), "--output", str(tmp_path / "out"), "-q", "--simulator", "batsim"]
@@ -315,23 +325,19 @@ def test_a_port_in_use_is_refused_before_anything_is_written(experiment, tmp_pat
         taken.listen()
         peer = peer_of("batsim", tmp_path, socket=str(taken.getsockname()[1]), timeout=5)
         with pytest.raises(OptionsError, match="cannot listen on"):
-            launch_batsim(experiment, tmp_path / "out", peer)
+            launch_batsim(Classic(experiment), tmp_path / "out", peer)
     assert not (tmp_path / "out").exists()
+
+
+def launch_words(options, out, *peer):
+    """The command line of a launch with Batsim."""
+    words = [sys.executable, "-m", "hdeeprm_like", "launch", "-o", str(options), "--output", str(out), "-q"]
+    return [*words, "--simulator", "batsim", "--timeout", "30", *peer]
 
 
 def test_a_batsim_started_by_hand_finds_the_inputs_and_the_way(tmp_path):
     port, out = free_port(), tmp_path / "out"
-    launch = [
-        sys.executable,
-        "-m",
-        "hdeeprm_like",
-        "launch",
-        "-o",
-        str(experiment_file(tmp_path)),
-        "--output",
-        str(out),
-    ]
-    launch += ["-q", "--simulator", "batsim", "--socket", str(port), "--timeout", "30"]
+    launch = launch_words(experiment_file(tmp_path), out, "--socket", str(port))
     with subprocess.Popen(launch, stderr=subprocess.PIPE, text=True) as ours:
         try:
             wait_until(lambda: (out / "workload.json").exists() and (out / "platform.xml").exists())
@@ -358,7 +364,7 @@ def wait_until(true, seconds=30.0):
 
 def test_there_is_a_record_while_an_earlier_run_is_cleared(experiment, tmp_path, monkeypatch):
     peer = SimpleNamespace(simulator="batsim")
-    claim(tmp_path / "out", first_record(experiment, peer, runs=1))
+    claim(tmp_path / "out", first_record(Classic(experiment), peer, runs=1))
     (tmp_path / "out" / "out_jobs.csv").touch()
     unlink, statuses = Path.unlink, []
 
@@ -367,7 +373,7 @@ def test_there_is_a_record_while_an_earlier_run_is_cleared(experiment, tmp_path,
         statuses.append(record(path.parent)["status"])
 
     monkeypatch.setattr(Path, "unlink", unlink_and_look)
-    claim(tmp_path / "out", first_record(experiment, peer, runs=1))
+    claim(tmp_path / "out", first_record(Classic(experiment), peer, runs=1))
     assert set(statuses) == {"incomplete"}
 
 
@@ -385,18 +391,7 @@ def interrupt_once(folder, number, victim, delay):
     """
     out = folder / "out"
     shutil.rmtree(out, ignore_errors=True)
-    launch = [
-        sys.executable,
-        "-m",
-        "hdeeprm_like",
-        "launch",
-        "-o",
-        str(folder / "exp.json"),
-        "--output",
-        str(out),
-        "-q",
-    ]
-    launch += ["--simulator", "batsim", "--batsim-command", OURS, "--timeout", "30"]
+    launch = launch_words(folder / "exp.json", out, "--batsim-command", OURS)
     with subprocess.Popen(launch, stderr=subprocess.PIPE, text=True) as ours:
         try:
             wait_until(lambda: (out / "run.json").exists() or ours.poll() is not None)

@@ -19,6 +19,7 @@ from test_launch_batsim import experiment_file, record, wait_until
 from hdeeprm_like.entry import PYBATSIM
 from hdeeprm_like.experiment import load_experiment
 from hdeeprm_like.launch import with_batsim
+from hdeeprm_like.launch.drivers import Classic
 from hdeeprm_like.launch.peers import peer_of
 from hdeeprm_like.launch.with_batsim import claim, first_record, prepare
 
@@ -62,7 +63,10 @@ def test_a_batsim_that_sends_before_we_are_ready_is_answered_too(tmp_path, monke
 
         monkeypatch.setattr(with_batsim, "write_inputs", stopped_while_it_writes)
         run = with_batsim.launch_batsim(
-            experiment, tmp_path / "out", peer_of("batsim", tmp_path, socket=str(port), timeout=60), progress=False
+            Classic(experiment),
+            tmp_path / "out",
+            peer_of("batsim", tmp_path, socket=str(port), timeout=60),
+            progress=False,
         )
         assert batsim.poll(60_000)
         assert json.loads(batsim.recv()) == {"error": "stopped by SIGTERM"}
@@ -152,7 +156,7 @@ def test_a_batsim_by_hand_ends_when_we_are_stopped_while_machine_code_is_made(nu
 def test_under_pybatsims_launcher_batsim_ends_when_we_are_stopped(tries, tmp_path):
     experiment_file(tmp_path, jobs=400)
     experiment, peer = load_experiment(tmp_path / "exp.json"), peer_of("batsim", tmp_path, socket="1", timeout=1)
-    claim(tmp_path / "out", first_record(experiment, peer, runs=1))
+    claim(tmp_path / "out", first_record(Classic(experiment), peer, runs=1))
     prepare(experiment, tmp_path / "out", peer)
     options = json.dumps({"seed": 1, "agent": {"policy_pair": "first-low_power"}})
 

@@ -44,7 +44,7 @@ def found(name: str, *modules: str) -> Any:
 def environment(space: Any, platform: Any, workload: Any, jobs: int | None, clock: str) -> Any:
     """Return many environments in one, whose episodes are windows of a workload."""
     vector = found("SchedulingVectorEnv", "envs.vector", "drivers.vector")
-    windows = found("Windows", "envs.single", "drivers.env")(workload, jobs)
+    windows = found("Windows", "envs.windows", "envs.single", "drivers.env")(workload, jobs)
     return vector(space, platform, windows, ENVS, clock=clock, limits=workload.limits(), copy=False)
 
 

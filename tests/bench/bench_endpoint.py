@@ -19,8 +19,8 @@ from hdeeprm_like.batsim.session import Conversation
 from hdeeprm_like.batsim_server import cli
 from hdeeprm_like.decision.system import FirstAction
 from hdeeprm_like.experiment import load_experiment
+from hdeeprm_like.launch.drivers import Classic
 from hdeeprm_like.launch.in_process import write_inputs
-from hdeeprm_like.launch.with_batsim import classic_decider
 
 pytestmark = pytest.mark.bench
 
@@ -31,7 +31,7 @@ TIMES = 9  # of each, one after the other
 
 def talk_of(experiment):
     return Conversation(
-        classic_decider(experiment), FirstAction(), experiment.platform, experiment.workload.limits(), None
+        Classic(experiment).system, FirstAction(), experiment.platform, experiment.workload.limits(), None
     )
 
 

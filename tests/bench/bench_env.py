@@ -9,7 +9,8 @@ import pytest
 
 from hdeeprm_like.cluster.pool import pool
 from hdeeprm_like.decision.presets import PRESETS
-from hdeeprm_like.envs.single import SchedulingEnv, Windows
+from hdeeprm_like.envs.single import SchedulingEnv
+from hdeeprm_like.envs.windows import Windows
 from hdeeprm_like.experiment import load_experiment
 from hdeeprm_like.formats.swf import read_swf
 from hdeeprm_like.formats.windows import usable, window

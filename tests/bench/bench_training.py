@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from hdeeprm_like.envs.single import Windows
 from hdeeprm_like.envs.vector import SchedulingVectorEnv
+from hdeeprm_like.envs.windows import Windows
 from hdeeprm_like.experiment import episodes_of, load_experiment
 from hdeeprm_like.launch.learner import AgentChoice, Learner
 from hdeeprm_like.learning.training import TrainingOptions, train

@@ -13,8 +13,8 @@ from hdeeprm_like.decision.presets import PRESETS
 from hdeeprm_like.engine.bundles import at_address
 from hdeeprm_like.engine.compiled import direct, released
 from hdeeprm_like.engine.splitmix64 import draw_below
-from hdeeprm_like.envs.single import Windows
 from hdeeprm_like.envs.vector import SchedulingVectorEnv
+from hdeeprm_like.envs.windows import Windows
 from hdeeprm_like.experiment import load_experiment
 from hdeeprm_like.formats.swf import read_swf
 from hdeeprm_like.formats.trace_jobs import convert

@@ -23,8 +23,8 @@ ROOT = Path(__file__).parents[2]
 @cache
 def marked_functions(path: Path):
     """Return the compiled functions of a file."""
-    found = []
-    for node in ast.walk(ast.parse(path.read_text())):
+    found, text = [], path.read_text()
+    for node in ast.walk(ast.parse(text)) if any(f"@{mark}\n" in text for mark in MARKS) else ():
         if isinstance(node, ast.FunctionDef):
             names = {mark.id for mark in node.decorator_list if isinstance(mark, ast.Name)}
             if names & MARKS:

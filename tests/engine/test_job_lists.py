@@ -58,14 +58,14 @@ def test_a_list_is_sorted_by_key_and_rank_whatever_comes_and_leaves(seed, most, 
     rng = np.random.default_rng(seed)
     count = 20 * BLOCK
     keys, cores = rng.integers(0, kinds * 10, count).astype(float), rng.integers(1, 9, count)
-    q, there, coming = new_job_lists(((1, False),), count), set(), iter(range(count))
-    for j in coming:
+    q, there = new_job_lists(((1, False),), count), []
+    for j in range(count):
         insert(q, 0, j, keys[j], j, cores[j])
-        there.add(j)
+        there.append(j)
         while len(there) > most or (there and rng.random() < 0.3):
-            gone = int(rng.choice(sorted(there)))
-            remove(q, 0, gone)
-            there.remove(gone)
+            i = int(rng.integers(len(there)))
+            there[i], there[-1] = there[-1], there[i]
+            remove(q, 0, there.pop())
     expected = sorted(there, key=lambda j: (keys[j], j))
     assert content(q) == expected
     assert q.lists["jobs"][0] == len(expected)

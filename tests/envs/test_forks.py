@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 from test_vector import CLUSTER, POOL, made
 
 from hdeeprm_like.decision.presets import PRESETS
-from hdeeprm_like.envs.single import SchedulingEnv, Windows
+from hdeeprm_like.envs.single import SchedulingEnv
 from hdeeprm_like.envs.vector import SchedulingVectorEnv
+from hdeeprm_like.envs.windows import Windows
 from hdeeprm_like.errors import AgentError, OptionsError, WorkloadError
 from hdeeprm_like.run.runs import Runs
 

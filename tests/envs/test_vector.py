@@ -17,8 +17,9 @@ from hdeeprm_like.cluster.partitions import Demand, Partitions, demands_of
 from hdeeprm_like.cluster.workload import JobLimits
 from hdeeprm_like.decision.names import baseline
 from hdeeprm_like.decision.presets import PRESETS, Space
-from hdeeprm_like.envs.single import SchedulingEnv, Windows
+from hdeeprm_like.envs.single import SchedulingEnv
 from hdeeprm_like.envs.vector import SchedulingVectorEnv
+from hdeeprm_like.envs.windows import Windows
 from hdeeprm_like.errors import AgentError, OptionsError, WorkloadError
 from hdeeprm_like.learning.agents import PolicyLearningAgent
 from hdeeprm_like.learning.rollout import batched_rollout
@@ -278,7 +279,7 @@ def test_environments_can_begin_alone():
 
 def test_what_cannot_be_is_refused():
     windows = Windows(jobs([0.0, 5.0], 3.0))
-    with pytest.raises(OptionsError, match="num_envs is 0"):
+    with pytest.raises(OptionsError, match="num_envs: is 0; a whole number from 1"):
         SchedulingVectorEnv(Space(), POOL, windows, 0)
     own = Space(observation="minimal", objectives={lambda state: 0.0: 1.0})
     with pytest.raises(OptionsError, match="no built-in one"):

@@ -121,7 +121,7 @@ def test_a_cluster_has_a_link_per_host_and_a_backbone_crossed_once(tmp_path):
         (PAIR + '<route src="a" dst="c"><link_ctn id="l"/></route>', "'c'"),
         (PAIR + '<route src="a" dst="b"><link_ctn id="l"/></route>', "'l'"),
         ('<cluster id="c" radical="0-x" speed="1Gf" bw="1"/>', "radical"),
-        ('<cluster id="c" radical="0-9" speed="1Gf" bw="1" topology="TORUS"/>', "flat"),
+        ('<cluster id="c" radical="0-9" speed="1Gf" bw="1" topology="TORUS"/>', "no topo_parameters"),
     ],
 )
 def test_what_is_not_imitated_is_refused_in_one_line(inside, hint, tmp_path):

@@ -8,9 +8,11 @@ import pytest
 
 from hdeeprm_like.errors import OptionsError
 from hdeeprm_like.experiment import load_experiment
-from hdeeprm_like.launch.learned import launch_learner, launch_learner_with_batsim
+from hdeeprm_like.launch.in_process import launch
 from hdeeprm_like.launch.learner import AgentChoice, Learner
 from hdeeprm_like.launch.peers import EMBEDDED, peer_of
+from hdeeprm_like.launch.run_by_run import RunByRun
+from hdeeprm_like.launch.with_batsim import launch_batsim
 
 ROOT = Path(__file__).parent.parent.parent
 LOGS = ("losses.log", "rewards.log", "probs.json", "makespans.log", "decisions.jsonl")
@@ -22,6 +24,7 @@ AGENTS = {  # the options files of learning agents that are shipped, and who can
     "dissertation-5-1-ppo": ("ppo",),
     "dissertation-5-2": ("ppo",),
     "dissertation-5-5": ("ppo",),
+    "hold": ("hold",),
     "job-machine": ("ppo",),
     "kernel": ("kernel",),
     "placement-iteration": ("ppo",),
@@ -77,9 +80,9 @@ def _type(content):
 def test_a_training_is_the_same_message_by_message_as_in_process(options, agent, tmp_path):
     for name in ("here", "there"):
         (tmp_path / name).mkdir()
-    launch_learner(learner_of(tmp_path, options, agent), tmp_path / "here", RUNS, False, log_decisions=True)
+    launch(RunByRun(learner_of(tmp_path, options, agent), True), tmp_path / "here", RUNS, progress=False)
     learner = learner_of(tmp_path, options, agent)
-    launch_learner_with_batsim(learner, tmp_path / "there", EMBEDDED, RUNS, False, log_decisions=True)
+    launch_batsim(RunByRun(learner, True), tmp_path / "there", EMBEDDED, runs=RUNS, progress=False)
     assert_the_same_training(tmp_path / "here", tmp_path / "there")
 
 
@@ -87,21 +90,21 @@ def test_a_training_is_the_same_message_by_message_as_in_process(options, agent,
 def test_an_agent_that_learns_from_several_episodes_at_a_time_is_not_launched_to_train(batsim, tmp_path):
     learner = learner_of(tmp_path, *next(iter(ONLY_TRAINED.items())))
     if batsim:
-        run = launch_learner_with_batsim(learner, tmp_path / "out", EMBEDDED, 1, False)
+        run = launch_batsim(RunByRun(learner), tmp_path / "out", EMBEDDED, runs=1, progress=False)
         assert "several episodes" in run["problem"]
     else:
         with pytest.raises(OptionsError, match="several episodes"):
-            launch_learner(learner, tmp_path / "out", 1, False)
+            launch(RunByRun(learner), tmp_path / "out", 1, progress=False)
 
 
 # starts a server for each of three runs, twice
 @pytest.mark.more
 @pytest.mark.parametrize("version", ["batsim", "batsim5"])
 def test_a_training_is_the_same_over_a_socket_as_in_process(version, tmp_path):
-    launch_learner(learner_of(tmp_path, "ppo", "ppo", jobs=150), tmp_path / "here", RUNS, False, log_decisions=True)
+    launch(RunByRun(learner_of(tmp_path, "ppo", "ppo", jobs=150), True), tmp_path / "here", RUNS, progress=False)
     peer = peer_of(version, tmp_path / "there", command=f"hdeeprm-like {version}", timeout=60)
     learner = learner_of(tmp_path, "ppo", "ppo", jobs=150)
-    launch_learner_with_batsim(learner, tmp_path / "there", peer, RUNS, False, log_decisions=True)
+    launch_batsim(RunByRun(learner, True), tmp_path / "there", peer, runs=RUNS, progress=False)
     assert_the_same_training(tmp_path / "here", tmp_path / "there")
 
 
@@ -116,15 +119,15 @@ def test_the_learning_rate_falls_from_run_to_run(batsim, tmp_path):
 
     learner.agent.step = noting
     if batsim:
-        launch_learner_with_batsim(learner, tmp_path / "out", EMBEDDED, RUNS, False)
+        launch_batsim(RunByRun(learner), tmp_path / "out", EMBEDDED, runs=RUNS, progress=False)
     else:
-        launch_learner(learner, tmp_path / "out", RUNS, False)
+        launch(RunByRun(learner), tmp_path / "out", RUNS, progress=False)
     assert rates == pytest.approx([0.004, 0.003, 0.002])
 
 
 def test_the_files_of_a_training_are_those_of_its_last_run_and_its_logs_have_a_line_for_each(tmp_path):
     learner = learner_of(tmp_path, "reinforce", "reinforce")
-    run = launch_learner(learner, tmp_path / "out", RUNS, False)
+    run = launch(RunByRun(learner), tmp_path / "out", RUNS, progress=False).record
     rewards = [float(line) for line in (tmp_path / "out" / "rewards.log").read_text().split()]
     makespans = [float(line) for line in (tmp_path / "out" / "makespans.log").read_text().split()]
     assert len(rewards) == len(makespans) == RUNS

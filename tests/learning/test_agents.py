@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from agents_for_tests import ClassicAgent, FixedSequence, RandomAgent
+from agents_for_tests import APPENDIX_G, ClassicAgent, FixedSequence, RandomAgent
 from torch import nn
 from toy import ACTIONS, NAMES, PLACES, Walk
 
@@ -18,21 +18,6 @@ from hdeeprm_like.learning.training import play_episodes
 
 AGENTS = Path(__file__).parents[2] / "agents"
 
-APPENDIX_G = """
-import torch.nn as nn
-import torch.nn.functional as F
-from hdeeprm_like.learning.agents import PolicyLearningAgent
-
-class MyLearningAgent(PolicyLearningAgent):
-
-    def __init__(self, gamma, hidden, action_size, observation_size):
-        self.input = nn.Linear(observation_size, hidden)
-        self.output = nn.Linear(hidden, action_size)
-
-    def forward_policy(self, observation):
-        out_0 = F.leaky_relu(self.input(observation))
-        return F.softmax(self.output(out_0), dim=1)
-"""
 OPTIONS = {"gamma": 0.9, "hidden": 8, "lr": 0.01}
 
 

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
 from toy import numbers_in
 
 from hdeeprm_like.experiment import space_of
@@ -21,14 +20,6 @@ ROOT = Path(__file__).parents[2]
 OPTIONS = json.loads((ROOT / "agents/reinforce.json").read_text())
 ENV, AGENT = OPTIONS["pybatsim"]["env"], OPTIONS["pybatsim"]["agent"]
 OPTIMAL = ("shortest-high_mem_bw", "first-high_mem_bw")
-
-
-@pytest.fixture(autouse=True)
-def one_thread():
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
 
 
 @pytest.fixture(scope="module")

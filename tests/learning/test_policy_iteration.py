@@ -38,14 +38,6 @@ SLOTS = Space(
 )
 
 
-@pytest.fixture(autouse=True)
-def one_thread():
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
-
-
 def crowded(number):
     """Twelve jobs on one core, all there within a minute, some of them long."""
     rng = np.random.default_rng(number)

@@ -19,14 +19,6 @@ CURVES = PPO | {"epochs": 4}  # what the other implementation is compared with; 
 CURVE_SEEDS, CURVE_UPDATES = 5, 32
 
 
-@pytest.fixture(autouse=True)
-def one_thread():
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
-
-
 def agent_of(file, options, seed):
     return build_agent(load_agent_class(str(AGENTS / file)), options, (PLACES + 1,), ACTIONS, seed=seed)
 

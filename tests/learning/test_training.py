@@ -14,22 +14,14 @@ import torch
 from toy import ACTIONS, NAMES, PLACES, Walk, numbers_in
 
 from hdeeprm_like.errors import AgentError, OptionsError, ResultsError
-from hdeeprm_like.learning.checkpoint import read_checkpoint
+from hdeeprm_like.learning.checkpoint import load_agent, read_checkpoint, save_agent
 from hdeeprm_like.learning.constant_policy import best_constant_policy, constant_policy_means
 from hdeeprm_like.learning.loading import build_agent, load_agent_class
-from hdeeprm_like.learning.training import TrainingOptions, evaluate, load_agent, save_agent, train
+from hdeeprm_like.learning.training import TrainingOptions, evaluate, train
 
 AGENTS = Path(__file__).parents[2] / "agents"
 OPTIONS = {"gamma": 0.95, "hidden": 8, "lr": 0.01}
 FILES = ["reinforce.py", "actor_critic.py", "ppo.py"]
-
-
-@pytest.fixture(autouse=True)
-def one_thread():
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
 
 
 def agent_of(file="reinforce.py", seed=3, observation=PLACES + 1, actions=ACTIONS, **options):

@@ -9,7 +9,7 @@ import pytest
 from hdeeprm_like.cluster.schedule import FIGURES
 from hdeeprm_like.errors import ResultsError
 from hdeeprm_like.results import batsim5_files, plots
-from hdeeprm_like.results.batsim_files import JobRow, schedule_summary
+from hdeeprm_like.results.batsim_files import JobRow, ended_of, summary_of_ended
 from hdeeprm_like.results.report import label, metrics_table
 from hdeeprm_like.results.run_reader import open_run
 
@@ -54,7 +54,7 @@ def test_the_makespan_of_batsim_5_begins_with_the_first_submission(tmp_path):
     row = JobRow("1", "w0", "w0!p", 5.0, 1, -1.0, True, "COMPLETED_SUCCESSFULLY", 7.0, 3.0, "0", 4.0)
     zero = {"consumed_joules": 0.0, "machine_seconds": {}, "grouped_switches": 0, "machine_switches": 0}
     for rows, makespan, mean in (([row], 5.0, 2.0), ([], 0.0, None)):
-        summary = schedule_summary(rows, machines=1, scheduling_time=0.0, simulation_time=0.0, **zero)
+        summary = summary_of_ended(ended_of(rows), machines=1, scheduling_time=0.0, simulation_time=0.0, **zero)
         batsim5_files.write_schedule(tmp_path / "schedule.json", summary, rows, "v5")
         written = json.loads((tmp_path / "schedule.json").read_text())
         assert (written["makespan"], written["mean_waiting_time"], written["batsim_version"]) == (makespan, mean, "v5")

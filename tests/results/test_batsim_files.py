@@ -10,10 +10,11 @@ from hypothesis import strategies as st
 from hdeeprm_like.errors import ProtocolError, ResultsError
 from hdeeprm_like.results.batsim_files import (
     JobRow,
+    ended_of,
     interval_set,
     job_line,
     parse_interval_set,
-    schedule_summary,
+    summary_of_ended,
     write_consumed_energy,
     write_jobs,
     write_machine_states,
@@ -35,7 +36,7 @@ def rejected(number, submit):
 
 def summary(rows, **changes):
     zero = {"consumed_joules": 0.0, "machine_seconds": {}, "grouped_switches": 0, "machine_switches": 0}
-    return schedule_summary(rows, machines=4, scheduling_time=0.0, simulation_time=0.0, **zero | changes)
+    return summary_of_ended(ended_of(rows), machines=4, scheduling_time=0.0, simulation_time=0.0, **zero | changes)
 
 
 def test_a_finished_job_is_written_as_batsim_did():

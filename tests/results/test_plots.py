@@ -137,7 +137,7 @@ def test_jobs_are_coloured_by_what_is_asked_and_a_legend_says_so(tmp_path, monke
     monkeypatch.setattr("hdeeprm_like.results.pictures._write", lambda figure, save: figures.append(figure))
     of_users = left_run(tmp_path / "run", jobs=300, cores=200)
     for by in COLOURED_BY:
-        draw("gantt_no_label", of_users if by == "user" else LONG, tmp_path / "g.png", by=by)
+        draw("gantt_no_label", of_users if by == "user" else CONSOLIDATED, tmp_path / "g.png", by=by)
     wait, size, time, user, job = figures
     assert [figure.axes[1].get_ylabel() for figure in (wait, size, time)] == ["wait", "cores", "run time"]
     names = [text.get_text() for text in user.axes[0].get_legend().get_texts()]

@@ -195,9 +195,8 @@ def predictor(rng, good, folder):
 def checkpoint(rng, good, folder):
     import torch
 
-    from hdeeprm_like.learning.checkpoint import counters_of, read_checkpoint, resume_agent
+    from hdeeprm_like.learning.checkpoint import counters_of, read_checkpoint, resume_agent, save_agent
     from hdeeprm_like.learning.loading import build_agent, load_agent_class
-    from hdeeprm_like.learning.training import save_agent
 
     agent = build_agent(load_agent_class(str(ROOT / "agents" / "reinforce.py")), {"gamma": 0.9, "hidden": 4}, (3,), 2)
     path = folder / "c.pt"

@@ -14,10 +14,10 @@ from robust_inputs import ROOT, refused, trace, write_inputs
 from toy import NAMES, Walk
 
 from hdeeprm_like.errors import AgentError, ResultsError
-from hdeeprm_like.learning.checkpoint import read_checkpoint
+from hdeeprm_like.learning.checkpoint import load_agent, read_checkpoint
 from hdeeprm_like.learning.loading import build_agent, load_agent_class
 from hdeeprm_like.learning.logs import TrainingLog
-from hdeeprm_like.learning.training import TrainingOptions, load_agent, train
+from hdeeprm_like.learning.training import TrainingOptions, train
 
 REINFORCE = str(ROOT / "agents" / "reinforce.py")
 

@@ -5,23 +5,21 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from batsim_talk import jobs_of, play_on_server, talk
+from batsim_talk import difference_from_server, play_on_server, talk
 from random_worlds import world
-from small import Finished, jobs, platform
+from small import jobs, platform
 
 from hdeeprm_like import simulate
 from hdeeprm_like.cluster.links import routes_of, with_network
 from hdeeprm_like.cluster.platform import Network
 from hdeeprm_like.decision.actions import PolicyActions
 from hdeeprm_like.engine.state import State
-from hdeeprm_like.engine.tasks import SHORTEST_RUN
 from hdeeprm_like.errors import OptionsError
 from hdeeprm_like.formats.batsim_numbers import read_number
 from hdeeprm_like.formats.platform_xml import read_platform_xml, write_platform_xml
 from hdeeprm_like.formats.simgrid_xml import read_simgrid_xml
 from hdeeprm_like.formats.workload_json import read_workload
 from hdeeprm_like.formats.workload_json_writer import write_workload
-from hdeeprm_like.results.batsim_files import parse_interval_set
 from hdeeprm_like.run.simulator import Simulator
 from hdeeprm_like.run.to_end import run_policy
 
@@ -48,22 +46,7 @@ def difference(seed, folder):
     simulator = Simulator(State(cluster, workload, seed=3, needs=actions.needs), workload)
     list(run_policy(simulator, actions))
     _, ended = play_on_server(talk(cluster, pair, 3, exact), folder)
-    rows = jobs_of(folder / "out_jobs.csv")
-    if not ended or sorted(rows) != sorted(workload.ids):
-        return f"{len(rows)} of {len(workload)} jobs"
-    finished, tasks = Finished(simulator, workload), simulator.simulation.tasks
-    for j, identifier in enumerate(workload.ids):
-        row = rows[identifier]
-        cores = parse_interval_set(row["allocated_resources"]) or None
-        if cores != finished.cores[j]:
-            return f"job {identifier} on {finished.cores[j]}, with the server on {cores}"
-        if cores is not None:
-            theirs = [float(row["starting_time"]), float(row["finish_time"])]
-            start, run = tasks[j]["start"], tasks[j]["finish"] - tasks[j]["start"]
-            mine = [start, start + (run or SHORTEST_RUN)]
-            if not np.allclose(theirs, mine, rtol=1e-15, atol=1.1e-6):
-                return f"job {identifier} at {mine}, with the server at {theirs}"
-    return ""
+    return difference_from_server(simulator, workload, folder) if ended else "the server has not ended"
 
 
 def all_differences(seeds, folder):

@@ -7,9 +7,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from batsim_talk import LIMITS, jobs_of, play_on_server, talk, write_inputs
+from batsim_talk import LIMITS, difference_from_server, play_on_server, talk, write_inputs
 from random_worlds import world
-from small import Finished
 
 from hdeeprm_like.batsim.session import Conversation
 from hdeeprm_like.cli.main import main
@@ -18,17 +17,14 @@ from hdeeprm_like.decision.actions import PolicyActions
 from hdeeprm_like.decision.system import DecisionSystem
 from hdeeprm_like.engine.state import State
 from hdeeprm_like.engine.tables import RUNNING
-from hdeeprm_like.engine.tasks import SHORTEST_RUN
 from hdeeprm_like.errors import ProtocolError
 from hdeeprm_like.formats.platform_xml import read_platform_xml
 from hdeeprm_like.formats.workload_json import read_workload
-from hdeeprm_like.results.batsim_files import parse_interval_set
 from hdeeprm_like.run.python_loop import play
 from hdeeprm_like.run.simulator import Simulator
 from hdeeprm_like.run.to_end import run_policy
 
 RECORDED = Path(__file__).parent.parent / "golden" / "launch"
-TEXT = 1e-6  # s, resolution of times in the server's files
 
 
 def unpacked(case, folder):
@@ -101,22 +97,7 @@ def differences(seed, folder, meddling=False):
         if meddling and "does not exist" in str(error):
             return ""  # Batsim aborts if a job's end is reported before the decision to kill it arrives
         raise
-    rows = jobs_of(folder / "out_jobs.csv")
-    if not ended or sorted(rows) != sorted(workload.ids):
-        return f"{len(rows)} of {len(workload)} jobs"
-    finished, tasks = Finished(simulator, workload), simulator.simulation.tasks
-    for j, identifier in enumerate(workload.ids):
-        row = rows[identifier]
-        cores = parse_interval_set(row["allocated_resources"]) or None
-        if cores != finished.cores[j]:
-            return f"job {identifier} on {finished.cores[j]}, with the server on {cores}"
-        if cores is not None:
-            theirs = [float(row["starting_time"]), float(row["finish_time"])]
-            start, run = tasks[j]["start"], tasks[j]["finish"] - tasks[j]["start"]
-            mine = [start, start + (run or SHORTEST_RUN)]
-            if not np.allclose(theirs, mine, rtol=1e-15, atol=1.1 * TEXT):
-                return f"job {identifier} at {mine}, with the server at {theirs}"
-    return ""
+    return difference_from_server(simulator, workload, folder) if ended else "the server has not ended"
 
 
 def all_differences(seeds, folder, **more):

@@ -19,6 +19,7 @@ from hdeeprm_like.errors import OptionsError, ResultsError, WorkloadError
 from hdeeprm_like.experiment import load_platform
 from hdeeprm_like.studies.compare import run as comparing
 from hdeeprm_like.studies.compare.inputs import Comparison, inputs_of
+from hdeeprm_like.studies.compare.page import write_comparison_page
 from hdeeprm_like.studies.compare.policies import policies_named
 from hdeeprm_like.studies.compare.run import compare
 from hdeeprm_like.studies.compare.sampling import Windows, windows_named
@@ -41,6 +42,11 @@ def trace(tmp_path):
     path = tmp_path / "t.swf"
     path.write_text("\n".join(lines) + "\n")
     return path
+
+
+def whole_trace_line(trace, out):
+    """The command line that runs all of a trace in the order of arrival."""
+    return ["compare", "--trace", str(trace), "--policies", "fcfs", "--windows", "all", "--output", str(out)]
 
 
 def comparison(trace, policies="fcfs,sjf+easy,f1+conservative", **more):
@@ -545,6 +551,21 @@ def test_a_comparison_is_a_page_that_needs_nothing_beside_it(trace, tmp_path, ca
     assert "has no summary.csv" in said
 
 
+def test_the_page_of_a_comparison_has_a_dash_for_each_energy_that_is_not_known(recorded, tmp_path):
+    """A pool of cores has no measured power, and a trace no energy: neither is an error of the page."""
+    compare(comparison(recorded, "fcfs,actual", windows=windows_named("all")), tmp_path / "out", progress=False)
+    write_comparison_page(tmp_path / "out", tmp_path / "page.html")
+    cells = re.findall(r"<td[^>]*>(?:<abbr[^>]*>)?([^<]*)", (tmp_path / "page.html").read_text())
+
+    def shown(figure):
+        place = cells.index(figure)
+        return cells[place + 1 : place + 3]
+
+    assert shown("energy (J)") == shown("energy_delay_product (J s)") == ["-", "-"]
+    assert shown("makespan (s)") == ["50", "60"]
+    assert "nan" not in cells
+
+
 def test_the_command_takes_the_whole_trace_as_one_window(trace, tmp_path, capsys):
     line = ["compare", "--trace", str(trace), "--policies", "fcfs,sjf+easy", "--windows", "all"]
     assert main([*line, "--output", str(tmp_path / "out")]) == 0
@@ -568,17 +589,7 @@ def test_the_command_takes_the_whole_trace_as_one_window(trace, tmp_path, capsys
     ],
 )
 def test_what_cannot_be_compared_is_one_line_and_status_2(trace, tmp_path, capsys, more, message):
-    line = [
-        "compare",
-        "--trace",
-        str(trace),
-        "--policies",
-        "fcfs",
-        "--windows",
-        "all",
-        "--output",
-        str(tmp_path / "out"),
-    ]
+    line = whole_trace_line(trace, tmp_path / "out")
     if "--offsets" in more:
         line[line.index("all")] = "1x10"
     try:
@@ -593,17 +604,7 @@ def test_what_cannot_be_compared_is_one_line_and_status_2(trace, tmp_path, capsy
 
 def test_a_trace_that_does_not_tell_its_machine_is_refused(trace, tmp_path, capsys):
     trace.write_text(trace.read_text().replace("; MaxProcs: 8\n", ""))
-    line = [
-        "compare",
-        "--trace",
-        str(trace),
-        "--policies",
-        "fcfs",
-        "--windows",
-        "all",
-        "--output",
-        str(tmp_path / "out"),
-    ]
+    line = whole_trace_line(trace, tmp_path / "out")
     assert main(line) == 2
     said = capsys.readouterr().err
     assert "t.swf: its header has no number of processors (MaxProcs); give --cores" in said

@@ -11,6 +11,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from sweep_folders import lines_in, without_seconds
 
 pytest.importorskip("ray", reason="no sweeps on Ray are tested: the extra ray is not installed")
 
@@ -37,17 +38,6 @@ def run(*words):
     out, error = process.communicate(timeout=400)
     assert process.returncode == 0, error
     return out
-
-
-def lines_in(folder):
-    files = sorted((folder / "results").glob("*.jsonl"))
-    return [json.loads(line) for path in files for line in path.read_bytes().split(b"\n")[:-1]]
-
-
-def without_seconds(path):
-    rows = [line.split(",") for line in path.read_text().splitlines()]
-    place = rows[0].index("seconds")
-    return [row[:place] + row[place + 1 :] for row in rows]
 
 
 def at_work():

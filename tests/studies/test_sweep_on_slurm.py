@@ -8,6 +8,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from sweep_folders import lines_in, without_seconds
 
 sys.path.append(str(Path(__file__).parents[1] / "slurm"))
 from real_slurm import RealSlurm, missing, wait_until
@@ -48,17 +49,6 @@ def sweep(slurm, *words, status=0, command="sweep"):
     out, error = process.communicate(timeout=500)
     assert process.returncode == status, error
     return out, error
-
-
-def lines_in(folder):
-    files = sorted((folder / "results").glob("*.jsonl"))
-    return [json.loads(line) for path in files for line in path.read_bytes().split(b"\n")[:-1]]
-
-
-def without_seconds(path):
-    rows = [line.split(",") for line in path.read_text().splitlines()]
-    place = rows[0].index("seconds")
-    return [row[:place] + row[place + 1 :] for row in rows]
 
 
 def queued(slurm):

@@ -86,7 +86,8 @@ class HDeepRM(Scheduler):
             raise OptionsError(f"{options['options']}: pybatsim.agent.type: is CLASSIC; leave -o's agent out")
         models = {name: Path(options[name]) for name in ("input_model", "output_model") if options.get(name)}
         learner = Learner(experiment, AgentChoice(options["agent"], options.get("device", "cpu"), **models))
-        self.runner = RunByRun(learner, Path(), log_decisions=bool(options.get("log_decisions")))
+        self.runner = RunByRun(learner, log_decisions=bool(options.get("log_decisions")), checkpoint=False)
+        self.runner.begin(Path(), runs=1)
         return Conversation(
             lambda platform, limits: learner.system(platform, limits, None),
             learner.agent,

@@ -21,7 +21,7 @@ from hdeeprm_like.studies.whatif.changes import Change
 from hdeeprm_like.studies.whatif.fidelity import Fidelity, fidelity_of
 from hdeeprm_like.studies.whatif.groups import UNKNOWN, Grouping, by, groups_of, wins_and_losses
 from hdeeprm_like.studies.whatif.inputs import Log
-from hdeeprm_like.studies.whatif.mechanism import NOW, asked_for
+from hdeeprm_like.studies.whatif.mechanism import NOW, Asked, asked_for
 from hdeeprm_like.studies.whatif.outcome import Outcome, prepared, simulate
 from hdeeprm_like.studies.whatif.over_time import OverTime, over_time
 from hdeeprm_like.studies.whatif.overheads import USUAL
@@ -116,13 +116,7 @@ def answer(
         raise WorkloadError("no job of the log could run on this machine")
     never = {one.name: int(np.isnan(one.finish).sum()) for one in outcomes if np.isnan(one.finish).any()}
     blocks = blocks_of(log.jobs.submit)
-    rows = [row_of(one, outcomes[0], ran, blocks) for one in outcomes]
-    for row, one, outcome in zip(rows, asked, outcomes, strict=True):
-        row["part"], row["beside"] = one.part, outcomes[one.beside].name if one.part != NOW else None
-        found = tuple(row[f"wait_{end}"] for end in ENDS)  # beside now
-        if one.beside:
-            found = ratio_of(outcome.wait[ran], outcomes[one.beside].wait[ran], blocks[ran])
-        row |= {f"beside_{end}": value for end, value in zip(ENDS, found, strict=True)}
+    rows = rows_of(asked, outcomes, ran, blocks)
     groups, users = groups_of(log), Grouping.of([user or UNKNOWN for user in log.words["User"]])
     compared = int(ran.sum())
     return Answer(
@@ -147,6 +141,22 @@ def answer(
         subject=subject_of(machine, log, compared),
         over_time=tuple(over_time(outcomes, ran)),
     )
+
+
+def rows_of(asked: Sequence[Asked], outcomes: Sequence[Outcome], ran: Bools, blocks: Ints) -> list[dict[str, Any]]:
+    """Return a row of figures for each outcome, with the ratio of its wait to that of the one that it is beside.
+
+    Args:
+        ran: (J,) whether all outcomes ran the job. blocks: (J,) of time.
+    """
+    rows = [row_of(one, outcomes[0], ran, blocks) for one in outcomes]
+    for row, one, outcome in zip(rows, asked, outcomes, strict=True):
+        row["part"], row["beside"] = one.part, outcomes[one.beside].name if one.part != NOW else None
+        found = tuple(row[f"wait_{end}"] for end in ENDS)  # beside now
+        if one.beside:
+            found = ratio_of(outcome.wait[ran], outcomes[one.beside].wait[ran], blocks[ran])
+        row |= {f"beside_{end}": value for end, value in zip(ENDS, found, strict=True)}
+    return rows
 
 
 def subject_of(machine: Platform, log: Log, compared: int) -> Subject:

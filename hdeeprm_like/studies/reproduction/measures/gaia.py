@@ -1,6 +1,6 @@
 """What R03 and R05 share: Gaia's jobs under two policies, and recordings of the original."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,7 +11,8 @@ from hdeeprm_like.cluster.schedule import Schedule, figures
 from hdeeprm_like.decision.presets import classic_policies
 from hdeeprm_like.experiment import Experiment, Overrides, load_experiment
 from hdeeprm_like.formats.shipped import examples_folder
-from hdeeprm_like.launch.in_process import launch_classic
+from hdeeprm_like.launch.drivers import Classic
+from hdeeprm_like.launch.in_process import launch
 from hdeeprm_like.results.overutilization import overutilizations
 from hdeeprm_like.results.plots import compare, draw
 from hdeeprm_like.results.report import metrics_grid
@@ -56,11 +57,21 @@ def played(place: Place, name: str, seed: int) -> Played:
     return play(load_experiment(place.options(name), Overrides(seed=seed)))
 
 
+def of_seeds(place: Place, of_seed: Callable[[Place, int], Mapping[str, float]]) -> dict[str, list[float]]:
+    """Return the figures of each seed, a list for each figure."""
+    found: dict[str, list[float]] = {}
+    for seed in place.seeds:
+        row = place.part(f"seed-{seed}", lambda seed=seed: of_seed(place, seed))  # type: ignore[misc]
+        for key, value in row.items():
+            found.setdefault(key, []).append(value)
+    return found
+
+
 def pictures(place: Place, names: tuple[str, str]) -> None:
     """Leave the runs of both options files, and the pictures that the report asks for."""
     runs = [place.folder / "runs" / name for name in names]
     for name, run in zip(names, runs, strict=True):
-        launch_classic(load_experiment(place.options(name)), run, progress=False)
+        launch(Classic(load_experiment(place.options(name))), run, progress=False)
     kinds = {"lifecycle": "lifecycle", "gantt": "gantt_no_label", "overutilization": "mem_bw_overutilization"}
     for picture in place.experiment.pictures:
         kind, _, name = Path(picture).stem.partition("-")

@@ -3,7 +3,7 @@
 import numpy as np
 
 from hdeeprm_like.cluster.metrics import load
-from hdeeprm_like.studies.reproduction.measures.gaia import Played, pictures, played, recorded
+from hdeeprm_like.studies.reproduction.measures.gaia import Played, of_seeds, pictures, played, recorded
 from hdeeprm_like.studies.reproduction.place import Findings, Place
 
 RATIOS = {"max_slowdown": "slowdown_max", "mean_slowdown": "slowdown", "makespan": "makespan", "energy": "energy"}
@@ -11,11 +11,7 @@ RATIOS = {"max_slowdown": "slowdown_max", "mean_slowdown": "slowdown", "makespan
 
 def measure(place: Place) -> Findings:
     """Play both policies for each seed."""
-    found: dict[str, list[float]] = {}
-    for seed in place.seeds:
-        row = place.part(f"seed-{seed}", lambda seed=seed: of_seed(place, seed))  # type: ignore[misc]
-        for key, value in row.items():
-            found.setdefault(key, []).append(value)
+    found = of_seeds(place, of_seed)
     values: dict[str, object] = dict(found)
     values["memory_bubbles"] = max(found["memory_bubbles"])
     original = recorded(place, "fixedids_gaia1000_first-high_gflops", "first-high_gflops")

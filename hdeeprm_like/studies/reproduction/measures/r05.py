@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from hdeeprm_like.formats.open import load_platform
-from hdeeprm_like.studies.reproduction.measures.gaia import Played, pictures, played, recorded
+from hdeeprm_like.studies.reproduction.measures.gaia import Played, of_seeds, pictures, played, recorded
 from hdeeprm_like.studies.reproduction.place import Findings, Place
 
 FAST = 19.2e9  # flop/s, the second fastest processors of Gaia
@@ -13,11 +13,7 @@ FAST = 19.2e9  # flop/s, the second fastest processors of Gaia
 
 def measure(place: Place) -> Findings:
     """Play both policies for each seed."""
-    found: dict[str, list[float]] = {}
-    for seed in place.seeds:
-        row = place.part(f"seed-{seed}", lambda seed=seed: of_seed(place, seed))  # type: ignore[misc]
-        for key, value in row.items():
-            found.setdefault(key, []).append(value)
+    found = of_seeds(place, of_seed)
     values: dict[str, Any] = dict(found)
     for key in ("wait", "fastest_first"):
         values[key] = max(found[key])

@@ -1,0 +1,115 @@
+"""Who decides in the runs of a launch: `in_process.launch` and `with_batsim.launch_batsim` run any of them.
+
+A classic driver is here; one that logs its decisions in `launch.rewarded`, a learning agent in `launch.run_by_run`.
+"""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from hdeeprm_like.cluster.platform import Platform
+from hdeeprm_like.cluster.workload import JobLimits
+from hdeeprm_like.decision.presets import check_whole, classic_policies
+from hdeeprm_like.engine.state import State
+from hdeeprm_like.experiment import Experiment
+from hdeeprm_like.progress import progress_bar
+from hdeeprm_like.run.simulator import Simulator
+from hdeeprm_like.run.to_end import run_policy
+
+if TYPE_CHECKING:
+    from hdeeprm_like.decision.system import Agent, DecisionSystem
+
+
+class Driver(Protocol):
+    """Decides in all runs of a launch.
+
+    Attributes:
+        experiment: what is run.
+    """
+
+    experiment: Experiment
+
+    @property
+    def entries(self) -> dict[str, Any]:
+        """What ``run.json`` says about the driver."""
+
+    def begin(self, folder: Path, runs: int) -> None:
+        """Prepare for so many runs, whose logs go into a folder."""
+
+    def play(self, progress: bool) -> "tuple[Simulator, DecisionSystem | None]":
+        """Run the whole workload once in this process; return what moved the cluster and, if there is one, what decided
+        from observation to observation."""
+
+    def system(self, platform: Platform, limits: JobLimits) -> "DecisionSystem":
+        """Begin a run that Batsim simulates, which names the jobs one after the other."""
+
+    @property
+    def agent(self) -> "Agent":
+        """What decides in the runs of `system`."""
+
+    def after(self, system: "DecisionSystem | None") -> dict[str, Any]:
+        """Take in a finished run; return its entries in ``run.json``."""
+
+    def close(self) -> None:
+        """Close the logs, also after an error."""
+
+    def finish(self) -> None:
+        """End the launch, once its folder is complete."""
+
+
+class Classic:
+    """The policy pair or baseline of an experiment."""
+
+    def __init__(self, experiment: Experiment) -> None:
+        self.experiment = experiment
+
+    @property
+    def entries(self) -> dict[str, Any]:
+        """Nothing: the options have its name."""
+        return {}
+
+    def begin(self, folder: Path, runs: int) -> None:
+        """Prepare nothing."""
+
+    def play(self, progress: bool) -> "tuple[Simulator, DecisionSystem | None]":
+        """Run the whole workload once."""
+        experiment, options = self.experiment, self.experiment.options
+        policies = classic_policies(*options.classic_pair)
+        if options.whole:
+            check_whole(policies.policies)
+        seed, jobs = experiment.policy_seed, experiment.workload
+        state = State(experiment.platform, jobs, seed=seed, needs=policies.needs, whole=options.whole)
+        simulator = Simulator(state, jobs)
+        with progress_bar(len(jobs), progress) as show:
+            for over in run_policy(simulator, policies):
+                show(over)
+        return simulator, None
+
+    def system(self, platform: Platform, limits: JobLimits) -> "DecisionSystem":
+        """Begin a run that Batsim simulates."""
+        from hdeeprm_like.decision.system import DecisionSystem
+
+        options = self.experiment.options
+        actions = classic_policies(*options.classic_pair)
+        if options.whole:
+            check_whole(actions.policies)
+        seed, needs = self.experiment.policy_seed, actions.needs
+        return DecisionSystem(
+            State(platform, None, seed=seed, limits=limits, needs=needs, whole=options.whole), actions
+        )
+
+    @property
+    def agent(self) -> "Agent":
+        """The one that takes the only action."""
+        from hdeeprm_like.decision.system import FirstAction
+
+        return FirstAction()
+
+    def after(self, system: "DecisionSystem | None") -> dict[str, Any]:
+        """Take in nothing."""
+        return {}
+
+    def close(self) -> None:
+        """Close nothing."""
+
+    def finish(self) -> None:
+        """Write nothing."""
