@@ -8,7 +8,8 @@ placements, observations, objectives and rewards. What remains are the types of 
 |---|---|
 | clock | Batsim's, the textbook's (with decisions after single events, too) |
 | machine | without partitions, with partitions |
-| modes | each; without knowledge of users, and with it (learned policies, predicted run times, multifactor) |
+| modes of baselines | each |
+| knowledge about users | predicted run times, orders that change with time |
 | actions | policies, jobs in slots (masked or not), Python's own |
 | driver | a run, an environment, environments side by side, messages of Batsim or Slurm |
 """

@@ -3,6 +3,7 @@
 import functools
 import inspect
 from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -174,39 +175,52 @@ def new_baselines(state: State, baselines: Sequence[Baseline]) -> Plans:
     memories = [new_memory(state, baseline) for baseline in baselines]
     guarantees = [new_guarantees(state, baseline) for baseline in baselines]
     plans, tables = new_plans(state, baselines, memories, guarantees), state.tables
-    knowledge = plans.knowledge
-    on_nodes = isinstance(tables.node_sets, NodeSets)
     for plan, memory, bounds, baseline in zip(plans.plans, memories, guarantees, baselines, strict=True):
-        mode, bounded = int(plan["mode"]), plan["bounded"] == 1
-        starts = STARTS_ON_NODES.get(BOUNDED if bounded else mode) if on_nodes else STARTS[mode]
-        if starts is None:
-            raise OptionsError(f"{baseline.name}: this mode knows no partitions, and the platform has some")
-        plan["takes"] = taken_by(starts)
-        taken = {NO_MORE: (), MEMORY: (memory,), KNOWLEDGE: (knowledge, memory)}[int(plan["takes"])]
-        plan["start_at"] = address_of(starts, tables, plans, *taken, 0)
-        if isinstance(knowledge, Knowledge):
-            plan["follow_at"] = address_of(follow, tables, knowledge)
-            if plan["order"] == MULTIFACTOR:
-                plan["share_at"] = address_of(share_out, tables, knowledge)
-            if plan["times"] >= FIRST_PREDICTED:
-                plan["time_at"] = address_of(assumed_time, tables, knowledge, 0, 0)
-        if plan["reordered"]:
-            plan["reorder_at"] = address_of(reorder, tables, plans, knowledge, 0)
-        plan["fit_at"] = address_of(start_in_partition if on_nodes else start_anywhere, tables, plans, 0, 0)
+        connect_mode(plan, tables, plans, memory, baseline)
+        connect_knowledge(plan, tables, plans)
         if baseline.placement_score is not None and state.named:  # where cores are counted, all are alike
-            plan["place_at"] = address_of(place_by_score, tables, knowledge, 0, 0)
-            plan["see_at"] = address_of(see_best_cores, tables, knowledge, 0, 0)
-        if plan["changing"] or (plan["candidates_change"] and plan["candidates"] != plan["list"]):
-            plan["change_at"] = address_of(sort_changed, tables, plans, knowledge, 0)
-        if on_nodes and (plan["prioritized"] == 1 or mode == SCORED):
-            sorts = sort_scored if mode == SCORED else sort_prioritized
-            plan["sort_at"] = address_of(sorts, tables, plans, knowledge, 0)
-        if bounded:
+            plan["place_at"] = address_of(place_by_score, tables, plans.knowledge, 0, 0)
+            plan["see_at"] = address_of(see_best_cores, tables, plans.knowledge, 0, 0)
+        if baseline.bound:
             plan["open_at"] = address_of(open_guarantees, tables, plans, bounds, 0)
             plan["close_at"] = address_of(close_guarantees, tables, plans, bounds, 0)
-            guarded = start_guaranteed_on_nodes if on_nodes else start_guaranteed
+            guarded = start_guaranteed_on_nodes if isinstance(tables.node_sets, NodeSets) else start_guaranteed
             plan["guarded_at"] = address_of(guarded, tables, plans, bounds, 0, 0)
     return plans
+
+
+def connect_mode(plan: Any, tables: Tables, plans: Plans, memory: Bundle, baseline: Baseline) -> None:
+    """Write to a row of ``Plans.plans`` the addresses of functions that start jobs.
+
+    Raises:
+        OptionsError: the mode knows no partitions, and the platform has some.
+    """
+    mode, on_nodes = int(plan["mode"]), isinstance(tables.node_sets, NodeSets)
+    starts = STARTS_ON_NODES.get(BOUNDED if baseline.bound else mode) if on_nodes else STARTS[mode]
+    if starts is None:
+        raise OptionsError(f"{baseline.name}: this mode knows no partitions, and the platform has some")
+    plan["takes"] = taken_by(starts)
+    taken = {NO_MORE: (), MEMORY: (memory,), KNOWLEDGE: (plans.knowledge, memory)}[int(plan["takes"])]
+    plan["start_at"] = address_of(starts, tables, plans, *taken, 0)
+    plan["fit_at"] = address_of(start_in_partition if on_nodes else start_anywhere, tables, plans, 0, 0)
+    if on_nodes and (plan["prioritized"] == 1 or mode == SCORED):
+        sorts = sort_scored if mode == SCORED else sort_prioritized
+        plan["sort_at"] = address_of(sorts, tables, plans, plans.knowledge, 0)
+
+
+def connect_knowledge(plan: Any, tables: Tables, plans: Plans) -> None:
+    """Write to a row of ``Plans.plans`` the addresses of functions of what is known about users, and of orders."""
+    knowledge = plans.knowledge
+    if isinstance(knowledge, Knowledge):
+        plan["follow_at"] = address_of(follow, tables, knowledge)
+        if plan["order"] == MULTIFACTOR:
+            plan["share_at"] = address_of(share_out, tables, knowledge)
+        if plan["times"] >= FIRST_PREDICTED:
+            plan["time_at"] = address_of(assumed_time, tables, knowledge, 0, 0)
+    if plan["reordered"]:
+        plan["reorder_at"] = address_of(reorder, tables, plans, knowledge, 0)
+    if plan["changing"] or (plan["candidates_change"] and plan["candidates"] != plan["list"]):
+        plan["change_at"] = address_of(sort_changed, tables, plans, knowledge, 0)
 
 
 @by_type

@@ -15,7 +15,7 @@ from hdeeprm_like.engine.bundles import bundle_in
 from hdeeprm_like.engine.calls import NOWHERE, number_at
 from hdeeprm_like.engine.compiled import compiled, inlined
 from hdeeprm_like.engine.lifecycle import start_job
-from hdeeprm_like.engine.numbers import BEST_FIT
+from hdeeprm_like.engine.numbers import BEST_FIT, TETRIS_SRTF
 from hdeeprm_like.engine.packing import best_node, is_whole
 from hdeeprm_like.engine.tables import CORES, NOTHING, Tables
 
@@ -78,7 +78,8 @@ def book_anywhere(tables: Tables, plans: Plans, k: int, j: int) -> int:
         _, found = best_node(tables, BEST_FIT, j, tables.jobs[j].size)
         if not is_whole(found):
             return CORES
-        policy = max(policy, BEST_FIT)
+        if policy < BEST_FIT or policy > TETRIS_SRTF:  # others do not keep a job on one node
+            policy = BEST_FIT
     return int(choose_cores(tables, policy, j))
 
 
