@@ -271,7 +271,7 @@ def test_pictures_need_a_mode_and_windows_a_display(monkeypatch):
     [
         ({"clock": "textbok"}, "did you mean 'textbook'"),
         ({"render_mode": "rgb_aray"}, "did you mean 'rgb_array'"),
-        ({"max_steps": 0}, "at least 1"),
+        ({"max_steps": 0}, "max_steps: is 0; a whole number from 1"),
     ],
 )
 def test_arguments_that_make_no_sense_are_refused(more, why):
