@@ -67,7 +67,7 @@ class Number:
         """Return whether a value plainly is one of this kind, which pydantic need not be loaded to say."""
         if type(value) is not float and type(value) is not int:
             return False
-        return self.least < value < self.most or (value == self.least and not self.above)
+        return self.least < value < self.most or (value == self.least < self.most and not self.above)
 
     def _usual_text(self, text: str) -> float | None:
         """Return the number of a text that plainly is one of this kind, else None."""

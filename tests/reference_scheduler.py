@@ -133,6 +133,10 @@ class Reference(Guarantees):
         asked = self.jobs.bandwidth
         while len(taken) < self.jobs.size[j]:
             cores = [core for core in self.free_cores(taken) if self.room_on(free[self.node[core]], j) >= 1]
+            if placement in ("compact", "spread"):
+                taken.append(self.neighbour(cores, taken, int(self.jobs.size[j]) - len(taken), placement))
+                self.give(free, j, {self.node[taken[-1]]: 1}, -1)
+                continue
             idle = [self.processor[core] for core in self.free_cores(taken)]
             used = [0.0] * platform.processors
             for other, core in [(i, c) for i, (_, cs) in self.running.items() for c in cs] + [(j, c) for c in taken]:
@@ -143,6 +147,15 @@ class Reference(Guarantees):
             taken.append(best)
             self.give(free, j, {self.node[best]: 1}, -1)
         return taken
+
+    def neighbour(self, cores, taken, wanted, placement):
+        """The next core near the last one, or on the emptiest node; no world has a topology."""
+        on = {n: [core for core in cores if self.node[core] == n] for n in {self.node[core] for core in cores}}
+        if placement == "compact" and taken and self.node[taken[-1]] in on:
+            return min(on[self.node[taken[-1]]])
+        enough = [n for n in on if placement == "compact" and len(on[n]) >= wanted]
+        n = min(enough, key=lambda n: (len(on[n]), n)) if enough else min(on, key=lambda n: (-len(on[n]), n))
+        return min(on[n])
 
     def worth(self, placement, p, free, idle, used):
         """What a placement looks at in a processor; *idle* are the processors of the free cores, *used* their GB/s."""

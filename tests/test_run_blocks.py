@@ -13,7 +13,7 @@ from make_gallery import write_gallery  # noqa: E402
 from make_notebooks import cells_of  # noqa: E402
 from run_blocks import MOST_LINES, Result, filled, results_of, shortened  # noqa: E402
 
-from hdeeprm_like.results.plots import KINDS, SEVERAL  # noqa: E402
+from hdeeprm_like.results.plots import PICTURES, SEVERAL  # noqa: E402
 
 PNG = "iVBORw0KGgo="
 PAGE = """# Page
@@ -86,6 +86,6 @@ def test_a_notebook_has_the_outputs_in_its_cells():
 def test_the_gallery_has_every_kind_of_picture(tmp_path):
     write_gallery(tmp_path / "gallery.md")
     text = (tmp_path / "gallery.md").read_text()
-    for kind in (*KINDS, *SEVERAL):
+    for kind in (*PICTURES, *SEVERAL):
         assert f"\n## {kind}\n" in text
         assert f"hdeeprm-like visual {kind} --run" in text

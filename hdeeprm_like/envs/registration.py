@@ -29,7 +29,7 @@ Keywords of `make` and `make_vec`; those of the decision space override the pres
 | ``workload`` | path of jobs, a model (``lublin``, ``mao``, ``ksu``), a `Workload`, or a function that returns one |
 | ``jobs`` | jobs of an episode, at least 1; default: twice *placed* |
 | ``clock`` | ``batsim``, ``textbook``, or ``one-by-one``: simultaneous arrivals come one by one |
-| ``network`` | whether what jobs send takes time, as for `hdeeprm_like.simulate` |
+| ``network`` | whether what jobs send takes time, on a platform with a network and Batsim's clock; see `simulate` |
 | ``max_steps`` | limit at which an episode is truncated; default: `STEPS_A_JOB` per job, at least `LEAST_STEPS` |
 | ``render_mode`` | ``human`` (not with `make_vec`) or ``rgb_array`` |
 | ``mask`` | ``info``, or ``observation``: observations hold the mask of legal actions, see `envs.masks` |

@@ -101,8 +101,10 @@ def test_a_whole_simulation_loads_nothing_heavy(version, words, first, tmp_path)
     assert len(list(tmp_path.glob("out*schedule.*"))) == 1
     ours = {name.split(".")[1] for name in loaded if name.startswith("hdeeprm_like.")}
     assert f"{NAME}.server" in loaded
+    assert {name for name in loaded if name.startswith("hdeeprm_like.cluster.")} <= {"hdeeprm_like.cluster.topologies"}
     assert ours <= {
         "batsim_server",
+        "cluster",
         "errors",
         "formats",
         "inputs",

@@ -357,7 +357,7 @@ def test_a_job_that_replays_a_trace_can_be_killed(tmp_path):
         ("smpi", [["0 compute 1", "0 test 0 1 0"]], r"rank0\.txt:2.*test is not replayed: how often"),
         ("smpi", [["0 fly 1"]], r"rank0\.txt:1.*fly is not replayed: the operations are init, .*barrier"),
         ("smpi", [["0 send 1 0"]], r"rank0\.txt:1.*needs a rank, a tag and a number of elements"),
-        ("smpi", [["0 send 0 0 1e9 77"]], r"rank0\.txt:1.*type: is '77'; a whole number from 0 to 28 is needed"),
+        ("smpi", [["0 send 0 0 1e9 77"]], r"rank0\.txt:1.*type: is '77'; a whole number from 0 to 29 is needed"),
         ("smpi", [["0 send 0 0 3e9"]], r"rank0\.txt:1.*word 3: is '3e9'; a number of elements from 0 to"),
         ("smpi", [["0 send 5 0 8"]], r"rank0\.txt:1.*rank: is '5'; a whole number from 0 to 0 is needed"),
         ("smpi", [["0 recv 1 0 -1"], ["1 send 0 0 1"]], r"rank0\.txt:1"),

@@ -253,7 +253,7 @@ class LookAtAll:
             "cores_left": (len(free[p]) - count) / cores,
             "node_left": (free_there - count) / self.of_node[n],
             "elsewhere": (wanted - count) / wanted,
-            "lag": max(np.log(slowest / c.processor_flops[p][0]), 0.0),
+            "lag": max(np.log(slowest / c.processor_flops[p][0]), 0.0) if slowest > 0.0 else 0.0,
         }  # fmt: skip
 
     def choose(self, j, now, waiting):

@@ -31,12 +31,12 @@ MANY, MANY_PARTITIONED, MANY_SCORED = (round(count * SCALE) for count in (4_000,
 KNOWN = {
     "Workload": (
         "submit size requested_time ops delay memory bandwidth gpus demands",
-        "ids profiles requested_ops walltime capacity user program",  # names, limits that no world has, users
+        "ids profiles requested_ops walltime capacity user program bytes",  # limits that no world has, users, networks
     ),
     "Platform": (
         "node_memory node_gpus processor_node processor_bandwidth processor_flops processor_watts core_processor "
         "power_cap partitions",
-        "name cluster_names node_cluster node_types processor_types core_names network",
+        "name cluster_names node_cluster node_types processor_types core_names network routes topology",
     ),
     "Demand": ("partition constraint nodes task exclusive gpus_per_node", "account qos nice"),
     "Partitions": (
@@ -56,7 +56,7 @@ KNOWN = {
         "now free_cores most_cores whole",
         "watts joules wake_at random epoch submitted waiting demanding running completed rejected placed places "
         "changes first_start started_now rejected_now touched blocked blocked_job blocked_before "
-        "arrivals_over logged decisions",
+        "arrivals_over logged decisions ends_now",
     ),
 }
 

@@ -125,7 +125,7 @@ def test_files_keep_the_cap(tmp_path):
     assert read_platform_xml(tmp_path / "capped.xml").power_cap == 5e3
     odd = (tmp_path / "capped.xml").read_text().replace('"5000.0"', '"1e400"')
     (tmp_path / "odd.xml").write_text(odd)
-    with pytest.raises(PlatformError, match="hdeeprm_power_cap of master_host is '1e400'"):
+    with pytest.raises(PlatformError, match="hdeeprm_power_cap of master_host: is '1e400'"):
         read_platform_xml(tmp_path / "odd.xml")
     write_platform_json(machine, tmp_path / "again.json")
     assert load_platform(tmp_path / "again.json").power_cap == 5e3

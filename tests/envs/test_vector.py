@@ -279,7 +279,7 @@ def test_environments_can_begin_alone():
 
 def test_what_cannot_be_is_refused():
     windows = Windows(jobs([0.0, 5.0], 3.0))
-    with pytest.raises(OptionsError, match="num_envs is 0"):
+    with pytest.raises(OptionsError, match="num_envs: is 0; a whole number from 1"):
         SchedulingVectorEnv(Space(), POOL, windows, 0)
     own = Space(observation="minimal", objectives={lambda state: 0.0: 1.0})
     with pytest.raises(OptionsError, match="no built-in one"):

@@ -69,6 +69,15 @@ def test_a_job_of_a_qos_takes_the_place_of_those_that_it_preempts(more, start):
     assert same(played(rows, BY_QOS.format(more or "load=1")).start, start)
 
 
+def test_a_job_that_preempts_others_is_served_before_them_whatever_its_priority():
+    rows = [(0, 4000, 2, {"qos": "normal"}), (1, 500, 2, {"qos": "normal"}), (2, 500, 1, {"qos": "high"})]
+    exempt = "PreemptMode=OFF; qos:normal.Priority=9; qos:high.Priority=1"
+    first = played(rows, BY_QOS.format(exempt), PriorityWeightQOS=1000)
+    assert same(first.start, [0, 4000, 4500])  # no job ever gives way, so the priority decides
+    found = played([(0, 4000, 2, {"qos": "top"}), *rows[1:]], BY_QOS.format("load=1"), PriorityWeightQOS=1000)
+    assert same(found.start, [0, 4500, 4000])
+
+
 def test_jobs_of_low_priority_give_way_before_others():
     rows = [(0, 4000, 1, {"qos": "normal"}), (0, 4000, 1, {"qos": "low"}), (1000, 500, 1, {"qos": "high"})]
     ranks = "qos:high.Priority=9; qos:normal.Priority=5; qos:low.Priority=1"
@@ -87,8 +96,7 @@ def test_nothing_is_lost_in_random_worlds(seed):
         for qos in draw.choice(["low", "normal", "high"], 60)
     ]
     rows.sort(key=lambda row: row[0])
-    ranks = {"PriorityWeightQOS": 1000, "qos": {"high": 9, "normal": 5, "low": 0}}  # or others take what came free
-    found = played(rows, BY_QOS.format("PreemptExemptTime=1"), nodes=4, **ranks)
+    found = played(rows, BY_QOS.format("PreemptExemptTime=1"), nodes=4)
     seconds, size = np.array([row[1] for row in rows]), np.array([row[2] for row in rows])
     assert np.isfinite(found.finish).all()
     assert np.allclose(found.finish - found.start, seconds)
@@ -96,13 +104,13 @@ def test_nothing_is_lost_in_random_worlds(seed):
     for date in np.unique(found.start):
         assert size[(found.start <= date) & (date < found.finish)].sum() <= 4
     high = np.array([row[3]["qos"] == "high" for row in rows])
-    without = played(rows, "PreemptType=preempt/none", nodes=4, **ranks)
+    without = played(rows, "PreemptType=preempt/none", nodes=4)
     assert found.wait[high].mean() < without.wait[high].mean()
 
 
 # plays a recorded queue
 @pytest.mark.more
-@pytest.mark.parametrize(("name", "wait", "order"), [("requeue", 0.1, 0.85), ("by_qos", 0.1, 0.5)])
+@pytest.mark.parametrize(("name", "wait", "order"), [("requeue", 0.1, 0.85), ("by_qos", 0.1, 0.65)])
 def test_a_recorded_queue_with_preemption_is_retold(name, wait, order, tmp_path):
     from hdeeprm_like.studies.whatif.calibration import tau
 
@@ -112,8 +120,8 @@ def test_a_recorded_queue_with_preemption_is_retold(name, wait, order, tmp_path)
     assert tau(what.jobs.submit + what.wait, found.start) >= order
     never = simulate(where, what, SLURM, change_named("PreemptType=preempt/none"))
     urgent = np.array([word in ("urgent", "high") for word in what.words["QOS" if name == "by_qos" else "Partition"]])
-    apart = [abs(one.wait[urgent].mean() - what.wait[urgent].mean()) for one in (found, never)]
-    assert apart[0] < 0.5 * apart[1]
+    assert abs(found.wait[urgent].mean() - what.wait[urgent].mean()) < 1.5
+    assert found.wait[urgent].mean() < 0.6 * never.wait[urgent].mean()
     assert found.wait[~urgent].mean() > never.wait[~urgent].mean()
 
 

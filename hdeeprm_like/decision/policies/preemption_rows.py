@@ -13,6 +13,8 @@ from hdeeprm_like.types import Bools, Floats, Ints, Records
 
 PREEMPTION = "preemption_rules"  # setting of partitions: `Preemption`
 OFF, CANCEL, REQUEUE = 0, 1, 2  # what becomes of a job whose place another one takes
+MOST_LEVELS = 8
+TIERS = 2.0**16  # more than any PriorityTier
 REQUEUES = 4  # times that each job may be requeued on average; then no job gives way any more
 
 STATE = np.dtype(
@@ -44,6 +46,13 @@ class Preemption:
     exempt: Floats
     rank: Floats
     delay: float
+
+    def levels(self) -> Floats:
+        """Return (J,) how many classes below a job's one gives way to the next: Slurm serves high ones first."""
+        level = np.zeros(len(self.mode))
+        for _ in range(min(len(level), MOST_LEVELS)):
+            level = np.where(self.over, level[None, :] + 1.0, 0.0).max(axis=1, initial=0.0)
+        return np.asarray(level[self.of_job])
 
 
 class PreemptionRows(Bundle):
@@ -93,6 +102,12 @@ def new_preemption(settings: Mapping[str, Any], submit: Floats, works: Floats) -
         victims=np.zeros(jobs, np.int64),
         overlap=np.zeros(jobs, np.int64),
     )
+
+
+def tiers_with_levels(settings: Mapping[str, Any], tiers: Floats) -> Floats:
+    """Return (J,) the tiers of jobs, those first that may take the place of others."""
+    told: Preemption | None = settings.get(PREEMPTION)
+    return tiers if told is None else tiers + TIERS * told.levels()
 
 
 def make_room_for_requeues(tables: Tables, rows: PreemptionRows) -> None:

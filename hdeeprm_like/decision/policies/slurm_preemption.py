@@ -5,6 +5,7 @@ nodes, then the first submitted, one after the other until it fits. Once more, b
 then with those on most of the nodes that it would get; those on its nodes then end. It starts when their nodes are
 clean; the end of each makes the main scheduler look at once.
 
+Jobs that may take the place of others come before those in the queue, whatever their priority (`preemption_rows`).
 A job that has begun keeps its place for ``PreemptExemptTime``. A requeued one has lost its work, and may start
 again after two minutes, for which Slurm keeps its credential.
 

@@ -58,7 +58,7 @@ class Log:
             jobs,
             ids=tuple([jobs.ids[row] for row in chosen]),
             profiles=tuple([jobs.profiles[row] for row in chosen]),
-            **{name: getattr(jobs, name)[rows] for name in (*columns, "walltime", "gpus", "user", "program")},
+            **{name: getattr(jobs, name)[rows] for name in (*columns, "walltime", "gpus", "user", "program", "bytes")},
             demands=None if jobs.demands is None else jobs.demands.take(rows),
         )
         words = {name: [column[row] for row in chosen] for name, column in self.words.items()}

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from hdeeprm_like.cluster.platform import Platform
-from hdeeprm_like.decision.policies.node_rows import END_LATENCY, TICK
+from hdeeprm_like.decision.policies.slurm_settings import END_LATENCY, TICK
 from hdeeprm_like.values import NUMBER
 
 WITHOUT_EPILOG = 0.08  # s that the nodes of a job need to be clean again, where they run no script; with its launch

@@ -1,0 +1,115 @@
+"""What the settings of a platform mean for a simulated Slurm; those that it does not have get Slurm's defaults."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from hdeeprm_like.cluster.platform import Platform
+from hdeeprm_like.cluster.workload import Workload
+from hdeeprm_like.engine.node_sets import NodeSets
+from hdeeprm_like.types import Floats, Records
+
+END_LATENCY = "end_latency"  # setting of a platform: s, part of each run time, that nodes need when a job has ended
+TICK = "tick"  # setting of a platform: s between two looks of Slurm's main scheduler, a bit more than the 1 s it sleeps
+
+
+def write_settings(params: Records, settings: Mapping[str, Any]) -> None:
+    """Write what is constant in a run.
+
+    Args:
+        params: (1,) SLURM of `node_rows`.
+    """
+    parameters: Mapping[str, Any] = settings.get("SchedulerParameters") or {}
+    write_looks(params, settings, parameters)
+    write_priorities(params, settings)
+    write_completion(params, settings, parameters)
+
+
+def write_looks(params: Records, settings: Mapping[str, Any], parameters: Mapping[str, Any]) -> None:
+    """Write when the two schedulers look, and how far."""
+    params["interval"] = max(number(parameters.get("bf_interval"), 30.0), 1.0)
+    params["window"] = number(parameters.get("bf_window"), 1440.0) * 60.0
+    params["resolution"] = max(number(parameters.get("bf_resolution"), 60.0), 1.0)
+    params["most"] = number(parameters.get("bf_max_job_test"), 500.0)
+    params["most_of_user"] = number(parameters.get("bf_max_job_user"), 0.0)
+    params["delay"] = number(parameters.get("batch_sched_delay"), 3.0)
+    params["full"] = max(number(parameters.get("sched_interval"), 60.0), 1.0)
+    params["next_full"] = number(settings.get("first_full"), 0.0)
+    params["main_phase"], params["next_backfill"] = (
+        number(settings.get(name), 0.0) for name in ("main_phase", "backfill_phase")
+    )
+    params["linear"] = str(settings.get("SelectType", "")).lower().endswith("linear")
+    params["wider"] = number(parameters.get("bf_window_linear"), 0.0)
+    params["depth"] = number(parameters.get("default_queue_depth"), 100.0)
+
+
+def write_priorities(params: Records, settings: Mapping[str, Any]) -> None:
+    """Write the weights of what changes with time, and when priorities are computed."""
+    params["age"] = number(settings.get("PriorityWeightAge"), 0.0)
+    params["max_age"] = max(number(settings.get("PriorityMaxAge"), 7 * 86400.0), 1.0)
+    params["fair"] = number(settings.get("PriorityWeightFairshare"), 0.0)
+    enforced = str(settings.get("AccountingStorageEnforce", "")).lower()
+    params["limits"] = any(word in enforced for word in ("limits", "safe", "all"))
+    half_life = number(settings.get("PriorityDecayHalfLife"), 7 * 86400.0)
+    params["half_life"] = half_life if half_life > 0 else np.inf
+    params["period"] = max(number(settings.get("PriorityCalcPeriod"), 300.0), 1.0)
+    params["next_period"] = number(settings.get("first_calc"), float(params["period"][0]))
+    params["as_of"] = params["next_period"] - params["period"]
+
+
+def write_completion(params: Records, settings: Mapping[str, Any], parameters: Mapping[str, Any]) -> None:
+    """Write what happens when a job has ended, and how much the two schedulers may do in one pass."""
+    params["tick"] = number(settings.get(TICK), 1.0)
+    params["linger"] = max(number(settings.get(END_LATENCY), 0.0), 0.0)
+    params["wait"] = number(settings.get("CompleteWait"), 0.0)
+    deferred = any(str(name).startswith("defer") for name in parameters)
+    params["at_once"] = bool(settings.get("Epilog")) and not deferred
+    params["gap"] = max(number(parameters.get("sched_min_interval"), 2.0), 0.0) * 1e-6
+    params["most_starts"] = number(parameters.get("sched_max_job_start"), 0.0)
+    params["most_filled"] = number(parameters.get("bf_max_job_start"), 0.0)
+
+
+def number(value: object, otherwise: float) -> float:
+    """Return a setting as a number, or *otherwise* if it is none."""
+    return float(value) if isinstance(value, int | float) else otherwise
+
+
+def fixed_priorities(platform: Platform, jobs: Workload, sets: NodeSets, settings: Mapping[str, Any]) -> Floats:
+    """Return (J,) the part of the priorities of jobs that does not change with time."""
+    partitions, demands = platform.partitions, jobs.demands
+    assert partitions is not None
+    assert demands is not None
+
+    def weight(name: str) -> float:
+        return number(settings.get(f"PriorityWeight{name}"), 0.0)
+
+    nodes = np.maximum(demands.nodes, 1)
+    size = (nodes / platform.nodes + jobs.size / platform.cores) / 2.0
+    if str(settings.get("PriorityFavorSmall", "NO")).upper() == "YES":
+        size = ((platform.nodes - nodes) / platform.nodes + (platform.cores - jobs.size) / platform.cores) / 2.0
+    part = partitions.factors / max(float(partitions.factors.max()), 1.0)
+    of_job = sets.demands["partition"]
+    ranks: Mapping[str, Any] = settings.get("qos") or {}
+    most = max([number(value, 0.0) for value in ranks.values()], default=0.0)
+    quality = np.array([number(ranks.get(name), 0.0) / most if most > 0 else 0.0 for name in demands.qos])
+    fixed = weight("JobSize") * size + weight("Partition") * part[of_job] + weight("QOS") * quality
+    total: Floats = fixed + tres(platform, jobs, sets, settings.get("PriorityWeightTRES") or {}) - demands.nice
+    return total
+
+
+def tres(platform: Platform, jobs: Workload, sets: NodeSets, weights: Mapping[str, Any]) -> Floats:
+    """Return (J,) the term of PriorityWeightTRES: weights times the share of what the job's partition has."""
+    members = sets.partition_nodes.astype(np.float64)
+    cores = np.bincount(platform.processor_node, platform.processor_cores, platform.nodes)
+    has = {"cpu": members @ cores, "mem": members @ platform.node_memory, "gres/gpu": members @ platform.node_gpus}
+    each = sets.demands["gpus"]
+    gpus = np.where(each > 0, each * np.maximum(sets.demands["nodes"], 1), jobs.gpus_of_job)
+    asks = {"cpu": jobs.size, "mem": jobs.memory * jobs.size, "gres/gpu": gpus}
+    total = np.zeros(len(jobs))
+    for name, weight in weights.items():
+        key = name.lower()
+        if key in has:
+            there = has[key][sets.demands["partition"]]
+            total += number(weight, 0.0) * np.where(there > 0, asks[key] / np.maximum(there, 1e-300), 0.0)
+    return total
