@@ -20,7 +20,8 @@ from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.workload import Workload
 from hdeeprm_like.engine import node_sets, tables
 
-FEW = 100  # worlds of each mode in `make test`, which are 1,000
+FEW = 42  # worlds of each mode in `make test`: two of each clock and constraint
+MORE = 100  # in `make test-more`
 SCALE = int(os.environ.get("HDEEPRM_LIKE_WORLDS", "50000")) / 50_000  # of the worlds of `make test-all`
 MANY, MANY_PARTITIONED, MANY_SCORED = (round(count * SCALE) for count in (4_000, 1_300, 500))
 
@@ -76,9 +77,15 @@ def test_every_mode_decides_as_the_reference(mode):
 
 
 @pytest.mark.more
+@pytest.mark.parametrize("mode", MODES)
+def test_so_it_does_in_more_worlds(mode):
+    compare(mode, CONSTRAINTS, range(FEW, MORE))
+
+
+@pytest.mark.more
 @pytest.mark.parametrize("mode", PARTITIONED_MODES)
 def test_so_it_does_with_partitions(mode):
-    compare(mode, PARTITIONED, range(FEW))
+    compare(mode, PARTITIONED, range(MORE))
 
 
 @pytest.fixture
@@ -96,25 +103,25 @@ def learned(tmp_path):
 @pytest.mark.more
 @pytest.mark.parametrize("reservations", [1, 2, 3])
 def test_so_do_learned_policies_with_reservations(reservations, learned):
-    compare("scored", CONSTRAINTS, range(FEW), learned(reservations))
+    compare("scored", CONSTRAINTS, range(MORE), learned(reservations))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("mode", MODES)
 def test_thousands_of_worlds_decide_as_the_reference(mode):
-    compare(mode, CONSTRAINTS, range(FEW, MANY))
+    compare(mode, CONSTRAINTS, range(MORE, MANY))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("mode", PARTITIONED_MODES)
 def test_so_do_thousands_with_partitions(mode):
-    compare(mode, PARTITIONED, range(FEW, MANY_PARTITIONED))
+    compare(mode, PARTITIONED, range(MORE, MANY_PARTITIONED))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("reservations", [1, 2, 3])
 def test_so_do_hundreds_with_learned_policies(reservations, learned):
-    compare("scored", CONSTRAINTS, range(FEW, MANY_SCORED), learned(reservations))
+    compare("scored", CONSTRAINTS, range(MORE, MANY_SCORED), learned(reservations))
 
 
 @pytest.mark.parametrize("kind", KNOWN)

@@ -59,8 +59,8 @@ def run_with(folder, overutilizations):
 def drawings():
     """Yield each kind of picture with each run that it can be drawn of; one run for each kind stays."""
     for kind in PICTURES:
-        for run in (LEARNED,) if kind in OF_LEARNING else (SPREAD, LONG, LEARNED):
-            others = run != SPREAD and kind not in OF_LEARNING
+        for run in (LEARNED,) if kind in OF_LEARNING else (CONSOLIDATED, SPREAD, LONG, LEARNED):
+            others = run != CONSOLIDATED and kind not in OF_LEARNING
             yield pytest.param(kind, run, marks=[pytest.mark.more] * others, id=f"{kind}-{run.name}")
 
 
@@ -72,11 +72,12 @@ def test_every_kind_is_drawn_for_recorded_runs(tmp_path, kind, run):
 
 
 # larger runs, other formats
-@pytest.mark.lane(more=r"(?!(\.svg)$).*")
+@pytest.mark.lane(more=r"(?!(consolidated-\.svg)$).*")
 @pytest.mark.parametrize("suffix", BEGINS)
-def test_a_picture_is_saved_in_three_formats_always_with_the_same_bytes_and_not_large(tmp_path, suffix):
+@pytest.mark.parametrize("run", [CONSOLIDATED, SPREAD], ids=["consolidated", "spread"])
+def test_a_picture_is_saved_in_three_formats_always_with_the_same_bytes_and_not_large(tmp_path, run, suffix):
     for name in ("a", "b"):
-        draw("gantt", SPREAD, tmp_path / f"{name}{suffix}")
+        draw("gantt", run, tmp_path / f"{name}{suffix}")
     content = (tmp_path / f"a{suffix}").read_bytes()
     assert content.startswith(BEGINS[suffix])
     assert content == (tmp_path / f"b{suffix}").read_bytes()
