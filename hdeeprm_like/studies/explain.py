@@ -11,6 +11,7 @@ from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.workload import Workload
 from hdeeprm_like.decision.actions import PolicyActions
 from hdeeprm_like.decision.names import Baseline
+from hdeeprm_like.decision.policies.guarantee_rows import Bounds
 from hdeeprm_like.decision.policies.guarantees import SLACK
 from hdeeprm_like.decision.policies.ranking import kept_before, score_terms
 from hdeeprm_like.decision.score_files import EXPECTED, ScoredPolicy
@@ -201,6 +202,7 @@ def explain_moment(machine: Platform, jobs: Workload, policy: Baseline, at: floa
         if state.now >= at and len(state.waiting) + len(state.started_now) > 1:
             break
     plans = run.choices.plans  # type: ignore[union-attr]
+    bounds = bundle_in(plans.guarantees, 0)
     rows = np.concatenate([state.started_now, state.waiting]).astype(np.int64)
     scores, moved = score_terms(policy, state.tables, plans, 0, rows)
     starts = np.arange(len(rows)) < len(state.started_now)
@@ -214,7 +216,7 @@ def explain_moment(machine: Platform, jobs: Workload, policy: Baseline, at: floa
             "kept": kept,
             "requested_time": jobs.requested_time[rows],
             "wait": state.now - jobs.submit[rows],
-            **({"guaranteed": bundle_in(plans.guarantees, 0).promised[rows]} if policy.bound else {}),
+            **({"guaranteed": bounds.promised[rows]} if isinstance(bounds, Bounds) else {}),
             "why": [
                 why_not(bool(starts[i]), int(jobs.size[row]), int(kept[i]), free, policy.bound, i == first)
                 for i, row in enumerate(rows)
