@@ -14,6 +14,7 @@ placements, observations, objectives and rewards. What remains are the types of 
 | driver | a run, an environment, environments side by side, messages of Batsim or Slurm |
 """
 
+import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
@@ -85,10 +86,13 @@ def kinds() -> Iterator[Kind]:
         yield Kind("environments", f"{name}, network", play)
     yield Kind("batsim", "capacities shared on the server", share_nothing)
     yield Kind("batsim", "messages of Batsim", partial(answer_messages, (PAIR, PLAIN)))
-    yield Kind("compare", "policy run, textbook clock", partial(simulate, (PAIR, PLAIN, CHANGING), "textbook"))
+    yield Kind(
+        "compare", "policy run, textbook clock", partial(simulate, (PAIR, PLAIN, CHANGING, OWN_PRIORITIES), "textbook")
+    )
     for mode in MODES:
         if mode not in ON_NODES_ONLY:
             yield Kind("compare", f"mode {mode}", partial(simulate, in_mode(mode), "textbook"))
+    yield Kind("compare", "placement scores", place_by_score)
     yield Kind("compare", "streams", partial(stream, (PAIR, PLAIN)))
     predict = partial(replay, pool(CORES), some_jobs(), np.zeros(JOBS), ("ewma",))
     yield Kind("compare", "replays, for predictors", predict)
@@ -174,6 +178,16 @@ def simulate(policies: tuple[str, ...], clock: Clock, partitions: bool = False, 
         if clock == "batsim":
             with TemporaryDirectory() as folder:
                 Record(simulator, jobs).write_jobs(Path(folder) / "out_jobs.csv")
+
+
+def place_by_score() -> None:
+    """Simulate some jobs under a policy whose order and placement look at scores of cores."""
+    policy = {"queue": {"log_time": 1.0}, "placement": {"speed": -1.0}}
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "placed.json"
+        path.write_text(json.dumps(policy))
+        for clock in CLOCKS:
+            simulate((f"scored:{path}",), clock)
 
 
 def share_nothing() -> None:

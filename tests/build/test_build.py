@@ -34,7 +34,7 @@ def built():
 @pytest.fixture(scope="module")
 def schedules(built):
     """What happens in small worlds of every kind of run, in a process that cannot import numba."""
-    lines = run(f"{WITHOUT_NUMBA}exec(open({str(PLAYS)!r}).read())").stdout.splitlines()
+    lines = run(f"{WITHOUT_NUMBA}import runpy; runpy.run_path({str(PLAYS)!r}, run_name='__main__')").stdout.splitlines()
     assert lines[-1] == "loaded: []"
     return lines
 
@@ -45,7 +45,9 @@ def test_every_policy_mode_placement_preset_and_clock_runs_without_numba(schedul
 
 @pytest.mark.more
 def test_plain_python_gives_the_same_as_machine_code(schedules):
-    done = run(f"exec(open({str(PLAYS)!r}).read())", HDEEPRM_LIKE_PYTHON="1").stdout.splitlines()
+    done = run(
+        f"import runpy; runpy.run_path({str(PLAYS)!r}, run_name='__main__')", HDEEPRM_LIKE_PYTHON="1"
+    ).stdout.splitlines()
     assert [line for line, other in zip(done, schedules, strict=True) if line != other] == []
 
 
@@ -82,7 +84,7 @@ def test_code_for_older_processors_gives_the_same(schedules, tmp_path):
     older = (
         f"{WITHOUT_NUMBA}from pathlib import Path\nfrom hdeeprm_like.engine import library\n"
         f"library.SHIPPED = Path({str(into)!r})\nlibrary.target = lambda: 'x86-64-v2'\n"
-        f"exec(open({str(PLAYS)!r}).read())"
+        f"import runpy; runpy.run_path({str(PLAYS)!r}, run_name='__main__')"
     )
     done = run(older, HDEEPRM_LIKE_CACHE=str(tmp_path / "empty")).stdout.splitlines()
     assert [line for line, other in zip(done, schedules, strict=True) if line != other] == []

@@ -32,7 +32,7 @@ from hdeeprm_like.engine.compiled import by_type, compiled, inlined
 from hdeeprm_like.engine.job_lists import job_at
 from hdeeprm_like.engine.lifecycle import lacking_beside_cores
 from hdeeprm_like.engine.node_sets import NodeSets, no_partitions
-from hdeeprm_like.engine.numbers import FIRST_PREDICTED, MULTIFACTOR, SJF
+from hdeeprm_like.engine.numbers import MULTIFACTOR, SJF
 from hdeeprm_like.engine.state import State
 from hdeeprm_like.engine.tables import CORES, NOTHING, Tables
 from hdeeprm_like.errors import OptionsError
@@ -215,8 +215,7 @@ def connect_knowledge(plan: Any, tables: Tables, plans: Plans) -> None:
         plan["follow_at"] = address_of(follow, tables, knowledge)
         if plan["order"] == MULTIFACTOR:
             plan["share_at"] = address_of(share_out, tables, knowledge)
-        if plan["times"] >= FIRST_PREDICTED:
-            plan["time_at"] = address_of(assumed_time, tables, knowledge, 0, 0)
+        plan["time_at"] = address_of(assumed_time, tables, knowledge, 0, 0)
     if plan["reordered"]:
         plan["reorder_at"] = address_of(reorder, tables, plans, knowledge, 0)
     if plan["changing"] or (plan["candidates_change"] and plan["candidates"] != plan["list"]):
