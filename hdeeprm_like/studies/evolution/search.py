@@ -114,7 +114,7 @@ def played(
     named = clock == "batsim" or not countable(machine, jobs)
     simulator = Simulator(State(machine, jobs, log=False, needs=actions.needs, named=named), jobs, clock)
     choices = actions.choices(simulator.state, constant=0)
-    scores = choices.plans.knowledge.scores
+    knowledge = choices.plans.knowledge  # of a learned policy; a rule, which has no weights, may have none
     run = constant_run(simulator, choices)
     fresh = [array.copy() for array in arrays_of(run)]
     for values in rows:
@@ -122,14 +122,14 @@ def played(
             array[...] = content
         for weight, value in values:
             if isinstance(weight.column, str):
-                scores.params[weight.column][weight.row] = value
+                knowledge.scores.params[weight.column][weight.row] = value
             elif weight.places:
-                choices.plans.knowledge.placing.weights[weight.row, weight.column] = value
+                knowledge.placing.weights[weight.row, weight.column] = value
             else:
-                scores.weights[weight.row, weight.column] = value
+                knowledge.scores.weights[weight.row, weight.column] = value
         if values and policy.learned is not None and policy.learned.exact is None:  # both stages are one
-            scores.weights[KINDS:] = scores.weights[:KINDS]
-            scores.params[EXACT] = scores.params[USUAL]
+            weights, params = knowledge.scores.weights, knowledge.scores.params
+            weights[KINDS:], params[EXACT] = weights[:KINDS], params[USUAL]
         while advance(run, FOREVER) != OVER:
             pass
         found.append(figures_of(schedule_of(simulator, jobs)))
