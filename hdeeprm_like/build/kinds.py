@@ -40,6 +40,7 @@ from hdeeprm_like.engine.cores import set_available
 from hdeeprm_like.engine.job_rows import Request
 from hdeeprm_like.engine.outside_starts import runs, start_outside, withdraw
 from hdeeprm_like.engine.sharing import new_problem, share
+from hdeeprm_like.engine.splitmix64 import SEEDS, draw_below
 from hdeeprm_like.engine.state import Instant, State
 from hdeeprm_like.results.job_lines import numbered
 from hdeeprm_like.results.run_log import Record
@@ -99,6 +100,7 @@ def kinds() -> Iterator[Kind]:
     for clock in CLOCKS:
         for name, space in SPACES.items():
             yield Kind("environments", f"{name}, {clock} clock", partial(play_space, space, clock, pool(CORES)))
+    yield Kind("environments", "seeds of episodes", partial(draw_below, np.zeros(1, np.uint64), 0, SEEDS))
     yield Kind("training", "returns", returns)
     yield Kind("slurm", "a Slurm that is followed", follow_slurm)
     for mode in MODES:

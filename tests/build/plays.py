@@ -4,8 +4,10 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
+import gymnasium
 import numpy as np
 
+import hdeeprm_like.gym  # noqa: F401
 from hdeeprm_like.build.kinds import CLOCKS, SLURM, SPACES, WATCHED, with_partitions
 from hdeeprm_like.cluster.partitions import Demand, demands_of
 from hdeeprm_like.cluster.pool import pool
@@ -106,8 +108,20 @@ def calls():
         yield f"{clock} until 70 s: {count} decisions, {now} s"
 
 
+def environments():
+    """What Gymnasium's environments show first, alone and side by side, whose episodes are drawn by seed."""
+    for clock in CLOCKS:
+        words = {"platform": 4, "workload": world(40, 4), "jobs": 20, "clock": clock}
+        for name in ("PolicySelect", "SMDP"):
+            alone = gymnasium.make(f"hdeeprm_like/{name}-v0", **words)
+            beside = gymnasium.make_vec(f"hdeeprm_like/{name}-v0", num_envs=2, **words)
+            seen = alone.reset(seed=3)[0], *beside.reset(seed=3)[0]
+            beside.step(beside.action_space.sample() * 0)
+            yield f"{name}, {clock}: {[f'{one.sum():.6g}' for one in seen]}"
+
+
 if __name__ == "__main__":
-    for line in (*policies(), *spaces(), *calls()):
+    for line in (*policies(), *spaces(), *calls(), *environments()):
         sys.stdout.write(line + "\n")
     loaded = [name for name in ("numba", "llvmlite", "scipy") if sys.modules.get(name)]
     sys.stdout.write(f"loaded: {loaded}\n")

@@ -63,7 +63,7 @@ with recording(recorder):
 known = set(recorder.calls)
 import plays
 with recording(recorder):
-    for _ in (*plays.policies(), *plays.spaces(), *plays.calls()):
+    for _ in (*plays.policies(), *plays.spaces(), *plays.calls(), *plays.environments()):
         pass
 print(len(known) > 100, sorted(set(recorder.calls) - known))
 """
