@@ -12,7 +12,7 @@ from small import check_that_the_future_is_unknown, jobs, platform, step_baselin
 from hdeeprm_like.decision.actions import PolicyActions
 from hdeeprm_like.decision.names import baseline
 from hdeeprm_like.decision.policies import estimates as made
-from hdeeprm_like.decision.policies.history import read_history
+from hdeeprm_like.decision.policies.history import OF_EXPECTED, read_history
 from hdeeprm_like.decision.policies.plans import new_plans
 from hdeeprm_like.engine.state import Instant, State
 from hdeeprm_like.errors import OptionsError
@@ -141,7 +141,7 @@ def test_an_estimate_is_what_plain_python_makes_of_the_same_past():
         shares[int(0.5 + math.log(request / run_time) / 0.3)] += 1
     past = [(25.0, 900.0, 1, 2.0), (19.0, 300.0, 2, 1.0)]
     expected = estimated(past, 50.0, (900.0, 1, 50.0), 50.0, shares)
-    found = plans.knowledge.history.jobs[3]
+    found = plans.knowledge.history.outlooks[OF_EXPECTED, 3]
     assert [found["time"], found["rate"], found["short"]] == pytest.approx(expected, rel=1e-12)
 
 
