@@ -166,6 +166,8 @@ class _Learned:
         chosen, owner = self._pairs_of(states)
         logarithms = self.logarithms(states)
         found = logarithms[owner, self.actions[chosen]] - logarithms[owner, self.others[chosen]]
+        if not len(chosen):  # the mean over no pairs is no number
+            return found.sum()
         unit = self.options.step
         return functional.huber_loss(found / unit, self.targets[chosen] / unit, delta=self.options.huber)
 

@@ -92,7 +92,7 @@ def test_gymnasium_makes_many_of_every_preset(preset):
         seen, _ = one.reset(seed=4 + place)
         assert observation.tobytes() == seen.tobytes()
     envs.step(info["action_mask"].argmax(1))
-    with pytest.raises(OptionsError, match="threads is 0"):
+    with pytest.raises(OptionsError, match="threads: is 0; a whole number from 1"):
         gymnasium.make_vec(f"hdeeprm_like/{preset}-v0", num_envs=2, threads=0)
 
 
