@@ -3,7 +3,6 @@
 import math
 
 SLACK, LEAST_USED, JUST, OVERDUE, MEMORY = 43200.0, 0.1, 0.1, 1.0, 90 * 86400.0
-HOUR, LEAST_GROWTH = 3600.0, 43200.0
 
 
 class Guarantees:
@@ -12,7 +11,7 @@ class Guarantees:
     def begin_guarantees(self):
         self.begins, self.sets, self.dues, self.promised = {}, {}, {}, {}
         self.last_due, self.asked, self.spent = 0.0, 0.0, 0.0
-        self.worst, self.worst_at, self.next_look = 0.0, 0.0, 0.0
+        self.worst, self.worst_at = 0.0, 0.0
         self.on_nodes = bool(self.whole or self.platform.partitions is not None)
 
     def learn(self, j):
@@ -80,32 +79,15 @@ class Guarantees:
         work = sum(self.jobs.size[i] * self.time(i) for i in self.begins)
         left = sum(len(cores) * (start + self.time(i) - self.now) for i, (start, cores) in self.running.items())
         backlog = (work + max(left, 0.0)) / self.usable
+        used = min(1.0, max(LEAST_USED, self.spent / self.asked)) if self.asked else 1.0
         self.worst = max(backlog, self.worst * math.exp((self.worst_at - self.now) / MEMORY))
         self.worst_at = self.now
-        longest, share, used = self.allowance()
-        self.last_due = max(self.last_due, self.now + longest * share)
+        longest = self.name.bound * self.worst + SLACK
+        self.last_due = max(self.last_due, self.now + longest * used)
         self.dues[j] = self.last_due
         if not self.reserve_at(j, self.as_late(j, self.now + longest / used)):
             self.reserve_at(j, self.as_soon(j))
         self.promised[j] = self.begins[j]
-
-    def allowance(self):
-        """How long a job that comes now may wait as requested, after what share it is due, and what jobs use."""
-        used = min(1.0, max(LEAST_USED, self.spent / self.asked)) if self.asked else 1.0
-        return self.name.bound * self.worst + SLACK, used * math.sqrt(used) if self.name.grows else used, used
-
-    def grow(self):
-        """Once an hour: what a job would be allowed if it came now, if its reservation is near."""
-        self.next_look = self.now + HOUR
-        longest, share, used = self.allowance()
-        for j in list(self.waiting):
-            submit, begin = self.jobs.submit[j], self.begins[j]
-            self.dues[j] = max(self.dues[j], submit + longest * share)
-            self.last_due = max(self.last_due, self.dues[j])
-            limit = submit + longest / used
-            if not self.on_nodes and begin < self.now + HOUR and limit > begin + LEAST_GROWTH:
-                self.reserve_at(j, [date for date in self.as_late(j, limit) if date > begin])
-                self.promised[j] = max(self.promised[j], self.begins[j])
 
     def hasten(self, j):
         """Move a reservation to the first date with room."""
@@ -135,8 +117,6 @@ class Guarantees:
         for j in self.waiting:
             if j not in self.begins:
                 self.guarantee(j)
-        if self.name.grows and self.next_look <= self.now:
-            self.grow()
         for j in list(self.waiting):
             if self.begins[j] <= self.now and not self.start_apart(j) and self.begins[j] < self.now - JUST:
                 self.hasten(j)

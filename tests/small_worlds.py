@@ -107,7 +107,7 @@ def draw(mode, clock, constraint, seed, learned=""):
     times = one_of("", "", "P")
     options = one_of("", ":1:4", ":2:3", ":0") if mode == "reserve" else ""
     if mode == "bounded":
-        options = one_of("", ":0.1", ":0.5", ":2", ":0.1:grow", ":0.5:grow")
+        options = one_of("", ":0.1", ":0.5", ":2")
         rows = [tuple(value * SLOW if column < 3 else value for column, value in enumerate(row)) for row in rows]
     capped = int(rng.integers(1 + most // 2, most + 1)) if constraint in ("cap", "all") else 0
     name = f"scored:{learned}-{placement}" if learned else f"{order}+{mode}{options}{times}-{placement}"

@@ -35,7 +35,7 @@ def run_explain(options: argparse.Namespace) -> None:
     policy = baseline(options.policy) if is_baseline(options.policy) else None
     if policy is None or policy.learned is None:
         raise OptionsError(f"policy {options.policy!r}: is no learned policy, zoo:NAME or scored:FILE.json")
-    for line in explained(policy.learned, policy.bound, policy.grows):
+    for line in explained(policy.learned, policy.bound):
         sys.stdout.write(f"{line}\n")
     if options.trace is None:
         return

@@ -14,9 +14,7 @@ KEPT_SHARE, SHORT = 1.0 / 8.0, 1000.0  # defaults: share of the cores, and s
 WATCHED = "slurm"  # the mode with a watch's options: s between two looks, and the largest site factor
 OWN = "multifactor"  # Slurm's order without a watch
 
-GROWS = "grow"  # the option after it: guarantees grow with the backlog, see `Baseline.grows`
-
-BOUND = re.compile(rf"([0-9]{{1,3}}(?:\.[0-9]{{1,6}})?)(:{GROWS})?")
+BOUND = re.compile(r"([0-9]{1,3}(?:\.[0-9]{1,6})?)")
 OPTIONS = re.compile(r"([0-9]{1,9})(?::([0-9]{1,9}(?:\.[0-9]{1,6})?))?")
 LOOKS = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,6})?)(?::([0-9]{1,10}))?")
 
@@ -37,8 +35,8 @@ def looks_of(name: str, text: str) -> tuple[float, int]:
     return float(match[1]), factor
 
 
-def bound_of(name: str, text: str) -> tuple[float, bool]:
-    """Return the guarantee, a multiple of all work, and whether it grows, from ``"2"`` or ``"1.5:grow"`` in a name.
+def bound_of(name: str, text: str) -> float:
+    """Return the guarantee, a multiple of all work, from ``"2"`` or ``"1.5"`` in a name.
 
     Raises:
         OptionsError: the text is neither, or out of range.
@@ -47,9 +45,9 @@ def bound_of(name: str, text: str) -> tuple[float, bool]:
     if match is None or not LEAST_BOUND <= float(match[1]) <= MOST_BOUND:
         raise OptionsError(
             f"baseline {name!r:.80}: {GUARANTEED}:{text:.40} is not known; write how many times all work, "
-            f"from {LEAST_BOUND:g} to {MOST_BOUND:g}, as saf+{GUARANTEED}:1.5, and :{GROWS} if it may grow"
+            f"from {LEAST_BOUND:g} to {MOST_BOUND:g}, as saf+{GUARANTEED}:1.5"
         )
-    return float(match[1]), match[2] is not None
+    return float(match[1])
 
 
 def options_of(name: str, text: str) -> tuple[int, float]:

@@ -24,7 +24,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from hdeeprm_like.decision.mode_options import (
-    GROWS,
     GUARANTEED,
     KEPT_SHARE,
     OWN,
@@ -112,7 +111,6 @@ class Baseline:
         priorities; and the largest site factor that it sets.
         bound: a job is guaranteed to wait at most *bound* times the machine's worst time for all work, and half a day;
         of the mode ``bounded`` and of learned policies combined with it, or whose file has it, else 0.
-        grows: the guarantee of a waiting job grows as that worst time does.
 
     Raises:
         OptionsError: the mode packs and the placement scores no nodes; learned policy and mode do not go together; or
@@ -129,7 +127,6 @@ class Baseline:
     interval: float = WATCH_INTERVAL
     factor: int = WATCH_FACTOR
     bound: float = 0.0
-    grows: bool = False
 
     def __post_init__(self) -> None:
         if not self.placement:
@@ -160,7 +157,7 @@ class Baseline:
         """Order and mode with their run times: ``"sjf@ewma+easy"``, ``"sjf+easyP"``."""
         if self.mode == "scored":
             own = self.learned.bounded if self.bound and self.learned else 0.0
-            return self._ranking if self.bound == own and not self.grows else f"{self._ranking}+{self._guaranteed}"
+            return self._ranking if self.bound == own else f"{self._ranking}+{self._guaranteed}"
         if self.learned:
             return f"{self._ranking}+{self._mode_with_options}"
         if self.order_times == self.times == "actual":
@@ -178,8 +175,6 @@ class Baseline:
 
     @property
     def _guaranteed(self) -> str:
-        if self.grows:
-            return f"{GUARANTEED}:{self.bound:.12g}:{GROWS}"
         return GUARANTEED if self.bound == USUAL_BOUND else f"{GUARANTEED}:{self.bound:.12g}"
 
     @property
@@ -314,9 +309,9 @@ def baseline(name: str) -> Baseline:
     mode, colon, options = mode.partition(":")
     kept, short = options_of(name, options) if mode == RESERVED and colon else (-1, SHORT)
     looks = looks_of(name, options) if mode == WATCHED and colon else (WATCH_INTERVAL, WATCH_FACTOR)
-    bound, grows = 0.0, False
+    bound = 0.0
     if mode == GUARANTEED:
-        bound, grows = bound_of(name, options) if colon else (USUAL_BOUND, False)
+        bound = bound_of(name, options) if colon else USUAL_BOUND
     if colon and mode not in (RESERVED, WATCHED, GUARANTEED):
         raise OptionsError(
             f"baseline {name!r:.80}: {mode} has no options; only {RESERVED}, {WATCHED} and {GUARANTEED} have, as "
@@ -338,7 +333,7 @@ def baseline(name: str) -> Baseline:
     for part, known, what in parts:
         if part not in known:
             raise OptionsError(f"baseline {name!r}: {what} {part!r} is not known{did_you_mean(part, known)}")
-    return Baseline(order, mode, order_times, times, placement, kept, short, *looks, bound, grows)
+    return Baseline(order, mode, order_times, times, placement, kept, short, *looks, bound)
 
 
 def names_mode(name: str) -> bool:
@@ -385,10 +380,10 @@ def learned_baseline(name: str) -> Baseline:
     if mode == WATCHED:
         interval, factor = (WATCH_INTERVAL, WATCH_FACTOR) if options is None else looks_of(name, options)
         return Baseline(order, mode, times, placement=placement, interval=interval, factor=factor)
-    bound, grows = policy.bounded, False
+    bound = policy.bounded
     if mode == GUARANTEED:
-        bound, grows = (USUAL_BOUND, False) if options is None else bound_of(name, options)
-    return Baseline(order, "scored", times, placement=placement, bound=bound, grows=grows)
+        bound = USUAL_BOUND if options is None else bound_of(name, options)
+    return Baseline(order, "scored", times, placement=placement, bound=bound)
 
 
 def split_times(name: str) -> tuple[str, str | None]:

@@ -43,11 +43,11 @@ WORDS = {  # what the smallest score prefers, by the sign of what the feature we
 }
 
 
-def explained(policy: ScoredPolicy, bound: float = 0.0, grows: bool = False) -> Iterator[str]:
+def explained(policy: ScoredPolicy, bound: float = 0.0) -> Iterator[str]:
     """Yield a learned policy in lines that an operator can read.
 
     Args:
-        bound: K of the guaranteed starts that it wears, 0 for none. grows: they grow with the backlog.
+        bound: K of the guaranteed starts that it wears, 0 for none.
     """
     if policy.exact is not None:
         yield "While the last jobs ran as long as requested (5 % in the mean):"
@@ -58,7 +58,7 @@ def explained(policy: ScoredPolicy, bound: float = 0.0, grows: bool = False) -> 
         yield from placement_explained(policy.placement)
     if policy.times != EXPECTED:
         yield f"Run times that it expects are those of the predictor {policy.times}"
-    yield from bound_explained(bound, grows)
+    yield from bound_explained(bound)
     used = {
         name
         for stage in (policy, policy.exact)
@@ -75,8 +75,8 @@ def explained(policy: ScoredPolicy, bound: float = 0.0, grows: bool = False) -> 
             yield f"  {name} = {FEATURES[name]}"
 
 
-def bound_explained(bound: float, grows: bool) -> Iterator[str]:
-    """Yield what is guaranteed to each job; see `explained` for the arguments."""
+def bound_explained(bound: float) -> Iterator[str]:
+    """Yield what is guaranteed to each job."""
     if not bound:
         yield "No job is guaranteed a start: one that comes last in the order may wait for ever (+bounded guarantees)"
         return
@@ -86,14 +86,8 @@ def bound_explained(bound: float, grows: bool) -> Iterator[str]:
     )
     yield (
         "  Where jobs use less than they request, it has the right of way long before that: after so much of that time "
-        f"as jobs use of their requests{', and sooner' if grows else ''}. No start of another job moves a guaranteed "
-        "start"
+        "as jobs use of their requests. No start of another job moves a guaranteed start"
     )
-    if grows:
-        yield (
-            "  The guarantee grows: in the hour before its guaranteed start, a job is allowed what one that comes now "
-            "would be, so it waits longer where the machine has more to do than when it came"
-        )
 
 
 def in_words(score: Score) -> str:

@@ -77,18 +77,6 @@ def test_a_job_is_due_the_sooner_the_less_others_have_used_of_their_requests():
     assert starts.tolist() == [0, 0, 42 * H, 12 * H, 52 * H]
 
 
-def test_a_guarantee_may_grow_with_the_backlog():
-    # at hour 26.5, half an hour before the reservation of 1 begins, 4 comes, and all work takes 70.2 h: 1 may then wait
-    # for 82.2 h. So 5, which comes next and is served first, starts at once; else it would be in the way of 1
-    seconds = [10 * H, 10 * H, 10 * H, 16.9 * H, 60 * H, 10 * H]
-    workload = jobs(submit=[0, 0, 0, 9 * H, 26.5 * H, 26.5 * H], seconds=seconds, size=[1, 2, 1, 1, 2, 1])
-    starts, promised = played(platform(node(2)), workload, ["lcfs+bounded"], "one-by-one")
-    assert (promised[1], starts[1], starts[5]) == (27 * H, 26.9 * H, 36.9 * H)
-    starts, promised = played(platform(node(2)), workload, ["lcfs+bounded:1:grow"], "one-by-one")
-    assert promised[1] == pytest.approx(82.2 * H)
-    assert (starts[1], starts[5]) == (36.5 * H, 26.5 * H)
-
-
 def test_a_reservation_is_kept_also_where_nothing_else_happens_at_its_time(tmp_path):
     # a learned policy that never backfills: 2 stays behind 1, which waits for 0, until its own reservation begins
     (tmp_path / "never.json").write_text(json.dumps({"queue": {"log_cores": -1.0}, "gate": {"one": -1.0}}))
@@ -134,7 +122,7 @@ def held(constraint, seeds, orders=("saf", "sjf", "ljf", "lcfs", "laf", "fcfs", 
     """Play worlds; no job may start after what it was promised. Return how many had to wait."""
     waited = 0
     for seed in seeds:
-        name = f"{orders[seed % len(orders)]}+bounded:{('0.1', '1', '0.5', '0.5:grow', '0.1:grow')[seed // 7 % 5]}"
+        name = f"{orders[seed % len(orders)]}+bounded:{('0.1', '1', '0.5')[seed // 7 % 3]}"
         world = bounded_world(seed, constraint, CLOCKS[seed % 3], name)
         cluster, workload = built(world)
         starts, promised = played(cluster, workload, [name], world.clock, world.whole)
@@ -171,7 +159,6 @@ def test_names_say_what_is_guaranteed():
         "sjf@tsafrir+bounded:1.5-best_fit",
         "saf+boundedP",
         "saf+bounded:0.5P",
-        "saf+bounded:1:grow",
     ):
         assert baseline(name).name == name
         assert baseline(baseline(name).name) == baseline(name)
@@ -189,7 +176,6 @@ def test_a_file_may_have_guarantees_of_its_own():
     own = baseline("zoo:steady")
     assert (own.bound, own.name, own.mode) == (1.0, "zoo:steady", "scored")
     assert baseline("zoo:steady+bounded") == own
-    assert baseline("zoo:steady+bounded:1:grow").name == "zoo:steady+bounded:1:grow"
     assert baseline("zoo:steady+bounded:2-first_fit").name == "zoo:steady+bounded:2-first_fit"
     assert policy_named("zoo:steady") == own
     assert baseline("zoo:steady+slurm").bound == 0.0
@@ -212,7 +198,6 @@ def test_the_longest_backlog_of_the_past_counts_on():
         ("saf+bounded:0", "from 0.1 to 100"),
         ("saf+bounded:101", "from 0.1 to 100"),
         ("saf+bounded:1:2", "bounded:1:2 is not known"),
-        ("saf+bounded:grow", "bounded:grow is not known"),
         ("saf+bounded:" + "9" * 400, "bounded:9999"),
         ("zoo:balanced+bounded:x", "bounded:x is not known"),
         ("zoo:balanced+bounded:1:2", "bounded:1:2 is not known"),

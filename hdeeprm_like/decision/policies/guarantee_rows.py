@@ -11,8 +11,6 @@ from hdeeprm_like.types import Floats, Ints, Records
 BOUND = np.dtype(
     [
         ("factor", "f8"),  # multiple of the machine's time for all work
-        ("grows", "i8"),  # 1 if guarantees grow with that time,
-        ("next_look", "f8"),  # s, and when they are looked at next
         ("due", "f8"),  # s, due date of the last arrival
         ("soonest", "f8"),  # s, no later than the first reservation; not after now if one must be tried again
         ("until", "f8"),  # s, until when cores of overdue jobs are taken from the profile,
@@ -36,7 +34,7 @@ class Bounds(Bundle):
     Attributes:
         state: (1,) BOUND. profile: free cores beside all reservations.
         reserved: (J,) s, planned start of a waiting job.
-        promised: (J,) s, start guaranteed to each job on arrival, or later if guarantees grow. due: (J,) s, due date.
+        promised: (J,) s, start guaranteed to each job on arrival. due: (J,) s, its due date.
         anywhere: (J,) 1 if the reservation of a waiting job is of cores anywhere, else of nodes;
         nodes: (J, W) bits of these nodes.
         cores: (J,) that each job requested on arrival.
@@ -58,7 +56,7 @@ class Bounds(Bundle):
 def new_bounds(state: State, baseline: Baseline, jobs: int) -> Bounds:
     """Return the memory of a baseline with guarantees before the first arrival."""
     platform, row = state.platform, np.zeros(1, BOUND)
-    row["factor"], row["grows"], row["soonest"] = baseline.bound, baseline.grows, np.inf
+    row["factor"], row["soonest"] = baseline.bound, np.inf
     row["on_nodes"] = state.named and (platform.partitions is not None or bool(state.tables.clock["whole"][0]))
     words = -(-platform.nodes // 64) if state.named else 0
     return Bounds(

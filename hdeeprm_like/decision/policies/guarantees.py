@@ -25,12 +25,10 @@ from hdeeprm_like.decision.policies.guaranteed_nodes import earliest_begin, late
 from hdeeprm_like.decision.policies.plans import Plans, planned_time
 from hdeeprm_like.decision.policies.releases import OVERDUE, expected_finish
 from hdeeprm_like.engine.compiled import compiled, inlined
-from hdeeprm_like.engine.job_lists import copy_jobs, nth_job
+from hdeeprm_like.engine.job_lists import nth_job
 from hdeeprm_like.engine.tables import ENDED, KIND_BITS, KIND_MASK, STARTED, SUBMITTED, WAITING, Tables
 
 MEMORY = 7776000.0  # s, after which the longest backlog counts e times less
-HOUR = 3600.0  # s between two looks at guarantees that grow, and how long before its start one is looked at
-LEAST_GROWTH = 43200.0  # s by which a guarantee grows at least
 SLACK = 43200.0  # s allowance of each guarantee, added to the time for the work
 LEAST_USED = 0.1  # least assumed share of the requested work
 
@@ -62,8 +60,6 @@ def follow_guarantees(tables: Tables, plans: Plans, bounds: Bounds, k: int) -> N
         j = change >> KIND_BITS
         if change & KIND_MASK == SUBMITTED and tables.jobs[j].status == WAITING:
             guarantee(tables, plans, bounds, k, j)
-    if bounds.state[0].grows == 1 and bounds.state[0].next_look <= clock.now:
-        grow(tables, plans, bounds, k)
     plan.cursor = clock.changes
 
 
@@ -147,59 +143,18 @@ def guarantee(tables: Tables, plans: Plans, bounds: Bounds, k: int, j: int) -> N
     bounds.cores[j] = tables.jobs[j].size
     watch_nodes(tables, plans, bounds, k, j)
     bound.work += work_of(tables, plans, bounds, k, j)
+    used = min(1.0, max(LEAST_USED, bound.used / bound.asked)) if bound.asked > 0.0 else 1.0
     backlog = (bound.work + max(bound.ends - now * bound.cores, 0.0)) / tables.clock[0].most_cores
     bound.worst = max(backlog, bound.worst * np.exp((bound.worst_at - now) / MEMORY))
     bound.worst_at = now
-    used, longest = used_share(bounds), bound.factor * bound.worst + SLACK
-    bound.due = max(bound.due, now + longest * until_due(bounds, used))
+    longest = bound.factor * bound.worst + SLACK
+    bound.due = max(bound.due, now + longest * used)
     bounds.due[j] = bound.due
     begin = latest_begin(tables, plans, bounds, k, j, now + longest / used)
     if begin < now:
         begin = earliest_begin(tables, plans, bounds, k, j)
     bounds.promised[j] = begin
     put_in(tables, plans, bounds, k, j, begin)
-
-
-@inlined
-def used_share(bounds: Bounds) -> float:
-    """Return the share of their requests that jobs are taken to use."""
-    bound = bounds.state[0]
-    return min(1.0, max(LEAST_USED, float(bound.used / bound.asked))) if bound.asked > 0.0 else 1.0
-
-
-@inlined
-def until_due(bounds: Bounds, used: float) -> float:
-    """Return after what share of its allowance a job is due.
-
-    Guarantees that grow are later, the more so the less of their requests jobs use, so due dates are sooner.
-    """
-    return float(used * np.sqrt(used)) if bounds.state[0].grows == 1 else float(used)
-
-
-@compiled
-def grow(tables: Tables, plans: Plans, bounds: Bounds, k: int) -> None:
-    """Give waiting jobs what they would be allowed if they came now, where their reservation begins within an hour.
-
-    Reservations of nodes stay where they are. A reservation moves only to a later date with free resources.
-    """
-    bound, now = bounds.state[0], tables.clock[0].now
-    bound.next_look = now + HOUR
-    used, longest = used_share(bounds), bound.factor * bound.worst + SLACK
-    share = until_due(bounds, used)
-    for i in range(copy_jobs(tables.waiting, plans.plans[k].candidates, plans.queue)):
-        j = plans.queue[i]
-        reserved = bounds.reserved[j]
-        if reserved == NONE_RESERVED:
-            continue
-        submit = tables.jobs[j].submit
-        bounds.due[j] = max(bounds.due[j], submit + longest * share)
-        bound.due = max(bound.due, bounds.due[j])
-        limit = submit + longest / used
-        if bound.on_nodes == 0 and reserved < now + HOUR and limit > reserved + LEAST_GROWTH:
-            take_out(tables, plans, bounds, k, j)
-            begin = max(reserved, latest_begin(tables, plans, bounds, k, j, limit))
-            bounds.promised[j] = max(bounds.promised[j], begin)
-            put_in(tables, plans, bounds, k, j, begin)
 
 
 @compiled
