@@ -93,11 +93,11 @@ class Job:
     storage: dict[str, int] = field(default_factory=dict)  # machines by their names in profiles
     joules: float = -1.0
     return_code: int = 0
+    identifier: str = field(init=False)  # its name in messages
 
-    @property
-    def identifier(self) -> str:
-        """Return its name in messages."""
-        return f"{self.workload}!{self.number}"
+    def __post_init__(self) -> None:
+        """Put together its name in messages."""
+        self.identifier = f"{self.workload}!{self.number}"
 
 
 class Profiles(dict[str, Profile]):
