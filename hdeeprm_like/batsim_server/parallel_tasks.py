@@ -1,7 +1,7 @@
 """Load of a parallel task on hosts and links: flops of each rank, bytes between each pair."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from hdeeprm_like.batsim_server.engine import Work
 from hdeeprm_like.batsim_server.machines import Machines
@@ -9,8 +9,7 @@ from hdeeprm_like.batsim_server.network import Network
 from hdeeprm_like.batsim_server.sharing import NO_CROWDS, Constraint, Crowd
 
 
-@dataclass(frozen=True)
-class Amounts:
+class Amounts(NamedTuple):
     """Amounts of a parallel task on R ranks.
 
     Attributes:

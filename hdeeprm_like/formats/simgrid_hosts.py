@@ -1,14 +1,13 @@
 """Hosts of SimGrid platforms: speeds in their P-states, and what their properties say about power and sleep."""
 
-from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 from hdeeprm_like.errors import PlatformError
 from hdeeprm_like.formats.simgrid_units import AMOUNT, SPEEDS, measure
 
 
-@dataclass(frozen=True)
-class Host:
+class Host(NamedTuple):
     """One host: its speed in each P-state and its properties as text."""
 
     name: str

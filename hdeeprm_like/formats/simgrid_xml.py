@@ -13,7 +13,6 @@ from typing import Any
 from defusedxml import DefusedXmlException
 from defusedxml.ElementTree import ParseError, fromstring
 
-from hdeeprm_like.cluster.topologies import topology_of
 from hdeeprm_like.errors import PlatformError, did_you_mean
 from hdeeprm_like.formats.simgrid_hosts import Host, speeds_of
 from hdeeprm_like.formats.simgrid_units import BANDWIDTHS, TIMES, measure
@@ -126,7 +125,7 @@ class _Reader:
         if parent is None and zones:
             raise self.fail(f"zone {name!r} is a second outermost zone")
         inherited = parent.properties if parent else {}
-        zone = Zone(name, parent, parent.depth + 1 if parent else 0, routing, inherited | self.properties(element))
+        zone = Zone(name, parent, routing, inherited | self.properties(element))
         if zone.depth > 32:
             raise self.fail("zones are nested too deeply")
         if parent:
@@ -311,6 +310,8 @@ class _Reader:
 
     def wired_cluster(self, element: Any, parent: Zone) -> None:
         """Read a cluster that is a fat tree, a torus or a dragonfly; it has no router, so a host is its gateway."""
+        from hdeeprm_like.cluster.topologies import topology_of  # few platforms have any
+
         name, prefix, suffix = (self.text(element, key, "") for key in ("id", "prefix", "suffix"))
         try:
             kind = self.text(element, "topology")
