@@ -41,7 +41,7 @@ def work_of(machines: Machines, network: Network, ranks: Sequence[int], amounts:
     if len(ranks) > 1 and (amounts.bytes if isinstance(amounts.bytes, float) else any(amounts.bytes)):
         names = [machines[number].host.name for number in ranks]
         latency, bytes_delay = _add_flows(network, names, amounts.bytes, weights)
-    return Work(weights, sorted(set(ranks)), latency, bytes_delay, crowds)
+    return Work(weights, sorted(set(ranks)), latency, bytes_delay, crowds, len(ranks))
 
 
 def _crowds(machines: Machines, ranks: Sequence[int], amounts: Amounts) -> dict[Constraint, Crowd]:

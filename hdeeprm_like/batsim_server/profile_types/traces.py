@@ -115,7 +115,7 @@ def _use(running: RunningJob, number: int, steps: list[tuple[float, float]]) -> 
     for usage, flops in steps:
         cores = max(floor(usage * host.cores + 0.5), 1)
         crowds = {host: Crowd(cores, flops)} if cores > 1 else NO_CROWDS
-        action = yield (engine.start, Work({host: cores * flops}, (number,), crowds=crowds))
+        action = yield (engine.start, Work({host: cores * flops}, (number,), crowds=crowds, ranks=cores))
         yield (engine.wait, action, -1.0)
 
 
