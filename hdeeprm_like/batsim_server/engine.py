@@ -15,7 +15,7 @@ from math import inf
 from typing import Any
 
 from hdeeprm_like.batsim_server.countdowns import Action, Alarms, Countdown, Works
-from hdeeprm_like.batsim_server.sharing import NO_CROWDS, Constraint, Crowds, Sharing, Variable
+from hdeeprm_like.batsim_server.sharing import Sharing, Variable, Work
 from hdeeprm_like.batsim_server.simgrid_options import SimgridOptions
 
 Request = tuple[Any, ...]
@@ -36,33 +36,6 @@ class Actor:
         self.host = host
         self.alive = True
         self.waits_for: Any = None
-
-
-class Work:
-    """Load of a parallel task or a message.
-
-    Attributes:
-        ranks: of the task, on these machines.
-    """
-
-    __slots__ = ("bytes_delay", "crowds", "latency", "machines", "ranks", "weights")
-
-    def __init__(
-        self,
-        weights: dict[Constraint, float],
-        machines: Sequence[int],
-        latency: float = 0.0,
-        bytes_delay: float = 0.0,
-        crowds: Crowds = NO_CROWDS,
-        ranks: int = 1,
-    ) -> None:
-        """Keep the weights per constraint; latency in s, *bytes_delay* the largest latency times bytes of a flow."""
-        self.weights = weights
-        self.machines = machines
-        self.latency = latency
-        self.bytes_delay = bytes_delay
-        self.crowds = crowds
-        self.ranks = ranks
 
 
 class Message:
@@ -96,6 +69,7 @@ class Engine:
 
     Attributes:
         server: the mailbox of the server.
+        before_step: takes the time and the next step in s, returns a step up to a change from outside, if there is one.
     """
 
     def __init__(
@@ -132,6 +106,7 @@ class Engine:
         self._alarms = Alarms()
         self._exact_timeouts = exact_timeouts
         self._tcp_gamma = simgrid.tcp_gamma
+        self.before_step: Callable[[float, float], float] | None = None
 
     # Requests ---------------------------------------------------------------------------------------------------
 
@@ -377,6 +352,8 @@ class Engine:
             step = date - self.now
         if step == inf:
             return False
+        if self.before_step is not None and (cut := self.before_step(self.now, step)) < step:
+            step, rings = cut, False
         self.steps += 1
         self.now = date if rings else self.now + step
         ended = works.advance(step) if works.actions else []

@@ -7,10 +7,11 @@ from collections.abc import Callable, Generator, Sequence
 from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
 
 from hdeeprm_like.batsim_server.countdowns import Action
-from hdeeprm_like.batsim_server.engine import CANCELLED, TIMEOUT, Actor, Engine, Request, Script, Work
+from hdeeprm_like.batsim_server.engine import CANCELLED, TIMEOUT, Actor, Engine, Request, Script
 from hdeeprm_like.batsim_server.fields import Fields
 from hdeeprm_like.batsim_server.machines import Machines
 from hdeeprm_like.batsim_server.network import Network
+from hdeeprm_like.batsim_server.sharing import Work
 
 WALLTIME_REACHED = -1
 KILLED = -2

@@ -3,10 +3,9 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from hdeeprm_like.batsim_server.engine import Work
 from hdeeprm_like.batsim_server.machines import Machines
 from hdeeprm_like.batsim_server.network import Network
-from hdeeprm_like.batsim_server.sharing import NO_CROWDS, Constraint, Crowd
+from hdeeprm_like.batsim_server.sharing import NO_CROWDS, Constraint, Crowd, Work
 
 
 class Amounts(NamedTuple):

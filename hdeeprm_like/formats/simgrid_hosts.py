@@ -1,10 +1,13 @@
 """Hosts of SimGrid platforms: speeds in their P-states, and what their properties say about power and sleep."""
 
 from functools import lru_cache
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from hdeeprm_like.errors import PlatformError
 from hdeeprm_like.formats.simgrid_units import AMOUNT, SPEEDS, measure
+
+if TYPE_CHECKING:
+    from hdeeprm_like.formats.simgrid_profiles import SpeedProfile
 
 
 class Host(NamedTuple):
@@ -16,6 +19,7 @@ class Host(NamedTuple):
     properties: dict[str, str]
     zone_properties: dict[str, str]
     cores: int = 1
+    profile: "SpeedProfile | None" = None  # how its speed changes, if it does
 
     def power_ranges(self) -> tuple[tuple[float, float, float], ...]:
         """Return per P-state the W when idle, at the least load and at full load.

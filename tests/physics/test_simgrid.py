@@ -122,7 +122,7 @@ def in_our_engine(scenario, tmp_path):
     simulation = Simulation(ServerOptions(Path(scenario["platform"]), (workload,), energy=energy))
     engine, machines = simulation.engine, simulation.machines
     number = {machine.host.name: machine.number for machine in machines.all}
-    ends = [None] * len(scenario["tasks"])
+    ends = [-1.0] * len(scenario["tasks"])  # of tasks that never end
 
     def change():
         for time, name, pstate in scenario["changes"]:
