@@ -21,7 +21,7 @@ PROFILES = {"work4": {"type": "parallel_homogeneous", "cpu": 4e9, "com": 0}, "sl
     [
         ("1 0.5", "work4", 7.0),  # 1 + 6 * 0.5
         ("0 0.5", "work4", 8.0),
-        ("1 0\n5 1", "work4", 8.0),  # 1, nothing for 4 s, 3
+        ("1 0.1\n5 1", "work4", 7.6),  # 1 + 4 * 0.1 + 2.6
         ("1 0.5\n2 1\nLOOPAFTER 1", "work4", 5.0),  # 1, 1 * 0.5, 2 (until 4), 1 * 0.5
         ("1 0.5\n2 1\nPERIODICITY 3", "work4", 5.0),
         ("# nights\n\n1 0.5  # slower", "work4", 7.0),
@@ -43,7 +43,7 @@ def test_a_simulation_ends_although_a_speed_goes_on_changing(tmp_path):
 
 
 def test_nothing_more_happens_where_the_only_machine_at_work_stops_as_in_simgrid(tmp_path):
-    (tmp_path / "speed.txt").write_text("1 0\\n5 1\\n")
+    (tmp_path / "speed.txt").write_text("1 0\n5 1\n")
     assert not play(write_inputs(tmp_path, workload([(0, 1, "work4", None)], PROFILES), PLATFORM), Filler().ask)
 
 
