@@ -370,7 +370,7 @@ class Engine:
         return True
 
     def _end_latencies(self, over: list[Action]) -> list[Action]:
-        """Let tasks whose latency is over use hosts and links; return those without any work."""
+        """Start the use of hosts and links by tasks whose latency is over; return those without any work."""
         for action in sorted(over, key=_sequence):
             self._latencies.drop(action)
             assert action.variable is not None
