@@ -12,11 +12,11 @@ candidate plays episodes, and actions are compared at some of their decisions, e
 2. The step is shortened until the mean Kullback-Leibler divergence from the last weights is within the trust region.
 3. Networks at some shares of the way from the policy to what was learned, with some margins added to the logit of the
    action that the policy began with (of waiting, where actions start jobs), play validation episodes by their most
-   probable actions. The best of them is the next candidate: its own episodes show what it does wrong in states that
-   the policy never comes to.
-4. A candidate that is better than the policy by some standard errors, paired by validation episodes, takes its place,
-   and what was measured under the old policy is forgotten. So no policy is worse than the one before, but for chance,
-   and until there is a better one the evidence adds up.
+   probable actions. If the best of them is better than the policy by some standard errors, paired by validation
+   episodes, it takes its place, and what was measured under the old policy is forgotten. So no policy is worse than the
+   one before, but for chance, and until there is a better one the evidence adds up.
+4. The next candidate is the best one of the largest share: a short step plays as the policy does, but its own episodes
+   show what the network does wrong in states that the policy never comes to.
 
 The policy is that of `best.pt`. The first candidate is the policy itself.
 
@@ -169,10 +169,10 @@ class _Iterations:
         return {name: f"{value:.4g}" for name, value in (("kl", found["kl"]), *chosen.items())}
 
     def _choose(self, learned: Weights) -> dict[str, float]:
-        """Go on from the best candidate of this iteration; it becomes the policy where it is surely better."""
+        """Replace the policy by the best network on the way to what was learned, if it is surely better; go on."""
         options, agent = self.options, self.agent
         tried: list[tuple[float, Floats, dict[str, float], Weights]] = []
-        for share in options.shares:
+        for share in sorted(options.shares):
             for margin in options.margins:
                 agent.load_state_dict(between(self.policy, learned, share))
                 if margin:
@@ -180,16 +180,18 @@ class _Iterations:
                 costs, means = self._validated()
                 means |= {"share": share, "margin": margin}
                 tried.append((float(costs.mean()), costs, means, weights_of(agent)))
-        cost, costs, means, weights = min(tried, key=lambda one: one[0])
+        cost, costs, means, best = min(tried, key=lambda one: one[0])
         change = costs - self.costs
         error = float(change.std(ddof=1)) / len(change) ** 0.5 if len(change) > 1 else 0.0
         accepted = float(change.mean()) < -options.sure * error
         self.log.write_evaluation(self.done, {**means, "accepted": float(accepted)})
-        agent.load_state_dict(weights)
-        agent.forget_optimizer()
         if accepted:
-            self.policy, self.costs, self.kept = weights, costs, []
+            self.policy, self.costs, self.kept = best, costs, []
+            agent.load_state_dict(best)
             self._save_policy()
+        *_, farthest = min(tried[-len(options.margins) :], key=lambda one: one[0])
+        agent.load_state_dict(farthest)
+        agent.forget_optimizer()
         return {"validation": cost, "policy": float(self.costs.mean())}
 
     def _validated(self) -> tuple[Floats, dict[str, float]]:

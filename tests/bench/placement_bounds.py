@@ -22,17 +22,17 @@ from hdeeprm_like.cluster.pstates import P0, P3
 from hdeeprm_like.cluster.workload import Workload
 
 SPANS, BEYOND = 12, 1.2  # spans of time with a rent of their own, and where they end, in times of the last submission
-STEPS, FADING = 150, 0.99  # of the climb, and what a step is of the one before
+STEPS, FADING = 100, 0.99  # of the climb, and what a step is of the one before
 ENDS, LATEST = 24, 3.0  # ends that the bound of energy tries, up to so many times the earliest one
 
 
 @dataclass(frozen=True)
 class Kinds:
-    """Kinds of cores: those of one speed and power, with or without GPUs; K kinds.
+    """Kinds of cores: those of one speed, with or without GPUs; K kinds.
 
     Attributes:
-        of: (P,) the kind of each processor. speed: (K,) flop/s. gpus: (K,) whether there are GPUs. cores: (K,) how many.
-        watts: (K,) W of a core that computes, less what it draws asleep.
+        of: (P,) the kind of each processor. speed: (K,) flop/s. gpus: (K,) if they have GPUs. cores: (K,) how many.
+        watts: (K,) W of a core that computes, less what it draws asleep; the least of the kind.
     """
 
     of: np.ndarray
@@ -46,10 +46,11 @@ class Kinds:
         """Return those of a machine."""
         watts = machine.processor_watts[:, P0] - machine.processor_watts[:, P3]
         gpus = machine.node_gpus[machine.processor_node] > 0.0
-        found, of = np.unique(np.stack([machine.processor_flops[:, P0], gpus, watts], 1), axis=0, return_inverse=True)
+        found, of = np.unique(np.stack([machine.processor_flops[:, P0], gpus], 1), axis=0, return_inverse=True)
         of = of.reshape(-1)
         cores = np.bincount(of, machine.processor_cores)
-        return cls(of, found[:, 0], found[:, 1] > 0.0, cores, found[:, 2])
+        least = np.array([watts[of == k].min() for k in range(len(found))])
+        return cls(of, found[:, 0], found[:, 1] > 0.0, cores, least)
 
     def as_fast(self, k: int, with_gpus: bool) -> np.ndarray:
         """Return (K,) which kinds a job can use whose slowest cores are of kind *k*."""
@@ -158,21 +159,20 @@ class Rents:
         self.never = ~np.isfinite(bounds.seconds)[:, :, None]
         self.jobs = np.arange(count)
 
-    def charged(self, rents: np.ndarray, with_gpus: bool) -> np.ndarray:
-        """Return (K, SPANS) what a core costs a job whose slowest cores are of a kind: the least of those as fast."""
-        kinds, rows = self.of.kinds, []
-        for k in range(len(kinds.speed)):
-            able = kinds.as_fast(k, with_gpus)
-            rows.append(rents[able].min(0) if able.any() else np.zeros(SPANS))
-        return np.stack(rows)
+    def cheapest(self, rents: np.ndarray, with_gpus: bool) -> np.ndarray:
+        """Return (K, SPANS) the kind that costs least of those as fast as a kind, for jobs with GPUs or without."""
+        kinds = self.of.kinds
+        able = np.stack([kinds.as_fast(k, with_gpus) for k in range(len(kinds.speed))])
+        found: np.ndarray = np.where(able[:, :, None], rents, np.inf).argmin(1)
+        return found
 
     def value(self, rents: np.ndarray) -> tuple[float, np.ndarray]:
         """Return the bound of the mean turnaround in s, and (K, SPANS) by how many cores more are wanted than exist."""
-        of, spans = self.of, np.diff(self.edges)
-        paid = np.empty_like(self.starts)
+        of, spans, paid = self.of, np.diff(self.edges), np.empty_like(self.starts)
+        taken = np.stack([self.cheapest(rents, gpus) for gpus in (False, True)])
         for gpus in (False, True):
             some = of.on_gpus == gpus
-            for k, row in enumerate(self.charged(rents, gpus)):
+            for k, row in enumerate(np.take_along_axis(rents, taken[int(gpus)], 0)):
                 until = np.concatenate([[0.0], np.cumsum(row * spans)])
                 first, last = self.starts[some, k], self.ends[some, k]
                 paid[some, k] = np.interp(last, self.edges, until) - np.interp(first, self.edges, until)
@@ -181,10 +181,12 @@ class Rents:
         earned = float((rents * spans).sum(1) @ of.kinds.cores)
         bound = float((suffered[self.jobs, chosen] - of.submit).sum() - earned) / len(self.jobs)
         kind = chosen // self.starts.shape[2]
-        first, last = (times.reshape(len(self.jobs), -1)[self.jobs, chosen][:, None] for times in (self.starts, self.ends))
+        first, last = (
+            times.reshape(len(self.jobs), -1)[self.jobs, chosen][:, None] for times in (self.starts, self.ends)
+        )
         used = np.zeros_like(rents)
         overlap = np.clip(np.minimum(last, self.edges[1:]) - np.maximum(first, self.edges[:-1]), 0.0, None)
-        np.add.at(used, kind, overlap * of.size[:, None])
+        np.add.at(used, (taken[of.on_gpus.astype(int), kind], np.arange(SPANS)), overlap * of.size[:, None])
         return bound, used / spans - of.kinds.cores[:, None]
 
     def climb(self) -> float:
