@@ -147,7 +147,7 @@ class Rents:
 
     def __init__(self, bounds: Bounds) -> None:
         self.of, count = bounds, len(bounds.submit)
-        self.edges = np.linspace(0.0, BEYOND * float(bounds.submit.max()), SPANS + 1)
+        self.edges = np.linspace(0.0, BEYOND * float(bounds.submit.max()) or bounds.earliest_end(), SPANS + 1)
         seconds = np.where(np.isfinite(bounds.seconds), bounds.seconds, 0.0)[:, :, None]
         # between these starts what a job suffers is a straight line: its submission, and where it begins or ends at an
         # edge

@@ -43,6 +43,7 @@ MODES = ("strict", "greedy", "easy", "easyfcfs", "easysjf", "bounded", "reserve"
 SLOW_MODE, SLOW_KEPT = "conservative", 2  # tried with the best orders only
 PLACEMENTS = ("high_gflops", "high_cores", "high_mem", "high_mem_bw", "low_power", "random", "first_fit", "best_fit")
 SCREENED, KEPT = slice(0, WINDOWS, 7), 8
+BOUNDED = {"mc2": slice(0, WINDOWS, 3)}  # 21 speeds: 5 CPU s a window
 FRUGAL = tuple(f"{rule}-low_power" for rule in ("fcfs+easy", "sjf+easy", "saf+easy", "f1+easy", "saf+greedy"))
 NAMES = ("turnaround", "energy_delay_product")
 BEST = "best.json"  # of a search
@@ -128,6 +129,7 @@ def bound(name: str, folder: Path) -> dict[str, list[list[float]]]:
     those of `FRUGAL`.
     """
     windows, others = list(judged_windows(name)), json.loads((folder / f"fixed-{name}.json").read_text())
+    windows = windows[BOUNDED.get(name, slice(None))]
     policies = [key for key in others if key != "bound"]
     best = min(policies, key=lambda key: np.mean([row[0] for row in others[key]]))
     bounds, free, frugal = [], [], {key: [] for key in (*policies, *FRUGAL)}
@@ -194,7 +196,7 @@ def ratio(own: np.ndarray, reference: np.ndarray) -> tuple[float, float, float]:
         own: (seeds, windows) logarithms. reference: (windows,) logarithms.
     """
     gaps, dice = own - reference, np.random.default_rng(0)
-    seeds, windows = dice.integers(len(gaps), size=(DRAWS, len(gaps))), dice.integers(WINDOWS, size=(DRAWS, WINDOWS))
+    seeds, windows = (dice.integers(count, size=(DRAWS, count)) for count in gaps.shape)
     drawn = [gaps[np.ix_(s, w)].mean() for s, w in zip(seeds, windows, strict=True)]
     low, high = np.percentile(drawn, [2.5, 97.5])
     return float(np.exp(gaps.mean())), float(np.exp(low)), float(np.exp(high))
@@ -204,7 +206,7 @@ def summary(name: str, folder: Path) -> dict[str, object]:
     """Return the rounded figures of a machine, for the page."""
     own, others, bounds = (json.loads((folder / f"{kind}-{name}.json").read_text()) for kind in STEPS)
     found: dict[str, object] = {}
-    of = np.log(bounds["bounds"])
+    of, some = np.log(bounds["bounds"]), BOUNDED.get(name, slice(None))
     least = {"turnaround": np.maximum(of[:, 0], of[:, 1]), "energy_delay_product": of[:, 3], "energy": of[:, 2]}
     for i, figure in enumerate((*NAMES, "energy")):
         if figure in NAMES:
@@ -219,7 +221,10 @@ def summary(name: str, folder: Path) -> dict[str, object]:
             "best": best,
             "learned": [round(one, 3) for one in ratio(mine, reference)],
             "seeds": [round(float(np.exp((one - reference).mean())), 3) for one in mine],
-            "bound": [round(one, 3) for one in ratio(least[figure][np.newaxis], reference)],
+            "bound": [
+                round(one, 3)
+                for one in ratio(least[figure][np.newaxis], reference[some] if figure in NAMES else reference)
+            ],
         }
     begun = np.array([[row[:2] for row in own["begin"]]])
     for i, figure in enumerate(NAMES):
