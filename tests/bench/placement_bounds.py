@@ -61,14 +61,17 @@ class Kinds:
 class Bounds:
     """Bounds for the jobs of a window that fit the machine; J jobs.
 
+    Args:
+        ran: which jobs a schedule has run; None for all that find enough cores, whatever lies on the same node.
+
     Attributes:
         seconds: (J, K) run time where the slowest cores are of a kind, infinite if too few are as fast.
     """
 
-    def __init__(self, machine: Platform, jobs: Workload) -> None:
+    def __init__(self, machine: Platform, jobs: Workload, ran: np.ndarray | None = None) -> None:
         self.machine, self.kinds = machine, Kinds.on(machine)
         seconds = np.stack([self._seconds(jobs, j) for j in range(len(jobs))])
-        self.fits = np.isfinite(seconds).any(1)
+        self.fits = np.isfinite(seconds).any(1) & (True if ran is None else ran)
         self.seconds, self.submit, self.ops = seconds[self.fits], jobs.submit[self.fits], jobs.ops[self.fits]
         self.size, self.on_gpus = jobs.size[self.fits].astype(float), jobs.gpus[self.fits] > 0.0
 

@@ -134,7 +134,8 @@ def bound(name: str, folder: Path) -> dict[str, list[list[float]]]:
     best = min(policies, key=lambda key: np.mean([row[0] for row in others[key]]))
     bounds, free, frugal = [], [], {key: [] for key in (*policies, *FRUGAL)}
     for machine, jobs in windows:
-        of = Bounds(machine, jobs)
+        simulator = run_to_end(machine, jobs, PolicyActions([baseline(best)]), "batsim")
+        of = Bounds(machine, jobs, np.isfinite(simulator.simulation.tasks["finish"]))
         bounds.append([of.alone(), of.with_rents(), *of.frugal(), of.earliest_end()])
         free.append(without_contention(of, jobs, best))
         for key, rows in frugal.items():
