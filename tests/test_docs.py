@@ -215,8 +215,9 @@ def test_the_table_of_placements_is_that_of_the_recorded_figures():
     figures = json.loads(placements.FIGURES.read_text(encoding="utf-8"))
     lines = list(placements.table(figures))
     assert set(figures) <= set(placements.MACHINES)
-    assert len(lines) == 2 + 2 * len(figures)
+    assert len(lines) == 2 + 3 * len(figures)
     assert "\n".join(lines) in text
+    assert "\n".join(placements.causes(figures)) in text
 
 
 def test_the_verdicts_of_the_readme_are_those_of_the_reproduction():
