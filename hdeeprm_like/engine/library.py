@@ -232,7 +232,7 @@ class Recorder:
 
     def __call__(self, function: Any, arguments: tuple[object, ...]) -> object:
         """Run a compiled function as plain Python."""
-        return function.__wrapped__(*arguments)
+        return function.in_python(*arguments)
 
     def note_address(self, function: Any, kinds: tuple[object, ...]) -> None:
         """Note that compiled code calls a function by address."""
