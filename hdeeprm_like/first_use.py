@@ -19,6 +19,7 @@ FOR_A_JOB = {  # s of plain Python, by mode, with the 2,280 cores of Gaia; other
     "easy": 0.006,
     "easyfcfs": 0.006,
     "easysjf": 0.006,
+    "reserve": 0.006,
 }
 SPENT = "plain-python-seconds"  # file beside the machine code that is compiled on this machine
 
