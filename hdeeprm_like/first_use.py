@@ -21,6 +21,7 @@ FOR_A_JOB = {  # s of plain Python, by mode, with the 2,280 cores of Gaia; other
     "easysjf": 0.006,
     "reserve": 0.006,
 }
+SHOWN = "HDEEPRM_LIKE_SHOWN"  # environment variable: number of log messages shown before the process began again
 SPENT = "plain-python-seconds"  # file beside the machine code that is compiled on this machine
 
 
@@ -80,8 +81,25 @@ def seconds_in(path: Path) -> float:
         return 0.0
 
 
-def begin_again() -> NoReturn:
+class Messages:
+    """A filter of log messages: a process that has begun again shows none a second time.
+
+    Attributes:
+        count: of messages in this process.
+    """
+
+    def __init__(self) -> None:
+        self.shown, self.count = int(os.environ.pop(SHOWN, "0")), 0
+
+    def filter(self, record: object) -> bool:
+        """Return whether a message is new; they come in the same order again."""
+        self.count += 1
+        return self.count > self.shown
+
+
+def begin_again(messages: Messages) -> NoReturn:
     """Replace this process by one that runs the same command as plain Python."""
     sys.stdout.flush()
     sys.stderr.flush()
-    os.execve(sys.executable, [sys.executable, *sys.orig_argv[1:]], {**os.environ, "HDEEPRM_LIKE_PYTHON": "1"})
+    environment = {**os.environ, "HDEEPRM_LIKE_PYTHON": "1", SHOWN: str(messages.count)}
+    os.execve(sys.executable, [sys.executable, *sys.orig_argv[1:]], environment)

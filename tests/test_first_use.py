@@ -39,6 +39,15 @@ def test_a_short_launch_is_plain_python_says_so_in_one_line_and_leaves_the_same(
     assert content(tmp_path / "typed") == launched(tmp_path / "exp.json", tmp_path / "built")
 
 
+def test_a_warning_about_the_inputs_is_not_shown_a_second_time(tmp_path):
+    ran = "{0} {0} -1 10 1 -1 100 1 20 100 1 1 1 1 1 1 -1 -1\n"
+    trace = tmp_path / "trace.swf"
+    trace.write_text(ran.format(1) + ran.format(2).replace(" 1 20 ", " -1 -1 ").replace(" 10 1 ", " -1 -1 "))
+    done = typed(tmp_path, "--trace", str(trace))
+    assert done.returncode == 0, done.stderr
+    assert ["plain Python" in line for line in done.stderr.splitlines()] == [False, True]
+
+
 def test_it_needs_no_compiler_and_is_quiet_where_that_is_wanted(tmp_path):
     done = typed(tmp_path, "--quiet", python=("-c", WITHOUT_NUMBA + COMMAND))
     assert (done.returncode, done.stderr) == (0, "")
