@@ -38,6 +38,14 @@ class Column(np.ndarray[Any, Any]):
         found = self.view(np.ndarray)[index]
         return column(found) if isinstance(found, np.ndarray) else found
 
+    def __repr__(self) -> str:
+        """Return what numpy shows, which reads entries one by one."""
+        return repr(self.view(np.ndarray))
+
+    def __str__(self) -> str:
+        """Return what numpy shows."""
+        return str(self.view(np.ndarray))
+
     @functools.cached_property
     def cells(self) -> Any:
         """The entries, in the same memory."""

@@ -118,6 +118,11 @@ def test_entries_of_a_column_are_those_of_the_array_as_numbers_of_python(kind, s
         assert type(entry) is {"b": bool, "f": float}.get(array.dtype.kind, int)
 
 
+def test_a_column_is_shown_as_any_array():
+    array = np.array([0.1, 0.3], np.float32)
+    assert (str(plain.column(array)), repr(plain.column(array))) == (str(array), repr(array))
+
+
 def test_words_without_a_sign_stay_words_that_wrap_around():
     column = plain.column(np.array([2**63 + 1], np.uint64))
     with np.errstate(all="ignore"):
