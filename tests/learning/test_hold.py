@@ -71,6 +71,8 @@ def test_it_plays_alike_in_compiled_code_and_in_torch():
     assert figures[0].tolist() != played(hold()[0]).tolist()
 
 
+# many branches; plays alike in both stay
+@pytest.mark.more
 def test_branches_gain_alike_in_compiled_code_and_in_torch():
     found = []
     for compiled in (True, False):
@@ -201,6 +203,8 @@ def trained(folder, iterations, resume=False):
     return weights_of(agent)
 
 
+# three trainings; resuming of others stays in test_policy_iteration.py
+@pytest.mark.more
 def test_it_goes_on_with_the_comparisons_that_it_had(tmp_path):
     whole = trained(tmp_path / "whole", 3)
     trained(tmp_path / "parts", 2)
