@@ -291,6 +291,8 @@ def baseline(name: str) -> Baseline:
     """
     by_file = BY_FILE.fullmatch(name)
     if by_file is not None:
+        if BY_FILE.fullmatch(by_file[1]) is not None:
+            raise OptionsError(f"baseline {name!r:.80}: has several learned placements; one is possible")
         return replace(baseline(by_file[1]), placement=by_file[2])
     if is_scored(name):
         return learned_baseline(name)
