@@ -13,6 +13,7 @@ from hdeeprm_like.decision.presets import Space
 from hdeeprm_like.errors import OptionsError, PlatformError
 from hdeeprm_like.inputs import DEEPEST, read_json
 from hdeeprm_like.run.runs import Runs
+from hdeeprm_like.studies.evolution.options import read_evolution
 
 SLURM = {"nodes": [{"hosts": "n1"}], "partitions": [{"name": "all", "hosts": "n1"}]}
 KEPT = {"deviations": 1, "bins": 0, "most": 1, "backlog": 2}
@@ -144,3 +145,22 @@ def test_cores_are_kept_as_if_no_episode_had_been_played_before(tmp_path):
     again = new()
     found = [starts(again, seed) for seed in range(40)]
     assert found == [starts(new(), seed) for seed in range(40)]
+
+
+@pytest.mark.parametrize(
+    ("content", "line"),
+    [
+        (
+            {"windows": {"sources": [{"modle": "lublin"}]}},
+            "windows.sources.0.modle: is not known; did you mean 'model'?",
+        ),
+        ({"windows": {"job": 64}}, "windows.job: is not known; did you mean 'jobs'?"),
+    ],
+)
+def test_an_unknown_key_of_an_evolution_is_refused_with_the_nearest_known_one(tmp_path, content, line):
+    known = {"seed": 1, "policy": "x.json", "windows": {"sources": [{"model": "lublin", "cores": 4}]}}
+    known["windows"] |= content["windows"]
+    (tmp_path / "e.json").write_text(json.dumps(known))
+    with pytest.raises(OptionsError) as refusal:
+        read_evolution(tmp_path / "e.json")
+    assert line in str(refusal.value)
