@@ -316,7 +316,7 @@ def baseline(name: str) -> Baseline:
         bound = bound_of(name, options) if colon else USUAL_BOUND
     if colon and mode not in (RESERVED, WATCHED, GUARANTEED):
         raise OptionsError(
-            f"baseline {name!r:.80}: {mode} has no options; only {RESERVED}, {WATCHED} and {GUARANTEED} have, as "
+            f"baseline {name!r:.80}: {mode!r:.80} has no options; only {RESERVED}, {WATCHED} and {GUARANTEED} have, as "
             f"saf+{RESERVED}:64, saf+{WATCHED}:60 and saf+{GUARANTEED}:2"
         )
     order_times = order_times if at_order else order_times or "requested"  # "sjf@" is refused below

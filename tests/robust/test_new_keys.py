@@ -89,6 +89,12 @@ def test_a_policy_has_one_placement_however_many_are_written(tmp_path):
         assert "has several learned placements; one is possible" in line
 
 
+def test_a_name_that_no_text_can_hold_is_one_line(tmp_path):
+    folder = write_inputs(tmp_path, **{"options.json": options(policy="saf+res\ud800erve:64")})
+    line = refused("launch", "--options", folder / "options.json", "--output", folder / "out")
+    assert r"'res\ud800erve' has no options" in line
+
+
 def policy_file(folder, **content):
     (folder / "own.json").write_text(json.dumps({"queue": {"one": 1.0}, **content}))
     return baseline(f"scored:{folder / 'own.json'}")
