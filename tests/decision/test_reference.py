@@ -106,9 +106,9 @@ def test_so_do_learned_policies_with_reservations(reservations, learned):
     compare("scored", CONSTRAINTS, range(MORE), learned(reservations))
 
 
-PLACED = {  # learned placements without what only the history knows, and without a cap or whole nodes
+PLACED = {  # learned placements without what only the history knows, a cap or whole nodes; by rounding no two terms tie
     "fast": {"speed": -1.0, "bandwidth": -0.31},
-    "frugal": {"added_power": 1.0, "asleep*log_cores": 0.3, "lag": 0.7},
+    "frugal": {"added_power": 1.0, "asleep*log_cores": 0.3, "lag": 0.7, "elsewhere": 0.013},
     "narrow": {"node_left": 1.0, "cores_left*queue": 0.4, "memory_left": -0.23, "gpus*on_gpus": -0.9},
     "aware": {"contended": 2.0, "slowed*free": 3.1, "elsewhere": 0.5, "bandwidth_left*bandwidth_share": -0.7},
 }
