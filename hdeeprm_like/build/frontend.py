@@ -19,11 +19,21 @@ from numba import types
 from numba.core import cgutils, compiler
 from numba.core.codegen import CodeLibrary
 from numba.core.compiler_lock import global_compiler_lock
+from numba.core.compiler_machinery import PassManager
 from numba.core.registry import cpu_target
+from numba.core.typed_passes import (
+    AnnotateTypes,
+    IRLegalization,
+    NativeLowering,
+    NoPythonBackend,
+    NopythonTypeInference,
+    PreLowerStripPhis,
+)
+from numba.core.untyped_passes import FixupArgs, GenericRewrites, IRProcessing, ReconstructSSA, TranslateByteCode
 from numba.extending import intrinsic, typeof_impl
 
 from hdeeprm_like.build import columns
-from hdeeprm_like.engine import bundles
+from hdeeprm_like.engine import bundles, library
 from hdeeprm_like.engine.compiled import ByType, Compiled, parameters_of
 
 OPTIONS: dict[str, Any] = {
@@ -67,6 +77,35 @@ class Text(CodeLibrary):  # type: ignore[misc]
         return self.text
 
     get_asm_str = get_llvm_str
+
+
+class Pipeline(compiler.CompilerBase):  # type: ignore[misc]
+    """numba's passes without those that only serve what functions of this package do not use.
+
+    These are closures, comprehensions, ``with``, expressions of whole arrays, and branches on constants.
+    """
+
+    passes = (
+        TranslateByteCode,
+        FixupArgs,
+        IRProcessing,
+        GenericRewrites,
+        ReconstructSSA,
+        NopythonTypeInference,
+        PreLowerStripPhis,
+        IRLegalization,
+        AnnotateTypes,
+        NativeLowering,
+        NoPythonBackend,
+    )
+
+    def define_pipelines(self) -> list[Any]:
+        """Return the one list of passes."""
+        manager = PassManager("package")
+        for one in self.passes:
+            manager.add_pass(one, one.__name__)
+        manager.finalize()
+        return [manager]
 
 
 class Part:
@@ -122,9 +161,11 @@ def part_of(function: Compiled, kinds: tuple[Any, ...]) -> Part:
         cpu_target.options.parse_as_flags(flags, {**OPTIONS, "forceinline": function.inlines})
         flags.no_compile = True  # to machine code; the text suffices
         text = Text(function.__name__)
+        own = function.__module__.partition(".")[0] == library.PACKAGE.name
+        pipeline = Pipeline if own else compiler.Compiler
         contexts = cpu_target.typing_context, cpu_target.target_context
         with not_optimized(), global_compiler_lock:
-            made = compiler.compile_extra(*contexts, function.__wrapped__, kinds, None, flags, {}, text)
+            made = compiler.compile_extra(*contexts, function.__wrapped__, kinds, None, flags, {}, text, pipeline)
         if made.typing_error is not None:
             raise made.typing_error
         known = Part(text, made)

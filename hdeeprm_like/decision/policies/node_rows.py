@@ -11,7 +11,7 @@ from hdeeprm_like.cluster.workload import Workload
 from hdeeprm_like.decision.policies.limit_rows import MOST_WINDOWS, SlurmLimits, new_slurm_limits
 from hdeeprm_like.decision.policies.preemption_rows import PreemptionRows, new_preemption, tiers_with_levels
 from hdeeprm_like.decision.policies.slurm_settings import fixed_priorities, number, write_settings
-from hdeeprm_like.engine.bundles import Bundle, absent
+from hdeeprm_like.engine.bundles import Bundle
 from hdeeprm_like.engine.node_sets import NodeSets
 from hdeeprm_like.engine.numbers import WATCH_DEPTH
 from hdeeprm_like.engine.state import State
@@ -186,16 +186,14 @@ class SlurmRows(Bundle):
 
 
 def new_node_plans(sets: NodeSets, jobs: int) -> NodePlans:
-    """Return plans of baselines without reservations; absent without partitions.
+    """Return plans of baselines without reservations; empty without partitions.
 
     Args:
         jobs: 0 if unknown.
     """
-    if not isinstance(sets, NodeSets):
-        return absent(NodePlans)
     count, words = sets.member_bits.shape
     partitions = len(sets.partition_nodes)
-    most = (min(jobs, MOST_RESERVATIONS) or MOST_RESERVATIONS) + partitions + MOST_WINDOWS
+    most = (min(jobs, MOST_RESERVATIONS) or MOST_RESERVATIONS) + partitions + MOST_WINDOWS if partitions else 0
     return NodePlans(
         state=np.zeros(1, NODE_STATE),
         begins=np.zeros(most),
@@ -215,7 +213,7 @@ def new_node_profile(state: State, jobs: int, wanted: bool) -> NodeProfile:
     Args:
         jobs: 0 if unknown.
     """
-    needless = not wanted or isinstance(state.tables.node_sets, NodeSets)
+    needless = not wanted or state.platform.partitions is not None
     nodes, most = 0 if needless else state.platform.nodes, MOST_ENTRIES
     dates = 0 if needless or not state.named else min(2 * (jobs or most) + 3, max(most // nodes, LEAST_DATES))
     return NodeProfile(
