@@ -153,6 +153,43 @@ def not_optimized() -> Iterator[None]:
         numba.config.OPT = level
 
 
+known_calls: dict[tuple[Any, ...], Any] = {}
+
+
+@contextmanager
+def calls_remembered() -> Iterator[None]:
+    """Look up each call of a function, or of an operator, on some types only once.
+
+    For each ``a + b`` or ``column[i]`` numba tries all functions that it has for the operator, which takes a quarter of
+    the time until there is LLVM's text.
+    """
+    context = cpu_target.typing_context
+    names = [name for name in ("resolve_function_type", "resolve_setitem") if name not in vars(context)]
+    for name in names:  # none if this function is compiled because another calls it
+        setattr(context, name, remembering(getattr(context, name)))
+    try:
+        yield
+    finally:
+        for name in names:
+            delattr(context, name)
+
+
+def remembering(look_up: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function that looks up a signature and keeps it."""
+
+    def resolve(function: Any, *arguments: Any) -> Any:
+        if isinstance(function, str):  # an index that is a constant, which need not be hashable
+            return look_up(function, *arguments)
+        given = (tuple(one.items() if isinstance(one, dict) else one) for one in arguments)
+        key = look_up.__name__, function, *(arguments if isinstance(arguments[0], types.Type) else given)
+        found = known_calls.get(key)
+        if found is None:
+            found = known_calls[key] = look_up(function, *arguments)
+        return found
+
+    return resolve
+
+
 def part_of(function: Compiled, kinds: tuple[Any, ...]) -> Part:
     """Return a function compiled for arguments of some types."""
     known = parts.get((function, kinds))
@@ -164,7 +201,7 @@ def part_of(function: Compiled, kinds: tuple[Any, ...]) -> Part:
         own = function.__module__.partition(".")[0] == library.PACKAGE.name
         pipeline = Pipeline if own else compiler.Compiler
         contexts = cpu_target.typing_context, cpu_target.target_context
-        with not_optimized(), global_compiler_lock:
+        with not_optimized(), calls_remembered(), global_compiler_lock:
             made = compiler.compile_extra(*contexts, function.__wrapped__, kinds, None, flags, {}, text, pipeline)
         if made.typing_error is not None:
             raise made.typing_error
