@@ -20,8 +20,8 @@ from hdeeprm_like.engine import library
 from hdeeprm_like.errors import HDeepRMError
 
 QUICK = ("-memdep-block-number-limit=10", "-memdep-block-scan-limit=40")
-"""How far LLVM looks back for a value that is in a register already. Its own 200 and 100 take 40 % of its time here, and
-make code of the same size."""
+"""How far LLVM looks back for a value that is in a register already. Its own 200 and 100 take 40 % of its time here,
+and make code of the same size."""
 WORDS = {"i": "i64", "b": "i8", "f": "double"}  # LLVM types of results
 SUPPORT = """
 #include <math.h>
