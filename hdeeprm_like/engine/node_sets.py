@@ -7,6 +7,7 @@ Other functions call those for such platforms by address (`node_calls`), so that
 has the same types, and no other machine code, but is compiled without them.
 """
 
+import functools
 from collections.abc import Sequence
 
 import numpy as np
@@ -170,8 +171,9 @@ def new_node_sets(platform: Platform, jobs: Workload | None, numbered: NumberedS
     )
 
 
+@functools.cache
 def no_node_sets() -> NodeSets:
-    """Return the sets of a platform without partitions."""
+    """Return the sets of a platform without partitions: the same for all of these, as nothing writes to them."""
     none, rows, flags = np.zeros(0, np.int64), np.zeros(0, np.int32), np.zeros((0, 0), np.int8)
     return NodeSets(
         demands=np.zeros(0, DEMAND),

@@ -1,5 +1,6 @@
 """Memory of baselines on a platform with partitions: reservations of nodes, and Slurm's priorities."""
 
+import functools
 from collections.abc import Mapping
 from typing import Any
 
@@ -12,7 +13,7 @@ from hdeeprm_like.decision.policies.limit_rows import MOST_WINDOWS, SlurmLimits,
 from hdeeprm_like.decision.policies.preemption_rows import PreemptionRows, new_preemption, tiers_with_levels
 from hdeeprm_like.decision.policies.slurm_settings import fixed_priorities, number, write_settings
 from hdeeprm_like.engine.bundles import Bundle
-from hdeeprm_like.engine.node_sets import NodeSets
+from hdeeprm_like.engine.node_sets import NodeSets, no_node_sets
 from hdeeprm_like.engine.numbers import WATCH_DEPTH
 from hdeeprm_like.engine.state import State
 from hdeeprm_like.types import Floats, Ints, Records
@@ -207,6 +208,12 @@ def new_node_plans(sets: NodeSets, jobs: int) -> NodePlans:
     )
 
 
+@functools.cache
+def no_node_plans() -> NodePlans:
+    """Return the plans on platforms without partitions: the same for all of these, as nothing writes to them."""
+    return new_node_plans(no_node_sets(), 0)
+
+
 def new_node_profile(state: State, jobs: int, wanted: bool) -> NodeProfile:
     """Return the arrays of a node profile; absent with partitions, and unless *wanted*.
 
@@ -279,6 +286,12 @@ def watch_rows(jobs: int) -> dict[str, Ints]:
     """Return the working columns of a watch in `SlurmRows`, by name."""
     sizes = {"site": jobs, "wanted": jobs} | dict.fromkeys(("lasts", "ends", "before", "kept"), min(jobs, WATCH_DEPTH))
     return {name: np.zeros(size, np.int64) for name, size in sizes.items()}
+
+
+@functools.cache
+def kept_slurm_rows() -> SlurmRows:
+    """Return the same on platforms without partitions: the same for all of these, as nothing writes to it."""
+    return no_slurm_rows()
 
 
 def no_slurm_rows() -> SlurmRows:

@@ -27,9 +27,11 @@ from hdeeprm_like.decision.policies.node_rows import (
     NodePlans,
     NodeProfile,
     SlurmRows,
+    kept_slurm_rows,
     new_node_plans,
     new_node_profile,
     new_slurm_rows,
+    no_node_plans,
     no_slurm_rows,
 )
 from hdeeprm_like.decision.policies.preemption_rows import make_room_for_requeues
@@ -193,7 +195,8 @@ def new_plans(
     learned = [baseline.learned for baseline in baselines]
     reserves = plans["bounded"].any() or (plans["mode"] == CONSERVATIVE).any()
     # so machine code for platforms with partitions is compiled once
-    looks_back = state.platform.partitions is not None or any(baseline.looks_back for baseline in baselines)
+    partitioned = state.platform.partitions is not None
+    looks_back = partitioned or any(baseline.looks_back for baseline in baselines)
     return Plans(
         plans=plans,
         queue=np.zeros(jobs + 1, np.int32),
@@ -203,7 +206,7 @@ def new_plans(
         node_memory=np.zeros(nodes),
         node_gpus=np.zeros(nodes),
         knowledge=new_knowledge(state, baselines, predictors) if looks_back else absent(Knowledge),
-        node_plans=new_node_plans(state.tables.node_sets, jobs),
+        node_plans=new_node_plans(state.tables.node_sets, jobs) if partitioned else no_node_plans(),
         node_profile=new_node_profile(state, jobs, bool(reserves or any(learned))),
         slurm=slurm_rows_of(state, baselines),
         guarantees=several(guarantees),
@@ -220,7 +223,7 @@ def slurm_rows_of(state: State, baselines: Sequence[Baseline]) -> SlurmRows:
     slurm = [one for one in baselines if one.mode == "slurm" or has_own_priorities(state, one)]
     jobs = state.jobs
     if not slurm:
-        return no_slurm_rows()
+        return no_slurm_rows() if state.platform.partitions is not None else kept_slurm_rows()
     if jobs is None or jobs.demands is None or state.platform.partitions is None:
         raise OptionsError(
             f"{slurm[0].name}: needs a platform with partitions and jobs that request them, as "
