@@ -1,11 +1,13 @@
 """Plays the communicating jobs of recorded conversations in the embedded simulator, over the same links.
 
-By hand: ``python tests/network_recordings.py FOLDER`` with the folder of a suite, see ``batsim_replay.py``.
+``python tests/network_recordings.py FOLDER`` notes what became of a suite, see ``batsim_replay.py``, in
+``tests/golden/network_recordings.json``; a test holds the figures in docs/networks.md to that.
 
 The links come from the recording's SimGrid XML. Jobs that the scheduler killed, and those of profile types that the
-embedded simulator does not know, are delays of their recorded length. A job is submitted when it started in the recording, because messages of that platform's
-master to itself may take time there. If the scheduler killed a job, or the policy gives one other cores than the
-recording, the jobs that overlap no other are played one by one on their recorded cores, and the others are left out.
+embedded simulator does not know, are delays of their recorded length. A job is submitted when it started in the
+recording, because messages of that platform's master to itself may take time there. If the scheduler killed a job, or
+the policy gives one other cores than the recording, the jobs that overlap no other are played one by one on their
+recorded cores, and the others are left out.
 """
 
 import csv
@@ -15,7 +17,6 @@ import json
 import shlex
 import sys
 import tempfile
-from collections import Counter
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -36,6 +37,7 @@ from hdeeprm_like.results.batsim_files import parse_interval_set
 from hdeeprm_like.run.simulator import Simulator
 from hdeeprm_like.run.to_end import run_policy
 
+NOTE = Path(__file__).parent / "golden" / "network_recordings.json"
 KNOWN = ("delay", "parallel_homogeneous", "parallel_homogeneous_total")
 LATEST = 1e12  # s; later submissions are refused
 IN_ORDER = "fcfs+strict-first_fit"
@@ -234,12 +236,16 @@ def have(case):
     return (case / "out_jobs.csv.gz").exists()
 
 
+def noted(folder):
+    """What became of a suite: recordings without a difference, the jobs compared in them, and the other recordings."""
+    found = list(compare_suite(folder))
+    return {
+        "equal": sum(sending > 0 and not different for _, sending, different in found),
+        "jobs": sum(sending for _, sending, different in found if not different),
+        "left_out": sum(not sending and not different for _, sending, different in found),
+        "different": [name for name, _, different in found if different],
+    }
+
+
 if __name__ == "__main__":
-    totals = Counter()
-    for name, sending, different in compare_suite(Path(sys.argv[1])):
-        kind = "different" if different else "equal" if sending else "without jobs to compare"
-        totals[kind] += 1
-        totals["jobs"] += sending
-        if different:
-            print(name, different[:3])
-    print(dict(totals))
+    NOTE.write_text(json.dumps(noted(Path(sys.argv[1])), indent=1) + "\n")
