@@ -292,7 +292,7 @@ def test_a_hello_that_is_none_is_refused_in_one_line(answer, hint, tmp_path):
 @pytest.mark.parametrize(
     ("decision", "hint"),
     [
-        (("CreateProbeEvent", {}), "not imitated"),
+        (("TriggerProbeEvent", {}), "not imitated"),
         (("NoEvent", {}), "not known"),
         (("ExecuteJobEvent", {"job_id": "w0!0"}), "allocation: is null; an object is needed"),
         (execute("w0!9", "0"), "does not exist"),

@@ -25,7 +25,7 @@ from hdeeprm_like.formats.flatbuffers_schema import Schema, read_schema
 logger = logging.getLogger("hdeeprm_like.batsim_server")
 
 BINARY, JSON = 1, 2
-NOT_IMITATED = ("CreateProbeEvent", "StopProbeEvent", "TriggerProbeEvent", "ResetProbeEvent")
+NOT_IMITATED = ("TriggerProbeEvent", "ResetProbeEvent")  # on which Batsim 5 aborts
 FORM = Form("event_type", "event", NOT_IMITATED, float)
 FEATURES = {  # wish of the scheduler: our option that it sets
     "dynamic_registration": "dynamic_jobs",
