@@ -36,3 +36,4 @@ def test_the_documentation_says_what_is_noted():
     assert note["different"] == []
     assert f"{note['jobs']} jobs of {note['equal']} recordings" in page
     assert f"in {note['left_out']} further recordings" in page
+    assert f"| {note['equal'] + note['left_out']} conversations that the real Batsim 4.2.1 had" in page
