@@ -30,9 +30,8 @@ def execute(simulation: Simulation5, event: SchedulerEvent) -> Script:
     job = job_of(simulation, event, "SUBMITTED")
     where = f"{event.where}: allocation"
     allocation = SchedulerEvent(event.kind, event.timestamp, event.object("allocation"), where)
-    for key in ("profile_allocation_override", "storage_placement"):
-        if event.data.get(key):
-            raise ProtocolError(f"{event.where}: {key} is not imitated")
+    if event.data.get("profile_allocation_override"):
+        raise ProtocolError(f"{event.where}: profile_allocation_override is not imitated")
     job.machines = machines_of(simulation, allocation, "host_allocation")
     job.ranks = _ranks(simulation, allocation, job)
     for number in job.machines:
@@ -41,10 +40,25 @@ def execute(simulation: Simulation5, event: SchedulerEvent) -> Script:
             raise ProtocolError(f"{where}: machine {number} is {machine.state.name}, and computes no jobs now")
         if simulation.options.energy and not machine.computes_in(machine.pstate):
             raise ProtocolError(f"{where}: machine {number} is in P-state {machine.pstate}, no computing one")
+    job.storage = _storage(event)
     job.alloc = interval_set(job.machines)
     running = simulation.start(job)
     host = simulation.machines[job.machines[0]].host.name
     running.actor = yield (simulation.engine.spawn, execution.run_job(simulation, running), host)
+
+
+def _storage(event: SchedulerEvent) -> dict[str, int]:
+    """Return the machines that the scheduler maps to the names of storage hosts."""
+    places, found = event.data.get("storage_placement") or [], {}
+    if not isinstance(places, list):
+        raise wrong(places, "a list of storage_name and host_id", ProtocolError, event.where, "storage_placement")
+    for at, place in enumerate(places):
+        where = f"{event.where}: storage_placement[{at}]"
+        if not isinstance(place, dict):
+            raise wrong(place, "a storage_name and a host_id", ProtocolError, where)
+        entry = SchedulerEvent(event.kind, event.timestamp, place, where)
+        found[entry.text("storage_name")] = _whole(entry, "host_id", 0)
+    return found
 
 
 def _ranks(simulation: Simulation5, allocation: SchedulerEvent, job: Job) -> list[int]:
