@@ -34,7 +34,7 @@ def platform_xml(hosts, latency="0us", prop="wattage_per_state", speeds="1Gf,0.5
 
 
 def storage_xml(stores):
-    """Hosts c0 and c1 with links of 10 MB/s to each storage host s0, s1, ..., and one of 5 MB/s between two of these."""
+    """Hosts c0 and c1 with links of 10 MB/s to storage hosts s0, s1, ..., and one of 5 MB/s between two of these."""
     hosts = "".join(f'<host id="s{i}" speed="1Gf"><prop id="role" value="storage"/></host>' for i in range(stores))
     wires = "".join(
         f'<link id="w{i}{c}" bandwidth="10MBps" latency="0us"/>'
