@@ -18,6 +18,7 @@ from typing import TypeAlias
 
 from hdeeprm_like.batsim_server.batsim5.options import Options5
 from hdeeprm_like.batsim_server.replies import Form, SchedulerEvent, read_reply
+from hdeeprm_like.batsim_server.server import Ask
 from hdeeprm_like.errors import ProtocolError
 from hdeeprm_like.formats.flatbuffers_message import read_message, write_message
 from hdeeprm_like.formats.flatbuffers_schema import Schema, read_schema
@@ -37,7 +38,6 @@ FEATURES = {  # wish of the scheduler: our option that it sets
 }
 
 AskBytes: TypeAlias = Callable[[bytes], bytes]  # sends a message to the scheduler, returns its reply
-Ask: TypeAlias = Callable[[str], bytes]  # the same in JSON, whatever the scheduler speaks
 
 
 def shake_hands(options: Options5, ask: AskBytes) -> tuple[Options5, Ask]:
