@@ -109,7 +109,15 @@ class EnergyMeter:
 
     def of(self, machines: Sequence[int]) -> float:
         """Return the joules of some machines at their last updates."""
-        return fsum([float(self.joules[machine]) for machine in machines])
+        return fsum(map(self.joules_of, machines))
+
+    def joules_of(self, machine: int) -> float:
+        """Return the joules of a machine at its last update."""
+        return float(self.joules[machine])
+
+    def watts_of(self, machine: int) -> float:
+        """Return the present power of a machine."""
+        return float(self._watts[machine])
 
     def set_pstate(self, machine: int, pstate: int, now: float) -> None:
         """Change a machine's P-state; energy until now is counted with the old one."""
