@@ -134,7 +134,8 @@ class EnergyMeter:
         used = 0.0  # flop/s
         for variable, weight in host.variables.items():
             used += weight * variable.value
-        load = min(used / host.bound, 1.0) if host.bound > 0.0 else 1.0
+        full = host.core_speed * host.cores  # whatever share of it the host has
+        load = min(used / full, 1.0) if full > 0.0 else 1.0
         self._watts[machine] = least + load * (most - least) if load > 0.0 else idle
 
 

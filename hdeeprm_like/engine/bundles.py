@@ -195,10 +195,9 @@ def type_of(value: Any) -> Any:
         return value.layout
     if not value.flags.c_contiguous or value.ndim not in (1, 2):
         raise TypeError("a bundle takes arrays of one or two dimensions without gaps")
-    dtype = np.dtype((np.void, value.dtype)) if plain.ENABLED and value.dtype.fields else value.dtype
-    key = dtype, value.ndim
+    key = value.dtype, value.ndim
     if key not in _columns:
-        _columns[key] = ColumnType(dtype, value.ndim)
+        _columns[key] = ColumnType(value.dtype, value.ndim)
     return _columns[key]
 
 

@@ -126,6 +126,8 @@ for i in (2, -1):
 """
 
 
+# a process that compiles; CI runs all of tests/engine with checked indices
+@pytest.mark.more
 def test_with_the_bounds_check_every_index_outside_is_an_error(monkeypatch, tmp_path):
     monkeypatch.setenv("NUMBA_BOUNDSCHECK", "1")
     monkeypatch.setenv("HDEEPRM_LIKE_CACHE", str(tmp_path))
