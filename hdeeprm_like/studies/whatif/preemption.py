@@ -6,14 +6,14 @@ from typing import Any
 import numpy as np
 
 from hdeeprm_like.cluster.partitions import Partitions
-from hdeeprm_like.decision.policies.preemption_rows import CANCEL, OFF, REQUEUE, Preemption
+from hdeeprm_like.decision.policies.preemption_rows import CANCEL, OFF, REQUEUE, SUSPEND, Preemption
 from hdeeprm_like.formats.partitions_json import PREEMPT_MODES
 from hdeeprm_like.studies.whatif.inputs import Log
 from hdeeprm_like.studies.whatif.slurm_keys import seconds
 
 REQUEUE_DELAY = 121.0  # s after which a requeued job may start again: until its credential has expired
 BY_PARTITION, BY_QOS = "preempt/partition_prio", "preempt/qos"
-MODES = {"CANCEL": CANCEL, "REQUEUE": REQUEUE}  # others, as SUSPEND, are not modelled: then no job gives way
+MODES = {"CANCEL": CANCEL, "REQUEUE": REQUEUE, "SUSPEND": SUSPEND}  # of others, as GANG alone, no job gives way
 
 
 def preemption_of(settings: Mapping[str, Any], partitions: Partitions, log: Log) -> Preemption | None:

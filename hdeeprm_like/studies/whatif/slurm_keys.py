@@ -146,7 +146,7 @@ def exempt_time(text: str) -> str:
 TRES = ("cpu", "mem", "gres/gpu")
 Meaning = Number | Callable[[str], Any]
 PREEMPT_TYPE = one_of("preempt/none", "preempt/partition_prio", "preempt/qos")
-PREEMPT_MODE = one_of("OFF", "CANCEL", "REQUEUE", otherwise="; suspended jobs are not modelled")
+PREEMPT_MODE = one_of("OFF", "CANCEL", "REQUEUE", "SUSPEND", "SUSPEND,GANG")
 PARAMETERS: dict[str, Meaning] = dict.fromkeys(MODELLED, AMOUNT)  # of SchedulerParameters
 SETTINGS: dict[str, Meaning] = {
     **{f"PriorityWeight{name}": AMOUNT for name in ("Age", "Fairshare", "JobSize", "Partition", "QOS")},
