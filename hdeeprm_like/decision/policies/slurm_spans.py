@@ -128,7 +128,7 @@ def soonest_by_spans(tables: Tables, plans: Plans, k: int, j: int, now: float, l
                 as_seen(tables, plans)
                 released = 0
             while released < i:
-                release_seen(tables, plans, j, plans.releases[released])
+                release_seen(tables, plans, j, released)
                 released += 1
             if pick_nodes(tables, j):
                 return float(last if last > now else max(last + KILL_WAIT, now + 1.0))

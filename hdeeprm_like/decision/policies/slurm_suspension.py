@@ -44,10 +44,10 @@ def may_suspend(plans: Plans, j: int) -> bool:
     if not suspends(plans):
         return False
     rows = plans.slurm.preemption
-    for k in range(len(rows.mode)):
-        if rows.suspension.takes[rows.of_job[j], k] == 1:
-            return True
-    return False
+    found = 0
+    for other in range(len(rows.mode)):
+        found |= rows.suspension.takes[rows.of_job[j], other]
+    return bool(found == 1)
 
 
 @compiled
@@ -85,16 +85,42 @@ def seen_cores(plans: Plans, n: int) -> int:
 
 
 @inlined
-def release_seen(tables: Tables, plans: Plans, j: int, running: int) -> None:
-    """Release a running job on the nodes of the plan, without the cores that another job has or gives anyway."""
+def release_seen(tables: Tables, plans: Plans, j: int, place: int) -> None:
+    """Release the running job at a place of ``Plans.releases``, without the cores that those behind it have, too."""
+    running = plans.releases[place]
     release(tables, running)
-    if not suspends(plans):
+    if suspends(plans):
+        keep_shared(tables, plans, j, place)
+
+
+@compiled
+def keep_shared(tables: Tables, plans: Plans, j: int, place: int) -> None:
+    """Take back the cores of a released job that running ones still have, or that the planned job gets anyway."""
+    rows, sets, running = plans.slurm.preemption.suspension, tables.node_sets, plans.releases[place]
+    beside, demand = plans.slurm.preemption.state[0].beside == 1, tables.node_sets.demands[running]
+    if beside and takes_from(plans, j, running):
+        for hold in range(demand.first_hold, demand.first_hold + demand.held):
+            sets.cores[sets.hold_node[hold]] -= sets.hold_cores[hold]
         return
-    rows, sets, demand = plans.slurm.preemption, tables.node_sets, tables.node_sets.demands[running]
-    given = rows.state[0].beside == 1 and takes_from(plans, j, running)
-    for hold in range(demand.first_hold, demand.first_hold + demand.held):
-        counted = sets.hold_cores[hold] if given else rows.suspension.lent[hold]
-        sets.cores[sets.hold_node[hold]] -= counted
+    if rows.borrowed[running] == 0 and rows.resume[running] <= tables.clock[0].now:
+        return
+    for i in range(place + 1, plans.node_plans.state[0].releases):
+        other = plans.releases[i]
+        if beside and takes_from(plans, j, other):
+            continue
+        for hold in range(demand.first_hold, demand.first_hold + demand.held):
+            sets.cores[sets.hold_node[hold]] -= shared_on(tables, plans, hold, other)
+
+
+@inlined
+def shared_on(tables: Tables, plans: Plans, hold: int, j: int) -> int:
+    """Return how many cores that one job holds on a node another one has, too."""
+    rows, sets, demand, found = plans.slurm.preemption.suspension, tables.node_sets, tables.node_sets.demands[j], 0
+    for place in range(demand.first_hold, demand.first_hold + demand.held):
+        if sets.hold_node[hold] == sets.hold_node[place]:
+            for w in range(rows.cores.shape[1]):
+                found += count_bits(rows.cores[hold, w] & rows.cores[place, w])
+    return found
 
 
 @compiled
@@ -201,15 +227,10 @@ def suspend_below(tables: Tables, plans: Plans, k: int, j: int) -> None:
 @inlined
 def share_cores(tables: Tables, plans: Plans, j: int, other: int) -> bool:
     """Return whether two jobs have a core in common."""
-    sets, rows = tables.node_sets, plans.slurm.preemption.suspension
-    one, two = sets.demands[j], sets.demands[other]
-    found = 0
-    for hold in range(one.first_hold, one.first_hold + one.held):
-        for place in range(two.first_hold, two.first_hold + two.held):
-            if sets.hold_node[hold] == sets.hold_node[place]:
-                for w in range(rows.cores.shape[1]):
-                    found |= rows.cores[hold, w] & rows.cores[place, w]
-    return bool(found != 0)
+    demand, found = tables.node_sets.demands[j], 0
+    for hold in range(demand.first_hold, demand.first_hold + demand.held):
+        found += shared_on(tables, plans, hold, other)
+    return found > 0
 
 
 @inlined

@@ -124,7 +124,7 @@ def run(
         sizes: the kind of jobs. limits: of associations and QOS; with any there is a slurmdbd.
         hooks: s that each of Slurm's scripts (``Prolog``, ``Epilog``) takes.
         drawn: options of sbatch and their weights; each job gets one of them.
-        sleep: what a job does; a sleep goes on while a job is stopped, so those that are suspended sleep in small steps.
+        sleep: what a job does; a sleep goes on while a job is stopped, so those that may be suspended sleep in steps.
     """
     return {
         **{"text": text, "parameters": parameters, "nodes": nodes, "cpus": cpus, "count": count, "mean": mean},
@@ -377,7 +377,8 @@ def record(name):
         for job in jobs:
             time.sleep(max(0.0, begin + job["submit"] - time.time()))
             words = ("--parsable", "--chdir=/tmp", "--output=/dev/null", *job["options"])
-            job["job"] = call("sbatch", *words, f"--wrap={told['sleep'].format(seconds=job['seconds'])}", **environment).strip()
+            work = told["sleep"].format(seconds=job["seconds"])
+            job["job"] = call("sbatch", *words, f"--wrap={work}", **environment).strip()
         while call("squeue", "-h", **environment).strip():
             time.sleep(2)
         time.sleep(3)

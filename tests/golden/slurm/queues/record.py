@@ -1,4 +1,4 @@
-"""Records what a real Slurm does with queues of jobs: ``record.py [--again | --earlier K] [RUN ...]``, as root, on Debian.
+"""Records what a real Slurm does with queues: ``record.py [--again | --earlier K] [RUN ...]``, as root, on Debian.
 
 It starts munge, a MariaDB, slurmdbd, slurmctld and a slurmd for each imagined node in a temporary folder, with sockets
 and ports of its own, submits the jobs of each run and writes ``RUN/slurm.conf``, ``RUN/jobs.csv`` and
@@ -15,7 +15,6 @@ import random
 import re
 import shutil
 import subprocess
-import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
