@@ -22,6 +22,7 @@ STATE = np.dtype(
     [
         ("on", "i8"),  # 1 if any job may take the place of another
         ("suspends", "i8"),  # 1 if any job may suspend another
+        ("words", "i8"),  # of bits for the cores of a node
         ("beside", "i8"),  # 1 while a job is planned that may suspend others, on what it may take then
         ("read", "i8"),  # changes of the cluster up to which requeued jobs are back in the queue
         ("delay", "f8"),  # s after which a requeued job may start again
@@ -126,7 +127,7 @@ def new_preemption(
     else:
         state["on"], state["delay"] = 1, told.delay
     jobs, takes = len(submit), (told.over & (told.mode == SUSPEND)[None, :]).astype(np.int64)
-    state["suspends"] = takes.any()
+    state["suspends"], state["words"] = takes.any(), -(-cores // BITS)
     return PreemptionRows(
         state=state,
         of_job=told.of_job.astype(np.int64),

@@ -57,7 +57,7 @@ def look_beside(tables: Tables, plans: Plans, k: int, j: int) -> None:
     write_cores(tables, plans, k, j)
     for n in range(len(tables.nodes)):
         rows.free[n] = tables.nodes[n].cores
-        for w in range(rows.used.shape[1]):
+        for w in range(plans.slurm.preemption.state[0].words):
             rows.free[n] -= count_bits(rows.used[n, w])
     plans.slurm.preemption.state[0].beside = 1
 
@@ -118,7 +118,7 @@ def shared_on(tables: Tables, plans: Plans, hold: int, j: int) -> int:
     rows, sets, demand, found = plans.slurm.preemption.suspension, tables.node_sets, tables.node_sets.demands[j], 0
     for place in range(demand.first_hold, demand.first_hold + demand.held):
         if sets.hold_node[hold] == sets.hold_node[place]:
-            for w in range(rows.cores.shape[1]):
+            for w in range(plans.slurm.preemption.state[0].words):
                 found += count_bits(rows.cores[hold, w] & rows.cores[place, w])
     return found
 
@@ -128,7 +128,7 @@ def write_cores(tables: Tables, plans: Plans, k: int, j: int) -> None:
     """Write which cores of each node running jobs have: those that a job cannot get, and those that it may take."""
     rows, sets = plans.slurm.preemption.suspension, tables.node_sets
     for n in range(len(tables.nodes)):
-        for w in range(rows.used.shape[1]):
+        for w in range(plans.slurm.preemption.state[0].words):
             rows.used[n, w] = rows.below[n, w] = 0
     for i in range(copy_jobs(tables.running, plans.plans[k].ends, plans.releases)):
         other = plans.releases[i]
@@ -137,7 +137,7 @@ def write_cores(tables: Tables, plans: Plans, k: int, j: int) -> None:
         taken, demand = takes_from(plans, j, other), sets.demands[other]
         for hold in range(demand.first_hold, demand.first_hold + demand.held):
             n = sets.hold_node[hold]
-            for w in range(rows.used.shape[1]):
+            for w in range(plans.slurm.preemption.state[0].words):
                 if taken:
                     rows.below[n, w] |= rows.cores[hold, w]
                 else:
@@ -151,7 +151,7 @@ def note_cores(tables: Tables, plans: Plans, k: int, j: int) -> None:
     rows, demand = plans.slurm.preemption.suspension, tables.node_sets.demands[j]
     write_cores(tables, plans, k, j)
     for n in range(len(tables.nodes)):
-        for w in range(rows.used.shape[1]):
+        for w in range(plans.slurm.preemption.state[0].words):
             rows.used[n, w] |= rows.below[n, w]
     rows.borrowed[j], rows.resume[j], rows.pause[j] = 0, tables.clock[0].now, 0.0
     for hold in range(demand.first_hold, demand.first_hold + demand.held):
@@ -165,7 +165,7 @@ def take_first(tables: Tables, plans: Plans, hold: int) -> None:
     rows, sets = plans.slurm.preemption.suspension, tables.node_sets
     n = sets.hold_node[hold]
     left, cores = sets.hold_cores[hold], tables.nodes[n].cores
-    for w in range(rows.used.shape[1]):
+    for w in range(plans.slurm.preemption.state[0].words):
         rows.cores[hold, w] = 0
     for core in range(cores):
         w, bit = core // BITS, bits(core % BITS, 1)
@@ -191,7 +191,7 @@ def start_beside(tables: Tables, plans: Plans, k: int, j: int) -> bool:
     for hold in range(demand.first_hold, demand.first_hold + demand.held):
         take_first(tables, plans, hold)
         n, lent = sets.hold_node[hold], 0
-        for w in range(rows.used.shape[1]):
+        for w in range(plans.slurm.preemption.state[0].words):
             lent += count_bits(rows.cores[hold, w] & rows.below[n, w])
         rows.lent[hold] = lent
         rows.borrowed[j] += lent
