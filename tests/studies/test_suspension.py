@@ -180,7 +180,10 @@ def test_a_recorded_queue_with_suspended_jobs_is_retold_at_slurms_dates(name, tm
     [
         ("PreemptMode=SUSPEND", "OFF, CANCEL, REQUEUE or SUSPEND,GANG is needed"),
         ("qos:high.PreemptMode=SUSPEND", "jobs are suspended between partitions only"),
-        ("PreemptType=preempt/qos; PreemptMode=SUSPEND,GANG", "is modelled with PreemptType=preempt/partition_prio only"),
+        (
+            "PreemptType=preempt/qos; PreemptMode=SUSPEND,GANG",
+            "is modelled with PreemptType=preempt/partition_prio only",
+        ),
     ],
 )
 def test_what_is_not_modelled_of_it_is_refused(change, why):
