@@ -104,12 +104,27 @@ def keep_shared(tables: Tables, plans: Plans, j: int, place: int) -> None:
         return
     if rows.borrowed[running] == 0 and rows.resume[running] <= tables.clock[0].now:
         return
-    for i in range(place + 1, plans.node_plans.state[0].releases):
-        other = plans.releases[i]
-        if beside and takes_from(plans, j, other):
-            continue
-        for hold in range(demand.first_hold, demand.first_hold + demand.held):
-            sets.cores[sets.hold_node[hold]] -= shared_on(tables, plans, hold, other)
+    for hold in range(demand.first_hold, demand.first_hold + demand.held):
+        sets.cores[sets.hold_node[hold]] += own_cores(tables, plans, j, hold, place + 1) - sets.hold_cores[hold]
+
+
+@inlined
+def own_cores(tables: Tables, plans: Plans, j: int, hold: int, first: int) -> int:
+    """Return how many cores that a job holds on a node no running one has that still counts, from a place on."""
+    rows, sets, found = plans.slurm.preemption.suspension, tables.node_sets, 0
+    beside = plans.slurm.preemption.state[0].beside == 1
+    for w in range(plans.slurm.preemption.state[0].words):
+        own = rows.cores[hold, w]
+        for i in range(first, plans.node_plans.state[0].releases):
+            other = plans.releases[i]
+            if beside and takes_from(plans, j, other):
+                continue
+            demand = sets.demands[other]
+            for place in range(demand.first_hold, demand.first_hold + demand.held):
+                if sets.hold_node[place] == sets.hold_node[hold]:
+                    own &= ~rows.cores[place, w]
+        found += count_bits(own)
+    return found
 
 
 @inlined
