@@ -55,7 +55,7 @@ class Job(NamedTuple):
         cpus: allocated or requested. limit: longest run time in s.
         submit, eligible, start, end: when; those to come are Slurm's guesses.
         priority: 0 for one that is held, -1 where it is not shown. reason: why it waits.
-        array: the number of the array that it is a task of, whose factor it has when it begins; 0 for none.
+        array: the number of the array that it is a task of, whose factor it has when it begins; 0 or its own for none.
     """
 
     number: int
