@@ -128,6 +128,14 @@ def test_what_is_planned_behind_a_suspended_job_does_not_begin_while_others_are_
     assert same(played(rows, 2).start, [0, 500, 4000, 4100])
 
 
+def test_no_job_begins_on_a_node_that_is_completing():
+    """A node is clean 20 s after a job; in between, backfill finds another one on which a job could be suspended."""
+    rows = [(0, 100, 1, LOW), (0, 4000, 3, LOW), (0, 4000, 2, LOW | {"estimate": 4000}), (99, 50, 1, HIGH)]
+    found = played([*rows, (101, 50, 2, HIGH), (102, 50, 2, HIGH)], 4, 2, end_latency=20.0)
+    assert np.isfinite(found.finish).all()
+    assert ((found.finish - found.start)[3:] == pytest.approx(50.0)).all()
+
+
 @pytest.mark.more
 @pytest.mark.parametrize("seed", range(12))
 def test_no_core_serves_two_jobs_in_random_worlds(seed):
@@ -139,7 +147,7 @@ def test_no_core_serves_two_jobs_in_random_worlds(seed):
         for name in draw.choice(names, 80)
     ]
     rows.sort(key=lambda row: row[0])
-    found = played(rows, *cores)
+    found = played(rows, *cores, end_latency=[0.08, 10.0, 0.0][seed % 3])
     seconds, size = np.array([row[1] for row in rows]), np.array([row[2] for row in rows])
     tier = np.array([names.index(row[3]["partition"]) for row in rows])
     assert np.isfinite(found.finish).all()

@@ -135,9 +135,7 @@ def start_by_priority(tables: Tables, plans: Plans, k: int, most: int) -> None:
         if waits_again(tables, plans, j) or over_limit(tables, plans, j) or held_by_window(tables, plans, k, j):
             continue
         rows.avoid = rows.leaving > 0
-        starts = begin_job(tables, plans, k, j)
-        rows.avoid = 0
-        if starts:
+        if begin_job(tables, plans, k, j):
             started += 1
             continue
         now = tables.clock[0].now
@@ -153,15 +151,18 @@ def start_by_priority(tables: Tables, plans: Plans, k: int, most: int) -> None:
 @compiled
 def begin_job(tables: Tables, plans: Plans, k: int, j: int) -> bool:
     """Start a job if it fits on idle cores, or if it may suspend the jobs that have the others."""
-    if has_cores(tables, plans, j) and start_if_fits(tables, plans, k, j) == NOTHING:
-        if suspends(plans):
-            note_cores(tables, plans, k, j)
-        return True
-    if not may_suspend(plans, j):
-        return False
-    now = tables.clock[0].now
-    allow_until(tables, plans, j, now, now + planned_time(tables, plans, k, j) + TOUCHING)
-    return start_beside(tables, plans, k, j)
+    rows, takes = plans.slurm.params[0], may_suspend(plans, j)
+    if takes:  # backfill has looked at other nodes than those with idle cores, which may be completing
+        rows.avoid = rows.leaving > 0
+    starts = has_cores(tables, plans, j) and start_if_fits(tables, plans, k, j) == NOTHING
+    if starts and suspends(plans):
+        note_cores(tables, plans, k, j)
+    if takes and not starts:
+        now = tables.clock[0].now
+        allow_until(tables, plans, j, now, now + planned_time(tables, plans, k, j) + TOUCHING)
+        starts = start_beside(tables, plans, k, j)
+    rows.avoid = 0
+    return starts
 
 
 @compiled
