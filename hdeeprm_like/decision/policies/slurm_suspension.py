@@ -215,6 +215,8 @@ def start_beside(tables: Tables, plans: Plans, k: int, j: int) -> bool:
     tables.jobs[j].size = size
     book_on(tables, sets.picked, j)
     start_job(tables, j)
+    if tables.jobs[j].stretches == 0:
+        tables.clock[0].placed += 1  # the lists of running jobs tell jobs that end together apart by this place
     suspend_below(tables, plans, k, j)
     look_now(tables, plans)
     return True
