@@ -216,7 +216,7 @@ def start_beside(tables: Tables, plans: Plans, k: int, j: int) -> bool:
     book_on(tables, sets.picked, j)
     start_job(tables, j)
     if tables.jobs[j].stretches == 0:
-        tables.clock[0].placed += 1  # the lists of running jobs tell jobs that end together apart by this place
+        tables.clock[0].placed += 1  # by which the lists of running jobs order those that end together
     suspend_below(tables, plans, k, j)
     look_now(tables, plans)
     return True
