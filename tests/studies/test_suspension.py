@@ -121,19 +121,24 @@ def test_a_suspended_job_uses_no_cores_and_counts_as_slowed_down():
     assert found.slowdown(np.ones(2, np.bool_)) == pytest.approx([4500 / 4000, 1.0])
 
 
-def test_what_is_planned_behind_a_suspended_job_does_not_begin_while_others_are_on_its_cores():
-    """The limit of the first job is over before the job ends that suspends it; one core counts once."""
-    low, high = LOW | {"estimate": 1200}, HIGH | {"estimate": 90000}
-    rows = [(0, 1000, 2, low), (500, 3000, 1, high), (600, 100, 2, LOW), (700, 2000, 1, LOW | {"estimate": 2000})]
-    assert same(played(rows, 2).start, [0, 500, 4000, 4100])
+def test_a_core_that_two_jobs_share_is_planned_to_be_free_when_the_last_of_them_ends():
+    """At 1200 s the limit of the first job is over, but another is on its cores: the fourth is to get the other nodes."""
+    rows = [
+        (0, 1000, 4, LOW | {"estimate": 1200}),
+        (0, 600, 2, LOW | {"estimate": 700}),
+        (500, 3000, 2, HIGH | {"estimate": 90000}),
+        (550, 100, 4, LOW | {"estimate": 5000}),
+        (700, 100, 2, LOW | {"estimate": 2000}),  # it would fit on the third node, which the fourth job is to get
+    ]
+    assert same(played(rows, 2, 2, 2).start, [0, 0, 500, 4000, 3500])
 
 
 def test_no_job_begins_on_a_node_that_is_completing():
-    """A node is clean 20 s after a job; in between, backfill finds another one on which a job could be suspended."""
-    rows = [(0, 100, 1, LOW), (0, 4000, 3, LOW), (0, 4000, 2, LOW | {"estimate": 4000}), (99, 50, 1, HIGH)]
-    found = played([*rows, (101, 50, 2, HIGH), (102, 50, 2, HIGH)], 4, 2, end_latency=20.0)
-    assert np.isfinite(found.finish).all()
-    assert (found.finish - found.start)[3:] == pytest.approx(50.0)
+    """Backfill looks at 101.1 s: all cores of the second node are idle, and one of them is not clean yet."""
+    rows = [(0, 4000, 4, LOW), (0, 100, 1, LOW), (101, 50, 4, HIGH)]
+    found = played(rows, 4, 4, end_latency=20.0, backfill_phase=101.1)
+    assert found.start[2] == pytest.approx(101.1, abs=0.01)
+    assert found.finish == pytest.approx([4050.0, 100.0, 151.1], abs=3.1)
 
 
 @pytest.mark.more
