@@ -122,7 +122,7 @@ def test_a_suspended_job_uses_no_cores_and_counts_as_slowed_down():
 
 
 def test_a_core_that_two_jobs_share_is_planned_to_be_free_when_the_last_of_them_ends():
-    """At 1200 s the limit of the first job is over, but another is on its cores: the fourth is to get the other nodes."""
+    """At 1200 s the limit of the first job is over, but another is on its cores: the fourth gets the other nodes."""
     rows = [
         (0, 1000, 4, LOW | {"estimate": 1200}),
         (0, 600, 2, LOW | {"estimate": 700}),
