@@ -4,10 +4,10 @@ DEMO := demo
 
 .PHONY: demo library test test-more test-all bench bench-against docs package zoo zoo-searched format clean hashed
 
+# Without `make library` both launches are plain Python, some 3 s each: compiling would take longer than the whole demo.
 demo: .venv/installed
-	$(BIN)/python -m hdeeprm_like.build launch
-	$(BIN)/hdeeprm-like launch --options agents/gaia-first-high_gflops.json --output $(DEMO)/first-high_gflops --overwrite --quiet
-	$(BIN)/hdeeprm-like launch --options agents/gaia-shortest-high_gflops.json --output $(DEMO)/shortest-high_gflops --overwrite --quiet
+	$(BIN)/hdeeprm-like launch --options agents/gaia-first-high_gflops.json --output $(DEMO)/first-high_gflops --overwrite
+	$(BIN)/hdeeprm-like launch --options agents/gaia-shortest-high_gflops.json --output $(DEMO)/shortest-high_gflops --overwrite
 	$(BIN)/hdeeprm-like metrics $(DEMO)/first-high_gflops $(DEMO)/shortest-high_gflops --save $(DEMO)/metrics.png
 	$(BIN)/hdeeprm-like visual compare --run $(DEMO)/first-high_gflops --run $(DEMO)/shortest-high_gflops --save $(DEMO)/utilization.png
 	$(BIN)/hdeeprm-like visual gantt_no_label --run $(DEMO)/first-high_gflops --save $(DEMO)/gantt-first.png
@@ -93,7 +93,8 @@ hashed:
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r constraints-hashed.txt
 
 .venv/tested: .venv/installed
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[learn,rl,docs,test]"
+	@echo "Installing what learns, draws and tests, some minutes with PyTorch"
+	$(BIN)/python -m pip install --disable-pip-version-check --progress-bar off -c constraints.txt -e ".[learn,rl,docs,test]"
 	touch $@
 
 # The machine code of all kinds of runs, in the user's cache; made again when a source that it is made of changes.

@@ -26,7 +26,7 @@ SURE = 1e3  # score of the first job where the machine is empty
 class Hold(PolicyLearningAgent):
     """A network with one hidden layer that says of each job whether it starts now."""
 
-    any_size = True
+    any_size = in_order = True
 
     def __init__(
         self,

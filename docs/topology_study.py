@@ -3,26 +3,29 @@
     python docs/topology_study.py
 
 64 nodes of one core of 1 Gflop/s, behind links of 10 Gbit/s and 1 us, run 300 jobs under FCFS with EASY backfilling,
-five times with other jobs. Sizes are powers of 2 up to 32, lengths lognormal (median 10 min), and submissions a Poisson
-process that requests 70 % of the cores. Each core sends equally much to each other core of its job; its own link needs
-80 % of the job's length for that. So a job whose messages meet no other ones is not slowed down at all.
+twenty times with other jobs. Sizes are powers of 2 up to 32, lengths lognormal (median 10 min), and submissions a
+Poisson process that requests 70 % of the cores. Each core sends equally much to each other core of its job; its own
+link needs 80 % of the job's length for that. So a job whose messages meet no other ones is not slowed down at all.
 """
 
 import sys
 
 import numpy as np
+from scipy.special import stdtrit
 
 from hdeeprm_like import simulate
 from hdeeprm_like.cluster.platform import Network, Platform, core_names, flops_by_pstate, watts_by_pstate
 from hdeeprm_like.cluster.workload import Workload
+from hdeeprm_like.types import Floats
 
-NODES, JOBS, SEEDS = 64, 300, 5
+NODES, JOBS, SEEDS = 64, 300, 20
 GIGA, WIRE = 1e9, 1.25e9  # flop/s of a core, bytes/s of its link
 LOAD, SENDING = 0.7, 0.8  # shares of the cores that are requested, and of a job's length that its messages take
 TOPOLOGIES = {
     "fat tree": "FAT_TREE 2;8,8;1,4;1,1",  # eight switches of eight nodes, with four links up each
     "dragonfly": "DRAGONFLY 4,1;2,1;4,1;2",  # four groups of two chassis of four routers with two nodes each
 }
+BESIDE = "first_fit"  # with which the others are compared, workload by workload
 PLACEMENTS = ("compact", "first_fit", "random", "spread")
 
 
@@ -72,25 +75,40 @@ def jobs(seed: int) -> Workload:
     )
 
 
-def row(topology: str, placement: str) -> tuple[float, float, float]:
-    """Return the means of a placement: run time over length, bounded slowdown, makespan in h."""
+def figures(topology: str, placement: str) -> Floats:
+    """Return (SEEDS, 3) of a placement: run time over length, bounded slowdown, makespan in h."""
     found = []
     for seed in range(SEEDS):
         given = jobs(seed)
         played = simulate(machine(topology), given, f"fcfs+easy-{placement}", network=True)
         longer = played.run_time / (given.ops / GIGA)
         found.append((longer.mean(), played.figures["bounded_slowdown"], played.figures["makespan"] / 3600.0))
-    means = np.mean(found, axis=0).tolist()
-    return means[0], means[1], means[2]
+    return np.array(found)
+
+
+def interval(differences: Floats) -> str:
+    """Return the mean of paired differences and its 95 % interval by Student's t."""
+    mean, error = differences.mean(), differences.std(ddof=1) / len(differences) ** 0.5
+    half = float(stdtrit(len(differences) - 1, 0.975)) * error
+    return f"{mean:+.2f} [{mean - half:+.2f}, {mean + half:+.2f}]"
 
 
 def table() -> str:
     """Return the table of the documentation."""
-    lines = ["| network | placement | run time / length | bounded slowdown | makespan, h |", "|---|---|---|---|---|"]
+    lines = [
+        f"| network | placement | run time / length | beside `{BESIDE}` | bounded slowdown | beside `{BESIDE}` | "
+        f"makespan, h | beside `{BESIDE}` |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
     for name, topology in TOPOLOGIES.items():
-        for placement in PLACEMENTS:
-            longer, slowdown, hours = row(topology, placement)
-            lines.append(f"| {name} | `{placement}` | {longer:.3f} | {slowdown:.2f} | {hours:.2f} |")
+        found = {placement: figures(topology, placement) for placement in PLACEMENTS}
+        for placement, values in found.items():
+            cells = [name, f"`{placement}`"]
+            for column, digits in enumerate((3, 2, 2)):
+                differences = (values - found[BESIDE])[:, column]
+                cells.append(f"{values[:, column].mean():.{digits}f}")
+                cells.append("" if placement == BESIDE else interval(differences))
+            lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)
 
 

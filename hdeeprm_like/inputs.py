@@ -13,6 +13,7 @@ import sys
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
@@ -27,6 +28,8 @@ USUAL_LIMIT = 128  # MB; 1.5 million jobs of a trace, more than the largest of t
 READ_AT_ONCE = 2**20  # bytes
 MOST_BLANK = 2**20  # consecutive bytes of blanks and line ends; more would take minutes to read
 PIECES = "[{<,\n"  # characters that begin or separate values in JSON, XML and CSV
+MOST_WALKED = 2**24  # characters of JSON; larger files are workloads and platforms, which nothing walks
+DEEPEST = 100  # levels of lists and objects
 PIECES_PER_MB = 40_000  # each takes up to 200 bytes once it is read, so that a file at its limit takes 1 GB
 
 
@@ -263,13 +266,25 @@ def read_json(path: Path, error: type[HDeepRMError], parse_float: Callable[[str]
 
     text = read_document(path, error)
     try:
-        return json.loads(text, parse_constant=refuse, parse_float=parse_float)
+        content = json.loads(text, parse_constant=refuse, parse_float=parse_float)
     except json.JSONDecodeError as cause:
         raise error(f"{path}:{cause.lineno}:{cause.colno}: not valid JSON: {cause.msg}") from cause
     except RecursionError as cause:
         raise error(f"{path}: nested too deeply") from cause
     except ValueError as cause:  # an integer of thousands of digits
         raise error(f"{path}: holds a number that is too large") from cause
+    if len(text) <= MOST_WALKED and is_deeper(content, DEEPEST):
+        raise error(f"{path}: nested too deeply, in more than {DEEPEST} levels")
+    return content
+
+
+def is_deeper(content: Any, levels: int) -> bool:
+    """Return whether lists and objects are nested in more than so many levels."""
+    inner = [content] if isinstance(content, dict | list) else []
+    while inner and levels > 0:
+        parts = chain.from_iterable(one.values() if isinstance(one, dict) else one for one in inner)
+        inner, levels = [part for part in parts if isinstance(part, dict | list)], levels - 1
+    return bool(inner)
 
 
 def read_object(path: Path, error: type[HDeepRMError]) -> dict[str, Any]:

@@ -95,10 +95,13 @@ class PolicyIterationSection(Section):
         10.0, description="By how much logits move for an advantage of one standard deviation."
     )
     trust_region: Annotated[float, Field(gt=0)] = Field(
-        0.1, description="Mean Kullback-Leibler divergence from the last policy in nats, at most."
+        0.1, description="Mean Kullback-Leibler divergence from the last weights in nats, at most."
     )
-    average: Annotated[float, Field(gt=0, le=1)] = Field(
-        0.5, description="What the weights of an iteration count in the mean beside those of all before."
+    shares: Annotated[list[Annotated[float, Field(gt=0, le=1)]], Field(min_length=1, max_length=16)] = Field(
+        [0.5, 1.0], description="Shares of the way from the policy to what was learned, tried in validation."
+    )
+    sure: Annotated[float, Field(ge=0)] = Field(
+        2.0, description="By how many standard errors a candidate has to be better than the policy to replace it."
     )
     epochs: Annotated[int, Field(ge=1)] = Field(10, description="Passes over the compared decisions, at most.")
     minibatch: Annotated[int, Field(ge=1)] = Field(512, description="Decisions in a gradient step.")
@@ -106,8 +109,7 @@ class PolicyIterationSection(Section):
         3.0, description="Standard deviations from which on the loss of an advantage is linear."
     )
     memory: Annotated[int, Field(ge=1, le=100)] = Field(
-        1,
-        description="Iterations whose comparisons are learned from together; above 1, logits move from the first ones.",
+        1, description="Iterations whose comparisons of one policy are learned from together."
     )
     margins: Annotated[list[float], Field(min_length=1, max_length=32)] = Field(
         [0.0], description="Tried in validation: added to the logit of waiting, or of the action 'start'."

@@ -5,7 +5,7 @@ Unknown and wrong values are refused with their path in the file and the nearest
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 from pydantic import ConfigDict, Field, ValidationError, field_validator, model_validator
 
@@ -343,10 +343,15 @@ def explain(problem: Any, options: Any = Options) -> str:
 
 
 def fields_at(location: Sequence[Any], options: Any = Options) -> list[str]:
-    """Return the known keys of a section of the file."""
+    """Return the known keys of a section, which may be an element of a list; none where there is no section."""
     section = options
     for name in location:
-        section = section.model_fields[name].annotation
+        if isinstance(name, int):
+            continue
+        inner = section.model_fields[name].annotation if name in section.model_fields else None
+        section = next((one for one in (inner, *get_args(inner)) if hasattr(one, "model_fields")), None)
+        if section is None:
+            return []
     return list(section.model_fields)
 
 

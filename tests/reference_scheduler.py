@@ -12,6 +12,7 @@ what the platform has less what the running jobs hold. What each resource means 
 import math
 
 from reference_guarantees import Guarantees
+from reference_placement import LookAtAll
 
 from hdeeprm_like.decision.names import baseline
 
@@ -54,6 +55,9 @@ class Reference(Guarantees):
         self.running = {}  # job: (start, cores), in the order of the starts
         self.held, self.picked_among, self.keys = -1, 0, {}  # of commit
         self.begin_guarantees()
+        score = self.name.placement_score
+        terms = {f"{of_core}*{of_job}": weight for of_core, of_job, weight in score.weights} if score else {}
+        self.scorer = LookAtAll(platform, workload, terms) if terms else None
 
     def usable_cores(self):
         """How many cores may serve jobs so that all never draw more than the cap, whichever these are."""
@@ -119,6 +123,9 @@ class Reference(Guarantees):
         free = self.left(self.holds())
         if sum(self.rooms(free, j)) < size:
             return None
+        if self.scorer:  # where no cap and no whole nodes bind
+            self.scorer.running = {other: cores for other, (_, cores) in self.running.items()}
+            return list(map(int, self.scorer.choose(j, self.now, len(self.waiting))[0]))
         if placement in ("best_fit", "tetris", "tetris_srtf"):
             return self.pack(j, free, placement)
         return self.pack(j, free, "best_fit") if self.whole else self.one_by_one(j, free, placement)

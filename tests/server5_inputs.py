@@ -75,6 +75,29 @@ def call_every(name, period, times=None, offset=0):
     return "CallMeLaterEvent", {"call_me_later_id": name, "when_type": "Periodic", "when": when}
 
 
+def create_probe(name, hosts, every=None, times=None, at=None, function="NoResourcesAggregation", accumulates=True):
+    """A probe of the power of hosts at the multiples of a period in s, or *at* a time."""
+    when = {"time": at, "time_unit": "Second"} if at is not None else call_every(name, every, times)[1]["when"]
+    trigger = {"temporal_trigger_type": "Periodic" if at is None else "OneShot", "temporal_trigger": when}
+    strategy = {"reset_mode_type": "NoReset", "reset_mode": {}, "cumulative_function": "Sum"} if accumulates else {}
+    return "CreateProbeEvent", {
+        "probe_id": name,
+        "metrics": "Power",
+        "resources_type": "HostResources",
+        "resources": {"host_ids": hosts},
+        "data_accumulation_strategy_type": "ProbeDataAccumulation" if accumulates else "NoProbeDataAccumulation",
+        "data_accumulation_strategy": strategy,
+        "measurement_triggering_policy_type": "TemporalTriggerWrapper",
+        "measurement_triggering_policy": trigger,
+        "resources_aggregation_function_type": function,
+        "resources_aggregation_function": {},
+        "temporal_aggregation_function_type": "NoTemporalAggregation",
+        "temporal_aggregation_function": {},
+        "emission_filtering_policy_type": "NoFiltering",
+        "emission_filtering_policy": {},
+    }
+
+
 class Scheduler:
     """Starts every job that fits, oldest first, and remembers all that it hears.
 

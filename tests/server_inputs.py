@@ -33,6 +33,22 @@ def platform_xml(hosts, latency="0us", prop="wattage_per_state", speeds="1Gf,0.5
     )
 
 
+def storage_xml(stores):
+    """Hosts c0 and c1 with links of 10 MB/s to storage hosts s0, s1, ..., and one of 5 MB/s between two of these."""
+    hosts = "".join(f'<host id="s{i}" speed="1Gf"><prop id="role" value="storage"/></host>' for i in range(stores))
+    wires = "".join(
+        f'<link id="w{i}{c}" bandwidth="10MBps" latency="0us"/>'
+        f'<route src="c{c}" dst="s{i}"><link_ctn id="w{i}{c}"/></route>'
+        for i in range(stores)
+        for c in range(2)
+    )
+    wires += '<link id="ss" bandwidth="5MBps" latency="0us"/><route src="s0" dst="s1"><link_ctn id="ss"/></route>' * (
+        stores > 1
+    )
+    compute = '<host id="master_host" speed="1Gf"/><host id="c0" speed="1Gf"/><host id="c1" speed="1Gf"/>'
+    return f'{HEAD}<zone id="z" routing="Full">{compute}{hosts}{wires}</zone></platform>\n'
+
+
 def workload(jobs, profiles, nb_res=4):
     """Jobs as tuples: submission time, machines, profile, walltime or None."""
     listed = [

@@ -3,6 +3,7 @@
 A world is a tuple of plain values, so that a difference can be drawn on paper and repeated.
 """
 
+import re
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -59,8 +60,11 @@ class World(NamedTuple):
     demands: tuple = ()
 
 
-def draw(mode, clock, constraint, seed, learned=""):
-    """Return a world of a kind, for mode ``scored`` of a learned policy's file."""
+def draw(mode, clock, constraint, seed, learned="", placed=""):
+    """Return a world of a kind, for mode ``scored`` of a learned policy's file.
+
+    *placed* is the file of a learned placement, empty for other placements.
+    """
     rng = np.random.default_rng(
         [seed, (*MODES, "scored").index(mode), CLOCKS.index(clock), (CONSTRAINTS + PARTITIONED).index(constraint)]
     )
@@ -110,6 +114,7 @@ def draw(mode, clock, constraint, seed, learned=""):
         options = one_of("", ":0.1", ":0.5", ":2")
         rows = [tuple(value * SLOW if column < 3 else value for column, value in enumerate(row)) for row in rows]
     capped = int(rng.integers(1 + most // 2, most + 1)) if constraint in ("cap", "all") else 0
+    placement = f"scored:{placed}" if placed else placement
     name = f"scored:{learned}-{placement}" if learned else f"{order}+{mode}{options}{times}-{placement}"
     world = World(name, clock, whole, capped, nodes, tuple(sorted(rows)))
     return with_partitions(world, rng) if "partitions" in constraint else world
@@ -263,7 +268,7 @@ def simpler(world):
                     yield with_node(world, i, (memory, gpus, (*processors[:p], one, *processors[p + 1 :])))
     if world.capped:
         yield world._replace(capped=0)
-    rule, placement = world.name.rsplit("-", 1)
+    rule, placement = re.fullmatch(r"(.+?)-(scored:.+|\w+)", world.name).groups()
     order, _, mode = rule.rpartition("+")
     names = [f"{rule}-first_fit"] if "packing" not in rule else []
     names += [f"fcfs+{mode}-{placement}", f"{rule.removesuffix('P')}-{placement}"] if order else []

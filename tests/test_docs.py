@@ -25,7 +25,7 @@ PAGES = [
     *(path for path in sorted((ROOT / "docs").rglob("*.md")) if not {*path.parts} & {*NOT_HERE}),
 ]
 # what installs, takes minutes, or is tried in tests/test_cli.py
-FIRST_TO_READ = r"docs/(tutorials/.*|cluster\.md|shipped\.md|python\.md)-.*"
+FIRST_TO_READ = r"docs/(index\.md|tutorials/.*|cluster\.md|shipped\.md|python\.md)-.*"
 SKIPPED = (
     "python -m hdeeprm_like.build",
     "pip install",
@@ -118,8 +118,8 @@ def run(clone, command):
     )
 
 
-# compiles nothing new; the commands of README and index stay; more pages
-@pytest.mark.lane(more=FIRST_TO_READ, slow=rf"(?!README\.md|docs/index\.md|{FIRST_TO_READ}).*")
+# the commands of the README stay; more pages
+@pytest.mark.lane(more=FIRST_TO_READ, slow=rf"(?!README\.md|{FIRST_TO_READ}).*")
 @pytest.mark.parametrize(("page", "block", "shown"), COMMANDS, ids=ids_of(COMMANDS))
 def test_commands_work_as_typed_and_print_what_the_page_shows(clones, page, block, shown):
     for needed in written_before(page, block):
@@ -142,7 +142,7 @@ def written_before(page, block):
 
 
 # compiles nothing new; the blocks of README and index stay; more pages
-@pytest.mark.lane(more=FIRST_TO_READ, slow=rf"(?!README\.md|docs/index\.md|{FIRST_TO_READ}).*")
+@pytest.mark.lane(more=FIRST_TO_READ, slow=rf"(?!README\.md|{FIRST_TO_READ}).*")
 @pytest.mark.parametrize(("page", "block", "shown"), PYTHON, ids=ids_of(PYTHON))
 def test_python_works_as_typed_and_prints_what_the_page_shows(clones, page, block, shown):
     before = [text for name, text, _ in PYTHON if name == page]
@@ -215,8 +215,9 @@ def test_the_table_of_placements_is_that_of_the_recorded_figures():
     figures = json.loads(placements.FIGURES.read_text(encoding="utf-8"))
     lines = list(placements.table(figures))
     assert set(figures) <= set(placements.MACHINES)
-    assert len(lines) == 2 + 2 * len(figures)
+    assert len(lines) == 2 + 3 * len(figures)
     assert "\n".join(lines) in text
+    assert "\n".join(placements.causes(figures)) in text
 
 
 def test_the_verdicts_of_the_readme_are_those_of_the_reproduction():

@@ -19,6 +19,7 @@ Each module imports only modules that are listed above it::
     engine             the clock, and the actors that it wakes
     machines           the hosts: states, P-states, energy
     network            the links: routes, latencies
+    speed_profiles     machines whose speed follows a file
     mpi                messages between the ranks of an MPI job
     mpi_traces         the lines of MPI traces
     parallel_tasks     load of a parallel task on hosts and links

@@ -22,15 +22,18 @@ class Parser(argparse.ArgumentParser):
 def parser() -> argparse.ArgumentParser:
     """Return the parser of the command line."""
     made = Parser(
-        prog="hdeeprm-like batsim", description="Imitates Batsim 4.2.1: same options, messages and output files."
+        prog="hdeeprm-like batsim",
+        description="Imitates Batsim 4.2.1: same options, messages and output files.",
+        add_help=False,
     )
+    # Only groups get options: for each of its own a parser makes a formatter, which looks for the terminal's width.
+    add = made.add_argument_group("options").add_argument
+    add("-h", "--help", action="help", help="show this help message and exit")
     _add_inputs(made)
     _add_outputs(made)
     _add_others(made)
-    made.add_argument(
-        "--version", action="version", version=f"{BATSIM_VERSION} (imitated by hdeeprm_like {__version__})"
-    )
-    made.add_argument("--simgrid-version", action="version", version=SIMGRID_VERSION, help="show SimGrid's and exit")
+    add("--version", action="version", version=f"{BATSIM_VERSION} (imitated by hdeeprm_like {__version__})")
+    add("--simgrid-version", action="version", version=SIMGRID_VERSION, help="show SimGrid's and exit")
     return made
 
 

@@ -5,7 +5,9 @@ Except for alarms, all advance by every step, one by one, as in SimGrid: its sum
 
 from collections.abc import Callable, Sequence
 from heapq import heappop, heappush
+from itertools import repeat
 from math import inf
+from operator import mul, sub, truediv
 
 from hdeeprm_like.batsim_server.sharing import Variable
 
@@ -28,27 +30,31 @@ class Action:
 
 
 class Countdown:
-    """Actions with something that runs out."""
+    """Actions with something that runs out.
+
+    Attributes:
+        actions: all of them, in no order.
+    """
 
     def __init__(self, precision: float) -> None:
         """Start empty; an action with less than *precision* left ends."""
+        self.actions: list[Action] = []
         self._precision = precision
-        self._actions: list[Action] = []
         self._left: list[float] = []
         self._least = inf  # least amount left at the last call of `nearest`
 
     def add(self, action: Action, left: float) -> None:
         """Make an action count down from *left*."""
-        action.countdown, action.slot = self, len(self._actions)
-        self._actions.append(action)
+        action.countdown, action.slot = self, len(self.actions)
+        self.actions.append(action)
         self._left.append(left)
 
     def drop(self, action: Action) -> None:
         """Remove an action."""
         slot, action.countdown = action.slot, None
-        last, left = self._actions.pop(), self._left.pop()
+        last, left = self.actions.pop(), self._left.pop()
         if last is not action:
-            self._actions[slot], self._left[slot], last.slot = last, left, slot
+            self.actions[slot], self._left[slot], last.slot = last, left, slot
 
     def left(self, action: Action) -> float:
         """Return the amount left of an action."""
@@ -56,18 +62,17 @@ class Countdown:
 
     def nearest(self) -> float:
         """Return the s until the first end, infinity if there is none."""
-        self._least = min(self._left) if self._left else inf
+        self._least = min(self._left, default=inf)
         return self._least
 
     def advance(self, step: float) -> list[Action]:
         """Advance by *step* s after `nearest`; return the actions that end and still must be dropped."""
-        if not self._left:
-            return []
         self._left = [left - step for left in self._left]
         return self._ended() if self._least - step < self._precision else []
 
     def _ended(self) -> list[Action]:
-        return [action for action, left in zip(self._actions, self._left, strict=True) if left < self._precision]
+        precision = self._precision
+        return [action for action, left in zip(self.actions, self._left, strict=True) if left < precision]
 
 
 class Works(Countdown):
@@ -78,10 +83,10 @@ class Works(Countdown):
         super().__init__(precision)
         self._rates: list[float] = []
 
-    def add(self, action: Action, left: float) -> None:
-        """Add an action with rate 0."""
+    def add(self, action: Action, left: float, rate: float = 0.0) -> None:
+        """Add an action with a rate in 1/s."""
         super().add(action, left)
-        self._rates.append(0.0)
+        self._rates.append(rate)
 
     def set_rate(self, action: Action, rate: float) -> None:
         """Set the rate of an action in 1/s."""
@@ -96,16 +101,15 @@ class Works(Countdown):
 
     def nearest(self) -> float:
         """Return the s until the first end, infinity if there is none."""
-        if not self._left:
-            return inf
-        known = zip(self._left, self._rates, strict=True)
-        return min([left / rate for left, rate in known if rate > 0.0], default=inf)
+        try:
+            return min(map(truediv, self._left, self._rates), default=inf)
+        except ZeroDivisionError:  # some have no rate
+            known = zip(self._left, self._rates, strict=True)
+            return min([left / rate for left, rate in known if rate > 0.0], default=inf)
 
     def advance(self, step: float) -> list[Action]:
         """Advance by *step* s; return the actions that end and still must be dropped."""
-        if not self._left:
-            return []
-        self._left = [left - rate * step for left, rate in zip(self._left, self._rates, strict=True)]
+        self._left = list(map(sub, self._left, map(mul, self._rates, repeat(step))))
         return self._ended() if min(self._left) < self._precision else []
 
 

@@ -109,7 +109,15 @@ class EnergyMeter:
 
     def of(self, machines: Sequence[int]) -> float:
         """Return the joules of some machines at their last updates."""
-        return fsum([float(self.joules[machine]) for machine in machines])
+        return fsum(map(self.joules_of, machines))
+
+    def joules_of(self, machine: int) -> float:
+        """Return the joules of a machine at its last update."""
+        return float(self.joules[machine])
+
+    def watts_of(self, machine: int) -> float:
+        """Return the present power of a machine."""
+        return float(self._watts[machine])
 
     def set_pstate(self, machine: int, pstate: int, now: float) -> None:
         """Change a machine's P-state; energy until now is counted with the old one."""
@@ -134,7 +142,8 @@ class EnergyMeter:
         used = 0.0  # flop/s
         for variable, weight in host.variables.items():
             used += weight * variable.value
-        load = min(used / host.bound, 1.0) if host.bound > 0.0 else 1.0
+        full = host.core_speed * host.cores  # whatever share of it the host has
+        load = min(used / full, 1.0) if full > 0.0 else 1.0
         self._watts[machine] = least + load * (most - least) if load > 0.0 else idle
 
 

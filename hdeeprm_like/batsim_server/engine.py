@@ -15,7 +15,7 @@ from math import inf
 from typing import Any
 
 from hdeeprm_like.batsim_server.countdowns import Action, Alarms, Countdown, Works
-from hdeeprm_like.batsim_server.sharing import NO_CROWDS, Constraint, Crowds, Sharing, Variable
+from hdeeprm_like.batsim_server.sharing import Sharing, Variable, Work
 from hdeeprm_like.batsim_server.simgrid_options import SimgridOptions
 
 Request = tuple[Any, ...]
@@ -36,27 +36,6 @@ class Actor:
         self.host = host
         self.alive = True
         self.waits_for: Any = None
-
-
-class Work:
-    """Load of a parallel task or a message."""
-
-    __slots__ = ("bytes_delay", "crowds", "latency", "machines", "weights")
-
-    def __init__(
-        self,
-        weights: dict[Constraint, float],
-        machines: Sequence[int],
-        latency: float = 0.0,
-        bytes_delay: float = 0.0,
-        crowds: Crowds = NO_CROWDS,
-    ) -> None:
-        """Keep the weights per constraint; latency in s, *bytes_delay* the largest latency times bytes of a flow."""
-        self.weights = weights
-        self.machines = machines
-        self.latency = latency
-        self.bytes_delay = bytes_delay
-        self.crowds = crowds
 
 
 class Message:
@@ -90,6 +69,7 @@ class Engine:
 
     Attributes:
         server: the mailbox of the server.
+        before_step: takes the time and the next step in s, returns a step up to a change from outside, if there is one.
     """
 
     def __init__(
@@ -126,6 +106,7 @@ class Engine:
         self._alarms = Alarms()
         self._exact_timeouts = exact_timeouts
         self._tcp_gamma = simgrid.tcp_gamma
+        self.before_step: Callable[[float, float], float] | None = None
 
     # Requests ---------------------------------------------------------------------------------------------------
 
@@ -176,7 +157,7 @@ class Engine:
         """Start a parallel task; answer its action."""
         action = self._new_action(lambda: None, work.machines)
         self._begin_work(action, work)
-        if self._before_end and len(work.machines) == 1:
+        if self._before_end and work.ranks == 1:  # SimGrid's energy plugin ignores the start of any other task
             self._before_end(work.machines)
         self.wake(actor, action)
 
@@ -233,9 +214,18 @@ class Engine:
     def run(self) -> None:
         """Run until nothing more can happen."""
         while True:
-            while self._ready:
+            while len(self._ready) == 1:  # the usual case: its request is granted at once
+                actor, answer = self._ready.pop()
+                if actor.alive:
+                    try:
+                        request = actor.script.send(answer)
+                    except StopIteration:
+                        actor.alive = False
+                    else:
+                        request[0](actor, *request[1:])
+            if self._ready:
                 self._run_ready()
-            if not self._advance():
+            elif not self._advance():
                 return
 
     def work_left(self, action: Action) -> float:
@@ -260,16 +250,6 @@ class Engine:
 
     def _run_ready(self) -> None:
         ran, self._ready = self._ready, []
-        if len(ran) == 1:  # the usual case
-            ((actor, answer),) = ran
-            if actor.alive:
-                try:
-                    request = actor.script.send(answer)
-                except StopIteration:
-                    actor.alive = False
-                else:
-                    request[0](actor, *request[1:])
-            return
         asking: list[tuple[Actor, Request]] = []
         for actor, answer in ran:
             if actor.alive:
@@ -303,21 +283,23 @@ class Engine:
             mailbox.transfer = None
             if isinstance(receiver.waits_for, Action):
                 self.remove(receiver.waits_for)  # the timer of `get_within`
-            actors = [(message.sender, None), (receiver, message.content)]
-            for actor, answer in actors if sender_first else reversed(actors):
-                if actor is not None:
-                    self.wake(actor, answer)
+            sender = message.sender
+            if sender is not None and sender_first:
+                self.wake(sender, None)
+            self.wake(receiver, message.content)
+            if sender is not None and not sender_first:
+                self.wake(sender, None)
 
         mailbox.transfer = self.carry(message.host, receiver.host, message.size, arrive)
 
     def carry(self, source: str, destination: str, size: float, on_end: Callable[[], None]) -> Action:
         """Begin to transfer bytes from one host to another."""
         work = self._message_work(source, destination, size)
-        action = self._new_action(on_end, () if isinstance(work, float) else work.machines)
         if isinstance(work, float):
-            self._works.add(action, 1.0)
-            self._works.set_rate(action, work)
+            action = self._new_action(on_end, ())
+            self._works.add(action, 1.0, work)
         else:
+            action = self._new_action(on_end, work.machines)
             self._begin_work(action, work)
         return action
 
@@ -361,37 +343,50 @@ class Engine:
             if self._on_rates:
                 self._on_rates(changed)
         works, timers, latencies = self._works, self._timers, self._latencies
-        step = min(works.nearest(), timers.nearest(), latencies.nearest())
+        step = min(works.nearest(), timers.nearest())
+        if latencies.actions:
+            step = min(step, latencies.nearest())
         date = self._alarms.next_date() if self._exact_timeouts else inf
         rings = date - self.now <= step
         if rings:
             step = date - self.now
         if step == inf:
             return False
+        if self.before_step is not None and (cut := self.before_step(self.now, step)) < step:
+            step, rings = cut, False
         self.steps += 1
         self.now = date if rings else self.now + step
-        ended = works.advance(step)
-        ended += timers.advance(step)
-        over = latencies.advance(step)
-        for action in sorted(over, key=_sequence) if over else over:
-            latencies.drop(action)
-            assert action.variable is not None
-            action.variable.way_limit = self._tcp_gamma / (2.0 * action.bytes_delay)
-            self._go_on(action)
-            if action.empty:
-                ended.append(action)
-        for action in sorted(ended, key=_sequence) if len(ended) > 1 else ended:
+        ended = works.advance(step) if works.actions else []
+        if timers.actions:
+            ended += timers.advance(step)
+        if latencies.actions:
+            ended += self._end_latencies(latencies.advance(step))
+        if len(ended) > 1:
+            ended.sort(key=_sequence)
+        for action in ended:
             self._end(action)
         while rings and self._exact_timeouts and self._alarms.next_date() <= self.now:
             self._end(self._alarms.pop())
         return True
 
+    def _end_latencies(self, over: list[Action]) -> list[Action]:
+        """Start the use of hosts and links by tasks whose latency is over; return those without any work."""
+        for action in sorted(over, key=_sequence):
+            self._latencies.drop(action)
+            assert action.variable is not None
+            action.variable.way_limit = self._tcp_gamma / (2.0 * action.bytes_delay)
+            self._go_on(action)
+        return [action for action in over if action.empty]
+
     def _end(self, action: Action) -> None:
         if action.countdown is None:
             return  # another action that ended now has removed it
-        if self._before_end and action.machines and action.variable is None:
-            self._before_end(action.machines)
-        self.remove(action)
+        if action.variable is None:
+            if self._before_end and action.machines:
+                self._before_end(action.machines)
+            action.countdown.drop(action)
+        else:
+            self.remove(action)
         action.on_end()
 
 

@@ -60,7 +60,8 @@ class Fields:
         """Return a part of the object as Batsim prints it."""
         try:
             text = encode(value)
-            text.encode()
+            if not text.isascii():
+                text.encode()
         except UnicodeEncodeError as cause:
             raise self.refusal("holds half a surrogate pair, which is no text") from cause
         except OverflowError as cause:

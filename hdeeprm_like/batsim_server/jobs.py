@@ -4,14 +4,14 @@ This module has what all profile types share; each type is a `ProfileType` in ``
 """
 
 from collections.abc import Callable, Generator, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Generic, TypeAlias, TypeVar
+from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
 
 from hdeeprm_like.batsim_server.countdowns import Action
-from hdeeprm_like.batsim_server.engine import CANCELLED, TIMEOUT, Actor, Engine, Request, Script, Work
+from hdeeprm_like.batsim_server.engine import CANCELLED, TIMEOUT, Actor, Engine, Request, Script
 from hdeeprm_like.batsim_server.fields import Fields
 from hdeeprm_like.batsim_server.machines import Machines
 from hdeeprm_like.batsim_server.network import Network
+from hdeeprm_like.batsim_server.sharing import Work
 
 WALLTIME_REACHED = -1
 KILLED = -2
@@ -21,8 +21,7 @@ FindProfile: TypeAlias = Callable[[Any], "Profile"]  # finds a profile by a fiel
 Parameters = TypeVar("Parameters")
 
 
-@dataclass(frozen=True)
-class ProfileType(Generic[Parameters]):
+class ProfileType(NamedTuple, Generic[Parameters]):
     """One type of profile: its reader and its execution.
 
     Attributes:
@@ -44,15 +43,22 @@ class ProfileType(Generic[Parameters]):
     parts: Callable[[Parameters], Sequence["Profile"]] = lambda _: ()
 
 
-@dataclass(eq=False)
 class Profile:
     """How a job runs."""
 
-    name: str
-    type: ProfileType[Any]
-    parameters: Any  # result of the type's reader
-    text: str  # as Batsim prints it
-    ret: int = 0  # return code of a job that completed
+    def __init__(self, name: str, type: ProfileType[Any], parameters: Any, text: str, ret: int = 0) -> None:
+        """Describe a profile.
+
+        Args:
+            parameters: result of the type's reader.
+            text: the profile as Batsim prints it.
+            ret: return code of a job that completed.
+        """
+        self.name = name
+        self.type = type
+        self.parameters = parameters
+        self.text = text
+        self.ret = ret
 
     @property
     def hosts(self) -> int | None:
@@ -70,34 +76,67 @@ class Profile:
         return self.type.parts(self.parameters)
 
 
-@dataclass(eq=False)
 class Job:
-    """One job and its results."""
+    """One job and its results.
 
-    workload: str
-    number: str
-    profile: Profile
-    submit: float  # s
-    size: int
-    walltime: float  # s, -1 without limit
-    text: str  # as Batsim prints it
-    state: str = "NOT_SUBMITTED"
-    metadata: str = ""
-    kill_asked: bool = False
-    messages: list[str] = field(default_factory=list)  # from the scheduler
-    start: float = 0.0  # s
-    run: float = 0.0  # s
-    machines: list[int] = field(default_factory=list)
-    ranks: list[int] = field(default_factory=list)  # the machine of each rank
-    alloc: str = ""
-    storage: dict[str, int] = field(default_factory=dict)  # machines by their names in profiles
-    joules: float = -1.0
-    return_code: int = 0
+    Attributes:
+        identifier: its name in messages.
+        messages: from the scheduler.
+        start, run: s.
+        ranks: the machine of each rank.
+        storage: machines by their names in profiles.
+    """
 
-    @property
-    def identifier(self) -> str:
-        """Return its name in messages."""
-        return f"{self.workload}!{self.number}"
+    __slots__ = (
+        "alloc",
+        "identifier",
+        "joules",
+        "kill_asked",
+        "machines",
+        "messages",
+        "metadata",
+        "number",
+        "profile",
+        "ranks",
+        "return_code",
+        "run",
+        "size",
+        "start",
+        "state",
+        "storage",
+        "submit",
+        "text",
+        "walltime",
+        "workload",
+    )
+
+    def __init__(
+        self, workload: str, number: str, profile: Profile, submit: float, size: int, walltime: float, text: str
+    ) -> None:
+        """Describe a job before its submission.
+
+        Args:
+            submit: s. walltime: s, -1 without limit.
+            text: the job as Batsim prints it.
+        """
+        self.workload = workload
+        self.number = number
+        self.identifier = f"{workload}!{number}"
+        self.profile = profile
+        self.submit = submit
+        self.size = size
+        self.walltime = walltime
+        self.text = text
+        self.state = "NOT_SUBMITTED"
+        self.metadata = self.alloc = ""
+        self.kill_asked = False
+        self.messages: list[str] = []
+        self.start = self.run = 0.0
+        self.machines: list[int] = []
+        self.ranks: list[int] = []
+        self.storage: dict[str, int] = {}
+        self.joules = -1.0
+        self.return_code = 0
 
 
 class Profiles(dict[str, Profile]):

@@ -169,20 +169,22 @@ class Machines:
 
     def begin_job(self, identifier: str, numbers: Iterable[int], now: float) -> None:
         """Set machines to computing a job."""
+        machines, computing = self.all, MachineState.COMPUTING
         for number in numbers:
-            machine = self.all[number]
+            machine = machines[number]
             if not machine.jobs:
-                self.set_state(machine, MachineState.COMPUTING, now)
+                self.set_state(machine, computing, now)
             machine.jobs.add(identifier)
         self.trace_states(now)
 
     def end_job(self, identifier: str, numbers: Iterable[int], now: float) -> None:
         """Release a job's machines."""
+        machines, computing, idle = self.all, MachineState.COMPUTING, MachineState.IDLE
         for number in numbers:
-            machine = self.all[number]
+            machine = machines[number]
             machine.jobs.discard(identifier)
-            if self.idle_again and not machine.jobs and machine.state is MachineState.COMPUTING:
-                self.set_state(machine, MachineState.IDLE, now)
+            if self.idle_again and not machine.jobs and machine.state is computing:
+                self.set_state(machine, idle, now)
         self.trace_states(now)
 
     def trace_states(self, now: float) -> None:

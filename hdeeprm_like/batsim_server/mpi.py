@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import inf
 
 from hdeeprm_like.batsim_server.countdowns import Action
-from hdeeprm_like.batsim_server.engine import Actor, Engine, Script, Work
-from hdeeprm_like.batsim_server.sharing import Constraint
+from hdeeprm_like.batsim_server.engine import Actor, Engine, Script
+from hdeeprm_like.batsim_server.sharing import Constraint, Work
 from hdeeprm_like.errors import WorkloadError
 
 ENVELOPE = 16  # bytes, overhead of every message

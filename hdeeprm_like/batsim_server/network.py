@@ -1,8 +1,7 @@
 """The links between the hosts: capacities and latency of a route, and the load of a message."""
 
-from hdeeprm_like.batsim_server.engine import Work
 from hdeeprm_like.batsim_server.machines import Machines
-from hdeeprm_like.batsim_server.sharing import Constraint
+from hdeeprm_like.batsim_server.sharing import Constraint, Work
 from hdeeprm_like.formats.simgrid_xml import SimgridPlatform
 from hdeeprm_like.formats.simgrid_zones import Link
 

@@ -1,16 +1,14 @@
 """Load of a parallel task on hosts and links: flops of each rank, bytes between each pair."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
-from hdeeprm_like.batsim_server.engine import Work
 from hdeeprm_like.batsim_server.machines import Machines
 from hdeeprm_like.batsim_server.network import Network
-from hdeeprm_like.batsim_server.sharing import NO_CROWDS, Constraint, Crowd
+from hdeeprm_like.batsim_server.sharing import NO_CROWDS, Constraint, Crowd, Work
 
 
-@dataclass(frozen=True)
-class Amounts:
+class Amounts(NamedTuple):
     """Amounts of a parallel task on R ranks.
 
     Attributes:
@@ -42,7 +40,7 @@ def work_of(machines: Machines, network: Network, ranks: Sequence[int], amounts:
     if len(ranks) > 1 and (amounts.bytes if isinstance(amounts.bytes, float) else any(amounts.bytes)):
         names = [machines[number].host.name for number in ranks]
         latency, bytes_delay = _add_flows(network, names, amounts.bytes, weights)
-    return Work(weights, sorted(set(ranks)), latency, bytes_delay, crowds)
+    return Work(weights, sorted(set(ranks)), latency, bytes_delay, crowds, len(ranks))
 
 
 def _crowds(machines: Machines, ranks: Sequence[int], amounts: Amounts) -> dict[Constraint, Crowd]:

@@ -124,7 +124,7 @@ def _decoder(read_number: Callable[[str], float]) -> json.JSONDecoder:
 def _read_json(raw: bytes, read_number: Callable[[str], float]) -> Any:
     try:
         content = _decoder(read_number).decode(raw.decode("utf-8"))
-        if b"\\ud" in raw.lower():
+        if b"\\" in raw and b"\\ud" in raw.lower():
             json.dumps(content, ensure_ascii=False).encode()  # half a surrogate pair could never be sent on
         return content
     except UnicodeEncodeError as cause:

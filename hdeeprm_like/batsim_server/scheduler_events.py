@@ -32,16 +32,13 @@ def job_of(simulation: Simulation, event: SchedulerEvent, *states: str) -> Job:
 
 def machines_of(simulation: Simulation, event: SchedulerEvent, key: str) -> list[int]:
     """Return the machines named by an event, at least one."""
-
-    def fail(what: str) -> ProtocolError:
-        return ProtocolError(f"{event.where}: {key} {what}")
-
+    text = event.text(key)
     try:
-        numbers = parse_interval_set(event.text(key), below=len(simulation.machines), error=ProtocolError)
+        numbers = parse_interval_set(text, below=len(simulation.machines.all), error=ProtocolError)
     except ProtocolError as cause:
-        raise fail(str(cause)) from None
+        raise ProtocolError(f"{event.where}: {key} {cause}") from None
     if not numbers:
-        raise fail("names no machine")
+        raise ProtocolError(f"{event.where}: {key} names no machine")
     return numbers
 
 
@@ -51,21 +48,22 @@ def execute(simulation: Simulation, event: SchedulerEvent) -> Script:
     job.machines = machines_of(simulation, event, "alloc")
     job.ranks = _ranks(event, job)
     execution.check_startable(job, job.machines, job.ranks, event.where)
+    options, machines = simulation.options, simulation.machines.all
     for number in job.machines:
-        machine = simulation.machines[number]
-        sharing = simulation.options.storage_sharing  # Batsim accepts compute hosts as storage hosts, too
-        sharing = sharing and (machine.stores or simulation.options.compute_sharing)
-        shared = sharing and machine.state is MachineState.COMPUTING
-        if machine.state is not MachineState.IDLE and not shared:
-            raise ProtocolError(f"{event.where}: machine {number} is {machine.state.name}, not IDLE")
-        if simulation.options.energy and not machine.computes_in(machine.pstate):
+        machine = machines[number]
+        if machine.state is not MachineState.IDLE:
+            sharing = options.storage_sharing  # Batsim accepts compute hosts as storage hosts, too
+            sharing = sharing and (machine.stores or options.compute_sharing)
+            if not (sharing and machine.state is MachineState.COMPUTING):
+                raise ProtocolError(f"{event.where}: machine {number} is {machine.state.name}, not IDLE")
+        if options.energy and not machine.computes_in(machine.pstate):
             raise ProtocolError(f"{event.where}: machine {number} is in P-state {machine.pstate}, no computing one")
     if "additional_io_job" in event.data:
         raise ProtocolError(f"{event.where}: additional_io_job is not imitated")
     job.storage = _storage(event)
     job.alloc = interval_set(job.machines)
     running = simulation.start(job)
-    host = simulation.machines[job.machines[0]].host.name
+    host = machines[job.machines[0]].host.name
     running.actor = yield (simulation.engine.spawn, execution.run_job(simulation, running), host)
 
 

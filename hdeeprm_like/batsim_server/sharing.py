@@ -7,7 +7,7 @@ to a change are recomputed.
 Source: SimGrid 3.32, host model ptask_L07.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from math import inf
 from typing import Any, NamedTuple
 
@@ -18,15 +18,16 @@ class Constraint:
     Attributes:
         machine: the number of the host, -1 for a link.
         cores: of the host; a rank of a task uses one core.
-        core_speed: flop/s of each.
+        core_speed: flop/s of each. share: of that speed which the host has now.
     """
 
-    __slots__ = ("bound", "core_speed", "cores", "fatpipe", "machine", "variables")
+    __slots__ = ("bound", "core_speed", "cores", "fatpipe", "machine", "share", "variables")
 
     def __init__(self, bound: float, fatpipe: bool = False, machine: int = -1, cores: int = 1) -> None:
         """Start unused; *bound* is the capacity of a link, or of one core."""
         self.bound = bound * cores
         self.core_speed = bound
+        self.share = 1.0
         self.cores = cores
         self.fatpipe = fatpipe
         self.machine = machine
@@ -42,6 +43,33 @@ class Crowd(NamedTuple):
 
 Crowds = Mapping[Constraint, Crowd]
 NO_CROWDS: Crowds = {}
+
+
+class Work:
+    """Load of a parallel task or a message.
+
+    Attributes:
+        ranks: of the task, on these machines.
+    """
+
+    __slots__ = ("bytes_delay", "crowds", "latency", "machines", "ranks", "weights")
+
+    def __init__(
+        self,
+        weights: dict[Constraint, float],
+        machines: Sequence[int],
+        latency: float = 0.0,
+        bytes_delay: float = 0.0,
+        crowds: Crowds = NO_CROWDS,
+        ranks: int = 1,
+    ) -> None:
+        """Keep the weights per constraint; latency in s, *bytes_delay* the largest latency times bytes of a flow."""
+        self.weights = weights
+        self.machines = machines
+        self.latency = latency
+        self.bytes_delay = bytes_delay
+        self.crowds = crowds
+        self.ranks = ranks
 
 
 class Variable:
@@ -70,7 +98,7 @@ class Variable:
         limits = [self.way_limit] if self.way_limit > 0.0 else []
         for constraint, weight in self.weights.items():
             if constraint.cores > 1 and weight > 0.0:
-                limits.append(constraint.core_speed / self.heaviest(constraint, weight))
+                limits.append(constraint.core_speed * constraint.share / self.heaviest(constraint, weight))
         self.bound = min(limits, default=-1.0)
 
     def heaviest(self, constraint: Constraint, weight: float) -> float:
@@ -114,10 +142,10 @@ class Sharing:
         for variable in constraint.variables:
             self.dirty[variable] = None
 
-    def set_host_speed(self, constraint: Constraint, speed: float) -> None:
-        """Change the speed of a host's cores."""
-        constraint.core_speed = speed
-        constraint.bound = speed * constraint.cores
+    def set_host_speed(self, constraint: Constraint, speed: float, share: float) -> None:
+        """Change the speed of a host's cores, and the share of it that the host has."""
+        constraint.core_speed, constraint.share = speed, share
+        constraint.bound = speed * share * constraint.cores
         for variable in constraint.variables:
             variable.set_bound()
             self.dirty[variable] = None

@@ -1,14 +1,13 @@
 """SimGrid options set by a platform or ``--sg-cfg``: those that change results are supported, or raise an error."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from hdeeprm_like.errors import OptionsError, did_you_mean
 from hdeeprm_like.values import UTMOST, Number
 
 
-@dataclass(frozen=True)
-class SimgridOptions:
+class SimgridOptions(NamedTuple):
     """The parameters of SimGrid's model of parallel tasks; names and defaults are SimGrid's."""
 
     tcp_gamma: float = 4194304.0  # most bytes in flight, which limits the rate on a long route
@@ -67,7 +66,7 @@ def read_simgrid_options(texts: Sequence[str]) -> SimgridOptions:
             raise OptionsError(f"{where}: is not NAME:VALUE")
         if name in _NUMBERS:
             kind = Number(0.0, UTMOST, above="latency" not in _NUMBERS[name])
-            options = replace(options, **{_NUMBERS[name]: kind.in_text(value, OptionsError, where)})
+            options = options._replace(**{_NUMBERS[name]: kind.in_text(value, OptionsError, where)})
         elif name in _ONLY:
             if value != _ONLY[name]:
                 raise OptionsError(f"{where}: only {_ONLY[name]} is imitated")

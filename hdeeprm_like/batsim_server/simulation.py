@@ -80,6 +80,10 @@ class Simulation:
             simgrid,
             self.exact_timeouts,
         )
+        if any(machine.host.profile for machine in self.machines.all):
+            from hdeeprm_like.batsim_server.speed_profiles import SpeedProfiles  # few platforms have any
+
+            self.engine.before_step = SpeedProfiles(self.machines.all, self.change_speed).before
         self.outbox = self.new_outbox()
         self.running: dict[str, RunningJob] = {}
         self.rows: list[JobRow] = []
@@ -181,10 +185,16 @@ class Simulation:
     def set_pstate(self, machine: Machine, pstate: int) -> Script:
         """Change the P-state of a machine at once."""
         machine.pstate = pstate
-        self.engine.sharing.set_host_speed(machine.constraint, machine.host.speeds[pstate])
+        self.engine.sharing.set_host_speed(machine.constraint, machine.host.speeds[pstate], machine.constraint.share)
         if self.machines.meter is not None:
             self.machines.meter.set_pstate(machine.number, pstate, self.engine.now)
         yield (self.engine.skip,)
+
+    def change_speed(self, machine: Machine, share: float, date: float) -> None:
+        """Give a machine a share of its speed from a date in s on."""
+        if self.machines.meter is not None:
+            self.machines.meter.update((machine.number,), date)
+        self.engine.sharing.set_host_speed(machine.constraint, machine.constraint.core_speed, share)
 
 
 def _workflows(options: ServerOptions) -> list["Workflow"]:

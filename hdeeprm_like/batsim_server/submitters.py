@@ -3,11 +3,12 @@
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from hdeeprm_like.batsim_server.engine import Mailbox, Script, Work
+from hdeeprm_like.batsim_server.engine import Mailbox, Script
 from hdeeprm_like.batsim_server.execution import run_job
 from hdeeprm_like.batsim_server.jobs import Job
 from hdeeprm_like.batsim_server.machines import Machine, MachineState
 from hdeeprm_like.batsim_server.outside_events import OutsideEvent
+from hdeeprm_like.batsim_server.sharing import Work
 from hdeeprm_like.batsim_server.simulation import Simulation
 from hdeeprm_like.batsim_server.workload import WorkloadReader
 from hdeeprm_like.errors import WorkloadError

@@ -81,7 +81,8 @@ class WorkloadReader:
             if isinstance(identity, bool) or not isinstance(identity, int | str):
                 raise wrong(identity, "a whole number or a text", self.error, where, "id")
             number = str(identity).removeprefix(f"{workload}!")
-        if not number or "!" in number or '"' in number or any(ord(c) < 32 for c in number):
+        odd = not number.isalnum() and ("!" in number or '"' in number or any(ord(c) < 32 for c in number))
+        if odd or not number:
             raise self.error(f"{where}: id {number[:40]!r} is not a job's name")
         fields = Fields(description, f"{where} (id {number[:40]})", self.error)
         size = COUNT.of(description.get("res"), self.error, fields.where, "res")

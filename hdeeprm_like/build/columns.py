@@ -326,8 +326,9 @@ def _call_of(result: Any) -> Any:
             word = context.cast(builder, given[0], address, types.intp)
             code = builder.inttoptr(word, context.call_conv.get_function_type(result, taken).as_pointer())
             status, found = context.call_conv.call_function(builder, code, result, taken, passed)
-            with cgutils.if_unlikely(builder, status.is_error):
-                context.call_conv.return_status_propagate(builder, status)
+            if numba.config.BOUNDSCHECK:  # nothing else fails, and callers of what cannot fail are shorter and faster
+                with cgutils.if_unlikely(builder, status.is_error):
+                    context.call_conv.return_status_propagate(builder, status)
             return found
 
         return result(address, packed), generate

@@ -19,11 +19,21 @@ from numba import types
 from numba.core import cgutils, compiler
 from numba.core.codegen import CodeLibrary
 from numba.core.compiler_lock import global_compiler_lock
+from numba.core.compiler_machinery import PassManager
 from numba.core.registry import cpu_target
+from numba.core.typed_passes import (
+    AnnotateTypes,
+    IRLegalization,
+    NativeLowering,
+    NoPythonBackend,
+    NopythonTypeInference,
+    PreLowerStripPhis,
+)
+from numba.core.untyped_passes import FixupArgs, GenericRewrites, IRProcessing, ReconstructSSA, TranslateByteCode
 from numba.extending import intrinsic, typeof_impl
 
 from hdeeprm_like.build import columns
-from hdeeprm_like.engine import bundles
+from hdeeprm_like.engine import bundles, library
 from hdeeprm_like.engine.compiled import ByType, Compiled, parameters_of
 
 OPTIONS: dict[str, Any] = {
@@ -67,6 +77,35 @@ class Text(CodeLibrary):  # type: ignore[misc]
         return self.text
 
     get_asm_str = get_llvm_str
+
+
+class Pipeline(compiler.CompilerBase):  # type: ignore[misc]
+    """numba's passes without those that only serve what functions of this package do not use.
+
+    These are closures, comprehensions, ``with``, expressions of whole arrays, and branches on constants.
+    """
+
+    passes = (
+        TranslateByteCode,
+        FixupArgs,
+        IRProcessing,
+        GenericRewrites,
+        ReconstructSSA,
+        NopythonTypeInference,
+        PreLowerStripPhis,
+        IRLegalization,
+        AnnotateTypes,
+        NativeLowering,
+        NoPythonBackend,
+    )
+
+    def define_pipelines(self) -> list[Any]:
+        """Return the one list of passes."""
+        manager = PassManager("package")
+        for one in self.passes:
+            manager.add_pass(one, one.__name__)
+        manager.finalize()
+        return [manager]
 
 
 class Part:
@@ -114,6 +153,43 @@ def not_optimized() -> Iterator[None]:
         numba.config.OPT = level
 
 
+known_calls: dict[tuple[Any, ...], Any] = {}
+
+
+@contextmanager
+def calls_remembered() -> Iterator[None]:
+    """Look up each call of a function, or of an operator, on some types only once.
+
+    For each ``a + b`` or ``column[i]`` numba tries all functions that it has for the operator, which takes a quarter of
+    the time until there is LLVM's text.
+    """
+    context = cpu_target.typing_context
+    names = [name for name in ("resolve_function_type", "resolve_setitem") if name not in vars(context)]
+    for name in names:  # none if this function is compiled because another calls it
+        setattr(context, name, remembering(getattr(context, name)))
+    try:
+        yield
+    finally:
+        for name in names:
+            delattr(context, name)
+
+
+def remembering(look_up: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function that looks up a signature and keeps it."""
+
+    def resolve(function: Any, *arguments: Any) -> Any:
+        if isinstance(function, str):  # an index that is a constant, which need not be hashable
+            return look_up(function, *arguments)
+        given = (tuple(one.items() if isinstance(one, dict) else one) for one in arguments)
+        key = look_up.__name__, function, *(arguments if isinstance(arguments[0], types.Type) else given)
+        found = known_calls.get(key)
+        if found is None:
+            found = known_calls[key] = look_up(function, *arguments)
+        return found
+
+    return resolve
+
+
 def part_of(function: Compiled, kinds: tuple[Any, ...]) -> Part:
     """Return a function compiled for arguments of some types."""
     known = parts.get((function, kinds))
@@ -122,9 +198,11 @@ def part_of(function: Compiled, kinds: tuple[Any, ...]) -> Part:
         cpu_target.options.parse_as_flags(flags, {**OPTIONS, "forceinline": function.inlines})
         flags.no_compile = True  # to machine code; the text suffices
         text = Text(function.__name__)
+        own = function.__module__.partition(".")[0] == library.PACKAGE.name
+        pipeline = Pipeline if own else compiler.Compiler
         contexts = cpu_target.typing_context, cpu_target.target_context
-        with not_optimized(), global_compiler_lock:
-            made = compiler.compile_extra(*contexts, function.__wrapped__, kinds, None, flags, {}, text)
+        with not_optimized(), calls_remembered(), global_compiler_lock:
+            made = compiler.compile_extra(*contexts, function.__wrapped__, kinds, None, flags, {}, text, pipeline)
         if made.typing_error is not None:
             raise made.typing_error
         known = Part(text, made)

@@ -7,7 +7,7 @@ placements, observations, objectives and rewards. What remains are the types of 
 | part | types |
 |---|---|
 | clock | Batsim's, the textbook's (with decisions after single events, too) |
-| machine | without partitions, with partitions |
+| machine | with a network or none; partitions have functions of their own, called by address |
 | modes of baselines | each |
 | knowledge about users | predicted run times, orders that change with time |
 | actions | policies, jobs in slots (masked or not), Python's own |

@@ -22,11 +22,11 @@ class Recorder(library.Recorder):
     def __call__(self, function: Any, arguments: tuple[object, ...]) -> object:
         """Run a function; calls within it are not recorded."""
         if self._inside:
-            return function.__wrapped__(*arguments)
+            return function.in_python(*arguments)
         self._note(library.kind_of_call(function, arguments), function, arguments)
         self._inside = True
         try:
-            return function.__wrapped__(*arguments)
+            return function.in_python(*arguments)
         finally:
             self._inside = False
 

@@ -88,6 +88,7 @@ def run_launch(options: argparse.Namespace) -> int | None:
     if not with_batsim and experiment.workload.is_known:
         from hdeeprm_like.launch.in_process import launch
 
+        expect_plain_python(options, experiment)
         run, last_run = launch(driver, output, options.runs, progress=not options.quiet)
     else:
         run = run_with_batsim(options, driver, output)
@@ -108,6 +109,18 @@ def run_launch(options: argparse.Namespace) -> int | None:
         sys.stdout.write(f"\n{len(run['files'])} files in {output}\n")
         sys.stdout.write(next_command("report", output, "--output", output / "report.html"))
     return 0
+
+
+def expect_plain_python(options: argparse.Namespace, experiment: "Experiment") -> None:
+    """Say what a run of a classic agent takes if it must be plain Python."""
+    from hdeeprm_like.decision.presets import classic_policies
+    from hdeeprm_like.first_use import expect
+
+    if not options.may_begin_again or experiment.options.pybatsim.agent.type != "CLASSIC":
+        return
+    baselines = classic_policies(*experiment.options.classic_pair).baselines
+    jobs = len(experiment.workload) * options.runs
+    expect(jobs, baselines[0].mode if baselines else "pair", shown=not options.quiet)
 
 
 def driver_of(options: argparse.Namespace, experiment: "Experiment") -> "Driver":

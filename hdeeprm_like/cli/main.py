@@ -14,6 +14,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from hdeeprm_like.errors import HDeepRMError, one_line
+from hdeeprm_like.first_use import BeginAgain, Messages, begin_again
 from hdeeprm_like.signals import raised_by
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         argcomplete.autocomplete(parser())
     from hdeeprm_like.cli.arguments import BROKEN_PIPE, EXTRAS, INTERRUPTED, PROGRAM, USER_ERROR
 
-    options = parser(*arguments[:1]).parse_args(arguments)
+    options = parser(*arguments[:1]).parse_args(arguments, argparse.Namespace(may_begin_again=argv is None))
     if not options.command:
         parser().print_help()
         return USER_ERROR
@@ -54,7 +55,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     use_one_thread_for_linear_algebra()
     look_for_no_plugins()
     logging.basicConfig(level="ERROR" if options.quiet else options.log_level or "WARNING", force=True)
+    messages = Messages()
     logging.getLogger().handlers[0].setFormatter(one_line_formatter())
+    logging.getLogger().handlers[0].addFilter(messages)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # file names may not be valid text
@@ -65,6 +68,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
     except HDeepRMError as error:
         return refuse(str(error))
+    except BeginAgain:
+        begin_again(messages)
     except (KeyboardInterrupt, RuntimeError) as error:
         if not is_interrupt(error):
             raise

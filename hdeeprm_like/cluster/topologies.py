@@ -20,6 +20,7 @@ from math import prod
 from hdeeprm_like.errors import PlatformError
 
 MOST_LEAVES = 1 << 16
+MOST_LINKS = 1 << 18  # a larger topology takes seconds and hundreds of MB
 UP, DOWN = 0, 1  # directions of a link, at 2 * link + direction
 
 
@@ -68,10 +69,11 @@ def topology_of(kind: str, parameters: str, before: int = 0) -> Topology:
     return found
 
 
-def _checked(leaves: int) -> int:
-    if leaves > MOST_LEAVES:
-        raise PlatformError(f"a topology has {leaves:,} leaves; at most {MOST_LEAVES:,} are possible")
-    return leaves
+def _check(leaves: int, links: int) -> None:
+    """Raise, before anything is made, if a topology is too large."""
+    for count, most, what in ((leaves, MOST_LEAVES, "leaves"), (links, MOST_LINKS, "links")):
+        if count > most:
+            raise PlatformError(f"a topology has more than {most:,} {what}, the most that are possible")
 
 
 # --- fat trees
@@ -82,8 +84,8 @@ def fat_tree(groups: list[list[int]], before: int = 0) -> Topology:
     (levels,), children, parents, parallel = groups
     if not len(children) == len(parents) == len(parallel) == levels:
         raise ValueError
-    sizes = [_checked(prod(children))]
-    sizes += [prod(parents[: i + 1]) * prod(children[i + 1 :]) for i in range(levels)]
+    sizes = [prod(parents[:i]) * prod(children[i:]) for i in range(levels + 1)]
+    _check(sizes[0], sum(size * up * wires for size, up, wires in zip(sizes, parents, parallel, strict=False)))
     label = [_labels([parents[d] if d < level else children[d] for d in range(levels)]) for level in range(levels + 1)]
     links: dict[tuple[int, int, int], int] = {}  # level, node, number of the link above: the link
     below: list[dict[tuple[int, int], tuple[int, int]]] = [{} for _ in range(levels + 1)]  # the first link, the child
@@ -135,7 +137,8 @@ def _labels(most: list[int]) -> list[tuple[int, ...]]:
 def torus(groups: list[list[int]]) -> Topology:
     """Return a torus; link *d* of each leaf leads to the next one in dimension *d*."""
     (sizes,) = groups
-    leaves = _checked(prod(sizes))
+    leaves = prod(sizes)
+    _check(leaves, leaves * len(sizes))
     steps = [prod(sizes[:d]) for d in range(len(sizes))]
 
     def way(source: int, destination: int) -> list[int]:
@@ -168,7 +171,9 @@ def dragonfly(parts: list[list[int]]) -> Topology:
     """Return a dragonfly: groups of chassis of routers; router *g* of the first chassis is linked to group *g*."""
     (groups, blue), (chassis, black), (routers, green), (leaves,) = parts
     each = chassis * routers
-    total = _checked(groups * each * leaves)
+    total = groups * each * leaves
+    of_chassis = groups * (chassis * routers * (routers - 1) + routers * chassis * (chassis - 1)) // 2
+    _check(total, total + of_chassis + groups * (groups - 1) // 2)
     if groups > routers:
         raise PlatformError(f"topology DRAGONFLY: {groups} groups need as many routers in a chassis, not {routers}")
     factors = [1.0] * total

@@ -10,7 +10,7 @@ import numpy as np
 
 from hdeeprm_like.decision.names import CORE_POLICIES, JOB_POLICIES, Baseline
 from hdeeprm_like.decision.policies.baselines import decide, make_room, new_baselines
-from hdeeprm_like.decision.policies.node_rows import NodePlans, make_room_for_sets
+from hdeeprm_like.decision.policies.node_rows import make_room_for_sets
 from hdeeprm_like.decision.policies.own_times import OwnTimes
 from hdeeprm_like.decision.policies.pairs import apply_pair
 from hdeeprm_like.decision.policies.plans import Plans, needs_of, predictors_of
@@ -227,7 +227,7 @@ class PolicyActions:
             self._plans = state, new_baselines(state, self.baselines), OwnTimes(state, self.baselines)
         _, plans, own_times = self._plans
         make_room(plans, state, self.baselines)
-        if isinstance(plans.node_plans, NodePlans):
+        if state.platform.partitions is not None:
             make_room_for_sets(plans.node_plans, state.tables.node_sets)
         own_times.write(plans.knowledge)
         return plans

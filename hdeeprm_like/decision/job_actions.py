@@ -19,12 +19,11 @@ from hdeeprm_like.decision.names import CORE_POLICIES
 from hdeeprm_like.decision.window.arrays import NONE, Window
 from hdeeprm_like.decision.window.window import JobWindow, fill_slots, fits_slot, is_over, wait
 from hdeeprm_like.engine.allocation import book, book_picked, choose_cores, write_allocation
-from hdeeprm_like.engine.bundles import Bundle, BundleType
-from hdeeprm_like.engine.compiled import by_type, compiled, inlined
+from hdeeprm_like.engine.bundles import Bundle
+from hdeeprm_like.engine.compiled import compiled, inlined
 from hdeeprm_like.engine.fitting import fits_on
 from hdeeprm_like.engine.lifecycle import start_job
 from hdeeprm_like.engine.node_places import pick_node
-from hdeeprm_like.engine.node_sets import no_partitions
 from hdeeprm_like.engine.numbers import HIGH_GFLOPS
 from hdeeprm_like.engine.processor_index import rank
 from hdeeprm_like.engine.state import State
@@ -60,15 +59,13 @@ def start_in_slot(tables: Tables, window: Window, core_policy: int, slot: int) -
     return True
 
 
-@by_type
-def book_on_node(tables: BundleType, window: object, n: object, j: object) -> object:
-    """Book cores of a node for a job that fits there."""
-    return book_lowest_cores if no_partitions(tables) else book_node_of_set
-
-
 @compiled
-def book_lowest_cores(tables: Tables, window: Window, n: int, j: int) -> None:
-    """Book the lowest free cores of a node for a job."""
+def book_on_node(tables: Tables, window: Window, n: int, j: int) -> None:
+    """Book cores of a node for a job that fits there: the lowest free ones, all of them if it gets whole nodes."""
+    if tables.clock[0].partitioned:
+        pick_node(tables, n, j)
+        book_picked(tables, j)
+        return
     picks, wanted = 0, tables.jobs[j].size
     for p in range(window.first_processor[n], window.first_processor[n + 1]):
         cores = min(wanted, tables.loads[p].free)
@@ -81,13 +78,6 @@ def book_lowest_cores(tables: Tables, window: Window, n: int, j: int) -> None:
     for i in range(picks):
         tables.loads[tables.picks[i].processor].picked = 0
         rank(tables, tables.picks[i].processor)
-
-
-@compiled
-def book_node_of_set(tables: Tables, window: Window, n: int, j: int) -> None:
-    """Book cores of a node for a job, all of them if it gets whole nodes."""
-    pick_node(tables, n, j)
-    book_picked(tables, j)
 
 
 @compiled

@@ -291,6 +291,8 @@ def baseline(name: str) -> Baseline:
     """
     by_file = BY_FILE.fullmatch(name)
     if by_file is not None:
+        if BY_FILE.fullmatch(by_file[1]) is not None:
+            raise OptionsError(f"baseline {name!r:.80}: has several learned placements; one is possible")
         return replace(baseline(by_file[1]), placement=by_file[2])
     if is_scored(name):
         return learned_baseline(name)
@@ -314,7 +316,7 @@ def baseline(name: str) -> Baseline:
         bound = bound_of(name, options) if colon else USUAL_BOUND
     if colon and mode not in (RESERVED, WATCHED, GUARANTEED):
         raise OptionsError(
-            f"baseline {name!r:.80}: {mode} has no options; only {RESERVED}, {WATCHED} and {GUARANTEED} have, as "
+            f"baseline {name!r:.80}: {mode!r:.80} has no options; only {RESERVED}, {WATCHED} and {GUARANTEED} have, as "
             f"saf+{RESERVED}:64, saf+{WATCHED}:60 and saf+{GUARANTEED}:2"
         )
     order_times = order_times if at_order else order_times or "requested"  # "sjf@" is refused below

@@ -73,7 +73,7 @@ def beside(content: Any, folder: Path) -> Any:
     if isinstance(content, list):
         return [beside(value, folder) for value in content]
     by_file = BY_FILE.fullmatch(content) if isinstance(content, str) else None
-    if by_file is not None:
+    if by_file is not None and BY_FILE.fullmatch(by_file[1]) is None:  # several placements are refused later
         return f"{beside(by_file[1], folder)}-{beside(by_file[2], folder)}"
     if isinstance(content, str) and content.startswith(SCORED):
         content = SCORED + str((folder / content.removeprefix(SCORED)).absolute())

@@ -164,8 +164,11 @@ def read_object(path: Path) -> Any:
     return read_json(path, OptionsError)
 
 
-def policy_of(content: Any, where: str) -> ScoredPolicy:
+def policy_of(content: Any, where: str, placed: bool = False) -> ScoredPolicy:
     """Return the learned policy of a file's JSON.
+
+    Args:
+        placed: whether it is a stage of a file with a placement.
 
     Raises:
         OptionsError: it is invalid; the message begins with *where*.
@@ -191,9 +194,10 @@ def policy_of(content: Any, where: str) -> ScoredPolicy:
     keep = keep_of(given["keep"], f"{where}: keep") if "keep" in given else None
     reservations = Whole(1, MANY).of(given.get("reservations", 1), OptionsError, f"{where}: reservations")
     placement = placement_of(given["placement"], f"{where}: placement") if "placement" in given else None
-    if placement is None and any("placement" in score.features for score in scores.values()):
+    placed = placed or placement is not None
+    if not placed and any("placement" in score.features for score in scores.values()):
         raise OptionsError(f"{where}: a score weighs 'placement', but the file has no such part, the score of cores")
-    exact = policy_of(given["exact"], f"{where}: exact") if "exact" in given else None
+    exact = policy_of(given["exact"], f"{where}: exact", placed) if "exact" in given else None
     bounded = NUMBER.of(given.get("bounded", 0.0), OptionsError, f"{where}: bounded")
     if "bounded" in given and not LEAST_BOUND <= bounded <= MOST_BOUND:
         raise OptionsError(f"{where}: bounded: from {LEAST_BOUND:g} to {MOST_BOUND:g} is possible, not {bounded:g}")

@@ -183,9 +183,13 @@ def keep_of(content: Any, where: str) -> Keep:
     given = dict(mapping(content, [field.name for field in fields(Keep)], where))
     bins = Whole(0, MOST_BINS).of(given.pop("bins", 0), OptionsError, f"{where}: bins")
     found = Keep(bins=bins, **{key: NUMBER.of(value, OptionsError, f"{where}: {key}") for key, value in given.items()})
-    for name, power in (("backlog", found.backlog), ("load", found.load), ("felt", found.felt)):
-        if abs(power) > STEEPEST:
-            raise OptionsError(f"{where}: {name}: a number from -{STEEPEST} to {STEEPEST} is needed, not {power:g}")
+    for name, power, least in (
+        ("backlog", found.backlog, -STEEPEST),
+        ("load", found.load, -STEEPEST),
+        ("felt", found.felt, 0),
+    ):
+        if not least <= power <= STEEPEST:  # no job waits: 0 ^ felt
+            raise OptionsError(f"{where}: {name}: a number from {least} to {STEEPEST} is needed, not {power:g}")
     return found
 
 
@@ -200,7 +204,8 @@ def lookahead_of(content: Any, where: str) -> LookAhead:
     if not isinstance(listed, list) or not listed:
         raise OptionsError(f"{where}: candidates: a list of policies is needed, not {listed!r:.60}")
     candidates = tuple(candidate_of(one, f"{where}: candidate {i}") for i, one in enumerate(listed))
-    return LookAhead(candidates=candidates, wait=NUMBER.of(given.get("wait", 0.0), OptionsError, where), **counts)
+    wait = NUMBER.of(given.get("wait", usual.wait), OptionsError, f"{where}: wait")
+    return LookAhead(candidates=candidates, wait=wait, **counts)
 
 
 def candidate_of(content: Any, where: str) -> Candidate:
@@ -210,6 +215,8 @@ def candidate_of(content: Any, where: str) -> Candidate:
     if not isinstance(backfill, bool):
         raise OptionsError(f"{where}: backfill: true or false is needed, not {backfill!r:.60}")
     queue = score_of(given.pop("queue"), f"{where}: queue") if "queue" in given else None
+    if queue is not None and "placement" in queue.features:
+        raise OptionsError(f"{where}: queue: weighs 'placement', but look-ahead counts cores and places nothing")
     keep = keep_of(given.pop("keep"), f"{where}: keep") if "keep" in given else None
     if queue is not None and given:
         raise OptionsError(f"{where}: {next(iter(given))!r} belongs to the formula, which 'queue' replaces")

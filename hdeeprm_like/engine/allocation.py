@@ -3,14 +3,14 @@
 The core policies are those of the thesis (table 3.2), the lowest processors with free cores, and the packings.
 """
 
-from hdeeprm_like.engine.bundles import BundleType
-from hdeeprm_like.engine.compiled import by_type, compiled, inlined, lowest_bit, shift_left
+from hdeeprm_like.engine.calls import number_at
+from hdeeprm_like.engine.compiled import compiled, inlined, lowest_bit, shift_left
 from hdeeprm_like.engine.cores import begin_stretch, cores_from, note_room, release, touch
 from hdeeprm_like.engine.dispatch import check_numbers
 from hdeeprm_like.engine.lifecycle import lacking_beside_cores
 from hdeeprm_like.engine.neighbours import neighbour
 from hdeeprm_like.engine.node_places import book_gpus, has_nodes, note_holds
-from hdeeprm_like.engine.node_sets import no_partitions
+from hdeeprm_like.engine.node_sets import CHOOSE
 from hdeeprm_like.engine.numbers import (
     BEST_FIT,
     COMPACT,
@@ -155,12 +155,6 @@ def take_cores(tables: Tables, policy: int, j: int, p: int, rival: int, wanted: 
     return taken
 
 
-@by_type
-def cores_chosen(tables: BundleType, policy: object, j: object) -> object:
-    """Book cores on the nodes of the job's partition if there are partitions, otherwise cores anywhere."""
-    return choose_anywhere if no_partitions(tables) else choose_on_nodes
-
-
 @inlined
 def choose_cores(tables: Tables, policy: int, j: int) -> int:
     """Book the cores for a job.
@@ -169,7 +163,9 @@ def choose_cores(tables: Tables, policy: int, j: int) -> int:
         NOTHING with the cores in ``allocation[placed : placed + stretches]``, or what the job lacks (CORES, MEMORY or
         GPUS) with nothing booked.
     """
-    return int(cores_chosen(tables, policy, j))
+    if tables.clock[0].partitioned:
+        return number_at(tables.node_sets.calls[CHOOSE], tables, policy, j)
+    return choose_anywhere(tables, policy, j)
 
 
 @compiled

@@ -232,11 +232,11 @@ def send_alone(tables: Tables, timing: BatsimClock, lowest: int) -> None:
 def send_over_links(tables: Tables, timing: BatsimClock, lowest: int) -> None:
     """Start the transfer of the message of a job's end over links that it shares with what jobs send."""
     traffic, pace = timing.traffic, timing.actions.pace[0]
-    place, flow = traffic.place[lowest], traffic.flows[MESSAGE_FLOW]
-    for at in range(traffic.gate_first[place], traffic.gate_first[place + 1]):
-        add_load(traffic, MESSAGE_FLOW, traffic.gate_links[at], 1.0)
+    place, flow = traffic.routes.place[lowest], traffic.flows[MESSAGE_FLOW]
+    for at in range(traffic.routes.gate_first[place], traffic.routes.gate_first[place + 1]):
+        add_load(traffic, MESSAGE_FLOW, traffic.routes.gate_links[at], 1.0)
     pace.speed = pace.speed_then = 0.0  # until `solve`
-    delay = traffic.gate_delay[place]
+    delay = traffic.routes.gate_delay[place]
     flow.bound = TCP_GAMMA / (2.0 * delay) if delay > 0.0 else -1.0
     if delay > 0.0:
         pace.latency = delay

@@ -170,7 +170,7 @@ def set_speed_of_flow(simulation: Simulation, timing: BatsimClock, j: int, speed
     """Change the speed of a job's cores; the rate of one that sends follows at the next `solve`."""
     traffic = timing.traffic
     if traffic.flows[j + 1].runs:
-        traffic.capacities[len(traffic.bandwidth) + j].bound = speed
+        traffic.capacities[len(traffic.routes.bandwidth) + j].bound = speed
         note_changed(traffic, j + 1)
     else:
         set_speed_alone(simulation, timing, j, speed)
@@ -186,7 +186,7 @@ def start_flow(tables: Tables, simulation: Simulation, timing: BatsimClock, j: i
         return
     load_links(tables, traffic, j, size)
     if simulation.tasks[j].ops > 0.0:
-        add_load(traffic, j + 1, len(traffic.bandwidth) + j, simulation.tasks[j].ops)
+        add_load(traffic, j + 1, len(traffic.routes.bandwidth) + j, simulation.tasks[j].ops)
     flow.waits, flow.bound = number(timing.actions), -1.0
     if flow.delay > 0.0:
         flow.bound = TCP_GAMMA / (2.0 * (flow.delay * size))
@@ -199,7 +199,7 @@ def start_flow(tables: Tables, simulation: Simulation, timing: BatsimClock, j: i
 def begin_sending(tables: Tables, timing: BatsimClock, j: int) -> None:
     """Start a job's work when its latency is over."""
     traffic = timing.traffic
-    traffic.capacities[len(traffic.bandwidth) + j].bound = slowest(tables, j)
+    traffic.capacities[len(traffic.routes.bandwidth) + j].bound = slowest(tables, j)
     begin_flow(traffic, j + 1)
     add_numbered(timing.actions, 2 * j, 1.0, 0.0, traffic.flows[j + 1].waits)
     traffic.flows[j + 1].waits = 0

@@ -17,19 +17,23 @@ on changes no reference count.
 `hdeeprm_like.build.columns` compiles the access to bundles.
 """
 
+import dataclasses
 import functools
 import hashlib
 import inspect
 import types
 import weakref
 from collections.abc import Iterator, Sequence
-from typing import Any, TypeVar, cast, dataclass_transform
+from typing import TYPE_CHECKING, Any, TypeVar, cast, dataclass_transform
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hdeeprm_like.engine import plain
 from hdeeprm_like.engine.plain import primitive
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
 WORD = 8  # bytes
 
@@ -186,6 +190,23 @@ def _of_length(count: int) -> type[Bundle]:
     return types.new_class("Several", (Bundle,), {"opaque": names}, lambda body: body.update(content))
 
 
+C = TypeVar("C", bound="DataclassInstance")
+
+
+def bundled(content: C) -> C:
+    """Return a dataclass of arrays as a bundle of its name and fields, which all rows of a batch share."""
+    names = tuple(field.name for field in dataclasses.fields(content))
+    return cast(
+        C, _of_dataclass(type(content), names)(*(np.ascontiguousarray(getattr(content, name)) for name in names))
+    )
+
+
+@functools.cache
+def _of_dataclass(kind: type, names: tuple[str, ...]) -> type[Bundle]:
+    body = {"__annotations__": dict.fromkeys(names, NDArray[Any])}
+    return types.new_class(kind.__name__, (Bundle,), {"shared": names}, lambda content: content.update(body))
+
+
 _types: dict[tuple[type, tuple[tuple[str, Any], ...]], BundleType | None] = {}
 
 
@@ -195,10 +216,9 @@ def type_of(value: Any) -> Any:
         return value.layout
     if not value.flags.c_contiguous or value.ndim not in (1, 2):
         raise TypeError("a bundle takes arrays of one or two dimensions without gaps")
-    dtype = np.dtype((np.void, value.dtype)) if plain.ENABLED and value.dtype.fields else value.dtype
-    key = dtype, value.ndim
+    key = value.dtype, value.ndim
     if key not in _columns:
-        _columns[key] = ColumnType(dtype, value.ndim)
+        _columns[key] = ColumnType(value.dtype, value.ndim)
     return _columns[key]
 
 

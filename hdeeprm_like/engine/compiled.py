@@ -53,12 +53,23 @@ class Compiled:
 class Recorded(Compiled):
     """A compiled function in a build: it runs as plain Python, and what Python calls is recorded."""
 
+    def __init__(self, function: Callable[..., object], inlines: bool = False, releases: bool = False) -> None:
+        super().__init__(function, inlines, releases)
+        self.in_python = in_python(function)
+
     def __call__(self, *arguments: object) -> object:
         """Call it from Python or from another such function."""
         return library.recorder(self, arguments)
 
 
-KIND: Any = Recorded if plain.RECORDS else (lambda function, **_: function) if plain.ENABLED else Compiled
+def in_python(function: F, **_: bool) -> F:
+    """Return a function as plain Python."""
+    from hdeeprm_like.engine.plain_divisions import as_compiled  # late: processes with machine code do without
+
+    return as_compiled(function)
+
+
+KIND: Any = Recorded if plain.RECORDS else in_python if plain.ENABLED else Compiled
 
 
 def compiled(function: F) -> F:

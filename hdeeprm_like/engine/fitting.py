@@ -4,19 +4,12 @@ Compiled functions on ``Tables``.
 """
 
 from hdeeprm_like.cluster.workload import ROUNDING
-from hdeeprm_like.engine.bundles import BundleType
-from hdeeprm_like.engine.compiled import by_type, compiled, inlined
-from hdeeprm_like.engine.node_places import has_nodes, node_has_room
-from hdeeprm_like.engine.node_sets import no_partitions
+from hdeeprm_like.engine.calls import number_at
+from hdeeprm_like.engine.compiled import compiled, inlined
+from hdeeprm_like.engine.node_sets import FITS, FITS_ON
 from hdeeprm_like.engine.processor_index import node_fits, places
 from hdeeprm_like.engine.tables import Tables
 from hdeeprm_like.types import Ints
-
-
-@by_type
-def node_fits_job(tables: BundleType, first_processor: object, n: object, j: object) -> object:
-    """Return whether a node can take all cores of a job now."""
-    return fits_any_node if no_partitions(tables) else fits_node_of_set
 
 
 @inlined
@@ -28,12 +21,6 @@ def fits_any_node(tables: Tables, first_processor: Ints, n: int, j: int) -> bool
     return bool(job.size <= free and node_fits(tables, n, job.size * job.memory, job.size * job.gpus))
 
 
-@inlined
-def fits_node_of_set(tables: Tables, first_processor: Ints, n: int, j: int) -> bool:
-    """Return whether a node of the job's set can take all cores of the job now."""
-    return node_has_room(tables, n, j)
-
-
 @compiled
 def fits_on(tables: Tables, first_processor: Ints, n: int, j: int) -> bool:
     """Return whether a node can take all cores of a job now.
@@ -41,7 +28,9 @@ def fits_on(tables: Tables, first_processor: Ints, n: int, j: int) -> bool:
     Args:
         first_processor: (N + 1,) where the processors of each node begin.
     """
-    return bool(node_fits_job(tables, first_processor, n, j))
+    if tables.clock[0].partitioned:
+        return number_at(tables.node_sets.calls[FITS_ON], tables, n, j) == 1
+    return fits_any_node(tables, first_processor, n, j)
 
 
 @compiled
@@ -62,13 +51,15 @@ def fits_some_node(tables: Tables, first_processor: Ints, j: int) -> bool:
 @compiled
 def fits(tables: Tables, j: int) -> bool:
     """Return whether a job can start now on cores anywhere."""
-    return bool(fits_now(tables, j))
+    return fits_now(tables, j)
 
 
-@by_type
-def fits_now(tables: BundleType, j: object) -> object:
-    """Return whether a job can start now."""
-    return fits_anywhere if no_partitions(tables) else has_nodes
+@inlined
+def fits_now(tables: Tables, j: int) -> bool:
+    """Return whether a job can start now, with partitions on nodes of its set."""
+    if tables.clock[0].partitioned:
+        return number_at(tables.node_sets.calls[FITS], tables, j) == 1
+    return fits_anywhere(tables, j)
 
 
 @inlined

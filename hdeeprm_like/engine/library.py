@@ -18,11 +18,13 @@ import platform
 import sys
 from collections.abc import Callable
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from hdeeprm_like import first_use
 from hdeeprm_like.engine.bundles import BundleType, ColumnType
 from hdeeprm_like.engine.bundles import name_of as name_of_entries
 from hdeeprm_like.errors import HDeepRMError
@@ -214,7 +216,9 @@ def compile_missing(function: Any, arguments: tuple[object, ...], kind: str) -> 
 
     Raises:
         MissingCode: numba is not installed.
+        BeginAgain: the run of this command is so short that it runs as plain Python, see `first_use`.
     """
+    first_use.begin_again_if_short(tables().kept, compiler=find_spec("numba") is not None)
     try:
         fallback = import_module("hdeeprm_like.build.fallback")  # late: the compiler imports this module
     except ModuleNotFoundError as error:
@@ -232,7 +236,7 @@ class Recorder:
 
     def __call__(self, function: Any, arguments: tuple[object, ...]) -> object:
         """Run a compiled function as plain Python."""
-        return function.__wrapped__(*arguments)
+        return function.in_python(*arguments)
 
     def note_address(self, function: Any, kinds: tuple[object, ...]) -> None:
         """Note that compiled code calls a function by address."""

@@ -7,11 +7,10 @@ import numpy as np
 
 from hdeeprm_like.cluster.pstates import P0, P1, P2, P3
 from hdeeprm_like.cluster.workload import ROUNDING
-from hdeeprm_like.engine.bundles import BundleType
-from hdeeprm_like.engine.compiled import by_type, compiled, inlined, lowest_bit
+from hdeeprm_like.engine.calls import call_at, number_at
+from hdeeprm_like.engine.compiled import compiled, inlined, lowest_bit
 from hdeeprm_like.engine.cores import begin_stretch, cores_from, forget_touched, release, touch_all
-from hdeeprm_like.engine.node_places import has_nodes_when_idle, release_gpus
-from hdeeprm_like.engine.node_sets import no_partitions
+from hdeeprm_like.engine.node_sets import LACKS, RELEASE
 from hdeeprm_like.engine.processor_index import counts_cores, places, rank, rank_picks
 from hdeeprm_like.engine.running_jobs import add_running, remove_running
 from hdeeprm_like.engine.tables import (
@@ -223,19 +222,9 @@ def end_job(tables: Tables, j: int) -> None:
             first, left, p = first + count, left - count, p + 1
     if last >= 0:
         free_processor(tables, j, last, cores, available)
-    release_of_nodes(tables, j)
+    if tables.clock[0].partitioned:
+        call_at(tables.node_sets.calls[RELEASE], tables, j)
     rank_picks(tables, 0, picks)
-
-
-@by_type
-def release_of_nodes(tables: BundleType, j: object) -> object:
-    """Release what a job holds as whole nodes, besides what is bound to its cores."""
-    return holds_cores_only if no_partitions(tables) else release_gpus
-
-
-@inlined
-def holds_cores_only(tables: Tables, j: int) -> None:
-    """Release nothing: everything that a job holds is bound to its cores."""
 
 
 @compiled
@@ -291,24 +280,14 @@ def lacking_on_one_node(tables: Tables, j: int) -> int:
     return lacks
 
 
-@by_type
-def lacks_when_idle(tables: BundleType, j: object) -> object:
-    """Return what a job would lack on the empty platform, or on the nodes of its partition."""
-    return lacking_anywhere if no_partitions(tables) else lacking_on_nodes
-
-
 @inlined
 def lacking_when_idle(tables: Tables, j: int) -> int:
     """Return what a job would lack on the empty platform: NOTHING, CORES, MEMORY, or GPUS if only these."""
     if tables.jobs[j].size > tables.clock[0].most_cores:
         return CORES
-    return int(lacks_when_idle(tables, j))
-
-
-@compiled
-def lacking_on_nodes(tables: Tables, j: int) -> int:
-    """Return CORES if the idle nodes of a job's partition and constraint could not hold it, else NOTHING."""
-    return NOTHING if has_nodes_when_idle(tables, j) else CORES
+    if tables.clock[0].partitioned:
+        return number_at(tables.node_sets.calls[LACKS], tables, j)
+    return lacking_anywhere(tables, j)
 
 
 @compiled

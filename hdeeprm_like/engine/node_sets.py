@@ -1,9 +1,13 @@
-"""Sets of nodes that jobs may run on, on a platform with partitions; absent otherwise.
+"""Sets of nodes that jobs may run on, on a platform with partitions; empty otherwise.
 
 Each pair of partition and constraint that occurs is a *set* of nodes with a number. Jobs without a partition belong to
 the default one.
+
+Other functions call those for such platforms by address (`node_calls`), so that a run on a platform without partitions
+has the same types, and no other machine code, but is compiled without them.
 """
 
+import functools
 from collections.abc import Sequence
 
 import numpy as np
@@ -11,7 +15,7 @@ import numpy as np
 from hdeeprm_like.cluster.partitions import Demand, Demands, Partitions, demands_of, has_features, no_demands
 from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.workload import Workload
-from hdeeprm_like.engine.bundles import Bundle, BundleType, absent
+from hdeeprm_like.engine.bundles import Bundle
 from hdeeprm_like.engine.words import BITS
 from hdeeprm_like.errors import OptionsError, WorkloadError
 from hdeeprm_like.types import Bools, Floats, Ints, Records
@@ -32,7 +36,10 @@ DEMAND = np.dtype(
 )
 
 
-class NodeSets(Bundle, shared=("members", "member_bits", "rank", "partition_nodes")):
+CHOOSE, FITS, FITS_ON, LACKS, RELEASE, NUMBER_OF_CALLS = range(6)  # places in NodeSets.calls
+
+
+class NodeSets(Bundle, shared=("members", "member_bits", "rank", "partition_nodes", "calls")):
     """Where jobs may run; J jobs, N nodes, S sets, Q partitions, W words of 64 nodes.
 
     Attributes:
@@ -45,6 +52,7 @@ class NodeSets(Bundle, shared=("members", "member_bits", "rank", "partition_node
         allowed: (N,) scratch: 1 if the job being placed may run there.
         cores, memory, gpus: (N,) scratch: free capacity of each node, at the time considered.
         room: (N,) scratch: cores that the job can get there. picked: (N,) cores that it does get.
+        calls: addresses of the functions in `node_calls`; empty without partitions.
     """
 
     demands: Records
@@ -61,11 +69,7 @@ class NodeSets(Bundle, shared=("members", "member_bits", "rank", "partition_node
     gpus: Floats
     room: Ints
     picked: Ints
-
-
-def no_partitions(tables: BundleType) -> bool:
-    """Return from the type of the tables whether the platform has no partitions."""
-    return bool(tables.fields["node_sets"][0].kind == "NoNodeSets")
+    calls: Ints
 
 
 class NumberedSets:
@@ -128,7 +132,7 @@ class NumberedSets:
 
 
 def new_node_sets(platform: Platform, jobs: Workload | None, numbered: NumberedSets | None, whole: bool) -> NodeSets:
-    """Return the sets of nodes of some jobs; absent if the platform has no partitions.
+    """Return the sets of nodes of some jobs; empty if the platform has no partitions.
 
     Args:
         jobs: None if they become known during the run, see `add_demand`. numbered: the sets of the platform.
@@ -142,7 +146,7 @@ def new_node_sets(platform: Platform, jobs: Workload | None, numbered: NumberedS
     if numbered is None:
         if jobs is not None and demands is not None:
             refuse_demands(jobs.ids, demands)
-        return absent(NodeSets)
+        return no_node_sets()
     sizes = np.zeros(0, np.int64) if jobs is None else jobs.size
     rows = numbered.rows(demands or no_demands(len(sizes)), sizes, whole)
     nodes, places = platform.nodes, int(np.minimum(np.maximum(sizes, rows["nodes"]), platform.nodes).sum()) + 1
@@ -163,6 +167,30 @@ def new_node_sets(platform: Platform, jobs: Workload | None, numbered: NumberedS
         gpus=np.zeros(nodes),
         room=np.zeros(nodes, np.int64),
         picked=np.zeros(nodes, np.int64),
+        calls=np.zeros(NUMBER_OF_CALLS, np.int64),
+    )
+
+
+@functools.cache
+def no_node_sets() -> NodeSets:
+    """Return the sets of a platform without partitions: the same for all of these, as nothing writes to them."""
+    none, rows, flags = np.zeros(0, np.int64), np.zeros(0, np.int32), np.zeros((0, 0), np.int8)
+    return NodeSets(
+        demands=np.zeros(0, DEMAND),
+        members=flags,
+        member_bits=np.zeros((0, 0), np.int64),
+        partition_nodes=flags,
+        rank=rows,
+        hold_node=rows,
+        hold_cores=rows,
+        holds=none,
+        allowed=np.zeros(0, np.int8),
+        cores=none,
+        memory=np.zeros(0),
+        gpus=np.zeros(0),
+        room=none,
+        picked=none,
+        calls=none,
     )
 
 

@@ -1,5 +1,10 @@
-"""Compiled functions as plain Python, with ``HDEEPRM_LIKE_PYTHON=1``, for debuggers and coverage."""
+"""Compiled functions as plain Python, with ``HDEEPRM_LIKE_PYTHON=1``: for debuggers, coverage and a short first use.
 
+Numbers are Python's own, which are fast. The entries of columns and the fields of rows are read from memory without
+numpy's scalars, and `plain_divisions` gives divisions the results that they have in machine code.
+"""
+
+import ctypes
 import functools
 import os
 from collections.abc import Callable
@@ -15,40 +20,119 @@ BITS = 64
 ALL_BITS = (1 << BITS) - 1
 
 if ENABLED:
-    np.seterr(all="ignore")  # as in machine code: sums of words wrap around, and x / 0 is infinite or nan
+    np.seterr(all="ignore")  # as in machine code: unsigned sums wrap around, and x / 0 is infinite or nan
 
 F = TypeVar("F", bound=Callable[..., object])
 
 
-class Row(np.void):  # type: ignore[misc]  # final for the checker only
-    """An entry of a structured array with its fields as attributes, as in compiled code: ``tables.jobs[j].size``."""
-
-    def __getattribute__(self, name: str) -> Any:
-        """Return a field, even if numpy has an attribute of that name."""
-        fields = np.void.__getattribute__(self, "dtype").fields
-        return as_word(self[name]) if name in fields else np.void.__getattribute__(self, name)
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        """Write a field."""
-        self[name] = value
-
-
 class Column(np.ndarray[Any, Any]):
-    """An array whose integer entries are 64-bit words, as in compiled code."""
+    """An array whose entries are Python's numbers, as in ``queue.jobs[i]``."""
 
     def __getitem__(self, index: Any) -> Any:
-        """Return an entry, a row or a slice."""
-        return as_word(super().__getitem__(index))
+        """Return an entry; or what numpy returns for a slice or several places."""
+        if index.__class__ is not slice:
+            try:
+                return self.cells[index]
+            except (TypeError, NotImplementedError):  # no place of an entry
+                pass
+        found = self.view(np.ndarray)[index]
+        return column(found) if isinstance(found, np.ndarray) else found
+
+    def __repr__(self) -> str:
+        """Return what numpy shows, which reads entries one by one."""
+        return repr(self.view(np.ndarray))
+
+    def __str__(self) -> str:
+        """Return what numpy shows."""
+        return str(self.view(np.ndarray))
+
+    @functools.cached_property
+    def cells(self) -> Any:
+        """The entries, in the same memory."""
+        return (
+            self.view(np.ndarray) if self.dtype == np.uint64 else memoryview(cast(Any, self))
+        )  # numpy's words wrap around
 
 
-def as_word(value: Any) -> Any:
-    """Widen an integer to 64 bits, so that sums and shifts do not overflow; return anything else unchanged."""
-    return np.int64(value) if isinstance(value, np.signedinteger) else value
+class Rows(Column):
+    """A structured array whose entries have attributes, as in ``tables.jobs[j].size``."""
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        """Write an entry, which is copied; or what numpy writes."""
+        if isinstance(value, Row):
+            self.cells[index] = value
+        else:
+            super().__setitem__(index, value)
+
+    @functools.cached_property
+    def cells(self) -> Any:
+        """The entries, in the same memory."""
+        if not self.size:
+            return ()
+        entry = row_type(self.dtype)
+        kind = entry * len(self) if self.ndim == 1 else grid_type(entry, *self.shape)
+        return kind.from_buffer(self.view(np.ndarray))
 
 
 def column(array: NDArray[Any]) -> NDArray[Any]:
     """Return an array (the same memory) as compiled functions see it."""
-    return array.view(Column) if array.dtype.fields is None else array.view(np.dtype((Row, array.dtype)))
+    return array if isinstance(array, Column) else array.view(Column if array.dtype.fields is None else Rows)
+
+
+class Row(ctypes.Structure):
+    """An entry of a structured array, with its fields as attributes; Python also writes ``row["size"]``."""
+
+    __slots__ = ()  # there are no other attributes
+
+    def __getitem__(self, name: str) -> Any:
+        """Return a field."""
+        return getattr(self, name)
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        """Write a field."""
+        setattr(self, name, value)
+
+
+@functools.cache
+def row_type(dtype: np.dtype[Any]) -> Any:
+    """Return the type of the entries of a structured array."""
+    fields: list[tuple[str, Any]] = []
+    end = 0
+    for name, (kind, place, *_) in sorted((dtype.fields or {}).items(), key=lambda field: field[1][1]):
+        fields.append((f"gap before {name}", ctypes.c_byte * (place - end)))
+        fields.append((name, field_type(kind)))
+        end = place + kind.itemsize
+    fields.append(("gap at the end", ctypes.c_byte * (dtype.itemsize - end)))
+    return type("Row", (Row,), {"__slots__": (), "_pack_": 1, "_fields_": fields})
+
+
+def field_type(dtype: np.dtype[Any]) -> Any:
+    """Return the type of a field: a number, or numbers as in ``row.keys[i]`` and ``row.keys[i, j]``."""
+    entry = np.ctypeslib.as_ctypes_type(dtype.base)
+    return grid_type(entry, *dtype.shape) if len(dtype.shape) == 2 else np.ctypeslib.as_ctypes_type(dtype)
+
+
+@functools.cache
+def grid_type(entry: Any, rows: int, columns: int) -> Any:
+    """Return the type of entries in two dimensions."""
+    flat = entry * (rows * columns)
+
+    class Grid(flat):  # type: ignore[misc, valid-type]
+        __slots__ = ()
+
+        def __getitem__(self, place: tuple[int, int]) -> Any:
+            i, j = place
+            if j >= columns:
+                raise IndexError("invalid index")
+            return super().__getitem__(i * columns + j)
+
+        def __setitem__(self, place: tuple[int, int], value: Any) -> None:
+            i, j = place
+            if j >= columns:
+                raise IndexError("invalid index")
+            super().__setitem__(i * columns + j, value)
+
+    return Grid
 
 
 class Primitive:
@@ -65,7 +149,7 @@ class Primitive:
 
 def primitive(in_python: F) -> F:
     """Mark a function whose machine code is in `hdeeprm_like.build.primitives`."""
-    return cast(F, Primitive(in_python))
+    return in_python if ENABLED and not RECORDS else cast(F, Primitive(in_python))
 
 
 _by_number: list[Callable[..., object]] = []
@@ -89,7 +173,7 @@ def function_at(number: int) -> Callable[..., object]:
 def shift_left(word: int, count: int) -> int:
     """Shift a 64-bit word left by fewer than 64 bits."""
     bits = (int(word) << int(count)) & ALL_BITS
-    return np.int64(bits - (ALL_BITS + 1) if bits >> (BITS - 1) else bits)  # type: ignore[return-value]
+    return bits - (ALL_BITS + 1) if bits >> (BITS - 1) else bits
 
 
 @primitive

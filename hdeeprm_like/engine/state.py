@@ -11,6 +11,7 @@ from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.workload import JobLimits, Workload
 from hdeeprm_like.engine import core_pstates, lifecycle
 from hdeeprm_like.engine.job_rows import Request, countable, fill_job, fill_jobs
+from hdeeprm_like.engine.node_calls import connect
 from hdeeprm_like.engine.node_sets import NumberedSets, add_demand, most_cores, new_node_sets
 from hdeeprm_like.engine.numbers import FIRST, LOW_MEM, LOW_MEM_BW, RANDOM_JOB, REQUESTED, SHORTEST, SMALLEST
 from hdeeprm_like.engine.processor_index import rank_all
@@ -146,6 +147,9 @@ class State(StateView):
         node_sets = new_node_sets(platform, jobs, self._sets, whole)
         self.tables: Tables = new_tables(platform, self.known, places, needs.orders, needs.ends, seed, rows, node_sets)
         self.tables.clock["whole"], self.tables.clock["epoch"] = whole, epoch
+        if platform.partitions is not None:
+            self.tables.clock["partitioned"] = 1
+            connect(self.tables)
         self.tables.clock["places"] = self._places if named else 0
         rank_all(self.tables)
         if jobs is not None:

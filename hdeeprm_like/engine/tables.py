@@ -55,6 +55,7 @@ CLOCK = np.dtype(
         ("blocked_job", "i8"),
         ("blocked_before", "i8"),  # last logged value of blocked
         ("whole", "i8"),  # 1 if one node must take all cores of a job; jobs too large for any node are rejected
+        ("partitioned", "i8"),  # 1 on a platform with partitions: each job may run on its set of Tables.node_sets
         ("arrivals_over", "i8"),  # 1 when no job will be submitted any more
         ("logged", "i8"),  # used entries of Tables.log
         ("decisions", "i8"),  # jobs selected, whether they were started or did not fit
@@ -198,7 +199,7 @@ class Tables(Bundle, shared=("processors", "nodes", "levels", "core_processor", 
         touched: (W,) words whose cores may have changed P-state in this instant.
         picks: (P,) PICK, scratch: processors with cores booked for the job being placed.
         log: record of events; empty to keep no log.
-        node_sets: where jobs may run; absent on a platform without partitions.
+        node_sets: where jobs may run; empty on a platform without partitions.
     """
 
     clock: Records

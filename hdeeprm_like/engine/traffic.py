@@ -13,11 +13,11 @@ from math import sqrt
 import numpy as np
 
 from hdeeprm_like.cluster.routes import Routes
-from hdeeprm_like.engine.bundles import Bundle, BundleType
+from hdeeprm_like.engine.bundles import Bundle, BundleType, bundled
 from hdeeprm_like.engine.compiled import compiled, inlined
 from hdeeprm_like.engine.sharing import Problem, new_problem, share
 from hdeeprm_like.engine.tables import Tables
-from hdeeprm_like.types import Floats, Ints, Records
+from hdeeprm_like.types import Ints, Records
 
 NONE = -1  # instead of a row
 MESSAGE_FLOW = 0  # the flow of the message under way; that of job j is j + 1
@@ -70,13 +70,12 @@ ROADS = np.dtype(
     align=True,
 )
 
-ROUTES = ("place", "group", "up", "down", "first", "links", "delay", "gate_first", "gate_links", "gate_delay")
 
-
-class Traffic(Bundle, shared=(*ROUTES, "bandwidth", "fatpipe")):
+class Traffic(Bundle):
     """The network of one simulation; L links, J jobs, the others as in `Routes`.
 
     Attributes:
+        routes: the links, and the ways of messages over them.
         roads: (1,) ROADS.
         capacities: (L + J,) CAPACITY, the links, then the slowest core of each job.
         flows: (J + 1,) FLOW. loads: LOAD, the uses of all flows.
@@ -87,6 +86,7 @@ class Traffic(Bundle, shared=(*ROUTES, "bandwidth", "fatpipe")):
         places, groups, crossed: (U,), (G,), (L,) scratch: those with some.
     """
 
+    routes: Routes
     roads: Records
     capacities: Records
     flows: Records
@@ -101,18 +101,6 @@ class Traffic(Bundle, shared=(*ROUTES, "bandwidth", "fatpipe")):
     places: Ints
     groups: Ints
     crossed: Ints
-    bandwidth: Floats
-    fatpipe: Ints
-    place: Ints
-    group: Ints
-    up: Ints
-    down: Ints
-    first: Ints
-    links: Ints
-    delay: Floats
-    gate_first: Ints
-    gate_links: Ints
-    gate_delay: Floats
 
 
 def is_networked(timing: BundleType) -> bool:
@@ -125,6 +113,7 @@ def new_traffic(routes: Routes, jobs: int) -> Traffic:
     links, places, groups = len(routes.bandwidth), len(routes.up), len(routes.delay)
     loads = most_loads(routes, jobs)
     return Traffic(
+        routes=bundled(routes),
         roads=np.zeros(1, ROADS),
         capacities=np.zeros(links + jobs, CAPACITY),
         flows=np.zeros(jobs + 1, FLOW),
@@ -139,9 +128,6 @@ def new_traffic(routes: Routes, jobs: int) -> Traffic:
         places=np.zeros(places, np.int64),
         groups=np.zeros(groups, np.int64),
         crossed=np.zeros(links, np.int64),
-        bandwidth=routes.bandwidth,
-        fatpipe=routes.fatpipe.astype(np.int64),
-        **{name: np.ascontiguousarray(getattr(routes, name)) for name in ROUTES},
     )
 
 
@@ -165,9 +151,9 @@ def most_loads(routes: Routes, jobs: int) -> int:
 @inlined
 def open_traffic(traffic: Traffic) -> None:
     """Begin a simulation."""
-    for link in range(len(traffic.bandwidth)):
+    for link in range(len(traffic.routes.bandwidth)):
         capacity = traffic.capacities[link]
-        capacity.bound, capacity.fatpipe, capacity.met = traffic.bandwidth[link], traffic.fatpipe[link], 0
+        capacity.bound, capacity.fatpipe, capacity.met = traffic.routes.bandwidth[link], traffic.routes.fatpipe[link], 0
         capacity.first = capacity.last = NONE
     flow = traffic.flows[MESSAGE_FLOW]
     flow.first, flow.runs, flow.changed, flow.met, flow.waits = NONE, 0, 0, 0, 0
@@ -176,7 +162,7 @@ def open_traffic(traffic: Traffic) -> None:
 @inlined
 def forget_flow(traffic: Traffic, j: int) -> None:
     """Note that a job has no flow yet."""
-    flow, capacity = traffic.flows[j + 1], traffic.capacities[len(traffic.bandwidth) + j]
+    flow, capacity = traffic.flows[j + 1], traffic.capacities[len(traffic.routes.bandwidth) + j]
     flow.first, flow.runs, flow.changed, flow.met, flow.waits = NONE, 0, 0, 0, 0
     capacity.first, capacity.last, capacity.fatpipe, capacity.met = NONE, NONE, 0, 0
 
@@ -265,8 +251,8 @@ def load_links(tables: Tables, traffic: Traffic, j: int, size: float) -> None:
         place = traffic.places[i]
         pairs = traffic.at_place[place] * (cores - 1)
         traffic.at_place[place] = 0
-        crossed = cross(traffic, traffic.up[place], pairs, crossed)
-        crossed = cross(traffic, traffic.down[place], pairs, crossed)
+        crossed = cross(traffic, traffic.routes.up[place], pairs, crossed)
+        crossed = cross(traffic, traffic.routes.down[place], pairs, crossed)
     delay = 0.0
     for i in range(groups):
         g = traffic.groups[i]
@@ -274,15 +260,15 @@ def load_links(tables: Tables, traffic: Traffic, j: int, size: float) -> None:
             h = traffic.groups[k]
             pairs = traffic.at_group[g] * (traffic.at_group[h] - (g == h))
             if pairs > 0:
-                delay = max(delay, traffic.delay[g, h])
+                delay = max(delay, traffic.routes.delay[g, h])
                 way = g * len(traffic.at_group) + h
-                for at in range(traffic.first[way], traffic.first[way + 1]):
-                    crossed = cross(traffic, traffic.links[at], pairs, crossed)
+                for at in range(traffic.routes.first[way], traffic.routes.first[way + 1]):
+                    crossed = cross(traffic, traffic.routes.links[at], pairs, crossed)
     for i in range(groups):
         traffic.at_group[traffic.groups[i]] = 0
     for i in range(crossed):
         link = traffic.crossed[i]
-        pairs = 1 if traffic.fatpipe[link] else traffic.at_link[link]
+        pairs = 1 if traffic.routes.fatpipe[link] else traffic.at_link[link]
         traffic.at_link[link] = 0
         add_load(traffic, j + 1, link, repeated(size, pairs))
     traffic.flows[j + 1].delay = delay
@@ -296,12 +282,12 @@ def count_cores(tables: Tables, traffic: Traffic, j: int) -> tuple[int, int, int
         stretch = tables.allocation[i]
         cores += stretch.cores
         for core in range(stretch.first, stretch.first + stretch.cores):
-            place = traffic.place[core]
+            place = traffic.routes.place[core]
             if traffic.at_place[place] == 0:
                 traffic.places[places] = place
                 places += 1
             traffic.at_place[place] += 1
-            group = traffic.group[place]
+            group = traffic.routes.group[place]
             if traffic.at_group[group] == 0:
                 traffic.groups[groups] = group
                 groups += 1

@@ -2,32 +2,19 @@
 
 import numpy as np
 
-from hdeeprm_like.engine.bundles import BundleType
-from hdeeprm_like.engine.compiled import by_type, inlined
+from hdeeprm_like.engine.compiled import inlined
 from hdeeprm_like.engine.job_keys import known_time, lasting_key
 from hdeeprm_like.engine.job_lists import insert, job_at, remove
-from hdeeprm_like.engine.node_sets import no_partitions
 from hdeeprm_like.engine.numbers import FIRST_PREDICTED, RANDOM_JOB
 from hdeeprm_like.engine.splitmix64 import STRIDE, uniform
 from hdeeprm_like.engine.tables import WAITING, Tables
 
 
-@by_type
-def requests_more(tables: BundleType, j: object) -> object:
-    """Return whether a job requests more than cores anywhere."""
-    return requests_on_nodes if no_partitions(tables) else requests_nodes
-
-
 @inlined
-def requests_on_nodes(tables: Tables, j: int) -> bool:
-    """Return whether a job requests memory or GPUs."""
-    return bool(tables.jobs[j].memory > 0.0 or tables.jobs[j].gpus > 0.0)
-
-
-@inlined
-def requests_nodes(tables: Tables, j: int) -> bool:
-    """Return True: with partitions each job requests certain nodes."""
-    return True
+def requests_more(tables: Tables, j: int) -> bool:
+    """Return whether a job requests more than cores anywhere: memory, GPUs or, with partitions, certain nodes."""
+    job = tables.jobs[j]
+    return bool(tables.clock[0].partitioned or job.memory > 0.0 or job.gpus > 0.0)
 
 
 @inlined

@@ -1,6 +1,6 @@
 """Default machines and jobs of the environments of presets, and presets with a paper's sizes."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -15,6 +15,7 @@ from hdeeprm_like.cluster.workload import Workload
 from hdeeprm_like.decision.presets import PRESETS, Space
 from hdeeprm_like.decision.rewards import OBJECTIVES
 from hdeeprm_like.envs.windows import WorkloadOf
+from hdeeprm_like.errors import OptionsError, did_you_mean
 from hdeeprm_like.run.simulator import Clock
 
 
@@ -175,3 +176,19 @@ PAPERS = {
 The rewards of the first two use execution times, as in equation 4.1 and section 4.6.3 of 000. The image of DeepRM has
 the 224 columns of the network there: a colour per running job, and the time since the last arrival.
 """
+
+
+def reset_options(given: Any, known: Sequence[str]) -> dict[str, Any]:
+    """Return the options of ``reset(options=...)``.
+
+    Raises:
+        OptionsError: they are no mapping, or one is unknown.
+    """
+    if given is None:
+        return {}
+    if not isinstance(given, Mapping):
+        raise OptionsError(f"reset: options is {given!r:.40}; a mapping is needed, with {' or '.join(known)}")
+    for name in given:
+        if name not in known:
+            raise OptionsError(f"reset: option {name!r} is not known{did_you_mean(str(name), known)}")
+    return dict(given)

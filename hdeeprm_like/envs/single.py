@@ -15,6 +15,7 @@ from hdeeprm_like.cluster.workload import JobLimits, Workload
 from hdeeprm_like.decision.presets import Space
 from hdeeprm_like.engine.splitmix64 import SEEDS, draw_below
 from hdeeprm_like.envs.masks import MaskPlace, in_observation, space_with_mask, with_mask
+from hdeeprm_like.envs.settings import reset_options
 from hdeeprm_like.envs.windows import Windows, WorkloadOf, draws_of
 from hdeeprm_like.errors import AgentError, OptionsError, WorkloadError, did_you_mean
 from hdeeprm_like.formats.open import load_workload
@@ -173,10 +174,7 @@ class SchedulingEnv(gymnasium.Env[Any, np.int64]):
         super().reset(seed=seed)
         if seed is not None or len(self._draws) == 0:
             self._draws = draws_of([self.np_random])
-        given = dict(options or {})
-        for name in given:
-            if name not in RESET_OPTIONS:
-                raise OptionsError(f"reset: option {name!r} is not known{did_you_mean(name, RESET_OPTIONS)}")
+        given = reset_options(options, RESET_OPTIONS)
         for _ in range(DRAWS):
             self.workload = self._jobs(given)
             self.policy_seed = draw_below(self._draws, 0, SEEDS)

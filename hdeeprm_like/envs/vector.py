@@ -15,6 +15,7 @@ from hdeeprm_like.decision.presets import Space
 from hdeeprm_like.engine.job_rows import countable
 from hdeeprm_like.engine.splitmix64 import SEEDS, draw_below
 from hdeeprm_like.envs.masks import MaskPlace, in_observation, space_with_mask, with_mask
+from hdeeprm_like.envs.settings import reset_options
 from hdeeprm_like.envs.single import RENDER_FPS
 from hdeeprm_like.envs.windows import Windows, WorkloadOf, draws_of
 from hdeeprm_like.errors import AgentError, OptionsError, WorkloadError, did_you_mean
@@ -132,10 +133,8 @@ class SchedulingVectorEnv(VectorEnv[Any, Ints, Any]):
             OptionsError: an option is unknown or invalid.
             WorkloadError: an agent never gets a decision to take.
         """
-        given = dict(options or {})
-        chosen = np.asarray(given.pop("reset_mask", np.ones(self.num_envs, np.bool_)))
-        if given:
-            raise OptionsError(f"reset: option {next(iter(given))!r} is not known{did_you_mean('', ['reset_mask'])}")
+        given = reset_options(options, ["reset_mask"])
+        chosen = np.asarray(given.get("reset_mask", np.ones(self.num_envs, np.bool_)))
         if chosen.shape != (self.num_envs,) or chosen.dtype != np.bool_:
             raise OptionsError(f"reset: reset_mask: ({self.num_envs},) truth values are needed")
         seeds = [seed + i for i in range(self.num_envs)] if isinstance(seed, int | np.integer) else seed

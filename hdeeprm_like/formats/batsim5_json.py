@@ -38,6 +38,10 @@ IN_FILES = {  # key of a profile in messages: key in files
     "communication_matrix": "com",
     "repetition_count": "repeat",
     "profile_ids": "seq",
+    "storage_name": "storage",
+    "bytes_to_transfer": "nb_bytes",
+    "emitter_storage_name": "from",
+    "receiver_storage_name": "to",
 }
 OF_JOBS = ("id", "subtime", "res", "profile", "walltime", "extra_data")
 OF_PROFILES = ("type", "delay", "cpu", "com", "seq", "repeat", "ret", "extra_data")

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from hdeeprm_like.errors import HDeepRMError, did_you_mean
-from hdeeprm_like.values import POSITIVE, Whole, wrong
+from hdeeprm_like.values import POSITIVE, Number, Whole, wrong
 
 
 @dataclass(frozen=True)
@@ -80,9 +80,13 @@ class JsonValue:
             raise self.needs("one line of printable characters")
         return self.value
 
+    def number(self, kind: Number) -> float:
+        """Return a number of a kind."""
+        return kind.of(self.value, self.error, *self._place)
+
     def positive(self) -> float:
         """Return a finite number above 0."""
-        return POSITIVE.of(self.value, self.error, *self._place)
+        return self.number(POSITIVE)
 
     def count(self, least: int = 1) -> int:
         """Return an integer of at least *least*."""

@@ -16,7 +16,7 @@ import numpy as np
 from hdeeprm_like.cluster.partitions import Partitions
 from hdeeprm_like.formats.json_value import JsonValue
 from hdeeprm_like.types import Ints
-from hdeeprm_like.values import NUMBER, UTMOST, Number
+from hdeeprm_like.values import AMOUNT, FINITE, NUMBER, UTMOST, Number
 
 MODELLED = (  # of SchedulerParameters, what policies with +slurm read
     *("bf_interval", "bf_window", "bf_resolution", "bf_max_job_test", "bf_max_job_user", "bf_window_linear"),
@@ -27,6 +27,8 @@ PARTITION_TIMES = "partition_times"  # setting: MaxTime and DefaultTime of the p
 TIMES = ("MaxTime", "DefaultTime")
 PREEMPT_MODES = "partition_preempt_modes"  # setting: PreemptMode of the partitions that have their own, by name
 LIMIT = Number(0.0, UTMOST, above=True, noun="number of seconds")
+PREEMPTING = ("Preempt", "PreemptMode", "PreemptExemptTime")  # keys of a QOS in "preemption", all texts
+OBJECTS = ("SchedulerParameters", "PriorityWeightTRES")  # of the scheduling
 OF_DATABASE = ("qos", "shares", "accounts", "limits", "preemption")
 
 
@@ -66,12 +68,12 @@ def read_partitions(value: JsonValue, nodes: int) -> Partitions | None:
     for row, (_, rows, _) in enumerate(listed):
         members[row, rows] = True
     settings = [own for _, _, own in listed]
-    scheduling = keys["scheduling"].entries() if "scheduling" in keys else {}
-    more = {key: keys[key].entries() for key in OF_DATABASE if key in keys}
+    scheduling = _scheduling(keys["scheduling"]) if "scheduling" in keys else {}
+    more = {key: _of_database(key, keys[key]) for key in OF_DATABASE if key in keys}
     times = {name: {key: own[key] for key in TIMES if LIMIT.holds(own.get(key))} for name, _, own in listed}
     times = {name: own for name, own in times.items() if own}
     modes = {name: str(own["PreemptMode"]) for name, _, own in listed if isinstance(own.get("PreemptMode"), str)}
-    linear = "scheduling" in keys and scheduling.get("SelectType", keys["scheduling"]).value == "select/linear"
+    linear = scheduling.get("SelectType") == "select/linear"
     defaults = [row for row, own in enumerate(settings) if str(own.get("Default", "NO")).upper() == "YES"]
     return Partitions(
         names=tuple(names),
@@ -82,8 +84,8 @@ def read_partitions(value: JsonValue, nodes: int) -> Partitions | None:
         features=tuple(features),
         weights=np.array(weights),
         default=defaults[0] if defaults else 0,
-        settings={name: one.value for name, one in scheduling.items()}
-        | {name: {key: one.value for key, one in own.items()} for name, own in more.items()}
+        settings=scheduling
+        | more
         | ({PARTITION_TIMES: times} if times else {})
         | ({PREEMPT_MODES: modes} if modes else {}),
     )
@@ -152,6 +154,40 @@ def _partition(value: JsonValue, numbers: Mapping[str, int]) -> tuple[str, Ints,
         raise keys["hosts"].wrong(f"host {unknown[:40]!r} is none of the nodes")
     rows = np.array([numbers[host] for host in hosts], np.int64)
     return keys["name"].text(), rows, {key: one.value for key, one in keys.items() if key not in ("name", "hosts")}
+
+
+def _scheduling(value: JsonValue) -> dict[str, Any]:
+    """Return the settings of a Slurm by name: texts, numbers and truth values, or objects of these."""
+    return {
+        name: {key: _plain(inner) for key, inner in one.entries().items()}
+        if name in OBJECTS and one.value is not None
+        else _plain(one)
+        for name, one in value.entries().items()
+    }
+
+
+def _plain(value: JsonValue) -> Any:
+    """Return a text, a truth value, nothing, or a finite number."""
+    if isinstance(value.value, dict | list):
+        raise value.needs("a text, a number, true or false")
+    number = isinstance(value.value, int | float) and not isinstance(value.value, bool)
+    return value.number(FINITE) if number and not FINITE.holds(value.value) else value.value
+
+
+def _of_database(key: str, value: JsonValue) -> dict[str, Any]:
+    """Return what Slurm's database knows of accounts or QOS, by name; limits are checked where they are read."""
+    found = value.entries()
+    if key in ("qos", "shares"):
+        for one in found.values():
+            one.number(AMOUNT)
+    elif key == "accounts":
+        for one in found.values():
+            one.text()
+    elif key == "preemption":
+        for one in found.values():
+            for inner in one.fields([], PREEMPTING).values():
+                inner.text()
+    return {name: one.value for name, one in found.items()}
 
 
 def _number(value: JsonValue | None, otherwise: float) -> float:

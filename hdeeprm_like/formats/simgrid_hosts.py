@@ -1,14 +1,16 @@
 """Hosts of SimGrid platforms: speeds in their P-states, and what their properties say about power and sleep."""
 
-from dataclasses import dataclass
 from functools import lru_cache
+from typing import TYPE_CHECKING, NamedTuple
 
 from hdeeprm_like.errors import PlatformError
 from hdeeprm_like.formats.simgrid_units import AMOUNT, SPEEDS, measure
 
+if TYPE_CHECKING:
+    from hdeeprm_like.formats.simgrid_profiles import SpeedProfile
 
-@dataclass(frozen=True)
-class Host:
+
+class Host(NamedTuple):
     """One host: its speed in each P-state and its properties as text."""
 
     name: str
@@ -17,6 +19,7 @@ class Host:
     properties: dict[str, str]
     zone_properties: dict[str, str]
     cores: int = 1
+    profile: "SpeedProfile | None" = None  # how its speed changes, if it does
 
     def power_ranges(self) -> tuple[tuple[float, float, float], ...]:
         """Return per P-state the W when idle, at the least load and at full load.

@@ -13,7 +13,6 @@ from typing import Any
 from defusedxml import DefusedXmlException
 from defusedxml.ElementTree import ParseError, fromstring
 
-from hdeeprm_like.cluster.topologies import topology_of
 from hdeeprm_like.errors import PlatformError, did_you_mean
 from hdeeprm_like.formats.simgrid_hosts import Host, speeds_of
 from hdeeprm_like.formats.simgrid_units import BANDWIDTHS, TIMES, measure
@@ -126,7 +125,7 @@ class _Reader:
         if parent is None and zones:
             raise self.fail(f"zone {name!r} is a second outermost zone")
         inherited = parent.properties if parent else {}
-        zone = Zone(name, parent, parent.depth + 1 if parent else 0, routing, inherited | self.properties(element))
+        zone = Zone(name, parent, routing, inherited | self.properties(element))
         if zone.depth > 32:
             raise self.fail("zones are nested too deeply")
         if parent:
@@ -166,9 +165,15 @@ class _Reader:
         self.add_host(element, self.text(element, "id"), zone, self.properties(element))
 
     def add_host(self, element: Any, name: str, zone: Zone, properties: dict[str, str]) -> None:
-        for refused in ("availability_file", "state_file"):
-            if element.get(refused):
-                raise self.fail(f"host {name!r}: {refused} is not imitated")
+        if element.get("state_file"):
+            raise self.fail(f"host {name!r}: state_file is not imitated")
+        profile = None
+        if file := element.get("speed_file") or element.get("availability_file"):  # the older name
+            if element.tag not in ("host", "peer"):
+                raise self.fail(f"<{element.tag}> {name!r}: has no speed_file")
+            from hdeeprm_like.formats.simgrid_profiles import read_speed_profile  # few platforms have any
+
+            profile = read_speed_profile(Path(self.path).parent / file)
         cores = self.text(element, "core", "1")
         if not cores.isdigit() or not 0 < int(cores) <= CORE_LIMIT:
             raise self.fail(f"host {name!r}: core {cores[:20]!r} is not a number of cores from 1 to {CORE_LIMIT}")
@@ -180,7 +185,7 @@ class _Reader:
         if not pstate.isdigit() or int(pstate) >= len(speeds):
             raise self.fail(f"host {name!r}: pstate {pstate!r} is not one of its {len(speeds)} P-states")
         self.netpoint(name, zone, element)
-        self.platform.hosts[name] = Host(name, speeds, int(pstate), properties, zone.properties, int(cores))
+        self.platform.hosts[name] = Host(name, speeds, int(pstate), properties, zone.properties, int(cores), profile)
 
     def router(self, element: Any, zone: Zone) -> None:
         self.netpoint(self.text(element, "id"), zone, element)
@@ -311,6 +316,8 @@ class _Reader:
 
     def wired_cluster(self, element: Any, parent: Zone) -> None:
         """Read a cluster that is a fat tree, a torus or a dragonfly; it has no router, so a host is its gateway."""
+        from hdeeprm_like.cluster.topologies import topology_of  # few platforms have any
+
         name, prefix, suffix = (self.text(element, key, "") for key in ("id", "prefix", "suffix"))
         try:
             kind = self.text(element, "topology")

@@ -16,10 +16,12 @@ Source: SimGrid 3.32, "Routing models" of its documentation, and routes queried 
 import heapq
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
 
-from hdeeprm_like.cluster.topologies import Topology
 from hdeeprm_like.errors import PlatformError
+
+if TYPE_CHECKING:
+    from hdeeprm_like.cluster.topologies import Topology
 
 LOOPBACK_BANDWIDTH = 1e10  # bytes/s, default for a host to itself
 SHORTEST = ("Floyd", "Dijkstra", "DijkstraCache")
@@ -28,14 +30,17 @@ UNREACHED = 1 << 40  # links
 DEEPEST_ROUTE = 64  # nested zones that a route may cross
 
 
-@dataclass(frozen=True, eq=False)
 class Link:
     """One direction of a link: a capacity that its flows share, or (fat pipe) do not."""
 
-    name: str
-    bandwidth: float  # bytes/s
-    latency: float  # s
-    fatpipe: bool = False
+    __slots__ = ("bandwidth", "fatpipe", "latency", "name")
+
+    def __init__(self, name: str, bandwidth: float, latency: float, fatpipe: bool = False) -> None:
+        """Describe a link of *bandwidth* bytes/s and *latency* s."""
+        self.name = name
+        self.bandwidth = bandwidth
+        self.latency = latency
+        self.fatpipe = fatpipe
 
 
 def loopback(bandwidth: float = LOOPBACK_BANDWIDTH, latency: float = 0.0) -> Link:
@@ -43,8 +48,7 @@ def loopback(bandwidth: float = LOOPBACK_BANDWIDTH, latency: float = 0.0) -> Lin
     return Link("__loopback__", bandwidth, latency, fatpipe=True)
 
 
-@dataclass(frozen=True)
-class Hop:
+class Hop(NamedTuple):
     """One route of the file: its links, and the points at which it leaves one zone and enters the other."""
 
     links: tuple[Link, ...]
@@ -52,15 +56,14 @@ class Hop:
     enter: str
 
 
-@dataclass(frozen=True)
-class Wires:
+class Wires(NamedTuple):
     """The links of a fat tree, a torus or a dragonfly.
 
     Attributes:
         links: in each direction. limiters: of each node, if there are some. leaf_of: number of each host.
     """
 
-    topology: Topology
+    topology: "Topology"
     links: list[Link]
     limiters: list[tuple[Link, ...]]
     leaf_of: dict[str, int]
@@ -74,11 +77,11 @@ class Wires:
         return [*found, *self.limiters[last]]
 
 
-@dataclass
 class Zone:
     """One zone.
 
     Attributes:
+        depth: number of zones around it.
         points: the hosts, routers and zones in it, in the order of the file.
         hops: the routes between two points.
         star: links up and down per host, in a cluster and for peers.
@@ -86,18 +89,20 @@ class Zone:
         wires: of a cluster that is no star.
     """
 
-    name: str
-    parent: "Zone | None"
-    depth: int
-    routing: str
-    properties: dict[str, str]
-    points: list[str] = field(default_factory=list)
-    hops: dict[tuple[str, str], Hop] = field(default_factory=dict)
-    star: dict[str, tuple[tuple[Link, ...], tuple[Link, ...]]] = field(default_factory=dict)
-    loopbacks: dict[str, Link] = field(default_factory=dict)
-    coordinates: dict[str, tuple[float, float, float]] = field(default_factory=dict)
-    wires: Wires | None = None
-    _before: dict[str, dict[str, str]] = field(default_factory=dict)  # per start: predecessor of each point
+    def __init__(self, name: str, parent: "Zone | None", routing: str, properties: dict[str, str]) -> None:
+        """Start empty."""
+        self.name = name
+        self.parent = parent
+        self.depth: int = parent.depth + 1 if parent else 0
+        self.routing = routing
+        self.properties = properties
+        self.points: list[str] = []
+        self.hops: dict[tuple[str, str], Hop] = {}
+        self.star: dict[str, tuple[tuple[Link, ...], tuple[Link, ...]]] = {}
+        self.loopbacks: dict[str, Link] = {}
+        self.coordinates: dict[str, tuple[float, float, float]] = {}
+        self.wires: Wires | None = None
+        self._before: dict[str, dict[str, str]] = {}  # per start: predecessor of each point
 
     def way(self, source: str, destination: str) -> list[Hop]:
         """Return the routes from one point of the zone to another in sequence; empty if there is none."""

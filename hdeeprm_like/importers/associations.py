@@ -15,6 +15,7 @@ from hdeeprm_like.errors import PlatformError
 from hdeeprm_like.importers.machine import Machine
 from hdeeprm_like.importers.report import Report
 from hdeeprm_like.inputs import read_text
+from hdeeprm_like.values import Whole
 
 GROUPED = {"grptres": "GrpTRES", "grpjobs": "GrpJobs"}
 OF_USER = {**GROUPED, "maxjobs": "MaxJobs", "maxtres": "MaxTRES", "maxtresperjob": "MaxTRES"}
@@ -41,6 +42,7 @@ OTHERS = {  # limits that are not modelled
 }
 PREEMPTING = {"preempt": "Preempt", "preemptmode": "PreemptMode", "preemptexempttime": "PreemptExemptTime"}
 COUNTED = ("cpu", "mem", "gres/gpu")
+AMOUNT = Whole(0, 2**32)  # of jobs, shares and priorities, which Slurm keeps in 32 bits
 ENFORCED = ("limits", "safe", "all")
 
 
@@ -69,8 +71,9 @@ def read_associations(path: Path, machine: Machine, report: Report) -> None:
             limits[f"association:{account}/{user}" if user else f"account:{account}"] = own
         if not user and row.get("parentname"):
             machine.accounting.setdefault("accounts", {})[account] = row["parentname"]
-        if not user and row.get("share", "").isdecimal() and account != "root":
-            machine.accounting.setdefault("shares", {})[account] = int(row["share"])
+        share = AMOUNT.in_text_or(row.get("share", ""), -1)
+        if not user and share >= 0 and account != "root":
+            machine.accounting.setdefault("shares", {})[account] = share
     _tell(machine, report, left, f"{path.name}: {len(of_cluster):,} associations")
 
 
@@ -87,9 +90,8 @@ def read_qos(path: Path, machine: Machine, report: Report) -> None:
     for partition in machine.partitions:
         if own := found.get(partition.settings.get("QOS", "")):
             limits[f"partition:{partition.name}"] = own
-    machine.accounting["qos"] = {
-        name: int(row["priority"]) for name, row in rows.items() if row["priority"].isdecimal()
-    }
+    ranks = {name: AMOUNT.in_text_or(row["priority"], -1) for name, row in rows.items()}
+    machine.accounting["qos"] = {name: rank for name, rank in ranks.items() if rank >= 0}
     preempting = {
         name: {key: row[column] for column, key in PREEMPTING.items() if row.get(column, "") not in ("", "cluster")}
         for name, row in rows.items()
@@ -132,8 +134,8 @@ def _limits_in(row: Mapping[str, str], keys: Mapping[str, str], left: Counter[st
             left.update(part.partition("=")[0] for part in text.split(",") if part not in pairs)
             if pairs:
                 found[keys[column]] = ",".join(pairs)
-        elif column in keys and text.isdecimal():
-            found[keys[column]] = int(text)
+        elif column in keys and (count := AMOUNT.in_text_or(text, -1)) >= 0:
+            found[keys[column]] = count
     return found
 
 

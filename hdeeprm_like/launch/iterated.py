@@ -143,7 +143,18 @@ def iterate_alone(
 def iteration_options(learner: Learner, best: str) -> IterationOptions:
     """Return the options of the file's section ``training.policy_iteration``."""
     chosen = learner.experiment.options.training.policy_iteration
-    names = ("iterations", "step", "trust_region", "average", "epochs", "minibatch", "huber", "margins", "memory")
+    names = (
+        "iterations",
+        "step",
+        "trust_region",
+        "shares",
+        "sure",
+        "epochs",
+        "minibatch",
+        "huber",
+        "margins",
+        "memory",
+    )
     start = start_of(learner)
     leans = learner.layout.waiting if start is None else start
     if leans < 0 and any(chosen.margins):

@@ -24,6 +24,7 @@ from hdeeprm_like.learning.paired_rollouts import PairedRollouts, Pairs, Samplin
 from hdeeprm_like.learning.parts import load_weights_of, one_thread, play_part, weights_as_bytes
 from hdeeprm_like.learning.rollout import RolloutBuffer
 from hdeeprm_like.learning.training import Rollouts
+from hdeeprm_like.learning.weights import Weights, following, weights_of
 from hdeeprm_like.run.episodes import Plays
 
 Gather: TypeAlias = Callable[[Callable[..., Any], Sequence[tuple[Any, ...]]], list[Any]]
@@ -84,25 +85,32 @@ class ComparisonsInParts:
         """
         self.learner, self.folder, self.gather, self.how = learner, folder, gather, how
 
-    def __call__(self, first: int) -> Pairs:
-        """Return what was found in consecutive episodes, given the number of the first one."""
+    def __call__(self, first: int, policy: Weights | None = None) -> Pairs:
+        """Return what was found in consecutive episodes; see `PairedRollouts`."""
         weights, parts = weights_as_bytes(self.learner.agent), self.learner.experiment.options.training.parts
         ends = np.linspace(first, first + self.how.windows, min(parts, self.how.windows) + 1).astype(int).tolist()
-        calls = [(self.folder.resolve(), weights, self.how, *ends[n : n + 2]) for n in range(len(ends) - 1)]
+        with following(self.learner.agent, policy):
+            followed = weights_as_bytes(self.learner.agent)
+        calls = [(self.folder.resolve(), weights, followed, self.how, *ends[n : n + 2]) for n in range(len(ends) - 1)]
         return Pairs.joined(self.gather(part_of_comparisons, calls))
 
 
-def part_of_comparisons(folder: Path, weights: bytes, how: Sampling, first: int, end: int) -> Pairs:
-    """Return what comparisons found in the episodes from one number up to another, under a policy of some weights.
+def part_of_comparisons(folder: Path, weights: bytes, followed: bytes, how: Sampling, first: int, end: int) -> Pairs:
+    """Return what comparisons found in the episodes from one number up to another.
+
+    Args:
+        weights: that play the episodes. followed: those of the policy that branches follow.
 
     Raises:
         HDeepRMError: the options, the inputs or the agent's code are no longer those of the training.
     """
     learner, plays, _ = player(folder, read_text(folder / RECORD, ResultsError))
     assert isinstance(learner.agent, PolicyLearningAgent)
+    load_weights_of(learner.agent, followed)
+    policy = weights_of(learner.agent)
     load_weights_of(learner.agent, weights)
     with one_thread():
-        return PairedRollouts(learner.agent, plays, learner.layout, replace(how, windows=end - first))(first)
+        return PairedRollouts(learner.agent, plays, learner.layout, replace(how, windows=end - first))(first, policy)
 
 
 @lru_cache(maxsize=1)

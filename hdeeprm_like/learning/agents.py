@@ -47,6 +47,7 @@ class LearningAgent(nn.Module):
         generator: that actions are sampled with; on the CPU, so that all devices sample the same.
         bootstraps: whether it expects what comes after the last decision, so that it may learn from parts of episodes.
         any_size: whether the weights fit machines and queues of any size; such an agent can `fit`.
+        in_order: whether it decides about jobs in slots one by one, and starts the first that is to start.
     """
 
     gamma: float = 0.99
@@ -56,6 +57,7 @@ class LearningAgent(nn.Module):
     entropy_end: float | None = None
     optimizer_name: str = "adam"
     any_size: bool = False
+    in_order: bool = False
     bootstraps: bool = False
     greedy: bool
     generator: torch.Generator

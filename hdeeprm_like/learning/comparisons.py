@@ -1,6 +1,5 @@
 """What an agent learns of comparisons: differences of logits that follow measured advantages, within a trust region."""
 
-import copy
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -11,9 +10,8 @@ from torch.nn import functional
 
 from hdeeprm_like.learning.agents import PolicyLearningAgent
 from hdeeprm_like.learning.paired_rollouts import Pairs
+from hdeeprm_like.learning.weights import Weights, between, weights_of
 from hdeeprm_like.types import Floats
-
-Weights = dict[str, Tensor]
 
 HELD_OUT = 5  # of so many episodes one is not learned from, and says after which pass to stop
 LARGEST = 10.0  # deviations that an advantage is clipped to
@@ -27,20 +25,21 @@ class IterationOptions:
 
     Attributes:
         iterations: how many. step: by which logits move for an advantage of one deviation.
-        trust_region: mean divergence from the last policy in nats, at most. average: what the weights of an iteration
-            count in the mean beside those of all before.
+        trust_region: mean divergence from the last weights in nats, at most.
+        shares: of the way from the policy to what was learned, tried in validation.
+        sure: by how many standard errors a candidate has to be better than the policy to take its place.
         epochs: passes over the decisions at most. minibatch: decisions in a gradient step. largest_gradient: its norm.
         huber: advantages of more deviations count linearly.
         margins: added to the logit of the action *leans* before validation. leans: number of that action.
-        memory: iterations whose comparisons are learned from together; with more than one, logits move from what they
-            were at first, so that the policy is what all these comparisons say.
+        memory: iterations whose comparisons of one policy are learned from together.
         best: which measure decides, ``reward`` or one that is better the less it is.
     """
 
     iterations: int = 6
     step: float = 10.0
     trust_region: float = 0.1
-    average: float = 0.5
+    shares: Sequence[float] = (0.5, 1.0)
+    sure: float = 2.0
     epochs: int = 10
     minibatch: int = 512
     largest_gradient: float = 0.5
@@ -49,11 +48,6 @@ class IterationOptions:
     leans: int = 0
     best: str = "reward"
     memory: int = 1
-
-
-def weights_of(agent: PolicyLearningAgent) -> Weights:
-    """Return a copy of the weights of an agent."""
-    return copy.deepcopy(dict(agent.state_dict()))
 
 
 def improve(
@@ -210,14 +204,6 @@ class _Learned:
                 old, new = self.before[part], self.logarithms(part)
                 total += float(torch.where(self.masks[part], old.exp() * (old - new), 0.0).sum())
         return total / len(self.seen)
-
-
-def between(first: Weights, last: Weights, share: float) -> Weights:
-    """Return weights on the line from the first ones to the last."""
-    return {
-        name: torch.lerp(first[name], value, share) if value.is_floating_point() else value
-        for name, value in last.items()
-    }
 
 
 def deviation(gains: Floats) -> float:

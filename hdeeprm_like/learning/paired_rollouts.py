@@ -1,9 +1,12 @@
 """Paired rollouts: what one decision is worth, from two copies of a simulation in which all else is the same.
 
-An episode is played by the present policy. At some of its decisions the simulation is forked: one branch takes one
-action, the other takes another one, and both go on by the policy with the same jobs to come, which run for the same
+An episode is played by the agent as it is. At some of its decisions the simulation is forked: one branch takes one
+action, the other takes another one, and both go on by a policy with the same jobs to come, which run for the same
 times. What one branch gains more than the other until the same time is the advantage of its action. The return of a
-whole episode has a standard deviation hundreds of times as large as that difference.
+whole episode has a standard deviation hundreds of times as large as that difference. The policy that the branches
+follow is the one to be improved; the agent that plays the episodes may be what was learned of it so far, so that
+advantages are also known in the states that only the agent comes to (Ross and Bagnell, "Reinforcement and imitation
+learning via interactive no-regret learning", 2014).
 
 | actions | one branch | the other branch |
 |---|---|---|
@@ -11,6 +14,9 @@ whole episode has a standard deviation hundreds of times as large as that differ
 | jobs, machines | starts a job | does not start that job for the period *lasts*, all else as the policy does |
 
 A deviation lasts, since a job that is refused once and started at the next event shows no effect that could be learned.
+Where the agent decides job by job in the order of the slots (`PolicyLearningAgent.in_order`), jobs behind the one that
+it starts are not compared: it does not decide about them in that state, and to start one of them would mean to jump the
+queue, which is worth less than a start in its turn.
 
 The run times of the jobs are those of the training trace, or of the model: in both branches the same, whatever users
 request. The agent sees requests alone.
@@ -32,6 +38,7 @@ from hdeeprm_like.decision.rewards import CHANGE, END, INTEGRAL, weighted_value
 from hdeeprm_like.errors import AgentError
 from hdeeprm_like.learning.agents import PolicyLearningAgent
 from hdeeprm_like.learning.recurrent import RecurrentPolicyAgent
+from hdeeprm_like.learning.weights import Weights, following
 from hdeeprm_like.run.branches import no_deviations, play_to_end
 from hdeeprm_like.run.episodes import Plays
 from hdeeprm_like.run.loop import Run
@@ -134,12 +141,14 @@ class PairedRollouts:
         self._open: list[tuple[int, int]] = []  # the branches of pairs that have no gain yet
         self._used = 0
         self._decisions = 0
+        self._policy: Weights | None = None
 
-    def __call__(self, first: int) -> Pairs:
+    def __call__(self, first: int, policy: Weights | None = None) -> Pairs:
         """Play consecutive episodes, compare actions at some of their decisions and return what was found.
 
         Args:
             first: number of the first episode; all that is drawn follows from it.
+            policy: weights that the branches follow; None for the agent's own.
 
         Raises:
             AgentError: there is no decision with two actions to compare.
@@ -148,7 +157,7 @@ class PairedRollouts:
         rng = np.random.default_rng(np.random.SeedSequence(how.seed, spawn_key=(first,)))
         self.plays.load(runs, first)
         self.branches.room_like(runs)
-        self._used, self._decisions, self._open = 0, 0, []
+        self._used, self._decisions, self._open, self._policy = 0, 0, [], policy
         asked, chosen = _Asked(), np.zeros(how.windows, np.int64)
         left = rng.integers(1, 2 * how.every + 1, how.windows)
         with deterministic(self.agent):
@@ -184,7 +193,10 @@ class PairedRollouts:
     def _ask(self, asked: _Asked, due: Ints, chosen: Ints, first: int, rng: np.random.Generator) -> Bools:
         """Fork the simulations of some places; return (D,) in which there was something to compare."""
         runs, found = self.runs, np.zeros(len(due), np.bool_)
-        with torch.no_grad(), self.agent.locating_errors():
+        with following(self.agent, self._policy), torch.no_grad(), self.agent.locating_errors():
+            if self._policy is not None and not self.layout.slots:  # what is compared with is what the policy does
+                chosen = chosen.copy()
+                chosen[due] = self.agent.decide(runs.observations[due], runs.masks[due], due)
             seen = torch.from_numpy(runs.observations[due]).float().flatten(1).to(self.agent.device)
             legal = torch.from_numpy(runs.masks[due]).to(self.agent.device)
             liked = self.agent.log_probabilities(seen, legal).cpu().numpy().astype(np.float64)
@@ -209,6 +221,8 @@ class PairedRollouts:
         layout, most = self.layout, self.how.alternatives or len(mask)
         if layout.slots:
             starts = mask[: layout.slots * layout.nodes]
+            if self.agent.in_order and chosen < len(starts):
+                starts = starts[: chosen + 1]
             legal = np.flatnonzero(starts) if layout.waiting >= 0 and mask[layout.waiting] else np.zeros(0, np.int64)
         else:
             legal = np.flatnonzero(mask)
@@ -248,11 +262,12 @@ class PairedRollouts:
         """Play all branches to their ends and write down what they gained."""
         branches, used = self.branches, self._used
         before = branches.episodes["reward"][:used].copy()
-        network = self.agent.slot_network()
-        if network is None:
-            self._play(used)
-        else:
-            self._decisions += play_to_end(branches, network, self._deviations, used)
+        with following(self.agent, self._policy):
+            network = self.agent.slot_network()
+            if network is None:
+                self._play(used)
+            else:
+                self._decisions += play_to_end(branches, network, self._deviations, used)
         gained = branches.episodes["reward"][:used] - before
         gained += [charge(branches.run(place), self.plays.platform.cores) for place in range(used)]
         gained *= [weight(branches.run(place)) for place in range(used)]

@@ -1,32 +1,36 @@
 """Approximate policy iteration by paired rollouts: a policy is improved where comparisons show that it pays.
 
-An iteration plays episodes by the present policy, compares actions at some of their decisions (`paired_rollouts`), lets
-the agent's own network learn the differences, and takes a step towards the policy that follows from them:
+There are two networks: the *policy*, and the *candidate* that is to become better than it. In an iteration the
+candidate plays episodes, and actions are compared at some of their decisions, each followed by the policy
+(`paired_rollouts`). The agent's own network learns the differences:
 
 1. The logits of the policy (logarithms of probabilities) are moved: for actions a and b of which a gains the advantage
    A more than b, the difference of their logits is to grow by *step* A / scale, where the scale is the deviation of all
-   measured advantages: from what it is, or, if the comparisons of several iterations are kept, from what it was at
-   first. The network learns these targets by Huber's loss; of several passes the one is kept that is best on pairs from
-   episodes that it does not learn from, and none if all are worse than before (`comparisons`).
-2. The step is shortened until the mean Kullback-Leibler divergence from the last policy is within the trust region.
-3. The mean of the weights of all iterations, later ones weighing more, is a second candidate. Both play validation
-   episodes by their most probable actions, with some margins added to the logit of the action that the policy began
-   with (of waiting, where actions start jobs). The best one of all iterations is kept. The next iteration goes on from
-   the best one of this iteration, also where that is worse: only its own episodes show what it does wrong in states
-   that the policies before it never came to.
+   advantages measured under this policy, those of earlier iterations among them. The network learns these targets by
+   Huber's loss; of several passes the one is kept that is best on pairs from episodes that it does not learn from, and
+   none if all are worse than before (`comparisons`).
+2. The step is shortened until the mean Kullback-Leibler divergence from the last weights is within the trust region.
+3. Networks at some shares of the way from the policy to what was learned, with some margins added to the logit of the
+   action that the policy began with (of waiting, where actions start jobs), play validation episodes by their most
+   probable actions. If the best of them is better than the policy by some standard errors, paired by validation
+   episodes, it takes its place, and what was measured under the old policy is forgotten. So no policy is worse than the
+   one before, but for chance, and until there is a better one the evidence adds up.
+4. The next candidate is the best one of the largest share: a short step plays as the policy does, but its own episodes
+   show what the network does wrong in states that the policy never comes to.
 
-Moving the logits by advantages is the policy improvement of natural gradients and of Politex: the policy is the softmax
-of the sum of the advantages of all iterations and of what it began with, so evidence adds up over iterations.
+The policy is that of `best.pt`. The first candidate is the policy itself.
 
 Sources: Lagoudakis and Parr, "Reinforcement learning as classification: leveraging modern classifiers", 2003 (policy
-iteration by rollouts); Scherrer, "Approximate policy iteration schemes: a comparison", 2014 (small steps);
-Abbasi-Yadkori et al., "POLITEX: regret bounds for policy iteration using expert prediction", 2019; Huber, 1964.
+iteration by rollouts); Kakade and Langford, "Approximately optimal approximate reinforcement learning", 2002 (short
+steps, of a length that is searched for); Scherrer, "Approximate policy iteration schemes: a comparison", 2014; Ross and
+Bagnell, "Reinforcement and imitation learning via interactive no-regret learning", 2014 (the learner's states, the
+policy's rollouts, comparisons that are kept); Huber, 1964.
 """
 
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import torch
@@ -44,18 +48,20 @@ from hdeeprm_like.learning.checkpoint import (
     sound,
     weights_in,
 )
-from hdeeprm_like.learning.comparisons import IterationOptions, Weights, improve, weights_of
+from hdeeprm_like.learning.comparisons import IterationOptions, improve
 from hdeeprm_like.learning.logs import TrainingLog
 from hdeeprm_like.learning.paired_rollouts import Pairs, Sampling, deterministic
+from hdeeprm_like.learning.weights import Weights, between, weights_of
 from hdeeprm_like.run.branches import play_to_end
 from hdeeprm_like.run.runs import Runs
+from hdeeprm_like.types import Floats
 
-Validate = Callable[[PolicyLearningAgent], Mapping[str, float]]
-"""Plays validation episodes by the most probable actions; returns the mean reward and other measures."""
+Validate = Callable[[PolicyLearningAgent], Mapping[str, Floats]]
+"""Plays V validation episodes by the most probable actions; returns the (V,) rewards and other measures."""
 
 
 class Comparisons(Protocol):
-    """Compares actions under the agent's present policy: `PairedRollouts`, here or in parts elsewhere.
+    """Compares actions in the agent's episodes: `PairedRollouts`, here or in parts elsewhere.
 
     Attributes:
         how: decisions are compared.
@@ -63,8 +69,8 @@ class Comparisons(Protocol):
 
     how: Sampling
 
-    def __call__(self, first: int) -> Pairs:
-        """Return what was found in consecutive episodes, given the number of the first one."""
+    def __call__(self, first: int, policy: Weights | None = None) -> Pairs:
+        """Return what was found in consecutive episodes from the number *first* on, where branches follow a policy."""
         ...
 
 
@@ -83,7 +89,7 @@ def iterate_policy(
     """Improve a policy and write logs and checkpoints to a directory, one line for each iteration; return how many.
 
     Args:
-        rollouts: compare actions under the agent's present policy. validate: says how good a policy is.
+        rollouts: compare actions in the agent's episodes. validate: says how good a policy is.
         actions: their names. folder: where ``checkpoint.pt`` and ``best.pt`` are written.
         resume: whether to go on from the checkpoint there; the result is that of a training never interrupted.
         quiet: whether to show no progress bar. tensorboard: whether to write events for TensorBoard too.
@@ -118,10 +124,10 @@ class _Iterations:
     ) -> None:
         self.agent, self.rollouts, self.validate = agent, rollouts, validate
         self.actions, self.folder, self.options = actions, folder, options
-        self.done, self.decisions, self.best = 0, 0, float("inf")
-        self.first: Weights = weights_of(agent)  # what the policy begins with
-        self.average: Weights = self.first
-        self.kept: list[Pairs] = []  # comparisons of the last iterations
+        self.done, self.decisions = 0, 0
+        self.policy: Weights = weights_of(agent)
+        self.costs: Floats = np.zeros(0)  # of the policy in each validation episode
+        self.kept: list[Pairs] = []  # comparisons under the policy, of the last iterations
         self.log: TrainingLog
 
     def open(self, resume: bool, tensorboard: bool) -> None:
@@ -133,57 +139,71 @@ class _Iterations:
             if counters["envs"] != self.rollouts.how.windows:
                 raise OptionsError(f"{path}: was trained with {counters['envs']} windows in an iteration")
             resume_agent(self.agent, content, self.actions, path)
-            self.average, self.first = (weights_in(content, name, self.agent, path) for name in ("average", "first"))
+            self.policy = weights_in(content, "policy", self.agent, path)
             with sound(path):
+                self.costs = content["costs"]["validation"].numpy()
                 self.kept = [Pairs.of_tensors(content[f"compared {n}"]) for n in range(content["counters"]["kept"])]
-            self.done, self.decisions, self.best = counters["episode"], counters["decisions"], counters["best"]
+            self.done, self.decisions = counters["episode"], counters["decisions"]
         elif path.exists():
             raise ResultsError(f"{self.folder}: holds a training; resume it or choose another directory")
         self.log = TrainingLog(self.folder, self.actions, None if begins else self.done, tensorboard)
         if begins:
-            self.first = self.average = weights_of(self.agent)
-            self._choose([self.average])  # what the policy began with may turn out to be the best
+            self.policy = weights_of(self.agent)
+            self.costs, means = self._validated()
+            self.log.write_evaluation(0, {**means, "share": 0.0, "margin": 0.0, "accepted": 1.0})
+            self._save_policy()
             self.save()
 
     def iterate(self) -> dict[str, str]:
         """Compare, learn, validate; return figures for the progress bar."""
         began, options, agent = time.perf_counter(), self.options, self.agent
-        pairs = self.rollouts(self.done * self.rollouts.how.windows)
+        pairs = self.rollouts(self.done * self.rollouts.how.windows, self.policy)
         self.kept = [*self.kept, pairs][-options.memory :]
-        found = improve(agent, Pairs.joined(self.kept), options, self.first if options.memory > 1 else None)
+        found = improve(agent, Pairs.joined(self.kept), options, self.policy)
         self.done, self.decisions = self.done + 1, self.decisions + pairs.decisions
-        share = options.average
-        self.average = {
-            name: torch.lerp(self.average[name], now, share) if now.is_floating_point() else now
-            for name, now in weights_of(agent).items()
-        }
         row = {"decisions": pairs.decisions, "compared": len(pairs.gains), "reward": pairs.reward}
         row["seconds"] = time.perf_counter() - began
         self.log.write_episode(self.done, row, found, None)
-        chosen = self._choose([weights_of(agent), self.average])
+        chosen = self._choose(weights_of(agent))
         self.save()
         return {name: f"{value:.4g}" for name, value in (("kl", found["kl"]), *chosen.items())}
 
-    def _choose(self, candidates: Sequence[Weights]) -> dict[str, float]:
-        """Play validation episodes with candidates and go on from the best one; save it if it is the best so far."""
+    def _choose(self, learned: Weights) -> dict[str, float]:
+        """Replace the policy by the best network on the way to what was learned, if it is surely better; go on."""
         options, agent = self.options, self.agent
-        tried: list[tuple[float, dict[str, float], Weights]] = []
-        for number, weights in enumerate(candidates):
+        tried: list[tuple[float, Floats, dict[str, float], Weights]] = []
+        for share in sorted(options.shares):
             for margin in options.margins:
-                agent.load_state_dict(weights)
+                agent.load_state_dict(between(self.policy, learned, share))
                 if margin:
                     agent.lean(options.leans, margin)
-                means = dict(self.validate(agent))
-                cost = -means["reward"] if options.best == "reward" else means[options.best]
-                tried.append((cost, {**means, "averaged": number, "margin": margin}, weights_of(agent)))
-        cost, means, weights = min(tried, key=lambda one: one[0])
-        self.log.write_evaluation(self.done, means)
-        agent.load_state_dict(weights)
+                costs, means = self._validated()
+                means |= {"share": share, "margin": margin}
+                tried.append((float(costs.mean()), costs, means, weights_of(agent)))
+        cost, costs, means, best = min(tried, key=lambda one: one[0])
+        change = costs - self.costs
+        error = float(change.std(ddof=1)) / len(change) ** 0.5 if len(change) > 1 else 0.0
+        accepted = float(change.mean()) < -options.sure * error
+        self.log.write_evaluation(self.done, {**means, "accepted": float(accepted)})
+        if accepted:
+            self.policy, self.costs, self.kept = best, costs, []
+            agent.load_state_dict(best)
+            self._save_policy()
+        *_, farthest = min(tried[-len(options.margins) :], key=lambda one: one[0])
+        agent.load_state_dict(farthest)
         agent.forget_optimizer()
-        if cost < self.best:
-            self.best = cost
-            save_checkpoint(self.folder / BEST, agent, self.actions, {"episode": self.done, "best": cost})
-        return {"validation": cost, "best": self.best}
+        return {"validation": cost, "policy": float(self.costs.mean())}
+
+    def _validated(self) -> tuple[Floats, dict[str, float]]:
+        """Return what the agent costs in each validation episode, and the means of all measures."""
+        measured = self.validate(self.agent)
+        costs = -measured["reward"] if self.options.best == "reward" else measured[self.options.best]
+        return costs, {name: float(values.mean()) for name, values in measured.items()}
+
+    def _save_policy(self) -> None:
+        """Write the policy, whose weights the agent has."""
+        counters = {"episode": self.done, "best": float(self.costs.mean())}
+        save_checkpoint(self.folder / BEST, self.agent, self.actions, counters)
 
     def save(self) -> None:
         """Write a checkpoint; the logs are flushed to disk first."""
@@ -193,12 +213,12 @@ class _Iterations:
         counters = {
             "episode": self.done,
             "decisions": self.decisions,
-            "best": self.best,
             "envs": self.rollouts.how.windows,
             "episodes": self.options.iterations,
+            "best": float(self.costs.mean()),
             "kept": len(kept),
         }
-        more = {"average": self.average, "first": self.first}
+        more: dict[str, Any] = {"policy": self.policy, "costs": {"validation": torch.from_numpy(self.costs)}}
         more |= {f"compared {n}": part.tensors() for n, part in enumerate(kept)}
         save_checkpoint(self.folder / CHECKPOINT, self.agent, self.actions, counters, more=more)
 
@@ -230,10 +250,9 @@ def validation_of(runs_of: Callable[[], Runs], figures: Sequence[str]) -> Valida
         runs_of: gives them at their beginning. figures: names of the columns of its figures.
     """
 
-    def validate(agent: PolicyLearningAgent) -> dict[str, float]:
+    def validate(agent: PolicyLearningAgent) -> dict[str, Floats]:
         runs = runs_of()
         play_side_by_side(agent, runs)
-        means = dict(zip(figures, runs.figures.mean(0).tolist(), strict=True))
-        return {"reward": float(runs.episodes["reward"].mean()), **means}
+        return {"reward": runs.episodes["reward"].copy(), **dict(zip(figures, runs.figures.T.copy(), strict=True))}
 
     return validate

@@ -14,6 +14,7 @@ from hdeeprm_like.formats.text_lines import lines_of
 
 BATSIM_VERSION = "v4.2.1"  # whose files these are
 SHORTEST_RUN = 1e-5  # s, what Batsim writes for a run of no time at all
+SHORT = 4_000  # characters; Python makes an integer of any word of so few
 
 JOB_COLUMNS = (
     "job_id,workload_name,profile,submission_time,requested_number_of_resources,requested_time,success,final_state,"
@@ -74,7 +75,13 @@ def parse_interval_set(text: str, *, below: int = 1 << 24, error: type[HDeepRMEr
         error: the text is no interval set, or an id is too large.
     """
     ids: set[int] = set()
-    for part in text.split():
+    words = text.split()
+    if len(text) < SHORT and text.isascii() and "".join(words).isdigit():  # no intervals, the usual case
+        ids.update(map(int, words))
+        if max(ids) < below:
+            return sorted(ids)
+        ids.clear()
+    for part in words:
         first, dash, last = part.partition("-")
         if not (first.isascii() and first.isdigit() and (not dash or (last.isascii() and last.isdigit()))):
             raise error(f"{text[:80]!r}: not a set of intervals such as '0-3 6'")

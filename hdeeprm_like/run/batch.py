@@ -9,10 +9,9 @@ from numpy.typing import NDArray
 
 from hdeeprm_like.cluster.metrics import BOUNDED_SLOWDOWN_THRESHOLD
 from hdeeprm_like.decision.observations.summary import requests_of
-from hdeeprm_like.engine.bundles import Bundle, BundleType, at_address, copy_entries
+from hdeeprm_like.engine.bundles import Bundle, at_address, copy_entries
 from hdeeprm_like.engine.calls import call_at
-from hdeeprm_like.engine.compiled import by_type, compiled, inlined, released
-from hdeeprm_like.engine.node_sets import no_partitions
+from hdeeprm_like.engine.compiled import compiled, inlined, released
 from hdeeprm_like.engine.splitmix64 import SEEDS, draw_below
 from hdeeprm_like.engine.tables import Tables
 from hdeeprm_like.engine.tasks import SHORTEST_RUN, Simulation
@@ -108,30 +107,14 @@ def restore(block: NDArray[np.uint8], fresh: NDArray[np.uint8]) -> None:
     copy_entries(block, 0, fresh, 0, len(fresh))
 
 
-@by_type
-def take_demand(tables: BundleType, j: int, pool: BundleType, row: int) -> object:
-    """Copy from the pool which nodes a job may run on."""
-    return requests_no_nodes if no_partitions(tables) else take_nodes
-
-
-@inlined
-def requests_no_nodes(tables: Tables, j: int, pool: JobPool, row: int) -> None:
-    """Do nothing: there are no partitions."""
-
-
-@inlined
-def take_nodes(tables: Tables, j: int, pool: JobPool, row: int) -> None:
-    """Copy a job's demand for nodes from the pool."""
-    tables.node_sets.demands[j] = pool.demands[row]
-
-
 @inlined
 def take_jobs(tables: Tables, simulation: Simulation, pool: JobPool, first: int, origin: float) -> None:
     """Copy the jobs of an episode from the pool, with *origin* (s) as time 0."""
     for j in range(simulation.sim[0].jobs):
         tables.jobs[j] = pool.jobs[first + j]
         simulation.tasks[j] = pool.tasks[first + j]
-        take_demand(tables, j, pool, first + j)
+        if tables.clock[0].partitioned:
+            tables.node_sets.demands[j] = pool.demands[first + j]
         tables.jobs[j].submit -= origin
         simulation.submit[j] = tables.jobs[j].submit
 

@@ -437,8 +437,8 @@ def interrupt(tmp_path, number, victim, tries, seed):
 SIGNALS = [signal.SIGTERM, signal.SIGKILL]
 
 
-# another signal
-@pytest.mark.lane(more=r"15-batsim", slow=r"15-endpoint|9-batsim")
+# launches of some seconds each; a signal during a launch without Batsim stays in tests/test_cli.py
+@pytest.mark.lane(more=r"15-batsim|9-endpoint", slow=r"15-endpoint|9-batsim")
 @pytest.mark.parametrize("victim", ["endpoint", "batsim"])
 @pytest.mark.parametrize("number", SIGNALS)
 def test_a_signal_at_any_moment_leaves_a_marked_directory_and_no_process(number, victim, tmp_path):

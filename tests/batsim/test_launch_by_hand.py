@@ -42,6 +42,8 @@ def started(stack, words, folder):
     return process
 
 
+# waits
+@pytest.mark.more
 def test_a_batsim_that_never_comes_is_waited_for_as_long_as_the_timeout_says(tmp_path):
     experiment_file(tmp_path)
     done = subprocess.run(launch_words(tmp_path, free_port(), 0.5), capture_output=True, text=True, timeout=60)

@@ -6,7 +6,7 @@ import struct
 
 import pytest
 from server5_inputs import Scheduler, call_at, call_every, execute, hello, options5, profiles5
-from server_inputs import CLUSTER, platform_xml, random_workload
+from server_inputs import CLUSTER, platform_xml, random_workload, storage_xml
 
 from hdeeprm_like.batsim_server.batsim5 import cli
 from hdeeprm_like.batsim_server.batsim5.json_text import encode
@@ -270,6 +270,58 @@ def test_the_release_candidate_crashes_on_a_profile_that_no_job_uses(tmp_path):
     assert [profile["id"] for profile in scheduler.of("SimulationBeginsEvent")[0][1]["profiles"]] == ["w0!sleep5"]
 
 
+ON_STORAGE = "ParallelTaskOnStorageHomogeneousProfile"
+STAGING = "ParallelTaskDataStagingBetweenStoragesProfile"
+EACH, SPREAD = "DefinedAmountsUsedForEachValue", "DefinedAmountsSpreadUniformly"
+
+
+def stores(folder, jobs, profiles, *rules, placed=(), wishes=(), number=2):
+    """Run jobs on the two computing hosts beside some storage hosts; return the scheduler."""
+    scheduler = Scheduler(*rules, wishes=wishes)
+    began = scheduler.started
+    placement = [{"storage_name": name, "host_id": host} for name, host in placed]
+    scheduler.started = lambda: [
+        (kind, content | {"storage_placement": placement} if placed else content) for kind, content in began()
+    ]
+    assert cli.play(options5(folder, jobs, profiles, xml=storage_xml(number)), scheduler.ask)
+    return scheduler
+
+
+@pytest.mark.parametrize(
+    ("number", "profile", "placed", "seconds"),
+    [
+        (1, {"type": ON_STORAGE, "bytes_to_read": 1e8}, (), 10.0),  # to both hosts at once, each by 10 MB/s
+        (1, {"type": ON_STORAGE, "bytes_to_read": 1e8, "generation_strategy": SPREAD}, (), 5.0),
+        (2, {"type": ON_STORAGE, "bytes_to_write": 1e8, "storage": "big"}, [("big", 3)], 10.0),
+        (2, {"type": STAGING, "nb_bytes": 1e8, "from": "x", "to": "y"}, [("x", 2), ("y", 3)], 20.0),
+    ],
+)
+def test_bytes_go_to_and_from_storage_hosts(number, profile, placed, seconds, tmp_path):
+    stores(tmp_path, [(0, 2, "p", None)], {"p": profile}, placed=placed, number=number)
+    assert float(rows(tmp_path)[0]["execution_time"]) == pytest.approx(seconds, abs=1e-6)
+
+
+def test_a_profile_of_storage_is_registered_and_sent_back_under_the_protocols_names(tmp_path):
+    profile = {"storage_name": "s", "bytes_to_read": 1e7, "bytes_to_write": 0.0, "generation_strategy": EACH}
+    registered = ("RegisterProfileEvent", {"profile": {"id": "dyn!p", "profile_type": ON_STORAGE, "profile": profile}})
+    job = ("RegisterJobEvent", {"job_id": "dyn!j", "job": {"resource_request": 1, "profile_id": "dyn!p"}})
+    wishes = ("dynamic_registration", "acknowledge_dynamic_jobs", "forward_profiles_on_job_submission")
+    rule = ("SimulationBeginsEvent", [registered, job, ("FinishRegistrationEvent", {})])
+    scheduler = stores(tmp_path, [], {}, rule, placed=[("s", 3)], wishes=wishes)
+    assert scheduler.of("JobSubmittedEvent")[0][1]["profile"]["profile"] == profile
+    assert float(rows(tmp_path)[0]["execution_time"]) == pytest.approx(1.0, abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("placed", "hint"),
+    [([("x", 2)], "'y': must be a storage host"), ([("x", 2), ("y", 0)], "'y'"), ([(3, 2)], "storage_name")],
+)
+def test_a_placement_of_storage_that_is_none_is_refused(placed, hint, tmp_path):
+    profile = {"type": STAGING, "nb_bytes": 1, "from": "x", "to": "y"}
+    with pytest.raises(ProtocolError, match=hint):
+        stores(tmp_path, [(0, 1, "p", None)], {"p": profile}, placed=placed)
+
+
 @pytest.mark.parametrize(
     ("answer", "hint"),
     [
@@ -292,7 +344,7 @@ def test_a_hello_that_is_none_is_refused_in_one_line(answer, hint, tmp_path):
 @pytest.mark.parametrize(
     ("decision", "hint"),
     [
-        (("CreateProbeEvent", {}), "not imitated"),
+        (("TriggerProbeEvent", {}), "not imitated"),
         (("NoEvent", {}), "not known"),
         (("ExecuteJobEvent", {"job_id": "w0!0"}), "allocation: is null; an object is needed"),
         (execute("w0!9", "0"), "does not exist"),

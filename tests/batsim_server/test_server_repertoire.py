@@ -5,7 +5,7 @@ import json
 from dataclasses import replace
 
 import pytest
-from server_inputs import CLUSTER, HEAD, Filler, Script, platform_xml, reply, workload, write_inputs
+from server_inputs import CLUSTER, HEAD, Filler, Script, platform_xml, reply, storage_xml, workload, write_inputs
 
 from hdeeprm_like.batsim_server import cli
 from hdeeprm_like.batsim_server.cli import play, read_command_line
@@ -203,21 +203,6 @@ def test_ranks_on_one_host_share_it_with_all_others_as_in_simgrid(jobs, ends, tm
 
 
 # -- storage
-
-
-def storage_xml(stores):
-    hosts = "".join(f'<host id="s{i}" speed="1Gf"><prop id="role" value="storage"/></host>' for i in range(stores))
-    wires = "".join(
-        f'<link id="w{i}{c}" bandwidth="10MBps" latency="0us"/>'
-        f'<route src="c{c}" dst="s{i}"><link_ctn id="w{i}{c}"/></route>'
-        for i in range(stores)
-        for c in range(2)
-    )
-    wires += '<link id="ss" bandwidth="5MBps" latency="0us"/><route src="s0" dst="s1"><link_ctn id="ss"/></route>' * (
-        stores > 1
-    )
-    compute = '<host id="master_host" speed="1Gf"/><host id="c0" speed="1Gf"/><host id="c1" speed="1Gf"/>'
-    return f'{HEAD}<zone id="z" routing="Full">{compute}{hosts}{wires}</zone></platform>\n'
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,6 @@ from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
-from hdeeprm_like.studies.compare.trained import restored
 from judge import MOST, played
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
@@ -33,6 +32,7 @@ from hdeeprm_like.formats.shipped import found
 from hdeeprm_like.formats.swf_cuts import take
 from hdeeprm_like.formats.windows import usable, window
 from hdeeprm_like.inputs import read_object
+from hdeeprm_like.launch.trained import restored
 from hdeeprm_like.learning.policy_iteration import play_side_by_side
 from hdeeprm_like.results.pictures import BLUE, COLOURS, GREY, picture
 from hdeeprm_like.run import batch

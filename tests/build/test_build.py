@@ -9,9 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from hdeeprm_like.build.kinds import kinds
+from hdeeprm_like.build.kinds import PLAIN, SPACES, kinds, platform_of, some_jobs
+from hdeeprm_like.decision.actions import PolicyActions
+from hdeeprm_like.decision.presets import policy_named
 from hdeeprm_like.engine import library
 from hdeeprm_like.engine.compiled import compiled
+from hdeeprm_like.engine.state import State
 
 ROOT = Path(__file__).parents[2]
 PLAYS = Path(__file__).with_name("plays.py")
@@ -54,7 +57,9 @@ def test_plain_python_gives_the_same_as_machine_code(schedules):
 MISSING = f"""
 import sys
 sys.path.insert(0, {str(PLAYS.parent)!r})
-from hdeeprm_like.build.kinds import kinds
+from hdeeprm_like.build.kinds import PLAIN, SPACES, kinds, platform_of, some_jobs
+from hdeeprm_like.decision.actions import PolicyActions
+from hdeeprm_like.decision.presets import policy_named
 from hdeeprm_like.build.recording import Recorder, recording
 recorder = Recorder()
 with recording(recorder):
@@ -148,6 +153,31 @@ def test_functions_that_are_made_with_other_numbers_are_distinguished():
         return scale
 
     assert (scaled(2)(21), scaled(3)(21)) == (42, 63)
+
+
+def test_a_part_of_the_users_own_may_contain_what_this_package_does_not():
+    @compiled
+    def next_but_one(number):
+        def following(other):
+            return other + 1
+
+        return following(following(number))
+
+    assert next_but_one(40) == 42
+
+
+def test_partitions_do_not_change_the_types_of_a_run():
+    """So a run is compiled once for platforms with and without them."""
+    names = set()
+    for partitions in (False, True):
+        jobs = some_jobs(partitions)
+        for space in SPACES.values():
+            names.add((space.actions, library.name_of(space.state(platform_of(partitions), jobs, log=False).tables)))
+        actions = PolicyActions([policy_named(PLAIN)])
+        state = State(platform_of(partitions), jobs, needs=actions.needs)
+        names.add(("simulate", library.name_of(state.tables)))
+        names.add(("plans", library.name_of(actions.choices(state).plans)))
+    assert len(names) == len({name for name, _ in names})
 
 
 def test_machine_code_of_older_sources_never_runs(tmp_path):

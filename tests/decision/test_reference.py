@@ -61,11 +61,11 @@ KNOWN = {
 }
 
 
-def compare(mode, constraints, seeds, learned=""):
+def compare(mode, constraints, seeds, learned="", placed=""):
     """Play worlds with all clocks and constraints in turn; a difference is reported as small as possible."""
     for seed in seeds:
         constraint = constraints[seed // len(CLOCKS) % len(constraints)]
-        world = draw(mode, CLOCKS[seed % len(CLOCKS)], constraint, seed, learned)
+        world = draw(mode, CLOCKS[seed % len(CLOCKS)], constraint, seed, learned, placed)
         if difference(world):
             small = shrunk(world)
             raise AssertionError(f"{mode}, {constraint}, seed {seed}: {difference(small)}\n{small}")
@@ -104,6 +104,33 @@ def learned(tmp_path):
 @pytest.mark.parametrize("reservations", [1, 2, 3])
 def test_so_do_learned_policies_with_reservations(reservations, learned):
     compare("scored", CONSTRAINTS, range(MORE), learned(reservations))
+
+
+PLACED = {  # learned placements without what only the history knows, a cap or whole nodes; by rounding no two terms tie
+    "fast": {"speed": -1.0, "bandwidth": -0.31},
+    "frugal": {"added_power": 1.0, "asleep*log_cores": 0.3, "lag": 0.7, "elsewhere": 0.013},
+    "narrow": {"node_left": 1.0, "cores_left*queue": 0.4, "memory_left": -0.23, "gpus*on_gpus": -0.9},
+    "aware": {"contended": 2.0, "slowed*free": 3.1, "elsewhere": 0.5, "bandwidth_left*bandwidth_share": -0.7},
+}
+
+
+def compare_placed(folder, mode, name, seeds):
+    path = folder / f"{name}.json"
+    path.write_text(json.dumps({"queue": {"one": 1.0}, "placement": PLACED[name]}))
+    compare(mode, ("cores", "memory", "gpus"), seeds, placed=str(path))
+
+
+@pytest.mark.parametrize("name", PLACED)
+@pytest.mark.parametrize("mode", [mode for mode in MODES if mode != "packing"])
+def test_so_they_do_with_a_learned_placement(tmp_path, mode, name):
+    compare_placed(tmp_path, mode, name, range(9))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", PLACED)
+@pytest.mark.parametrize("mode", [mode for mode in MODES if mode != "packing"])
+def test_so_they_do_with_a_learned_placement_in_more_worlds(tmp_path, mode, name):
+    compare_placed(tmp_path, mode, name, range(9, MANY_SCORED))
 
 
 @pytest.mark.slow

@@ -59,7 +59,7 @@ def test_an_eighth_of_the_cores_is_kept_for_jobs_up_to_1000_s_unless_the_name_sa
         ("saf+reserve:-3", "write how many cores are kept"),
         ("saf+reserve:1:2:3", "reserve:1:2:3 is not known"),
         ("saf+reserve:" + "9" * 400, "reserve:9999"),
-        ("saf+easy:3", "easy has no options"),
+        ("saf+easy:3", "'easy' has no options"),
     ],
 )
 def test_options_that_make_no_sense_are_one_clear_line(name, message):

@@ -186,7 +186,7 @@ def test_a_name_contains_what_differs_from_the_defaults(name, same):
         ("zoo:balanced+slurm:10:0", "site factor from 1 to"),
         ("zoo:balanced+easy", r"gives its order to Slurm \(\+slurm\)"),
         ("zoo:balanced+slurm-best", "placement 'best' is not known"),
-        ("sjf+easy:60", "easy has no options"),
+        ("sjf+easy:60", "'easy' has no options"),
     ],
 )
 def test_names_that_mean_nothing_are_refused(name, told):

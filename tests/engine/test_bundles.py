@@ -3,12 +3,13 @@
 import os
 import subprocess
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from hdeeprm_like.engine.bundles import Bundle, at_address, part
+from hdeeprm_like.engine.bundles import Bundle, at_address, bundled, part
 from hdeeprm_like.engine.compiled import compiled, inlined
 
 POINT = np.dtype([("x", "f8"), ("n", "i4")], align=True)
@@ -27,6 +28,22 @@ class Outer(Bundle):
 
 def outer(points=4):
     return Outer(Inner(np.zeros(points, POINT), np.arange(3.0)), np.zeros(2), np.zeros((2, 3), np.int32))
+
+
+@dataclass(frozen=True, eq=False)
+class Roads:
+    lengths: np.ndarray
+    closed: np.ndarray
+
+
+def test_a_dataclass_of_arrays_becomes_a_bundle_that_all_rows_share():
+    roads = Roads(np.arange(6.0)[::2], np.array([True, False, True]))
+    found = bundled(roads)
+    assert isinstance(found, Bundle)
+    assert dict(found.fields()).keys() == {"lengths", "closed"} == set(found.shared)
+    assert list(found.lengths) == [0.0, 2.0, 4.0]
+    assert list(found.closed) == [True, False, True]
+    assert type(bundled(roads)) is type(found)
 
 
 @inlined
@@ -126,6 +143,8 @@ for i in (2, -1):
 """
 
 
+# a process that compiles; CI runs all of tests/engine with checked indices
+@pytest.mark.more
 def test_with_the_bounds_check_every_index_outside_is_an_error(monkeypatch, tmp_path):
     monkeypatch.setenv("NUMBA_BOUNDSCHECK", "1")
     monkeypatch.setenv("HDEEPRM_LIKE_CACHE", str(tmp_path))

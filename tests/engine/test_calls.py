@@ -111,6 +111,8 @@ except IndexError as error:
 """
 
 
+# a process that compiles; CI runs all of tests/engine with checked indices
+@pytest.mark.more
 def test_an_index_out_of_bounds_behind_an_address_is_an_error_where_indices_are_checked(tmp_path):
     environment = {**os.environ, "NUMBA_BOUNDSCHECK": "1", "HDEEPRM_LIKE_CACHE": str(tmp_path)}
     command = [sys.executable, "-W", "ignore", "-c", OUT_OF_BOUNDS]

@@ -65,6 +65,13 @@ def test_keywords_of_another_type_are_refused_in_one_line(keywords, message):
         environment("SMDP", **keywords)
 
 
+def test_options_of_a_reset_that_are_no_mapping_are_refused_in_one_line():
+    with pytest.raises(OptionsError, match="reset: options is 5; a mapping is needed, with workload or window"):
+        environment("SMDP").reset(options=5)
+    with pytest.raises(OptionsError, match="reset: options is 5; a mapping is needed, with reset_mask"):
+        hdeeprm_like.gym.environments(2, "SMDP").reset(options=5)
+
+
 @pytest.mark.parametrize("copy", ["x", 1, None])
 def test_whether_arrays_are_copied_is_a_truth_value(copy):
     with pytest.raises(OptionsError, match=r"copy is .*; True or False is needed"):

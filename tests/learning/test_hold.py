@@ -13,9 +13,10 @@ from hdeeprm_like.decision.actions import PolicyActions
 from hdeeprm_like.decision.presets import policy_named
 from hdeeprm_like.errors import AgentError
 from hdeeprm_like.learning.checkpoint import read_checkpoint
-from hdeeprm_like.learning.comparisons import IterationOptions, improve, weights_of
+from hdeeprm_like.learning.comparisons import IterationOptions, improve
 from hdeeprm_like.learning.paired_rollouts import PairedRollouts, Pairs
 from hdeeprm_like.learning.policy_iteration import iterate_policy, play_side_by_side, validation_of
+from hdeeprm_like.learning.weights import following, weights_of
 from hdeeprm_like.run.batch import FIGURES
 from hdeeprm_like.run.schedules import run_to_end, schedule_of
 
@@ -70,6 +71,8 @@ def test_it_plays_alike_in_compiled_code_and_in_torch():
     assert figures[0].tolist() != played(hold()[0]).tolist()
 
 
+# many branches; plays alike in both stay
+@pytest.mark.more
 def test_branches_gain_alike_in_compiled_code_and_in_torch():
     found = []
     for compiled in (True, False):
@@ -114,29 +117,65 @@ def test_comparisons_of_several_iterations_are_learned_from_together():
     assert improve(agent, clear(both, layout), how, first)["loss"] < 0.5
 
 
-def test_an_iteration_goes_on_from_its_own_best_candidate(tmp_path):
+def iterated(folder, costs):
+    """One iteration: the agent, the candidates that were tried and the policy of `best.pt`, given their costs."""
     agent, layout = hold()
     rollouts = PairedRollouts(agent, plays_of(SPACE, busy, cores=CORES), layout, sampling(lasts=50.0, windows=4))
-    costs = iter([5.0, 7.0, 6.0])  # the rule, the network that has learned, and the mean of both
-    candidates = []
+    candidates, given = [], iter(costs)
 
     class Clear:
         how = rollouts.how
 
-        def __call__(self, first):
-            return clear(rollouts(first), layout)
+        def __call__(self, first, policy):
+            return clear(rollouts(first, policy), layout)
 
     def validate(agent):
         candidates.append(weights_of(agent))
-        return {"reward": -next(costs)}
+        return {"reward": -np.array(next(given))}
 
     how = IterationOptions(iterations=1, trust_region=1e3, epochs=10, minibatch=32)
-    iterate_policy(agent, Clear(), validate, layout.actions, tmp_path, how, quiet=True, tensorboard=False)
-    rule, last, mean = candidates
-    assert same(weights_of(agent), mean)
-    assert not same(mean, rule)
-    assert not same(mean, last)
-    assert same(read_checkpoint(tmp_path / "best.pt")["parameters"], rule)
+    iterate_policy(agent, Clear(), validate, layout.actions, folder, how, quiet=True, tensorboard=False)
+    return weights_of(agent), candidates, read_checkpoint(folder / "best.pt")["parameters"]
+
+
+def test_an_iteration_goes_on_from_what_was_learned_and_keeps_a_better_policy(tmp_path):
+    reached, (rule, half, whole), policy = iterated(tmp_path, [[5.0, 5.0], [6.0, 6.0], [7.0, 7.0]])
+    assert same(reached, whole)
+    assert same(policy, rule)
+    assert all(torch.allclose(half[name], (rule[name] + whole[name]) / 2) for name in rule)
+    assert not same(whole, rule)
+
+
+@pytest.mark.parametrize(
+    ("costs", "accepted"),
+    [([3.5, 4.5, 4.0], True), ([1.0, 5.5, 5.5], False)],  # less 5 each: -1 +- 0.3, and -1 +- 1.5
+)
+def test_a_candidate_replaces_the_policy_if_it_is_surely_better(costs, accepted, tmp_path):
+    reached, (rule, half, whole), policy = iterated(tmp_path, [[5.0] * 3, costs, [9.0] * 3])
+    assert same(reached, whole)
+    assert same(policy, half if accepted else rule)
+
+
+def test_branches_follow_the_policy_in_the_episodes_of_the_agent():
+    rule, layout = hold()
+    agent, _ = wild()
+    rollouts = PairedRollouts(agent, plays_of(SPACE, busy, cores=CORES), layout, sampling(lasts=50.0, windows=4))
+    own, other = rollouts(0), rollouts(0, weights_of(rule))
+    assert own.observations.tolist() == other.observations.tolist()
+    assert own.reward == other.reward
+    assert own.gains.tolist() != other.gains.tolist()
+    with following(agent, weights_of(rule)):
+        assert rollouts(0).reward != own.reward
+    assert rollouts(0).gains.tolist() == own.gains.tolist()
+
+
+def test_no_job_behind_the_one_that_starts_is_compared():
+    agent, layout = hold(kept=0.0)  # starts the first job that fits
+    how = sampling(lasts=50.0, windows=4, alternatives=0)
+    pairs = PairedRollouts(agent, plays_of(SPACE, busy, cores=CORES), layout, how)(0)
+    assert (pairs.actions == pairs.masks[pairs.states].argmax(1)).all()
+    agent.in_order = False
+    assert len(PairedRollouts(agent, plays_of(SPACE, busy, cores=CORES), layout, how)(0).gains) > len(pairs.gains)
 
 
 def trained(folder, iterations, resume=False):
@@ -164,6 +203,8 @@ def trained(folder, iterations, resume=False):
     return weights_of(agent)
 
 
+# three trainings; resuming of others stays in test_policy_iteration.py
+@pytest.mark.more
 def test_it_goes_on_with_the_comparisons_that_it_had(tmp_path):
     whole = trained(tmp_path / "whole", 3)
     trained(tmp_path / "parts", 2)

@@ -55,6 +55,8 @@ def test_the_options_are_those_of_the_recorded_original(plays):
     assert plays(0).system.observer.shape == (21,)
 
 
+# a training of some seconds
+@pytest.mark.more
 def test_the_agent_learns_to_spread_the_jobs(plays, tmp_path):
     agent, optimal = learn(plays, tmp_path, OPTIONS["seed"])
     assert optimal[0] < 0.6

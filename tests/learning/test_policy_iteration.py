@@ -16,10 +16,11 @@ from hdeeprm_like.decision.presets import Space
 from hdeeprm_like.decision.rewards import OBJECTIVES
 from hdeeprm_like.errors import AgentError
 from hdeeprm_like.learning.checkpoint import read_checkpoint
-from hdeeprm_like.learning.comparisons import IterationOptions, improve, weights_of
+from hdeeprm_like.learning.comparisons import IterationOptions, improve
 from hdeeprm_like.learning.loading import build_agent, load_agent_class
 from hdeeprm_like.learning.paired_rollouts import PairedRollouts, Sampling
 from hdeeprm_like.learning.policy_iteration import iterate_policy, validation_of
+from hdeeprm_like.learning.weights import weights_of
 from hdeeprm_like.run.batch import FIGURES
 from hdeeprm_like.run.episodes import Plays
 
@@ -141,13 +142,13 @@ def trained(folder, iterations=3, resume=False, stop_at=None, **options):
     if stop_at is not None:
         whole, rollouts_how = rollouts.__call__, rollouts.how
 
-        def until(iteration):
+        def until(iteration, policy):
             if iteration == stop_at * rollouts_how.windows:
                 raise KeyboardInterrupt
-            return whole(iteration)
+            return whole(iteration, policy)
 
         rollouts = type(
-            "Stopping", (), {"__call__": lambda _, n: until(n), "how": rollouts.how, "agent": rollouts.agent}
+            "Stopping", (), {"__call__": lambda _, n, of: until(n, of), "how": rollouts.how, "agent": rollouts.agent}
         )()
     how = IterationOptions(
         **(
@@ -257,7 +258,7 @@ def test_the_command_line_trains_and_goes_on(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("changes", "flags", "message"),
     [
-        ({"start": "saf+resrve:32"}, (), "resrve has no options"),
+        ({"start": "saf+resrve:32"}, (), "'resrve' has no options"),
         ({"start": "fcfs+easy"}, (), "is no action"),
         ({"start": None, "margins": [0.5]}, (), "margins: of which action? give 'start'"),
         ({"trust_region": 0.0}, (), "training.policy_iteration.trust_region"),

@@ -18,6 +18,9 @@ from scenario_scheduler import Scheduler
 from simgrid import Actor, CancelException, Engine, Host, Mailbox, TimeoutException, this_actor
 
 LIBRARY = ctypes.CDLL("libsimgrid.so.3.32")
+LIBRARY.sg_host_by_name.restype = ctypes.c_void_p
+LIBRARY.sg_host_get_consumed_energy.argtypes = (ctypes.c_void_p,)
+LIBRARY.sg_host_get_consumed_energy.restype = ctypes.c_double
 SHORTEST_WAIT = 1e-5  # s
 WALLTIME, KILLED = -1, -2
 
@@ -40,7 +43,7 @@ class Job:
         self.state = "SUBMITTED"
         self.kill_asked = False
         self.machines, self.actor, self.path = [], None, []
-        self.start = self.end = self.code = None
+        self.start = self.end = self.code = self.joules = None
 
 
 class Task:
@@ -65,6 +68,12 @@ class Batsim:
         self.messages, self.outbox = [], []
         self.ready = self.ended = self.ends_sent = self.jobs_over = False
         self.submitted = self.completed = self.running = self.waiters = self.killers = 0
+        names = scenario["hosts"] if scenario.get("energy") else []
+        self.meters = [LIBRARY.sg_host_by_name(name.encode()) for name in names]
+
+    def read_energy(self):
+        """Return the J of each machine, which SimGrid brings up to date one by one."""
+        return [LIBRARY.sg_host_get_consumed_energy(meter) for meter in self.meters]
 
     def add(self, kind, **data):
         """Record an event for the scheduler."""
@@ -73,7 +82,7 @@ class Batsim:
     def submit(self):
         """Submit the jobs, those of one date together."""
         put(("HELLO", None))
-        reached, batch = Engine.clock, []
+        reached, batch, first = Engine.clock, [], True
         for job in sorted(self.jobs.values(), key=lambda job: (job.submit, f"w0!{job.name}")):
             if job.submit > reached:
                 if batch:
@@ -81,6 +90,9 @@ class Batsim:
                     batch = []
                 this_actor.sleep_for(job.submit - reached)
                 reached = Engine.clock
+            if first:
+                self.read_energy()
+                first = False
             batch.append(job)
         if batch:
             put(("SUBMITTED", batch))
@@ -241,6 +253,7 @@ class Batsim:
     def run_job(self, job):
         """Run a job to its end, then report to the server."""
         job.start, job.left = Engine.clock, job.walltime
+        job.before = self.read_energy()
         job.task = Task(job.profile)
         job.code = self.perform(job, job.task)
         if job.code == KILLED:
@@ -251,7 +264,14 @@ class Batsim:
             job.state = "COMPLETED_FAILED" if job.code else "COMPLETED_SUCCESSFULLY"
         job.end = Engine.clock
         if job.code != KILLED:
+            self.note_energy(job)
             put(("COMPLETED", job))
+
+    def note_energy(self, job):
+        """Note the J that a job's machines have used since its start."""
+        now = self.read_energy()
+        if self.meters:
+            job.joules = sum(now[number] - job.before[number] for number in job.machines)
 
     def perform(self, job, task):
         """Run through one profile; return its code, 0 or one below."""
@@ -317,6 +337,7 @@ class Batsim:
             else:
                 job.actor.kill()
                 job.state, job.code, job.end = "COMPLETED_KILLED", -1, Engine.clock
+            self.note_energy(job)
         put(("KILLING_DONE", (jobs, progress)))
 
 
@@ -342,7 +363,8 @@ def progress_of(task):
 def main():
     """Play a scenario; print the messages, and when each job has started and ended."""
     scenario = json.loads(Path(sys.argv[1]).read_text())
-    engine = Engine(["batsim_peer", "--cfg=host/model:ptask_L07", "--log=root.thresh:critical", *scenario["cfg"]])
+    more = [*scenario["cfg"], *(["--cfg=plugin:host_energy"] if scenario.get("energy") else [])]
+    engine = Engine(["batsim_peer", "--cfg=host/model:ptask_L07", "--log=root.thresh:critical", *more])
     engine.load_platform(scenario["platform"])
     batsim = Batsim(scenario)
     master = Host.by_name(scenario.get("master", "master_host"))
@@ -353,7 +375,8 @@ def main():
     Actor.create("server", master, batsim.serve)
     engine.run()
     times = {job.name: (job.start, job.end) for job in batsim.jobs.values()}
-    sys.stdout.write(json.dumps({"messages": batsim.messages, "times": times}) + "\n")
+    joules = {job.name: job.joules for job in batsim.jobs.values() if job.joules is not None}
+    sys.stdout.write(json.dumps({"messages": batsim.messages, "times": times, "joules": joules}) + "\n")
 
 
 main()

@@ -1,6 +1,7 @@
 """Random platforms, jobs, workflows and chances of a scheduler, for Batsim's actors on SimGrid and for our server."""
 
 import random
+import re
 
 from hdeeprm_like.formats.batsim_numbers import read_number
 
@@ -57,6 +58,14 @@ def cluster(dice):
 def platform(dice):
     """Any of them."""
     return dice.choice([lambda: star("0us"), lambda: star("50us"), *[lambda: cluster(dice)] * 3])()
+
+
+def with_watts(dice, xml):
+    """A platform whose hosts draw power."""
+    idle, least, full = sorted(round(dice.uniform(5, 300), 3) for _ in range(3))
+    prop = f'<prop id="wattage_per_state" value="{idle}:{least}:{full}"/>'
+    xml = re.sub(r'<host id="(h\d)" speed="1Gf"/>', rf'<host id="\1" speed="1Gf">{prop}</host>', xml)
+    return re.sub(r'(<cluster id="c" [^>]*)/>', rf"\1>{prop}</cluster>", xml)
 
 
 def dates(dice):
@@ -120,7 +129,7 @@ def read_alike(value):
     return value
 
 
-def scenario_of(seed):
+def scenario_of(seed, energy=False):
     """Jobs on a platform, with a scheduler that starts, kills, rejects, requests calls, and answers late."""
     dice = random.Random(seed)
     date, length = dates(dice), lengths(dice)
@@ -140,7 +149,8 @@ def scenario_of(seed):
         "call": dice.choice([0, 0.3]),
         "late": dice.choice([0, 0, 0.3]),
     }
-    return scenario(dice, read_alike(jobs), read_alike(profiles), chances, dice.randint(0, 6))
+    made = scenario(dice, read_alike(jobs), read_alike(profiles), chances, dice.randint(0, 6))
+    return made | {"xml": with_watts(dice, made["xml"]), "energy": True} if energy else made
 
 
 def scenario(dice, jobs, profiles, chances, calls):

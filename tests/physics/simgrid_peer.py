@@ -22,9 +22,10 @@ def change_pstates(changes):
 
 def main():
     scenario = json.loads(Path(sys.argv[1]).read_text())
-    engine = Engine(["simgrid_peer", "--cfg=host/model:ptask_L07", "--log=root.thresh:critical"])
+    energy = ["--cfg=plugin:host_energy", "--log=host_energy.thresh:info"] if scenario.get("energy") else []
+    engine = Engine(["simgrid_peer", "--cfg=host/model:ptask_L07", "--log=root.thresh:critical", *energy])
     engine.load_platform(scenario["platform"])
-    ends = [None] * len(scenario["tasks"])
+    ends = [-1.0] * len(scenario["tasks"])
     master = Host.by_name("master_host")
     Actor.create("changes", master, change_pstates, scenario["changes"])
     for index, task in enumerate(scenario["tasks"]):

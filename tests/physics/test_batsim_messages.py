@@ -67,6 +67,7 @@ def on_our_server(scenario, folder):
     return {
         "messages": messages,
         "times": {row.job_id: (row.starting_time, row.starting_time + row.execution_time) for row in rows},
+        "joules": {row.job_id: row.energy for row in rows},
     }
 
 
@@ -81,7 +82,7 @@ def options_of(scenario, folder):
         return ServerOptions(Path(scenario["platform"]), workflows=(path,))
     path = folder / "w.json"
     path.write_text(json.dumps({"nb_res": 4, "jobs": scenario["jobs"], "profiles": scenario["profiles"]}))
-    return ServerOptions(Path(scenario["platform"]), (path,))
+    return ServerOptions(Path(scenario["platform"]), (path,), energy=scenario.get("energy", False))
 
 
 def difference(scenario, folder):
@@ -106,6 +107,9 @@ def difference(scenario, folder):
             end = end if end > start else start + 1e-5  # as Batsim writes it
             if not alike([start, end], list(ours["times"][name])):
                 return name, (start, end), ours["times"][name]
+    for name, joules in theirs["joules"].items():
+        if joules != pytest.approx(ours["joules"][name], rel=1e-6, abs=1e-6):
+            return name, joules, ours["joules"][name]
     return None
 
 
@@ -169,6 +173,11 @@ def test_the_messages_are_those_of_the_actors_on_simgrid(seed, tmp_path):
     assert_the_same(scenario_of(seed), tmp_path)
 
 
+@pytest.mark.parametrize("seed", range(10, 13))
+def test_the_messages_and_the_energy_of_the_jobs_are_those_of_the_actors_on_simgrid(seed, tmp_path):
+    assert_the_same(scenario_of(seed, energy=True), tmp_path)
+
+
 @pytest.mark.parametrize("seed", range(2))
 def test_the_messages_of_a_workflow_are_those_of_the_actors_on_simgrid(seed, tmp_path):
     assert_the_same(workflow_of(seed), tmp_path)
@@ -177,7 +186,7 @@ def test_the_messages_of_a_workflow_are_those_of_the_actors_on_simgrid(seed, tmp
 @pytest.mark.more  # half a minute
 def test_the_messages_of_60_scenarios_are_those_of_the_actors_on_simgrid(tmp_path):
     for seed in range(100, 150):
-        assert_the_same(scenario_of(seed), tmp_path)
+        assert_the_same(scenario_of(seed, energy=seed % 3 == 0), tmp_path)
     for seed in range(100, 110):
         assert_the_same(workflow_of(seed), tmp_path)
 
@@ -185,6 +194,6 @@ def test_the_messages_of_60_scenarios_are_those_of_the_actors_on_simgrid(tmp_pat
 @pytest.mark.slow  # a quarter of an hour
 def test_the_messages_of_1500_scenarios_are_those_of_the_actors_on_simgrid(tmp_path):
     for seed in range(1000, 2300):
-        assert_the_same(scenario_of(seed), tmp_path)
+        assert_the_same(scenario_of(seed, energy=seed % 3 == 0), tmp_path)
     for seed in range(1000, 1200):
         assert_the_same(workflow_of(seed), tmp_path)

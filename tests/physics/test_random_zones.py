@@ -57,8 +57,17 @@ def cluster_text(dice, name):
         f'<cluster id="{name}" prefix="{name}h" suffix="" radical="0-{hosts - 1}" speed="{speeds}" '
         f'router_id="r_{name}" core="{dice.choice([1, 1, 1, 2, 4])}" bw="{dice.uniform(50, 2000):.3f}MBps" '
         f'lat="{dice.choice([0, 1, 50])}us" '
-        f"{' '.join(more)}/>"
+        f'{" ".join(more)}><prop id="wattage_per_state" value="{watts_text(dice)}"/></cluster>'
     )
+
+
+def watts_text(dice):
+    """W of the three P-states: idle and full, or idle, at the least load and full."""
+    states = []
+    for _ in range(3):
+        idle, least, full = sorted(dice.uniform(5, 300) for _ in range(3))
+        states.append(f"{idle:.3f}:{least:.3f}:{full:.3f}" if dice.random() < 0.7 else f"{idle:.3f}:{full:.3f}")
+    return ", ".join(states)
 
 
 def platform_of(dice):
@@ -96,18 +105,21 @@ def scenario_of(seed, folder):
     names = [name for name in read_simgrid_xml(path).hosts if name != "master_host"]
     tasks = [random_task(dice, names, round(i * dice.uniform(0, 1), 3), True, dice.random() < 0.2) for i in range(8)]
     changes = sorted((round(dice.uniform(0, 12), 3), dice.choice(names), dice.randint(0, 2)) for _ in range(6))
-    return {"platform": str(path), "tasks": tasks, "changes": changes}
+    return {"platform": str(path), "tasks": tasks, "changes": changes, "energy": dice.random() < 0.7}
 
 
 def difference(scenario, folder):
-    """The ends of the tasks on both sides, if they differ."""
+    """The ends of the tasks, and the J of the hosts, on both sides, if they differ."""
     ours, theirs = in_our_engine(scenario, folder), in_simgrid(scenario, folder)
-    return None if ours == pytest.approx(theirs, rel=1e-6, abs=1e-6) else (ours, theirs)
+    for one, other in zip(ours, theirs, strict=True):
+        if one != pytest.approx(other, rel=1e-6, abs=1e-6):
+            return one, other
+    return None
 
 
-def assert_the_same(seed, folder):
-    """Compare, and shrink what differs."""
-    scenario = scenario_of(seed, folder)
+def assert_the_same(seed, folder, make=scenario_of):
+    """Compare what *make* returns for a seed and a folder, and shrink what differs."""
+    scenario = make(seed, folder)
     if difference(scenario, folder) is None:
         return
     smaller = True

@@ -2,6 +2,7 @@
 
 import json
 import random
+import re
 import subprocess
 from pathlib import Path
 
@@ -91,25 +92,37 @@ def random_task(dice, names, start, talks, crowded):
 
 
 def in_simgrid(scenario, tmp_path):
+    """The ends of the tasks, and the J of each host if energy is measured."""
     path = tmp_path / "scenario.json"
     path.write_text(json.dumps(scenario))
-    return asked("simgrid_peer.py", path)
+    done = run_peer("simgrid_peer.py", path)
+    joules = dict(re.findall(r"Energy consumption of host (\S+): (\S+) Joules", done.stderr))
+    return answer_of(done), {name: float(number) for name, number in joules.items() if name != "master_host"}
+
+
+def run_peer(peer, path):
+    """Run a peer, which runs SimGrid, on a file."""
+    words = [PYTHON, str(Path(__file__).with_name(peer)), str(path)]
+    return subprocess.run(words, capture_output=True, text=True, timeout=120, check=True)
+
+
+def answer_of(done):
+    return json.loads(done.stdout.splitlines()[-1])
 
 
 def asked(peer, path):
-    """What a peer, which runs SimGrid, prints of a file."""
-    words = [PYTHON, str(Path(__file__).with_name(peer)), str(path)]
-    done = subprocess.run(words, capture_output=True, text=True, timeout=120, check=True)
-    return json.loads(done.stdout.splitlines()[-1])
+    """What a peer prints of a file."""
+    return answer_of(run_peer(peer, path))
 
 
 def in_our_engine(scenario, tmp_path):
     workload = tmp_path / "none.json"
     workload.write_text('{"nb_res": 1, "jobs": [], "profiles": {}}')
-    simulation = Simulation(ServerOptions(Path(scenario["platform"]), (workload,)))
+    energy = scenario.get("energy", False)
+    simulation = Simulation(ServerOptions(Path(scenario["platform"]), (workload,), energy=energy))
     engine, machines = simulation.engine, simulation.machines
     number = {machine.host.name: machine.number for machine in machines.all}
-    ends = [None] * len(scenario["tasks"])
+    ends = [-1.0] * len(scenario["tasks"])  # of tasks that never end
 
     def change():
         for time, name, pstate in scenario["changes"]:
@@ -130,7 +143,10 @@ def in_our_engine(scenario, tmp_path):
     for index, description in enumerate(scenario["tasks"]):
         engine.begin(task(index, description), "master_host")
     engine.run()
-    return ends
+    if not energy:
+        return ends, {}
+    machines.meter.total(engine.now)
+    return ends, {machine.host.name: machines.meter.of([machine.number]) for machine in machines.all}
 
 
 def scenario_of(dice, tmp_path, talks, together, crowded):
@@ -153,7 +169,7 @@ def scenario_of(dice, tmp_path, talks, together, crowded):
 @pytest.mark.parametrize("crowded", [False, True], ids=["a-rank-per-host", "several-ranks-per-host"])
 def test_parallel_tasks_end_when_simgrid_says(seed, talks, together, crowded, tmp_path):
     scenario = scenario_of(random.Random(seed * 4 + talks * 2 + together), tmp_path, talks, together, crowded)
-    assert in_our_engine(scenario, tmp_path) == pytest.approx(in_simgrid(scenario, tmp_path), rel=1e-6)
+    assert in_our_engine(scenario, tmp_path)[0] == pytest.approx(in_simgrid(scenario, tmp_path)[0], rel=1e-6)
 
 
 def graph_text(dice, routing):

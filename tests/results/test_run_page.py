@@ -115,6 +115,8 @@ def test_trainings_that_differ_in_their_seed_are_one_curve_with_a_band(tmp_path,
     assert others[2].lines[0].get_ydata().tolist() == [5.0, 4.0]
 
 
+# trains; two trainings on one page stay
+@pytest.mark.more
 def test_a_training_has_a_page(tmp_path):
     folder = left_training(tmp_path / "run", 1, 30)
     assert main(["report", str(folder), "-o", str(tmp_path / "page.html"), "--quiet"]) == 0
@@ -228,6 +230,8 @@ def test_a_chart_is_small_and_can_be_zoomed_hovered_and_searched(jobs, tmp_path)
     assert found["ready"] < 10_000  # ms; some 700 on an idle processor
 
 
+# in a browser
+@pytest.mark.more
 @pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed: the scripts are not run in a browser")
 def test_marks_of_time_differ_however_late_a_short_span_lies(small, tmp_path):
     page = tmp_path / "report.html"
@@ -251,6 +255,8 @@ def test_marks_of_time_differ_however_late_a_short_span_lies(small, tmp_path):
     assert found["coarse"] == "1247 d"
 
 
+# in a browser
+@pytest.mark.more
 @pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed: the player is not opened in a browser")
 def test_runs_of_the_same_jobs_are_played_beside_each_other_and_others_are_not(small, tmp_path):
     later = tmp_path / "later"

@@ -292,6 +292,8 @@ def test_policies_on_windows_give_the_rows_of_compare_bit_for_bit(tmp_path):
     assert not rows
 
 
+# four launches, of which the table as CSV stays
+@pytest.mark.more
 def test_a_parquet_holds_the_same_table(tmp_path, capsys):
     assert sweep(write(tmp_path, LAUNCH), "-o", tmp_path / "out", "-q", "--workers", 1) == 0
     assert sweep("collect", tmp_path / "out", "-o", tmp_path / "table.txt") == 2

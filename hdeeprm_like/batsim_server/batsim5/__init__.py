@@ -13,7 +13,8 @@ Each module imports only modules that are listed above it, and those of ``batsim
     workload           jobs and profiles, from files and from messages
     outbox             messages to the scheduler
     simulation         the differences of a simulation from Batsim 4's
-    periodic           the actor of periodic calls
+    probes             what probes measure
+    periodic           the actor of periodic calls and probes
     decisions          the table of the scheduler's events and their handlers
     server             the actor that talks to the scheduler
     outputs            the output files

@@ -52,16 +52,16 @@ def play(options: Options5, ask: AskBytes) -> bool:
     """Run a simulation with any scheduler; write the output files; return whether it came to its end.
 
     Args:
-        ask: sends a message, whose texts end with a NUL byte, to the scheduler and returns the reply.
+        ask: sends a message to the scheduler and returns the reply; those in JSON end with a NUL byte.
     """
     from hdeeprm_like.batsim_server.batsim5.outputs import write_outputs  # not needed for --help
     from hdeeprm_like.batsim_server.batsim5.server import Server5
     from hdeeprm_like.batsim_server.batsim5.simulation import Simulation5
 
     began = time.perf_counter()
-    simulation = Simulation5(shake_hands(options, ask))
-    server = Server5(simulation, lambda text: ask(text.encode() + b"\0"))
-    return run_to_the_end(simulation, server.run, write_outputs, began)
+    settled, speak = shake_hands(options, ask)
+    simulation = Simulation5(settled)
+    return run_to_the_end(simulation, Server5(simulation, speak).run, write_outputs, began)
 
 
 def read_command_line(argv: Sequence[str]) -> tuple[Options5, int]:
@@ -88,6 +88,7 @@ def read_command_line(argv: Sequence[str]) -> tuple[Options5, int]:
         energy=arguments.energy_host,
         socket=place,
         library=Path(place) if in_library else None,
+        schema=Path(arguments.schema) if arguments.schema else None,
         export=arguments.export,
         master=arguments.master_host,
         mmax=arguments.mmax,
@@ -146,6 +147,7 @@ def _parser() -> Parser:
         help="outside events, one JSON object per line",
     )
     add("--imitate", default=RC2, metavar="WHICH", help="rc2 with its faults (default), or documented without them")
+    add("--schema", metavar="FILE", help="batprotocol.fbs of your Batsim, for schedulers with binary messages")
     add("-q", "--quiet", action="store_true", help="log errors only")
     add("-v", "--verbosity", default="info", metavar="LEVEL", help=", ".join(VERBOSITIES))
     add("--timeout", type=float, metavar="S", help="end when the scheduler is silent for S seconds (default: wait)")

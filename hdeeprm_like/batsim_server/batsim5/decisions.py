@@ -4,10 +4,12 @@ To handle another event, write its function and add a line to `DECISIONS`.
 """
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 from hdeeprm_like.batsim_server import execution, submitters
 from hdeeprm_like.batsim_server.batsim5.options import RC2
 from hdeeprm_like.batsim_server.batsim5.periodic import BEGIN, STOP, PeriodicCall
+from hdeeprm_like.batsim_server.batsim5.probes import measure_later, read_probe
 from hdeeprm_like.batsim_server.batsim5.simulation import Simulation5
 from hdeeprm_like.batsim_server.batsim5.workload import WorkloadReader5, job_from_message, profile_from_message
 from hdeeprm_like.batsim_server.engine import Script
@@ -28,9 +30,8 @@ def execute(simulation: Simulation5, event: SchedulerEvent) -> Script:
     job = job_of(simulation, event, "SUBMITTED")
     where = f"{event.where}: allocation"
     allocation = SchedulerEvent(event.kind, event.timestamp, event.object("allocation"), where)
-    for key in ("profile_allocation_override", "storage_placement"):
-        if event.data.get(key):
-            raise ProtocolError(f"{event.where}: {key} is not imitated")
+    if event.data.get("profile_allocation_override"):
+        raise ProtocolError(f"{event.where}: profile_allocation_override is not imitated")
     job.machines = machines_of(simulation, allocation, "host_allocation")
     job.ranks = _ranks(simulation, allocation, job)
     for number in job.machines:
@@ -39,10 +40,25 @@ def execute(simulation: Simulation5, event: SchedulerEvent) -> Script:
             raise ProtocolError(f"{where}: machine {number} is {machine.state.name}, and computes no jobs now")
         if simulation.options.energy and not machine.computes_in(machine.pstate):
             raise ProtocolError(f"{where}: machine {number} is in P-state {machine.pstate}, no computing one")
+    job.storage = _storage(event)
     job.alloc = interval_set(job.machines)
     running = simulation.start(job)
     host = simulation.machines[job.machines[0]].host.name
     running.actor = yield (simulation.engine.spawn, execution.run_job(simulation, running), host)
+
+
+def _storage(event: SchedulerEvent) -> dict[str, int]:
+    """Return the machines that the scheduler maps to the names of storage hosts."""
+    places, found = event.data.get("storage_placement") or [], {}
+    if not isinstance(places, list):
+        raise wrong(places, "a list of storage_name and host_id", ProtocolError, event.where, "storage_placement")
+    for at, place in enumerate(places):
+        where = f"{event.where}: storage_placement[{at}]"
+        if not isinstance(place, dict):
+            raise wrong(place, "a storage_name and a host_id", ProtocolError, where)
+        entry = SchedulerEvent(event.kind, event.timestamp, place, where)
+        found[entry.text("storage_name")] = _whole(entry, "host_id", 0)
+    return found
 
 
 def _ranks(simulation: Simulation5, allocation: SchedulerEvent, job: Job) -> list[int]:
@@ -84,23 +100,49 @@ def kill(simulation: Simulation5, event: SchedulerEvent) -> Script:
 
 def call_me_later(simulation: Simulation5, event: SchedulerEvent) -> Script:
     """Call the scheduler at a time, or periodically."""
-    name, kind = event.text("call_me_later_id"), event.text("when_type")
-    when = SchedulerEvent(event.kind, event.timestamp, event.object("when"), f"{event.where}: when")
+    name = event.text("call_me_later_id")
+    found = _trigger(event, "when", name)
+    simulation.waiters += 1
+    if isinstance(found, PeriodicCall):
+        yield (simulation.engine.put, (BEGIN, found), simulation.periodic)
+    else:
+        waiter = submitters.wake_later(simulation, found, name)
+        yield (simulation.engine.spawn, waiter, simulation.master)
+
+
+def create_probe(simulation: Simulation5, event: SchedulerEvent) -> Script:
+    """Measure hosts periodically, or once."""
+    probe = read_probe(simulation, event)
+    where = f"{event.where}: measurement_triggering_policy"
+    policy = SchedulerEvent(event.kind, event.timestamp, event.object("measurement_triggering_policy"), where)
+    found = _trigger(policy, "temporal_trigger", probe.name)
+    simulation.waiters += 1
+    if isinstance(found, PeriodicCall):
+        yield (simulation.engine.put, (BEGIN, replace(found, probe=probe)), simulation.periodic)
+    elif simulation.options.imitate == RC2:
+        raise ProtocolError(f"{where}: temporal_trigger_type is OneShot; Batsim 5 only has Periodic")
+    else:
+        yield (simulation.engine.spawn, measure_later(simulation, found, probe), simulation.master)
+
+
+def stop_probe(simulation: Simulation5, event: SchedulerEvent) -> Script:
+    """End a periodic probe."""
+    yield (simulation.engine.put, (STOP, (True, event.text("probe_id"))), simulation.periodic)
+
+
+def _trigger(event: SchedulerEvent, key: str, name: str) -> PeriodicCall | float:
+    """Return the periodic call of an event's trigger, or the time in s of one that comes once."""
+    kind = event.text(f"{key}_type")
+    when = SchedulerEvent(event.kind, event.timestamp, event.object(key), f"{event.where}: {key}")
     unit = when.data.get("time_unit", "Second")
     if not isinstance(unit, str) or unit not in MILLISECONDS:
         raise wrong(unit, "Second or Millisecond", ProtocolError, when.where, "time_unit")
-    if kind == "OneShot":
-        time = _whole(when, "time", 0)
-        simulation.waiters += 1
-        seconds = time / 1e3 if unit == "Millisecond" else float(time)
-        waiter = submitters.wake_later(simulation, seconds, name)
-        yield (simulation.engine.spawn, waiter, simulation.master)
-    elif kind == "Periodic":
-        call = _periodic(when, name, MILLISECONDS[unit])
-        simulation.waiters += 1
-        yield (simulation.engine.put, (BEGIN, call), simulation.periodic)
-    else:
-        raise wrong(kind, "OneShot or Periodic", ProtocolError, event.where, "when_type")
+    if kind == "Periodic":
+        return _periodic(when, name, MILLISECONDS[unit])
+    if kind != "OneShot":
+        raise wrong(kind, "OneShot or Periodic", ProtocolError, event.where, f"{key}_type")
+    time = _whole(when, "time", 0)
+    return time / 1e3 if unit == "Millisecond" else float(time)
 
 
 def _periodic(when: SchedulerEvent, name: str, unit: int) -> PeriodicCall:
@@ -124,7 +166,7 @@ def _whole(event: SchedulerEvent, key: str, least: int) -> int:
 
 def stop_calling(simulation: Simulation5, event: SchedulerEvent) -> Script:
     """End a periodic call."""
-    yield (simulation.engine.put, (STOP, event.text("call_me_later_id")), simulation.periodic)
+    yield (simulation.engine.put, (STOP, (False, event.text("call_me_later_id"))), simulation.periodic)
 
 
 def change_pstate(simulation: Simulation5, event: SchedulerEvent) -> Script:
@@ -211,6 +253,8 @@ DECISIONS: Mapping[str, Decision] = {
     "KillJobsEvent": kill,
     "CallMeLaterEvent": call_me_later,
     "StopCallMeLaterEvent": stop_calling,
+    "CreateProbeEvent": create_probe,
+    "StopProbeEvent": stop_probe,
     "ChangeHostsPStateEvent": change_pstate,
     "TurnOnOffHostsEvent": turn_on_off,
     "RegisterJobEvent": register_job,

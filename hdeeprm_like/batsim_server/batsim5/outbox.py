@@ -113,6 +113,10 @@ class Outbox5(Outbox):
         """Add that the time of a call has come; *last* for the last one of a periodic call."""
         self.add("RequestedCallEvent", encode({"call_me_later_id": call, "last_periodic_call": last}), now)
 
+    def measured(self, data: Mapping[str, Any], now: float) -> None:
+        """Add what a probe has measured."""
+        self.add("ProbeDataEmittedEvent", encode(data), now)
+
     def outside_event(self, data: str, now: float) -> None:
         """Add an external event, given as JSON."""
         self.add_late("ExternalEventOccurredEvent", data, now)

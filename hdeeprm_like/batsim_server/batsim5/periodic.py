@@ -1,9 +1,10 @@
-"""The actor of periodic calls, which wakes the scheduler at the multiples of each call's period."""
+"""The actor of periodic calls and probes, which wakes the scheduler at the multiples of each one's period."""
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
+from hdeeprm_like.batsim_server.batsim5.probes import Probe
 from hdeeprm_like.batsim_server.batsim5.simulation import Simulation5
 from hdeeprm_like.batsim_server.engine import TIMEOUT, Script
 from hdeeprm_like.errors import ProtocolError
@@ -11,31 +12,47 @@ from hdeeprm_like.errors import ProtocolError
 BEGIN, STOP, DIE = "BEGIN", "STOP", "DIE"  # messages of the server to this actor
 
 
+Key: TypeAlias = tuple[bool, str]  # whether it is a probe, and its name: calls come first
+Due: TypeAlias = tuple[str | dict[str, Any], bool]  # name of a call or data of a probe, and whether it is the last
+
+
 @dataclass
 class PeriodicCall:
-    """A periodic call.
+    """A periodic call, or a probe.
 
     Attributes:
         name: given by the scheduler. where: place of the request, for messages.
         period: ms. left: number of further calls, None for ever.
+        probe: what measures, None for a call.
     """
 
     name: str
     where: str
     period: int
     left: int | None
+    probe: Probe | None = None
+
+    @property
+    def kind(self) -> str:
+        """What it is, for messages."""
+        return "call" if self.probe is None else "probe"
+
+    @property
+    def key(self) -> Key:
+        """What identifies it."""
+        return self.probe is not None, self.name
 
 
 def keep_calling(simulation: Simulation5) -> Script:
-    """Report to the server at each multiple of a period which calls are due."""
+    """Report to the server at each multiple of a period which calls and probes are due."""
     engine, mailbox = simulation.engine, simulation.periodic
-    calls: dict[str, PeriodicCall] = {}
+    calls: dict[Key, PeriodicCall] = {}
     while True:
         if calls:
             date, wait = _next_date(calls, engine.now)
             received = yield (engine.get_within, mailbox, wait)
             if received == TIMEOUT:
-                yield (engine.put, ("CALLS_DUE", _due(calls, date)))
+                yield (engine.put, ("CALLS_DUE", _due(calls, date, engine.now)))
                 continue
         else:
             received = yield (engine.get, mailbox)
@@ -44,13 +61,13 @@ def keep_calling(simulation: Simulation5) -> Script:
             return
         if kind == BEGIN:
             _check_new(calls, content)
-            calls[content.name] = content
+            calls[content.key] = content
         elif content in calls:
             yield (engine.put, ("CALL_STOPPED", content))
             del calls[content]
 
 
-def _next_date(calls: dict[str, PeriodicCall], now: float) -> tuple[int, float]:
+def _next_date(calls: dict[Key, PeriodicCall], now: float) -> tuple[int, float]:
     """Return the next multiple of the shortest period in ms, and the s until then, rounded as in Batsim."""
     periods = [call.period for call in calls.values()]
     shortest, longest = min(periods), max(periods)
@@ -59,24 +76,24 @@ def _next_date(calls: dict[str, PeriodicCall], now: float) -> tuple[int, float]:
     return date, (shortest - math.fmod(elapsed, shortest)) * 1e-3
 
 
-def _due(calls: dict[str, PeriodicCall], date: int) -> list[tuple[str, bool]]:
-    """Return the calls of a date in ms by name, each with whether it is the last."""
-    due: list[tuple[str, bool]] = []
-    for name in sorted(calls):
-        call = calls[name]
-        if date % call.period:
+def _due(calls: dict[Key, PeriodicCall], date: int, now: float) -> list[Due]:
+    """Return the calls and probes of a date in ms by name, each with whether it is the last."""
+    due: list[Due] = []
+    for key in sorted(calls):
+        call = calls[key]
+        if date % call.period or (call.probe is not None and not call.probe.is_due()):
             continue
-        due.append((name, call.left == 1))
+        due.append((call.name if call.probe is None else call.probe.data(now), call.left == 1))
         if call.left is not None:
             call.left -= 1
             if not call.left:
-                del calls[name]
+                del calls[key]
     return due
 
 
-def _check_new(calls: dict[str, Any], new: PeriodicCall) -> None:
-    if new.name in calls:
-        raise ProtocolError(f"{new.where}: the call {new.name[:60]!r} is running already")
+def _check_new(calls: dict[Key, PeriodicCall], new: PeriodicCall) -> None:
+    if new.key in calls:
+        raise ProtocolError(f"{new.where}: the {new.kind} {new.name[:60]!r} is running already")
     for call in calls.values():
         shorter, longer = sorted((call.period, new.period))
         if longer % shorter:

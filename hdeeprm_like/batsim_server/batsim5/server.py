@@ -64,12 +64,15 @@ class Server5(Server):
         for event in events:
             self.simulation.outbox.outside_event(event.text, self.simulation.engine.now)
 
-    def _on_calls_due(self, calls: Sequence[tuple[str, bool]]) -> None:
-        for name, last in calls:
-            self.simulation.outbox.called(name, self.simulation.engine.now, last)
+    def _on_calls_due(self, calls: Sequence[periodic.Due]) -> None:
+        for content, last in calls:
+            if isinstance(content, str):
+                self.simulation.outbox.called(content, self.simulation.engine.now, last)
+            else:
+                self.simulation.outbox.measured(content, self.simulation.engine.now)
             self.simulation.waiters -= last
 
-    def _on_call_stopped(self, _: str) -> None:
+    def _on_call_stopped(self, _: periodic.Key) -> None:
         self.simulation.waiters -= 1
 
 

@@ -8,10 +8,10 @@ from math import floor
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from hdeeprm_like.batsim_server.engine import TIMEOUT, Mailbox, Script, Work
+from hdeeprm_like.batsim_server.engine import TIMEOUT, Mailbox, Script
 from hdeeprm_like.batsim_server.fields import Fields
 from hdeeprm_like.batsim_server.jobs import WALLTIME_REACHED, FindProfile, ProfileType, RunningJob, Steps, Task
-from hdeeprm_like.batsim_server.sharing import NO_CROWDS, Crowd
+from hdeeprm_like.batsim_server.sharing import NO_CROWDS, Crowd, Work
 from hdeeprm_like.errors import WorkloadError
 from hdeeprm_like.inputs import read_text
 from hdeeprm_like.values import FRACTION
@@ -115,7 +115,7 @@ def _use(running: RunningJob, number: int, steps: list[tuple[float, float]]) -> 
     for usage, flops in steps:
         cores = max(floor(usage * host.cores + 0.5), 1)
         crowds = {host: Crowd(cores, flops)} if cores > 1 else NO_CROWDS
-        action = yield (engine.start, Work({host: cores * flops}, (number,), crowds=crowds))
+        action = yield (engine.start, Work({host: cores * flops}, (number,), crowds=crowds, ranks=cores))
         yield (engine.wait, action, -1.0)
 
 

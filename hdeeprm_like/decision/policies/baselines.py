@@ -26,12 +26,11 @@ from hdeeprm_like.decision.policies.reserved_nodes import look_now
 from hdeeprm_like.decision.policies.site_factors import reorder
 from hdeeprm_like.decision.policies.starting import start_anywhere, start_in_partition
 from hdeeprm_like.decision.specs import code_of
-from hdeeprm_like.engine.bundles import Bundle, BundleType, bundle_in
+from hdeeprm_like.engine.bundles import Bundle, bundle_in
 from hdeeprm_like.engine.calls import NOWHERE, address_of, call_at
-from hdeeprm_like.engine.compiled import by_type, compiled, inlined
+from hdeeprm_like.engine.compiled import compiled, inlined
 from hdeeprm_like.engine.job_lists import job_at
 from hdeeprm_like.engine.lifecycle import lacking_beside_cores
-from hdeeprm_like.engine.node_sets import NodeSets, no_partitions
 from hdeeprm_like.engine.numbers import MULTIFACTOR, SJF
 from hdeeprm_like.engine.state import State
 from hdeeprm_like.engine.tables import CORES, NOTHING, Tables
@@ -184,7 +183,7 @@ def new_baselines(state: State, baselines: Sequence[Baseline]) -> Plans:
         if baseline.bound:
             plan["open_at"] = address_of(open_guarantees, tables, plans, bounds, 0)
             plan["close_at"] = address_of(close_guarantees, tables, plans, bounds, 0)
-            guarded = start_guaranteed_on_nodes if isinstance(tables.node_sets, NodeSets) else start_guaranteed
+            guarded = start_guaranteed_on_nodes if bool(tables.clock["partitioned"][0]) else start_guaranteed
             plan["guarded_at"] = address_of(guarded, tables, plans, bounds, 0, 0)
     return plans
 
@@ -195,7 +194,7 @@ def connect_mode(plan: Any, tables: Tables, plans: Plans, memory: Bundle, baseli
     Raises:
         OptionsError: the mode knows no partitions, and the platform has some.
     """
-    mode, on_nodes = int(plan["mode"]), isinstance(tables.node_sets, NodeSets)
+    mode, on_nodes = int(plan["mode"]), bool(tables.clock["partitioned"][0])
     starts = STARTS_ON_NODES.get(BOUNDED if baseline.bound else mode) if on_nodes else STARTS[mode]
     if starts is None:
         raise OptionsError(f"{baseline.name}: this mode knows no partitions, and the platform has some")
@@ -222,21 +221,10 @@ def connect_knowledge(plan: Any, tables: Tables, plans: Plans) -> None:
         plan["change_at"] = address_of(sort_changed, tables, plans, knowledge, 0)
 
 
-@by_type
-def prepare(tables: BundleType, plans: BundleType, k: object) -> object:
-    """Prepare job starts of baseline *k*."""
-    return prepare_anywhere if no_partitions(tables) else prepare_on_nodes
-
-
 @inlined
-def prepare_anywhere(tables: Tables, plans: Plans, k: int) -> None:
-    """Do nothing: the queue is sorted, and what is free is known."""
-
-
-@inlined
-def prepare_on_nodes(tables: Tables, plans: Plans, k: int) -> None:
-    """Sort the queue if that was not done before, and look at what is free on nodes; Slurm does both itself."""
-    if plans.plans[k].mode != SLURM:
+def prepare(tables: Tables, plans: Plans, k: int) -> None:
+    """With partitions, sort the queue if that was not done before, and look at what is free; Slurm does both itself."""
+    if tables.clock[0].partitioned and plans.plans[k].mode != SLURM:
         if plans.plans[k].sort_at != NOWHERE:
             call_at(plans.plans[k].sort_at, tables, plans, plans.knowledge, k)
         look_now(tables, plans)

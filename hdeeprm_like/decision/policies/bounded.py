@@ -17,11 +17,9 @@ from hdeeprm_like.decision.policies.releases import HEARD_LATE
 from hdeeprm_like.decision.policies.reserved_nodes import look_now, start_on_allowed
 from hdeeprm_like.decision.policies.starting import RESERVED, book_anywhere, start_if_fits
 from hdeeprm_like.engine.allocation import return_cores
-from hdeeprm_like.engine.bundles import BundleType
-from hdeeprm_like.engine.compiled import by_type, compiled, inlined
+from hdeeprm_like.engine.compiled import compiled
 from hdeeprm_like.engine.job_lists import copy_jobs, job_at
 from hdeeprm_like.engine.lifecycle import start_job
-from hdeeprm_like.engine.node_sets import no_partitions
 from hdeeprm_like.engine.tables import CORES, NOTHING, Tables
 
 
@@ -29,7 +27,8 @@ from hdeeprm_like.engine.tables import CORES, NOTHING, Tables
 def open_guarantees(tables: Tables, plans: Plans, bounds: Bounds, k: int) -> None:
     """Bring the guarantees to the present, and start the jobs whose reservation begins or that are due."""
     follow_guarantees(tables, plans, bounds, k)
-    look_at_all(tables, plans)
+    if tables.clock[0].partitioned:
+        look_now(tables, plans)
     start_reserved_jobs(tables, plans, bounds, k)
     start_due_jobs(tables, plans, bounds, k)
 
@@ -45,17 +44,6 @@ def close_guarantees(tables: Tables, plans: Plans, bounds: Bounds, k: int) -> No
     waits_for_overdue = bound.overdue > 0 and bound.soonest <= bound.until
     if clock.waiting > 0 and bound.soonest > clock.now and not waits_for_overdue:
         clock.wake_at = min(clock.wake_at, bound.soonest)
-
-
-@by_type
-def look_at_all(tables: BundleType, plans: BundleType) -> object:
-    """Update what is free on the nodes now, if there are partitions."""
-    return look_at_none if no_partitions(tables) else look_now
-
-
-@inlined
-def look_at_none(tables: Tables, plans: Plans) -> None:
-    """Do nothing: a job start updates what it needs."""
 
 
 @compiled

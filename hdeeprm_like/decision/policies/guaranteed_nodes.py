@@ -14,11 +14,10 @@ from hdeeprm_like.decision.policies.plans import Plans, planned_time
 from hdeeprm_like.decision.policies.releases import expected_end
 from hdeeprm_like.decision.policies.reservations import look_at_present, release_at_shadow, room_in_plan
 from hdeeprm_like.engine.allocation import book_on, return_cores
-from hdeeprm_like.engine.bundles import BundleType, copy_entries
-from hdeeprm_like.engine.compiled import by_type, compiled, inlined, shift_left
+from hdeeprm_like.engine.bundles import copy_entries
+from hdeeprm_like.engine.compiled import compiled, inlined, shift_left
 from hdeeprm_like.engine.job_lists import copy_jobs
 from hdeeprm_like.engine.node_places import look_at_nodes, pick_nodes
-from hdeeprm_like.engine.node_sets import no_partitions
 from hdeeprm_like.engine.processor_index import counts_cores
 from hdeeprm_like.engine.tables import Tables
 from hdeeprm_like.engine.waiting_queue import requests_more
@@ -96,37 +95,19 @@ def first_after(tables: Tables, plans: Plans, bounds: Bounds, k: int, j: int, da
     return float(found)
 
 
-@by_type
-def last_count(
-    tables: BundleType, plans: BundleType, bounds: BundleType, k: object, j: object, limit: object
-) -> object:
-    """Return the last date up to a limit at which enough cores for a job are free, on any nodes."""
-    return last_count_of_all if no_partitions(tables) else any_date
-
-
-@by_type
-def first_count(
-    tables: BundleType, plans: BundleType, bounds: BundleType, k: object, j: object, date: object
-) -> object:
-    """Return the first date from one on at which enough cores for a job are free, on any nodes."""
-    return first_count_of_all if no_partitions(tables) else any_date
-
-
 @inlined
-def any_date(tables: Tables, plans: Plans, bounds: Bounds, k: int, j: int, date: float) -> float:
-    """Return a date unchanged: with partitions only the nodes decide."""
-    return float(date)
-
-
-@inlined
-def last_count_of_all(tables: Tables, plans: Plans, bounds: Bounds, k: int, j: int, limit: float) -> float:
-    """Return the last date by the profile of all cores."""
+def last_count(tables: Tables, plans: Plans, bounds: Bounds, k: int, j: int, limit: float) -> float:
+    """Return the last date up to a limit with enough free cores for a job; with partitions only nodes decide."""
+    if tables.clock[0].partitioned:
+        return float(limit)
     return float(latest(bounds.profile, tables.jobs[j].size, planned_time(tables, plans, k, j), limit))
 
 
 @inlined
-def first_count_of_all(tables: Tables, plans: Plans, bounds: Bounds, k: int, j: int, date: float) -> float:
-    """Return the first date by the profile of all cores."""
+def first_count(tables: Tables, plans: Plans, bounds: Bounds, k: int, j: int, date: float) -> float:
+    """Return the first date from one on with enough free cores for a job; with partitions only nodes decide."""
+    if tables.clock[0].partitioned:
+        return float(date)
     return float(earliest_from(bounds.profile, tables.jobs[j].size, planned_time(tables, plans, k, j), date))
 
 
@@ -167,12 +148,12 @@ def keep_nodes(tables: Tables, plans: Plans, bounds: Bounds, k: int, j: int) -> 
             bounds.nodes[j, n >> 6] |= shift_left(1, n & 63)
 
 
-@by_type
-def has_nodes_at(
-    tables: BundleType, plans: BundleType, bounds: BundleType, k: object, j: object, begin: object
-) -> object:
+@inlined
+def has_nodes_at(tables: Tables, plans: Plans, bounds: Bounds, k: int, j: int, begin: float) -> bool:
     """Return whether a job fits at a date on nodes not reserved for others, and pick them."""
-    return has_room_at if no_partitions(tables) else has_set_at
+    if tables.clock[0].partitioned:
+        return has_set_at(tables, plans, bounds, k, j, begin)
+    return has_room_at(tables, plans, bounds, k, j, begin)
 
 
 @compiled

@@ -21,6 +21,7 @@ from hdeeprm_like.decision.policies.estimates import draw_time, spread
 from hdeeprm_like.decision.policies.history import LEAST, LOG, OF_SURVIVAL, WEIGHT, History
 from hdeeprm_like.decision.policies.keeping import find_kept, needed_cores
 from hdeeprm_like.decision.policies.plays import Ahead, add_end, play_on, sort_in, start_by_candidate, start_marked
+from hdeeprm_like.decision.policies.run_times import bring_outlook
 from hdeeprm_like.decision.policies.scores import NO_SCORE, QUEUE, Scores, look_at_queue, weigh, write_features
 from hdeeprm_like.decision.policies.survival import bring_survival, build, quantile
 from hdeeprm_like.engine.compiled import compiled, inlined
@@ -125,6 +126,9 @@ def rank_played(tables: Tables, history: History, scores: Scores, ahead: Ahead, 
             write_features(tables, history, scores, row, ahead.played[i].job)
             ahead.played[i].score = weigh(scores, row, QUEUE)
         if scores.params[row].keeps == 1:
+            for i in range(tables.clock[0].waiting):  # find_kept reads the outlooks of all, also of those not played
+                if scores.params[row].estimates == 1:
+                    bring_outlook(tables, history, scores.params[row].outlook, tables.members[i])
             find_kept(tables, history, scores, row)
     for i in range(jobs):
         job = ahead.played[i]

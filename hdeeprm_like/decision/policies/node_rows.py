@@ -1,5 +1,6 @@
 """Memory of baselines on a platform with partitions: reservations of nodes, and Slurm's priorities."""
 
+import functools
 from collections.abc import Mapping
 from typing import Any
 
@@ -16,8 +17,8 @@ from hdeeprm_like.decision.policies.preemption_rows import (
     tiers_with_levels,
 )
 from hdeeprm_like.decision.policies.slurm_settings import fixed_priorities, number, write_settings
-from hdeeprm_like.engine.bundles import Bundle, absent
-from hdeeprm_like.engine.node_sets import NodeSets
+from hdeeprm_like.engine.bundles import Bundle
+from hdeeprm_like.engine.node_sets import NodeSets, no_node_sets
 from hdeeprm_like.engine.numbers import WATCH_DEPTH
 from hdeeprm_like.engine.state import State
 from hdeeprm_like.types import Floats, Ints, Records
@@ -191,16 +192,14 @@ class SlurmRows(Bundle):
 
 
 def new_node_plans(sets: NodeSets, jobs: int) -> NodePlans:
-    """Return plans of baselines without reservations; absent without partitions.
+    """Return plans of baselines without reservations; empty without partitions.
 
     Args:
         jobs: 0 if unknown.
     """
-    if not isinstance(sets, NodeSets):
-        return absent(NodePlans)
     count, words = sets.member_bits.shape
     partitions = len(sets.partition_nodes)
-    most = (min(jobs, MOST_RESERVATIONS) or MOST_RESERVATIONS) + partitions + MOST_WINDOWS
+    most = (min(jobs, MOST_RESERVATIONS) or MOST_RESERVATIONS) + partitions + MOST_WINDOWS if partitions else 0
     return NodePlans(
         state=np.zeros(1, NODE_STATE),
         begins=np.zeros(most),
@@ -214,13 +213,19 @@ def new_node_plans(sets: NodeSets, jobs: int) -> NodePlans:
     )
 
 
+@functools.cache
+def no_node_plans() -> NodePlans:
+    """Return the plans on platforms without partitions: the same for all of these, as nothing writes to them."""
+    return new_node_plans(no_node_sets(), 0)
+
+
 def new_node_profile(state: State, jobs: int, wanted: bool) -> NodeProfile:
     """Return the arrays of a node profile; absent with partitions, and unless *wanted*.
 
     Args:
         jobs: 0 if unknown.
     """
-    needless = not wanted or isinstance(state.tables.node_sets, NodeSets)
+    needless = not wanted or state.platform.partitions is not None
     nodes, most = 0 if needless else state.platform.nodes, MOST_ENTRIES
     dates = 0 if needless or not state.named else min(2 * (jobs or most) + 3, max(most // nodes, LEAST_DATES))
     return NodeProfile(
@@ -293,6 +298,12 @@ def watch_rows(jobs: int) -> dict[str, Ints]:
     """Return the working columns of a watch in `SlurmRows`, by name."""
     sizes = {"site": jobs, "wanted": jobs} | dict.fromkeys(("lasts", "ends", "before", "kept"), min(jobs, WATCH_DEPTH))
     return {name: np.zeros(size, np.int64) for name, size in sizes.items()}
+
+
+@functools.cache
+def kept_slurm_rows() -> SlurmRows:
+    """Return the same on platforms without partitions: the same for all of these, as nothing writes to it."""
+    return no_slurm_rows()
 
 
 def no_slurm_rows() -> SlurmRows:

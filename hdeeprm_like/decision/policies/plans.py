@@ -27,9 +27,11 @@ from hdeeprm_like.decision.policies.node_rows import (
     NodePlans,
     NodeProfile,
     SlurmRows,
+    kept_slurm_rows,
     new_node_plans,
     new_node_profile,
     new_slurm_rows,
+    no_node_plans,
     no_slurm_rows,
 )
 from hdeeprm_like.decision.policies.preemption_rows import make_room_for_requeues
@@ -37,7 +39,6 @@ from hdeeprm_like.engine.bundles import Bundle, absent, several
 from hdeeprm_like.engine.calls import float_at
 from hdeeprm_like.engine.compiled import compiled, inlined
 from hdeeprm_like.engine.job_keys import known_time
-from hdeeprm_like.engine.node_sets import NodeSets
 from hdeeprm_like.engine.numbers import (
     ACTUAL,
     BY_SCORE,
@@ -194,7 +195,8 @@ def new_plans(
     learned = [baseline.learned for baseline in baselines]
     reserves = plans["bounded"].any() or (plans["mode"] == CONSERVATIVE).any()
     # so machine code for platforms with partitions is compiled once
-    looks_back = isinstance(state.tables.node_sets, NodeSets) or any(baseline.looks_back for baseline in baselines)
+    partitioned = state.platform.partitions is not None
+    looks_back = partitioned or any(baseline.looks_back for baseline in baselines)
     return Plans(
         plans=plans,
         queue=np.zeros(jobs + 1, np.int32),
@@ -204,7 +206,7 @@ def new_plans(
         node_memory=np.zeros(nodes),
         node_gpus=np.zeros(nodes),
         knowledge=new_knowledge(state, baselines, predictors) if looks_back else absent(Knowledge),
-        node_plans=new_node_plans(state.tables.node_sets, jobs),
+        node_plans=new_node_plans(state.tables.node_sets, jobs) if partitioned else no_node_plans(),
         node_profile=new_node_profile(state, jobs, bool(reserves or any(learned))),
         slurm=slurm_rows_of(state, baselines),
         guarantees=several(guarantees),
@@ -213,21 +215,21 @@ def new_plans(
 
 
 def slurm_rows_of(state: State, baselines: Sequence[Baseline]) -> SlurmRows:
-    """Return the state of Slurm's scheduler, empty if no baseline is like it; absent without partitions.
+    """Return the state of Slurm's scheduler, empty if no baseline is like it.
 
     Raises:
         OptionsError: the platform has no partitions, or the jobs do not say which they request.
     """
     slurm = [one for one in baselines if one.mode == "slurm" or has_own_priorities(state, one)]
-    jobs, sets = state.jobs, state.tables.node_sets
+    jobs = state.jobs
     if not slurm:
-        return no_slurm_rows() if isinstance(sets, NodeSets) else absent(SlurmRows)
-    if jobs is None or jobs.demands is None or not isinstance(sets, NodeSets):
+        return no_slurm_rows() if state.platform.partitions is not None else kept_slurm_rows()
+    if jobs is None or jobs.demands is None or state.platform.partitions is None:
         raise OptionsError(
             f"{slurm[0].name}: needs a platform with partitions and jobs that request them, as "
             "hdeeprm-like import and hdeeprm-like whatif make them"
         )
-    rows = new_slurm_rows(state.platform, jobs, sets)
+    rows = new_slurm_rows(state.platform, jobs, state.tables.node_sets)
     make_room_for_requeues(state.tables, rows.preemption)
     return rows
 

@@ -130,4 +130,4 @@ def read_evolution(path: Path) -> EvolutionOptions:
     try:
         return EvolutionOptions.model_validate_json(read_bytes(path, OptionsError))
     except ValidationError as error:
-        raise OptionsError(f"{path}: {explain(error.errors()[0])}") from None
+        raise OptionsError(f"{path}: {explain(error.errors()[0], EvolutionOptions)}") from None

@@ -1,0 +1,105 @@
+"""The first use of a command where no library has the machine code: short runs begin at once, as plain Python.
+
+Compiling takes half a minute, which a run of some seconds need not wait for. A command that knows what its run takes
+says so (`expect`). If machine code is missing then, its process begins again with ``HDEEPRM_LIKE_PYTHON=1``, so that
+no run is part machine code. Both give the same results. A run that takes longer is compiled; so is the next run, once
+all these runs together have taken as long as compiling.
+"""
+
+import os
+import sys
+from pathlib import Path
+from typing import NoReturn
+
+COMPILING = 30.0  # s that runs may take together as plain Python until one is compiled
+FOR_A_JOB = {  # s of plain Python, by mode, with the 2,280 cores of Gaia; other modes take ever longer in long queues
+    "pair": 0.003,
+    "strict": 0.003,
+    "greedy": 0.006,
+    "easy": 0.006,
+    "easyfcfs": 0.006,
+    "easysjf": 0.006,
+    "reserve": 0.006,
+}
+SHOWN = "HDEEPRM_LIKE_SHOWN"  # environment variable: number of log messages shown before the process began again
+SPENT = "plain-python-seconds"  # file beside the machine code that is compiled on this machine
+
+
+class BeginAgain(BaseException):
+    """Ends a command in good order, before its process begins again as plain Python."""
+
+
+_expected: tuple[float, bool] | None = None  # s, and whether the user reads about it
+
+
+def expect(jobs: int, mode: str, shown: bool = True) -> None:
+    """Note what the run of this process takes as plain Python, before it begins.
+
+    Args:
+        jobs: number of jobs to be simulated. mode: of the policy, ``pair`` for a policy pair. shown: whether a line
+        says that a run is plain Python.
+    """
+    global _expected
+    read_once = any(argument == "-" or Path(argument).is_fifo() for argument in sys.argv[1:])
+    if mode in FOR_A_JOB and not read_once:
+        _expected = jobs * FOR_A_JOB[mode], shown
+
+
+def begin_again_if_short(folder: Path, compiler: bool) -> None:
+    """End the command if its run is short; its machine code is missing.
+
+    Args:
+        folder: for machine code compiled on this machine. compiler: whether there is one.
+
+    Raises:
+        BeginAgain: it is.
+    """
+    if _expected is None:
+        return
+    seconds, shown = _expected
+    spent = seconds_in(folder / SPENT) + seconds
+    if (spent if compiler else seconds) > COMPILING:
+        return
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / SPENT).write_text(f"{spent:.3f}\n")
+    except OSError:
+        pass  # a folder that cannot be written keeps no machine code either
+    if shown:
+        sys.stderr.write(
+            f"hdeeprm-like: no machine code is built yet; this run is plain Python, about {max(seconds, 1.0):.0f} s; "
+            "python -m hdeeprm_like.build builds it, once\n"
+        )
+    raise BeginAgain
+
+
+def seconds_in(path: Path) -> float:
+    """Return the number in a file, 0 if there is none."""
+    try:
+        return float(path.read_text())
+    except (OSError, ValueError):
+        return 0.0
+
+
+class Messages:
+    """A filter of log messages: a process that has begun again shows none a second time.
+
+    Attributes:
+        count: of messages in this process.
+    """
+
+    def __init__(self) -> None:
+        self.shown, self.count = int(os.environ.pop(SHOWN, "0")), 0
+
+    def filter(self, record: object) -> bool:
+        """Return whether a message is new; they come in the same order again."""
+        self.count += 1
+        return self.count > self.shown
+
+
+def begin_again(messages: Messages) -> NoReturn:
+    """Replace this process by one that runs the same command as plain Python."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    environment = {**os.environ, "HDEEPRM_LIKE_PYTHON": "1", SHOWN: str(messages.count)}
+    os.execve(sys.executable, [sys.executable, *sys.orig_argv[1:]], environment)

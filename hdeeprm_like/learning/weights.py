@@ -1,0 +1,39 @@
+"""Weights of an agent: copies of them, what lies between two of them, and an agent that has others for a while."""
+
+import copy
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import torch
+from torch import Tensor
+
+from hdeeprm_like.learning.agents import LearningAgent
+
+Weights = dict[str, Tensor]
+
+
+def weights_of(agent: LearningAgent) -> Weights:
+    """Return a copy of the weights of an agent."""
+    return copy.deepcopy(dict(agent.state_dict()))
+
+
+def between(first: Weights, last: Weights, share: float) -> Weights:
+    """Return weights on the line from the first ones to the last."""
+    return {
+        name: torch.lerp(first[name], value, share) if value.is_floating_point() else value
+        for name, value in last.items()
+    }
+
+
+@contextmanager
+def following(agent: LearningAgent, weights: Weights | None) -> Iterator[None]:
+    """Give an agent other weights within the block; None for its own."""
+    if weights is None:
+        yield
+        return
+    own = weights_of(agent)
+    agent.load_state_dict(weights)
+    try:
+        yield
+    finally:
+        agent.load_state_dict(own)
