@@ -25,15 +25,15 @@ RUNS = ("cores", "fairshare", "gpus", "linear", "shallow", "shapes", "tiers", "u
 
 @dataclass(frozen=True)
 class Recording:
-    """What was submitted, when Slurm started it, this time and once more, and the cores of each node that it gave.
+    """What was submitted, when Slurm started it, and how long it waited when it was submitted again, each time.
 
-    Of an earlier recording nobody knows the last two.
+    `cores` has the cores of each node that it got; of an earlier recording they are not known.
     """
 
     platform: Platform
     jobs: Workload
     start: Floats
-    wait_again: Floats
+    waits_again: list[Floats]
     cores: list[list[int]]
     epoch: float = 0.0
 
@@ -60,12 +60,13 @@ def recording(name: str, folder: Path, *, dates: bool = True, of: Path = FOLDER)
     path.write_text(json.dumps(told))
     platform = load_platform(path)
     rows = rows_of(of / name / "jobs.csv")
-    again = [float(row["start"]) - float(row["submit"]) for row in rows_of(of / name / "again.csv")]
+    files = [*(FOLDER / name).glob("*.csv"), *(EARLIER / name).glob("*.csv")]
+    again = [rows_of(file) for file in sorted(files) if file != of / name / "jobs.csv"]
     return Recording(
         platform,
         workload(rows, platform, machine, NOT_YET if dates else OWN_CLOCK["end_latency"]),
         np.array([float(row["start"]) for row in rows]),
-        np.array(again),
+        [np.array([float(row["start"]) - float(row["submit"]) for row in other]) for other in again],
         [cores_of(row["cpus_on_hosts"]) for row in rows if "cpus_on_hosts" in row],
         told["slurm"]["scheduling"]["epoch"],
     )

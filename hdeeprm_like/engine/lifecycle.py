@@ -83,7 +83,7 @@ def update_speed(tables: Tables, j: int) -> None:
                 speed = min(speed, tables.processors[p].flops[P1 if tables.loads[p].oversubscribed else P0])
             count = min(left, cores_from(tables, p, first))
             first, left, p = first + count, left - count, p + 1
-    job.speed = speed
+    job.speed = speed if last >= 0 else 0.0
 
 
 @inlined
@@ -181,7 +181,8 @@ def start_job(tables: Tables, j: int) -> None:
                 last, count = p, min(left, cores_from(tables, p, first))
                 cores += count
                 first, left, p = first + count, left - count, p + 1
-        change_busy(tables, last, cores)
+        if last >= 0:  # a job that only borrows cores has none of its own
+            change_busy(tables, last, cores)
     update_speed(tables, j)
     add_running(tables, j)
     note_change(tables, STARTED, j)
@@ -219,7 +220,8 @@ def end_job(tables: Tables, j: int) -> None:
             available += release(tables, first, count)
             cores += count
             first, left, p = first + count, left - count, p + 1
-    free_processor(tables, j, last, cores, available)
+    if last >= 0:
+        free_processor(tables, j, last, cores, available)
     if tables.clock[0].partitioned:
         call_at(tables.node_sets.calls[RELEASE], tables, j)
     rank_picks(tables, 0, picks)

@@ -150,12 +150,19 @@ class _Reader:
         machine.scheduling = scheduling_of(self.settings, self.named)
         ignore_weights(machine.scheduling, self.settings, self.report)
         self._note_parameters(machine.scheduling)
-        modes = [
-            self.settings.get("preemptmode", ""),
-            *(settings.get("preemptmode", "") for _, settings, _ in self.partitions),
-        ]
-        if any("suspend" in mode.lower() for mode in modes):
-            self.report.note("PreemptMode=SUSPEND is not modelled: in whatif such jobs keep their nodes until they end")
+        self._note_suspension()
+
+    def _note_suspension(self) -> None:
+        """Note what of the suspension of jobs has no part in the model."""
+        partitions = [own for _, own, _ in self.partitions]
+        if not any("suspend" in own.get("preemptmode", "").lower() for own in (self.settings, *partitions)):
+            return
+        note = self.report.note
+        if self.settings.get("preempttype", "").lower() != "preempt/partition_prio":
+            note("PreemptMode=SUSPEND is modelled with PreemptType=preempt/partition_prio only: no job is suspended")
+        shared = {own.get("oversubscribe", own.get("shared", "NO")).upper() for own in partitions}
+        if shared - {"FORCE:1", "NO", "EXCLUSIVE"}:
+            note("OverSubscribe: jobs that take turns on a core are not modelled")
 
     def _note_parameters(self, scheduling: Mapping[str, Any]) -> None:
         """Note the parameters of the scheduler that have no name, no sense, or no part in the model."""

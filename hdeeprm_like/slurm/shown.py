@@ -6,8 +6,8 @@
 | 23.02 | ``5`` for times, else ``{"set": true, "infinite": false, "number": 5}`` | ``"PENDING"`` | groups |
 | 23.11 and later | ``{"set": ..., "infinite": ..., "number": 5}`` for times as well | ``["PENDING", ...]`` | the same |
 
-This is the JSON of slurmrestd. Programs are read as text: ``scontrol show job`` and ``scontrol show nodes``, with
-times in seconds since 1970.
+This is the JSON of slurmrestd. Programs are read as text, with times in seconds since 1970: all jobs as lines of
+``squeue``, some by ``scontrol show job``, nodes by ``scontrol show nodes``.
 """
 
 import itertools
@@ -15,6 +15,7 @@ import json
 import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from hdeeprm_like.errors import ProtocolError
@@ -37,6 +38,10 @@ PHASES = {  # of the states that a job has one of, then of the flags that older 
 }
 UNLIMITED = 365 * 86400.0  # s that a job without a limit counts as asking for: Slurm plans no further
 EXACT = Number(0.0, EXACT_MOST)
+JOB_FIELDS = (
+    "JobID:|,State:|,UserName:|,Partition:|,NumCPUs:|,TimeLimit:|,SubmitTime:|,EligibleTime:|,StartTime:|,EndTime:|,"
+    "PriorityLong:|,Reason:|,ArrayJobID:"
+)  # of squeue: all that a watch needs to know of a job, in the order of `jobs_of_fields`
 JOB_BEGINS = re.compile(r"^JobId=(\d+)", re.MULTILINE)
 NODE_BEGINS = re.compile(r"^NodeName=", re.MULTILINE)
 
@@ -50,7 +55,7 @@ class Job(NamedTuple):
         cpus: allocated or requested. limit: longest run time in s.
         submit, eligible, start, end: when; those to come are Slurm's guesses.
         priority: 0 for one that is held, -1 where it is not shown. reason: why it waits.
-        array: the number of the array that it is a task of, whose factor it has when it begins; 0 for none.
+        array: the number of the array that it is a task of, whose factor it has when it begins; 0 or its own for none.
     """
 
     number: int
@@ -104,8 +109,14 @@ def number(value: Any) -> float:
             return math.inf
         return number(value.get("number")) if value.get("set", True) else math.nan
     if isinstance(value, str):
-        value = EXACT.in_text_or(value, math.nan)
+        return _number_in(value)
     return float(value) if EXACT.holds(value) and value not in UNSET else math.nan
+
+
+@lru_cache(maxsize=4096)
+def _number_in(text: str) -> float:
+    found = EXACT.in_text_or(text, math.nan)
+    return math.nan if found in UNSET else float(found)
 
 
 def moment(value: Any) -> float:
@@ -215,6 +226,53 @@ def jobs_of_text(text: str) -> list[Job]:
     return jobs
 
 
+def jobs_of_fields(text: str) -> list[Job]:
+    """Return the jobs that ``squeue`` lists in lines of `JOB_FIELDS`, with times in seconds since 1970.
+
+    Raises:
+        ProtocolError: a line is of no such form.
+    """
+    found = []
+    for line in text.splitlines():
+        fields = line.split("|")
+        if len(fields) != JOB_FIELDS.count("|") + 1:
+            raise ProtocolError(f"squeue: {line[:60]!r} is no line of {JOB_FIELDS}")
+        jobid, state, user, partition, cpus, limit, submit, eligible, start, end, priority, reason, array = fields
+        job = _job(
+            jobid=number(jobid),
+            states=words_of(state),
+            user=user,
+            partition=partition,
+            cpus=number(cpus),
+            limit=limit_of(limit),
+            submit=moment(submit),
+            eligible=moment(eligible),
+            start=moment(start),
+            end=moment(end),
+            priority=number(priority),
+            reason=reason,
+            array=number(array),
+        )
+        if job is not None:
+            found.append(job)
+    return found
+
+
+@lru_cache(maxsize=1024)
+def words_of(text: str) -> tuple[str, ...]:
+    """Return what stands between commas."""
+    return words(text)
+
+
+@lru_cache(maxsize=1024)
+def limit_of(text: str) -> float:
+    """Return the s of a time limit; nan where it is none."""
+    try:
+        return time_limit(text)
+    except ValueError:
+        return math.nan
+
+
 def _job_of_text(first: str, rest: str) -> Job | None:
     match = JOB_BEGINS.match(first)
     fields = {name: value for word in reversed(rest.split()) for name, _, value in [word.partition("=")]}
@@ -222,17 +280,13 @@ def _job_of_text(first: str, rest: str) -> Job | None:
     def field(name: str) -> str:
         return fields.get(name, "")
 
-    try:
-        limit = time_limit(field("TimeLimit"))
-    except ValueError:
-        limit = math.nan
     return _job(
         jobid=float(match[1]) if match else math.nan,
         states=words(field("JobState")),
         user=field("UserId").partition("(")[0],
         partition=field("Partition"),
         cpus=number(field("NumCPUs").partition("-")[0]),
-        limit=limit,
+        limit=limit_of(field("TimeLimit")),
         submit=moment(field("SubmitTime")),
         eligible=moment(field("EligibleTime")),
         start=moment(field("StartTime")),

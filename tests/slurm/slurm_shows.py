@@ -131,6 +131,22 @@ def squeue_lines(jobs=JOBS):
     )
 
 
+def squeue_fields(jobs=JOBS):
+    """What ``squeue`` prints in the fields of `hdeeprm_like.slurm.shown.JOB_FIELDS`."""
+
+    def when(value):
+        return "N/A" if value is None else str(BEGIN + value)
+
+    def duration(minutes):
+        return "UNLIMITED" if minutes is None else f"{minutes // 60}:{minutes % 60:02}:00"
+
+    return "".join(
+        f"{job.number}|{job.states[-1]}|{job.user}|{job.partition}|{job.cpus}|{duration(job.limit)}|{when(job.submit)}|"
+        f"{when(job.eligible)}|{when(job.start)}|{when(job.end)}|{job.priority}|{job.reason}|{job.number}\n"
+        for job in jobs
+    )
+
+
 def sinfo_lines():
     """What ``sinfo`` prints in the columns of `hdeeprm_like.slurm.changes.NODE_COLUMNS`."""
     return "".join(

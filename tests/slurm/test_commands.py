@@ -10,7 +10,16 @@ import time
 from pathlib import Path
 
 import pytest
-from slurm_shows import JOBS, scontrol_jobs, scontrol_nodes, sinfo, sinfo_lines, squeue, squeue_lines
+from slurm_shows import (
+    JOBS,
+    scontrol_jobs,
+    scontrol_nodes,
+    sinfo,
+    sinfo_lines,
+    squeue,
+    squeue_fields,
+    squeue_lines,
+)
 from test_shown import comparable
 
 from hdeeprm_like.cli.main import main
@@ -19,7 +28,7 @@ from hdeeprm_like.slurm import commands
 from hdeeprm_like.slurm.changes import JOB_COLUMNS
 from hdeeprm_like.slurm.commands import ContactLost, Denied, Programs
 from hdeeprm_like.slurm.factors import FactorFile
-from hdeeprm_like.slurm.shown import jobs_of_json, nodes_of_json
+from hdeeprm_like.slurm.shown import JOB_FIELDS, jobs_of_json, nodes_of_json
 
 ROOT = Path(__file__).parent.parent.parent
 CONFIG = "PriorityType            = priority/multifactor\nClusterName             = small\n"
@@ -30,7 +39,7 @@ class Stands:
 
     def __init__(self, folder):
         self.folder = folder
-        self.put("squeue", squeue_lines())
+        self.list_jobs()
         self.put("sinfo", sinfo_lines())
         for what, text in (("config", CONFIG), ("job", scontrol_jobs()), ("nodes", scontrol_nodes())):
             (folder / f"{what}.txt").write_text(text)
@@ -51,6 +60,13 @@ class Stands:
         (self.folder / f"{name}.txt").write_text(text)
         self.write(name, f"cat {self.folder}/{name}.txt")
 
+    def list_jobs(self, jobs=JOBS):
+        (self.folder / "fields.txt").write_text(squeue_fields(jobs))
+        (self.folder / "squeue.txt").write_text(squeue_lines(jobs))
+        self.write(
+            "squeue", f'case "$*" in *-O*) cat {self.folder}/fields.txt;; *) cat {self.folder}/squeue.txt;; esac'
+        )
+
     def fail(self, name, said):
         self.write(name, f"echo '{said}' >&2; exit 1")
 
@@ -66,13 +82,21 @@ def stands(tmp_path, monkeypatch):
     return Stands(tmp_path)
 
 
+def without_arrays(jobs):
+    """Jobs, where 0 stands for the number of an array of its own."""
+    return comparable([job._replace(array=job.array if job.array != job.number else 0) for job in jobs])
+
+
 def test_jobs_and_nodes_are_listed_and_those_that_are_new_are_read(stands):
     programs = Programs()
     jobs = programs.jobs()
-    assert comparable(jobs) == comparable(jobs_of_json(squeue("24.05")))
+    assert without_arrays(jobs) == without_arrays(jobs_of_json(squeue("24.05")))
     assert programs.nodes() == nodes_of_json(sinfo("24.05"))
     assert programs.settings()["prioritytype"] == "priority/multifactor"
-    assert stands.lines("asked")[0] == f"squeue -h -a -t all -o {JOB_COLUMNS}|UTC|%s"
+    assert stands.lines("asked")[:2] == [
+        f"squeue -h -a -t all -o {JOB_COLUMNS}|UTC|%s",
+        f"squeue -h -a -t all -O {JOB_FIELDS}|UTC|%s",
+    ]
     before = len(stands.lines("asked"))
     again = programs.jobs()
     assert all(one is other for one, other in zip(jobs, again, strict=True))
@@ -80,10 +104,17 @@ def test_jobs_and_nodes_are_listed_and_those_that_are_new_are_read(stands):
     assert [line.split()[0] for line in stands.lines("asked")[before:]] == ["squeue", "sinfo"]
 
 
+def test_where_squeue_lists_no_such_fields_all_jobs_are_read_by_scontrol(stands):
+    listed = without_arrays(Programs().jobs())
+    (stands.folder / "fields.txt").write_text("Invalid field requested\n")
+    assert without_arrays(Programs().jobs()) == listed
+    assert any(line.startswith("scontrol --all show job") for line in stands.lines("asked"))
+
+
 def test_jobs_that_cannot_be_read_are_no_jobs_that_have_ended(stands):
     programs = Programs()
     programs.jobs()
-    stands.put("squeue", squeue_lines((*JOBS, JOBS[1]._replace(number=99))))
+    stands.list_jobs((*JOBS, JOBS[1]._replace(number=99)))
     with pytest.raises(ProtocolError, match="scontrol"):  # 99 is not shown, and it is not said that it is gone
         programs.jobs()
     stands.write("scontrol", "cat > /dev/null; echo slurm_load_jobs error: Invalid job id specified >&2; exit 1")

@@ -7,7 +7,6 @@ import pytest
 from test_calibration import recorded
 from test_whatif_changes import SLURM, log, machine, same
 
-from hdeeprm_like.cli.main import main
 from hdeeprm_like.errors import HDeepRMError
 from hdeeprm_like.studies.whatif.changes import change_named
 from hdeeprm_like.studies.whatif.outcome import simulate
@@ -123,13 +122,6 @@ def test_a_recorded_queue_with_preemption_is_retold(name, wait, order, tmp_path)
     assert abs(found.wait[urgent].mean() - what.wait[urgent].mean()) < 1.5
     assert found.wait[urgent].mean() < 0.6 * never.wait[urgent].mean()
     assert found.wait[~urgent].mean() > never.wait[~urgent].mean()
-
-
-def test_a_suspending_slurm_is_told_to_be_not_modelled(tmp_path, capsys):
-    conf = "ClusterName=c\nPreemptType=preempt/partition_prio\nPreemptMode=SUSPEND,GANG\nNodeName=n1 CPUs=2\n"
-    (tmp_path / "slurm.conf").write_text(conf + "PartitionName=batch Nodes=ALL\n")
-    assert main(["import", "slurm-conf", str(tmp_path / "slurm.conf"), "-o", str(tmp_path / "p.json")]) == 0
-    assert "PreemptMode=SUSPEND is not modelled" in capsys.readouterr().out
 
 
 def test_a_change_of_a_partition_that_there_is_not_is_refused():

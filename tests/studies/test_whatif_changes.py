@@ -306,8 +306,6 @@ def test_memories_are_counted_as_those_of_the_jobs():
         ("PriorityWeightAge=-5", "a number from 0 to 1e+12 is needed"),
         ("PriorityWeightAge=nan", "a number from 0 to 1e+12 is needed"),
         ("PriorityMaxAge=soon", "a time as 90 (minutes)"),
-        ("PreemptMode=SUSPEND", "OFF, CANCEL or REQUEUE is needed; suspended jobs are not modelled"),
-        ("qos:high.PreemptMode=suspend", "suspended jobs are not modelled"),
         ("PreemptParameters=youngest_first", "PreemptType, PreemptMode and PreemptExemptTime are modelled"),
         ("PreemptExemptTime=soon", "a time as 90"),
         ("partition:debug.MaxTim=5", "did you mean 'MaxTime'?"),

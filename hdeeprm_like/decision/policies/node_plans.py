@@ -108,6 +108,18 @@ def write_picked(tables: Tables, plans: Plans) -> None:
             bits[n >> 6] |= shift_left(1, n & 63)
 
 
+@inlined
+def touches_completing(tables: Tables, plans: Plans) -> bool:
+    """Return whether a picked node is completing; a job that would start there waits for a second at least."""
+    if plans.slurm.params[0].leaving == 0:
+        return False
+    write_picked(tables, plans)
+    found = 0
+    for w in range(len(plans.node_plans.bits)):
+        found |= plans.node_plans.bits[w] & plans.slurm.completing[w]
+    return bool(found != 0)
+
+
 @compiled
 def soonest(tables: Tables, plans: Plans, k: int, j: int, time: float) -> float:
     """Return when a job can start beside running jobs and reservations, and pick its nodes; infinite for never.

@@ -10,7 +10,12 @@ from hdeeprm_like.cluster.partitions import Demands
 from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.workload import Workload
 from hdeeprm_like.decision.policies.limit_rows import MOST_WINDOWS, SlurmLimits, new_slurm_limits
-from hdeeprm_like.decision.policies.preemption_rows import PreemptionRows, new_preemption, tiers_with_levels
+from hdeeprm_like.decision.policies.preemption_rows import (
+    REQUEUES,
+    PreemptionRows,
+    new_preemption,
+    tiers_with_levels,
+)
 from hdeeprm_like.decision.policies.slurm_settings import fixed_priorities, number, write_settings
 from hdeeprm_like.engine.bundles import Bundle
 from hdeeprm_like.engine.node_sets import NodeSets, no_node_sets
@@ -278,7 +283,14 @@ def new_slurm_rows(platform: Platform, jobs: Workload, sets: NodeSets) -> SlurmR
         order=np.arange(len(owners)),
         account_order=np.arange(len(accounts)),
         limits=new_slurm_limits(settings, len(jobs), platform.nodes),
-        preemption=new_preemption(settings, jobs.submit, jobs.delay - params["linger"]),
+        preemption=new_preemption(
+            settings,
+            jobs.submit,
+            jobs.delay - params["linger"],
+            len(sets.hold_node) * (1 + REQUEUES),
+            platform.nodes,
+            int(np.bincount(platform.processor_node, platform.processor_cores).max()),
+        ),
     )
 
 

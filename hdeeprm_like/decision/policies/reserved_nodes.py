@@ -4,6 +4,7 @@ from hdeeprm_like.decision.policies.plans import Plans
 from hdeeprm_like.engine.allocation import book_picked
 from hdeeprm_like.engine.bundles import copy_entries
 from hdeeprm_like.engine.compiled import compiled, inlined
+from hdeeprm_like.engine.job_lists import copy_jobs
 from hdeeprm_like.engine.lifecycle import start_job
 from hdeeprm_like.engine.node_places import look_at_nodes, pick_nodes
 from hdeeprm_like.engine.tables import Tables
@@ -21,6 +22,8 @@ def look_now(tables: Tables, plans: Plans) -> None:
     copy_entries(plans.node_memory, 0, sets.memory, 0, count)
     copy_entries(plans.node_gpus, 0, sets.gpus, 0, count)
     free_leaving(tables, plans)
+    if plans.slurm.preemption.state[0].suspends == 1:
+        take_borrowed(tables, plans)
     for s in range(len(nodes.free)):
         free, idle = 0, 0
         for n in range(count):
@@ -43,6 +46,25 @@ def free_leaving(tables: Tables, plans: Plans) -> None:
             plans.node_cores[n] += cores
             plans.node_memory[n] += cores * job.memory
             plans.node_gpus[n] += cores * job.gpus + demand.gpus
+
+
+@compiled
+def take_borrowed(tables: Tables, plans: Plans) -> None:
+    """Count the memory and the GPUs of borrowed cores as taken: they are no cores of the engine's.
+
+    Nor are they free when their borrower has ended.
+    """
+    rows, sets = plans.slurm.preemption.suspension, tables.node_sets
+    for i in range(copy_jobs(tables.running, plans.plans[0].ends, plans.releases)):
+        j = plans.releases[i]
+        job, demand = tables.jobs[j], sets.demands[j]
+        for hold in range(demand.first_hold, demand.first_hold + demand.held):
+            plans.node_memory[sets.hold_node[hold]] -= rows.lent[hold] * job.memory
+            plans.node_gpus[sets.hold_node[hold]] -= rows.lent[hold] * job.gpus
+    for i in range(plans.slurm.params[0].leaving):
+        demand = sets.demands[plans.slurm.leaving[i]]
+        for hold in range(demand.first_hold, demand.first_hold + demand.held):
+            plans.node_cores[sets.hold_node[hold]] -= rows.lent[hold]
 
 
 @inlined

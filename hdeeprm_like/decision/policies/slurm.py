@@ -31,7 +31,7 @@ from hdeeprm_like.decision.policies.node_plans import (
     last_with_cores,
     reserve_picked,
     runs_into,
-    write_picked,
+    touches_completing,
 )
 from hdeeprm_like.decision.policies.plans import Plans, planned_time
 from hdeeprm_like.decision.policies.reserved_nodes import TOUCHING, allow_until, has_cores, look_now
@@ -57,6 +57,14 @@ from hdeeprm_like.decision.policies.slurm_looks import (
 from hdeeprm_like.decision.policies.slurm_preemption import make_way, preempts, read_requeued, waits_again
 from hdeeprm_like.decision.policies.slurm_priorities import book_usage, prioritize, whole_second
 from hdeeprm_like.decision.policies.slurm_spans import multiple, room_at_all, soonest_by_spans
+from hdeeprm_like.decision.policies.slurm_suspension import (
+    look_as_usual,
+    look_beside,
+    may_suspend,
+    note_cores,
+    start_beside,
+    suspends,
+)
 from hdeeprm_like.decision.policies.starting import start_if_fits
 from hdeeprm_like.engine.compiled import compiled, count_bits, inlined
 from hdeeprm_like.engine.job_lists import copy_jobs
@@ -127,9 +135,7 @@ def start_by_priority(tables: Tables, plans: Plans, k: int, most: int) -> None:
         if waits_again(tables, plans, j) or over_limit(tables, plans, j) or held_by_window(tables, plans, k, j):
             continue
         rows.avoid = rows.leaving > 0
-        starts = has_cores(tables, plans, j) and start_if_fits(tables, plans, k, j) == NOTHING
-        rows.avoid = 0
-        if starts:
+        if begin_job(tables, plans, k, j):
             started += 1
             continue
         now = tables.clock[0].now
@@ -140,6 +146,23 @@ def start_by_priority(tables: Tables, plans: Plans, k: int, most: int) -> None:
             continue
         plans.node_plans.taken[demand.partition] = 1
         close_partition(tables, plans, demand.partition)
+
+
+@compiled
+def begin_job(tables: Tables, plans: Plans, k: int, j: int) -> bool:
+    """Start a job if it fits on idle cores, or if it may suspend the jobs that have the others."""
+    rows, takes = plans.slurm.params[0], may_suspend(plans, j)
+    if takes:  # backfill has looked at other nodes than those with idle cores, which may be completing
+        rows.avoid = rows.leaving > 0
+    starts = has_cores(tables, plans, j) and start_if_fits(tables, plans, k, j) == NOTHING
+    if starts and suspends(plans):
+        note_cores(tables, plans, k, j)
+    if takes and not starts:
+        now = tables.clock[0].now
+        allow_until(tables, plans, j, now, now + planned_time(tables, plans, k, j) + TOUCHING)
+        starts = start_beside(tables, plans, k, j)
+    rows.avoid = 0
+    return starts
 
 
 @compiled
@@ -178,7 +201,10 @@ def backfill_like_slurm(tables: Tables, plans: Plans, k: int) -> None:
         owner.tested += 1
         if rows.most_of_user > 0 and owner.tested > rows.most_of_user:
             continue
+        if may_suspend(plans, j):
+            look_beside(tables, plans, k, j)
         tried += try_job(tables, plans, k, j)
+        look_as_usual(plans)
 
 
 @compiled
@@ -205,7 +231,7 @@ def try_job(tables: Tables, plans: Plans, k: int, j: int) -> int:
         if start <= now and touches_completing(tables, plans):
             start, later = now + 1.0, np.inf
         if start <= now:
-            start_if_fits(tables, plans, k, j)
+            begin_job(tables, plans, k, j)
             if tables.node_sets.demands[j].exclusive == 1:
                 reserve_picked(tables, plans, -np.inf, multiple(tables, now + time, rows.resolution))
             return tried
@@ -222,18 +248,6 @@ def try_job(tables: Tables, plans: Plans, k: int, j: int) -> int:
             continue
         reserve_picked(tables, plans, first, max(end, first + rows.resolution))
         return tried
-
-
-@inlined
-def touches_completing(tables: Tables, plans: Plans) -> bool:
-    """Return whether a picked node is completing; a job that would start there waits for a second at least."""
-    if plans.slurm.params[0].leaving == 0:
-        return False
-    write_picked(tables, plans)
-    found = 0
-    for w in range(len(plans.node_plans.bits)):
-        found |= plans.node_plans.bits[w] & plans.slurm.completing[w]
-    return bool(found != 0)
 
 
 @compiled

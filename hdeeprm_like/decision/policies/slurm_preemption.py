@@ -16,7 +16,7 @@ import numpy as np
 
 from hdeeprm_like.decision.policies.node_plans import release
 from hdeeprm_like.decision.policies.plans import Plans
-from hdeeprm_like.decision.policies.preemption_rows import OFF, REQUEUE
+from hdeeprm_like.decision.policies.preemption_rows import OFF, REQUEUE, SUSPEND
 from hdeeprm_like.decision.policies.reserved_nodes import as_now
 from hdeeprm_like.decision.policies.slurm_looks import DEEP, has_ended
 from hdeeprm_like.decision.policies.slurm_priorities import own_priority, sort_by_priority
@@ -119,7 +119,7 @@ def find_victims(tables: Tables, plans: Plans, k: int, j: int) -> int:
             if rows.over[rows.of_job[j], of] == 1:
                 return 0
             continue
-        if rows.over[rows.of_job[j], of] == 0 or rows.mode[of] == OFF or has_ended(tables, plans, other):
+        if rows.over[rows.of_job[j], of] == 0 or rows.mode[of] % SUSPEND == OFF or has_ended(tables, plans, other):
             continue
         if now < tables.jobs[other].start + rows.exempt[of] - CLOSE:
             rows.state[0].next = min(rows.state[0].next, tables.jobs[other].start + rows.exempt[of])

@@ -114,9 +114,11 @@ def let_usage_fade(tables: Tables, plans: Plans, k: int) -> None:
 @inlined
 def used_until(tables: Tables, plans: Plans, j: int, end: float) -> float:
     """Return the core seconds of a job since the last decay, decayed by this whole time, as in Slurm."""
-    rows = plans.slurm.params[0]
+    rows, preemption, size = plans.slurm.params[0], plans.slurm.preemption, tables.jobs[j].size
+    if preemption.state[0].suspends == 1:
+        size += preemption.suspension.borrowed[j]
     seconds = max(end - max(whole_second(tables, tables.jobs[j].start), rows.as_of), 0.0)
-    return float(tables.jobs[j].size * seconds * (1.0 - LN_2 / rows.half_life) ** seconds)
+    return float(size * seconds * (1.0 - LN_2 / rows.half_life) ** seconds)
 
 
 @compiled

@@ -9,11 +9,16 @@ Source: documentation and source text of Slurm 22.05.8, and its behaviour on rec
 
 import numpy as np
 
-from hdeeprm_like.decision.policies.node_plans import release
 from hdeeprm_like.decision.policies.plans import Plans, planned_time
-from hdeeprm_like.decision.policies.reserved_nodes import as_now
 from hdeeprm_like.decision.policies.slurm_looks import has_ended
 from hdeeprm_like.decision.policies.slurm_priorities import whole_second
+from hdeeprm_like.decision.policies.slurm_suspension import (
+    as_seen,
+    release_seen,
+    seen_cores,
+    suspended_for,
+    takes_from,
+)
 from hdeeprm_like.engine.compiled import compiled, inlined
 from hdeeprm_like.engine.job_lists import copy_jobs
 from hdeeprm_like.engine.node_places import pick_nodes
@@ -39,7 +44,7 @@ def room_at_all(tables: Tables, plans: Plans, k: int, j: int, now: float) -> flo
     """
     nodes, sets, demand = plans.node_plans, tables.node_sets, tables.node_sets.demands[j]
     free = nodes.free[demand.set]
-    if free >= demand.asked:
+    if free >= demand.asked or plans.slurm.preemption.state[0].beside == 1:
         return now
     sort_limits(tables, plans, k)
     for i in range(nodes.state[0].releases):
@@ -67,6 +72,7 @@ def sort_limits(tables: Tables, plans: Plans, k: int) -> None:
     for i in range(count):
         j = plans.releases[i]
         end = whole_second(tables, tables.jobs[j].start) + planned_time(tables, plans, k, j)
+        end += suspended_for(tables, plans, j)
         place = i
         while place > 0:
             other = plans.release_ends[place - 1]
@@ -87,7 +93,7 @@ def soonest_by_spans(tables: Tables, plans: Plans, k: int, j: int, now: float, l
     nodes, rows, asked = plans.node_plans, plans.slurm.params[0], tables.node_sets.demands[j].asked
     free, released = free_now(tables, plans), -1
     if free >= asked:
-        as_now(tables, plans)
+        as_seen(tables, plans)
         released = 0
         if pick_nodes(tables, j):
             return now
@@ -97,7 +103,7 @@ def soonest_by_spans(tables: Tables, plans: Plans, k: int, j: int, now: float, l
         last, taken = -np.inf, 0
         while i < count and taken <= MOST_TAKEN:
             end = plans.release_ends[i]
-            cores = cores_on_allowed(tables, plans.releases[i])
+            cores = cores_on_allowed(tables, plans, j, plans.releases[i])
             i += 1
             if cores == 0:
                 continue
@@ -119,10 +125,10 @@ def soonest_by_spans(tables: Tables, plans: Plans, k: int, j: int, now: float, l
             span += rows.wider if rows.wider > 0.0 else span
         if free >= asked:
             if released < 0:  # the free capacity of each node matters only now
-                as_now(tables, plans)
+                as_seen(tables, plans)
                 released = 0
             while released < i:
-                release(tables, plans.releases[released])
+                release_seen(tables, plans, j, released)
                 released += 1
             if pick_nodes(tables, j):
                 return float(last if last > now else max(last + KILL_WAIT, now + 1.0))
@@ -134,14 +140,16 @@ def free_now(tables: Tables, plans: Plans) -> int:
     """Return how many cores of the allowed nodes are free now."""
     free = 0
     for n in range(len(tables.nodes)):
-        free += plans.node_cores[n] * tables.node_sets.allowed[n]
+        free += seen_cores(plans, n) * tables.node_sets.allowed[n]
     return free
 
 
 @inlined
-def cores_on_allowed(tables: Tables, j: int) -> int:
-    """Return how many cores a running job has on allowed nodes."""
-    sets, demand, found = tables.node_sets, tables.node_sets.demands[j], 0
+def cores_on_allowed(tables: Tables, plans: Plans, j: int, running: int) -> int:
+    """Return how many cores a running job has on allowed nodes; none that a job gets by suspending it."""
+    sets, demand, found = tables.node_sets, tables.node_sets.demands[running], 0
+    if plans.slurm.preemption.state[0].beside == 1 and takes_from(plans, j, running):
+        return 0
     for i in range(demand.first_hold, demand.first_hold + demand.held):
         found += sets.hold_cores[i] * sets.allowed[sets.hold_node[i]]
-    return found
+    return int(found)

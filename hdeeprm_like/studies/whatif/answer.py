@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from hdeeprm_like.cluster import metrics
 from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.engine.numbers import WATCH_FACTOR, WATCH_INTERVAL
 from hdeeprm_like.errors import WorkloadError
@@ -186,16 +185,12 @@ def blocks_of(submit: Floats) -> Ints:
 def row_of(one: Outcome, now: Outcome, ran: Bools, blocks: Ints) -> dict[str, Any]:
     """Return the figures of an outcome, and its mean wait and bounded slowdown over those of now with intervals."""
     wait = one.wait[ran]
-    run = (one.finish - one.start)[ran]
-    slowdown = metrics.bounded_slowdown(wait, run)
-    before = metrics.bounded_slowdown(now.wait[ran], (now.finish - now.start)[ran])
+    slowdown, before = one.slowdown(ran), now.slowdown(ran)
     row: dict[str, Any] = {"name": one.name, "policy": one.policy, "change": one.change, "wait": float(wait.mean())}
     row |= {name: float(np.percentile(wait, rank)) for name, rank in PERCENTILES.items()}
     row |= {f"{name}_{end}": value for name, pair in intervals_of(wait, blocks[ran]).items() for end, value in pair}
     row["bounded_slowdown"] = float(slowdown.mean())
-    row["utilization"] = metrics.utilization(
-        one.submit[ran], one.start[ran], one.finish[ran], np.minimum(one.size[ran], one.cores), one.cores
-    )
+    row["utilization"] = one.utilization(ran)
     row["energy"], row["cores"] = one.energy, one.cores
     for name, after, previous in (("wait", wait, now.wait[ran]), ("bounded_slowdown", slowdown, before)):
         row |= {f"{name}_{end}": value for end, value in zip(ENDS, ratio_of(after, previous, blocks[ran]), strict=True)}

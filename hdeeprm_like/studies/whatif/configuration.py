@@ -15,7 +15,7 @@ from hdeeprm_like.formats.partitions_json import PREEMPT_MODES
 from hdeeprm_like.studies.whatif.changes import Change, Entry
 from hdeeprm_like.studies.whatif.inputs import Log
 from hdeeprm_like.studies.whatif.job_limits import job_limits, limits_of_platform
-from hdeeprm_like.studies.whatif.preemption import preemption_of
+from hdeeprm_like.studies.whatif.preemption import check_suspension, preemption_of
 from hdeeprm_like.studies.whatif.slurm_keys import LIMITS
 from hdeeprm_like.studies.whatif.windows import check_count
 
@@ -55,6 +55,8 @@ def with_settings(machine: Platform, log: Log, change: Change | None) -> Platfor
         found = with_power(found, machine, log, usable_cores(machine, change))
     check_count(len(change.closings))
     settings[JOB_LIMITS] = found
+    if change.settings.keys() & {"PreemptType", "PreemptMode"}:
+        check_suspension(settings)
     settings[PREEMPTION] = preemption_of(settings, partitions, log)
     settings[WINDOWS] = tuple([closing.of(machine, log) for closing in change.closings])
     return replace(machine, partitions=replace(partitions, settings=settings))

@@ -117,7 +117,7 @@ def fidelity_of(log: Log, now: Outcome, rows: Bools | None = None) -> Fidelity |
     if known.sum() < 2:
         return None
     real, model = log.wait[known], now.wait[known]
-    submit, size, run = now.submit[known], np.minimum(now.size[known], now.cores), (now.finish - now.start)[known]
+    submit, size, run = now.submit[known], np.minimum(now.size[known], now.cores), now.run[known]
 
     def use(wait: Floats) -> float:
         return metrics.recorded_utilization(submit, submit + wait, submit + wait + run, size, now.cores)

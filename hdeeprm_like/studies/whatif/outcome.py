@@ -1,9 +1,12 @@
 """What becomes of the jobs of a log under one policy, on the machine that there is or on a changed one."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
+from hdeeprm_like.cluster import metrics
 from hdeeprm_like.cluster.partitions import Partitions
 from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.pool import pool
@@ -12,18 +15,19 @@ from hdeeprm_like.decision.mode_options import OWN, WATCHED
 from hdeeprm_like.decision.names import Baseline
 from hdeeprm_like.decision.policies.limit_rows import JOB_LIMITS
 from hdeeprm_like.decision.policies.node_rows import OWN_PRIORITIES
-from hdeeprm_like.decision.policies.preemption_rows import PREEMPTION
+from hdeeprm_like.decision.policies.preemption_rows import PREEMPTION, SUSPEND
 from hdeeprm_like.decision.policies.slurm_settings import END_LATENCY
 from hdeeprm_like.engine.job_rows import countable
 from hdeeprm_like.errors import OptionsError, WorkloadError
 from hdeeprm_like.run.schedules import run_to_end
+from hdeeprm_like.run.simulator import Simulator
 from hdeeprm_like.studies.whatif.changes import Change
 from hdeeprm_like.studies.whatif.configuration import with_power_cap, with_settings
 from hdeeprm_like.studies.whatif.inputs import Log, asking_for_all, in_one_partition
 from hdeeprm_like.studies.whatif.job_limits import beyond, of_some
 from hdeeprm_like.studies.whatif.nodes import with_nodes
 from hdeeprm_like.studies.whatif.overheads import USUAL, Overheads
-from hdeeprm_like.types import Floats, Ints
+from hdeeprm_like.types import Bools, Floats, Ints
 
 MOST_SINGLE_NODES = 4096  # cores of a pool that may be nodes of their own
 
@@ -34,7 +38,8 @@ class Outcome:
 
     Attributes:
         policy, change: names; no change is an empty one. cores: of the machine. energy: J.
-        submit, start, finish: s. size: cores that each had. notes: what a change did to the log.
+        submit, start, finish: s. run: s that each ran, without those for which it was suspended.
+        size: cores that each had. notes: what a change did to the log.
     """
 
     policy: str
@@ -44,6 +49,7 @@ class Outcome:
     submit: Floats
     start: Floats
     finish: Floats
+    run: Floats
     size: Ints
     notes: tuple[str, ...] = ()
 
@@ -56,6 +62,24 @@ class Outcome:
     def wait(self) -> Floats:
         """(J,) s."""
         return self.start - self.submit
+
+    def slowdown(self, rows: Bools) -> Floats:
+        """Return the bounded slowdowns of some jobs; the time for which one was suspended counts as a wait."""
+        run = self.run[rows]
+        return metrics.bounded_slowdown(np.maximum((self.finish - self.submit)[rows] - run, 0.0), run)
+
+    def utilization(self, rows: Bools) -> float:
+        """Return the share of the machine's core seconds in which some jobs ran; NaN where no time passes."""
+        available = float(self.finish[rows].max() - self.submit[rows].min()) * self.cores
+        busy = float(np.sum(np.minimum(self.size, self.cores)[rows] * self.run[rows]))
+        return busy / available if available > 0.0 else float("nan")
+
+    @property
+    def used(self) -> Floats:
+        """(J,) cores of the machine that each used on average from its start to its end."""
+        between = np.maximum(self.finish - self.start, self.run)
+        share = np.divide(self.run, between, out=np.ones(len(between)), where=between > 0.0)
+        return np.minimum(self.size, self.cores) * share
 
 
 def simulate(
@@ -82,13 +106,14 @@ def simulate(
     jobs = replace(log.jobs, delay=log.jobs.delay + linger)
     named = not countable(machine, jobs)
     simulator = run_to_end(machine, jobs, PolicyActions([policy]), "textbook", named=named, epoch=log.epoch)
-    tasks, rows = simulator.simulation.tasks, simulator.state.tables.jobs
+    tasks = simulator.simulation.tasks
     ran = np.isfinite(tasks["finish"])
-    start, finish = (np.full(len(whole), np.nan) for _ in range(2))
+    start, finish, run = (np.full(len(whole), np.nan) for _ in range(3))
     start[rows_of_log] = np.where(ran, tasks["start"], np.nan)
     finish[rows_of_log] = np.where(ran, tasks["finish"] - linger, np.nan)
+    run[rows_of_log] = np.minimum(finish[rows_of_log] - start[rows_of_log], log.jobs.delay)
     size = whole.size.astype(np.int64)
-    size[rows_of_log] = rows["size"][: len(jobs)]
+    size[rows_of_log] = _sizes(simulator, settings)
     return Outcome(
         policy=policy.name,
         change="" if change is None else change.name,
@@ -97,9 +122,22 @@ def simulate(
         submit=whole.submit,
         start=start,
         finish=finish,
+        run=run,
         size=size,
         notes=log.notes[len(known) :],
     )
+
+
+def _sizes(simulator: Simulator, settings: Mapping[str, Any]) -> Ints:
+    """Return (J,) the cores that each job had, those that it borrowed of suspended ones included."""
+    tables, rules = simulator.state.tables, settings.get(PREEMPTION)
+    sizes: Ints = tables.jobs["size"][: len(simulator.simulation.tasks)].astype(np.int64)
+    if rules is None or not (rules.mode == SUSPEND).any():
+        return sizes
+    sets = tables.node_sets
+    until = np.concatenate([[0], np.cumsum(sets.hold_cores)])
+    first = sets.demands["first_hold"]
+    return np.asarray(until[first + sets.demands["held"]] - until[first])
 
 
 def prepared(machine: Platform, log: Log, policy: Baseline, change: Change | None) -> tuple[Platform, Log]:

@@ -38,7 +38,7 @@ def over_time(outcomes: Sequence[Outcome], ran: Bools) -> list[OverTime]:
         OverTime(
             edges,
             mean_count(one.submit[ran], one.start[ran], np.ones(int(ran.sum())), edges),
-            mean_count(one.start[ran], one.finish[ran], np.minimum(one.size[ran], one.cores) / one.cores, edges),
+            mean_count(one.start[ran], one.finish[ran], one.used[ran] / one.cores, edges),
         )
         for one in outcomes
     ]

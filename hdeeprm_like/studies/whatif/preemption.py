@@ -6,14 +6,15 @@ from typing import Any
 import numpy as np
 
 from hdeeprm_like.cluster.partitions import Partitions
-from hdeeprm_like.decision.policies.preemption_rows import CANCEL, OFF, REQUEUE, Preemption
+from hdeeprm_like.decision.policies.preemption_rows import CANCEL, OFF, REQUEUE, SUSPEND, Preemption
+from hdeeprm_like.errors import OptionsError
 from hdeeprm_like.formats.partitions_json import PREEMPT_MODES
 from hdeeprm_like.studies.whatif.inputs import Log
 from hdeeprm_like.studies.whatif.slurm_keys import seconds
 
 REQUEUE_DELAY = 121.0  # s after which a requeued job may start again: until its credential has expired
 BY_PARTITION, BY_QOS = "preempt/partition_prio", "preempt/qos"
-MODES = {"CANCEL": CANCEL, "REQUEUE": REQUEUE}  # others, as SUSPEND, are not modelled: then no job gives way
+MODES = {"CANCEL": CANCEL, "REQUEUE": REQUEUE, "SUSPEND": SUSPEND}  # of others, as GANG alone, no job gives way
 
 
 def preemption_of(settings: Mapping[str, Any], partitions: Partitions, log: Log) -> Preemption | None:
@@ -26,6 +27,17 @@ def preemption_of(settings: Mapping[str, Any], partitions: Partitions, log: Log)
     else:
         return None
     return rules if (rules.over & (rules.mode != OFF)[None, :]).any() else None
+
+
+def check_suspension(settings: Mapping[str, Any]) -> None:
+    """Refuse the suspension of jobs by others of their own partition, which take turns with them in Slurm.
+
+    Raises:
+        OptionsError: the settings ask for it.
+    """
+    by_qos = str(settings.get("PreemptType", "")).lower() == BY_QOS
+    if by_qos and "SUSPEND" in str(settings.get("PreemptMode")).upper():
+        raise OptionsError(f"PreemptMode=SUSPEND,GANG: is modelled with PreemptType={BY_PARTITION} only")
 
 
 def _by_partition(settings: Mapping[str, Any], partitions: Partitions, log: Log) -> Preemption:
@@ -50,7 +62,7 @@ def _by_qos(settings: Mapping[str, Any], log: Log) -> Preemption:
     return Preemption(
         of_job=of_job.astype(np.int64),
         over=np.array([[name in row.get("Preempt", "").split(",") for name in names.tolist()] for row in rows]),
-        mode=np.array([_mode(settings, row.get("PreemptMode")) for row in rows]),
+        mode=np.array([_mode(settings, row.get("PreemptMode")) % SUSPEND for row in rows]),  # none is suspended
         exempt=np.array([_exempt(row.get("PreemptExemptTime"), of_all) for row in rows]),
         rank=np.array([float(ranks.get(name, 0.0)) for name in names.tolist()]),
         delay=REQUEUE_DELAY,

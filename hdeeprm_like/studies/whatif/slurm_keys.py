@@ -146,7 +146,9 @@ def exempt_time(text: str) -> str:
 TRES = ("cpu", "mem", "gres/gpu")
 Meaning = Number | Callable[[str], Any]
 PREEMPT_TYPE = one_of("preempt/none", "preempt/partition_prio", "preempt/qos")
-PREEMPT_MODE = one_of("OFF", "CANCEL", "REQUEUE", otherwise="; suspended jobs are not modelled")
+PREEMPT_MODE = one_of("OFF", "CANCEL", "REQUEUE", "SUSPEND,GANG")
+OF_PARTITION = one_of("OFF", "CANCEL", "REQUEUE", "SUSPEND")
+OF_QOS = one_of("OFF", "CANCEL", "REQUEUE", otherwise="; jobs are suspended between partitions only")
 PARAMETERS: dict[str, Meaning] = dict.fromkeys(MODELLED, AMOUNT)  # of SchedulerParameters
 SETTINGS: dict[str, Meaning] = {
     **{f"PriorityWeight{name}": AMOUNT for name in ("Age", "Fairshare", "JobSize", "Partition", "QOS")},
@@ -161,13 +163,13 @@ OF_EACH: dict[str, Meaning] = {
     **{"MaxJobsPerAccount": count_limit, "MaxTRESPerAccount": amounts},
 }
 OF_ASSOCIATION: dict[str, Meaning] = {"MaxJobs": count_limit, "MaxTRES": amounts, **GROUPED}
-OF_PREEMPTION: dict[str, Meaning] = {"Preempt": str, "PreemptMode": PREEMPT_MODE, "PreemptExemptTime": exempt_time}
+OF_PREEMPTION: dict[str, Meaning] = {"Preempt": str, "PreemptMode": OF_QOS, "PreemptExemptTime": exempt_time}
 TIMES = ("MaxTime", "DefaultTime")
 OF: dict[str, dict[str, Meaning]] = {
     "partition": {
         **dict.fromkeys(TIMES, time_limit),
         **{"PriorityTier": AMOUNT, "PriorityJobFactor": AMOUNT, "OverSubscribe": exclusive},
-        "PreemptMode": PREEMPT_MODE,
+        "PreemptMode": OF_PARTITION,
         "MaxTRES": amounts,
         **GROUPED,
         **OF_EACH,

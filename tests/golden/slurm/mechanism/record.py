@@ -42,7 +42,7 @@ SlurmctldPidFile={folder}/slurmctld.pid
 SlurmdLogFile={folder}/slurmd.%n.log
 SlurmctldLogFile={folder}/slurmctld.log
 SlurmctldDebug=debug2
-DebugFlags=Backfill
+DebugFlags=Backfill,Gang
 LogTimeFormat=iso8601_ms
 ProctrackType=proctrack/linuxproc
 TaskPlugin=task/none
@@ -114,6 +114,7 @@ def run(
     limits=(),
     hooks=(),
     drawn=(),
+    sleep="exec sleep {seconds}",
 ):
     """Describe a run.
 
@@ -123,10 +124,11 @@ def run(
         sizes: the kind of jobs. limits: of associations and QOS; with any there is a slurmdbd.
         hooks: s that each of Slurm's scripts (``Prolog``, ``Epilog``) takes.
         drawn: options of sbatch and their weights; each job gets one of them.
+        sleep: what a job does; a sleep goes on while a job is stopped, so those that may be suspended sleep in steps.
     """
     return {
         **{"text": text, "parameters": parameters, "nodes": nodes, "cpus": cpus, "count": count, "mean": mean},
-        **{"load": load, "sizes": sizes, "limits": limits, "hooks": dict(hooks), "drawn": drawn},
+        **{"load": load, "sizes": sizes, "limits": limits, "hooks": dict(hooks), "drawn": drawn, "sleep": sleep},
     }
 
 
@@ -199,6 +201,29 @@ RUNS = {
         count=160,
         limits=TREE,
         drawn=(("--qos=normal", 3), ("--qos=high", 1)),
+    ),
+}
+SUSPEND = "PreemptType=preempt/partition_prio\nPreemptMode=SUSPEND,GANG\n"
+SHARED = URGENT.replace(" State", " OverSubscribe=FORCE:1 State")
+IN_STEPS = "for i in $(seq {seconds}); do sleep .5; sleep .5; done"
+URGENT_OF_SIX = (("--partition=batch", 5), ("--partition=urgent", 1))
+RUNS |= {
+    "suspend": run(
+        CORES + SUSPEND + USUAL + SHARED,
+        parameters="bf_interval=5,bf_resolution=1",
+        mean=18,
+        count=110,
+        drawn=URGENT_OF_SIX,
+        sleep=IN_STEPS,
+    ),
+    "suspend_memory": run(
+        MEMORY.replace("=100", "=250") + SUSPEND + USUAL + SHARED,
+        parameters="bf_interval=5,bf_resolution=1",
+        mean=16,
+        count=110,
+        load=1.1,
+        drawn=URGENT_OF_SIX,
+        sleep=IN_STEPS,
     ),
 }
 
@@ -352,7 +377,8 @@ def record(name):
         for job in jobs:
             time.sleep(max(0.0, begin + job["submit"] - time.time()))
             words = ("--parsable", "--chdir=/tmp", "--output=/dev/null", *job["options"])
-            job["job"] = call("sbatch", *words, f"--wrap=exec sleep {job['seconds']}", **environment).strip()
+            work = told["sleep"].format(seconds=job["seconds"])
+            job["job"] = call("sbatch", *words, f"--wrap={work}", **environment).strip()
         while call("squeue", "-h", **environment).strip():
             time.sleep(2)
         time.sleep(3)
@@ -373,6 +399,8 @@ EVENTS = {
     "end": re.compile(r"_job_complete: JobId=(\d+) done"),
     "free": re.compile(r"_slurm_rpc_epilog_complete: JobId=(\d+)"),
     "preempted": re.compile(r"preempted JobId=(\d+) has been"),
+    "suspended": re.compile(r"gang: suspending JobId=(\d+)"),
+    "resumed": re.compile(r"gang: resuming JobId=(\d+)"),
 }
 LOOKS = {"main_dates": "sched: Running job scheduler", "backfill_dates": "_attempt_backfill: beginning"}
 
@@ -399,6 +427,8 @@ def write(name, jobs, folder, own, told):
                 elif key == "preempted":  # it starts again
                     row.setdefault("preempted", []).append([row.pop("start"), date])
                     row.pop("free", None)
+                elif key in ("suspended", "resumed"):
+                    row.setdefault(key, []).append(date)
                 elif key not in row or key == "free":  # of a job on several nodes the last one counts
                     row[key] = date
     target = HERE / name

@@ -1,11 +1,13 @@
-"""Records what a real Slurm does with queues of jobs: ``record.py [--again] [RUN ...]``, as root, on Debian.
+"""Records what a real Slurm does with queues: ``record.py [--again | --earlier K] [RUN ...]``, as root, on Debian.
 
 It starts munge, a MariaDB, slurmdbd, slurmctld and a slurmd for each imagined node in a temporary folder, with sockets
 and ports of its own, submits the jobs of each run and writes ``RUN/slurm.conf``, ``RUN/jobs.csv`` and
 ``RUN/clocks.json`` beside this file; with ``--again`` only ``RUN/again.csv``, when the same jobs came, started and
-ended this time. The jobs sleep; what Slurm did with them is real. It needs slurm-wlm, slurmdbd, munge, mariadb-server.
+ended this time; with ``--earlier K`` ``earlier/RUN/again_K.csv``, the same under the configuration of the earlier
+recordings. The jobs sleep; what Slurm did with them is real. It needs slurm-wlm, slurmdbd, munge, mariadb-server.
 """
 
+import argparse
 import csv
 import json
 import os
@@ -13,7 +15,6 @@ import random
 import re
 import shutil
 import subprocess
-import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
@@ -21,7 +22,11 @@ from pathlib import Path
 from threading import Lock
 
 HERE = Path(__file__).parent
-AGAIN = "--again" in sys.argv
+OPTIONS = argparse.ArgumentParser()
+OPTIONS.add_argument("--again", action="store_true")
+OPTIONS.add_argument("--earlier", metavar="K", type=int)
+OPTIONS.add_argument("runs", nargs="*")
+CHOSEN = OPTIONS.parse_args()
 FOLDER = Path("/tmp/slurm-record")
 ONE_BY_ONE = Lock()
 USERS = {"games": "physics", "mail": "physics", "news": "biology", "backup": "biology", "lp": "chemistry"}
@@ -314,7 +319,8 @@ def record(number: int, run: str) -> None:
         cores += count * each
     common = COMMON.format(name=run, folder=FOLDER, control=control, database=DATABASE_PORT)
     settings, partitions = text.split("\nPartitionName=", 1)
-    settings = f"AccountingStorageEnforce=associations,qos\n{settings}"
+    if CHOSEN.earlier is None:
+        settings = f"AccountingStorageEnforce=associations,qos\n{settings}"
     own = "\n".join([settings, *lines, f"PartitionName={partitions}"]) + "\n"
     conf = folder / "slurm.conf"
     conf.write_text(common + own)
@@ -420,8 +426,9 @@ def write(run: str, jobs: list[dict[str, object]], own: str, folder: Path, envir
     lines = lines_of(folder)
     times = times_of(lines)
     (HERE / run).mkdir(exist_ok=True)
-    if AGAIN:
-        write_table(HERE / run / "again.csv", AGAIN_COLUMNS, [job | times[str(job["job"])] for job in jobs])
+    again = HERE / "earlier" / run / f"again_{CHOSEN.earlier}.csv" if CHOSEN.earlier else HERE / run / "again.csv"
+    if CHOSEN.again or CHOSEN.earlier:
+        write_table(again, AGAIN_COLUMNS, [job | times[str(job["job"])] for job in jobs])
         return
     for job in jobs:
         _, job["cpus"], job["hosts"], job["state"] = rows[str(job["job"])]
@@ -446,8 +453,7 @@ def write_table(path: Path, columns: tuple[str, ...], rows: list[dict[str, objec
 if __name__ == "__main__":
     services = start_services()
     try:
-        named = [name for name in sys.argv[1:] if name != "--again"]
-        chosen = [(number, run) for number, run in enumerate(RUNS) if run in (named or RUNS)]
+        chosen = [(number, run) for number, run in enumerate(RUNS) if run in (CHOSEN.runs or RUNS)]
         with ThreadPoolExecutor(len(chosen)) as threads:  # they wait nearly all of the time
             list(threads.map(record, *zip(*chosen, strict=True)))
     finally:
