@@ -53,19 +53,26 @@ class JobStore:
     def __len__(self) -> int:
         return len(self._order)
 
-    def admit(self, columns: Mapping[str, Any], moments: Mapping[str, Moments], elapsed: Floats, lines: Ints) -> None:
+    def admit(
+        self,
+        columns: Mapping[str, Any],
+        moments: Mapping[str, Moments],
+        elapsed: Floats,
+        lines: Ints,
+        suspended: Floats | float = 0.0,
+    ) -> None:
         """Take some jobs of a log, and leave out those that did not run.
 
         Args:
             columns: (n,) arrays by the names of `JOB`; those that are missing are unknown.
             moments: of ``submit``, ``eligible``, ``start`` and ``end``. elapsed: s that each ran, NaN where unknown.
-            lines: where each stands in the log.
+            lines: where each stands in the log. suspended: s between start and end for which each did not run.
         """
         jobs = np.full(len(lines), -1, JOB)  # all fields
         for name, column in columns.items():
             jobs[name] = column
-        submit, eligible, start, end = _readings(moments, elapsed, self.report)
-        run = np.where(np.isnan(elapsed), end - start, elapsed)
+        submit, eligible, start, end = _readings(moments, elapsed + suspended, self.report)
+        run = np.where(np.isnan(elapsed), end - start - suspended, elapsed)
         jobs["submit"], jobs["start"], jobs["run"] = submit, start, run
         held = (eligible > submit) & ~(eligible > start)
         jobs["arrival"] = np.where(held | np.isnan(submit), eligible, submit)
@@ -181,7 +188,7 @@ def _because(report: Report) -> str:
 
 
 def _readings(moments: Mapping[str, Moments], elapsed: Floats, report: Report) -> tuple[Floats, Floats, Floats, Floats]:
-    """Choose between both readings of each time, so that jobs start after they came and run as long as they ran."""
+    """Choose between both readings of each time, so that jobs start after they came and end *elapsed* s later."""
     unknown = np.full(len(elapsed), np.nan)
     both = [moments.get(name, Moments(unknown, unknown)) for name in ("submit", "eligible", "start", "end")]
     submit, eligible, start, end = chosen = tuple(np.array(one.first) for one in both)

@@ -23,7 +23,7 @@ from hdeeprm_like.types import Floats, Ints
 
 FORMAT = (
     *("JobID", "JobIDRaw", "Cluster", "User", "Account", "QOS", "Partition", "State", "Submit", "Eligible", "Start"),
-    *("End", "Elapsed", "TotalCPU", "Timelimit", "NCPUS", "ReqCPUS", "NNodes", "ReqMem", "AllocTRES", "ReqTRES"),
+    *("End", "Elapsed", "Suspended", "TotalCPU", "Timelimit", "NCPUS", "ReqCPUS", "NNodes", "ReqMem", "AllocTRES", "ReqTRES"),
     *("Reservation", "Constraints", "JobName"),
 )
 COMMAND = f"SLURM_TIME_FORMAT=%s sacct -a -X -P -S now-30days -E now --format={','.join(FORMAT)} > sacct.txt"
@@ -87,6 +87,9 @@ def read_sacct(path: Path, reading: Reading, report: Report | None = None) -> Jo
         raise WorkloadError(f"{path}: Submit: {example!r} is no time; SLURM_TIME_FORMAT=%s or --time-format helps")
     if clock.local and reading.zone is None:
         report.note("times were read as UTC; set their time zone by --timezone")
+    if table.suspended:
+        hours = table.suspended_time / 3600
+        report.note(f"{table.suspended:,} jobs were suspended, for {hours:,.1f} h in all; run times do not include that")
     store.settle(reading.requeues)
     return store
 
@@ -99,13 +102,14 @@ class Accounted:
 
     Attributes:
         taken: how many jobs it has taken whose submission is known.
+        suspended: how many were suspended. suspended_time: for how many s in all.
     """
 
     def __init__(self, names: tuple[str, ...], reading: Reading, clock: WallClock, store: JobStore) -> None:
         """Begin; *names* are those of the columns, in small letters."""
         self.place = {name: place for place, name in reversed(list(enumerate(names)))}
         self.reading, self.clock, self.store, self.report = reading, clock, store, store.report
-        self.taken = 0
+        self.taken, self.suspended, self.suspended_time = 0, 0, 0.0
         self.id = "jobid" if "jobid" in self.place else "jobidraw"
         self._meanings: dict[str, Meanings[Any]] = {}
         self._limits = dict(reading.limits)
@@ -125,11 +129,14 @@ class Accounted:
         texts = list(zip(*jobs, strict=True))
         self._texts = {name: texts[place] for name, place in self.place.items()}
         self._count = len(jobs)
-        elapsed = self._spans(("elapsedraw", "elapsed"), fields.duration)
+        elapsed = self._spans(("elapsedraw", "elapsed"), fields.duration)  # Slurm leaves out what was suspended
+        suspended = np.nan_to_num(self._spans(("suspended",), fields.duration))
+        self.suspended += int((suspended > 0).sum())
+        self.suspended_time += float(suspended.sum())
         columns = self._numbers(elapsed)
         moments = self._moments()
         self.taken += int((~np.isnan(moments["submit"].first)).sum())
-        self.store.admit(columns, moments, elapsed, lines)
+        self.store.admit(columns, moments, elapsed, lines, suspended)
 
     def _read(self, column: str, meaning: Callable[[str], Any], unknown: Any) -> list[Any]:
         """Return what the texts of a column mean; all are unknown where there is no such column."""

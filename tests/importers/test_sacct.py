@@ -4,7 +4,7 @@ import shutil
 
 import numpy as np
 import pytest
-from logs import RECORDED, imported, log
+from logs import RECORDED, USUAL, imported, log
 
 from hdeeprm_like.errors import WorkloadError
 
@@ -236,6 +236,24 @@ def test_of_a_requeued_job_the_last_run_is_kept_though_an_earlier_one_was_longer
         assert [row["State"] for row in extra] == ["COMPLETED"]
         assert report.dropped["earlier runs of jobs that were requeued"] == 1
     assert sorted(imported(log(tmp_path, first, last), requeues="all")[0].run.tolist()) == [5, 1800]
+
+
+def test_the_time_for_which_a_job_was_suspended_is_no_run_time(tmp_path):
+    times = {"Start": "2024-01-10T10:01:00", "End": "2024-01-10T10:09:00", "Suspended": "00:05:00"}
+    columns = (*USUAL, "Suspended")
+    trace, _, report = imported(log(tmp_path, times | {"Elapsed": "00:03:00"}, {"JobID": "2"}, columns=columns))
+    assert trace.run.tolist() == [3 * 60, 2 * 60]  # Elapsed is without it
+    assert "1 jobs were suspended, for 0.1 h in all; run times do not include that" in report.text()
+    without = tuple(name for name in columns if name != "Elapsed")
+    assert imported(log(tmp_path, times, columns=without))[0].run.tolist() == [3 * 60]  # End less Start is with it
+
+
+def test_a_suspended_job_in_the_repeated_hour_of_autumn_began_before_all_that_it_was_suspended(tmp_path):
+    day = "2024-10-27T0"
+    moments = {"Submit": f"{day}1:40:00", "Eligible": f"{day}1:40:00", "Start": f"{day}2:10:00", "End": f"{day}3:20:00"}
+    row = moments | {"Elapsed": "01:10:00", "Suspended": "01:00:00"}
+    trace, _, _ = imported(log(tmp_path, row, columns=(*USUAL, "Suspended")), zone="Europe/Madrid")
+    assert trace.wait.tolist() == [30 * 60]  # an hour more if it had run all the time until its end
 
 
 def test_jobs_of_0_seconds_are_jobs(tmp_path):
