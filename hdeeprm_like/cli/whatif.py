@@ -56,7 +56,7 @@ def add_whatif(commands: Commands) -> None:
         help="another machine, load or configuration under the policy of --now, e.g. nodes=+10%%, load=1.2, "
         "requests=+50%%, power=-10%%, bf_interval=60, PriorityWeightAge=5000, partition:debug.MaxTime=1:00:00, "
         "account:physics.GrpTRES=cpu=64, user:*.MaxJobs=4, maint:all=FROM/TO, drain:8=FROM/TO; several with ; between "
-        "them are changed together; repeat it for more. Preemption is not modelled",
+        "them are changed together; repeat it for more",
     )
     added.add_argument(
         "--calibrate",
@@ -98,11 +98,11 @@ def tell(found: "Answer", folder: Path) -> None:
         (real, model), (real_median, median) = map(duration, fidelity.wait), map(duration, fidelity.median)
         sys.stdout.write(
             (f"{fidelity.warning}\n" if fidelity.warning else "")
-            + f"fidelity {fidelity.grade}: {MEANING[fidelity.grade]}\n"
+            + f"grade {fidelity.grade}: {MEANING[fidelity.grade]}\n"
             f"  mean wait {real} recorded, {model} simulated; median {real_median} and {median}; utilization "
             f"{100 * fidelity.utilization[0]:.1f} % and {100 * fidelity.utilization[1]:.1f} %\n"
             f"  order of the waits {fidelity.order:.2f}; {100 * fidelity.close:.0f} % of the starts within 5 minutes; "
-            f"{fidelity.left_out:,} of {fidelity.jobs + fidelity.left_out:,} jobs left out\n\n"
+            f"{fidelity.left_out:,} of {fidelity.jobs + fidelity.left_out:,} jobs not graded\n\n"
         )
     if found.calibration is not None:
         sys.stdout.write("".join(f"  {line}\n" for line in found.calibration.lines()) + "\n")
@@ -119,9 +119,11 @@ def tell(found: "Answer", folder: Path) -> None:
             )
         sys.stdout.write("\n" + "".join(f"{sentence(row)}\n" for row in rows if row["beside"] is not None))
 
-    tell_rows(beside_now(found.rows), "to now")
+    tell_rows(beside_now(found.rows), "against now")
     if apart := in_place_of_slurm(found.rows):
         sys.stdout.write(f"\n{APART}:\n")
-        tell_rows(apart, f"{ALONE} to now, policies to that")
+        tell_rows(apart, f"{ALONE} against now, the policies against it")
         sys.stdout.write("\n")
-    sys.stdout.write(f"{found.jobs:,} jobs, {found.blocks} blocks of time; the report: {folder / REPORT}\n")
+    sys.stdout.write(
+        f"{found.jobs:,} jobs; intervals over {found.blocks} blocks of time; the report: {folder / REPORT}\n"
+    )

@@ -105,7 +105,7 @@ def with_requested_times(trace: Trace) -> Trace:
 
 def warn_of_perfect_estimates(path: Path, missing: int, jobs: int) -> None:
     """Log that run times replace the requested times of *missing* of the jobs of a trace."""
-    of_jobs = "" if missing == jobs else f" of {missing} of {jobs} jobs"
+    of_jobs = "" if missing == jobs else f" for {missing} of {jobs} jobs"
     log.warning(
         "%s: has no requested times (field 9)%s; the run times replace them, which makes these estimates perfect",
         path,

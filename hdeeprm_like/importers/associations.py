@@ -150,6 +150,9 @@ def _tell(machine: Machine, report: Report, left: Counter[str], read: str) -> No
     if machine.accounting["limits"] and not any(word in enforced.lower() for word in ENFORCED):
         machine.accounting["limits"] = {}
         report.note(f"AccountingStorageEnforce is {enforced or 'not set'}, so Slurm enforces no limits: left out")
-    report.note(f"{read}, {len(machine.accounting['limits']):,} of associations and QOS have limits")
+    report.note(f"{read}; associations and QOS with limits so far: {len(machine.accounting['limits']):,}")
     if left:
-        report.note("not modelled: " + ", ".join(f"{name} ({count:,})" for name, count in left.most_common()))
+        report.note(
+            "limits that are not modelled, left out: "
+            + ", ".join(f"{name} ({count:,})" for name, count in left.most_common())
+        )

@@ -23,7 +23,19 @@ from hdeeprm_like.types import Floats, Ints
 
 FORMAT = (
     *("JobID", "JobIDRaw", "Cluster", "User", "Account", "QOS", "Partition", "State", "Submit", "Eligible", "Start"),
-    *("End", "Elapsed", "Suspended", "TotalCPU", "Timelimit", "NCPUS", "ReqCPUS", "NNodes", "ReqMem", "AllocTRES", "ReqTRES"),
+    *(
+        "End",
+        "Elapsed",
+        "Suspended",
+        "TotalCPU",
+        "Timelimit",
+        "NCPUS",
+        "ReqCPUS",
+        "NNodes",
+        "ReqMem",
+        "AllocTRES",
+        "ReqTRES",
+    ),
     *("Reservation", "Constraints", "JobName"),
 )
 COMMAND = f"SLURM_TIME_FORMAT=%s sacct -a -X -P -S now-30days -E now --format={','.join(FORMAT)} > sacct.txt"
@@ -89,7 +101,9 @@ def read_sacct(path: Path, reading: Reading, report: Report | None = None) -> Jo
         report.note("times were read as UTC; set their time zone by --timezone")
     if table.suspended:
         hours = table.suspended_time / 3600
-        report.note(f"{table.suspended:,} jobs were suspended, for {hours:,.1f} h in all; run times do not include that")
+        report.note(
+            f"{table.suspended:,} jobs were suspended, for {hours:,.1f} h in all; run times do not include that"
+        )
     store.settle(reading.requeues)
     return store
 

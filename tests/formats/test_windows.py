@@ -65,7 +65,7 @@ def test_some_missing_requested_times_are_counted(trace, caplog):
     found, said = requested(trace({"run": 10, "cpu_time": 15}, {"run": 20, "requested_time": 30}), caplog)
     assert found == [10.0, 30.0]
     assert len(said) == 1
-    assert "(field 9) of 1 of 2 jobs; the run times replace them" in said[0]
+    assert "(field 9) for 1 of 2 jobs; the run times replace them" in said[0]
 
 
 def test_field_6_is_the_request_where_it_is_never_below_the_run_time(trace, caplog):

@@ -248,6 +248,13 @@ def test_the_time_for_which_a_job_was_suspended_is_no_run_time(tmp_path):
     assert imported(log(tmp_path, times, columns=without))[0].run.tolist() == [3 * 60]  # End less Start is with it
 
 
+def test_a_recording_of_a_suspended_job_has_the_time_for_which_it_ran(recorded):
+    trace, _, report, _ = recorded("sacct-suspended.txt")
+    assert trace.run.tolist() == [24, 21, 2]  # the first one stopped 21 s for the second
+    assert trace.wait.tolist() == [2, 0, 34]
+    assert "1 jobs were suspended" in report.text()
+
+
 def test_a_suspended_job_in_the_repeated_hour_of_autumn_began_before_all_that_it_was_suspended(tmp_path):
     day = "2024-10-27T0"
     moments = {"Submit": f"{day}1:40:00", "Eligible": f"{day}1:40:00", "Start": f"{day}2:10:00", "End": f"{day}3:20:00"}

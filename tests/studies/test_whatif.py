@@ -118,7 +118,8 @@ def test_rank_correlation_takes_ties_at_their_mean_rank():
 def outcome(log, wait):
     """What becomes of the jobs of a log that wait so many s."""
     submit = log.jobs.submit
-    return Outcome("any", "", 64, 0.0, submit, submit + wait, submit + wait + log.jobs.delay, log.jobs.size)
+    run = log.jobs.delay
+    return Outcome("any", "", 64, 0.0, submit, submit + wait, submit + wait + run, run, log.jobs.size)
 
 
 def test_a_job_waits_longer_or_shorter_if_that_is_by_more_than_a_minute(log_path):
@@ -149,7 +150,7 @@ def graded(log, recorded, simulated):
         ([0.0, 1000, 2000, 3000, 40000], {}),
         ([0.0, 1000, 1000, 3000, 41000], {"median wait": "C", "starts within 5 minutes": "B"}),
         ([400.0, 600, 2000, 3400, 39600], {"starts within 5 minutes": "D"}),
-        ([0.0, 1000, 2000, 3000, np.nan], {"jobs left out": "D"}),
+        ([0.0, 1000, 2000, 3000, np.nan], {"jobs not graded": "D"}),
     ],
 )
 def test_the_grade_looks_at_more_than_the_mean(log_path, simulated, grades):

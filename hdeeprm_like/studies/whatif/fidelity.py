@@ -65,7 +65,7 @@ class Fidelity:
             "utilization": _grade(abs(self.utilization[1] - self.utilization[0]), USE_ERRORS),
             "order of the waits": GRADES[0] if self.same >= NEARLY_ALL else _at_least(self.order, ORDERS),
             "starts within 5 minutes": _at_least(self.close, CLOSE),
-            "jobs left out": _grade(self.left_out / (self.jobs + self.left_out), LEFT_OUT),
+            "jobs not graded": _grade(self.left_out / (self.jobs + self.left_out), LEFT_OUT),
         }
 
     @property

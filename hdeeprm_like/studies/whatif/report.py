@@ -178,7 +178,7 @@ def _figures(told: Fidelity) -> list[tuple[str, str, str]]:
         ("utilization", recorded, simulated),
         ("order of the waits", "1", f"{told.order:.2f} (rank correlation)"),
         ("starts within 5 minutes", "100 %", f"{100 * told.close:.0f} %"),
-        ("jobs left out", "", f"{told.left_out:,} ({100 * share:.1f} %)"),
+        ("jobs not graded", "", f"{told.left_out:,} ({100 * share:.1f} %)"),
     ]
 
 
@@ -187,11 +187,11 @@ def _outcomes(rows: Sequence[dict[str, Any]]) -> list[Sequence[str]]:
     titles = [
         "",
         "mean wait",
-        "to now",
+        "against now",
         "median",
         "P95",
         "P99",
-        "slowdown to now",
+        "slowdown against now",
         "utilization",
         "energy",
         "longer",
@@ -200,9 +200,9 @@ def _outcomes(rows: Sequence[dict[str, Any]]) -> list[Sequence[str]]:
     lines = [
         (
             row["name"],
-            duration(row["wait"]),
+            chart.unbroken(duration(row["wait"])),
             chart.unbroken(interval(row, "wait")) if place else "",
-            *(duration(row[name]) for name in ("wait_median", "wait_p95", "wait_p99")),
+            *(chart.unbroken(duration(row[name])) for name in ("wait_median", "wait_p95", "wait_p99")),
             chart.unbroken(interval(row, "bounded_slowdown")) if place else "",
             f"{100 * row['utilization']:.1f} %",
             percent(row["energy"] / rows[0]["energy"]) if place and rows[0]["energy"] > 0 else "",
@@ -216,11 +216,19 @@ def _outcomes(rows: Sequence[dict[str, Any]]) -> list[Sequence[str]]:
 
 def _other_schedulers(rows: Sequence[dict[str, Any]]) -> list[Sequence[str]]:
     """Return the titles and the lines of the table of schedulers in Slurm's place."""
-    titles = ["", "mean wait", "median", "P95", "utilization", "the mechanism, to now", f"the policy, to {ALONE}"]
+    titles = [
+        "",
+        "mean wait",
+        "median",
+        "P95",
+        "utilization",
+        "the mechanism, against now",
+        f"the policy, against {ALONE}",
+    ]
     lines = [
         (
             row["name"] + (f", {ALONE}" if row["part"] == MECHANISM else ""),
-            *(duration(row[name]) for name in ("wait", "wait_median", "wait_p95")),
+            *(chart.unbroken(duration(row[name])) for name in ("wait", "wait_median", "wait_p95")),
             f"{100 * row['utilization']:.1f} %",
             chart.unbroken(interval(row, "beside")) if row["part"] == MECHANISM else "",
             chart.unbroken(interval(row, "beside")) if row["part"] == OTHER else "",
