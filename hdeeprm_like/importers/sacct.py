@@ -6,6 +6,7 @@ times, and CPUs.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -100,10 +101,8 @@ def read_sacct(path: Path, reading: Reading, report: Report | None = None) -> Jo
     if clock.local and reading.zone is None:
         report.note("times were read as UTC; set their time zone by --timezone")
     if table.suspended:
-        hours = table.suspended_time / 3600
-        report.note(
-            f"{table.suspended:,} jobs were suspended, for {hours:,.1f} h in all; run times do not include that"
-        )
+        time = timedelta(seconds=round(table.suspended_time))
+        report.note(f"{table.suspended:,} jobs were suspended, {time} h in all; run times do not include that")
     store.settle(reading.requeues)
     return store
 

@@ -243,7 +243,7 @@ def test_the_time_for_which_a_job_was_suspended_is_no_run_time(tmp_path):
     columns = (*USUAL, "Suspended")
     trace, _, report = imported(log(tmp_path, times | {"Elapsed": "00:03:00"}, {"JobID": "2"}, columns=columns))
     assert trace.run.tolist() == [3 * 60, 2 * 60]  # Elapsed is without it
-    assert "1 jobs were suspended, for 0.1 h in all; run times do not include that" in report.text()
+    assert "1 jobs were suspended, 0:05:00 h in all; run times do not include that" in report.text()
     without = tuple(name for name in columns if name != "Elapsed")
     assert imported(log(tmp_path, times, columns=without))[0].run.tolist() == [3 * 60]  # End less Start is with it
 
