@@ -190,7 +190,7 @@ def test_beside_the_users_stand_the_sizes_that_wait_longer():
         {"name": "sjf", "kind": "size", "group": "8 to 31 cores", "wait": 3700.0, "wait_now": 100.0},
     ]
     found = Answer(None, [], lines, [], jobs=3, blocks=1)
-    assert losers(found, "sjf") == "longer on average wait jobs of 8 to 31 cores (by 1 h 00 min)"
+    assert losers(found, "sjf") == "jobs of 8 to 31 cores (by 1 h 00 min) wait longer on average"
     assert losers(replace(found, groups=lines[:2]), "sjf") == "no size of jobs waits longer on average"
 
 
@@ -286,7 +286,7 @@ def test_the_command_writes_the_report_and_the_tables(log_path, tmp_path, capsys
     told = json.loads((out / "whatif.json").read_text())
     assert told["fidelity"]["grade"] == "A"
     assert [row["change"] for row in told["outcomes"]] == ["", "", "nodes=+50%"]
-    assert "Does the model know your machine?" in (out / "report.html").read_text()
+    assert "How well does the model reproduce the log?" in (out / "report.html").read_text()
     assert (out / "groups.csv").read_text().startswith("name,kind,group,jobs,wait_now,wait\n")
 
 

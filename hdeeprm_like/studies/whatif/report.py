@@ -146,7 +146,7 @@ def _meaning(shown: Answer, apart: bool) -> list[str]:
         *(sentence(row) for row in shown.rows[1:]),
         f"{shown.jobs:,} jobs were simulated under each policy. {present} stands for what the machine does "
         f"now; everything is compared with it, job by job; intervals (95 %) are over {shown.blocks} blocks of time.",
-        *([f"What needs {IN_PLACE} stands apart: what that is worth is no merit of a policy."] * apart),
+        *([f"What {IN_PLACE} would change is below in a table of its own, as it is no gain of a policy."] * apart),
         *(note + "." for note in shown.notes),
         *(
             f"{count:,} jobs could not run with {name}; they are left out everywhere."

@@ -94,7 +94,8 @@ def losers(found: Answer, name: str) -> str:
     lost = changed_classes(found, name, ("size",), 1.0)
     if not lost:
         return "no size of jobs waits longer on average"
-    return "longer on average wait jobs of " + ", ".join(f"{line['group']} (by {duration(by)})" for line, by in lost)
+    sizes = ", ".join(f"{line['group']} (by {duration(by)})" for line, by in lost)
+    return f"jobs of {sizes} wait longer on average"
 
 
 def changed_classes(
