@@ -8,19 +8,12 @@ all these runs together have taken as long as compiling.
 
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NoReturn
 
 COMPILING = 30.0  # s that runs may take together as plain Python until one is compiled
-FOR_A_JOB = {  # s of plain Python, by mode, with the 2,280 cores of Gaia; other modes take ever longer in long queues
-    "pair": 0.003,
-    "strict": 0.003,
-    "greedy": 0.006,
-    "easy": 0.006,
-    "easyfcfs": 0.006,
-    "easysjf": 0.006,
-    "reserve": 0.006,
-}
 SHOWN = "HDEEPRM_LIKE_SHOWN"  # environment variable: number of log messages shown before the process began again
 SPENT = "plain-python-seconds"  # file beside the machine code that is compiled on this machine
 
@@ -29,20 +22,35 @@ class BeginAgain(BaseException):
     """Ends a command in good order, before its process begins again as plain Python."""
 
 
+_replaceable = False
 _expected: tuple[float, bool] | None = None  # s, and whether the user reads about it
 
 
-def expect(jobs: int, mode: str, shown: bool = True) -> None:
-    """Note what the run of this process takes as plain Python, before it begins.
+@contextmanager
+def replaceable(whole: bool) -> Iterator[None]:
+    """Mark a command; only the process of a whole command line may begin again.
 
     Args:
-        jobs: number of jobs to be simulated. mode: of the policy, ``pair`` for a policy pair. shown: whether a line
-        says that a run is plain Python.
+        whole: whether this process was started for the command.
+    """
+    global _replaceable, _expected
+    read_once = any(argument == "-" or Path(argument).is_fifo() for argument in sys.argv[1:])
+    _replaceable = whole and not read_once
+    try:
+        yield
+    finally:
+        _replaceable, _expected = False, None
+
+
+def expect(seconds: float, shown: bool = True) -> None:
+    """Note what the runs of this command take as plain Python, before they begin.
+
+    Args:
+        seconds: infinite if they should be compiled. shown: whether a line says that a run is plain Python.
     """
     global _expected
-    read_once = any(argument == "-" or Path(argument).is_fifo() for argument in sys.argv[1:])
-    if mode in FOR_A_JOB and not read_once:
-        _expected = jobs * FOR_A_JOB[mode], shown
+    if _replaceable:
+        _expected = seconds, shown
 
 
 def begin_again_if_short(folder: Path, compiler: bool) -> None:

@@ -3,30 +3,51 @@
 import os
 import subprocess
 import sys
+from math import inf
 
 import pytest
 from test_launch import content, experiment_file, launched
 
-from hdeeprm_like import first_use
 from hdeeprm_like.cli.main import main
-from hdeeprm_like.first_use import COMPILING, SPENT, BeginAgain, begin_again_if_short, expect
+from hdeeprm_like.decision.mode_specs import MODES as ALL_MODES
+from hdeeprm_like.first_use import COMPILING, SPENT, BeginAgain, begin_again_if_short, expect, replaceable
+from hdeeprm_like.launch.short_runs import MODES, seconds_for_a_job
+from hdeeprm_like.studies.compare import run
+from hdeeprm_like.studies.compare.policies import Paired, policy_named
 
 WITHOUT_NUMBA = "import sys; sys.modules['numba'] = sys.modules['llvmlite'] = None; "
 COMMAND = "import sys; from hdeeprm_like.cli.main import main; sys.exit(main())"
-MINUTE = ["-c", "import hdeeprm_like.first_use as first; first.FOR_A_JOB['pair'] = 60.0; " + WITHOUT_NUMBA + COMMAND]
+MINUTE = ["-c", WITHOUT_NUMBA + "import hdeeprm_like.launch.short_runs as short; short.NAMED = 60.0; " + COMMAND]
+COMPARED = (
+    "compare",
+    "--trace",
+    "ctc-sp2",
+    "--windows",
+    "disjoint:2x60",
+    "--policies",
+    "fcfs,saf+easy,first-random,actual",
+)
 
 
-@pytest.fixture(autouse=True)
-def nothing_expected(monkeypatch):
-    monkeypatch.setattr(first_use, "_expected", None)
+@pytest.fixture
+def command_line(monkeypatch):
+    """This process is one that may begin again."""
     monkeypatch.setattr(sys, "argv", ["hdeeprm-like"])
+    with replaceable(True):
+        yield
 
 
-def typed(folder, *arguments, python=("-m", "hdeeprm_like"), output="typed", **environment):
+def process(folder, *arguments, python=("-m", "hdeeprm_like")):
     """A command in a process of its own, where nothing is built."""
-    command = [sys.executable, *python, "launch", "-o", str(experiment_file(folder)), "--output", str(folder / output)]
-    environment = {**os.environ, "HDEEPRM_LIKE_CACHE": str(folder / "cache"), **environment}
-    return subprocess.run([*command, *arguments], capture_output=True, text=True, env=environment, timeout=300)
+    environment = {**os.environ, "HDEEPRM_LIKE_CACHE": str(folder / "cache")}
+    command = [sys.executable, *python, *arguments]
+    return subprocess.run(command, capture_output=True, text=True, env=environment, timeout=300)
+
+
+def typed(folder, *arguments, python=("-m", "hdeeprm_like")):
+    """A launch in a process of its own, where nothing is built."""
+    launch = ("launch", "-o", str(experiment_file(folder)), "--output", str(folder / "typed"))
+    return process(folder, *launch, *arguments, python=python)
 
 
 def test_a_short_launch_is_plain_python_says_so_in_one_line_and_leaves_the_same(tmp_path):
@@ -61,21 +82,56 @@ def test_a_long_run_without_a_compiler_is_one_line_that_says_what_to_install(tmp
     assert not (tmp_path / "typed").exists()
 
 
+def test_a_short_comparison_is_plain_python_says_so_in_one_line_and_leaves_the_same(tmp_path):
+    done = process(tmp_path, *COMPARED, "--output", str(tmp_path / "typed"), python=("-c", WITHOUT_NUMBA + COMMAND))
+    assert done.returncode == 0, done.stderr
+    (line,) = (line for line in done.stderr.splitlines() if "schedules" not in line)
+    assert "this run is plain Python, about 1 s" in line
+    assert main([*COMPARED, "--output", str(tmp_path / "built")]) == 0
+    files = [{path.name: path.read_bytes() for path in (tmp_path / name).iterdir()} for name in ("typed", "built")]
+    assert files[0] == files[1]
+    assert len(files[0]) == 4
+
+
+def test_an_interrupted_comparison_expects_only_what_is_missing(tmp_path, monkeypatch):
+    expected = []
+    monkeypatch.setattr(run, "expect", lambda seconds, shown: expected.append(seconds))
+    output = ("-q", "--output", str(tmp_path / "out"))
+    assert main([*COMPARED, *output]) == 0
+    assert main([*COMPARED[:-1], "sjf,fcfs", *output]) == 0
+    of_a_job = [seconds_for_a_job(policy_of(name), 338, named=False) for name in ("fcfs", "saf+easy", "first-random")]
+    assert expected == pytest.approx([120 * sum(of_a_job), 120 * of_a_job[0]])
+
+
+def test_a_comparison_by_several_processes_is_compiled_in_all_of_them(tmp_path, monkeypatch):
+    monkeypatch.setattr(run, "expect", lambda *_, **__: pytest.fail("one process might be plain Python"))
+    assert main([*COMPARED, "-q", "--processes", "2", "--output", str(tmp_path / "out")]) == 0
+
+
 def test_a_launch_with_its_machine_code_never_begins_again(tmp_path, monkeypatch):
+    seconds = []
+    monkeypatch.setattr("hdeeprm_like.first_use.expect", lambda seconds_of_run, shown: seconds.append(seconds_of_run))
     monkeypatch.setattr(sys, "argv", ["hdeeprm-like", "launch", "-q", "-o", str(experiment_file(tmp_path))])
     monkeypatch.chdir(tmp_path)
     assert main() == 0  # this process would be replaced
-    assert first_use._expected == (pytest.approx(60 * 0.003), False)
+    assert seconds == [pytest.approx(60 * (0.003 + 0.001 + 4 * 2e-6))]  # jobs on random ones of 4 cores
 
 
-def test_a_launch_within_another_process_never_replaces_it(tmp_path):
-    launched(experiment_file(tmp_path), tmp_path / "run")
-    assert first_use._expected is None
+def test_a_command_within_another_process_never_replaces_it(tmp_path):
+    with replaceable(False):
+        expect(1.0)
+        begin_again_if_short(tmp_path, compiler=True)
 
 
-def test_runs_are_plain_python_until_they_have_taken_as_long_as_compiling(tmp_path):
-    jobs = int(0.4 * COMPILING / first_use.FOR_A_JOB["easy"])
-    expect(jobs, "easy", shown=False)
+def test_what_a_command_expects_is_forgotten_at_its_end(tmp_path, command_line):
+    expect(1.0)
+    with replaceable(True):
+        pass
+    begin_again_if_short(tmp_path, compiler=True)
+
+
+def test_runs_are_plain_python_until_they_have_taken_as_long_as_compiling(tmp_path, command_line):
+    expect(0.4 * COMPILING, shown=False)
     for _ in range(2):
         with pytest.raises(BeginAgain):
             begin_again_if_short(tmp_path, compiler=True)
@@ -85,18 +141,16 @@ def test_runs_are_plain_python_until_they_have_taken_as_long_as_compiling(tmp_pa
         begin_again_if_short(tmp_path, compiler=False)
 
 
-@pytest.mark.parametrize(
-    ("jobs", "mode"), [(int(COMPILING / 0.003) + 1, "pair"), (10, "conservative"), (10, "scored")], ids=str
-)
-def test_a_run_that_takes_long_is_compiled(tmp_path, jobs, mode):
-    expect(jobs, mode)
+@pytest.mark.parametrize("seconds", [COMPILING + 0.1, inf])
+def test_a_run_that_takes_long_is_compiled(tmp_path, command_line, seconds):
+    expect(seconds)
     begin_again_if_short(tmp_path, compiler=True)
     assert not list(tmp_path.iterdir())
 
 
-def test_a_folder_that_cannot_be_written_changes_nothing(tmp_path, capsys):
+def test_a_folder_that_cannot_be_written_changes_nothing(tmp_path, command_line, capsys):
     (tmp_path / "file").write_text("")
-    expect(10, "pair")
+    expect(0.1)
     with pytest.raises(BeginAgain):
         begin_again_if_short(tmp_path / "file" / "folder", compiler=True)
     assert "plain Python" in capsys.readouterr().err
@@ -106,11 +160,36 @@ def test_inputs_that_can_be_read_only_once_are_not_read_again(tmp_path, monkeypa
     os.mkfifo(tmp_path / "pipe")
     for source in ("-", str(tmp_path / "pipe")):
         monkeypatch.setattr(sys, "argv", ["hdeeprm-like", "launch", "--trace", source])
-        expect(10, "pair")
-        begin_again_if_short(tmp_path, compiler=True)
+        with replaceable(True):
+            expect(0.1)
+            begin_again_if_short(tmp_path, compiler=True)
+
+
+def policy_of(name):
+    policy = policy_named(name)
+    return policy.pair if isinstance(policy, Paired) else policy
+
+
+@pytest.mark.parametrize(
+    ("name", "cores", "named", "milliseconds"),
+    [
+        ("shortest-high_gflops", 2280, True, 3.0),
+        ("saf+easy", 2280, True, 3.0),
+        ("saf+easy", 256, False, 0.5),
+        ("wfp3", 256, False, 2.5),
+        ("random-random", 2280, True, 8.56),
+        ("random-random", 256, False, 2.012),
+        ("fcfs+strict-random", 163_840, True, 331.68),
+        ("fcfs+conservative", 256, False, inf),
+        ("sjf@ewma+easy", 256, False, inf),
+        ("sjf+easy-best_fit", 256, False, 0.5),
+        ("zoo:steady", 256, False, inf),
+    ],
+    ids=str,
+)
+def test_the_estimate_follows_the_policy_and_the_machine(name, cores, named, milliseconds):
+    assert 1000.0 * seconds_for_a_job(policy_of(name), cores, named) == pytest.approx(milliseconds)
 
 
 def test_every_mode_with_an_estimate_is_a_mode():
-    from hdeeprm_like.decision.mode_specs import MODES
-
-    assert set(first_use.FOR_A_JOB) - {"pair"} <= set(MODES)
+    assert set(MODES) <= set(ALL_MODES)

@@ -112,15 +112,15 @@ def run_launch(options: argparse.Namespace) -> int | None:
 
 
 def expect_plain_python(options: argparse.Namespace, experiment: "Experiment") -> None:
-    """Say what a run of a classic agent takes if it must be plain Python."""
+    """Note what the runs of a classic agent take if they must be plain Python."""
     from hdeeprm_like.decision.presets import classic_policies
     from hdeeprm_like.first_use import expect
+    from hdeeprm_like.launch.short_runs import seconds_for_a_job
 
-    if not options.may_begin_again or experiment.options.pybatsim.agent.type != "CLASSIC":
-        return
-    baselines = classic_policies(*experiment.options.classic_pair).baselines
-    jobs = len(experiment.workload) * options.runs
-    expect(jobs, baselines[0].mode if baselines else "pair", shown=not options.quiet)
+    if experiment.options.pybatsim.agent.type == "CLASSIC":
+        policy = classic_policies(*experiment.options.classic_pair).policies[0]
+        jobs = len(experiment.workload) * options.runs
+        expect(jobs * seconds_for_a_job(policy, experiment.platform.cores, named=True), shown=not options.quiet)
 
 
 def driver_of(options: argparse.Namespace, experiment: "Experiment") -> "Driver":

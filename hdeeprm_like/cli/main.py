@@ -14,7 +14,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from hdeeprm_like.errors import HDeepRMError, one_line
-from hdeeprm_like.first_use import BeginAgain, Messages, begin_again
+from hdeeprm_like.first_use import BeginAgain, Messages, begin_again, replaceable
 from hdeeprm_like.signals import raised_by
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         argcomplete.autocomplete(parser())
     from hdeeprm_like.cli.arguments import BROKEN_PIPE, EXTRAS, INTERRUPTED, PROGRAM, USER_ERROR
 
-    options = parser(*arguments[:1]).parse_args(arguments, argparse.Namespace(may_begin_again=argv is None))
+    options = parser(*arguments[:1]).parse_args(arguments)
     if not options.command:
         parser().print_help()
         return USER_ERROR
@@ -63,7 +63,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             stream.reconfigure(errors="backslashreplace")  # file names may not be valid text
     try:
         run: Callable[[argparse.Namespace], int | None] = options.run
-        with heeding_termination(), trusting(*trusted_by(options)):
+        with heeding_termination(), replaceable(argv is None), trusting(*trusted_by(options)):
             status = run(options)
         sys.stdout.flush()
     except HDeepRMError as error:
