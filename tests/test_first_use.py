@@ -114,3 +114,17 @@ def test_every_mode_with_an_estimate_is_a_mode():
     from hdeeprm_like.decision.mode_specs import MODES
 
     assert set(first_use.FOR_A_JOB) - {"pair"} <= set(MODES)
+
+
+@pytest.mark.parametrize("damaged", ["nan", "inf", "-1e9", "x", ""])
+def test_a_damaged_count_of_seconds_counts_nothing(tmp_path, damaged):
+    (tmp_path / SPENT).write_text(damaged)
+    expect(10, "pair", shown=False)
+    with pytest.raises(BeginAgain):
+        begin_again_if_short(tmp_path, compiler=True)
+    assert float((tmp_path / SPENT).read_text()) == pytest.approx(0.03)
+
+
+def test_a_number_of_messages_that_is_none_hides_none(monkeypatch):
+    monkeypatch.setenv(first_use.SHOWN, "abc")
+    assert first_use.Messages().filter("a message")
