@@ -29,6 +29,7 @@ PREEMPT_MODES = "partition_preempt_modes"  # setting: PreemptMode of the partiti
 LIMIT = Number(0.0, UTMOST, above=True, noun="number of seconds")
 PREEMPTING = ("Preempt", "PreemptMode", "PreemptExemptTime")  # keys of a QOS in "preemption", all texts
 OBJECTS = ("SchedulerParameters", "PriorityWeightTRES")  # of the scheduling
+DATES = ("main_dates", "backfill_dates")  # of the scheduling: recorded looks of Slurm's threads, s
 OF_DATABASE = ("qos", "shares", "accounts", "limits", "preemption")
 
 
@@ -157,13 +158,16 @@ def _partition(value: JsonValue, numbers: Mapping[str, int]) -> tuple[str, Ints,
 
 
 def _scheduling(value: JsonValue) -> dict[str, Any]:
-    """Return the settings of a Slurm by name: texts, numbers and truth values, or objects of these."""
-    return {
-        name: {key: _plain(inner) for key, inner in one.entries().items()}
-        if name in OBJECTS and one.value is not None
-        else _plain(one)
-        for name, one in value.entries().items()
-    }
+    """Return the settings of a Slurm by name: texts, numbers and truth values, objects of these, or lists of dates."""
+    found: dict[str, Any] = {}
+    for name, one in value.entries().items():
+        if name in OBJECTS and one.value is not None:
+            found[name] = {key: _plain(inner) for key, inner in one.entries().items()}
+        elif name in DATES and one.value is not None:
+            found[name] = [date.number(FINITE) for date in one.elements()]
+        else:
+            found[name] = _plain(one)
+    return found
 
 
 def _plain(value: JsonValue) -> Any:

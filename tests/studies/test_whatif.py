@@ -118,7 +118,7 @@ def test_rank_correlation_takes_ties_at_their_mean_rank():
 def outcome(log, wait):
     """What becomes of the jobs of a log that wait so many s."""
     submit = log.jobs.submit
-    return Outcome("any", "", 64, 0.0, submit, submit + wait, submit + wait + log.jobs.delay, log.jobs.size)
+    return Outcome("any", "", 64, 0.0, submit, submit + wait, submit + wait + log.jobs.delay, log.jobs.delay, log.jobs.size)
 
 
 def test_a_job_waits_longer_or_shorter_if_that_is_by_more_than_a_minute(log_path):

@@ -8,15 +8,17 @@ import time
 from argparse import Namespace
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hdeeprm_like.batsim_server.arguments import Parser
-from hdeeprm_like.batsim_server.batsim5.handshake import AskBytes, shake_hands
 from hdeeprm_like.batsim_server.batsim5.options import IMITATED, RC2, VERSIONS, Options5
 from hdeeprm_like.batsim_server.cli import LOG_LEVELS, run_command, run_to_the_end
 from hdeeprm_like.errors import OptionsError
 from hdeeprm_like.inputs import read_text
 from hdeeprm_like.version import __version__
+
+if TYPE_CHECKING:
+    from hdeeprm_like.batsim_server.batsim5.handshake import AskBytes
 
 VERBOSITIES = {"quiet": "quiet", "info": "information", "debug": "debug"}  # Batsim 5's names of the log levels
 REFUSED = {
@@ -48,13 +50,14 @@ def serve(options: Options5) -> bool:
         return play(options, carrier.ask)
 
 
-def play(options: Options5, ask: AskBytes) -> bool:
+def play(options: Options5, ask: "AskBytes") -> bool:
     """Run a simulation with any scheduler; write the output files; return whether it came to its end.
 
     Args:
         ask: sends a message to the scheduler and returns the reply; those in JSON end with a NUL byte.
     """
-    from hdeeprm_like.batsim_server.batsim5.outputs import write_outputs  # not needed for --help
+    from hdeeprm_like.batsim_server.batsim5.handshake import shake_hands  # these four are not needed for --help
+    from hdeeprm_like.batsim_server.batsim5.outputs import write_outputs
     from hdeeprm_like.batsim_server.batsim5.server import Server5
     from hdeeprm_like.batsim_server.batsim5.simulation import Simulation5
 
