@@ -6,6 +6,7 @@ no run is part machine code. Both give the same results. A run that takes longer
 all these runs together have taken as long as compiling.
 """
 
+import math
 import os
 import sys
 from collections.abc import Iterator
@@ -82,11 +83,12 @@ def begin_again_if_short(folder: Path, compiler: bool) -> None:
 
 
 def seconds_in(path: Path) -> float:
-    """Return the number in a file, 0 if there is none."""
+    """Return the number in a file, 0 if there is none or it is no time."""
     try:
-        return float(path.read_text())
+        found = float(path.read_text())
     except (OSError, ValueError):
         return 0.0
+    return found if 0.0 <= found < math.inf else 0.0
 
 
 class Messages:
@@ -97,7 +99,8 @@ class Messages:
     """
 
     def __init__(self) -> None:
-        self.shown, self.count = int(os.environ.pop(SHOWN, "0")), 0
+        shown = os.environ.pop(SHOWN, "")
+        self.shown, self.count = int(shown) if shown.isdecimal() else 0, 0
 
     def filter(self, record: object) -> bool:
         """Return whether a message is new; they come in the same order again."""

@@ -2,6 +2,7 @@
 
 import importlib
 import importlib.util
+import inspect
 import sys
 import zlib
 from collections.abc import Callable, Iterator, Mapping
@@ -15,6 +16,12 @@ from hdeeprm_like.errors import HDeepRMError, OptionsError, did_you_mean
 
 PACKAGE = __name__.partition(".")[0]
 PLUGINS = "hdeeprm_like.plugins"  # entry points with which an installed plugin registers its modules
+
+ARGUMENTS = {  # which a part of a kind is called with
+    "observation": ("state", "window"),
+    "actions": ("state", "window"),
+    "objective": ("state",),
+}
 
 Place: TypeAlias = Path | str
 """A file or a folder whose Python code may be run, or the name of a module that may be imported."""
@@ -36,7 +43,8 @@ def find(
         folder: paths are relative to it; None for the current one.
 
     Raises:
-        HDeepRMError: of the kind *error*; there is no such thing, or importing it fails.
+        HDeepRMError: of the kind *error*; there is no such thing, importing it fails, or it takes other arguments than
+        those of its kind in `ARGUMENTS`.
     """
     if name in known:
         return known[name]
@@ -51,7 +59,22 @@ def find(
     home = str(getattr(found, "__module__", ""))
     if _trusted.get() and is_inside(place, PACKAGE) and not is_inside(home, PACKAGE):
         raise error(f"{what} {name!r:.80}: is not of this package, which only imports it; --trust lets it run")
+    if what in ARGUMENTS and not takes(found, len(ARGUMENTS[what])):
+        raise error(f"{what} {name!r:.80}: cannot be called with ({', '.join(ARGUMENTS[what])})")
     return found
+
+
+def takes(function: Any, count: int) -> bool:
+    """Return whether something can be called with so many arguments, as far as it says."""
+    if not callable(function):
+        return False
+    try:
+        inspect.signature(function).bind(*range(count))
+    except TypeError:
+        return False
+    except ValueError:  # some of C's functions do not say
+        return True
+    return True
 
 
 def whole_names(content: Any, folder: Path) -> Any:

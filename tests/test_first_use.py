@@ -10,7 +10,16 @@ from test_launch import content, experiment_file, launched
 
 from hdeeprm_like.cli.main import main
 from hdeeprm_like.decision.mode_specs import MODES as ALL_MODES
-from hdeeprm_like.first_use import COMPILING, SPENT, BeginAgain, begin_again_if_short, expect, replaceable
+from hdeeprm_like.first_use import (
+    COMPILING,
+    SHOWN,
+    SPENT,
+    BeginAgain,
+    Messages,
+    begin_again_if_short,
+    expect,
+    replaceable,
+)
 from hdeeprm_like.launch.short_runs import MODES, seconds_for_a_job
 from hdeeprm_like.studies.compare import run
 from hdeeprm_like.studies.compare.policies import Paired, policy_named
@@ -193,3 +202,17 @@ def test_the_estimate_follows_the_policy_and_the_machine(name, cores, named, mil
 
 def test_every_mode_with_an_estimate_is_a_mode():
     assert set(MODES) <= set(ALL_MODES)
+
+
+@pytest.mark.parametrize("damaged", ["nan", "inf", "-1e9", "x", ""])
+def test_a_damaged_count_of_seconds_counts_nothing(command_line, tmp_path, damaged):
+    (tmp_path / SPENT).write_text(damaged)
+    expect(0.03, shown=False)
+    with pytest.raises(BeginAgain):
+        begin_again_if_short(tmp_path, compiler=True)
+    assert float((tmp_path / SPENT).read_text()) == pytest.approx(0.03)
+
+
+def test_a_number_of_messages_that_is_none_hides_none(monkeypatch):
+    monkeypatch.setenv(SHOWN, "abc")
+    assert Messages().filter("a message")

@@ -68,6 +68,7 @@ def build(groups: Sequence[str], name: str, folders: Sequence[Path]) -> None:
     from hdeeprm_like.build.kinds import kinds
     from hdeeprm_like.build.recording import Recorder, recording
 
+    emit.look_back_less()
     recorder = Recorder()
     gc.disable()  # everything that numba creates is in use until the library is written
     with recording(recorder):

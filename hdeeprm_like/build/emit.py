@@ -3,7 +3,6 @@
 A function called by several entries is in the library once. The code needs libm, memmove and memset from outside.
 """
 
-import functools
 import json
 import shutil
 import subprocess
@@ -140,16 +139,14 @@ def optimized(entries: dict[str, Part], kinds: Iterable[str], machine: Any) -> A
     return whole
 
 
-@functools.cache
 def look_back_less() -> None:
-    """Give LLVM the options `QUICK`, which it takes once in a process."""
+    """Give LLVM the options `QUICK`, which hold for the whole process: for one that only builds, no user's."""
     for option in QUICK:
         llvm.set_option("", option)
 
 
 def target_machine(processor: str) -> Any:
     """Return LLVM's description of a kind of processor."""
-    look_back_less()
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
     target = llvm.Target.from_triple(llvm.get_process_triple())

@@ -17,7 +17,7 @@ from hdeeprm_like.inputs import check_regular
 
 log = logging.getLogger(__name__)
 
-RANDOM = 8  # random characters in names of temporary files
+RANDOM = 12  # random hexadecimal digits at the end of names of temporary files
 
 
 @contextmanager
@@ -59,7 +59,7 @@ def replacing_bytes(path: Path) -> Iterator[BinaryIO]:
             if path.is_dir():
                 raise ResultsError(f"{path}: is a folder; a file is to be written there")
         path.parent.mkdir(parents=True, exist_ok=True)
-        temporary = path.with_name(f".{path.name}.{os.urandom(6).hex()}")
+        temporary = path.with_name(f".{path.name}.{os.urandom(RANDOM // 2).hex()}")  # `tidy` finds it
         handle = os.open(
             temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600
         )  # like `tempfile`, which is slow to import
@@ -89,7 +89,7 @@ def tidy(folder: Path, *names: str) -> None:
         names: of the files.
     """
     for name in names:
-        for left in folder.glob(f".{glob.escape(name)}.{'[a-z0-9_]' * RANDOM}"):
+        for left in folder.glob(f".{glob.escape(name)}.{'[0-9a-f]' * RANDOM}"):
             if left.is_file() and not left.is_symlink():
                 left.unlink(missing_ok=True)
 

@@ -13,7 +13,7 @@ Source: FlatBuffers' description of its binary form.
 """
 
 import struct
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from hdeeprm_like.errors import ProtocolError
@@ -22,6 +22,7 @@ from hdeeprm_like.values import shown
 
 DEEPEST = 64  # tables in one another
 OFFSET = "I"  # code of a distance
+SHARED = 16  # a message may refer to its parts more than once, but not hold more than so many times its bytes
 
 
 def read_message(schema: Schema, raw: bytes, where: str) -> dict[str, Any]:
@@ -43,11 +44,11 @@ def write_message(schema: Schema, content: Mapping[str, Any], where: str) -> byt
 
 
 class _Reader:
-    """Reads one message; each place is checked, and the number of parts is limited by the size of the message."""
+    """Reads one message; each place is checked, and what it holds is limited by its size."""
 
     def __init__(self, schema: Schema, raw: bytes, where: str) -> None:
         self._schema, self._raw, self._where = schema, raw, where
-        self._left = len(raw)  # parts that may still be read: a message may refer to one part many times
+        self._left = SHARED * len(raw)  # parts, entries and letters that may still be read
 
     def message(self) -> dict[str, Any]:
         return self._table(self._schema.root, self._follow(0), 0)
@@ -64,7 +65,7 @@ class _Reader:
         return ProtocolError(f"{self._where}: no message of {self._schema.where}: {what}")
 
     def _table(self, name: str, place: int, depth: int) -> dict[str, Any]:
-        self._count(depth)
+        self._count(1, depth)
         fields = place - self._get("i", place)
         size = self._get("H", fields)
         content: dict[str, Any] = {}
@@ -110,19 +111,20 @@ class _Reader:
         size = struct.calcsize(f"<{kind.item.code or OFFSET}")
         if target + 4 + length * size > len(self._raw):
             raise self._wrong("a list is longer than it")
+        self._count(length, depth)
         return [self._value(kind.item, target + 4 + size * at, depth) for at in range(length)]
 
     def _text(self, place: int, length: int) -> str:
-        self._count(0)
         if place + length > len(self._raw):
             raise self._wrong("a text is longer than it")
+        self._count(length + 1, 0)
         try:
             return self._raw[place : place + length].decode()
         except UnicodeDecodeError:
             raise self._wrong("a text is not UTF-8") from None
 
-    def _count(self, depth: int) -> None:
-        self._left -= 1
+    def _count(self, parts: int, depth: int) -> None:
+        self._left -= parts
         if self._left < 0 or depth > DEEPEST:
             raise self._wrong("refers to its own parts again and again")
 
@@ -207,9 +209,9 @@ class _Writer:
             raise self._wrong(f"{name} has no field {shown(min(known))}; it is of another version of the protocol")
         return scalars, others
 
-    def _member(self, field: Field, name: str) -> tuple[int, str]:
+    def _member(self, field: Field, name: Any) -> tuple[int, str]:
         members, tables = self._schema.unions[field.kind.union]
-        number = members.numbers.get(name, 0)
+        number = members.numbers.get(name, 0) if isinstance(name, str) else 0
         if number == 0:
             raise self._wrong(f"{field.kind.union} has no {shown(name)}; it is of another version of the protocol")
         return number, tables[number]
@@ -227,20 +229,30 @@ class _Writer:
         except (struct.error, OverflowError):
             raise self._wrong(f"{where}: {shown(value)} is no number of the type of its field") from None
 
+    def _encoded(self, value: Any, where: str) -> bytes:
+        try:
+            if isinstance(value, str):
+                return value.encode()
+        except UnicodeEncodeError:
+            pass  # half a pair of UTF-16
+        raise self._wrong(f"{where}: {shown(value)} is no text")
+
     def _append(self, kind: Kind, value: Any, where: str, depth: int) -> int:
         """Append a table, a text or a list; return its place."""
         if kind.table:
             return self._table(kind.table, value, depth + 1)
         if kind.item is None:
-            text = str(value).encode()
+            text = self._encoded(value, where)
             place = self._align(4)
             self._bytes += struct.pack("<I", len(text)) + text + b"\0"
             return place
+        if not isinstance(value, Sequence) or isinstance(value, str):
+            raise self._wrong(f"{where}: {shown(value)} is no list")
         code = kind.item.code or OFFSET
         size = struct.calcsize(f"<{code}")
         place = self._align(max(size, 4), 4)
         self._bytes += struct.pack("<I", len(value)) + bytes(size * len(value))
-        for at, entry in enumerate(value, start=0):
+        for at, entry in enumerate(value):
             to = place + 4 + size * at
             if kind.item.code:
                 self._put(code, to, self._number(kind.item, entry, where), where)

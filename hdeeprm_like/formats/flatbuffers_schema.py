@@ -22,6 +22,7 @@ SCALARS = {  # name in a schema: code of `struct`
     **{"ulong": "Q", "float": "f", "double": "d", "int8": "b", "uint8": "B", "int16": "h", "uint16": "H"},
     **{"int32": "i", "uint32": "I", "int64": "q", "uint64": "Q", "float32": "f", "float64": "d"},
 }
+MOST_FIELDS = 8000  # of a table, whose places are 16-bit numbers
 NONE = "NONE"  # the member of each union that stands for no table
 
 Value: TypeAlias = "bool | int | float | None"
@@ -98,6 +99,10 @@ def read_schema(path: Path) -> Schema:
         found.tables[table] = _resolved(found, table, fields)
     if found.root not in found.tables:
         raise OptionsError(f"{path}: root_type {shown(found.root)} is no table")
+    for union, (_, members) in found.unions.items():
+        for member in members.values():
+            if member not in found.tables:
+                raise OptionsError(f"{path}: {union}: {shown(member)} is no table")
     return found
 
 
@@ -117,10 +122,17 @@ def _words(text: str, where: str) -> list[str]:
 def _resolved(schema: Schema, table: str, fields: dict[str, Field]) -> dict[str, Field]:
     """Return the fields of a table with the meanings of the names of their types, numbered unless they are."""
     resolved: dict[str, Field] = {}
-    following = 0
+    following, numbers = 0, set[int]()
     for name, one in fields.items():
         kind = _meaning(schema, one.kind, f"{schema.where}: {table}.{name}")
         slot = one.slot if one.slot >= 0 else following + (1 if kind.union else 0)
+        own = {slot, slot - 1} if kind.union else {slot}
+        if own & numbers or min(own) < 0 or slot >= MOST_FIELDS:
+            raise OptionsError(
+                f"{schema.where}: {table}.{name}: its number is {slot}; fields need different ones, from 0 (a union, "
+                f"which has two, from 1) to {MOST_FIELDS - 1}"
+            )
+        numbers |= own
         following = max(following, slot + 1)
         default = one.default
         if isinstance(default, str):
@@ -132,8 +144,8 @@ def _resolved(schema: Schema, table: str, fields: dict[str, Field]) -> dict[str,
 def _meaning(schema: Schema, kind: Kind, where: str) -> Kind:
     if kind.item is not None:
         item = _meaning(schema, kind.item, where)
-        if item.item is not None or item.union:
-            raise OptionsError(f"{where}: a list of lists or of unions is not known")
+        if item.union:
+            raise OptionsError(f"{where}: a list of unions is not known")
         return Kind(item=item)
     name = kind.table
     if name in SCALARS:
@@ -177,18 +189,18 @@ class _Parser:
         while self._at < len(self._words):
             word = self._next()
             if word == "table":
-                name = self._next()
+                name = self._new(schema)
                 self._skip_attributes()
                 schema.tables[name] = self._fields()
             elif word == "enum":
-                name = self._next()
+                name = self._new(schema)
                 self._expect(":")
                 code = SCALARS.get(self._next(), "")
                 if not code or code in "?fd":
                     raise self._wrong(f"enum {name} needs a type of whole numbers")
                 schema.enums[name] = Enum(code, dict(self._members(0)))
             elif word == "union":
-                name = self._next()
+                name = self._new(schema)
                 schema.unions[name] = self._union()
             elif word == "root_type":
                 schema.root = self._next().rpartition(".")[2]
@@ -214,7 +226,7 @@ class _Parser:
             name = table = self._next()
             if self._is(":"):
                 table = self._next()
-            number = int(self._next(), 0) if self._is("=") else first
+            number = self._whole(self._next()) if self._is("=") else first
             first = number + 1
             found.append((name.rpartition(".")[2], number))
             if tables is not None:
@@ -234,16 +246,33 @@ class _Parser:
             default = self._next() if self._is("=") else ""
             attributes = self._skip_attributes()
             self._expect(";")
-            slot = int(attributes.get("id", "-1"), 0)
+            slot = self._whole(attributes["id"]) if "id" in attributes else -1
+            if name in found or ("id" in attributes and slot < 0):
+                raise self._wrong(f"{shown(name)} is there twice" if name in found else f"{name}: its id is {slot}")
             found[name] = Field(name, kind, slot, default, "required" in attributes)  # type: ignore[arg-type]
         return found
 
     def _type(self) -> Kind:
         if not self._is("["):
             return Kind(table=self._next())
-        item = self._type()
+        if self._is("["):
+            raise self._wrong("a list of lists is not known")
+        item = Kind(table=self._next())
         self._expect("]")
         return Kind(item=item)
+
+    def _new(self, schema: Schema) -> str:
+        """Take the name of a declaration, which no other one may have; namespaces are left out."""
+        name = self._next()
+        if name in schema.tables or name in schema.enums or name in schema.unions:
+            raise self._wrong(f"{shown(name)} is declared twice")
+        return name
+
+    def _whole(self, word: str) -> int:
+        try:
+            return int(word, 0)
+        except ValueError:
+            raise self._wrong(f"{shown(word)} is no whole number") from None
 
     def _skip_attributes(self) -> dict[str, str]:
         found: dict[str, str] = {}

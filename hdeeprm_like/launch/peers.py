@@ -89,6 +89,9 @@ class Peer:
         """
         return OverSocket(self, output)
 
+    def check(self, workload: Path) -> None:
+        """Check a workload before anything is written; Batsim does that itself."""
+
     def command(self, output: Path, address: str) -> list[str]:
         """Return the whole command line of Batsim for the inputs in a directory."""
         folder = self.folder or str(output.resolve())
@@ -107,6 +110,16 @@ class Embedded(Peer):
     def by_hand(self) -> bool:
         """Whether a user starts Batsim: no."""
         return False
+
+    def check(self, workload: Path) -> None:
+        """Check a workload before anything is written.
+
+        Raises:
+            WorkloadError: it has a profile that our server does not know.
+        """
+        from hdeeprm_like.batsim_server.workload import read_workload  # not needed with Batsim
+
+        read_workload(workload, "w0")
 
     def meet(self, output: Path) -> Line:
         """Open a line for the runs of a directory."""

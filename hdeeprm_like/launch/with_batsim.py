@@ -69,7 +69,9 @@ def launch_batsim(driver: Driver, output: Path, peer: Peer, *, runs: int = 1, pr
     Raises:
         OptionsError: the address is in use.
         ResultsError: the directory cannot be written.
+        WorkloadError: our server does not know a profile.
     """
+    peer.check(driver.experiment.workload_path)
     run = first_record(driver, peer, runs)
     line = peer.meet(output)  # from here on a message of Batsim may be pending, and is always answered
     began, claimed = time.perf_counter(), False

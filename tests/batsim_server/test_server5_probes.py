@@ -1,5 +1,7 @@
 """Probes of Batsim 5's server, in a cluster of four hosts that draw 30 W when idle and 100 W when they compute."""
 
+import json
+
 import pytest
 from server5_inputs import Scheduler, call_every, create_probe, options5
 
@@ -59,6 +61,34 @@ def test_calls_come_before_probes_and_a_stopped_probe_sends_nothing_more(tmp_pat
     assert cli.play(options5(tmp_path, [(0, 1, "work4", None)], PROFILES, "--energy-host"), scheduler.ask)
     heard = [(round(time, 3), kind) for time, kind, _ in scheduler.heard if kind in ("RequestedCallEvent", PROBED)]
     assert heard == [(2, "RequestedCallEvent"), (2, PROBED), (4, "RequestedCallEvent")]
+
+
+STOPS = [("StopProbeEvent", {"probe_id": name}) for name in ("a", "unknown", "b", "a")]
+
+
+def test_one_reply_may_stop_several_probes_and_one_that_is_not_there(tmp_path):
+    scheduler = Scheduler(
+        (BEGIN, [create_probe("a", "0", every=1, times=9), create_probe("b", "0", every=1, times=9)]),
+        (PROBED, [*STOPS, create_probe("a", "0", every=2, times=1)]),
+    )
+    assert cli.play(options5(tmp_path, [(0, 1, "work4", None)], PROFILES, "--energy-host"), scheduler.ask)
+    assert [(round(time), data["probe_id"]) for time, data in scheduler.of(PROBED)] == [(2, "a"), (2, "b"), (6, "a")]
+
+
+@pytest.mark.parametrize("event", [*STOPS[:2], create_probe("c", "0", every=1, times=1)])
+def test_a_decision_about_probes_at_the_moment_of_a_measurement_waits_for_it(event, tmp_path):
+    scheduler = Scheduler((BEGIN, [create_probe("a", "0", every=1, times=2)]))
+
+    def ask(raw):
+        reply = json.loads(scheduler.ask(raw).rstrip(b"\0")) if b"JobSubmitted" in raw else None
+        if reply is None:
+            return scheduler.ask(raw)
+        kind, content = event
+        reply["events"].append({"timestamp": 3.0, "event_type": kind, "event": content})
+        return json.dumps(reply | {"now": 3.0}).encode() + b"\0"
+
+    assert cli.play(options5(tmp_path, [(0, 1, "work4", None)], PROFILES, "--energy-host"), ask)
+    assert [(round(time), data["probe_id"]) for time, data in scheduler.of(PROBED)][:2] == [(2, "a"), (3, "a")]
 
 
 def test_as_documented_a_probe_measures_at_once_counts_and_may_measure_power(tmp_path):

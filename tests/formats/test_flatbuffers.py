@@ -129,6 +129,10 @@ def test_fields_are_numbered_by_their_ids_where_a_schema_says_so(tmp_path):
         ({"name": "a", "pen": 1}, "Drawing has no field 'pen'; it is of another version of the protocol"),
         ({"name": "a", "shape_type": "Circle", "shape": {}}, "Shape has no 'Circle'"),
         ({"name": "a", "colour": "Blue"}, "colour: 'Blue' is not known"),
+        ({"name": 3}, "Drawing: 3 is no text"),
+        ({"name": "\ud800"}, "is no text"),
+        ({"name": "a", "sizes": 3}, "Drawing: 3 is no list"),
+        ({"name": "a", "shape_type": [], "shape": {}}, "Shape has no"),
         ({"name": "a", "weight": -1}, "-1 is no number of the type of its field"),
         ({"name": "a", "shape_type": "Line", "shape": {"points": [3]}}, "Point is 3; an object is needed"),
     ],
@@ -148,6 +152,17 @@ def test_what_a_schema_does_not_know_is_one_line(content, hint, tmp_path):
         ("table T { a: [[int]]; } root_type T;", "a list of lists"),
         ("struct S { a: int; }", "'struct' is not known here"),
         ("enum E : float { A }", "enum E needs a type of whole numbers"),
+        ("table T { a: " + "[" * 3000, "a list of lists"),
+        ("enum E : int { A = b }", "'b' is no whole number"),
+        ("table T { a: int (id: b); }", "'b' is no whole number"),
+        ("table T { a: int (id: -1); }", "a: its id is -1"),
+        ("table T { a: int (id: 99999999); } root_type T;", "T.a: its number is 99999999"),
+        ("table T { a: int (id: 1); b: int (id: 1); } root_type T;", "T.b: its number is 1"),
+        ("table T { a: U (id: 0); } union U { T } root_type T;", "T.a: its number is 0"),
+        (f"table T {{ {' '.join(f'a{n}: double;' for n in range(8001))} }} root_type T;", "its number is 8000"),
+        ("table T { a: int; a: long; }", "'a' is there twice"),
+        ("table T { } enum T : int { A }", "'T' is declared twice"),
+        ("table T { a: U; } union U { V } root_type T;", "U: 'V' is no table"),
         ("table T {", "ends too early"),
         ("table T { } root_type U;", "root_type 'U' is no table"),
         ("table T { a: int; } ?", "s.fbs:1: '\\?' is not part of a schema"),
@@ -192,3 +207,18 @@ def test_a_message_that_refers_to_one_part_again_and_again_is_refused(tmp_path):
         inner = {"parts": [inner]}
     with pytest.raises(ProtocolError, match="nested too deeply"):
         write_message(schema, inner, "m")
+
+
+def test_many_references_to_one_long_text_are_refused(tmp_path):
+    """Ten references to 4,000 bytes, and 1,900 of them: what a message holds is limited by its size."""
+    schema = schema_of(tmp_path, "table T { texts: [string]; } root_type T;")
+    for references in (10, 1900):
+        raw = struct.pack("<I", 12) + struct.pack("<4H", 6, 8, 4, 0) + struct.pack("<iI", 8, 4)
+        raw += struct.pack("<I", references)
+        raw += b"".join(struct.pack("<I", 4 * (references - at)) for at in range(references))
+        raw += struct.pack("<I", 4000) + b"x" * 4001
+        if references == 10:
+            assert read_message(schema, raw, "m") == {"texts": ["x" * 4000] * 10}
+        else:
+            with pytest.raises(ProtocolError, match="again and again"):
+                read_message(schema, raw, "m")

@@ -215,6 +215,24 @@ def test_an_installed_function_that_options_name_is_refused(tmp_path, key, value
     assert "is an installed module, neither of this package nor of a registered plugin; --trust lets it run" in line
 
 
+@pytest.mark.parametrize(
+    ("key", "value", "words"),
+    [
+        ("observation", "hdeeprm_like.api:simulate", "(state, window)"),
+        ("objective", "hdeeprm_like.api:simulate", "(state)"),
+        ("objective", {"hdeeprm_like.api:simulate": 1.0}, "(state)"),
+        ("actions", {"kind": "hdeeprm_like.values:shown"}, "(state, window)"),
+    ],
+)
+def test_a_function_that_takes_other_arguments_is_one_line(tmp_path, key, value, words):
+    content = learning()
+    content["pybatsim"]["env"] = {key: value}
+    folder = write_inputs(tmp_path, **{"learning.json": content})
+    command = ["launch", "--options", folder / "learning.json", "--agent", "agents/reinforce.py", "--output"]
+    assert f"cannot be called with {words}" in refused(*command, folder / "out")
+    assert not (folder / "out").exists()
+
+
 def test_what_this_package_only_imports_is_not_of_this_package():
     with trusting("elsewhere"):
         assert objective_named("hdeeprm_like.decision.rates:file_of_rates") is file_of_rates

@@ -249,11 +249,16 @@ def test_what_a_killed_stream_was_writing_is_tidied_up_and_nothing_else(inputs, 
     copy(inputs, tmp_path)
     out = tmp_path / "out"
     out.mkdir()
-    mine = {".out_jobs.csv.mine", ".out_jobs.csv.ABCDEFGH", ".other.csv.abcd1234", "out_jobs.csv.abcd1234"}
-    for name in (".out_jobs.csv.abcd1234", ".figures.json.wxyz_890", *mine):
+    mine = {".out_jobs.csv.mine", ".out_jobs.csv.ABCDEF012345", ".other.csv.abcd12345678", "out_jobs.csv.abcd12345678"}
+    for name in (".out_jobs.csv.abcd12345678", ".figures.json.0123456789ef", *mine):
         (out / name).write_text("half")
-    (out / ".out_jobs.csv.folder12").mkdir()
+    (out / ".out_jobs.csv.f01de7012345").mkdir()
     with start("stream -q --policy sjf+easy --trace trace.swf --cores 4 --output out", tmp_path) as process:
         error = process.stderr.read()
     assert process.returncode == 0, error
-    assert {path.name for path in out.iterdir()} == {*mine, ".out_jobs.csv.folder12", "out_jobs.csv", "figures.json"}
+    assert {path.name for path in out.iterdir()} == {
+        *mine,
+        ".out_jobs.csv.f01de7012345",
+        "out_jobs.csv",
+        "figures.json",
+    }

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from hdeeprm_like.batsim_server import execution, submitters
 from hdeeprm_like.batsim_server.batsim5.options import RC2
-from hdeeprm_like.batsim_server.batsim5.periodic import BEGIN, STOP, PeriodicCall
+from hdeeprm_like.batsim_server.batsim5.periodic import BEGIN, STOP, PeriodicCall, to_periodic
 from hdeeprm_like.batsim_server.batsim5.probes import measure_later, read_probe
 from hdeeprm_like.batsim_server.batsim5.simulation import Simulation5
 from hdeeprm_like.batsim_server.batsim5.workload import WorkloadReader5, job_from_message, profile_from_message
@@ -104,7 +104,7 @@ def call_me_later(simulation: Simulation5, event: SchedulerEvent) -> Script:
     found = _trigger(event, "when", name)
     simulation.waiters += 1
     if isinstance(found, PeriodicCall):
-        yield (simulation.engine.put, (BEGIN, found), simulation.periodic)
+        yield to_periodic(simulation, (BEGIN, found))
     else:
         waiter = submitters.wake_later(simulation, found, name)
         yield (simulation.engine.spawn, waiter, simulation.master)
@@ -118,7 +118,7 @@ def create_probe(simulation: Simulation5, event: SchedulerEvent) -> Script:
     found = _trigger(policy, "temporal_trigger", probe.name)
     simulation.waiters += 1
     if isinstance(found, PeriodicCall):
-        yield (simulation.engine.put, (BEGIN, replace(found, probe=probe)), simulation.periodic)
+        yield to_periodic(simulation, (BEGIN, replace(found, probe=probe)))
     elif simulation.options.imitate == RC2:
         raise ProtocolError(f"{where}: temporal_trigger_type is OneShot; Batsim 5 only has Periodic")
     else:
@@ -127,7 +127,7 @@ def create_probe(simulation: Simulation5, event: SchedulerEvent) -> Script:
 
 def stop_probe(simulation: Simulation5, event: SchedulerEvent) -> Script:
     """End a periodic probe."""
-    yield (simulation.engine.put, (STOP, (True, event.text("probe_id"))), simulation.periodic)
+    yield to_periodic(simulation, (STOP, (True, event.text("probe_id"))))
 
 
 def _trigger(event: SchedulerEvent, key: str, name: str) -> PeriodicCall | float:
@@ -166,7 +166,7 @@ def _whole(event: SchedulerEvent, key: str, least: int) -> int:
 
 def stop_calling(simulation: Simulation5, event: SchedulerEvent) -> Script:
     """End a periodic call."""
-    yield (simulation.engine.put, (STOP, (False, event.text("call_me_later_id"))), simulation.periodic)
+    yield to_periodic(simulation, (STOP, (False, event.text("call_me_later_id"))))
 
 
 def change_pstate(simulation: Simulation5, event: SchedulerEvent) -> Script:

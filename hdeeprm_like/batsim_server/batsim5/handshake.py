@@ -14,14 +14,15 @@ import logging
 import struct
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from hdeeprm_like.batsim_server.batsim5.options import Options5
 from hdeeprm_like.batsim_server.replies import Form, SchedulerEvent, read_reply
-from hdeeprm_like.batsim_server.server import Ask
 from hdeeprm_like.errors import ProtocolError
-from hdeeprm_like.formats.flatbuffers_message import read_message, write_message
-from hdeeprm_like.formats.flatbuffers_schema import Schema, read_schema
+
+if TYPE_CHECKING:  # what reads the command line, too, loads this module
+    from hdeeprm_like.batsim_server.server import Ask
+    from hdeeprm_like.formats.flatbuffers_schema import Schema
 
 logger = logging.getLogger("hdeeprm_like.batsim_server")
 
@@ -40,14 +41,18 @@ FEATURES = {  # wish of the scheduler: our option that it sets
 AskBytes: TypeAlias = Callable[[bytes], bytes]  # sends a message to the scheduler, returns its reply
 
 
-def shake_hands(options: Options5, ask: AskBytes) -> tuple[Options5, Ask]:
+def shake_hands(options: Options5, ask: AskBytes) -> tuple[Options5, "Ask"]:
     """Greet the scheduler; return the options with its wishes, and what sends it messages in its format.
 
     Raises:
         OptionsError: the schema of binary messages cannot be used.
         ProtocolError: its answer breaks the protocol, or it wants binary messages and there is no schema.
     """
-    schema = read_schema(options.schema) if options.schema is not None else None
+    schema = None
+    if options.schema is not None:
+        from hdeeprm_like.formats.flatbuffers_schema import read_schema  # not needed for messages in JSON
+
+        schema = read_schema(options.schema)
     text = options.init.encode(errors="replace")
     answer = ask(struct.pack("=I", len(text)) + text)
     if len(answer) < 4:
@@ -70,14 +75,18 @@ def shake_hands(options: Options5, ask: AskBytes) -> tuple[Options5, Ask]:
     return _with_wishes(options, hello), _speaker(ask, schema if flags == BINARY else None)
 
 
-def _speaker(ask: AskBytes, schema: Schema | None) -> Ask:
+def _speaker(ask: AskBytes, schema: "Schema | None") -> "Ask":
     """Return what sends a message to a scheduler that speaks binary by a schema, or JSON, and returns the reply."""
     if schema is None:
         return lambda text: ask(text.encode() + b"\0")
+    from hdeeprm_like.formats.flatbuffers_message import write_message
+
     return lambda text: _as_json(schema, ask(write_message(schema, json.loads(text), "message")), "reply")
 
 
-def _as_json(schema: Schema, raw: bytes, where: str) -> bytes:
+def _as_json(schema: "Schema", raw: bytes, where: str) -> bytes:
+    from hdeeprm_like.formats.flatbuffers_message import read_message
+
     return json.dumps(read_message(schema, raw, where)).encode()
 
 

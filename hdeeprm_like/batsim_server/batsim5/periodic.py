@@ -6,7 +6,7 @@ from typing import Any, TypeAlias
 
 from hdeeprm_like.batsim_server.batsim5.probes import Probe
 from hdeeprm_like.batsim_server.batsim5.simulation import Simulation5
-from hdeeprm_like.batsim_server.engine import TIMEOUT, Script
+from hdeeprm_like.batsim_server.engine import TIMEOUT, Request, Script
 from hdeeprm_like.errors import ProtocolError
 
 BEGIN, STOP, DIE = "BEGIN", "STOP", "DIE"  # messages of the server to this actor
@@ -63,8 +63,18 @@ def keep_calling(simulation: Simulation5) -> Script:
             _check_new(calls, content)
             calls[content.key] = content
         elif content in calls:
-            yield (engine.put, ("CALL_STOPPED", content))
+            yield (engine.post, ("CALL_STOPPED", content), engine.server)  # the server may be about to stop another
             del calls[content]
+
+
+def to_periodic(simulation: Simulation5, message: tuple[str, Any]) -> Request:
+    """Return the request that sends a message of the server to the actor of periodic calls.
+
+    The server does not wait for its arrival where that actor itself waits for the server, to report calls of this
+    moment: that would be a deadlock.
+    """
+    engine, mailbox = simulation.engine, simulation.periodic
+    return (engine.put if mailbox.receiver is not None else engine.post), message, mailbox
 
 
 def _next_date(calls: dict[Key, PeriodicCall], now: float) -> tuple[int, float]:
