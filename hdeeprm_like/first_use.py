@@ -35,12 +35,19 @@ def replaceable(whole: bool) -> Iterator[None]:
         whole: whether this process was started for the command.
     """
     global _replaceable, _expected
-    read_once = any(argument == "-" or Path(argument).is_fifo() for argument in sys.argv[1:])
-    _replaceable = whole and not read_once
+    _replaceable = whole and not any(map(is_read_once, sys.argv[1:]))
     try:
         yield
     finally:
         _replaceable, _expected = False, None
+
+
+def is_read_once(argument: str) -> bool:
+    """Return whether an argument names what a second process could not read again."""
+    try:
+        return argument == "-" or Path(argument).is_fifo()
+    except (OSError, ValueError):  # too long for a name, or with a zero byte
+        return False
 
 
 def expect(seconds: float, shown: bool = True) -> None:

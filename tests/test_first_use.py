@@ -18,6 +18,7 @@ from hdeeprm_like.first_use import (
     Messages,
     begin_again_if_short,
     expect,
+    is_read_once,
     replaceable,
 )
 from hdeeprm_like.launch.short_runs import MODES, seconds_for_a_job
@@ -216,3 +217,10 @@ def test_a_damaged_count_of_seconds_counts_nothing(command_line, tmp_path, damag
 def test_a_number_of_messages_that_is_none_hides_none(monkeypatch):
     monkeypatch.setenv(SHOWN, "abc")
     assert Messages().filter("a message")
+
+
+def test_arguments_that_can_be_no_names_of_files_are_no_pipes(tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    assert all(map(is_read_once, [str(pipe), "-"]))
+    assert not any(map(is_read_once, ["x" * 100_000, "a\0b", str(tmp_path)]))

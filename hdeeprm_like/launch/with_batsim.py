@@ -15,7 +15,7 @@ from hdeeprm_like.batsim.codec5 import Codec5
 from hdeeprm_like.batsim.process import Stopped, interruptible
 from hdeeprm_like.batsim.session import Conversation
 from hdeeprm_like.errors import HDeepRMError, ResultsError
-from hdeeprm_like.experiment import WORKLOAD_OF_RUN, Experiment
+from hdeeprm_like.experiment import WORKLOAD_OF_RUN, Experiment, is_left_by_run
 from hdeeprm_like.formats.batsim5_json import write_batsim5
 from hdeeprm_like.formats.batsim_numbers import read_number
 from hdeeprm_like.formats.files import write_json
@@ -71,7 +71,8 @@ def launch_batsim(driver: Driver, output: Path, peer: Peer, *, runs: int = 1, pr
         ResultsError: the directory cannot be written.
         WorkloadError: our server does not know a profile.
     """
-    peer.check(driver.experiment.workload_path)
+    if is_left_by_run(driver.experiment.workload_path, "workload"):  # what this program writes has known profiles
+        peer.check(driver.experiment.workload_path)
     run = first_record(driver, peer, runs)
     line = peer.meet(output)  # from here on a message of Batsim may be pending, and is always answered
     began, claimed = time.perf_counter(), False
