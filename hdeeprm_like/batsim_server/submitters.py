@@ -129,13 +129,18 @@ def start_all(simulation: Simulation) -> bool:
 
 def wake_later(simulation: Simulation, time: float, call: str = "") -> Script:
     """Report to the server when a time has come, unless the simulation has ended; *call* names it."""
+    return report_later(simulation, time, lambda: ("WAITING_DONE", call))
+
+
+def report_later(simulation: Simulation, time: float, message: Callable[[], tuple[str, Any]]) -> Script:
+    """Put a message to the server, which is made when a time has come, unless the simulation has ended."""
     engine = simulation.engine
     if engine.now < time:
         yield (engine.sleep, max(time - engine.now, SHORTEST_WAIT))
     if simulation.ends_sent:
         simulation.waiters -= 1
     else:
-        yield (engine.put, ("WAITING_DONE", call))
+        yield (engine.put, message())
 
 
 def switch_machine(simulation: Simulation, machine: Machine, pstate: int, way: str) -> Script:

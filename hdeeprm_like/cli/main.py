@@ -47,17 +47,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     if not options.command:
         parser().print_help()
         return USER_ERROR
-    import logging
-
     from hdeeprm_like.cli.trust import trusted_by
     from hdeeprm_like.plugins import trusting
 
     use_one_thread_for_linear_algebra()
     look_for_no_plugins()
-    logging.basicConfig(level="ERROR" if options.quiet else options.log_level or "WARNING", force=True)
-    messages = Messages()
-    logging.getLogger().handlers[0].setFormatter(one_line_formatter())
-    logging.getLogger().handlers[0].addFilter(messages)
+    messages = log_messages("ERROR" if options.quiet else options.log_level or "WARNING")
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # file names may not be valid text
@@ -88,6 +83,18 @@ def main(argv: Sequence[str] | None = None) -> int:
     except MemoryError:
         return refuse("out of memory; reduce the problem, or use a computer with more memory")
     return status or 0
+
+
+def log_messages(level: str) -> Messages:
+    """Log messages from a level on, in a line each; return the filter that counts them."""
+    import logging  # not needed for --help
+
+    logging.basicConfig(level=level, force=True)
+    handler = logging.getLogger().handlers[0]
+    handler.setFormatter(one_line_formatter())
+    messages = Messages()
+    handler.addFilter(messages)
+    return messages
 
 
 def is_interrupt(error: BaseException) -> bool:

@@ -17,7 +17,7 @@ from hdeeprm_like.batsim_server.energy import EnergyMeter
 from hdeeprm_like.batsim_server.engine import Script
 from hdeeprm_like.batsim_server.replies import SchedulerEvent
 from hdeeprm_like.batsim_server.scheduler_events import machines_of
-from hdeeprm_like.batsim_server.submitters import SHORTEST_WAIT
+from hdeeprm_like.batsim_server.submitters import report_later
 from hdeeprm_like.errors import ProtocolError
 from hdeeprm_like.results.batsim_files import interval_set
 from hdeeprm_like.values import shown
@@ -120,10 +120,4 @@ def read_probe(simulation: Simulation5, event: SchedulerEvent) -> Probe:
 
 def measure_later(simulation: Simulation5, time: float, probe: Probe) -> Script:
     """Report one measurement to the server when a time has come, unless the simulation has ended."""
-    engine = simulation.engine
-    if engine.now < time:
-        yield (engine.sleep, max(time - engine.now, SHORTEST_WAIT))
-    if simulation.ends_sent:
-        simulation.waiters -= 1
-    else:
-        yield (engine.put, ("CALLS_DUE", [(probe.data(engine.now), True)]))
+    return report_later(simulation, time, lambda: ("CALLS_DUE", [(probe.data(simulation.engine.now), True)]))
