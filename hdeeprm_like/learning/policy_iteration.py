@@ -33,7 +33,6 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
-import torch
 from tqdm import tqdm
 
 from hdeeprm_like.errors import OptionsError, ResultsError
@@ -51,7 +50,7 @@ from hdeeprm_like.learning.checkpoint import (
 from hdeeprm_like.learning.comparisons import IterationOptions, improve
 from hdeeprm_like.learning.logs import TrainingLog
 from hdeeprm_like.learning.paired_rollouts import Pairs, Sampling, deterministic
-from hdeeprm_like.learning.weights import Weights, between, weights_of
+from hdeeprm_like.learning.weights import Weights, between, following, weights_of
 from hdeeprm_like.run.branches import play_to_end
 from hdeeprm_like.run.runs import Runs
 from hdeeprm_like.types import Floats
@@ -141,9 +140,10 @@ class _Iterations:
             resume_agent(self.agent, content, self.actions, path)
             self.policy = weights_in(content, "policy", self.agent, path)
             with sound(path):
-                self.costs = content["costs"]["validation"].numpy()
                 self.kept = [Pairs.of_tensors(content[f"compared {n}"]) for n in range(content["counters"]["kept"])]
             self.done, self.decisions = counters["episode"], counters["decisions"]
+            with following(self.agent, self.policy):  # not kept: the options may name other episodes or measures now
+                self.costs, _ = self._validated()
         elif path.exists():
             raise ResultsError(f"{self.folder}: holds a training; resume it or choose another directory")
         self.log = TrainingLog(self.folder, self.actions, None if begins else self.done, tensorboard)
@@ -218,7 +218,7 @@ class _Iterations:
             "best": float(self.costs.mean()),
             "kept": len(kept),
         }
-        more: dict[str, Any] = {"policy": self.policy, "costs": {"validation": torch.from_numpy(self.costs)}}
+        more: dict[str, Any] = {"policy": self.policy}
         more |= {f"compared {n}": part.tensors() for n, part in enumerate(kept)}
         save_checkpoint(self.folder / CHECKPOINT, self.agent, self.actions, counters, more=more)
 

@@ -129,11 +129,11 @@ def test_nothing_is_learned_of_advantages_that_are_noise():
         assert all(torch.equal(before[name], now) for name, now in weights_of(rollouts.agent).items())
 
 
-def trained(folder, iterations=3, resume=False, stop_at=None, **options):
+def trained(folder, iterations=3, resume=False, stop_at=None, validated=8, **options):
     """A policy that begins with the longest job first."""
     rollouts = rollouts_of(ORDERS)
     windows = plays_of(ORDERS, lambda number: crowded(1000 + number))
-    runs = windows.runs_to_fork(8)
+    runs = windows.runs_to_fork(validated)
 
     def begun():
         windows.load(runs, 0)
@@ -210,6 +210,14 @@ def test_a_training_that_is_interrupted_goes_on_to_the_same_end(tmp_path):
         assert rows(tmp_path / "whole" / name) == rows(tmp_path / "parts" / name)
     for name in ("checkpoint.pt", "best.pt"):
         assert_same(*(read_checkpoint(tmp_path / part / name) for part in ("whole", "parts")))
+
+
+# trains twice
+@pytest.mark.more
+def test_a_training_goes_on_with_other_validation_episodes(tmp_path):
+    trained(tmp_path, iterations=1)
+    trained(tmp_path, iterations=2, resume=True, validated=5)
+    assert len(rows(tmp_path / "progress.csv")) == 2
 
 
 def test_agents_that_remember_are_refused():
