@@ -26,7 +26,7 @@ from hdeeprm_like.formats.requested_times import with_requested_times
 from hdeeprm_like.formats.shipped import Kind, found
 from hdeeprm_like.formats.swf import Trace
 from hdeeprm_like.formats.swf_cuts import take
-from hdeeprm_like.formats.trace_jobs import convert, knows_memory
+from hdeeprm_like.formats.trace_jobs import convert, is_like_the_whole, knows_memory
 from hdeeprm_like.formats.windows import Window, usable, window
 from hdeeprm_like.limits import JOBS
 from hdeeprm_like.options import EnvOptions, Options, explain, read_options
@@ -110,10 +110,13 @@ def seed_of_policies(seed: int) -> int:
 
 
 class Readers(NamedTuple):
-    """The readers of the two large files of an experiment; a caller may pass readers that cache them."""
+    """The readers of the two large files of an experiment; a caller may pass readers that cache them.
+
+    That of a trace may stop when the jobs read so far are enough, as a function says.
+    """
 
     platform: Callable[[Path, Sequence[Path]], Platform] = load_platform
-    trace: Callable[[Path], Trace] = load_trace
+    trace: Callable[[Path, Callable[[Trace], bool] | None], Trace] = load_trace
 
 
 READERS = Readers()
@@ -282,33 +285,48 @@ def load_jobs(
             workload = replace(workload, demands=None)  # a log has the nodes of its own machine, not of this platform
         check_jobs(source, workload, platform)
         return Experiment(options, Path(), source, platform, workload)
-    return converted(path, options, platform, source, readers.trace(source))
+    return converted(path, options, platform, source, readers)
 
 
-def converted(path: Path, options: Options, platform: Platform, source: Path, trace: Trace) -> Experiment:
-    """Convert a trace as the options say.
+def converted(path: Path, options: Options, platform: Platform, source: Path, readers: Readers) -> Experiment:
+    """Read a trace as far as needed, and convert it as the options say.
 
     Args:
         path: of the options file. source: of the trace.
     """
     how = options.workload
-    missing_memory = how.missing_memory
-    if missing_memory is None and not knows_memory(trace):
-        log.warning("%s: has no memory of any job; all are assumed to need none", source)
-        missing_memory = 0.0
-    workload, skipped = convert(
-        trace,
+    conversion = partial(
+        convert,
         reference_flops=platform.reference_flops,
         capacity=platform.cores,
-        rng=generator(options.seed, CONVERTER),
         first=options.nb_jobs,
         skip=how.skip,
         max_time=how.max_time,
         max_cores=min(how.max_cores or platform.cores, platform.cores),
         max_memory=how.max_memory,
         max_bandwidth=how.max_bandwidth,
-        missing_memory=missing_memory,
         runtimes=how.runtimes,
+    )
+
+    def enough(trace: Trace) -> bool:
+        if len(trace) < how.skip + (options.nb_jobs or 0) or not is_like_the_whole(trace):
+            return False
+        try:
+            workload, _ = conversion(trace, rng=generator(options.seed, CONVERTER), missing_memory=how.missing_memory)
+        except WorkloadError:  # the whole trace says what is wrong
+            return False
+        return len(workload) == options.nb_jobs
+
+    # requests for partitions may stand in a file beside the trace, whose columns count as a whole
+    trace = readers.trace(source, enough if options.nb_jobs and platform.partitions is None else None)
+    missing_memory = how.missing_memory
+    if missing_memory is None and not knows_memory(trace):
+        log.warning("%s: has no memory of any job; all are assumed to need none", source)
+        missing_memory = 0.0
+    workload, skipped = conversion(
+        trace,
+        rng=generator(options.seed, CONVERTER),
+        missing_memory=missing_memory,
         demands=None if platform.partitions is None else demands_of_trace(trace),
     )
     check_demands(source, workload, platform)
