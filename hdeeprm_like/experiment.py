@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 from pydantic import ValidationError
@@ -22,16 +22,15 @@ from hdeeprm_like.engine.node_sets import refuse_demands
 from hdeeprm_like.errors import HDeepRMError, OptionsError, WorkloadError
 from hdeeprm_like.formats.log_words import demands_of_trace
 from hdeeprm_like.formats.open import Holds, format_of, has_ending_of, load_platform, load_trace, load_workload
-from hdeeprm_like.formats.requested_times import with_requested_times
 from hdeeprm_like.formats.shipped import Kind, found
 from hdeeprm_like.formats.swf import Trace
-from hdeeprm_like.formats.swf_cuts import take
 from hdeeprm_like.formats.trace_jobs import convert, is_like_the_whole, knows_memory
-from hdeeprm_like.formats.windows import Window, usable, window
 from hdeeprm_like.limits import JOBS
 from hdeeprm_like.options import EnvOptions, Options, explain, read_options
-from hdeeprm_like.run.episodes import Fragments, stretched
 from hdeeprm_like.values import SEED, Whole
+
+if TYPE_CHECKING:
+    from hdeeprm_like.formats.windows import Window
 
 log = logging.getLogger(__name__)
 
@@ -206,6 +205,8 @@ def space_of(env: EnvOptions, folder: Path) -> Space:
 
 def episodes_of(experiment: Experiment) -> tuple[JobsOf, JobsOf, JobsOf]:
     """Return the jobs of episodes for training, for validation, and held out, by number."""
+    from hdeeprm_like.run.episodes import Fragments  # only agents that learn need it
+
     training = experiment.options.training
     if experiment.options.workload.model is not None:
         made = partial(made_jobs, experiment.options_path, experiment.options, experiment.platform)
@@ -228,6 +229,8 @@ def episodes_of(experiment: Experiment) -> tuple[JobsOf, JobsOf, JobsOf]:
 
 def loaded(jobs_of: JobsOf, experiment: Experiment, load: list[float], number: int) -> Workload:
     """Return the jobs of an episode with arrivals scaled to a drawn load."""
+    from hdeeprm_like.run.episodes import stretched
+
     rng = np.random.default_rng(np.random.SeedSequence(experiment.options.seed, spawn_key=(LOAD, number)))
     machine = experiment.platform
     return stretched(jobs_of(number), machine.cores, float(rng.uniform(load[0], load[1])), machine.reference_flops)
@@ -349,7 +352,7 @@ def warn_once(message: str) -> None:
     log.warning("%s", message)
 
 
-def jobs_in(path: Path, platform: Platform, seed: int = 0, jobs: int | None = None, skip: int = 0) -> Window:
+def jobs_in(path: Path, platform: Platform, seed: int = 0, jobs: int | None = None, skip: int = 0) -> "Window":
     """Return the jobs of a file for a platform, without an options file.
 
     On a pool the jobs of a trace keep their run times; for other machines they are converted as for an options file
@@ -364,6 +367,10 @@ def jobs_in(path: Path, platform: Platform, seed: int = 0, jobs: int | None = No
         WorkloadError: the file cannot be used, or a job requests more cores than the platform has.
         OptionsError: *jobs* or *skip* are no whole numbers, or given for a complete workload, which runs whole.
     """
+    from hdeeprm_like.formats.requested_times import with_requested_times  # not needed with an options file
+    from hdeeprm_like.formats.swf_cuts import take
+    from hdeeprm_like.formats.windows import Window, usable, window
+
     Whole(0, JOBS.most).of(skip, OptionsError, "skip")
     if jobs is not None:
         Whole(1, JOBS.most).of(jobs, OptionsError, "jobs")

@@ -93,13 +93,14 @@ def main(argv: Sequence[str] | None = None) -> int:
 def collect_after_the_start() -> None:
     """Look for no garbage while a command imports its modules: these are none, and looking takes a tenth of a start.
 
-    After the first collection Python's own thresholds hold again.
+    After the first collection Python's own thresholds hold again, unless the command has set others.
     """
     usual = gc.get_threshold()
 
     def resume(phase: str, info: dict[str, int]) -> None:
         gc.callbacks.remove(resume)
-        gc.set_threshold(*usual)
+        if gc.get_threshold()[0] == OBJECTS_OF_A_START:
+            gc.set_threshold(*usual)
 
     gc.callbacks.append(resume)
     gc.set_threshold(OBJECTS_OF_A_START, *usual[1:])

@@ -20,7 +20,7 @@ from hdeeprm_like.batsim_server import cli
 from hdeeprm_like.decision.system import FirstAction
 from hdeeprm_like.experiment import load_experiment
 from hdeeprm_like.launch.drivers import Classic
-from hdeeprm_like.launch.in_process import write_inputs
+from hdeeprm_like.launch.run_folder import write_inputs
 
 pytestmark = pytest.mark.bench
 
