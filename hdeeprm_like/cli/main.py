@@ -4,6 +4,7 @@
 """
 
 import argparse
+import atexit
 import gc
 import io
 import os
@@ -32,7 +33,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     0 for success, 1 for a simulation that ended early, 2 for an error that the user can correct, 130 for Ctrl-C.
     """
     if argv is None:
-        collect_after_the_start()
+        collect_only_garbage()
     arguments = sys.argv[1:] if argv is None else list(argv)
     if arguments[:1] == ["batsim"]:  # keeps Batsim's own command line
         from hdeeprm_like.batsim_server.cli import main as serve
@@ -90,10 +91,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     return status or 0
 
 
-def collect_after_the_start() -> None:
-    """Look for no garbage while a command imports its modules: these are none, and looking takes a tenth of a start.
+def collect_only_garbage() -> None:
+    """Look for no garbage while a command imports its modules, and not among them at its end: these are none.
 
-    After the first collection Python's own thresholds hold again, unless the command has set others.
+    Looking takes a tenth of a start, and the end as long again. After the first collection Python's own thresholds
+    hold, unless the command has set others.
     """
     usual = gc.get_threshold()
 
@@ -104,6 +106,7 @@ def collect_after_the_start() -> None:
 
     gc.callbacks.append(resume)
     gc.set_threshold(OBJECTS_OF_A_START, *usual[1:])
+    atexit.register(gc.freeze)
 
 
 def log_messages(level: str) -> Messages:
