@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from pydantic import ValidationError
@@ -25,12 +25,8 @@ from hdeeprm_like.formats.open import Holds, format_of, has_ending_of, load_plat
 from hdeeprm_like.formats.shipped import Kind, found
 from hdeeprm_like.formats.swf import Trace
 from hdeeprm_like.formats.trace_jobs import convert, is_like_the_whole, knows_memory
-from hdeeprm_like.limits import JOBS
-from hdeeprm_like.options import EnvOptions, Options, explain, read_options
-from hdeeprm_like.values import SEED, Whole
-
-if TYPE_CHECKING:
-    from hdeeprm_like.formats.windows import Window
+from hdeeprm_like.options import EnvOptions, Options, read_options
+from hdeeprm_like.values import SEED
 
 log = logging.getLogger(__name__)
 
@@ -350,45 +346,6 @@ def converted(path: Path, options: Options, platform: Platform, source: Path, re
 def warn_once(message: str) -> None:
     """Log a warning once, even if the same file is read again."""
     log.warning("%s", message)
-
-
-def jobs_in(path: Path, platform: Platform, seed: int = 0, jobs: int | None = None, skip: int = 0) -> "Window":
-    """Return the jobs of a file for a platform, without an options file.
-
-    On a pool the jobs of a trace keep their run times; for other machines they are converted as for an options file
-    without a section ``workload``.
-
-    Args:
-        path: a complete workload or a trace. seed: of the properties of jobs that a trace lacks.
-        jobs, skip: of a trace: number of jobs, None for all, after skipping so many lines, as ``nb_jobs`` and
-            ``workload.skip`` of an options file.
-
-    Raises:
-        WorkloadError: the file cannot be used, or a job requests more cores than the platform has.
-        OptionsError: *jobs* or *skip* are no whole numbers, or given for a complete workload, which runs whole.
-    """
-    from hdeeprm_like.formats.requested_times import with_requested_times  # not needed with an options file
-    from hdeeprm_like.formats.swf_cuts import take
-    from hdeeprm_like.formats.windows import Window, usable, window
-
-    Whole(0, JOBS.most).of(skip, OptionsError, "skip")
-    if jobs is not None:
-        Whole(1, JOBS.most).of(jobs, OptionsError, "jobs")
-    ready = has_ending_of(path, "workload")
-    if ready and (jobs is not None or skip):
-        raise OptionsError(f"{path}: is a complete workload, which runs whole; jobs and skip need a trace")
-    if platform.processors == 1 and not ready:
-        trace = load_trace(path)
-        chosen = take(trace, slice(skip, None)) if skip else trace
-        return window(take(with_requested_times(usable(chosen)), slice(jobs)), platform.cores)
-    values = {"seed": seed, "nb_jobs": jobs, "workload": {"skip": skip}}
-    try:
-        plain = Options.model_validate(values | {"pybatsim": {"agent": {"type": "LEARNING"}}})
-    except ValidationError as error:
-        raise OptionsError(explain(error.errors()[0])) from None
-    overrides = Overrides(workload=path) if ready else Overrides(trace=path)
-    workload = load_jobs(path, plain, platform, overrides).workload
-    return Window(workload, 0.0)
 
 
 def check_jobs(path: Path, workload: Workload, platform: Platform) -> None:
