@@ -24,7 +24,7 @@ from hdeeprm_like.formats.log_words import demands_of_trace
 from hdeeprm_like.formats.open import Holds, format_of, has_ending_of, load_platform, load_trace, load_workload
 from hdeeprm_like.formats.shipped import Kind, found
 from hdeeprm_like.formats.swf import Trace
-from hdeeprm_like.formats.trace_jobs import convert, is_like_the_whole, knows_memory
+from hdeeprm_like.formats.trace_jobs import convert, knows_memory
 from hdeeprm_like.options import EnvOptions, Options, read_options
 from hdeeprm_like.values import SEED
 
@@ -308,8 +308,8 @@ def converted(path: Path, options: Options, platform: Platform, source: Path, re
     )
 
     def enough(trace: Trace) -> bool:
-        if len(trace) < how.skip + (options.nb_jobs or 0) or not is_like_the_whole(trace):
-            return False
+        if len(trace) < how.skip + (options.nb_jobs or 0) or not (trace.requested_time > 0.0).any():
+            return False  # field 6 may hold the requested times of a trace without any
         try:
             workload, _ = conversion(trace, rng=generator(options.seed, CONVERTER), missing_memory=how.missing_memory)
         except WorkloadError:  # the whole trace says what is wrong

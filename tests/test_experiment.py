@@ -102,8 +102,8 @@ def test_types_extend_a_platform_in_json_but_not_in_xml(files):
 
 
 def line_of_trace(number, requested=60, memory=1000):
-    """A job that comes at *number* s, runs for 30 s and requests 60 s and 1 MB."""
-    return f"{number} {number} 0 30 2 -1 {memory} 2 {requested} {memory} 1 1 1 1 1 -1 -1 -1"
+    """A job that comes at *number* s, runs for 30 s, uses 40 s of CPU time, and requests 60 s and 1 MB."""
+    return f"{number} {number} 0 30 2 40 {memory} 2 {requested} {memory} 1 1 1 1 1 -1 -1 -1"
 
 
 def loaded_from(files, monkeypatch, lines, whole, **changes):

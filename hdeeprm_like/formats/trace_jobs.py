@@ -23,14 +23,6 @@ def knows_memory(trace: Trace) -> bool:
     return bool((trace.memory >= 0).any() or (trace.requested_memory >= 0).any())
 
 
-def is_like_the_whole(start: Trace) -> bool:
-    """Return whether a trace that begins like this has requested times and memory, whatever its other jobs are.
-
-    What `convert` makes of a job depends on the other jobs in these two ways only.
-    """
-    return knows_memory(start) and bool((start.requested_time > 0.0).any())
-
-
 def convert(
     trace: Trace,
     *,
