@@ -137,7 +137,7 @@ def import_module(name: str, error: type[HDeepRMError] = OptionsError) -> Module
     except ModuleNotFoundError as cause:
         raise error(f"there is no module {cause.name!r} (wanted for {name!r})") from None
     except Exception as cause:
-        raise error(f"module {name!r} cannot be imported: {_described(cause)}") from cause
+        raise error(f"module {name!r} cannot be imported: {described(cause)}") from cause
 
 
 def may_import(name: str) -> bool:
@@ -211,7 +211,7 @@ def import_file(path: Path, error: type[HDeepRMError] = OptionsError) -> ModuleT
     except HDeepRMError:
         raise
     except Exception as cause:
-        raise error(f"{where(cause, path) or path}: {_described(cause)}") from cause
+        raise error(f"{where(cause, path) or path}: {described(cause)}") from cause
     finally:
         sys.path.reverse()  # the last one of that name is ours
         sys.path.remove(str(path.parent))
@@ -230,7 +230,7 @@ def where(cause: BaseException, path: Path) -> str | None:
     return place
 
 
-def _described(cause: BaseException) -> str:
+def described(cause: BaseException) -> str:
     """Return an exception in one line."""
     text = " ".join(str(cause).split())
     return f"{type(cause).__name__}: {text}" if text else type(cause).__name__

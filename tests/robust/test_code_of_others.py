@@ -280,6 +280,23 @@ def test_a_function_that_takes_other_arguments_is_one_line(tmp_path, key, value,
     assert not (folder / "out").exists()
 
 
+@pytest.mark.parametrize(
+    ("key", "value", "words"),
+    [
+        ("observation", "hdeeprm_like.errors:HDeepRMError", "which is not an observer; it has no 'shape'"),
+        ("observation", "hdeeprm_like.batsim.codec:Codec", "observation Codec: fails for a run: TypeError: Protocols"),
+        ("actions", {"kind": "hdeeprm_like.inputs:reading"}, "which is not an action space; it has no 'size'"),
+    ],
+)
+def test_a_function_that_makes_no_part_is_one_line(tmp_path, key, value, words):
+    content = learning()
+    content["pybatsim"]["env"] = {key: value}
+    folder = write_inputs(tmp_path, **{"learning.json": content})
+    command = ["launch", "--options", folder / "learning.json", "--agent", "agents/reinforce.py", "--output"]
+    assert words in refused(*command, folder / "out")
+    assert not (folder / "out").exists()
+
+
 def test_what_this_package_only_imports_is_not_of_this_package():
     with trusting("elsewhere"):
         assert objective_named("hdeeprm_like.decision.rates:file_of_rates") is file_of_rates
