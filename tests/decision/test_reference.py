@@ -20,7 +20,7 @@ from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.workload import Workload
 from hdeeprm_like.engine import node_sets, tables
 
-FEW = 42  # worlds of each mode in `make test`: two of each clock and constraint
+FEW = 63  # worlds of each mode in `make test`: three of each clock and constraint, 1,053 with those of placements
 MORE = 100  # in `make test-more`
 SCALE = int(os.environ.get("HDEEPRM_LIKE_WORLDS", "50000")) / 50_000  # of the worlds of `make test-all`
 MANY, MANY_PARTITIONED, MANY_SCORED = (round(count * SCALE) for count in (4_000, 1_300, 500))
