@@ -2,9 +2,9 @@
 
 Each world is compared instant by instant: which jobs start, in which order, on which cores. A difference is shrunk to a
 world that one can draw on paper. Not covered: the random placement and order, predicted run times and multifactor,
-learned policies that keep cores or look ahead, and on partitions the modes that have no rule of their own there (commit,
-commitbackfill, packing). Nor is Slurm's mode: no text defines when Slurm looks at its queue and which nodes it takes, so a
-second scheduler would repeat ours; it is held to recorded queues of real ones (`test_golden_slurm`).
+learned policies that keep cores or look ahead, and on partitions the modes that have no rule of their own there
+(commit, commitbackfill, packing). Nor is Slurm's mode: no text defines when Slurm looks at its queue and which nodes it
+takes, so a second scheduler would repeat ours; it is held to recorded queues of real ones (`test_golden_slurm`).
 """
 
 import dataclasses
