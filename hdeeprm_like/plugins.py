@@ -10,10 +10,11 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
 from types import ModuleType
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 from hdeeprm_like.errors import HDeepRMError, OptionsError, did_you_mean
 
+T = TypeVar("T")
 PACKAGE = __name__.partition(".")[0]
 PLUGINS = "hdeeprm_like.plugins"  # entry points with which an installed plugin registers its modules
 
@@ -228,6 +229,33 @@ def where(cause: BaseException, path: Path) -> str | None:
             place = f"{path}:{trace.tb_lineno}"
         trace = trace.tb_next
     return place
+
+
+def answered(function: Callable[..., T], what: str, *arguments: Any) -> T:
+    """Return the answer of a user's function.
+
+    Args:
+        what: the kind of part, for messages.
+
+    Raises:
+        OptionsError: it has failed; the message names the line of its file.
+    """
+    try:
+        return function(*arguments)
+    except HDeepRMError:
+        raise
+    except Exception as cause:
+        defined = function if inspect.isroutine(function) or inspect.isclass(function) else type(function)
+        try:
+            place = where(cause, Path(inspect.getfile(defined)))
+        except (OSError, TypeError):  # of C
+            place = None
+        raise OptionsError(f"{place or f'{what} {function_name(function)}'}: {described(cause)}") from cause
+
+
+def function_name(function: Any) -> str:
+    """Return the name of a user's function."""
+    return str(getattr(function, "__qualname__", type(function).__qualname__))
 
 
 def described(cause: BaseException) -> str:

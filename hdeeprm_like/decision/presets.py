@@ -24,8 +24,8 @@ from hdeeprm_like.decision.window.arrays import ARRIVAL, Opens, needs_of_window
 from hdeeprm_like.decision.window.window import JobWindow
 from hdeeprm_like.engine.numbers import REQUESTED
 from hdeeprm_like.engine.state import THESIS, Needs, State
-from hdeeprm_like.errors import HDeepRMError, OptionsError, did_you_mean
-from hdeeprm_like.plugins import described
+from hdeeprm_like.errors import OptionsError, did_you_mean
+from hdeeprm_like.plugins import answered, function_name
 from hdeeprm_like.values import NUMBER, Whole
 
 NewActions: TypeAlias = Callable[[State, JobWindow], ActionSpace]
@@ -266,15 +266,10 @@ def made(
     Raises:
         OptionsError: the function fails, or makes something else.
     """
-    name = getattr(make, "__qualname__", repr(make))
-    try:
-        found = make(state, window)
-    except HDeepRMError:
-        raise
-    except Exception as cause:
-        raise OptionsError(f"{what} {name}: fails for a run: {described(cause)}") from cause
+    found = answered(make, what, state, window)
     missing = next((one for one in has if not hasattr(found, one)), None)
     if isinstance(found, type) or missing is not None:
+        name = function_name(make)
         raise OptionsError(f"{what} {name}: makes {found!r:.60}, which is not {wanted}; it has no {missing!r}")
     return found
 

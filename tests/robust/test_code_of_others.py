@@ -284,7 +284,17 @@ def test_a_function_that_takes_other_arguments_is_one_line(tmp_path, key, value,
     ("key", "value", "words"),
     [
         ("observation", "hdeeprm_like.errors:HDeepRMError", "which is not an observer; it has no 'shape'"),
-        ("observation", "hdeeprm_like.batsim.codec:Codec", "observation Codec: fails for a run: TypeError: Protocols"),
+        ("observation", "hdeeprm_like.batsim.codec:Codec", "observation Codec: TypeError: Protocols"),
+        (
+            "objective",
+            "hdeeprm_like.errors:HDeepRMError",
+            "objective HDeepRMError: a number is needed, not HDeepRMError(",
+        ),
+        (
+            "actions",
+            {"policies": ["fcfs", "hdeeprm_like.errors:one_line-high_gflops"]},
+            "TypeError: 'State' object is not iterable",
+        ),
         ("actions", {"kind": "hdeeprm_like.inputs:reading"}, "which is not an action space; it has no 'size'"),
     ],
 )
@@ -295,6 +305,15 @@ def test_a_function_that_makes_no_part_is_one_line(tmp_path, key, value, words):
     command = ["launch", "--options", folder / "learning.json", "--agent", "agents/reinforce.py", "--output"]
     assert words in refused(*command, folder / "out")
     assert not (folder / "out").exists()
+
+
+def test_a_part_of_a_user_that_fails_is_one_line_with_its_place(tmp_path):
+    content = learning()
+    content["pybatsim"]["env"] = {"objective": "own.py:mine"}
+    folder = write_inputs(tmp_path, **{"learning.json": content})
+    (folder / "own.py").write_text("def mine(state):\n    return 1 / 0\n")
+    command = ["launch", "--options", folder / "learning.json", "--agent", "agents/reinforce.py", "--output"]
+    assert "own.py:2: ZeroDivisionError: division by zero" in refused(*command, folder / "out")
 
 
 def test_what_this_package_only_imports_is_not_of_this_package():
