@@ -11,10 +11,11 @@ An actor is a generator. It yields requests, tuples ``(method of Engine, argumen
 
 from collections import deque
 from collections.abc import Callable, Generator, Sequence
+from contextlib import suppress
 from math import inf
 from typing import Any
 
-from hdeeprm_like.batsim_server.countdowns import Action, Alarms, Countdown, Works
+from hdeeprm_like.batsim_server.countdowns import MOST_STEPS, Action, Alarms, Countdown, Works
 from hdeeprm_like.batsim_server.sharing import Sharing, Variable, Work
 from hdeeprm_like.batsim_server.simgrid_options import SimgridOptions
 
@@ -64,12 +65,27 @@ class Mailbox:
         self.transfer: Action | None = None  # transfer of the message under way to the receiver
 
 
+class _Arriving:
+    """A message on its way to the server that shares nothing: one at a time, as the server receives one at a time."""
+
+    __slots__ = ("left", "message", "rate", "receiver", "sender_first", "sequence")
+
+    def __init__(self, sequence: int, message: Message, receiver: Actor, sender_first: bool, rate: float) -> None:
+        """Start with all of it left, at a *rate* in 1/s."""
+        self.sequence = sequence
+        self.message = message
+        self.receiver = receiver
+        self.sender_first = sender_first
+        self.rate = rate
+        self.left = 1.0
+
+
 class Engine:
     """The clock, the actors and the actions.
 
     Attributes:
         server: the mailbox of the server.
-        before_step: takes the time and the next step in s, returns a step up to a change from outside, if there is one.
+        in_round: number of the actors in the round that runs, if they are several.
     """
 
     def __init__(
@@ -93,20 +109,24 @@ class Engine:
         """
         self.now = 0.0
         self.sharing = Sharing(simgrid.work_amount)
-        self.steps = 0
+        self._steps: list[float] = []  # the latest ones, in s
         self._message_work = message_work
         self._on_rates = on_rates
         self._before_end = before_end
         self._ready: list[tuple[Actor, Any]] = []
+        self.in_round = 0
         self.server = Mailbox()
         self._sequence = 0
-        self._works = Works(simgrid.timing * simgrid.work_amount)
-        self._timers = Countdown(simgrid.timing)
-        self._latencies = Countdown(simgrid.timing)  # of tasks and messages, which then become works
+        self._precision = simgrid.timing * simgrid.work_amount  # of works
+        self._works = Works(self._precision, self._steps)
+        self._timers = Countdown(simgrid.timing, self._steps)
+        self._latencies = Countdown(simgrid.timing, self._steps)  # of tasks and messages, which then become works
         self._alarms = Alarms()
         self._exact_timeouts = exact_timeouts
+        self._arriving: _Arriving | None = None
         self._tcp_gamma = simgrid.tcp_gamma
-        self.before_step: Callable[[float, float], float] | None = None
+        self._plain = not exact_timeouts
+        self._before_step: Callable[[float, float], float] | None = None
 
     # Requests ---------------------------------------------------------------------------------------------------
 
@@ -198,12 +218,82 @@ class Engine:
         target.script.close()
         self.wake(actor, None)
 
+    # A conversation in which nothing else happens ---------------------------------------------------------------
+
+    def rate_alone(self, host: str) -> float:
+        """Return the rate in 1/s of a message from the server's host to itself; 0 if it may share something."""
+        work = self._message_work(host, host, 1.0)
+        return work if type(work) is float else 0.0
+
+    def next_sequence(self) -> int:
+        """Return the number of an action that begins now."""
+        self._sequence += 1
+        return self._sequence
+
+    def pass_alone(self, rate: float) -> bool:
+        """Advance by the way of a message to the server, at a rate in 1/s, if no action ends before or with it.
+
+        Returns:
+            Whether that was so; if not, nothing has changed.
+        """
+        if not self._plain:
+            return False
+        if self.sharing.dirty:
+            self._share()
+        step = 1.0 / rate
+        date = self.now + step
+        if 1.0 - rate * step >= self._precision:
+            return False
+        if date >= min(self._works.safe, self._timers.safe, self._latencies.safe):
+            return False
+        self._note(step)
+        self.now = date
+        return True
+
+    def spawn_within(self, script: Script, host: str, then: Script) -> int:
+        """Start an actor while the server and the conversation are the only ready ones, up to where it waits.
+
+        Args:
+            then: what the server does with the actor in the same round, after the actor's first step.
+
+        Returns:
+            The number of the server's next message, which it gets in that round.
+        """
+        actor = Actor(script, host)
+        request = next(script, None)
+        with suppress(StopIteration):
+            then.send(actor)
+        if request is None:
+            actor.alive = False
+        else:
+            request[0](actor, *request[1:])
+        sequence = self.next_sequence()
+        while self._ready:
+            self._run_ready()
+        return sequence
+
+    def put_first(self, actor: Actor, content: Any) -> None:
+        """Send to the server before the messages that wait."""
+        message = actor.waits_for = Message(actor, actor.host, content, self.server, 1.0)
+        self.server.pending.appendleft(message)
+
+    def get_numbered(self, actor: Actor, sequence: int) -> None:
+        """Answer the next message to the server, whose way got its number before."""
+        later, self._sequence = self._sequence, sequence - 1
+        self.get(actor)
+        self._sequence = later
+
     # The loop ---------------------------------------------------------------------------------------------------
 
     @property
     def mailbox_empty(self) -> bool:
         """Whether no message waits for the server."""
         return not self.server.pending
+
+    def change_before_steps(self, before: Callable[[float, float], float]) -> None:
+        """Let changes come from outside: *before* takes the time and the next step in s, returns a step up to one."""
+        self._before_step = before
+        self._plain = False
 
     def begin(self, script: Script, host: str) -> Actor:
         """Add an actor from outside."""
@@ -250,6 +340,7 @@ class Engine:
 
     def _run_ready(self) -> None:
         ran, self._ready = self._ready, []
+        self.in_round = len(ran)
         asking: list[tuple[Actor, Request]] = []
         for actor, answer in ran:
             if actor.alive:
@@ -276,6 +367,12 @@ class Engine:
 
     def _transfer(self, message: Message, receiver: Actor, sender_first: bool) -> None:
         mailbox = message.mailbox
+        if mailbox is self.server:
+            work = self._message_work(message.host, receiver.host, message.size)
+            if type(work) is float:
+                self._sequence += 1
+                self._arriving = _Arriving(self._sequence, message, receiver, sender_first, work)
+                return
         if self._exact_timeouts and isinstance(receiver.waits_for, Action):
             self.remove(receiver.waits_for)
 
@@ -297,7 +394,7 @@ class Engine:
         work = self._message_work(source, destination, size)
         if isinstance(work, float):
             action = self._new_action(on_end, ())
-            self._works.add(action, 1.0, work)
+            self._works.add(action, 1.0, self.now, work)
         else:
             action = self._new_action(on_end, work.machines)
             self._begin_work(action, work)
@@ -305,7 +402,7 @@ class Engine:
 
     def _timer(self, seconds: float, on_end: Callable[[], None], machine: int) -> Action:
         action = self._new_action(on_end, (machine,) if machine >= 0 else ())
-        self._timers.add(action, seconds)
+        self._timers.add(action, seconds, self.now)
         return action
 
     def _timeout(self, seconds: float, on_end: Callable[[], None], machine: int = -1) -> Action:
@@ -324,50 +421,107 @@ class Engine:
         action.bytes_delay = work.bytes_delay
         action.empty = not any(work.weights.values())
         if work.latency > 0.0:
-            self._latencies.add(action, work.latency)
+            self._latencies.add(action, work.latency, self.now)
         else:
             self._go_on(action)
 
     def _go_on(self, action: Action) -> None:
         """Start a task's use of its hosts and links."""
         assert action.variable is not None
-        self._works.add(action, 0.0 if action.empty else 1.0)
+        self._works.add(action, 0.0 if action.empty else 1.0, self.now)
         self.sharing.enable(action.variable)
 
     def _advance(self) -> bool:
         """Move the clock to the nearest end of an action; return whether there was one."""
         if self.sharing.dirty:
-            changed = self.sharing.solve()
-            for variable in changed:
-                self._works.set_rate(variable.owner, variable.value)
-            if self._on_rates:
-                self._on_rates(changed)
-        works, timers, latencies = self._works, self._timers, self._latencies
-        step = min(works.nearest(), timers.nearest())
-        if latencies.actions:
-            step = min(step, latencies.nearest())
-        date = self._alarms.next_date() if self._exact_timeouts else inf
-        rings = date - self.now <= step
-        if rings:
-            step = date - self.now
+            self._share()
+        arriving = self._arriving
+        if arriving is not None and self._plain:
+            step = arriving.left / arriving.rate
+            if self.now + step < min(self._works.safe, self._timers.safe, self._latencies.safe):
+                self._note(step)
+                self.now += step
+                arriving.left -= arriving.rate * step
+                if arriving.left < self._precision:
+                    self._arriving = None
+                    self._arrive(arriving)
+                return True
+        return self._advance_to_nearest()
+
+    def _advance_to_nearest(self) -> bool:
+        works, timers, latencies, arriving = self._works, self._timers, self._latencies, self._arriving
+        now = self.now
+        step = arriving.left / arriving.rate if arriving is not None else inf
+        step = min(step, timers.nearest(now, step))
+        step = min(step, works.nearest(now, step))
+        if latencies:
+            step = min(step, latencies.nearest(now, step))
+        rings = False
+        if self._exact_timeouts:
+            date = self._alarms.next_date()
+            rings = date - self.now <= step
+            if rings:
+                step = date - self.now
         if step == inf:
             return False
-        if self.before_step is not None and (cut := self.before_step(self.now, step)) < step:
+        if self._before_step is not None and (cut := self._before_step(self.now, step)) < step:
             step, rings = cut, False
-        self.steps += 1
         self.now = date if rings else self.now + step
-        ended = works.advance(step) if works.actions else []
-        if timers.actions:
-            ended += timers.advance(step)
-        if latencies.actions:
+        self._note(step)
+        ended = works.advance(step)
+        ended += timers.advance(step)
+        if latencies:
             ended += self._end_latencies(latencies.advance(step))
+        if arriving is not None:
+            arriving.left -= arriving.rate * step
+            if arriving.left < self._precision:
+                self._arriving = None
+            else:
+                arriving = None
+        if ended:
+            self._end_all(ended, arriving)
+        elif arriving is not None:
+            self._arrive(arriving)
+        while rings and self._alarms.next_date() <= self.now:
+            self._end(self._alarms.pop())
+        return True
+
+    def _note(self, step: float) -> None:
+        """Remember a step, for the actions that do not follow each one."""
+        if len(self._steps) >= MOST_STEPS:
+            for countdown in (self._works, self._timers, self._latencies):
+                countdown.forget_steps()
+            self._steps.clear()
+        self._steps.append(step)
+
+    def _share(self) -> None:
+        """Give the tasks whose shares have changed their new rates."""
+        changed = self.sharing.solve()
+        for variable in changed:
+            self._works.set_rate(variable.owner, variable.value, self.now)
+        if self._on_rates:
+            self._on_rates(changed)
+
+    def _end_all(self, ended: list[Action], arriving: _Arriving | None) -> None:
+        """End actions, and the arrival of a message, in the order in which they began."""
         if len(ended) > 1:
             ended.sort(key=_sequence)
         for action in ended:
+            if arriving is not None and arriving.sequence < action.sequence:
+                self._arrive(arriving)
+                arriving = None
             self._end(action)
-        while rings and self._exact_timeouts and self._alarms.next_date() <= self.now:
-            self._end(self._alarms.pop())
-        return True
+        if arriving is not None:
+            self._arrive(arriving)
+
+    def _arrive(self, arriving: _Arriving) -> None:
+        """Wake the server with a message, and its sender."""
+        sender = arriving.message.sender
+        if sender is not None and arriving.sender_first:
+            self.wake(sender, None)
+        self.wake(arriving.receiver, arriving.message.content)
+        if sender is not None and not arriving.sender_first:
+            self.wake(sender, None)
 
     def _end_latencies(self, over: list[Action]) -> list[Action]:
         """Start the use of hosts and links by tasks whose latency is over; return those without any work."""

@@ -83,7 +83,7 @@ class Simulation:
         if any(machine.host.profile for machine in self.machines.all):
             from hdeeprm_like.batsim_server.speed_profiles import SpeedProfiles  # few platforms have any
 
-            self.engine.before_step = SpeedProfiles(self.machines.all, self.change_speed).before
+            self.engine.change_before_steps(SpeedProfiles(self.machines.all, self.change_speed).before)
         self.outbox = self.new_outbox()
         self.running: dict[str, RunningJob] = {}
         self.rows: list[JobRow] = []
