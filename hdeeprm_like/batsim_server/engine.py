@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Callable, Generator, Sequence
 from contextlib import suppress
 from math import inf
-from typing import Any
+from typing import Any, NamedTuple
 
 from hdeeprm_like.batsim_server.countdowns import MOST_STEPS, Action, Alarms, Countdown, Works
 from hdeeprm_like.batsim_server.sharing import Sharing, Variable, Work
@@ -65,19 +65,41 @@ class Mailbox:
         self.transfer: Action | None = None  # transfer of the message under way to the receiver
 
 
+class Way(NamedTuple):
+    """The way of a message to the server that shares nothing: latency in s, then work that is *left* at a rate in 1/s."""
+
+    latency: float
+    left: float
+    rate: float
+
+
 class _Arriving:
     """A message on its way to the server that shares nothing: one at a time, as the server receives one at a time."""
 
-    __slots__ = ("left", "message", "rate", "receiver", "sender_first", "sequence")
+    __slots__ = ("latency", "left", "message", "rate", "receiver", "sender_first", "sequence")
 
-    def __init__(self, sequence: int, message: Message, receiver: Actor, sender_first: bool, rate: float) -> None:
-        """Start with all of it left, at a *rate* in 1/s."""
+    def __init__(self, sequence: int, message: Message, receiver: Actor, sender_first: bool, way: Way) -> None:
+        """Start at the beginning of the way."""
         self.sequence = sequence
         self.message = message
         self.receiver = receiver
         self.sender_first = sender_first
-        self.rate = rate
-        self.left = 1.0
+        self.latency, self.left, self.rate = way
+
+    def nearest(self) -> float:
+        """Return the s until the latency or the work is over."""
+        return self.latency or self.left / self.rate
+
+    def advance(self, step: float, timing: float, precision: float) -> bool:
+        """Advance by *step* s; return whether the message has arrived."""
+        if self.latency:
+            self.latency -= step
+            if self.latency >= timing:
+                return False
+            self.latency = 0.0
+            return not self.left
+        self.left -= self.rate * step
+        return self.left < precision
 
 
 class Engine:
@@ -85,6 +107,7 @@ class Engine:
 
     Attributes:
         server: the mailbox of the server.
+        silent: whether only messages to the server use links, and no energy is measured.
         in_round: number of the actors in the round that runs, if they are several.
     """
 
@@ -117,6 +140,7 @@ class Engine:
         self.in_round = 0
         self.server = Mailbox()
         self._sequence = 0
+        self._timing = simgrid.timing
         self._precision = simgrid.timing * simgrid.work_amount  # of works
         self._works = Works(self._precision, self._steps)
         self._timers = Countdown(simgrid.timing, self._steps)
@@ -124,6 +148,8 @@ class Engine:
         self._alarms = Alarms()
         self._exact_timeouts = exact_timeouts
         self._arriving: _Arriving | None = None
+        self._ways: dict[tuple[str, str], Way | None] = {}
+        self.silent = False
         self._tcp_gamma = simgrid.tcp_gamma
         self._plain = not exact_timeouts
         self._before_step: Callable[[float, float], float] | None = None
@@ -221,9 +247,9 @@ class Engine:
     # A conversation in which nothing else happens ---------------------------------------------------------------
 
     def rate_alone(self, host: str) -> float:
-        """Return the rate in 1/s of a message from the server's host to itself; 0 if it may share something."""
-        work = self._message_work(host, host, 1.0)
-        return work if type(work) is float else 0.0
+        """Return the rate in 1/s of a message from the server's host to itself; 0 if it has a latency or may share."""
+        way = self._way(host, host)
+        return way.rate if way is not None and not way.latency and way.left else 0.0
 
     def next_sequence(self) -> int:
         """Return the number of an action that begins now."""
@@ -368,10 +394,10 @@ class Engine:
     def _transfer(self, message: Message, receiver: Actor, sender_first: bool) -> None:
         mailbox = message.mailbox
         if mailbox is self.server:
-            work = self._message_work(message.host, receiver.host, message.size)
-            if type(work) is float:
+            way = self._way(message.host, receiver.host)
+            if way is not None:
                 self._sequence += 1
-                self._arriving = _Arriving(self._sequence, message, receiver, sender_first, work)
+                self._arriving = _Arriving(self._sequence, message, receiver, sender_first, way)
                 return
         if self._exact_timeouts and isinstance(receiver.waits_for, Action):
             self.remove(receiver.waits_for)
@@ -437,12 +463,11 @@ class Engine:
             self._share()
         arriving = self._arriving
         if arriving is not None and self._plain:
-            step = arriving.left / arriving.rate
+            step = arriving.nearest()
             if self.now + step < min(self._works.safe, self._timers.safe, self._latencies.safe):
                 self._note(step)
                 self.now += step
-                arriving.left -= arriving.rate * step
-                if arriving.left < self._precision:
+                if arriving.advance(step, self._timing, self._precision):
                     self._arriving = None
                     self._arrive(arriving)
                 return True
@@ -451,7 +476,7 @@ class Engine:
     def _advance_to_nearest(self) -> bool:
         works, timers, latencies, arriving = self._works, self._timers, self._latencies, self._arriving
         now = self.now
-        step = arriving.left / arriving.rate if arriving is not None else inf
+        step = arriving.nearest() if arriving is not None else inf
         step = min(step, timers.nearest(now, step))
         step = min(step, works.nearest(now, step))
         if latencies:
@@ -473,8 +498,7 @@ class Engine:
         if latencies:
             ended += self._end_latencies(latencies.advance(step))
         if arriving is not None:
-            arriving.left -= arriving.rate * step
-            if arriving.left < self._precision:
+            if arriving.advance(step, self._timing, self._precision):
                 self._arriving = None
             else:
                 arriving = None
@@ -493,6 +517,28 @@ class Engine:
                 countdown.forget_steps()
             self._steps.clear()
         self._steps.append(step)
+
+    def _way(self, source: str, destination: str) -> Way | None:
+        """Return the way of a message to the server, None if it may share something."""
+        try:
+            return self._ways[source, destination]
+        except KeyError:
+            way = self._ways[source, destination] = self._find_way(self._message_work(source, destination, 1.0))
+            return way
+
+    def _find_way(self, work: Work | float) -> Way | None:
+        if isinstance(work, float):
+            return Way(0.0, 1.0, work)
+        if not self.silent:
+            return None
+        variable, sharing = Variable(work.weights), Sharing(self.sharing.precision)
+        if work.latency > 0.0:
+            variable.way_limit = self._tcp_gamma / (2.0 * work.bytes_delay)
+        sharing.enable(variable)
+        sharing.solve()
+        rate = variable.value
+        sharing.remove(variable)
+        return Way(work.latency, 1.0 if any(work.weights.values()) else 0.0, rate)
 
     def _share(self) -> None:
         """Give the tasks whose shares have changed their new rates."""

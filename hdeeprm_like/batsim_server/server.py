@@ -56,6 +56,7 @@ class Server:
         self._events_to_come = len(simulation.events)
         self._scheduler_ready = False
         self._passed: tuple[str, Any] | None = None  # a message that came while nothing else happened
+        self._debugging = logger.isEnabledFor(logging.DEBUG)
         self._under_way = 0  # number of the action of a message that is on its way
         self._handlers: dict[str, Callable[[Any], Script | None]] = {  # handlers of messages from the other actors
             "SCHED_READY": self._on_ready,
@@ -129,11 +130,13 @@ class Server:
     def _converse(self, text: str) -> Script:
         """Send a message; deliver the events of the reply to the server one by one, each at its time."""
         engine = self.simulation.engine
-        logger.debug("to the scheduler: %s", text)
+        if self._debugging:
+            logger.debug("to the scheduler: %s", text)
         began = time.perf_counter()
         raw = self.ask(text)
         self.simulation.scheduling_time += time.perf_counter() - began
-        logger.debug("from the scheduler: %r", raw)
+        if self._debugging:
+            logger.debug("from the scheduler: %r", raw)
         reply = self._read(raw)
         moments: list[tuple[float, Content]] = [(e.timestamp, ("SCHEDULER_EVENT", e)) for e in reply.events]
         moments.append((reply.now, ("SCHED_READY", None)))
