@@ -1,8 +1,8 @@
 """Timers, latencies and remaining work, which run out as the clock moves; and alarms, which end at exact dates.
 
-Except for alarms, all advance by every step, one by one, as in SimGrid: its sums are rounded in that way. An action that
-ends later than others need not follow each step: it is kept with its approximate date, and makes up for the steps since
-then, in their order, when that date is near.
+Except for alarms, all advance by every step, one by one, as in SimGrid: its sums are rounded in that way. An action
+that ends later than others need not follow each step: it is kept with its approximate date, and makes up for the steps
+since then, in their order, when that date is near.
 """
 
 from collections.abc import Callable, Sequence

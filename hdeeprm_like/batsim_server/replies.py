@@ -124,7 +124,7 @@ def _decoder(read_number: Callable[[str], float]) -> json.JSONDecoder:
 def _decoded(text: str, read_number: Callable[[str], float]) -> Any:
     decoder = _decoder(read_number)
     try:
-        content, end = decoder.scan_once(text, 0)
+        content, end = decoder.scan_once(text, 0)  # type: ignore[attr-defined]  # `decode` without a search for space
     except StopIteration:
         end = -1
     return content if end == len(text) else decoder.decode(text)  # with space around it, or no JSON

@@ -168,11 +168,10 @@ class Server:
                 self._passed = content
                 return number + 1
             steps = self.scheduler_events[kind](self.simulation, content[1])
-            request = next(steps, None) if steps is not None else None
-            if request is None:
-                sequence = engine.next_sequence()
+            if steps is not None and (request := next(steps, None)) is not None:
+                sequence = engine.spawn_within(request[1], request[2], steps)
             else:
-                sequence = engine.spawn_within(*request[1:], then=steps)
+                sequence = engine.next_sequence()
             if server.pending or not engine.pass_alone(rate):
                 self._under_way = sequence
                 return number + 1

@@ -104,7 +104,8 @@ class Simulation:
         options = self.options
         if options.energy or options.dynamic_jobs or self.workflows or self.exact_timeouts:
             return False
-        return all(profile.type.silent(profile.parameters) for known in self.profiles.values() for profile in known.values())
+        used = (profile for known in self.profiles.values() for profile in known.values())
+        return all(profile.type.silent(profile.parameters) for profile in used)
 
     # Differences between versions of Batsim  --------------------------------------------------------------------
 

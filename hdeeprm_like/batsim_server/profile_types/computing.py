@@ -56,10 +56,19 @@ def progress(running: RunningJob, task: Task, amounts: Amounts) -> dict[str, Any
 
 
 PARALLEL = ProfileType(
-    "``cpu`` flops per host, ``com`` bytes from row to column", read_matrix, run, progress, hosts=hosts_of, silent=is_silent
+    "``cpu`` flops per host, ``com`` bytes from row to column",
+    read_matrix,
+    run,
+    progress,
+    hosts=hosts_of,
+    silent=is_silent,
 )
 HOMOGENEOUS = ProfileType(
-    "``cpu`` flops on each host, ``com`` bytes between each two hosts", read_homogeneous, run, progress, silent=is_silent
+    "``cpu`` flops on each host, ``com`` bytes between each two hosts",
+    read_homogeneous,
+    run,
+    progress,
+    silent=is_silent,
 )
 HOMOGENEOUS_TOTAL = ProfileType(
     "the same, ``cpu`` and ``com`` divided by the number of hosts",
