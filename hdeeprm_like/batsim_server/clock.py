@@ -54,7 +54,7 @@ class Clock:
         self._plain = not exact_timeouts  # whether steps depend on the actions alone
 
     def change_before_steps(self, before: Callable[[float, float], float]) -> None:
-        """Let changes come from outside: *before* takes the time and the next step in s, returns a step up to one."""
+        """Take changes from outside: *before* takes the time and the next step in s, returns a step up to one."""
         self._before_step = before
         self._plain = False
 
