@@ -139,10 +139,9 @@ class Clock:
         works, timers, latencies, arriving = self._works, self._timers, self._latencies, self._arriving
         now = self.now
         step = arriving.nearest() if arriving is not None else inf
-        step = min(step, timers.nearest(now, step))
-        step = min(step, works.nearest(now, step))
-        if latencies:
-            step = min(step, latencies.nearest(now, step))
+        for countdown in (timers, works, latencies):
+            if countdown.safe <= now + step:
+                step = min(step, countdown.nearest(now, step))
         rings = False
         if self._exact_timeouts:
             date = self._alarms.next_date()
@@ -157,7 +156,7 @@ class Clock:
         self._note(step)
         ended = works.advance(step)
         ended += timers.advance(step)
-        if latencies:
+        if latencies.safe < inf:
             ended += self._end_latencies(latencies.advance(step))
         if arriving is not None:
             if arriving.advance(step, self._timing, self._precision):

@@ -74,10 +74,6 @@ class Countdown:
         self._passed = 0  # steps forgotten
         self.safe = inf
 
-    def __bool__(self) -> bool:
-        """Whether there is an action."""
-        return bool(self._near or self._waiting)
-
     def add(self, action: Action, left: float, now: float) -> None:
         """Make an action count down from *left*, from a time in s on."""
         action.countdown = self
@@ -115,6 +111,8 @@ class Countdown:
 
     def advance(self, step: float) -> list[Action]:
         """Advance by *step* s after `nearest`; return the actions that end and still must be dropped."""
+        if not self._left:
+            return []
         self._left = [left - step for left in self._left]
         return self._ended() if self._least - step < self._precision else []
 

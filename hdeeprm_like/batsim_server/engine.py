@@ -221,11 +221,6 @@ class Engine(Clock):
 
     # The loop ---------------------------------------------------------------------------------------------------
 
-    @property
-    def mailbox_empty(self) -> bool:
-        """Whether no message waits for the server."""
-        return not self.server.pending
-
     def begin(self, script: Script, host: str) -> Actor:
         """Add an actor from outside."""
         actor = Actor(script, host)

@@ -21,18 +21,7 @@ from hdeeprm_like.results.batsim_files import interval_set
 logger = logging.getLogger(__name__)
 
 Content = tuple[str, Any]  # kind and content of a message to the server
-SPAWNING = (  # events of the scheduler whose handlers at most start an actor
-    "EXECUTE_JOB",
-    "REJECT_JOB",
-    "KILL_JOB",
-    "CHANGE_JOB_STATE",
-    "CALL_ME_LATER",
-    "REGISTER_JOB",
-    "REGISTER_PROFILE",
-    "SET_JOB_METADATA",
-    "TO_JOB_MSG",
-    "NOTIFY",
-)
+SPAWNING = SCHEDULER_EVENTS.keys() - {"SET_RESOURCE_STATE", "QUERY"}  # whose handlers at most start an actor
 Ask = Callable[[str], bytes]  # sends a message to the scheduler, returns its reply
 
 
@@ -105,7 +94,7 @@ class Server:
             steps = self._handlers[kind](content)
             if steps is not None:
                 yield from steps
-            if self._scheduler_ready and not simulation.ends_sent and engine.mailbox_empty:
+            if self._scheduler_ready and not simulation.ends_sent and not engine.server.pending:
                 if not outbox and self._finished():
                     yield from self._end()
                     simulation.ends_sent = True
