@@ -31,6 +31,7 @@ from hdeeprm_like.engine.dispatch import check_names
 from hdeeprm_like.engine.state import State
 from hdeeprm_like.engine.tables import RUNNING, WAITING, Tables
 from hdeeprm_like.errors import OptionsError, did_you_mean
+from hdeeprm_like.plugins import answered, function_name
 from hdeeprm_like.types import Floats, Records
 
 Mode: TypeAlias = specs.Mode
@@ -48,6 +49,8 @@ REWARD = np.dtype(
         ("own", "f8"),  # weighted sum of the user's own objectives now, which Python writes
         ("last", "f8"),  # reward of the last decision
         ("rate", "i8"),  # number of the rate that holds now
+        ("first", "i4"),  # of the built-in objectives with a weight, and the number after the last one
+        ("end", "i4"),
         ("pauses", "i4"),  # 1 if there are such objectives, evaluated after each instant
         ("due", "i4"),  # 1 while the reward is not known yet
         ("mode", "i4"),
@@ -73,8 +76,9 @@ class RewardArrays(Bundle, shared=("weights", "rate_times", "rates")):
 @compiled
 def weighted_value(tables: Tables, window: Window, reward: RewardArrays, ahead: float) -> float:
     """Return the weighted sum of the objectives, *ahead* s from now."""
-    total = float(reward.params[0].own)
-    for objective in range(NUMBER_OF_OBJECTIVES):
+    params = reward.params[0]
+    total = float(params.own)
+    for objective in range(params.first, params.end):
         if reward.weights[objective] != 0.0:
             total += reward.weights[objective] * objective_value(tables, window, objective, ahead)
     if len(reward.rates) > 0:
@@ -223,6 +227,19 @@ def weighted_rates(objectives: Iterable[tuple[Rated, float]]) -> tuple[Floats, F
     return times, total
 
 
+def own_value(objective: Objective, state: State) -> float:
+    """Return the value of a user's own objective.
+
+    Raises:
+        OptionsError: it fails, or is no number.
+    """
+    value = answered(objective, "objective", state)
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        raise OptionsError(f"objective {function_name(objective)}: a number is needed, not {value!r:.60}") from None
+
+
 class Reward:
     """Objectives and a mode; one object per run, because it adds up over time.
 
@@ -269,6 +286,9 @@ class Reward:
         for one, weight in self.objectives.items():
             if isinstance(one, BuiltIn):
                 self.arrays.weights[one.number] += weight
+        weighted = np.flatnonzero(self.arrays.weights)
+        if len(weighted):
+            params["first"], params["end"] = weighted[0], weighted[-1] + 1
 
     @property
     def executes(self) -> bool:
@@ -278,5 +298,9 @@ class Reward:
     def refresh(self, state: State) -> None:
         """Evaluate the user's own objectives, which change only at instants and by decisions."""
         if not self.compiled:
-            own = (weight * one(state) for one, weight in self.objectives.items() if not isinstance(one, BUILT_IN))
+            own = (
+                weight * own_value(one, state)
+                for one, weight in self.objectives.items()
+                if not isinstance(one, BUILT_IN)
+            )
             self.arrays.params["own"] = float(sum(own))

@@ -184,6 +184,6 @@ def as_number(text: str) -> str | int | float:
     """Return a number where the text is one."""
     try:
         value = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return text
     return value if isinstance(value, int | float) else text

@@ -93,7 +93,7 @@ def ended_after_each_step(kind, amounts, steps, most):
         for action in ended:
             countdown.drop(action)
         left = [countdown.left(action) for action in actions if action.countdown is not None]
-        noted.append((step, left, [action.sequence for action in ended]))
+        noted.append((step, left, sorted(action.sequence for action in ended)))
     return noted
 
 
