@@ -25,6 +25,7 @@ from hdeeprm_like.engine.compiled import compiled, count_bits, inlined, shift_le
 from hdeeprm_like.engine.job_lists import key_at
 from hdeeprm_like.engine.numbers import FIRST, LOW_MEM, LOW_MEM_BW, SHORTEST, SMALLEST
 from hdeeprm_like.engine.tables import IDLE_CORE, Tables
+from hdeeprm_like.engine.waiting_queue import sort_keys
 from hdeeprm_like.types import Floats, Records
 
 REQUESTS = ("time", "cores", "memory", "bandwidth")
@@ -43,6 +44,8 @@ def requests_of(jobs: Records, j: int) -> tuple[float, float, float, float]:
 def nth_key(tables: Tables, v: int, n: int) -> float:
     """Return the sort key of job number *n* of a list of waiting jobs, from 0 on."""
     waiting, place = tables.waiting, 0
+    if v >= tables.clock[0].sorted:
+        return float(waiting.keys[v, n])  # of `sort_keys`
     while n >= waiting.sizes[v, waiting.directory[v, place]]:
         n -= waiting.sizes[v, waiting.directory[v, place]]
         place += 1
@@ -52,7 +55,7 @@ def nth_key(tables: Tables, v: int, n: int) -> float:
 @compiled
 def quartile(tables: Tables, v: int, quarter: int) -> float:
     """Return a quartile of the keys of a list as ``numpy.percentile`` does, by linear interpolation."""
-    count = tables.waiting.lists[v].jobs
+    count = tables.clock[0].waiting
     place = 0.25 * quarter * (count - 1)
     below = int(place)
     if below + 1 >= count:
@@ -72,6 +75,8 @@ def write_queue(tables: Tables, view: ViewArrays, out: Floats, at: int) -> None:
         limit, first, v = view.limits[kind], at + 5 * kind, tables.list_of[FIRST + 1 + kind]
         if limit == 0.0:  # no job requests any
             continue
+        if v >= tables.clock[0].sorted:
+            sort_keys(tables, v)
         least = nth_key(tables, v, 0)
         if least == nth_key(tables, v, count - 1):
             share = min(least / limit, 1.0)
