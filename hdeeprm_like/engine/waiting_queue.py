@@ -52,9 +52,10 @@ def fill_lists(tables: Tables) -> None:
     """Insert the waiting jobs into the lists that are empty while few wait."""
     clock = tables.clock[0]
     for v in range(clock.sorted, len(tables.waiting.lists)):
+        order = tables.waiting.lists[v].order
         for place in range(clock.waiting):
             j = tables.members[place]
-            insert(tables.waiting, v, j, key_in(tables, v, j), j, tables.jobs[j].size)
+            insert(tables.waiting, v, j, searched_key(tables, order, j), j, tables.jobs[j].size)
     clock.sorted = len(tables.waiting.lists)
 
 
@@ -90,28 +91,34 @@ def select_job(tables: Tables, order: int) -> int:
         return int(tables.members[draw(tables, waiting)])
     if v < tables.clock[0].sorted:
         return int(job_at(tables.waiting, v, 0, 0))
-    return int(tables.members[0] if waiting == 1 else search_first(tables, v))
+    return int(tables.members[0] if waiting == 1 else search_first(tables, order))
+
+
+@inlined
+def searched_key(tables: Tables, order: int, j: int) -> float:
+    """Return the key of a job under an order by requested times that does not change with time."""
+    return usual_key(tables, order, float(tables.jobs[j].requested_time), j)
 
 
 @compiled
-def search_first(tables: Tables, v: int) -> int:
-    """Return the waiting job that is first in the order of a list, which is empty while few jobs wait."""
+def search_first(tables: Tables, order: int) -> int:
+    """Return the waiting job that is first under an order, whose list is empty while few jobs wait."""
     first = tables.members[0]
-    least = key_in(tables, v, first)
+    least = searched_key(tables, order, first)
     for place in range(1, tables.clock[0].waiting):
         j = tables.members[place]
-        key = key_in(tables, v, j)
+        key = searched_key(tables, order, j)
         if comes_before(key, j, least, first):
             first, least = j, key
     return int(first)
 
 
-@compiled
-def sort_keys(tables: Tables, v: int) -> None:
-    """Write the keys of the waiting jobs in ascending order where an empty list would hold them."""
+@inlined
+def sort_keys(tables: Tables, v: int, order: int) -> None:
+    """Write the keys of the waiting jobs under an order, ascending, where its empty list *v* would hold them."""
     keys = tables.waiting.keys[v]
     for place in range(tables.clock[0].waiting):
-        key, at = key_in(tables, v, tables.members[place]), place
+        key, at = searched_key(tables, order, tables.members[place]), place
         while at > 0 and keys[at - 1] > key:
             keys[at] = keys[at - 1]
             at -= 1
