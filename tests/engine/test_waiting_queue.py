@@ -69,6 +69,16 @@ def test_only_the_lists_of_policies_in_use_are_kept():
     assert select_job(t, JOB_POLICIES["shortest"]) == 1
 
 
+def test_of_jobs_with_equal_keys_the_one_submitted_first_is_found_wherever_it_is_in_the_set():
+    needs = Needs(searched=((SHORTEST, REQUESTED),))
+    t = State(platform(), jobs(estimate=[5.0, 1.0, 1.0]), needs=needs).tables
+    for j in range(3):
+        enqueue(t, j)
+    dequeue(t, 0)
+    assert t.members[:2].tolist() == [2, 1]
+    assert select_job(t, SHORTEST) == 1
+
+
 @given(st.integers(0, 2**63 - 1), st.integers(1, 1000))
 def test_a_drawn_number_is_below_its_bound(seed, bound):
     t = State(platform(), jobs(), seed=seed).tables
