@@ -84,6 +84,12 @@ def bits(first: int, count: int) -> int:
 
 
 @inlined
+def without_lowest(word: int) -> int:
+    """Return a word without its lowest set bit; the shift by nothing wraps in plain Python, too, at the highest bit."""
+    return word & shift_left(word - 1, 0)
+
+
+@inlined
 def stretch_at(word: int, first: int) -> int:
     """Return how many consecutive bits are set from *first* on; that one must be set."""
     return int(min(lowest_bit(~(word >> first)), BITS - first))

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from small import jobs, jobs_in_words, platform
 
+from hdeeprm_like.cluster.pstates import P0, P2, P3
 from hdeeprm_like.engine.allocation import choose_cores
 from hdeeprm_like.engine.compiled import compiled, count_bits, lowest_bit
 from hdeeprm_like.engine.cores import available_in, set_available
@@ -13,7 +14,7 @@ from hdeeprm_like.engine.lifecycle import receive, start_job
 from hdeeprm_like.engine.numbers import FIRST_FIT
 from hdeeprm_like.engine.state import State
 from hdeeprm_like.engine.tables import IDLE_CORE, NOTHING
-from hdeeprm_like.engine.words import bits, highest_bit, of_cores, stretch_at
+from hdeeprm_like.engine.words import bits, highest_bit, of_cores, stretch_at, without_lowest
 from hdeeprm_like.results.core_intervals import CoreIntervals
 
 sizes = st.lists(st.sampled_from([1, 5, 63, 64, 65, 128, 150]), min_size=1, max_size=4)
@@ -28,6 +29,7 @@ def test_jobs_get_the_lowest_free_cores_as_they_do_from_a_set_of_cores(processor
     state = State(cluster, jobs(size=[*asked, 1], submit=0.0), log=False)
     t = state.tables
     free, served, withdrawn, running, job = set(range(total)), {}, set(), [], 0
+    requested = np.full(total, P3)  # P-state of each core
     receive(t, 0.0, np.zeros(0, np.int32), 0, len(asked), True)
     for move, number in moves:
         state.make_room()
@@ -56,10 +58,24 @@ def test_jobs_get_the_lowest_free_cores_as_they_do_from_a_set_of_cores(processor
             assert state.cores_of(j).tolist() == served[j]
         assert jobs_in_words(t).tolist() == owners.tolist() == state.core_job.tolist()
         assert set(np.flatnonzero(~of_cores(t.words, "available")).tolist()) == withdrawn
+        states = required(cluster, owners)
+        changed = {core: int(states[core]) for core in np.flatnonzero(states != requested).tolist()}
+        assert state.drain().pstates == state.drain(requested=True).pstates == changed
+        requested = states
         assert t.clock["free_cores"][0] == len(free) == t.loads["free"].sum()
     texts = CoreIntervals(t).texts()
     for j, cores in served.items():
         assert text_of(cores) == texts[j]
+
+
+def required(cluster, owners):
+    """The P-state of each core: P0 if it serves a job, P2 if another core of its processor does, otherwise P3."""
+    states = np.full(len(owners), P3)
+    for p in range(cluster.processors):
+        own = cluster.core_processor == p
+        if (owners[own] != IDLE_CORE).any():
+            states[own] = np.where(owners[own] != IDLE_CORE, P0, P2)
+    return states
 
 
 def text_of(cores):
@@ -109,3 +125,22 @@ def test_bits_are_those_of_the_word(first):
         assert length == count
         assert looked_at(word) == (count, first, first + count - 1)
     assert looked_at(0) == (0, 64, -1)
+
+
+@compiled
+def write_without_lowest(word: int, out: np.ndarray) -> None:
+    out[0] = without_lowest(word)
+
+
+@pytest.mark.parametrize("upper", [[], [63], [62, 63], [5, 40]])
+@pytest.mark.parametrize("lowest", [0, 3, 63])
+def test_a_word_loses_its_lowest_bit_in_machine_code_and_in_plain_python(lowest, upper):
+    upper = [bit for bit in upper if bit > lowest]
+    word, rest = (
+        int(np.array([sum(1 << bit for bit in some)], np.uint64).view(np.int64)[0])
+        for some in ([lowest, *upper], upper)
+    )
+    out = np.zeros(1, np.int64)
+    write_without_lowest(word, out)
+    plain = getattr(without_lowest, "__wrapped__", without_lowest)
+    assert out[0] == plain(word) == rest
