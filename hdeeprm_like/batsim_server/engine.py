@@ -15,6 +15,7 @@ from hdeeprm_like.batsim_server.clock import Clock
 from hdeeprm_like.batsim_server.countdowns import Action
 from hdeeprm_like.batsim_server.sharing import Variable, Work
 from hdeeprm_like.batsim_server.simgrid_options import SimgridOptions
+from hdeeprm_like.errors import ProtocolError
 
 Request = tuple[Any, ...]
 Script = Generator[Request, Any, Any]
@@ -171,7 +172,11 @@ class Engine(Clock):
         self.wake(actor, None)
 
     def kill(self, actor: Actor, target: Actor) -> None:
-        """End another actor at once."""
+        """End another actor at once.
+
+        Raises:
+            ProtocolError: its message is on the way to the server, whose receipt fails in SimGrid then.
+        """
         target.alive = False
         if isinstance(target.waits_for, Action):
             self.remove(target.waits_for)
@@ -179,6 +184,8 @@ class Engine(Clock):
             target.waits_for.sender = None
             if target.waits_for in target.waits_for.mailbox.pending:
                 target.waits_for.mailbox.pending.remove(target.waits_for)
+            elif target.waits_for.mailbox is self.server:
+                raise ProtocolError("a job is killed while a message of it is on its way to the server; Batsim aborts")
         elif callable(target.waits_for):
             target.waits_for(CANCELLED)
         target.script.close()

@@ -223,23 +223,20 @@ class Machines:
         self.machine_switches += len(numbers)
 
     def note_pstate(self, numbers: Sequence[int], pstate: int, now: float) -> None:
-        """Record that machines reach another computing P-state, as Batsim 5 does."""
+        """Record that machines have reached a P-state."""
         self.trace_energy("p", now)
         self.pstate_rows.append((now, interval_set(numbers), pstate))
 
-    def end_switch(self, number: int, pstate: int, now: float) -> str | None:
-        """Record that one machine reached its P-state; return all machines that change with it if it was the last."""
+    def end_switch(self, number: int, pstate: int) -> Sequence[int]:
+        """Return all machines of a change when the last of them, this one, has reached its P-state; before, none."""
         for switch in self._switches:
             if switch.pstate == pstate and number in switch.left:
                 switch.left.remove(number)
                 if switch.left:
-                    return None
+                    return ()
                 self._switches.remove(switch)
-                ids = interval_set(switch.machines)
-                self.pstate_rows.append((now, ids, pstate))
-                self.trace_energy("p", now)
-                return ids
-        return None
+                return switch.machines
+        return ()
 
     def _initial_pstates(self) -> list[tuple[int, str]]:
         groups: dict[int, list[int]] = {}

@@ -3,10 +3,11 @@
 To handle another event, write its function and add a line to `SCHEDULER_EVENTS`.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
+from typing import Any
 
 from hdeeprm_like.batsim_server import execution, submitters
-from hdeeprm_like.batsim_server.engine import Script
+from hdeeprm_like.batsim_server.engine import Request, Script
 from hdeeprm_like.batsim_server.jobs import Job, Profiles
 from hdeeprm_like.batsim_server.machines import MachineState
 from hdeeprm_like.batsim_server.replies import SchedulerEvent
@@ -164,6 +165,7 @@ def switch(simulation: Simulation, where: str, numbers: Sequence[int], pstate: i
     """Change machines to a P-state; *text* is its name in the request."""
     for number in numbers:
         _check_switch(simulation, where, number, pstate, text or str(pstate))
+    yield from simulation.look_at_energy()
     simulation.machines.begin_switch(numbers, pstate, simulation.engine.now)
     for number in numbers:
         machine = simulation.machines[number]
@@ -179,10 +181,18 @@ def switch(simulation: Simulation, where: str, numbers: Sequence[int], pstate: i
             )
         else:
             yield from simulation.set_pstate(machine, pstate)
-            resources = simulation.machines.end_switch(number, pstate, simulation.engine.now)
-            if resources is not None:
-                simulation.outbox.resources_changed(resources, pstate, simulation.engine.now)
+            yield from end_switch(simulation, number, pstate)
     simulation.machines.trace_states(simulation.engine.now)
+
+
+def end_switch(simulation: Simulation, number: int, pstate: int) -> Generator[Request, Any, bool]:
+    """Note that a machine has reached its P-state; report and return whether all that change with it have, too."""
+    reached = simulation.machines.end_switch(number, pstate)
+    if reached:
+        yield from simulation.look_at_energy()
+        simulation.machines.note_pstate(reached, pstate, simulation.engine.now)
+        simulation.outbox.resources_changed(interval_set(reached), pstate, simulation.engine.now)
+    return bool(reached)
 
 
 def _check_switch(simulation: Simulation, where: str, number: int, pstate: int, text: str) -> None:
@@ -191,8 +201,8 @@ def _check_switch(simulation: Simulation, where: str, number: int, pstate: int, 
     if not known:
         raise ProtocolError(f"{where}: machine {number} has no P-state {text[:20]!r} to take")
     if machine.pstate in machine.sleep_pstates:
-        asleep = machine.state in (MachineState.SLEEPING, MachineState.UNAVAILABLE)
-        possible = asleep and machine.computes_in(pstate)
+        under_way = machine.state in (MachineState.SWITCHING_ON, MachineState.SWITCHING_OFF)
+        possible = not under_way and machine.computes_in(pstate)  # asleep, also if it left and came back meanwhile
     elif pstate in machine.sleep_pstates:
         awake = machine.state in (MachineState.IDLE, MachineState.COMPUTING, MachineState.UNAVAILABLE)
         possible = awake and not machine.jobs

@@ -13,7 +13,7 @@ from hdeeprm_like.batsim_server.json_text import encode
 from hdeeprm_like.batsim_server.machines import Machine, MachineState
 from hdeeprm_like.batsim_server.outside_events import AVAILABLE, UNAVAILABLE, OutsideEvent
 from hdeeprm_like.batsim_server.replies import Reply, SchedulerEvent, read_reply
-from hdeeprm_like.batsim_server.scheduler_events import SCHEDULER_EVENTS
+from hdeeprm_like.batsim_server.scheduler_events import SCHEDULER_EVENTS, end_switch
 from hdeeprm_like.batsim_server.simulation import Simulation
 from hdeeprm_like.errors import WorkloadError
 from hdeeprm_like.results.batsim_files import interval_set
@@ -251,12 +251,10 @@ class Server:
                 self.simulation.close(job)
         self.simulation.outbox.jobs_killed(identifiers, progress, self.simulation.engine.now)
 
-    def _on_switched(self, content: tuple[int, int]) -> None:
+    def _on_switched(self, content: tuple[int, int]) -> Script:
         self.simulation.switching -= 1
-        resources = self.simulation.machines.end_switch(*content, self.simulation.engine.now)
-        if resources is not None:
+        if (yield from end_switch(self.simulation, *content)):
             self.simulation.machines.trace_states(self.simulation.engine.now)
-            self.simulation.outbox.resources_changed(resources, content[1], self.simulation.engine.now)
 
     def _on_job_message(self, content: tuple[Job, str]) -> None:
         job, message = content
