@@ -114,3 +114,21 @@ def test_a_machine_that_is_unavailable_can_be_sent_to_sleep_and_woken_up(tmp_pat
     script = Script(*[decide] * 20)
     assert play(options, script.ask)
     assert rows(tmp_path)[0]["allocated_resources"] == "1"  # idle, once it has been awake
+
+
+def test_a_machine_that_leaves_and_comes_back_in_its_sleep_can_be_woken_up(tmp_path):
+    options = write_inputs(tmp_path, workload([(0, 1, "work4", None)], WORK), SLEEPS)
+    comes_and_goes = events(tmp_path, (12, "machine_unavailable", "1"), (13, "machine_available", "1"))
+    options = options.replaced(energy=True, events=comes_and_goes)
+
+    def decide(message):
+        types = [event["data"].get("type", event["type"]) for event in message["events"]]
+        states = [event["data"]["state"] for event in message["events"] if event["type"] == "RESOURCE_STATE_CHANGED"]
+        if "SIMULATION_BEGINS" in types:
+            return reply(0.0, ("SET_RESOURCE_STATE", {"resources": "1", "state": "1"}))
+        if "event_machine_available" in types:
+            return reply(message["now"], ("SET_RESOURCE_STATE", {"resources": "1", "state": "0"}))
+        return reply(message["now"], *([start(0, "1")] if states == ["0"] else []))
+
+    assert play(options, Script(*[decide] * 20).ask)
+    assert float(rows(tmp_path)[0]["starting_time"]) == pytest.approx(15.0, abs=1e-6)  # 1 flop at .5 flop/s to wake

@@ -1,7 +1,8 @@
 """Actors that do as Batsim's do, on SimGrid itself: what a scheduler hears; started with the system's Python.
 
-Only what decides when messages come: submissions, delays, parallel tasks, sequences, walltimes, kills and calls. Every
-message between two actors is a put of 1 byte, as Batsim sends it.
+Only what decides when messages come: submissions, registrations, delays, parallel tasks, sequences, messages of jobs,
+walltimes, kills, calls, P-states, and events from outside. Every message between two actors is a put of 1 byte, as
+Batsim sends it.
 
 They are ours, so they show whether our clock is SimGrid's, and not that Batsim has no other actors.
 
@@ -10,63 +11,44 @@ Source: the order of the messages that Batsim 4.2.1 was recorded with, and what 
 
 import ctypes
 import json
+import math
 import os
 import sys
 from pathlib import Path
 
-from scenario_scheduler import Scheduler
-from simgrid import Actor, CancelException, Engine, Host, Mailbox, TimeoutException, this_actor
+from batsim_peer_jobs import Job, JobActors, put
+from batsim_peer_machines import IDLE, Machines, bring_events
+from scenario_scheduler import Scheduler, interval_set
+from simgrid import Actor, Engine, Host, Mailbox, NetworkFailureException, this_actor
 
 LIBRARY = ctypes.CDLL("libsimgrid.so.3.32")
 LIBRARY.sg_host_by_name.restype = ctypes.c_void_p
 LIBRARY.sg_host_get_consumed_energy.argtypes = (ctypes.c_void_p,)
 LIBRARY.sg_host_get_consumed_energy.restype = ctypes.c_double
 SHORTEST_WAIT = 1e-5  # s
-WALLTIME, KILLED = -1, -2
 
 
-def put(content):
-    """Send to the server; go on when it has arrived."""
-    Mailbox.by_name("server").put(content, 1)
+def abort(why):
+    """End where Batsim aborts; our server's message must contain the reason."""
+    sys.stdout.write(json.dumps({"aborts": why}) + "\n")
+    sys.stdout.flush()
+    os._exit(0)
 
 
-class Job:
-    """A job and where it is."""
-
-    told = None  # mailbox for the report of its end
-
-    def __init__(self, description):
-        self.name = description["id"]
-        self.submit = description["subtime"]
-        self.walltime = description.get("walltime", -1.0)
-        self.profile = description["profile"]
-        self.state = "SUBMITTED"
-        self.kill_asked = False
-        self.machines, self.actor, self.path = [], None, []
-        self.start = self.end = self.code = self.joules = None
-
-
-class Task:
-    """Where a job is in one profile."""
-
-    def __init__(self, name):
-        self.name, self.index = name, 0
-        self.exec = None
-        self.began = None
-        self.delay = 0.0
-        self.part = None
-
-
-class Batsim:
+class Batsim(JobActors):
     """The server and what it knows."""
 
     def __init__(self, scenario):
         self.scenario = scenario
+        self.profiles = dict(scenario["profiles"])
         self.hosts = [Host.by_name(name) for name in scenario["hosts"]]
+        self.machines = Machines(self.hosts, scenario.get("sleeps", {}))
         self.jobs = {job["id"]: Job(job) for job in scenario["jobs"]}
         self.scheduler = Scheduler(scenario)
         self.messages, self.outbox = [], []
         self.ready = self.ended = self.ends_sent = self.jobs_over = False
+        self.events_over = "outside" not in scenario
+        self.registering = "dynamic" in scenario
         self.submitted = self.completed = self.running = self.waiters = self.killers = 0
         names = scenario["hosts"] if scenario.get("energy") else []
         self.meters = [LIBRARY.sg_host_by_name(name.encode()) for name in names]
@@ -79,11 +61,16 @@ class Batsim:
         """Record an event for the scheduler."""
         self.outbox.append((Engine.clock, kind, data))
 
+    def job_of(self, data):
+        """Return the job of a message."""
+        return self.jobs[data["job_id"].partition("!")[2]]
+
     def submit(self):
         """Submit the jobs, those of one date together."""
         put(("HELLO", None))
         reached, batch, first = Engine.clock, [], True
-        for job in sorted(self.jobs.values(), key=lambda job: (job.submit, f"w0!{job.name}")):
+        static = [job for job in self.jobs.values() if job.identifier.startswith("w0!")]
+        for job in sorted(static, key=lambda job: (job.submit, job.identifier)):
             if job.submit > reached:
                 if batch:
                     put(("SUBMITTED", batch))
@@ -112,7 +99,7 @@ class Batsim:
                 job = Job({"id": str(len(self.jobs)), "subtime": 0.0, "profile": name})
                 job.walltime = float(f"{tasks[name]['runtime'] + 10.0:f}")
                 job.told = told
-                self.scenario["profiles"][name] = {"type": "delay", "delay": tasks[name]["runtime"]}
+                self.profiles[name] = {"type": "delay", "delay": tasks[name]["runtime"]}
                 self.jobs[job.name] = job
                 known[job.name] = name
                 put(("SUBMITTED", [job]))
@@ -146,7 +133,10 @@ class Batsim:
         self.add("SIMULATION_BEGINS")
         self.send()
         while not self.ended:
-            kind, content = Mailbox.by_name("server").get()  # each look for a mailbox is a round, in Batsim, too
+            try:
+                kind, content = Mailbox.by_name("server").get()  # each look for a mailbox is a round, in Batsim, too
+            except NetworkFailureException:  # Batsim does not catch it
+                abort("on its way to the server")
             getattr(self, f"on_{kind.lower()}")(content)
             if self.ready and not self.ends_sent and not LIBRARY.sg_mailbox_listen(b"server"):
                 if not self.outbox and self.is_finished():
@@ -157,7 +147,9 @@ class Batsim:
 
     def is_finished(self):
         """Return whether nothing more can happen."""
-        if not self.jobs_over or self.waiters or self.killers or self.running:
+        if not self.jobs_over or not self.events_over or self.registering:
+            return False
+        if self.waiters or self.killers or self.running or self.machines.switching:
             return False
         return self.completed == self.submitted
 
@@ -169,6 +161,11 @@ class Batsim:
         self.jobs_over = True
         self.add("NOTIFY", type="no_more_static_job_to_submit")
 
+    def on_events_bye(self, _):
+        """Note that no more events will come."""
+        self.events_over = True
+        self.add("NOTIFY", type="no_more_external_event_to_occur")
+
     def on_ready(self, _):
         """Note that the reply is applied."""
         self.ready = True
@@ -178,31 +175,39 @@ class Batsim:
         """Announce jobs."""
         for job in jobs:
             self.submitted += 1
-            self.add("JOB_SUBMITTED", job_id=f"w0!{job.name}")
+            self.add("JOB_SUBMITTED", job_id=job.identifier)
+
+    def on_events(self, events):
+        """Report events from outside."""
+        for event in events:
+            if "machines" not in event:
+                self.add("NOTIFY", type=event["type"])
+                continue
+            if not self.machines.change(event):
+                abort("Batsim aborts there")
+            self.add("NOTIFY", type=f"event_{event['type']}", resources=event["resources"])
 
     def on_execute_job(self, data):
         """Start a job."""
-        job = self.jobs[data["job_id"].partition("!")[2]]
+        job = self.job_of(data)
         job.machines = [int(number) for number in data["alloc"].split()]
+        if any(self.machines.state[number] != IDLE for number in job.machines):
+            abort("not IDLE")
         job.state = "RUNNING"
         self.running += 1
-        job.actor = Actor.create(f"job {job.name}", self.hosts[job.machines[0]], self.run_job, job)
+        self.start_job(job)
 
     def on_reject_job(self, data):
         """Refuse a job."""
-        self.jobs[data["job_id"].partition("!")[2]].state = "REJECTED"
+        self.job_of(data).state = "REJECTED"
         self.completed += 1
 
     def on_call_me_later(self, data):
         """Call the scheduler when a time has come."""
-        if data["timestamp"] <= Engine.clock:  # Batsim aborts
-            sys.stdout.write("null\n")
-            sys.stdout.flush()
-            os._exit(0)
+        if data["timestamp"] <= Engine.clock:
+            abort("requests a call at")
         self.waiters += 1
-        Actor.create(
-            "waiter", Host.by_name(self.scenario.get("master", "master_host")), self.wait_until, data["timestamp"]
-        )
+        Actor.create("waiter", this_actor.get_host(), self.wait_until, data["timestamp"])
 
     def on_waiting_done(self, _):
         """Report a call."""
@@ -211,7 +216,7 @@ class Batsim:
 
     def on_kill_job(self, data):
         """Kill jobs whose kill was not requested before."""
-        jobs = [self.jobs[name.partition("!")[2]] for name in data["job_ids"]]
+        jobs = [self.job_of({"job_id": name}) for name in data["job_ids"]]
         jobs = [job for job in jobs if not job.kill_asked]
         for job in jobs:
             job.kill_asked = True
@@ -225,7 +230,7 @@ class Batsim:
         for job in jobs:
             if job.state == "COMPLETED_KILLED":
                 self.over(job)
-        self.add("JOB_KILLED", job_ids=[f"w0!{job.name}" for job in jobs], job_progress=progress)
+        self.add("JOB_KILLED", job_ids=[job.identifier for job in jobs], job_progress=progress)
         self.killers -= 1
 
     def on_completed(self, job):
@@ -234,11 +239,56 @@ class Batsim:
             job.told.put_async(job.name, 1)
         self.over(job)
 
+    def on_set_resource_state(self, data):
+        """Change the P-state of machines; the energy is noted before and after."""
+        self.read_energy()
+        numbers = [int(number) for number in data["resources"].split()]
+        self.machines.set_pstate(numbers, int(data["state"]), self.report_pstate)
+
+    def on_switched(self, content):
+        """Note that a machine sleeps or is awake."""
+        self.machines.switching -= 1
+        self.machines.note_reached(*content, self.report_pstate)
+
+    def report_pstate(self, numbers, pstate):
+        """Report that machines have reached a P-state."""
+        self.read_energy()
+        self.add("RESOURCE_STATE_CHANGED", resources=interval_set(numbers), state=str(pstate))
+
+    def on_query(self, _):
+        """Report the energy of all machines."""
+        self.add("ANSWER", consumed_energy=math.fsum(self.read_energy()))
+
+    def on_from_job_msg(self, content):
+        """Pass on what a job says."""
+        job, message = content
+        self.add("FROM_JOB_MSG", job_id=job.identifier, msg=message)
+
+    def on_to_job_msg(self, data):
+        """Keep a message for a job."""
+        self.job_of(data).messages.append(data["msg"])
+
+    def on_register_profile(self, data):
+        """Keep a profile of the scheduler's."""
+        self.profiles[data["profile_name"]] = data["profile"]
+
+    def on_register_job(self, data):
+        """Take in a job of the scheduler's."""
+        workload, _, name = data["job_id"].partition("!")
+        self.jobs[name] = Job({**data["job"], "id": name}, workload)
+        self.submitted += 1
+        if self.scenario["dynamic"]["acknowledged"]:
+            self.add("JOB_SUBMITTED", job_id=data["job_id"])
+
+    def on_notify(self, _):
+        """Note that the scheduler registers no more jobs."""
+        self.registering = False
+
     def over(self, job):
         """Count a job that is over and report it."""
         self.running -= 1
         self.completed += 1
-        self.add("JOB_COMPLETED", job_id=f"w0!{job.name}", job_state=job.state, return_code=job.code)
+        self.add("JOB_COMPLETED", job_id=job.identifier, job_state=job.state, return_code=job.code)
 
     def wait_until(self, date):
         """Report to the server when a date has come."""
@@ -248,115 +298,6 @@ class Batsim:
             self.waiters -= 1
         else:
             put(("WAITING_DONE", None))
-
-    def run_job(self, job):
-        """Run a job to its end, then report to the server."""
-        job.start, job.left = Engine.clock, job.walltime
-        job.before = self.read_energy()
-        job.task = Task(job.profile)
-        job.code = self.perform(job, job.task)
-        if job.code == KILLED:
-            job.state = "COMPLETED_KILLED"
-        elif job.code == WALLTIME:
-            job.state = "COMPLETED_WALLTIME_REACHED"
-        else:
-            job.state = "COMPLETED_FAILED" if job.code else "COMPLETED_SUCCESSFULLY"
-        job.end = Engine.clock
-        self.note_energy(job)
-        if job.code != KILLED:
-            put(("COMPLETED", job))
-
-    def note_energy(self, job):
-        """Note the J that a job's machines have used since its start."""
-        now = self.read_energy()
-        if self.meters:
-            job.joules = sum(now[number] - job.before[number] for number in job.machines)
-
-    def perform(self, job, task):
-        """Run through one profile; return its code, 0 or one below."""
-        profile = self.scenario["profiles"][task.name]
-        if profile["type"] == "delay":
-            task.began, task.delay = Engine.clock, profile["delay"]
-            code = self.sleep(job, profile["delay"])
-        elif profile["type"] == "composed":
-            code = 0
-            for index in range(profile.get("repeat", 1) * len(profile["seq"])):
-                task.index = index
-                task.part = Task(profile["seq"][index % len(profile["seq"])])
-                code = self.perform(job, task.part)
-                if code:
-                    return code
-        else:
-            code = self.compute(job, task, *amounts(profile, len(job.machines)))
-        return code or profile.get("ret", 0)
-
-    def sleep(self, job, seconds):
-        """Sleep, at most up to the walltime."""
-        if job.left < 0.0 or seconds < job.left:
-            this_actor.sleep_for(seconds)
-            if job.left > 0.0:
-                job.left -= seconds
-            return 0
-        this_actor.sleep_for(job.left)
-        job.left = 0.0
-        return WALLTIME
-
-    def compute(self, job, task, flops, sizes):
-        """Run a parallel task, up to the walltime."""
-        task.exec = this_actor.exec_init([self.hosts[number] for number in job.machines], flops, sizes)
-        began, code = Engine.clock, 0
-        try:
-            task.exec.start()
-            if job.left < 0.0:
-                task.exec.wait()
-            else:
-                task.exec.wait_for(job.left)
-        except TimeoutException:
-            code = WALLTIME
-        except CancelException:
-            code = KILLED
-        if job.left >= 0.0:
-            job.left -= Engine.clock - began
-        if code != WALLTIME:
-            task.exec = None
-        return code
-
-    def kill(self, jobs):
-        """Kill the jobs that run."""
-        progress = {}
-        for job in jobs:
-            if job.state != "RUNNING":
-                continue
-            progress[f"w0!{job.name}"] = progress_of(job.task)
-            task = job.task
-            while task.part is not None:
-                task = task.part
-            if task.exec is not None:
-                task.exec.cancel()
-            else:
-                job.actor.kill()
-                job.state, job.code, job.end = "COMPLETED_KILLED", -1, Engine.clock
-                self.note_energy(job)
-        put(("KILLING_DONE", (jobs, progress)))
-
-
-def amounts(profile, ranks):
-    """Return the flops of each rank, and the bytes between each two."""
-    if profile["type"] == "parallel":
-        return profile["cpu"], profile["com"]
-    share = ranks if profile["type"] == "parallel_homogeneous_total" else 1
-    com = profile["com"] / share
-    sizes = [com if i != j else 0.0 for i in range(ranks) for j in range(ranks)] if com else []
-    return [profile["cpu"] / share] * ranks, sizes
-
-
-def progress_of(task):
-    """Return how far a task is."""
-    if task.part is not None:
-        return {"profile_name": task.name, "current_task_index": task.index, "current_task": progress_of(task.part)}
-    if task.began is not None:
-        return {"profile_name": task.name, "progress": (Engine.clock - task.began) / task.delay}
-    return {"profile_name": task.name, "progress": 1.0 - task.exec.remaining_ratio if task.exec else 0.0}
 
 
 def main():
@@ -371,6 +312,8 @@ def main():
         Actor.create("submitter", master, batsim.submit)
     if "workflow" in scenario:
         Actor.create("workflow submitter", master, batsim.submit_workflow, scenario["workflow"])
+    if "outside" in scenario:
+        Actor.create("event submitter", master, bring_events, scenario["outside"])
     Actor.create("server", master, batsim.serve)
     engine.run()
     times = {job.name: (job.start, job.end) for job in batsim.jobs.values()}

@@ -191,11 +191,18 @@ def smaller(tried):
         if "walltime" in job:
             without = {key: value for key, value in job.items() if key != "walltime"}
             yield tried | {"jobs": [*jobs[:place], without, *jobs[place + 1 :]]}
-    for name in ("reject", "kill", "kill_at_once", "call", "late"):
-        if tried["chances"][name]:
+    for name, chance in tried["chances"].items():
+        if isinstance(chance, float | int) and chance:
             yield tried | {"chances": tried["chances"] | {name: 0}}
     if tried["calls"]:
         yield tried | {"calls": tried["calls"] - 1}
+    events = tried.get("outside", [])
+    for place in range(len(events)):
+        yield tried | {"outside": events[:place] + events[place + 1 :]}
+    if "dynamic" in tried:
+        own = tried["dynamic"]["jobs"]
+        for place in range(len(own)):
+            yield tried | {"dynamic": tried["dynamic"] | {"jobs": own[:place] + own[place + 1 :]}}
 
 
 def shrunk(tried, differs):
