@@ -118,6 +118,7 @@ def kill(simulation: Simulation, event: SchedulerEvent) -> Script:
     if identifiers:
         simulation.killers += 1
         yield (simulation.engine.spawn, execution.kill_jobs(simulation, identifiers), simulation.master)
+        yield (simulation.engine.skip,)  # to find its mailbox by name: a second job is killed before the next message
 
 
 def change_state(simulation: Simulation, event: SchedulerEvent) -> None:

@@ -194,6 +194,8 @@ class _Reader:
         name = self.text(element, "id")
         if zone.routing != "Vivaldi":
             raise self.fail(f"peer {name!r}: must stand in a zone with routing Vivaldi, not {zone.routing}")
+        if "," in self.text(element, "speed"):
+            raise self.fail(f"peer {name!r}: has one speed, as it has one P-state")
         self.add_host(element, name, zone, self.properties(element))
         ways = (("UP", "bw_out"), ("DOWN", "bw_in"))
         for way, key in ways:

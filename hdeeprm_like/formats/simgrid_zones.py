@@ -221,15 +221,19 @@ class Routing:
                 below_there = below_there.parent
         common = below_here.parent
         way = common.way(below_here.name, below_there.name) if common else []
-        if not way:
+        if common is None or not way:
             raise PlatformError(f"{self.path}: no route from {source!r} to {destination!r}")
+        backwards = common.routing.startswith("Dijkstra")  # its routes are put together from their ends
+        if backwards:
+            latency = _with(latency, (link for hop in reversed(way) for link in reversed(hop.links)))
         between: list[Link] = []
         point = way[0].leave
         for hop in way:
             if hop.leave != point:
                 latency = self._walk(point, hop.leave, between, latency, depth + 1)
             between.extend(hop.links)
-            latency = _with(latency, hop.links)
+            if not backwards:
+                latency = _with(latency, hop.links)
             point = hop.enter
         if way[0].leave != source:
             latency = self._walk(source, way[0].leave, links, latency, depth + 1)

@@ -115,6 +115,11 @@ def test_a_cluster_has_a_link_per_host_and_a_backbone_crossed_once(tmp_path):
         ('<hosts id="h"/>', "did you mean 'host'"),
         ('<zone id="z" routing="Star"/>', "Star"),
         ('<peer id="p" speed="1Gf" bw_in="1" bw_out="1" coordinates="0 0 0"/>', "Vivaldi"),
+        (
+            '<zone id="v" routing="Vivaldi"><peer id="p" speed="2Gf,1Gf" bw_in="1" bw_out="1" coordinates="0 0 0"/>'
+            "</zone>",
+            "one speed",
+        ),
         ('<zone id="main" routing="Full"/>', "twice"),
         ('<link id="l" bandwidth="0"/>', "more than 0"),
         ('<link id="l" bandwidth="1Gbps" sharing_policy="WIFI"/>', "WIFI"),

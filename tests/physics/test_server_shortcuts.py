@@ -12,12 +12,13 @@ from hypothesis import strategies as st
 from scenario_scheduler import Scheduler
 from scenarios import scenario_of, star, workflow_of
 from test_batsim_messages import options_of
+from wider_scenarios import machines_of, talking_of
 
 from hdeeprm_like.batsim_server import clock, countdowns
 from hdeeprm_like.batsim_server.countdowns import Action, Countdown, Works
 from hdeeprm_like.batsim_server.server import Server
 from hdeeprm_like.batsim_server.simulation import Simulation
-from hdeeprm_like.errors import ProtocolError
+from hdeeprm_like.errors import HDeepRMError
 
 
 def played(scenario, folder):
@@ -37,7 +38,7 @@ def played(scenario, folder):
 
     try:
         Server(simulation, ask).run()
-    except ProtocolError as error:  # a requested call is over when its reply arrives, where Batsim aborts
+    except HDeepRMError as error:  # a requested call is over when its reply arrives, where Batsim aborts
         refusal = str(error)
     machines = simulation.machines
     return said, simulation.rows, machines.state_rows, machines.energy_rows, machines.seconds, refusal
@@ -62,6 +63,12 @@ def test_shortcuts_change_nothing_in_20_scenarios(first, tmp_path, monkeypatch):
 def test_shortcuts_change_nothing_where_messages_take_longer_than_jobs(tmp_path, monkeypatch):
     for seed in range(200, 230):
         assert_the_same(scenario_of(seed) | {"xml": star("300ms")}, tmp_path, monkeypatch)
+
+
+def test_shortcuts_change_nothing_where_machines_change_and_jobs_talk(tmp_path, monkeypatch):
+    for seed in range(20):
+        assert_the_same(machines_of(seed), tmp_path, monkeypatch)
+        assert_the_same(talking_of(seed), tmp_path, monkeypatch)
 
 
 def test_shortcuts_change_nothing_in_workflows(tmp_path, monkeypatch):
