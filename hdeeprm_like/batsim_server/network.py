@@ -33,7 +33,9 @@ class Network:
                     machine.number for machine in self._machines.all if machine.host.name in (source, destination)
                 ]
                 weights = {self._machines[number].constraint: 0.0 for number in numbers}
-                weights |= {self._constraint(link): size for link in links}
+                for link in links:
+                    used = 0.0 if link.fatpipe else weights.get(self._constraint(link), 0.0)
+                    weights[self._constraint(link)] = used + size
                 known = Work(weights, numbers, latency, latency * size)
             self._messages[source, destination, size] = known
         return known

@@ -7,7 +7,10 @@ import pytest
 from server_inputs import HEAD, MASTER, Filler, Script, platform_xml, reply, workload, write_inputs
 
 from hdeeprm_like.batsim_server.cli import play
+from hdeeprm_like.batsim_server.machines import Machines
+from hdeeprm_like.batsim_server.network import Network
 from hdeeprm_like.errors import ProtocolError, WorkloadError
+from hdeeprm_like.formats.simgrid_xml import read_simgrid_xml
 
 WORK = {"work4": {"type": "parallel_homogeneous", "cpu": 4e9, "com": 0}}
 SLEEPS = platform_xml(2, speeds="1Gf,0.1f,0.5f,0.5f", watts="30:40:100, 5:5:5, 20:20:20, 20:20:20").replace(
@@ -55,6 +58,19 @@ def test_two_ranks_of_one_machine_send_over_its_loopback(tmp_path):
     both = ("EXECUTE_JOB", {"job_id": "w0!0", "alloc": "0", "mapping": {"0": "0", "1": "0"}})
     play(write_inputs(tmp_path, workload([(0, 2, "pair", None)], pair)), Script(reply(0.0), reply(0.0, both)).ask)
     assert float(rows(tmp_path)[0]["execution_time"]) == pytest.approx(0.1, abs=1e-6)
+
+
+@pytest.mark.parametrize(("policy", "bytes_on_it"), [("SHARED", 2e6), ("FATPIPE", 1e6)])
+def test_a_message_that_crosses_a_link_twice_needs_twice_its_capacity(policy, bytes_on_it, tmp_path):
+    xml = (
+        f'{HEAD}<zone id="z" routing="Full"><host id="a" speed="1Gf"/><host id="b" speed="1Gf"/>'
+        f'<link id="l" bandwidth="1MBps" latency="0us" sharing_policy="{policy}"/>'
+        '<route src="a" dst="b"><link_ctn id="l"/><link_ctn id="l"/></route></zone></platform>'
+    )
+    (tmp_path / "p.xml").write_text(xml)
+    platform = read_simgrid_xml(tmp_path / "p.xml")
+    network = Network(platform, Machines(platform, {"a": "", "b": ""}, 0, energy=False))
+    assert list(network.message_work("a", "b", 1e6).weights.values()) == [0.0, 0.0, bytes_on_it]
 
 
 def test_a_part_that_ends_at_the_walltime_leaves_none_or_no_limit_by_rounding(tmp_path):
