@@ -60,6 +60,8 @@ class Platform:
         routes: of what jobs send, see `links.with_network`; None if that takes no time.
         topology: how the nodes of the only cluster are connected, a kind and parameters of `topologies.TOPOLOGIES`, as
             ``"FAT_TREE 2;4,4;1,2;1,1"``; empty for a link of each node to a router.
+        limiters: one per cluster, the bandwidth of a link that all messages out of and into a node cross, and with a
+            topology those of a switch, too; ``""`` for none, empty for none at all.
     """
 
     name: str
@@ -80,6 +82,7 @@ class Platform:
     power_cap: float = math.inf
     routes: Routes | None = None
     topology: str = ""
+    limiters: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         try:
@@ -154,7 +157,12 @@ class Platform:
     def digest(self) -> str:
         """Return a SHA-256 of all its data, independent of the source files; the name is excluded."""
         found = hashlib.sha256()
-        absent = {"routes": True, "topology": not self.topology, "power_cap": math.isinf(self.power_cap)}
+        absent = {
+            "routes": True,
+            "topology": not self.topology,
+            "power_cap": math.isinf(self.power_cap),
+            "limiters": not self.limiters,
+        }
         for column in fields(self):
             value = getattr(self, column.name)
             if absent.get(column.name, False):

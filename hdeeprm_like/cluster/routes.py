@@ -17,6 +17,7 @@ class Routes:
         bandwidth: (L,) bytes/s. fatpipe: (L,) whether each message has all of it.
         place: (C,) place of each core. group: (U,) group of each place.
         up, down: (U,) the link between a place and its group in each direction, `NO_LINK` for none.
+        limiter: (U,) the link that messages cross before `up` and after `down`, `NO_LINK` for none.
         first: (G * G + 1,) the links from group g to h are links[first[g * G + h] : first[g * G + h + 1]].
         delay: (G, G) s, latency of the whole route between cores of two groups, or of one.
         gate_first: (U + 1,) where the links from each place to the master begin in gate_links.
@@ -29,6 +30,7 @@ class Routes:
     group: Ints
     up: Ints
     down: Ints
+    limiter: Ints
     first: Ints
     links: Ints
     delay: Floats

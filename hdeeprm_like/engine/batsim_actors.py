@@ -133,6 +133,8 @@ def way_to_master(platform: Platform) -> tuple[Floats, Floats]:
     wide, far = bytes_per_second(network.global_bandwidth), seconds(network.global_latency)
     latency = np.array([seconds(text) + far for text in network.cluster_latency])
     speed = np.array([min(wide, bytes_per_second(text)) for text in network.cluster_bandwidth])
+    if platform.limiters:
+        speed = np.minimum(speed, [bytes_per_second(text) if text else np.inf for text in platform.limiters])
     most = np.full(len(latency), np.inf)
     np.divide(TCP_GAMMA, 2.0 * latency, out=most, where=latency > 0.0)
     cluster = platform.node_cluster[platform.processor_node]

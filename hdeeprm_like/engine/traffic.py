@@ -138,7 +138,7 @@ def most_loads(routes: Routes, jobs: int) -> int:
     jobs are just large enough to use all links.
     """
     cores, links = len(routes.place), len(routes.bandwidth)
-    length = 2 + int(np.diff(routes.first).max(initial=0))
+    length = 3 + int(np.diff(routes.first).max(initial=0))
     at_once = min(jobs, cores)
     least = max(1.0, sqrt(links / length))  # cores that may use all links
     of_links = min(at_once * links, int(cores / least + 1) * links, cores * (cores - 1) * length)
@@ -253,6 +253,7 @@ def load_links(tables: Tables, traffic: Traffic, j: int, size: float) -> None:
         traffic.at_place[place] = 0
         crossed = cross(traffic, traffic.routes.up[place], pairs, crossed)
         crossed = cross(traffic, traffic.routes.down[place], pairs, crossed)
+        crossed = cross(traffic, traffic.routes.limiter[place], 2 * pairs, crossed)  # out and in
     delay = 0.0
     for i in range(groups):
         g = traffic.groups[i]

@@ -32,6 +32,7 @@ MOST_CORES = 1_000_000
 SLURM = "slurm"  # key of partitions and Slurm's scheduling settings
 POWER_CAP = "power_cap"  # key of the limit in W of all cores together
 TOPOLOGY = "topology"  # key of how the nodes are connected
+LIMITER = "limiter"  # key of what a node sends and receives in all
 MB_IN_GB = 1000
 
 FILES = {
@@ -232,10 +233,16 @@ def _latency(value: JsonValue) -> str:
     return text
 
 
-def _link(value: JsonValue, known: Types) -> tuple[str, str]:
+def _link(value: JsonValue, known: Types, optional: Sequence[str] = ()) -> tuple[str, str]:
     """Return bandwidth and latency of a link, given as an object or as a list with one object (thesis B.2)."""
-    keys = value.only().fields(["type", "latency"])
+    keys = value.only().fields(["type", "latency"], optional)
     return _look_up(known.networks, keys["type"], "network"), _latency(keys["latency"])
+
+
+def _limiter(value: JsonValue, known: Types) -> str:
+    """Return the bandwidth of the limiter of the nodes of a cluster, "" for none."""
+    found = value.only().entries().get(LIMITER)
+    return "" if found is None else _look_up(known.networks, found, "network")
 
 
 # -- the platform
@@ -254,6 +261,7 @@ def _build(path: Path, keys: Mapping[str, JsonValue], known: Types) -> Platform:
     names: list[str] = []
     groups: list[_Group] = []
     links: list[tuple[str, str]] = []
+    limiters: list[str] = []
     cores = 0
     for element in keys["clusters"].elements():
         cluster = element.fields(["id", "nodes", "local_links"])
@@ -267,11 +275,16 @@ def _build(path: Path, keys: Mapping[str, JsonValue], known: Types) -> Platform:
                 raise node.wrong(f"the platform grows to {cores:,} cores; at most {MOST_CORES:,} are allowed")
             groups.append(group)
         names.append(name)
-        links.append(_link(cluster["local_links"], known))
+        links.append(_link(cluster["local_links"], known, [LIMITER]))
+        limiters.append(_limiter(cluster["local_links"], known))
     bandwidth, latency = _link(keys["global_links"], known)
     network = Network(tuple(b for b, _ in links), tuple(t for _, t in links), bandwidth, latency)
     return Platform(
-        name=path.name.split(".")[0], cluster_names=tuple(names), network=network, **_columns(groups, known)
+        name=path.name.split(".")[0],
+        cluster_names=tuple(names),
+        network=network,
+        limiters=tuple(limiters) if any(limiters) else (),
+        **_columns(groups, known),
     )
 
 

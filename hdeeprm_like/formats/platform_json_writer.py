@@ -17,6 +17,7 @@ from hdeeprm_like.errors import PlatformError
 from hdeeprm_like.formats.files import write_json
 from hdeeprm_like.formats.partitions_json import partitions_as_json
 from hdeeprm_like.formats.platform_json import (
+    LIMITER,
     MB_IN_GB,
     POWER_CAP,
     SLURM,
@@ -57,6 +58,8 @@ def write_platform_json(platform: Platform, path: Path) -> None:
         own = [node for node in nodes if node.cluster == cluster]
         groups = [{"type": used.node(node), "number": len(list(alike))} for node, alike in groupby(own)]
         link = used.link(network.cluster_bandwidth[cluster], network.cluster_latency[cluster])
+        if platform.limiters and platform.limiters[cluster]:
+            link[LIMITER] = used.link(platform.limiters[cluster], "0us")["type"]
         listed.append({"id": name, "nodes": groups, "local_links": link})
     content: dict[str, Any] = {
         "clusters": listed,

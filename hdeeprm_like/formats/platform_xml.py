@@ -22,9 +22,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from hdeeprm_like.cluster.links import nodes_connected, routes_of
+from hdeeprm_like.cluster.links import nodes_connected, routes_of, wired_links
 from hdeeprm_like.cluster.platform import Network, Platform
 from hdeeprm_like.cluster.pstates import P3
+from hdeeprm_like.cluster.topologies import Topology
 from hdeeprm_like.errors import PlatformError
 from hdeeprm_like.formats.files import replacing
 from hdeeprm_like.formats.json_value import JsonValue
@@ -54,6 +55,7 @@ MASTER = "master_host"
 PARTITIONS = f"{PREFIX}partitions"
 POWER_CAP = f"{PREFIX}power_cap"  # W
 TOPOLOGY = f"{PREFIX}topology"
+LIMITER = "limiter_"  # before the number of a node, in the name of its link
 MOST_ROUTED = 256  # cores of a platform with a topology: the XML has a route for each pair
 SERVER_ONLY = ("speed_file", "availability_file", "state_file", "limiter_link")  # attributes of SimGrid
 CAP = Number(0.0, UTMOST, above=True, noun="number of W")
@@ -118,6 +120,8 @@ def _lines(platform: Platform, routing: str, routed: bool) -> Iterator[str]:
         yield f'    <zone id="cluster_{cluster}" routing="{routing}">\n      <router id="router_{cluster}"/>\n'
         yield from _hosts(platform, cores)
         yield from _links(platform, cluster, link)
+        if platform.limiters and platform.limiters[cluster]:
+            yield from _limiters(platform, cluster)
         if routed and platform.topology:
             yield from _wires(platform, network.cluster_latency[cluster])
         yield from _routes(platform, cluster, cores)
@@ -152,24 +156,43 @@ def _topology(platform: Platform) -> str:
 
 
 def _wires(platform: Platform, latency: str) -> Iterator[str]:
-    """Yield the links of a topology."""
-    routes, ends = routes_of(platform), len(platform.node_types) + len(platform.cluster_names)
-    for wire, bandwidth in enumerate(routes.bandwidth[: -2 * ends : 2].tolist()):
+    """Yield the links of a topology, and the limiters of its switches."""
+    routes, wires = routes_of(platform), 2 * len(_topology_of(platform).factors)
+    for wire, bandwidth in enumerate(routes.bandwidth[:wires:2].tolist()):
         figures = f'bandwidth="{bandwidth!r}Bps" latency="{latency}"'
         yield f'      <link id="wire_{wire}" sharing_policy="SPLITDUPLEX" {figures}/>\n'
+
+    for switch in range(wired_links(platform, _topology_of(platform)) - wires):
+        yield f'      <link id="switch_{LIMITER}{switch}" bandwidth="{platform.limiters[0]}" latency="0us"/>\n'
+
+
+def _topology_of(platform: Platform) -> Topology:
+    """Return the topology of a platform that has one."""
+    topology = nodes_connected(platform)
+    assert topology is not None
+    return topology
 
 
 def _routes_between(platform: Platform) -> Iterator[str]:
     """Yield the routes of a topology between all cores of different nodes."""
-    routes = routes_of(platform)
+    routes, wires = routes_of(platform), 2 * len(_topology_of(platform).factors)
+    switches = wired_links(platform, _topology_of(platform))
+    nodes = switches + 2 * (platform.nodes + len(platform.cluster_names))  # the links of the star are between
+
+    def part(link: int) -> str:
+        if link < wires:
+            return f'<link_ctn id="wire_{link // 2}" direction="{("UP", "DOWN")[link % 2]}"/>'
+        return (
+            f'<link_ctn id="{f"switch_{LIMITER}{link - wires}" if link < switches else f"{LIMITER}{link - nodes}"}"/>'
+        )
+
     for a, source in enumerate(platform.core_names):
         for b, destination in enumerate(platform.core_names):
             way = int(routes.place[a]) * len(routes.delay) + int(routes.place[b])
             links = routes.links[routes.first[way] : routes.first[way + 1]].tolist()
             if links:
-                parts = [f'<link_ctn id="wire_{link // 2}" direction="{("UP", "DOWN")[link % 2]}"/>' for link in links]
                 ends = f'src="{_quoted(source)}" dst="{_quoted(destination)}"'
-                yield f'      <route {ends} symmetrical="NO">{"".join(parts)}</route>\n'
+                yield f'      <route {ends} symmetrical="NO">{"".join(map(part, links))}</route>\n'
 
 
 def _hosts(platform: Platform, cores: range) -> Iterator[str]:
@@ -193,16 +216,22 @@ def _links(platform: Platform, cluster: int, link: str) -> Iterator[str]:
         yield f'      <link id="link_{node}" sharing_policy="SPLITDUPLEX" {link}/>\n'
 
 
+def _limiters(platform: Platform, cluster: int) -> Iterator[str]:
+    for node in np.flatnonzero(platform.node_cluster == cluster).tolist():
+        yield f'      <link id="{LIMITER}{node}" bandwidth="{platform.limiters[cluster]}" latency="0us"/>\n'
+
+
 def _routes(platform: Platform, cluster: int, cores: range) -> Iterator[str]:
     router = f"router_{cluster}"
+    limited = bool(platform.limiters and platform.limiters[cluster])
     nodes = platform.processor_node[platform.core_processor[cores.start : cores.stop]].tolist()
     for core, node in zip(cores, nodes, strict=True):
-        name = _quoted(platform.core_names[core])
+        name, limiter = _quoted(platform.core_names[core]), f'<link_ctn id="{LIMITER}{node}"/>' if limited else ""
         yield (
             f'      <route src="{router}" dst="{name}" symmetrical="NO">'
-            f'<link_ctn id="link_{node}" direction="DOWN"/></route>\n'
+            f'<link_ctn id="link_{node}" direction="DOWN"/>{limiter}</route>\n'
             f'      <route src="{name}" dst="{router}" symmetrical="NO">'
-            f'<link_ctn id="link_{node}" direction="UP"/></route>\n'
+            f'{limiter}<link_ctn id="link_{node}" direction="UP"/></route>\n'
         )
 
 
@@ -246,7 +275,9 @@ def read_platform_xml(path: Path) -> Platform:
             "give the platform as JSON instead"
         )
     try:
-        platform = replace(platform_from_properties(hosts, name, _network(root)), topology=topology)
+        platform = replace(
+            platform_from_properties(hosts, name, _network(root)), topology=topology, limiters=_limits(root)
+        )
         nodes_connected(platform)
     except PlatformError as error:
         raise PlatformError(f"{path}: {error}") from None
@@ -300,3 +331,14 @@ def _network(root: "Element") -> Network | None:
         return None
     bandwidths, latencies = tuple(zip(*links, strict=True))
     return Network(bandwidths, latencies, shared.get("bandwidth", ""), shared.get("latency", ""))
+
+
+def _limits(root: "Element") -> tuple[str, ...]:
+    """Return the bandwidth of the limiters of each cluster, "" for none; empty if no cluster has any."""
+    limits = []
+    for zone in root.iterfind("./zone/zone"):
+        links = zone.findall("link")
+        if links:
+            own = (link.get("bandwidth", "") for link in links if link.get("id", "").startswith(LIMITER))
+            limits.append(next(own, ""))
+    return tuple(limits) if any(limits) else ()

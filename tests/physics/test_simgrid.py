@@ -202,11 +202,12 @@ def test_the_shortest_ways_are_those_that_simgrid_finds(routing, seed, tmp_path)
     assert_simgrid_finds_the_same_ways(path)
 
 
-def test_cores_of_our_platforms_reach_one_another_where_jobs_send_data(tmp_path):
+@pytest.mark.parametrize("limiter", [{}, {"limiter": "Gigabit Ethernet 1000BASE-T"}], ids=["", "limited"])
+def test_cores_of_our_platforms_reach_one_another_where_jobs_send_data(limiter, tmp_path):
     path = tmp_path / "platform.xml"
     link = {"type": "Gigabit Ethernet 1000BASE-T", "latency": "3us"}
     clusters = [
-        {"id": name, "nodes": [{"type": "Test0", "number": 2}], "local_links": link | {"latency": latency}}
+        {"id": name, "nodes": [{"type": "Test0", "number": 2}], "local_links": link | {"latency": latency} | limiter}
         for name, latency in (("one", "5us"), ("two", "7us"))
     ]
     (tmp_path / "platform.json").write_text(json.dumps({"clusters": clusters, "global_links": link}))
@@ -214,7 +215,9 @@ def test_cores_of_our_platforms_reach_one_another_where_jobs_send_data(tmp_path)
     assert_simgrid_finds_the_same_ways(path)
     platform = read_simgrid_xml(path)
     links, latency = platform.route("cor_00000", "cor_00015")
-    assert {link.name for link in links} == {"link_0_UP", "global_link_0_UP", "global_link_1_DOWN", "link_3_DOWN"}
+    limits = {"limiter_0", "limiter_3"} if limiter else set()
+    ways = {"link_0_UP", "global_link_0_UP", "global_link_1_DOWN", "link_3_DOWN"}
+    assert {link.name for link in links} == ways | limits
     assert latency == pytest.approx((5 + 3 + 3 + 7) * 1e-6)
 
 

@@ -26,17 +26,19 @@ from hdeeprm_like.run.to_end import run_policy
 ODD = 1e5 / 3  # bytes whose sums round
 
 
-def sending_world(seed):
-    """A platform, jobs of which most send data, and a policy pair."""
+def sending_world(seed, limited=False):
+    """A platform, perhaps with limiters, jobs of which most send data, and a policy pair."""
     cluster, workload, pair = world(seed)
     dice = np.random.default_rng(seed + 10**6)
+    if limited:
+        cluster = replace(cluster, limiters=(str(dice.choice(["0.7Gbps", "3Gbps", "12Gbps", "90MBps"])),))
     size = dice.choice([0.0, 1e6, 2e8, 3e9, ODD, float(dice.integers(1, 10**9))], len(workload))
     return cluster, replace(workload, bytes=size * (workload.delay < 0)), pair
 
 
-def difference(seed, folder):
+def difference(seed, folder, limited=False):
     """The first job with other cores or times than on the server, "" if there is none."""
-    cluster, workload, pair = sending_world(seed)
+    cluster, workload, pair = sending_world(seed, limited)
     write_platform_xml(cluster, folder / "platform.xml", routed=True)
     write_workload(workload, folder / "workload.json")
     exact = {"w0": json.loads((folder / "workload.json").read_text(), parse_float=read_number)["profiles"]}
@@ -49,12 +51,21 @@ def difference(seed, folder):
     return difference_from_server(simulator, workload, folder) if ended else "the server has not ended"
 
 
-def all_differences(seeds, folder):
-    return {seed: found for seed in seeds if (found := difference(seed, folder))}
+def all_differences(seeds, folder, limited=False):
+    return {seed: found for seed in seeds if (found := difference(seed, folder, limited))}
 
 
 def test_worlds_with_messages_are_the_same_with_the_server(tmp_path):
     assert all_differences(range(30), tmp_path) == {}
+
+
+def test_worlds_with_limiters_are_the_same_with_the_server(tmp_path):
+    assert all_differences(range(15), tmp_path, limited=True) == {}
+
+
+@pytest.mark.slow
+def test_a_thousand_worlds_with_limiters_are_the_same_with_the_server(tmp_path):
+    assert all_differences(range(15, 1015), tmp_path, limited=True) == {}
 
 
 @pytest.mark.slow
@@ -105,6 +116,16 @@ def test_jobs_share_the_link_of_a_node():
     node = (100.0, [(4, 1.0, 100.0, 10.0)])
     _, together = times(platform(node, network=LINKS), replace(jobs(seconds=[1.0, 1.0], size=2), bytes=np.full(2, GB)))
     assert together == pytest.approx([32.0, 32.0], abs=1e-6)
+
+
+def test_a_limiter_carries_what_a_node_sends_and_receives():
+    cluster = replace(two_nodes(), limiters=("1.0Gbps",))
+    _, run = times(cluster, replace(jobs(seconds=1.0, size=2), bytes=np.array([GB])))
+    assert run == pytest.approx([16.0], abs=1e-6)  # 1 GB out and 1 GB in at 125 MB/s; 8 s without it
+    _, run = times(
+        replace(two_nodes(), limiters=("4.0Gbps",)), replace(jobs(seconds=1.0, size=2), bytes=np.array([GB]))
+    )
+    assert run == pytest.approx([8.0], abs=1e-6)
 
 
 def test_the_textbooks_clock_knows_no_network():

@@ -66,17 +66,18 @@ def test_without_a_topology_parts_are_nodes():
     assert found == [[[0, 1]], [[0, 4]]]
 
 
+@pytest.mark.parametrize("limiters", [(), ("1.2Gbps",)], ids=["", "limited"])
 @pytest.mark.parametrize("topology", [FAT_TREE, DRAGONFLY, "TORUS 2,4"])
-def test_the_server_takes_as_long(topology, tmp_path):
+def test_the_server_takes_as_long(topology, limiters, tmp_path):
     """The XML has each route of the topology."""
     sent = np.array([5 * MB, 70 * MB, 0.0, 300 * MB, 20 * MB, 1e5 / 3])
     several = replace(jobs(seconds=2.0, size=[3, 4, 1, 2, 8, 5], submit=[0.0, 0.0, 0.0, 1.0, 2.0, 3.0]), bytes=sent)
-    cluster = machine(topology)
+    cluster = replace(machine(topology), limiters=limiters)
     write_platform_xml(cluster, tmp_path / "platform.xml", routed=True)
     write_workload(several, tmp_path / "workload.json")
     exact = {"w0": json.loads((tmp_path / "workload.json").read_text(), parse_float=read_number)["profiles"]}
     again = read_platform_xml(tmp_path / "platform.xml")
-    assert again.topology == topology
+    assert (again.topology, again.limiters) == (topology, limiters)
     ours = simulate(cluster, several, "first-high_gflops", network=True)
     play_on_server(talk(again, ("first", "high_gflops"), 0, exact), tmp_path)
     rows = jobs_of(tmp_path / "out_jobs.csv")
@@ -86,12 +87,13 @@ def test_the_server_takes_as_long(topology, tmp_path):
         assert float(rows[name]["execution_time"]) == pytest.approx(run, abs=1.1e-6)
 
 
-def test_files_keep_the_topology(tmp_path):
-    cluster = machine(DRAGONFLY)
+def test_files_keep_the_topology_and_the_limiters(tmp_path):
+    cluster = replace(machine(DRAGONFLY), limiters=("3.0Gbps",))
     write_platform_json(cluster, tmp_path / "p.json")
     again = load_platform(tmp_path / "p.json")
-    assert again.topology == DRAGONFLY
+    assert (again.topology, again.limiters) == (DRAGONFLY, ("3.0Gbps",))
     assert again.digest() != replace(again, topology="").digest()
+    assert again.digest() != replace(again, limiters=()).digest()
 
 
 def test_what_does_not_fit_is_refused(tmp_path):
