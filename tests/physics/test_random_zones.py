@@ -163,6 +163,24 @@ def test_routes_in_random_clusters_have_the_latencies_that_simgrid_says(seed, tm
 
 
 @pytest.mark.parametrize(
+    ("kind", "parameters"),
+    [("FAT_TREE", "2;4,2;1,1;1,1"), ("FAT_TREE", "2;2,4;1,2;1,1"), ("DRAGONFLY", "2,1;1,1;2,1;2"), ("TORUS", "2,4")],
+)
+def test_switches_have_limiters_as_hosts_have(kind, parameters, tmp_path):
+    path = tmp_path / "platform.xml"
+    path.write_text(
+        '<?xml version="1.0"?>\n<!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">\n<platform version="4.1">'
+        '<zone id="z" routing="Full"><cluster id="c" prefix="h" suffix="" radical="0-7" speed="1Gf" bw="1Gbps" lat="1us" '
+        f'topology="{kind}" topo_parameters="{parameters}" limiter_link="90MBps"/></zone></platform>'
+    )
+    platform = read_simgrid_xml(path)
+    for source, destination, links, _ in asked("simgrid_routes.py", path):
+        found = platform.route(source, destination)[0]
+        limiters = [sum(name.endswith("limiter") for name in names) for names in (links, [link.name for link in found])]
+        assert (len(found), limiters[0]) == (len(links), limiters[1]), (source, destination)
+
+
+@pytest.mark.parametrize(
     ("kind", "parameters", "why"),
     [
         ("FAT_TREE", "2;4,4;1,2", "is not of the form LEVELS;CHILDREN,...;PARENTS,...;PARALLEL LINKS,..."),
