@@ -171,7 +171,8 @@ def test_switches_have_limiters_as_hosts_have(kind, parameters, tmp_path):
     path.write_text(
         '<?xml version="1.0"?>\n<!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">\n<platform version="4.1">'
         '<zone id="z" routing="Full"><cluster id="c" prefix="h" suffix="" radical="0-7" speed="1Gf" '
-        f'bw="1Gbps" lat="1us" topology="{kind}" topo_parameters="{parameters}" limiter_link="90MBps"/></zone></platform>'
+        f'bw="1Gbps" lat="1us" topology="{kind}" topo_parameters="{parameters}" limiter_link="90MBps"/></zone>'
+        "</platform>"
     )
     platform = read_simgrid_xml(path)
     for source, destination, links, _ in asked("simgrid_routes.py", path):
