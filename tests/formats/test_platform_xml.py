@@ -113,9 +113,11 @@ def platforms(draw):
 
 
 @settings(max_examples=60, deadline=None)
-@given(platform=platforms())
-def test_any_platform_comes_back_exactly_from_its_xml(tmp_path_factory, platform):
+@given(platform=platforms(), limits=st.lists(st.sampled_from(["", "1.0Gbps", "90MBps"]), min_size=3, max_size=3))
+def test_any_platform_comes_back_exactly_from_its_xml(tmp_path_factory, platform, limits):
     path = tmp_path_factory.mktemp("random") / "platform.xml"
+    limiters = tuple(limits[: len(platform.cluster_names)])
+    platform = replace(platform, limiters=limiters if any(limiters) else ())
     write_platform_xml(platform, path)
     assert_same(read_platform_xml(path), platform)
 

@@ -12,6 +12,7 @@ from small import jobs, platform
 from hdeeprm_like import simulate
 from hdeeprm_like.cluster.links import routes_of, with_network
 from hdeeprm_like.cluster.platform import Network
+from hdeeprm_like.cluster.routes import NO_LINK
 from hdeeprm_like.decision.actions import PolicyActions
 from hdeeprm_like.engine.state import State
 from hdeeprm_like.errors import OptionsError
@@ -133,10 +134,12 @@ def test_the_textbooks_clock_knows_no_network():
         simulate(two_nodes(), jobs(), "fcfs", "textbook", network=True)
 
 
-def test_the_routes_are_those_of_the_xml(tmp_path):
+@pytest.mark.parametrize("limiters", [(), ("2.0Gbps",)], ids=["", "limited"])
+def test_the_routes_are_those_of_the_xml(limiters, tmp_path):
     """Each link carries the messages of the same pairs of cores, at the same bandwidth, with the same latency."""
     core = (100.0, [(2, 1.0, 100.0, 10.0)])
     cluster = platform(core, core, network=replace(LINKS, cluster_latency=("5us",), global_latency="3us"))
+    cluster = replace(cluster, limiters=limiters)
     write_platform_xml(cluster, tmp_path / "p.xml", routed=True)
     written, routes = read_simgrid_xml(tmp_path / "p.xml"), routes_of(cluster)
     theirs, ours = {}, {}
@@ -150,7 +153,9 @@ def test_the_routes_are_those_of_the_xml(tmp_path):
                 way = g * len(routes.delay) + h
                 for link in links:
                     theirs.setdefault((link.name, link.bandwidth), set()).add((a, b))
-                for number in (routes.up[p], *routes.links[routes.first[way] : routes.first[way + 1]], routes.down[q]):
+                between = routes.links[routes.first[way] : routes.first[way + 1]]
+                limits = [link for link in (routes.limiter[p], routes.limiter[q]) if link != NO_LINK]
+                for number in (routes.up[p], *between, routes.down[q], *limits):
                     ours.setdefault((int(number), float(routes.bandwidth[number])), set()).add((a, b))
                 assert latency == routes.delay[g, h]
         links, latency = written.route(source, "master_host")
