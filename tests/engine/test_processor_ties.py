@@ -41,3 +41,17 @@ def test_a_job_of_several_cores_takes_those_of_the_lowest_processors(policy):
     node = (1000.0, [(2, 1.0, 100.0, 10.0)])
     finished = run(platform(*[node] * 10), jobs(seconds=1.0, size=3), ("first", policy))
     assert finished.cores == [[0, 1, 2]]
+
+
+def test_a_processor_that_is_no_longer_better_than_a_lower_one_gives_the_next_core_to_that():
+    # 2 and 3 free cores: one is taken of the second, and then both are alike
+    assert run(
+        platform((1000.0, [(2, 1.0, 100.0, 10.0), (3, 1.0, 100.0, 10.0)])), jobs(size=2), ("first", "high_cores")
+    ).cores == [[0, 2]]
+
+
+def test_behind_a_full_processor_that_has_the_most_memory_its_neighbour_has_what_is_left_of_that():
+    # 100 MB on the first node: a core of it takes 20, so that the second, with 90, is next
+    one = (1, 1.0, 100.0, 10.0)
+    finished = run(platform((100.0, [one, one]), (90.0, [one])), jobs(size=2, memory=20.0), ("first", "high_mem"))
+    assert finished.cores == [[0, 2]]
