@@ -50,8 +50,9 @@ def test_a_processor_that_is_no_longer_better_than_a_lower_one_gives_the_next_co
     ).cores == [[0, 2]]
 
 
-def test_behind_a_full_processor_that_has_the_most_memory_its_neighbour_has_what_is_left_of_that():
-    # 100 MB on the first node: a core of it takes 20, so that the second, with 90, is next
+@pytest.mark.parametrize(("other", "second"), [(90.0, 2), (80.0, 1), (75.0, 1)])
+def test_where_a_processor_is_full_its_neighbour_has_the_memory_that_is_left_of_their_node(other, second):
+    # 100 MB on the first node, of which a core takes 20: 80 are left, less or more than on the other
     one = (1, 1.0, 100.0, 10.0)
-    finished = run(platform((100.0, [one, one]), (90.0, [one])), jobs(size=2, memory=20.0), ("first", "high_mem"))
-    assert finished.cores == [[0, 2]]
+    finished = run(platform((100.0, [one, one]), (other, [one])), jobs(size=2, memory=20.0), ("first", "high_mem"))
+    assert finished.cores == [[0, second]]
