@@ -238,6 +238,14 @@ def test_of_a_requeued_job_the_last_run_is_kept_though_an_earlier_one_was_longer
     assert sorted(imported(log(tmp_path, first, last), requeues="all")[0].run.tolist()) == [5, 1800]
 
 
+@pytest.mark.parametrize(
+    ("eligible", "wait"), [("10:00:00", 60), ("10:00:40", 20), ("10:01:00", 0), ("10:01:30", 60), ("09:59:00", 60)]
+)
+def test_a_job_that_may_start_only_after_it_has_arrives_when_it_was_submitted(tmp_path, eligible, wait):
+    trace, _, _ = imported(log(tmp_path, {"Eligible": f"2024-01-10T{eligible}"}))  # submitted at 10:00, begun at 10:01
+    assert trace.wait.tolist() == [wait]
+
+
 def test_a_job_of_the_number_0_is_requeued_as_any_other(tmp_path):
     first, last = {"JobID": "0"}, {"JobID": "0", "Start": "2024-01-10T10:40:00", "End": "2024-01-10T10:42:00"}
     trace, _, report = imported(log(tmp_path, first, last))

@@ -47,7 +47,7 @@ def ray_cluster(where: Where) -> Iterator[Engine]:
             with handler_kept(signal.SIGTERM):
                 try:
                     ray.init(address=address, log_to_driver=False, logging_level="ERROR", **own)
-                except (ConnectionError, RuntimeError, ValueError) as error:
+                except Exception as error:  # Ray raises many kinds, and Exception itself where its start takes long
                     raise OptionsError(f"Ray: {' '.join(str(error).split())[:200]}") from None
                 except SystemExit:  # of Ray's own handler, which a signal found before ours was back
                     raise KeyboardInterrupt from None
