@@ -135,6 +135,14 @@ def test_close_is_what_starts_within_five_minutes_of_when_it_did(log_path):
     told = np.full(5, 1000.0)
     found = fidelity_of(replace(log, wait=told), outcome(log, told + np.array([49.0, -51.0, 300.0, 301.0, -301.0])))
     assert found.close == 3 / 5
+    assert found.same == 2 / 5  # within one minute
+
+
+def test_an_error_of_a_minute_counts_for_nothing_however_short_the_waits_are(log_path):
+    log = load_log(log_path, machine_of_cores(4))
+    for recorded, simulated, mark in ((10.0, 70.0, "A"), (10.0, 71.0, "D"), (0.0, 60.0, "A"), (1000.0, 1061.0, "A")):
+        marks = graded(log, [recorded] * 5, [simulated] * 5).marks
+        assert (marks["mean wait"], marks["median wait"]) == (mark, mark)
 
 
 def graded(log, recorded, simulated):
