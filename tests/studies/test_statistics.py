@@ -144,6 +144,12 @@ def test_the_ratio_is_the_geometric_mean_so_twice_and_half_make_one():
     assert summary.bounded_slowdown_difference["b"] == 0.5
 
 
+def test_over_all_windows_the_longest_wait_is_the_longest_and_the_mean_wait_the_mean():
+    table = [row | {"wait_max": 10.0 * row["wait"]} for row in table_of(a=[1.0, 5.0, 3.0])]
+    summary = summarized(table)
+    assert (summary.wait["a"], summary.wait_max["a"]) == (3.0, 50.0)
+
+
 def test_a_ratio_to_nothing_is_not_known():
     summary = summarized(table_of(a=[0.0, 2.0], b=[4.0, 1.0]), "a")
     assert np.isnan(summary.wait_ratio["b"])

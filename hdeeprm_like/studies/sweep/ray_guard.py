@@ -1,4 +1,4 @@
-"""Ends the processes of a cluster of Ray that was started here, once whoever started it has ended, however that was.
+"""Ends the processes of a cluster of Ray that a command has started here, once that command ends, however it ends.
 
 Run as a separate script, with a pipe as its standard input that closes with the parent::
 
