@@ -3,6 +3,7 @@
 import importlib
 import importlib.util
 import inspect
+import os
 import sys
 import zlib
 from collections.abc import Callable, Iterator, Mapping
@@ -91,7 +92,7 @@ def whole_names(content: Any, folder: Path) -> Any:
     if not isinstance(content, str):
         return content
     place, colon, attribute = content.rpartition(":")
-    return f"{(folder / place).resolve()}:{attribute}" if colon and place.endswith(".py") else content
+    return f"{real(folder / place)}:{attribute}" if colon and place.endswith(".py") else content
 
 
 def python_files(content: Any, folder: Path = Path()) -> list[Path]:
@@ -170,11 +171,16 @@ def trusting(*places: Place) -> Iterator[None]:
     `import_file` runs only files that are among the places or lie inside them, and `import_module` imports only
     modules of `may_import`.
     """
-    before = _trusted.set(tuple(place.resolve() if isinstance(place, Path) else place for place in places))
+    before = _trusted.set(tuple(real(place) if isinstance(place, Path) else place for place in places))
     try:
         yield
     finally:
         _trusted.reset(before)
+
+
+def real(path: Path) -> Path:
+    """Return what a path leads to; one that leads to itself or has a zero byte stays, where `Path.resolve` fails."""
+    return path if "\0" in str(path) else Path(os.path.realpath(path))
 
 
 def trusted() -> tuple[Place, ...]:
@@ -192,7 +198,7 @@ def import_file(path: Path, error: type[HDeepRMError] = OptionsError) -> ModuleT
 
     The file may import its neighbours, as a script may.
     """
-    path = path.resolve()
+    path = real(path)
     if not path.is_file():
         raise error(f"{path}: no such file")
     places = _trusted.get()

@@ -16,6 +16,7 @@ from hdeeprm_like.cluster.partitions import Demand, Partitions, demands_of
 from hdeeprm_like.decision.actions import PolicyActions
 from hdeeprm_like.decision.names import PACKINGS, PLACEMENTS, baseline
 from hdeeprm_like.engine.state import State
+from hdeeprm_like.engine.tasks import SHORTEST_CALL
 
 CLOCKS = ("textbook", "one-by-one", "batsim")
 CONSTRAINTS = ("cores", "memory", "gpus", "whole", "cap", "all", "all whole")
@@ -202,7 +203,10 @@ class Watch:
 
     def start(self, now, started, call):
         """Note when jobs end that start now: after their delay, or as the slowest of their cores computes."""
-        self.call = call if call < np.inf else np.inf if self.call <= now else self.call
+        if call < np.inf:
+            self.call = max(call, now + SHORTEST_CALL)
+        elif self.call <= now:
+            self.call = np.inf
         for j, cores in started:
             speed = min(self.cluster.processor_flops[self.cluster.core_processor[core]][0] for core in cores)
             self.ends[j] = now + (self.jobs.delay[j] if self.jobs.delay[j] >= 0 else self.jobs.ops[j] / speed)

@@ -148,8 +148,9 @@ def engine_of(
 def is_of_user(agent: str | None) -> bool:
     """Return whether an agent is not shipped, so that continuing with it needs ``--trust``."""
     from hdeeprm_like.cli.trust import our_agents
+    from hdeeprm_like.plugins import real
 
-    return agent is not None and our_agents().resolve() not in Path(agent.partition(".py:")[0]).resolve().parents
+    return agent is not None and real(our_agents()) not in real(Path(agent.partition(".py:")[0])).parents
 
 
 def interrupted(output: Path, trust: bool = False) -> int:

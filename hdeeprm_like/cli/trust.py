@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from hdeeprm_like.formats.shipped import examples_folder
-from hdeeprm_like.plugins import Place, python_files
+from hdeeprm_like.plugins import Place, python_files, real
 
 AGENT, LEARNED = "agent:", "learned:"
 POLICIES = ("policy", "policies", "now", "predictors")  # options that hold names of policies, or of predictors
@@ -53,5 +53,5 @@ def _named(options: argparse.Namespace) -> Iterator[Place]:
 
 def _unless_root(folder: Path) -> Iterator[Path]:
     """Yield a folder, but not that of the whole computer."""
-    if folder.resolve() != Path(folder.resolve().anchor):
+    if real(folder) != Path(real(folder).anchor):
         yield folder

@@ -334,6 +334,8 @@ def baseline(name: str) -> Baseline:
         parts.append((placement, PLACEMENT_NAMES, "placement"))
     for part, known, what in parts:
         if part not in known:
+            for number, file in enumerate(files):  # a predictor where no @ is before it
+                part = part.replace(f"{HIDDEN}{number}", file)
             raise OptionsError(f"baseline {name!r}: {what} {part!r} is not known{did_you_mean(part, known)}")
     return Baseline(order, mode, order_times, times, placement, kept, short, *looks, bound)
 

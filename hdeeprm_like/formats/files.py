@@ -27,14 +27,19 @@ def replacing(path: Path) -> Iterator[TextIO]:
     It is packed if its name ends in ``.gz``; equal texts give equal bytes.
 
     Raises:
-        ResultsError: the folder cannot be written, or the disk is full.
+        ResultsError: the folder cannot be written, the disk is full, or a text holds half a surrogate pair.
     """
-    with (
-        replacing_bytes(path) as raw,
-        packed(raw, path) as data,
-        io.TextIOWrapper(data, encoding="utf-8", newline="\n") as file,
-    ):
-        yield file
+    try:
+        with (
+            replacing_bytes(path) as raw,
+            packed(raw, path) as data,
+            io.TextIOWrapper(data, encoding="utf-8", newline="\n") as file,
+        ):
+            yield file
+    except UnicodeEncodeError as error:  # as JSON may hold it, in the name of a job or of a figure
+        raise ResultsError(
+            f"{path}: cannot be written: it would hold half a surrogate pair, which is no text"
+        ) from error
 
 
 def packed(raw: BinaryIO, path: Path) -> BinaryIO:

@@ -61,9 +61,18 @@ class RunJobs:
 
     @property
     def held(self) -> Ints:
-        """(J,) cores that the job got."""
+        """(J,) cores that the job got; those requested where it ran and which ones is not recorded, as in a stream."""
         width = self.blocks[:, 2] - self.blocks[:, 1] + 1
-        return np.bincount(self.blocks[:, 0], weights=width, minlength=len(self)).astype(np.int64)
+        recorded = np.bincount(self.blocks[:, 0], weights=width, minlength=len(self)).astype(np.int64)
+        return np.where(self.ran & (recorded == 0), self.size, recorded)
+
+    @property
+    def busiest(self) -> int:
+        """Most cores in use at once."""
+        ran, held = self.ran, self.held
+        times = np.concatenate([self.start[ran], self.finish[ran]])
+        changes = np.concatenate([held[ran], -held[ran]])
+        return int(np.cumsum(changes[np.lexsort((changes, times))]).max(initial=0))
 
 
 class Requests(NamedTuple):
@@ -167,7 +176,7 @@ class Run:
 
     @cached_property
     def cores(self) -> int:
-        """Cores of the machine: of ``out_schedule.csv``, else of ``workload.json``, else up to the last one used."""
+        """Cores of the machine: of ``out_schedule.csv``, else of ``workload.json``, else as many as were used."""
         if as_left(self.schedule_path).exists():
             known = self.schedule.get("nb_computing_machines", math.nan)
             if known > 0:
@@ -177,7 +186,7 @@ class Run:
             capacity = content.get("nb_res") if isinstance(content, dict) else None
             if isinstance(capacity, int) and capacity > 0:
                 return capacity
-        return int(self.jobs.blocks[:, 2].max(initial=0)) + 1
+        return max(int(self.jobs.blocks[:, 2].max(initial=0)) + 1, self.jobs.busiest)
 
     @cached_property
     def requests(self) -> Requests:

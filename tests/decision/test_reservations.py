@@ -56,6 +56,15 @@ def test_what_a_job_that_may_not_start_would_have_taken_is_left_to_the_next():
     assert starts(platform(node(4, memory=100.0)), workload, "fcfs+easy") == [0, 10, 15, 2]
 
 
+def test_gpus_that_are_free_but_for_a_rounding_error_are_enough_for_the_head():
+    # of 3 GPUs 0 has a third for each of its cores until 10, 1 has one until 100, and the head wants two: at 10. What
+    # is taken and returned in thirds is not quite one. 3 would take the last GPU for long
+    workload = jobs(submit=[0, 0, 1, 2], seconds=[10, 100, 5, 50], size=[3, 1, 1, 1], gpus=[1, 1, 2, 1])
+    third = 1 / 3
+    assert 3 - third - third - third - 1 + third + third + third < 2
+    assert starts(platform(node(6), gpus=[3]), workload, "fcfs+easy") == [0, 0, 10, 15]
+
+
 def test_conservative_reserves_memory_for_every_job():
     # 100 MB: 0 holds 60 until 10. 1 wants 60 then, for 10 s; 2 wants all of it, at 20; 3 wants 30 for 25 s. It leaves 1
     # its memory but not 2, though cores are free for all

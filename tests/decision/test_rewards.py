@@ -195,3 +195,22 @@ def test_execution_slowdown_of_a_state_alone_is_that_of_a_run():
 def test_an_objective_that_is_nothing_at_the_end_is_refused_there():
     with pytest.raises(OptionsError, match="has no value at the end"):
         Reward(OBJECTIVES["makespan"], "end")
+
+
+def test_each_span_of_time_up_to_a_decision_is_discounted_by_all_spans_before_it():
+    # three busy cores for 5 s, two for 3 s, one for 2 s, then none; each second counts half the one before
+    workload = small_jobs([0.0, 0.0, 0.0, 20.0], [5.0, 8.0, 10.0, 1.0], estimate=60.0)
+    how = {"objective": "avg_utilization", "reward": "discounted", "gamma": 0.5, "clock": "textbook"}
+    env = environment("PolicySelect", platform=3, workload=workload, **how)
+    env.reset(seed=1)
+    expected = sum(busy * 0.5**second for second, busy in enumerate([3] * 5 + [2] * 3 + [1] * 2))
+    assert env.step(0)[1] == pytest.approx(expected)
+
+
+def test_the_time_in_the_queue_is_a_share_of_the_longest_that_there_was():
+    # one core, three jobs of 10 s: when the second starts, two have waited 20 s in all, of which 10 stay in the queue
+    how = {"objective": "queue_wait", "reward": "sample", "clock": "textbook"}
+    env = environment("CompactRM", platform=1, workload=small_jobs(np.zeros(3), 10.0), **how)
+    env.reset(seed=1)
+    rewards = [env.step(0)[1] for _ in range(3)]
+    assert rewards == [0.0, -0.5, 0.0]

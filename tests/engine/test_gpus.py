@@ -148,6 +148,16 @@ def test_over_batsims_messages_jobs_wait_for_gpus_as_they_do_in_process(tmp_path
     assert len(rejected) == sum(finished.status == REJECTED)
 
 
+@pytest.mark.parametrize("turn", [False, True])
+def test_where_one_node_must_take_a_job_it_lacks_gpus_if_a_node_has_memory_for_it(turn):
+    # two cores with 100 MB each and a GPU: one node has the memory alone, the other the GPU alone
+    nodes, gpus = [(200.0, FOUR_CORES[1]), (100.0, FOUR_CORES[1])], [0, 1]
+    cluster = platform(*nodes[::-1], gpus=gpus[::-1]) if turn else platform(*nodes, gpus=gpus)
+    workload = jobs(size=[2, 2, 1], memory=[100.0, 200.0, 100.0], gpus=[1, 1, 1])
+    tables = State(cluster, workload, whole=True).tables
+    assert [lacking_when_idle(tables, j) for j in range(3)] == [GPUS, MEMORY, NOTHING]
+
+
 def test_a_workload_file_gives_the_gpus_of_whole_jobs(tmp_path):
     workload = jobs(size=[7, 8, 3], gpus=[3, 2, 0], memory=5.0)
     write_inputs(platform(), workload, tmp_path)

@@ -44,6 +44,14 @@ def test_power_and_energy_follow_the_pstates():
     assert state.joules == pytest.approx(30.0 + 145.0 + 2 * 220.0 + 145.0)
 
 
+def test_an_idle_processor_uses_no_bandwidth_whatever_sums_were_rounded_before():
+    state = State(platform((1e3, [(2, 1.0, 1.0, 10.0)])), jobs(seconds=np.full(2, 9.0), bandwidth=[0.1, 0.2]))
+    for instant in ((0.0, [], 2), (1.0, [0], 0), (2.0, [1], 0)):
+        decided(state, *instant)
+    assert 0.1 + 0.2 - 0.1 - 0.2 > 0.0
+    assert state.tables.loads["used_bandwidth"].tolist() == [0.0]
+
+
 def test_exactly_the_bandwidth_of_a_processor_slows_no_job():
     finished = run(platform((1e3, [(3, 1.0, 1.0, 0.3)])), jobs(seconds=np.full(3, 5.0), bandwidth=0.1))
     assert finished.finish_time.tolist() == [5.0, 5.0, 5.0]  # although 0.1 + 0.1 + 0.1 > 0.3

@@ -41,3 +41,18 @@ def test_a_job_of_several_cores_takes_those_of_the_lowest_processors(policy):
     node = (1000.0, [(2, 1.0, 100.0, 10.0)])
     finished = run(platform(*[node] * 10), jobs(seconds=1.0, size=3), ("first", policy))
     assert finished.cores == [[0, 1, 2]]
+
+
+def test_a_processor_that_is_no_longer_better_than_a_lower_one_gives_the_next_core_to_that():
+    # 2 and 3 free cores: one is taken of the second, and then both are alike
+    assert run(
+        platform((1000.0, [(2, 1.0, 100.0, 10.0), (3, 1.0, 100.0, 10.0)])), jobs(size=2), ("first", "high_cores")
+    ).cores == [[0, 2]]
+
+
+@pytest.mark.parametrize(("other", "second"), [(90.0, 2), (80.0, 1), (75.0, 1)])
+def test_where_a_processor_is_full_its_neighbour_has_the_memory_that_is_left_of_their_node(other, second):
+    # 100 MB on the first node, of which a core takes 20: 80 are left, less or more than on the other
+    one = (1, 1.0, 100.0, 10.0)
+    finished = run(platform((100.0, [one, one]), (other, [one])), jobs(size=2, memory=20.0), ("first", "high_mem"))
+    assert finished.cores == [[0, second]]

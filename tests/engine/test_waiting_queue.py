@@ -37,6 +37,7 @@ def test_every_order_serves_like_a_list_that_is_sorted_anew_whatever_leaves_in_b
             waiting.remove(j)
         count = t.clock["waiting"][0]
         assert set(t.members[:count].tolist()) == waiting
+        assert t.clock["demanding"][0] == sum(memory[j] > 0.0 for j in waiting)
         assert t.jobs["place"][t.members[:count]].tolist() == list(range(count))
         held = [always if count == 0 else len(orders)] if count in (0, *range(FEW + 1, 31)) else [always, len(orders)]
         assert t.clock["sorted"][0] in held

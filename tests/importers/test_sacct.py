@@ -238,6 +238,29 @@ def test_of_a_requeued_job_the_last_run_is_kept_though_an_earlier_one_was_longer
     assert sorted(imported(log(tmp_path, first, last), requeues="all")[0].run.tolist()) == [5, 1800]
 
 
+@pytest.mark.parametrize(
+    ("eligible", "wait"), [("10:00:00", 60), ("10:00:40", 20), ("10:01:00", 0), ("10:01:30", 60), ("09:59:00", 60)]
+)
+def test_a_job_that_may_start_only_after_it_has_arrives_when_it_was_submitted(tmp_path, eligible, wait):
+    trace, _, _ = imported(log(tmp_path, {"Eligible": f"2024-01-10T{eligible}"}))  # submitted at 10:00, begun at 10:01
+    assert trace.wait.tolist() == [wait]
+
+
+def test_a_job_of_the_number_0_is_requeued_as_any_other(tmp_path):
+    first, last = {"JobID": "0"}, {"JobID": "0", "Start": "2024-01-10T10:40:00", "End": "2024-01-10T10:42:00"}
+    trace, _, report = imported(log(tmp_path, first, last))
+    assert trace.wait.tolist() == [40 * 60]
+    assert report.dropped["earlier runs of jobs that were requeued"] == 1
+
+
+def test_only_what_agrees_in_submission_and_start_is_the_same_run_twice(tmp_path):
+    again, other = {"Submit": "2024-01-10T09:59:00"}, {"Start": "2024-01-10T10:01:30", "End": "2024-01-10T10:03:30"}
+    for row, twice in (({}, 1), (again, 0), (other, 0)):
+        _, _, report = imported(log(tmp_path, {}, row))
+        assert report.dropped["that the log has twice"] == twice
+        assert report.dropped["earlier runs of jobs that were requeued"] == 1 - twice
+
+
 def test_the_time_for_which_a_job_was_suspended_is_no_run_time(tmp_path):
     times = {"Start": "2024-01-10T10:01:00", "End": "2024-01-10T10:09:00", "Suspended": "00:05:00"}
     columns = (*USUAL, "Suspended")

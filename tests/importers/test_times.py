@@ -68,6 +68,24 @@ def test_every_local_time_is_read_as_python_reads_it(seconds, zone):
     assert seconds in (moments.first[0], moments.second[0])
 
 
+@pytest.mark.parametrize(
+    ("text", "both"),
+    [  # the first and the last second of what is left out and repeated, and those around them
+        ("2024-03-31T01:59:59", ("01:59:59+01:00", "01:59:59+01:00")),
+        ("2024-03-31T02:00:00", ("02:00:00+01:00", "02:00:00+02:00")),
+        ("2024-03-31T02:59:59", ("02:59:59+01:00", "02:59:59+02:00")),
+        ("2024-03-31T03:00:00", ("03:00:00+02:00", "03:00:00+02:00")),
+        ("2024-10-27T01:59:59", ("01:59:59+02:00", "01:59:59+02:00")),
+        ("2024-10-27T02:00:00", ("02:00:00+02:00", "02:00:00+01:00")),
+        ("2024-10-27T02:59:59", ("02:59:59+02:00", "02:59:59+01:00")),
+        ("2024-10-27T03:00:00", ("03:00:00+01:00", "03:00:00+01:00")),
+    ],
+)
+def test_an_hour_that_changes_begins_and_ends_on_the_second(text, both):
+    found = clock("Europe/Madrid").read([text], "Start")
+    assert [*found.first, *found.second] == [datetime.fromisoformat(f"{text[:11]}{one}").timestamp() for one in both]
+
+
 def test_the_hours_that_are_left_out_and_repeated_are_seen():
     times = clock("Europe/Madrid").read(["2024-03-31T02:30:00", "2024-10-27T02:30:00", "2024-07-01T02:30:00"], "Start")
     assert (left_out(times).tolist(), repeated(times).tolist()) == ([0], [1])

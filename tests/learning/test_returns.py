@@ -28,6 +28,13 @@ def test_advantages_by_hand():
     assert advantages == pytest.approx([errors[0] + 0.9 * 0.8 * errors[1], errors[1]])
 
 
+def test_what_is_expected_after_an_episode_that_was_cut_short_belongs_to_its_last_advantage():
+    # both end with a reward of 1 where 2 were expected; after the first 4 more are expected, after the second none
+    ones, twos = np.ones(2), np.full(2, 2.0)
+    found = generalized_advantages(ones, twos, np.array([4.0, 0.0]), np.array([1, 1]), 0.5, 0.8)
+    assert found.tolist() == [1.0 + 0.5 * 4.0 - 2.0, 1.0 - 2.0]
+
+
 @given(LENGTHS, st.floats(0.0, 1.0), st.integers(0, 2**32 - 1))
 def test_advantages_with_a_full_trace_are_returns_less_values(lengths, gamma, seed):
     rng = np.random.default_rng(seed)

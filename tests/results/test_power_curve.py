@@ -35,6 +35,17 @@ def test_the_power_is_that_of_the_p_states_of_each_time(folder):
     assert used.watts[at].tolist() == pytest.approx([5.0, WATTS, 5.0, WATTS, 5.0])
 
 
+def test_the_power_before_the_first_record_is_that_which_its_energy_needs(folder):
+    lines = (folder / "out_consumed_energy.csv").read_text().splitlines()
+    late = [line for line in lines[1:] if float(line.split(",")[0]) >= 10.0]
+    (folder / "out_consumed_energy.csv").write_text("\n".join([lines[0], *late]) + "\n")
+    used = consumed(open_run(folder))
+    assert (used.times[0], used.joules[0]) == (0.0, 0.0)
+    assert used.watts[0] == pytest.approx(5.0)
+    found = at_rates(open_run(folder), read_rates(rates(folder, "time,value\n0,7200\n20,3600\n45,0\n")))
+    assert found == pytest.approx((2 * 10 * WATTS + (10 * WATTS + 10 * 5.0 + 5 * WATTS)) * 1e-3, rel=1e-6)
+
+
 def test_a_price_that_never_changes_is_that_of_the_energy_that_batsim_reports(folder):
     with (folder / "out_schedule.csv").open() as file:
         joules = float(next(csv.DictReader(file))["consumed_joules"])

@@ -316,6 +316,23 @@ def test_a_part_of_a_user_that_fails_is_one_line_with_its_place(tmp_path):
     assert "own.py:2: ZeroDivisionError: division by zero" in refused(*command, folder / "out")
 
 
+@pytest.mark.parametrize("name", ["a\0.py:mine", "around/own.py:mine", "around.py:mine"])
+def test_code_at_a_path_that_leads_nowhere_is_one_line(tmp_path, name):
+    for link in ("around", "around.py"):
+        (tmp_path / link).symlink_to(link)
+    content = learning()
+    content["pybatsim"]["env"] = {"objective": name}
+    folder = write_inputs(tmp_path, **{"learning.json": content})
+    words = ("train", "--options", folder / "learning.json", "--agent", ROOT / "agents" / "reinforce.py")
+    assert refused(*words, "--output", tmp_path / "out", "-q").endswith("no such file")
+
+
+def test_a_link_that_leads_to_itself_is_no_platform_and_no_policy(tmp_path):
+    (tmp_path / "around.json").symlink_to("around.json")
+    told = refused("check", "platform", tmp_path / "around.json")
+    assert told.endswith("cannot be read: Too many levels of symbolic links")
+
+
 def test_what_this_package_only_imports_is_not_of_this_package():
     with trusting("elsewhere"):
         assert objective_named("hdeeprm_like.decision.rates:file_of_rates") is file_of_rates

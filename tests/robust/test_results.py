@@ -8,7 +8,7 @@ import pytest
 from robust_inputs import machine, refused, told, write_inputs
 
 from hdeeprm_like.errors import ResultsError
-from hdeeprm_like.formats.files import alone_in
+from hdeeprm_like.formats.files import alone_in, replacing
 from hdeeprm_like.launch import in_process
 from hdeeprm_like.launch.in_process import staged
 from hdeeprm_like.launch.run_folder import listed_files
@@ -78,6 +78,16 @@ def test_a_launch_that_was_killed_while_its_files_moved_is_replaced_by_the_next(
     assert told(*launch)[0] == 0
     assert json.loads((folder / "out" / "run.json").read_text())["status"] == "complete"
     assert sorted(path.name for path in (folder / "out").iterdir()) == listed_files(folder / "out")
+
+
+@pytest.mark.parametrize("name", ["table.csv", "trace.swf.gz"])
+def test_a_file_of_half_a_surrogate_pair_is_refused_in_one_line_and_the_old_one_stays(tmp_path, name):
+    (tmp_path / name).write_text("old")
+    told = rf"{name}: cannot be written: .* half a surrogate pair, which is no text$"
+    with pytest.raises(ResultsError, match=told), replacing(tmp_path / name) as file:
+        file.write("new\n\ud800\n")
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+    assert (tmp_path / name).read_text() == "old"
 
 
 def test_a_lock_is_of_one_folder_and_ends_with_its_block(tmp_path):

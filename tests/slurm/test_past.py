@@ -20,6 +20,13 @@ def test_a_follower_that_is_started_again_knows_what_users_ran(tmp_path):
     assert Shown("sjf@ewma").look(30).over == []
 
 
+def test_a_number_that_slurm_gives_again_is_another_job(tmp_path):
+    past = Past(tmp_path / "past")
+    for submit in (1, 100):
+        past.append(job(7, OVER, submit=submit, start=submit + 1, end=submit + 5))
+    assert [found.end for found in Past(tmp_path / "past")] == [T + 6, T + 105]
+
+
 def test_a_line_that_is_cut_short_is_left_out(tmp_path):
     path = tmp_path / "past"
     past = Past(path)

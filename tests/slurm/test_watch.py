@@ -401,3 +401,14 @@ def test_the_log_is_summed_up(room):
     told = "\n".join(summary(room.log))
     assert "2 jobs wait, 1 run" in told
     assert "of the last 1 jobs that Slurm started the policy had 1 in the first place" in told
+
+
+def test_of_the_jobs_that_slurm_started_those_in_the_first_place_are_counted(tmp_path):
+    journal = Journal(tmp_path / "log")
+    for place in (1, 2, 0, 6):  # 0 is of a job that no look has seen
+        journal.add("started", place=place)
+    journal.write()
+    assert summary(tmp_path / "log") == [
+        "of the last 3 jobs that Slurm started the policy had 1 in the first place; their mean place was 3.0",
+        "events: 4 started",
+    ]

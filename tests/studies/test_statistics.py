@@ -1,5 +1,6 @@
 """The statistics of the comparison: on paper, and against those of scipy, which are the same to the last digit."""
 
+import math
 import warnings
 
 import numpy as np
@@ -53,6 +54,15 @@ def test_friedmans_p_on_paper():
     assert friedman(alike) == pytest.approx(np.exp(-8.0 / 2.0))  # of chi squared with two degrees of freedom
     assert np.isnan(friedman(alike[:2]))
     assert np.isnan(friedman(np.ones((3, 4))))
+
+
+def test_wilcoxons_p_of_more_than_a_few_windows_is_the_normal_one_where_two_policies_tie_once():
+    # ranks 1 to 19 are all positive, and one difference is zero: the sum 190 is 95 above its mean, the variance 617.5
+    differences = np.arange(20.0)
+    (found,) = wilcoxon(differences[np.newaxis], np.zeros((1, 20)))
+    assert found == pytest.approx(math.erfc(95.0 / math.sqrt(617.5) / math.sqrt(2.0)))
+    (exact,) = wilcoxon(differences[np.newaxis, 1:], np.zeros((1, 19)))
+    assert exact == pytest.approx(2.0 / 2.0**19)
 
 
 def test_holms_correction_on_paper():
@@ -132,6 +142,12 @@ def test_the_ratio_is_the_geometric_mean_so_twice_and_half_make_one():
     summary = summarized(table_of(a=[2.0, 2.0], b=[4.0, 1.0]), "a")
     assert summary.bounded_slowdown_ratio["b"] == pytest.approx(1.0)
     assert summary.bounded_slowdown_difference["b"] == 0.5
+
+
+def test_over_all_windows_the_longest_wait_is_the_longest_and_the_mean_wait_the_mean():
+    table = [row | {"wait_max": 10.0 * row["wait"]} for row in table_of(a=[1.0, 5.0, 3.0])]
+    summary = summarized(table)
+    assert (summary.wait["a"], summary.wait_max["a"]) == (3.0, 50.0)
 
 
 def test_a_ratio_to_nothing_is_not_known():

@@ -11,6 +11,8 @@ from hdeeprm_like.cli.main import main
 from hdeeprm_like.cluster.schedule import FIGURES
 from hdeeprm_like.errors import OptionsError, ResultsError, WorkloadError
 from hdeeprm_like.formats import swf
+from hdeeprm_like.results.report import figures_of_run
+from hdeeprm_like.results.run_reader import open_run
 from hdeeprm_like.studies import stream as studied
 from hdeeprm_like.studies.stream import stream
 
@@ -158,3 +160,12 @@ def test_the_command_prints_the_figures_that_it_knows(trace, tmp_path, capsys):
     assert capsys.readouterr().out == ""
     assert main([*arguments[:4], "fcfs+commit", *arguments[5:]]) == 2
     assert "keeps a plan of all jobs" in capsys.readouterr().err
+
+
+def test_metrics_of_its_folder_are_those_that_it_has_printed_though_no_cores_are_recorded(trace, tmp_path):
+    found = stream(trace, "fcfs+easy", tmp_path / "streamed", progress=False)
+    run = open_run(tmp_path / "streamed")
+    assert run.cores == CORES
+    for name, value in figures_of_run(run).items():
+        if np.isfinite(found[name]) and name not in ("job_load", "fairness", "worst_user", "starving"):
+            assert value == pytest.approx(found[name], rel=1e-4), name

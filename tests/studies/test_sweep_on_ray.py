@@ -77,6 +77,47 @@ def test_of_killed_workers_of_ray_nothing_is_lost_or_run_twice_and_all_is_as_her
     assert without_seconds(tmp_path / "out.csv") == without_seconds(tmp_path / "local.csv")
 
 
+def test_a_ray_that_does_not_start_is_one_line(tmp_path, monkeypatch):
+    """Ray raises an `Exception` where it takes too long, as beside many other programs."""
+    from hdeeprm_like.errors import OptionsError
+    from hdeeprm_like.studies.sweep import on_ray
+    from hdeeprm_like.studies.sweep.engine import Where
+
+    def too_late(**how):
+        raise Exception("The current node timed out\nduring startup.")
+
+    monkeypatch.setattr(on_ray.ray, "init", too_late)
+    with pytest.raises(OptionsError, match=r"^Ray: The current node timed out during startup\.$"):
+        on_ray.ray_cluster(Where("ray", tmp_path)).__enter__()
+
+
+def processes_of_ray():
+    """The processes of Ray that a sweep here has started."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/environ"):
+        try:
+            if b"HDEEPRM_LIKE_RAY=" in path.read_bytes() and "State:\tZ" not in (path.parent / "status").read_text():
+                found.append(int(path.parent.name))
+        except OSError:
+            continue
+    return found
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
+def test_of_a_struck_sweep_no_process_of_ray_is_left_after_five_seconds(tmp_path, number):
+    (tmp_path / "grid.json").write_text(json.dumps(COMPARE))
+    process = start("sweep", tmp_path / "grid.json", "-o", tmp_path / "out", "-q", "--engine", "ray", "--workers", 2)
+    while process.poll() is None and not at_work():
+        time.sleep(0.05)
+    assert processes_of_ray()
+    process.send_signal(number)
+    process.communicate(timeout=60)
+    deadline = time.monotonic() + 5.0
+    while processes_of_ray() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not processes_of_ray()
+
+
 def test_an_evolution_on_ray_costs_to_the_last_bit_what_it_costs_here(tmp_path):
     pytest.importorskip("cmaes", reason="the extra learn is not installed")
     source = {"model": "lublin", "cores": 16}

@@ -135,6 +135,23 @@ def test_close_is_what_starts_within_five_minutes_of_when_it_did(log_path):
     told = np.full(5, 1000.0)
     found = fidelity_of(replace(log, wait=told), outcome(log, told + np.array([49.0, -51.0, 300.0, 301.0, -301.0])))
     assert found.close == 3 / 5
+    assert found.same == 2 / 5  # within one minute
+
+
+def test_a_job_that_asks_for_more_than_the_machine_uses_all_of_it():
+    one = {
+        name: np.array([value]) for name, value in (("submit", 0.0), ("start", 5.0), ("finish", 15.0), ("run", 10.0))
+    }
+    found = Outcome(policy="fcfs", change="", cores=4, energy=0.0, size=np.array([8]), **one)
+    assert found.utilization(np.array([True])) == 10.0 / 15.0
+    assert found.used.tolist() == [4.0]
+
+
+def test_an_error_of_a_minute_counts_for_nothing_however_short_the_waits_are(log_path):
+    log = load_log(log_path, machine_of_cores(4))
+    for recorded, simulated, mark in ((10.0, 70.0, "A"), (10.0, 71.0, "D"), (0.0, 60.0, "A"), (1000.0, 1061.0, "A")):
+        marks = graded(log, [recorded] * 5, [simulated] * 5).marks
+        assert (marks["mean wait"], marks["median wait"]) == (mark, mark)
 
 
 def graded(log, recorded, simulated):

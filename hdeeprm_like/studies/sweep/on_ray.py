@@ -5,7 +5,7 @@ import random
 import signal
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import ray
@@ -13,6 +13,7 @@ from ray.exceptions import RayError
 
 from hdeeprm_like.errors import OptionsError
 from hdeeprm_like.studies.sweep.engine import Call, Engine, Lost, Outcome, Where
+from hdeeprm_like.studies.sweep.ray_guard import guarding
 
 TICK = 1.0  # s between two signs of life
 ADDRESS = "RAY_ADDRESS"  # the environment variable of Ray that names a cluster
@@ -41,19 +42,20 @@ def ray_cluster(where: Where) -> Iterator[Engine]:
     count = where.workers or os.cpu_count() or 1
     own = {} if address else {"num_cpus": count, "include_dashboard": False}
     numbers = random.getstate()  # Ray draws from Python's own generator, which may be that of a training
-    with handler_kept(signal.SIGTERM):
+    with nullcontext() if address else guarding():
         try:
-            ray.init(address=address, log_to_driver=False, logging_level="ERROR", **own)
-        except (ConnectionError, RuntimeError, ValueError) as error:
-            raise OptionsError(f"Ray: {' '.join(str(error).split())[:200]}") from None
-        except SystemExit:  # of Ray's own handler, which a signal found before ours was back
-            raise KeyboardInterrupt from None
-    random.setstate(numbers)
-    try:
-        there = int(ray.cluster_resources().get("CPU", 1))
-        yield OnRay(min(there, where.workers or there))
-    finally:
-        ray.shutdown()
+            with handler_kept(signal.SIGTERM):
+                try:
+                    ray.init(address=address, log_to_driver=False, logging_level="ERROR", **own)
+                except Exception as error:  # Ray raises many kinds, and Exception itself where its start takes long
+                    raise OptionsError(f"Ray: {' '.join(str(error).split())[:200]}") from None
+                except SystemExit:  # of Ray's own handler, which a signal found before ours was back
+                    raise KeyboardInterrupt from None
+            random.setstate(numbers)
+            there = int(ray.cluster_resources().get("CPU", 1))
+            yield OnRay(min(there, where.workers or there))
+        finally:
+            ray.shutdown()
 
 
 class OnRay:

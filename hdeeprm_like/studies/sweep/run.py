@@ -101,6 +101,8 @@ class Driver:
                     times = [line["seconds"] for line in self.ledger.done.values()]
                 each = sum(times) / len(times) if times else self._settings.chunk
                 self._round(engine, packed(left, each, self._settings.chunk, engine.workers), bar)
+                if not self._left():
+                    return
 
     def _begin(self, bar: Any) -> None:
         """Forget failures of earlier calls, whose cause may be fixed, and record the present process."""
