@@ -92,7 +92,7 @@ def pass_message(timing: BatsimClock) -> bool:
     return True
 
 
-@inlined
+@compiled
 def take_next(tables: Tables, simulation: Simulation, timing: BatsimClock) -> None:
     """Make the server take the next message from its mailbox, or wait for one."""
     if timing.talk[0].messages == 0:
@@ -103,7 +103,7 @@ def take_next(tables: Tables, simulation: Simulation, timing: BatsimClock) -> No
     transfer(tables, timing, message, lowest, True)
 
 
-@inlined
+@compiled
 def inform_scheduler(tables: Tables, simulation: Simulation, timing: BatsimClock) -> None:
     """Make the server inform the decision system, if the last answer is applied, and wait again."""
     talk = timing.talk[0]
@@ -135,7 +135,7 @@ def only_jobs_end(simulation: Simulation, timing: BatsimClock) -> bool:
     return True
 
 
-@inlined
+@compiled
 def end_together(tables: Tables, simulation: Simulation, timing: BatsimClock) -> None:
     """Make the ready jobs report their end: each reads the energy for as many rounds."""
     for i in range(timing.talk[0].ready):
@@ -255,7 +255,7 @@ def receive_no_more(tables: Tables, simulation: Simulation, timing: BatsimClock)
 # --- answers
 
 
-@inlined
+@compiled
 def next_message(tables: Tables, simulation: Simulation, timing: BatsimClock) -> int:
     """Return the message with the next decision, or the one that the whole answer is applied."""
     return int(timing.talk[0].command * KINDS + COMMAND if find_next(tables, simulation, timing) else READY)
@@ -267,7 +267,7 @@ def send_next(tables: Tables, simulation: Simulation, timing: BatsimClock, sende
     transfer(tables, timing, next_message(tables, simulation, timing), 0, sender_first)
 
 
-@inlined
+@compiled
 def send_first(tables: Tables, simulation: Simulation, timing: BatsimClock) -> None:
     """Begin an answer: send its first decision, or make the answerer sleep until its date."""
     talk, pace = timing.talk[0], timing.actions.pace[0]
@@ -318,7 +318,7 @@ def receive_command(tables: Tables, simulation: Simulation, timing: BatsimClock)
     return True
 
 
-@inlined
+@compiled
 def start_at_once(tables: Tables, simulation: Simulation, timing: BatsimClock, j: int) -> None:
     """Start a job; the next decision is sent meanwhile, before the work if energy is read."""
     task = simulation.tasks[j]
