@@ -228,7 +228,7 @@ def apply_pstate(tables: Tables, simulation: Simulation, timing: BatsimClock, ps
     look_at_all(timing)
 
 
-@compiled
+@inlined
 def mark_jobs(tables: Tables, simulation: Simulation, timing: BatsimClock, word: Any, changed: int, marked: int) -> int:
     """Mark the started jobs on some cores of a word, once each; return how many are marked."""
     while changed != 0:
@@ -254,7 +254,7 @@ def begin_request(tables: Tables, now: float, pstate: int, cores: int) -> int:
     return int(place)
 
 
-@compiled
+@inlined
 def log_pstates(tables: Tables, request: int, word: Any, changed: int, pstate: int) -> None:
     """Log that some cores of a word change to a P-state, neighbours with the same former state together."""
     if len(tables.log) == 0:

@@ -97,7 +97,7 @@ def start_alone(tables: Tables, simulation: Simulation, timing: BatsimClock, j: 
         add(timing.actions, 2 * j, 0.0, 1.0)
 
 
-@compiled
+@inlined
 def look_at_cores(tables: Tables, timing: BatsimClock, j: int) -> None:
     """Update the energy of the cores of a job."""
     job = tables.jobs[j]
