@@ -120,5 +120,6 @@ def begin_answer(tables: Tables, simulation: Simulation, timing: BatsimClock) ->
     talk.changing = ALL_APPLIED
     for pstate in range(4):
         talk.changing |= shift_left(1 if talk.changes[pstate] > 0 else 0, pstate)
-    talk.answer_date = wire_time(timing.actions.pace[0].now)
+    sim, now = simulation.sim[0], timing.actions.pace[0].now
+    talk.answer_date = sim.now if sim.clock == now else wire_time(now)
     talk.answerer_stage, talk.command = NEXT, 0

@@ -71,7 +71,7 @@ def run_at_once(tables: Tables, simulation: Simulation, timing: BatsimClock) -> 
         elif talk.messages > 0:
             return False
         elif kind == COMMAND:
-            goes_on = receive_command(tables, simulation, timing)
+            goes_on = receive_commands(tables, simulation, timing)
         elif kind == SUBMIT:
             goes_on = receive_submission(tables, simulation, timing)
         else:
@@ -295,27 +295,46 @@ def end_sleep(tables: Tables, simulation: Simulation, timing: BatsimClock) -> bo
 
 
 @inlined
-def receive_command(tables: Tables, simulation: Simulation, timing: BatsimClock) -> bool:
-    """Process a rejection, a start or P-states at the server, and send the next decision; False if not possible yet.
+def receive_commands(tables: Tables, simulation: Simulation, timing: BatsimClock) -> bool:
+    """Process rejections, starts and P-states at the server, one after the other; False if the first must wait.
 
     The next decision waits in the mailbox until the server has done the work of a turn; then its sender runs before
-    the server. After a rejection the order is as before.
+    the server. After a rejection the order is as before. What the transfer of a message leaves is only written for the
+    one that comes next: another message, or a decision during whose transfer more may happen.
     """
-    talk, clock = timing.talk[0], tables.clock[0]
-    start = talk.on_the_way // KINDS - clock.rejected_now
-    pstate = start - clock.started_now
-    if pstate >= 4 or talk.answer_date > timing.actions.pace[0].now or not pass_message(timing):
+    talk, clock, pace = timing.talk[0], tables.clock[0], timing.actions.pace[0]
+    if not is_simple(tables, talk.on_the_way) or talk.answer_date > pace.now or not pass_message(timing):
         return False
-    talk.command += 1
-    if start < 0:
-        send_next(tables, simulation, timing, talk.sender_first == 1)
-    elif pstate < 0:
-        start_at_once(tables, simulation, timing, started_job(tables, start))
-    else:
-        apply_pstate(tables, simulation, timing, pstate)
-        talk.server_rounds = 0
-        send_next(tables, simulation, timing, True)
+    goes_on = True
+    while goes_on:
+        start = talk.command - clock.rejected_now
+        talk.command += 1
+        if start < 0:
+            announce_next(tables, simulation, timing)
+        elif start < clock.started_now:
+            start_at_once(tables, simulation, timing, started_job(tables, start))
+            talk.sender_first = 1
+        else:
+            apply_pstate(tables, simulation, timing, start - clock.started_now)
+            announce_next(tables, simulation, timing)
+            talk.server_rounds, talk.sender_first = 0, 1
+        goes_on = is_simple(tables, talk.on_the_way) and take_short_step(timing.actions, 1.0 / LOOPBACK)
+    talk.server_waits, pace.message, pace.speed = 0, 1.0, LOOPBACK
     return True
+
+
+@inlined
+def is_simple(tables: Tables, message: int) -> bool:
+    """Return whether a message of an answer is a rejection, a start or P-states."""
+    clock = tables.clock[0]
+    return message % KINDS == COMMAND and message // KINDS < clock.rejected_now + clock.started_now + 4
+
+
+@inlined
+def announce_next(tables: Tables, simulation: Simulation, timing: BatsimClock) -> None:
+    """Make the next decision, or the message that the whole answer is applied, the one under way."""
+    timing.talk[0].on_the_way = next_message(tables, simulation, timing)
+    timing.actions.pace[0].message_made = number(timing.actions)
 
 
 @compiled
@@ -325,7 +344,7 @@ def start_at_once(tables: Tables, simulation: Simulation, timing: BatsimClock, j
     begin(tables, simulation, timing, j)
     looks = task.rounds > 0
     if looks:
-        send_next(tables, simulation, timing, True)
+        announce_next(tables, simulation, timing)
     look_at_all(timing)
     write_log(tables, timing.actions.pace[0].now, LOG_START, j, 0)
     if task.delay < 0.0:
@@ -333,7 +352,7 @@ def start_at_once(tables: Tables, simulation: Simulation, timing: BatsimClock, j
     else:
         set_timer(simulation, timing, j)
     if not looks:
-        send_next(tables, simulation, timing, True)
+        announce_next(tables, simulation, timing)
     if task.delay < 0.0:
         set_timer(simulation, timing, j)
     task.stage, task.rounds = AWAKE, 0
