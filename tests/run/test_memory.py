@@ -1,4 +1,4 @@
-"""The memory of runs side by side: what each has for itself, and the record of addresses that takes turns among them."""
+"""The memory of runs side by side: what each has for itself, and the record of addresses that they take turns with."""
 
 from dataclasses import replace
 
