@@ -27,14 +27,16 @@ from hdeeprm_like.engine.numbers import (
 from hdeeprm_like.engine.packing import SHARES, packed_processor
 from hdeeprm_like.engine.processor_index import (
     PROCESSOR_KEYS,
+    best_processor,
     counts_cores,
     hide,
+    lowest_processor,
     node_fits,
     processor_key,
+    random_processor,
     rank,
     rank_picks,
 )
-from hdeeprm_like.engine.processor_search import best_processor, lowest_processor, random_processor
 from hdeeprm_like.engine.tables import CORES, NOTHING, Tables
 from hdeeprm_like.engine.waiting_queue import draw
 from hdeeprm_like.engine.words import BITS, bits, stretch_at, without_lowest

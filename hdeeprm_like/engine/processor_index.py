@@ -12,7 +12,7 @@ from collections.abc import Callable
 import numpy as np
 
 from hdeeprm_like.cluster.workload import ROUNDING
-from hdeeprm_like.engine.compiled import compiled, inlined, lowest_bit, shift_left
+from hdeeprm_like.engine.compiled import compiled, inlined
 from hdeeprm_like.engine.dispatch import by_number, check_names, check_numbers
 from hdeeprm_like.engine.numbers import (
     CORE_POLICIES,
@@ -24,15 +24,10 @@ from hdeeprm_like.engine.numbers import (
     RANDOM_CORE,
 )
 from hdeeprm_like.engine.tables import RANKINGS, WIDTH, Tables
-from hdeeprm_like.engine.words import without_lowest
+from hdeeprm_like.engine.waiting_queue import draw
 
+ALL = 1 << 62  # larger than any number of cores
 FEW = 3  # up to this many processors are ranked one by one
-
-# What has changed in an entry of the tree, as bits: the key of ranking r is bit r
-KEYS = (1 << RANKINGS) - 1
-MEMORY = 1 << RANKINGS  # least and most
-CORES = 1 << (RANKINGS + 1)
-EVERYTHING = KEYS | MEMORY | CORES
 
 
 @inlined
@@ -118,41 +113,31 @@ def node_fits(tables: Tables, n: int, memory: float, gpus: float) -> bool:
 
 
 @inlined
-def rank_processor(tables: Tables, p: int) -> int:
-    """Write the tree's entry of a processor; return what has changed there."""
+def rank_processor(tables: Tables, p: int) -> bool:
+    """Write the tree's entry of a processor; return whether a key by a peak value has changed there."""
     group, i, load, n = tables.tree[p // WIDTH], p % WIDTH, tables.loads[p], tables.processors[p].node
-    changed = CORES if group.cores[i] != load.free else 0
+    speed, power = group.key[HIGH_GFLOPS - HIGH_GFLOPS, i], group.key[LOW_POWER - HIGH_GFLOPS, i]
     group.cores[i] = load.free
     if load.free == 0:
         group.most[i], group.least[i] = -np.inf, np.inf
         for ranking in range(RANKINGS):
             group.key[ranking, i] = -np.inf
-        return EVERYTHING if changed else 0
-    changed |= rank_memory(tables, p, n)
+        return bool(speed != -np.inf or power != -np.inf)
+    rank_memory(tables, p, n)
     # one line each, so that the policy is a constant at compile time
-    changed |= write_key(tables, HIGH_GFLOPS - HIGH_GFLOPS, p, processor_key(tables, HIGH_GFLOPS, p))
-    changed |= write_key(tables, HIGH_CORES - HIGH_GFLOPS, p, processor_key(tables, HIGH_CORES, p))
-    changed |= write_key(tables, HIGH_MEM_BW - HIGH_GFLOPS, p, processor_key(tables, HIGH_MEM_BW, p))
-    changed |= write_key(tables, LOW_POWER - HIGH_GFLOPS, p, processor_key(tables, LOW_POWER, p))
-    return changed
+    group.key[HIGH_GFLOPS - HIGH_GFLOPS, i] = processor_key(tables, HIGH_GFLOPS, p)
+    group.key[HIGH_CORES - HIGH_GFLOPS, i] = processor_key(tables, HIGH_CORES, p)
+    group.key[HIGH_MEM_BW - HIGH_GFLOPS, i] = processor_key(tables, HIGH_MEM_BW, p)
+    group.key[LOW_POWER - HIGH_GFLOPS, i] = processor_key(tables, LOW_POWER, p)
+    return bool(speed != group.key[HIGH_GFLOPS - HIGH_GFLOPS, i] or power != group.key[LOW_POWER - HIGH_GFLOPS, i])
 
 
 @inlined
-def write_key(tables: Tables, ranking: int, p: int, key: float) -> int:
-    """Write a key of a processor; return what has changed."""
-    group, i = tables.tree[p // WIDTH], p % WIDTH
-    before = group.key[ranking, i]
-    group.key[ranking, i] = key
-    return shift_left(1, ranking) if key != before else 0
-
-
-@inlined
-def rank_memory(tables: Tables, p: int, n: int) -> int:
-    """Write what the tree has of the memory of a processor with free cores, on node *n*; return what has changed."""
+def rank_memory(tables: Tables, p: int, n: int) -> None:
+    """Write what the tree has of the memory of a processor with free cores, on node *n*."""
     group, i, free = tables.tree[p // WIDTH], p % WIDTH, tables.node_loads[n].free_memory
-    before = group.least[i]
     group.most[i], group.least[i] = free + 2.0 * ROUNDING * tables.nodes[n].memory, free
-    return write_key(tables, HIGH_MEM - HIGH_GFLOPS, p, free) | (MEMORY if free != before else 0)
+    group.key[HIGH_MEM - HIGH_GFLOPS, i] = free
 
 
 @inlined
@@ -174,40 +159,38 @@ def larger(one: float, other: float) -> float:
     return other if other > one else one
 
 
+@inlined
+def offered(tables: Tables, row: int, ranking: int, i: int, memory: float) -> float:
+    """Return the key of a place in a group, -inf if it lacks memory (MB)."""
+    group = tables.tree[row]
+    return float(group.key[ranking, i] if group.most[i] >= memory else -np.inf)
+
+
+@inlined
+def better_half(tables: Tables, row: int, ranking: int, first: int, memory: float) -> tuple[float, int]:
+    """Return the largest key offered by four places of a group, and the first place that has it."""
+    a, b = offered(tables, row, ranking, first, memory), offered(tables, row, ranking, first + 1, memory)
+    c, d = offered(tables, row, ranking, first + 2, memory), offered(tables, row, ranking, first + 3, memory)
+    low, at = larger(a, b), first + 1 if b > a else first
+    high, behind = larger(c, d), first + 3 if d > c else first + 2
+    return larger(low, high), behind if high > low else at
+
+
 @compiled
-def rank_group(tables: Tables, level: int, place: int, changed: int) -> int:
-    """Write what may have changed in the entry of a group on the level above it.
-
-    Args:
-        changed: what has changed in entries of the group.
-
-    Returns:
-        What has changed in its own entry; often nothing, since another place is as good.
-    """
+def rank_group(tables: Tables, level: int, place: int, peaks: bool) -> None:
+    """Write the entry of a group on the level above it; without *peaks* except its keys by peak values."""
     row = tables.levels[level - 1] + place
     below, group, i = tables.tree[row], tables.tree[tables.levels[level] + place // WIDTH], place % WIDTH
-    found, keys = 0, changed & KEYS
-    while keys != 0:
-        ranking = lowest_bit(keys)
-        keys = without_lowest(keys)
-        key = best_key(tables, ranking, row)
-        if key != group.key[ranking, i]:
-            group.key[ranking, i] = key
-            found |= shift_left(1, ranking)
-    if changed & MEMORY:
-        most, least = below.most[0], below.least[0]
-        for k in range(1, WIDTH):
-            most, least = max(most, below.most[k]), min(least, below.least[k])
-        if most != group.most[i] or least != group.least[i]:
-            group.most[i], group.least[i] = most, least
-            found |= MEMORY
-    if changed & CORES:
-        cores = below.cores[0]
-        for k in range(1, WIDTH):
-            cores += below.cores[k]
-        group.cores[i] = cores
-        found |= CORES
-    return found
+    if peaks:
+        group.key[HIGH_GFLOPS - HIGH_GFLOPS, i] = best_key(tables, HIGH_GFLOPS - HIGH_GFLOPS, row)
+        group.key[LOW_POWER - HIGH_GFLOPS, i] = best_key(tables, LOW_POWER - HIGH_GFLOPS, row)
+    group.key[HIGH_CORES - HIGH_GFLOPS, i] = best_key(tables, HIGH_CORES - HIGH_GFLOPS, row)
+    group.key[HIGH_MEM - HIGH_GFLOPS, i] = best_key(tables, HIGH_MEM - HIGH_GFLOPS, row)
+    group.key[HIGH_MEM_BW - HIGH_GFLOPS, i] = best_key(tables, HIGH_MEM_BW - HIGH_GFLOPS, row)
+    most, least, cores = below.most[0], below.least[0], below.cores[0]
+    for k in range(1, WIDTH):
+        most, least, cores = max(most, below.most[k]), min(least, below.least[k]), cores + below.cores[k]
+    group.most[i], group.least[i], group.cores[i] = most, least, cores
 
 
 def rank_all(tables: Tables) -> None:
@@ -255,23 +238,21 @@ def rank(tables: Tables, p: int) -> None:
 @compiled
 def rank_in_tree(tables: Tables, p: int) -> None:
     """Update the tree after what is free on a processor, or on its node, has changed."""
-    low, high, changed = rank_leaves(tables, p)
+    low, high, peaks = rank_leaves(tables, p)
     for level in range(1, len(tables.levels)):
-        if changed == 0:
-            return
-        low, high, below, changed = low // WIDTH, high // WIDTH, changed, 0
+        low, high = low // WIDTH, high // WIDTH
         for place in range(low, high + 1):
-            changed |= rank_group(tables, level, place, below)
+            rank_group(tables, level, place, peaks)
 
 
 @inlined
-def rank_leaves(tables: Tables, p: int) -> tuple[int, int, int]:
+def rank_leaves(tables: Tables, p: int) -> tuple[int, int, bool]:
     """Write the entry of a processor, and the memory of its whole node if that has changed.
 
     Returns:
-        The first and the last processor whose entry has changed, and what has changed in these entries.
+        The first and the last processor whose entry has changed, and as `rank_processor`.
     """
-    n, low, high, changed = tables.processors[p].node, p, p, 0
+    n, low, high = tables.processors[p].node, p, p
     room = tables.node_loads[n]
     if room.free_memory != room.ranked_memory:
         room.ranked_memory = room.free_memory
@@ -279,8 +260,8 @@ def rank_leaves(tables: Tables, p: int) -> tuple[int, int, int]:
         high = low + tables.nodes[n].processors - 1
         for other in range(low, high + 1):
             if tables.loads[other].free > 0:
-                changed |= rank_memory(tables, other, n)
-    return low, high, changed | rank_processor(tables, p)
+                rank_memory(tables, other, n)
+    return low, high, rank_processor(tables, p)
 
 
 @inlined
@@ -306,7 +287,7 @@ def rank_many(tables: Tables, first: int, end: int) -> None:
             low, high = node.first_processor // width, (node.first_processor + node.processors - 1) // width
             for place in range(low, high + 1):
                 if place != before:
-                    rank_group(tables, level, place, EVERYTHING)
+                    rank_group(tables, level, place, True)
                 before = place
 
 
@@ -323,10 +304,97 @@ def hide(tables: Tables, policy: int, p: int) -> None:
         tables.node_loads[tables.processors[p].node].ranked_memory = np.nan
     for hidden in range(low, high + 1):
         tables.tree[hidden // WIDTH].key[ranking, hidden % WIDTH] = -np.inf
-    changed = True
     for level in range(1, len(tables.levels)):
-        if not changed:
-            return
-        low, high, changed = low // WIDTH, high // WIDTH, False
+        low, high = low // WIDTH, high // WIDTH
         for place in range(low, high + 1):
-            changed |= rank_group(tables, level, place, shift_left(1, ranking)) != 0
+            key = best_key(tables, ranking, tables.levels[level - 1] + place)
+            tables.tree[tables.levels[level] + place // WIDTH].key[ranking, place % WIDTH] = key
+
+
+@compiled
+def best_processor(tables: Tables, policy: int, memory: float, gpus: float) -> int:
+    """Return the processor of a policy's next core, -1 if none has a free core with this memory (MB) and GPUs."""
+    ranking, level, place, first = policy - HIGH_GFLOPS, len(tables.levels) - 1, 0, -np.inf
+    while level >= 0:
+        # in pairs, as a tournament needs three steps where a linear scan would take eight
+        low, before = better_half(tables, tables.levels[level] + place, ranking, 0, memory)
+        high, behind = better_half(tables, tables.levels[level] + place, ranking, 4, memory)
+        best, at = larger(low, high), behind if high > low else before
+        if best == -np.inf or best < first:
+            break  # the best places lack capacity
+        level, place, first = level - 1, place * WIDTH + at, best
+    if level < 0 and node_fits(tables, tables.processors[place].node, memory, gpus):
+        return place
+    return best_by_looking(tables, ranking, memory, gpus)
+
+
+@compiled
+def best_by_looking(tables: Tables, ranking: int, memory: float, gpus: float) -> int:
+    """Return the same, by scanning in order all groups that may hold a better processor than those before."""
+    top = len(tables.levels) - 1
+    best, wanted = -1, -np.inf
+    level, place = top, 0
+    while True:
+        group, i = tables.tree[tables.levels[level] + place // WIDTH], place % WIDTH
+        while i < WIDTH and not (group.key[ranking, i] > wanted and group.most[i] >= memory):
+            i += 1
+        place = place - place % WIDTH + i
+        if i < WIDTH and level > 0:
+            level, place = level - 1, place * WIDTH
+            continue
+        if i < WIDTH:
+            if node_fits(tables, tables.processors[place].node, memory, gpus):
+                best, wanted = place, group.key[ranking, i]
+            place += 1
+        while place % WIDTH == 0:  # the whole group has been scanned
+            if level == top:
+                return best
+            level, place = level + 1, place // WIDTH
+
+
+@compiled
+def processor_of(tables: Tables, memory: float, gpus: float, core: int) -> tuple[int, int]:
+    """Find one of the free cores with this memory (MB) and GPUs on their nodes.
+
+    Returns:
+        The processor of core number *core* among them, -1 if there are fewer, and the number of cores before it.
+    """
+    top = len(tables.levels) - 1
+    before, level, place = 0, top, 0
+    while True:
+        group, i = tables.tree[tables.levels[level] + place // WIDTH], place % WIDTH
+        if group.cores[i] > 0 and group.most[i] >= memory:
+            if level > 0:
+                all_have_room = gpus <= 0.0 and group.least[i] >= memory
+            else:
+                all_have_room = node_fits(tables, tables.processors[place].node, memory, gpus)
+            inside = not all_have_room or before + group.cores[i] > core
+            if inside and level > 0:
+                level, place = level - 1, place * WIDTH
+                continue
+            if all_have_room:
+                if inside:
+                    return place, before
+                before += group.cores[i]
+        place += 1
+        while place % WIDTH == 0:  # the whole group has been scanned
+            if level == top:
+                return -1, before
+            level, place = level + 1, place // WIDTH
+
+
+@compiled
+def lowest_processor(tables: Tables, memory: float, gpus: float) -> int:
+    """Return the first processor that has a free core with this memory (MB) and GPUs on its node, -1 if none."""
+    p, _ = processor_of(tables, memory, gpus, 0)
+    return p
+
+
+@compiled
+def random_processor(tables: Tables, memory: float, gpus: float) -> int:
+    """Return the processor of a random free core with this memory (MB) and GPUs on its node, -1 if there is none."""
+    _, eligible = processor_of(tables, memory, gpus, ALL)
+    if eligible == 0:
+        return -1
+    p, _ = processor_of(tables, memory, gpus, draw(tables, eligible))
+    return p
