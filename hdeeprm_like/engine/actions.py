@@ -13,7 +13,7 @@ which it cannot end, however the sums round. Source: SimGrid 3.32, host model pt
 import numpy as np
 
 from hdeeprm_like.engine.bundles import Bundle
-from hdeeprm_like.engine.compiled import inlined
+from hdeeprm_like.engine.compiled import compiled, inlined
 from hdeeprm_like.types import Floats, Ints, Records
 
 TIMER_PRECISION = 1e-9  # s
@@ -54,7 +54,7 @@ ARRIVING = -6  # in a network: the latency of the message under way
 LATENCY = -7  # in a network: owner of the latency of job 0; that of job j is LATENCY - j
 
 
-class Actions(Bundle):
+class Actions(Bundle, written_first=("steps",)):
     """The actions of one simulation; A is the capacity: all actions that can exist at once.
 
     The columns are a heap by date. An owner is 2 * row of a job, plus 1 for its timer, or CALL.
@@ -144,7 +144,7 @@ def move(actions: Actions, source: int, place: int) -> None:
         actions.places[owner] = place
 
 
-@inlined
+@compiled
 def sift(actions: Actions, place: int) -> None:
     """Restore the heap order for the action at a place."""
     count, date = actions.pace[0].count, actions.dates[place]
@@ -175,7 +175,7 @@ def add(actions: Actions, owner: int, left: float, rate: float) -> None:
     add_numbered(actions, owner, left, rate, number(actions))
 
 
-@inlined
+@compiled
 def add_numbered(actions: Actions, owner: int, left: float, rate: float, made: int) -> None:
     """Add an action that was created before, with its number."""
     pace = actions.pace[0]
@@ -187,7 +187,7 @@ def add_numbered(actions: Actions, owner: int, left: float, rate: float, made: i
     sift(actions, place)
 
 
-@inlined
+@compiled
 def remove_at(actions: Actions, place: int) -> None:
     """Remove the action at a place."""
     pace, owner = actions.pace[0], actions.owners[place]
@@ -199,7 +199,7 @@ def remove_at(actions: Actions, place: int) -> None:
         sift(actions, place)
 
 
-@inlined
+@compiled
 def remove_numbered(actions: Actions, made: int) -> None:
     """Remove the action with a creation number."""
     for place in range(actions.pace[0].count):
@@ -208,7 +208,7 @@ def remove_numbered(actions: Actions, made: int) -> None:
             return
 
 
-@inlined
+@compiled
 def set_rate(actions: Actions, place: int, rate: float) -> None:
     """Change the rate of the task at a place."""
     catch_up(actions, place)
@@ -220,7 +220,7 @@ def set_rate(actions: Actions, place: int, rate: float) -> None:
 # --- steps
 
 
-@inlined
+@compiled
 def catch_up(actions: Actions, place: int) -> None:
     """Subtract all recorded steps from one action."""
     left, rate = actions.left[place], actions.rates[place]
@@ -229,7 +229,7 @@ def catch_up(actions: Actions, place: int) -> None:
     actions.left[place], actions.since[place] = left, actions.pace[0].steps
 
 
-@inlined
+@compiled
 def settle(actions: Actions) -> None:
     """Subtract the STEPS recorded steps from all actions, and clear them."""
     pace = actions.pace[0]
@@ -258,7 +258,7 @@ def settle(actions: Actions) -> None:
             sift_down(actions, a)
 
 
-@inlined
+@compiled
 def sift_down(actions: Actions, place: int) -> None:
     """Move the action at a place below those that may end earlier; places above it are not checked."""
     count = actions.pace[0].count
@@ -283,7 +283,7 @@ def swap(actions: Actions, one: int, other: int) -> None:
     move(actions, last, other)
 
 
-@inlined
+@compiled
 def following(actions: Actions, place: int, until: float) -> int:
     """Return the next place, in heap order from the root, whose action may end until a date; -1 after the last one."""
     count = actions.pace[0].count
@@ -299,7 +299,7 @@ def following(actions: Actions, place: int, until: float) -> int:
     return -1
 
 
-@inlined
+@compiled
 def shortest(actions: Actions, step: float) -> float:
     """Return the seconds until the action that ends next, at most *step*."""
     now = actions.pace[0].now
@@ -311,7 +311,7 @@ def shortest(actions: Actions, step: float) -> float:
     return step
 
 
-@inlined
+@compiled
 def note_end(actions: Actions, owner: int, made: int) -> None:
     """Record that an action ends in this step, in the order of creation."""
     pace = actions.pace[0]
@@ -323,7 +323,7 @@ def note_end(actions: Actions, owner: int, made: int) -> None:
     actions.made_ended[place], actions.ended[place] = made, owner
 
 
-@inlined
+@compiled
 def note_ends(actions: Actions) -> None:
     """Record which actions end now, and remove the calls among them."""
     until = actions.pace[0].now * ROUNDED
@@ -340,7 +340,7 @@ def note_ends(actions: Actions) -> None:
             remove_numbered(actions, actions.made_ended[i])
 
 
-@inlined
+@compiled
 def take_step(actions: Actions) -> bool:
     """Move the clock to the end of the action that ends next, and record what ends there; False if nothing does."""
     pace = actions.pace[0]

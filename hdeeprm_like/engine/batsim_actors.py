@@ -203,7 +203,7 @@ def first_message(timing: BatsimClock) -> int:
     return int(message)
 
 
-@inlined
+@compiled
 def transfer(tables: Tables, timing: BatsimClock, message: int, lowest: int, sender_first: bool) -> None:
     """Start the transfer of a message to the server."""
     talk, pace = timing.talk[0], timing.actions.pace[0]
@@ -279,7 +279,7 @@ def look_at_lowest(tables: Tables, timing: BatsimClock, core: int) -> None:
     look_at(timing, w, shift_left(1, core - tables.words[w].first))
 
 
-@inlined
+@compiled
 def look_at_all(timing: BatsimClock) -> None:
     """Update the energy of all cores."""
     begin_look(timing)

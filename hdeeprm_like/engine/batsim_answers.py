@@ -7,7 +7,7 @@ import numpy as np
 
 from hdeeprm_like.engine.batsim_actors import ANSWERER, COMMAND, NOTHING, READY, SLEEP, BatsimClock, issue, send
 from hdeeprm_like.engine.batsim_jobs import find_changes
-from hdeeprm_like.engine.compiled import inlined, lowest_bit, shift_left
+from hdeeprm_like.engine.compiled import compiled, inlined, lowest_bit, shift_left
 from hdeeprm_like.engine.cores import forget_touched
 from hdeeprm_like.engine.lifecycle import forget_starts
 from hdeeprm_like.engine.tables import Tables
@@ -19,7 +19,7 @@ ASK, NEXT, COME, SENT = 0, 1, 2, 3
 ALL_APPLIED = 1 << 4  # the bit after those of the four P-states
 
 
-@inlined
+@compiled
 def wire_time(time: float) -> float:
     """Round a time to the microseconds that the wire carries, exactly as printf and a parser would."""
     scaled = time * 1e6
@@ -85,7 +85,7 @@ def find_next(tables: Tables, simulation: Simulation, timing: BatsimClock) -> bo
     return bool(talk.command < simple + 6)
 
 
-@inlined
+@compiled
 def deliver(tables: Tables, simulation: Simulation, timing: BatsimClock) -> bool:
     """Send the message to the decision system; return False if it holds nothing to decide on.
 
@@ -103,7 +103,7 @@ def deliver(tables: Tables, simulation: Simulation, timing: BatsimClock) -> bool
     return bool(last_chance or sim.completed + sim.submitted + sim.called > 0)
 
 
-@inlined
+@compiled
 def forget_decisions(tables: Tables) -> None:
     """Clear the decisions of the last instant, once the simulator has applied them."""
     clock = tables.clock[0]
@@ -112,7 +112,7 @@ def forget_decisions(tables: Tables) -> None:
     forget_starts(tables)
 
 
-@inlined
+@compiled
 def begin_answer(tables: Tables, simulation: Simulation, timing: BatsimClock) -> None:
     """Begin an answer; its date is that of the message, which rounding may put slightly ahead."""
     talk = timing.talk[0]
@@ -120,5 +120,6 @@ def begin_answer(tables: Tables, simulation: Simulation, timing: BatsimClock) ->
     talk.changing = ALL_APPLIED
     for pstate in range(4):
         talk.changing |= shift_left(1 if talk.changes[pstate] > 0 else 0, pstate)
-    talk.answer_date = wire_time(timing.actions.pace[0].now)
+    sim, now = simulation.sim[0], timing.actions.pace[0].now
+    talk.answer_date = sim.now if sim.clock == now else wire_time(now)
     talk.answerer_stage, talk.command = NEXT, 0

@@ -71,7 +71,7 @@ def run_at_once(tables: Tables, simulation: Simulation, timing: BatsimClock) -> 
         elif talk.messages > 0:
             return False
         elif kind == COMMAND:
-            goes_on = receive_command(tables, simulation, timing)
+            goes_on = receive_commands(tables, simulation, timing)
         elif kind == SUBMIT:
             goes_on = receive_submission(tables, simulation, timing)
         else:
@@ -92,7 +92,7 @@ def pass_message(timing: BatsimClock) -> bool:
     return True
 
 
-@inlined
+@compiled
 def take_next(tables: Tables, simulation: Simulation, timing: BatsimClock) -> None:
     """Make the server take the next message from its mailbox, or wait for one."""
     if timing.talk[0].messages == 0:
@@ -103,7 +103,7 @@ def take_next(tables: Tables, simulation: Simulation, timing: BatsimClock) -> No
     transfer(tables, timing, message, lowest, True)
 
 
-@inlined
+@compiled
 def inform_scheduler(tables: Tables, simulation: Simulation, timing: BatsimClock) -> None:
     """Make the server inform the decision system, if the last answer is applied, and wait again."""
     talk = timing.talk[0]
@@ -135,7 +135,7 @@ def only_jobs_end(simulation: Simulation, timing: BatsimClock) -> bool:
     return True
 
 
-@inlined
+@compiled
 def end_together(tables: Tables, simulation: Simulation, timing: BatsimClock) -> None:
     """Make the ready jobs report their end: each reads the energy for as many rounds."""
     for i in range(timing.talk[0].ready):
@@ -255,7 +255,7 @@ def receive_no_more(tables: Tables, simulation: Simulation, timing: BatsimClock)
 # --- answers
 
 
-@inlined
+@compiled
 def next_message(tables: Tables, simulation: Simulation, timing: BatsimClock) -> int:
     """Return the message with the next decision, or the one that the whole answer is applied."""
     return int(timing.talk[0].command * KINDS + COMMAND if find_next(tables, simulation, timing) else READY)
@@ -267,7 +267,7 @@ def send_next(tables: Tables, simulation: Simulation, timing: BatsimClock, sende
     transfer(tables, timing, next_message(tables, simulation, timing), 0, sender_first)
 
 
-@inlined
+@compiled
 def send_first(tables: Tables, simulation: Simulation, timing: BatsimClock) -> None:
     """Begin an answer: send its first decision, or make the answerer sleep until its date."""
     talk, pace = timing.talk[0], timing.actions.pace[0]
@@ -295,37 +295,56 @@ def end_sleep(tables: Tables, simulation: Simulation, timing: BatsimClock) -> bo
 
 
 @inlined
-def receive_command(tables: Tables, simulation: Simulation, timing: BatsimClock) -> bool:
-    """Process a rejection, a start or P-states at the server, and send the next decision; False if not possible yet.
+def receive_commands(tables: Tables, simulation: Simulation, timing: BatsimClock) -> bool:
+    """Process rejections, starts and P-states at the server, one after the other; False if the first must wait.
 
     The next decision waits in the mailbox until the server has done the work of a turn; then its sender runs before
-    the server. After a rejection the order is as before.
+    the server. After a rejection the order is as before. What the transfer of a message leaves is only written for the
+    one that comes next: another message, or a decision during whose transfer more may happen.
     """
-    talk, clock = timing.talk[0], tables.clock[0]
-    start = talk.on_the_way // KINDS - clock.rejected_now
-    pstate = start - clock.started_now
-    if pstate >= 4 or talk.answer_date > timing.actions.pace[0].now or not pass_message(timing):
+    talk, clock, pace = timing.talk[0], tables.clock[0], timing.actions.pace[0]
+    if not is_simple(tables, talk.on_the_way) or talk.answer_date > pace.now or not pass_message(timing):
         return False
-    talk.command += 1
-    if start < 0:
-        send_next(tables, simulation, timing, talk.sender_first == 1)
-    elif pstate < 0:
-        start_at_once(tables, simulation, timing, started_job(tables, start))
-    else:
-        apply_pstate(tables, simulation, timing, pstate)
-        talk.server_rounds = 0
-        send_next(tables, simulation, timing, True)
+    goes_on = True
+    while goes_on:
+        start = talk.command - clock.rejected_now
+        talk.command += 1
+        if start < 0:
+            announce_next(tables, simulation, timing)
+        elif start < clock.started_now:
+            start_at_once(tables, simulation, timing, started_job(tables, start))
+            talk.sender_first = 1
+        else:
+            apply_pstate(tables, simulation, timing, start - clock.started_now)
+            announce_next(tables, simulation, timing)
+            talk.server_rounds, talk.sender_first = 0, 1
+        goes_on = is_simple(tables, talk.on_the_way) and take_short_step(timing.actions, 1.0 / LOOPBACK)
+    talk.server_waits, pace.message, pace.speed = 0, 1.0, LOOPBACK
     return True
 
 
 @inlined
+def is_simple(tables: Tables, message: int) -> bool:
+    """Return whether a message of an answer is a rejection, a start or P-states."""
+    clock = tables.clock[0]
+    return message % KINDS == COMMAND and message // KINDS < clock.rejected_now + clock.started_now + 4
+
+
+@inlined
+def announce_next(tables: Tables, simulation: Simulation, timing: BatsimClock) -> None:
+    """Make the next decision, or the message that the whole answer is applied, the one under way."""
+    timing.talk[0].on_the_way = next_message(tables, simulation, timing)
+    timing.actions.pace[0].message_made = number(timing.actions)
+
+
+@compiled
 def start_at_once(tables: Tables, simulation: Simulation, timing: BatsimClock, j: int) -> None:
     """Start a job; the next decision is sent meanwhile, before the work if energy is read."""
     task = simulation.tasks[j]
     begin(tables, simulation, timing, j)
     looks = task.rounds > 0
     if looks:
-        send_next(tables, simulation, timing, True)
+        announce_next(tables, simulation, timing)
     look_at_all(timing)
     write_log(tables, timing.actions.pace[0].now, LOG_START, j, 0)
     if task.delay < 0.0:
@@ -333,7 +352,7 @@ def start_at_once(tables: Tables, simulation: Simulation, timing: BatsimClock, j
     else:
         set_timer(simulation, timing, j)
     if not looks:
-        send_next(tables, simulation, timing, True)
+        announce_next(tables, simulation, timing)
     if task.delay < 0.0:
         set_timer(simulation, timing, j)
     task.stage, task.rounds = AWAKE, 0

@@ -59,7 +59,7 @@ from hdeeprm_like.engine.batsim_jobs import (
 )
 from hdeeprm_like.engine.batsim_network import arrive, end_latency, goes_by_rounds, open_network, take_next_step
 from hdeeprm_like.engine.batsim_work import end_work, start_work
-from hdeeprm_like.engine.compiled import inlined
+from hdeeprm_like.engine.compiled import compiled, inlined
 from hdeeprm_like.engine.lifecycle import started_job
 from hdeeprm_like.engine.tables import Tables
 from hdeeprm_like.engine.tasks import SHORTEST_CALL, Simulation
@@ -221,7 +221,7 @@ def grant(tables: Tables, simulation: Simulation, timing: BatsimClock, place: in
         simulation.sim[0].call_requested = np.inf
 
 
-@inlined
+@compiled
 def take_turns(tables: Tables, simulation: Simulation, timing: BatsimClock) -> bool:
     """Run rounds until no actor is ready; return True as soon as a decision is due."""
     talk = timing.talk[0]
@@ -241,7 +241,7 @@ def take_turns(tables: Tables, simulation: Simulation, timing: BatsimClock) -> b
         talk.requests = 0
 
 
-@inlined
+@compiled
 def end_actions(tables: Tables, simulation: Simulation, timing: BatsimClock) -> None:
     """Wake the actors whose actions have ended, in the order of creation of the actions."""
     talk, actions = timing.talk[0], timing.actions

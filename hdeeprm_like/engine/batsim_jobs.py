@@ -32,7 +32,7 @@ from hdeeprm_like.engine.batsim_work import (
     slowest,
     works,
 )
-from hdeeprm_like.engine.compiled import count_bits, inlined, lowest_bit
+from hdeeprm_like.engine.compiled import compiled, count_bits, inlined, lowest_bit
 from hdeeprm_like.engine.core_pstates import pstates_of, put_pstate
 from hdeeprm_like.engine.lifecycle import write_log
 from hdeeprm_like.engine.tables import LOG_END, LOG_PSTATE, LOG_REQUEST, LOG_START, PSTATE_BITS, Tables
@@ -50,7 +50,7 @@ def has_begun(simulation: Simulation, timing: BatsimClock, j: int) -> bool:
     return bool(stage == AWAKE or (stage > AWAKE and works(timing, j)))
 
 
-@inlined
+@compiled
 def book_energy(tables: Tables, simulation: Simulation, j: int, now: float) -> None:
     """Add the energy of a job's cores until now, if a log is kept, and recompute their power."""
     task = simulation.tasks[j]
@@ -92,7 +92,7 @@ def run_job(tables: Tables, simulation: Simulation, timing: BatsimClock, j: int)
             send(timing, JOBS + j, END, j)
 
 
-@inlined
+@compiled
 def begin(tables: Tables, simulation: Simulation, timing: BatsimClock, j: int) -> None:
     """Start a job on its cores."""
     task, job, now = simulation.tasks[j], tables.jobs[j], timing.actions.pace[0].now
@@ -120,7 +120,7 @@ def finish(tables: Tables, simulation: Simulation, timing: BatsimClock, j: int) 
 # --- its requests
 
 
-@inlined
+@compiled
 def set_timer(simulation: Simulation, timing: BatsimClock, j: int) -> None:
     """Start the timer of a job: its walltime, or its delay."""
     task = simulation.tasks[j]
@@ -165,7 +165,7 @@ def end_action(tables: Tables, simulation: Simulation, timing: BatsimClock, owne
 # --- P-states
 
 
-@inlined
+@compiled
 def find_changes(tables: Tables, timing: BatsimClock) -> None:
     """Count the cores that change to each P-state in this instant, and drop words without any."""
     talk, clock, kept = timing.talk[0], tables.clock[0], 0
@@ -189,7 +189,7 @@ def find_changes(tables: Tables, timing: BatsimClock) -> None:
     clock.touched = kept
 
 
-@inlined
+@compiled
 def apply_pstate(tables: Tables, simulation: Simulation, timing: BatsimClock, pstate: int) -> None:
     """Change cores to a P-state, and recompute the rates of their jobs.
 

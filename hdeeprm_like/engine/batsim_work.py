@@ -31,7 +31,7 @@ def works(timing: BatsimClock, j: int) -> bool:
     return bool(timing.actions.places[2 * j] >= 0)
 
 
-@inlined
+@compiled
 def slowest(tables: Tables, j: int) -> float:
     """Return the flop/s of the slowest core of a job in the current P-states."""
     job, speed = tables.jobs[j], 1e300
@@ -53,7 +53,7 @@ def slowest(tables: Tables, j: int) -> float:
     return speed
 
 
-@inlined
+@compiled
 def power(tables: Tables, j: int) -> float:
     """Return the W of the cores of a job in the current P-states."""
     job, watts = tables.jobs[j], 0.0
@@ -84,7 +84,7 @@ def begin_words(tables: Tables, stretch: Any) -> tuple[int, int, int]:
 # --- jobs that send nothing
 
 
-@inlined
+@compiled
 def start_alone(tables: Tables, simulation: Simulation, timing: BatsimClock, j: int) -> None:
     """Create the parallel task of a job that sends nothing.
 

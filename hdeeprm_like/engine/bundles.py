@@ -92,6 +92,7 @@ class Bundle:
 
     Attributes:
         shared: names of the arrays that all rows of a batch share (class keyword).
+        written_first: names of the arrays that are written before they are read in each simulation (class keyword).
         opaque: names of the bundles whose types are not part of this one's (class keyword): compiled code does not read
         them, but passes them on to functions that it calls by address, see `calls`.
         address: of the record.
@@ -99,14 +100,18 @@ class Bundle:
 
     shared: tuple[str, ...] = ()
     opaque: tuple[str, ...] = ()
+    written_first: tuple[str, ...] = ()
     _names: tuple[str, ...] = ()
     _words: NDArray[np.int64]
     address: int
     layout: BundleType
     type_id: int
 
-    def __init_subclass__(cls, shared: tuple[str, ...] = (), opaque: tuple[str, ...] = ()) -> None:
+    def __init_subclass__(
+        cls, shared: tuple[str, ...] = (), opaque: tuple[str, ...] = (), written_first: tuple[str, ...] = ()
+    ) -> None:
         cls.shared, cls.opaque = shared or cls.shared, opaque or cls.opaque
+        cls.written_first = written_first or cls.written_first
         cls._names = tuple(inspect.get_annotations(cls)) or cls._names
 
     def __init__(self, *values: Any, **named: Any) -> None:

@@ -96,6 +96,8 @@ class SchedulingVectorEnv(VectorEnv[Any, Ints, Any]):
         self.render_mode = render_mode
         self.autoreset_mode = autoreset = AutoresetMode(autoreset)  # TorchRL asks for the attribute
         self._same_step = autoreset == AutoresetMode.SAME_STEP
+        self._disabled = autoreset == AutoresetMode.DISABLED
+        self._made_here = not isinstance(workload_of, Windows)  # otherwise compiled code draws the next episodes
         how: dict[str, Any] = {"clock": clock, "threads": threads, "max_steps": max_steps}
         if isinstance(workload_of, Windows):
             how |= {"named": render_mode is not None, "ends": ENDS[autoreset]}
@@ -118,7 +120,7 @@ class SchedulingVectorEnv(VectorEnv[Any, Ints, Any]):
         self._limits = limits
         self._generators = [np.random.default_rng() for _ in range(num_envs)]
         self._begun = False
-        self._shared = None if copy else self._finished()
+        self._shared = None if copy else (self._info(), self._finished() | self._info())
 
     def reset(
         self, *, seed: int | Sequence[int | None] | None = None, options: Mapping[str, Any] | None = None
@@ -168,22 +170,44 @@ class SchedulingVectorEnv(VectorEnv[Any, Ints, Any]):
         if actions.dtype.kind not in "iu" or actions.shape != (self.num_envs,):
             found = f"{actions.dtype} of shape {actions.shape}"
             raise AgentError(f"step: the actions are {found}; ({self.num_envs},) whole numbers are needed")
-        runs, out = self.runs, self._out
-        if self.autoreset_mode == AutoresetMode.DISABLED and runs.ended.any():
+        runs = self.runs
+        if self._disabled and runs.ended.any():
             raise AgentError(
                 f"step: the episode of environment {int(runs.ended.argmax())} is over; "
                 "reset(options={'reset_mask': mask}) begins the next one"
             )
-        made_here = not isinstance(self._workload_of, Windows)  # otherwise compiled code draws the next episodes
-        over = np.flatnonzero(runs.ended) if made_here and self.autoreset_mode == AutoresetMode.NEXT_STEP else NO_PLACES
-        ended = runs.step(actions)
+        if self._made_here:
+            return self._step_and_begin(actions)
+        return self._taken(runs.step(actions) > 0)
+
+    def _step_and_begin(self, actions: Ints) -> tuple[Any, Floats, Bools, Bools, dict[str, Any]]:
+        """Take a step where Python makes the jobs of the next episodes."""
+        runs = self.runs
+        next_step = not self._same_step and not self._disabled
+        over = np.flatnonzero(runs.ended) if next_step else NO_PLACES
+        ended = runs.step(actions) > 0
         if len(over):
             self._begin(over)
             runs.rewards[over] = 0.0
-        info = self._final() if ended else {}
-        if ended and made_here and self._same_step:
-            self._begin(np.flatnonzero(runs.ended))
-        info |= self._info()
+        if not (ended and self._same_step):
+            return self._taken(ended)
+        final = self._finished()
+        self._begin(np.flatnonzero(runs.ended))
+        seen, rewards, terminated, truncated, info = self._taken(False)
+        return seen, rewards, terminated, truncated, final | info
+
+    def _taken(self, ended: bool) -> tuple[Any, Floats, Bools, Bools, dict[str, Any]]:
+        """Return what `step` does.
+
+        Args:
+            ended: whether ``info`` describes finished episodes.
+        """
+        runs, out = self.runs, self._out
+        if self._shared is not None:  # the same arrays each time
+            info = self._shared[ended].copy()
+            seen = with_mask(runs.observations, runs.masks) if self._shows_mask else runs.observations
+            return seen, runs.rewards, runs.terminated, runs.truncated, info
+        info = self._finished() | self._info() if ended else self._info()
         seen = self._seen(runs.observations, runs.masks)
         return seen, out(runs.rewards), out(runs.terminated), out(runs.truncated), info
 
@@ -240,11 +264,8 @@ class SchedulingVectorEnv(VectorEnv[Any, Ints, Any]):
     def _info(self) -> dict[str, Any]:
         return {"action_mask": self._out(self.runs.masks), "time": self._out(self.runs.now)}
 
-    def _final(self) -> dict[str, Any]:
-        """Return the info of `step` on finished episodes; without copies the same arrays each time."""
-        return self._finished() if self._shared is None else dict(self._shared)
-
     def _finished(self) -> dict[str, Any]:
+        """Return the info of `step` on finished episodes."""
         runs, out = self.runs, self._out
         which = out(runs.ended)
         figures = out(runs.figures)

@@ -35,7 +35,7 @@ from hdeeprm_like.run.batch import (
     first_illegal,
 )
 from hdeeprm_like.run.loop import BEGIN, Run
-from hdeeprm_like.run.memory import arrays_of, put_notes_together, stack, with_arrays
+from hdeeprm_like.run.memory import are_written_first, arrays_of, put_notes_together, stack, with_arrays
 from hdeeprm_like.run.python_loop import Play
 from hdeeprm_like.run.simulator import Clock, Simulator, refuse_unknown
 from hdeeprm_like.types import Bools, Floats, Ints
@@ -118,12 +118,12 @@ class Runs:
         self.episodes["over"] = 1
         self._runs: list[Run] = []
         self._stacked: list[NDArray[Any]] = []
+        self._ends = np.linspace(0, count, min(threads, count) + 1).astype(np.int64).tolist()
         self._batch = self._room_for(LEAST_JOBS, LEAST_JOBS)
         self._room = LEAST_JOBS, LEAST_JOBS
         self._advance_some = direct(advance_some, self._batch, self.job_pool, 0, 0)
         self._forgiving = sample.actions.forgiving
         self._first_illegal = direct(first_illegal, self._batch, self._forgiving)
-        self._ends = np.linspace(0, count, min(threads, count) + 1).astype(np.int64).tolist()
         self._pool = ThreadPoolExecutor(threads - 1) if threads > 1 and count > 1 else None
 
     @property
@@ -301,14 +301,21 @@ class Runs:
         fresh = self._fresh(jobs, places)
         # the last two arrays are the observation and the mask, whose place is with those of all other runs
         arrays, longer = list(arrays_of(fresh))[:-2], list(arrays_of(self._fresh(jobs + BLOCK, places + 1)))
-        by_job = [one.shape != two.shape for one, two in zip(arrays, longer, strict=False)]  # written before read
-        blocks, stacked, fixed = stack(arrays, by_job, self.count)
+        # arrays that grow with the number of jobs are written before they are read
+        pairs = zip(are_written_first(fresh), arrays, longer, strict=False)
+        unread = [first or one.shape != two.shape for first, one, two in pairs]
+        blocks, stacked, fixed = stack(arrays, unread, self.count)
         self._stacked = stacked = [*stacked, self.observations.reshape(self.count, -1), self.masks]
         self._runs = [with_arrays(fresh, iter([many[place] for many in stacked])) for place in range(self.count)]
-        put_notes_together(self._runs)
+        notes, strides = put_notes_together(self._runs)
+        addresses = np.array([run.address for run in self._runs])
+        firsts = np.repeat(self._ends[:-1], np.diff(self._ends))  # the first run of each one's thread
         return Batch(
             first=self._runs[0],
-            runs=np.array([run.address for run in self._runs]),
+            runs=addresses,
+            turns=addresses[firsts] if len(strides) else addresses,
+            notes=notes,
+            strides=strides,
             blocks=blocks,
             fresh=blocks[0, :fixed].copy(),
             rules=self._rules,
