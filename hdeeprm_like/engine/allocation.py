@@ -5,7 +5,16 @@ The core policies are those of the thesis (table 3.2), the lowest processors wit
 
 from hdeeprm_like.engine.calls import number_at
 from hdeeprm_like.engine.compiled import compiled, inlined, lowest_bit, shift_left
-from hdeeprm_like.engine.cores import begin_stretch, cores_from, note_room, release, touch
+from hdeeprm_like.engine.cores import (
+    begin_stretch,
+    cores_from,
+    last_word,
+    note_room,
+    release,
+    set_bits,
+    touch,
+    touch_words,
+)
 from hdeeprm_like.engine.dispatch import check_numbers
 from hdeeprm_like.engine.lifecycle import lacking_beside_cores
 from hdeeprm_like.engine.neighbours import neighbour
@@ -327,6 +336,11 @@ def take_lowest(tables: Tables, p: int, j: int) -> None:
     needed, w = tables.loads[p].picked, tables.processors[p].first_word
     while needed > 0:
         w = next_roomy(tables, w)
+        if needed > BITS:
+            words = serve_words(tables, w, last_word(tables, w, needed // BITS), j)
+            if words > 0:
+                w, needed = w + words, needed - words * BITS
+                continue
         word = tables.words[w]
         free = word.available & ~word.serving
         while free != 0 and needed > 0:
@@ -370,13 +384,41 @@ def take_random(tables: Tables, p: int, j: int) -> None:
 @compiled
 def serve(tables: Tables, w: int, bit: int, cores: int, j: int) -> None:
     """Assign neighbouring cores of a word to a job, appended to those that it has already."""
-    word, job = tables.words[w], tables.jobs[j]
+    word = tables.words[w]
     word.serving |= bits(bit, cores)
     word.begins |= shift_left(1, bit)
     note_room(tables, w)
-    first = word.first + bit
-    tables.owners[first] = j
+    if bit == 0:
+        word.job = j
+    else:
+        tables.owners[word.first + bit] = j
     touch(tables, w)
+    append_stretch(tables, j, word.first + bit, cores)
+
+
+@compiled
+def serve_words(tables: Tables, w: int, end: int, j: int) -> int:
+    """Assign whole words to a job, from *w* on before *end* as long as all of their cores are free.
+
+    Returns:
+        Their number.
+    """
+    first = w
+    while w < end and tables.words[w].available == -1 and tables.words[w].serving == 0:
+        word = tables.words[w]
+        word.serving, word.begins, word.job = -1, 1, j
+        w += 1
+    if w > first:
+        set_bits(tables.roomy, first, w - first, False)
+        touch_words(tables, first, w - first)
+        append_stretch(tables, j, tables.words[first].first, (w - first) * BITS)
+    return w - first
+
+
+@inlined
+def append_stretch(tables: Tables, j: int, first: int, cores: int) -> None:
+    """Append neighbouring cores to those of a job."""
+    job = tables.jobs[j]
     at = tables.clock[0].placed + job.stretches
     if job.stretches > 0:
         before = tables.allocation[at - 1]

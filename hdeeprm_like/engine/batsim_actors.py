@@ -15,7 +15,7 @@ from hdeeprm_like.engine.compiled import by_type, compiled, count_bits, inlined,
 from hdeeprm_like.engine.cores import word_of
 from hdeeprm_like.engine.tables import Tables
 from hdeeprm_like.engine.traffic import MESSAGE_FLOW, Traffic, add_load, begin_flow, is_networked, new_traffic
-from hdeeprm_like.engine.words import words_of
+from hdeeprm_like.engine.words import BITS, words_of
 from hdeeprm_like.types import Floats, Ints, Records
 
 LOOPBACK = 1e10  # 1/s, one byte at SimGrid's 10 GB/s from the master host to itself
@@ -266,6 +266,22 @@ def look_at(timing: BatsimClock, w: int, cores: int) -> None:
         timing.looked_in[w], timing.looked[w] = talk.epoch, 0
     talk.looked += count_bits(cores & ~timing.looked[w])
     timing.looked[w] |= cores
+
+
+@compiled
+def look_at_words(tables: Tables, timing: BatsimClock, w: int, end: int) -> int:
+    """Update the energy of all cores of the words from *w* on, before *end* as long as they have 64.
+
+    Returns:
+        The number of these words.
+    """
+    talk, first = timing.talk[0], w
+    while w < end and tables.words[w].cores == -1:
+        known = count_bits(timing.looked[w]) if timing.looked_in[w] == talk.epoch else 0
+        talk.looked += BITS - known
+        timing.looked_in[w], timing.looked[w] = talk.epoch, -1
+        w += 1
+    return w - first
 
 
 @inlined

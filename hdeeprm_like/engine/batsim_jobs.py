@@ -31,12 +31,13 @@ from hdeeprm_like.engine.batsim_work import (
     slowest,
     works,
 )
-from hdeeprm_like.engine.compiled import count_bits, inlined, lowest_bit
+from hdeeprm_like.engine.compiled import compiled, count_bits, inlined, lowest_bit
 from hdeeprm_like.engine.core_pstates import pstates_of, put_pstate
+from hdeeprm_like.engine.cores import alike, forget_span, job_at
 from hdeeprm_like.engine.lifecycle import write_log
-from hdeeprm_like.engine.tables import LOG_END, LOG_PSTATE, LOG_REQUEST, LOG_START, PSTATE_BITS, Tables
+from hdeeprm_like.engine.tables import IDLE_CORE, LOG_END, LOG_PSTATE, LOG_REQUEST, LOG_START, PSTATE_BITS, Tables
 from hdeeprm_like.engine.tasks import KILLED, SUCCESS, WALLTIME_REACHED, Simulation
-from hdeeprm_like.engine.words import bits, highest_bit, of_pstate, stretch_at
+from hdeeprm_like.engine.words import bits, common_pstate, highest_bit, of_pstate, stretch_at
 
 # Stages of a job's actor: what it does at its next turn
 BEGIN, LOOK_FIRST, SET_TIMER, AWAKE, LOOK_LAST, GONE = 0, 1, 2, 3, 4, 5
@@ -163,25 +164,29 @@ def end_action(tables: Tables, simulation: Simulation, timing: BatsimClock, owne
 
 @inlined
 def find_changes(tables: Tables, timing: BatsimClock) -> None:
-    """Count the cores that change to each P-state in this instant, and drop words without any."""
+    """Count the cores that change to each P-state in this instant, and drop spans of words without any."""
     talk, clock, kept = timing.talk[0], tables.clock[0], 0
     for pstate in range(4):
         talk.changes[pstate] = 0
     p, serving, idle = -1, 0, 0
     for i in range(clock.touched):
-        word = tables.words[tables.touched[i]]
-        if word.processor != p:
-            p = word.processor
+        w, end = tables.touched[i].first, tables.touched[i].first + tables.touched[i].words
+        if tables.words[w].processor != p:
+            p = tables.words[w].processor
             serving, idle = pstates_of(tables, p)
-        serve = word.serving & ~of_pstate(word, serving)
-        rest = word.cores & ~word.serving & ~of_pstate(word, idle)
-        if serve | rest:
-            talk.changes[serving] += count_bits(serve)
-            talk.changes[idle] += count_bits(rest)
-            tables.touched[kept] = tables.touched[i]
+        before = talk.changes[serving] + talk.changes[idle]
+        while w < end:
+            words = alike(tables, w, end) if w + 1 < end else 1
+            word = tables.words[w]
+            talk.changes[serving] += words * count_bits(word.serving & ~of_pstate(word, serving))
+            talk.changes[idle] += words * count_bits(word.cores & ~word.serving & ~of_pstate(word, idle))
+            w += words
+        if talk.changes[serving] + talk.changes[idle] > before:
+            span = tables.touched[kept]
+            span.first, span.words = tables.touched[i].first, tables.touched[i].words
             kept += 1
         else:
-            word.touched = 0
+            forget_span(tables, i)
     clock.touched = kept
 
 
@@ -195,19 +200,12 @@ def apply_pstate(tables: Tables, simulation: Simulation, timing: BatsimClock, ps
     request = begin_request(tables, now, pstate, talk.changes[pstate])
     marked, p, serving, idle = 0, -1, 0, 0
     for i in range(tables.clock[0].touched):
-        word = tables.words[tables.touched[i]]
-        if word.processor != p:
-            p = word.processor
+        span = tables.touched[i]
+        if tables.words[span.first].processor != p:
+            p = tables.words[span.first].processor
             serving, idle = pstates_of(tables, p)
-        if pstate not in (serving, idle):
-            continue
-        changed = (word.serving if pstate == serving else word.cores & ~word.serving) & ~of_pstate(word, pstate)
-        if changed == 0:
-            continue
-        log_pstates(tables, request, word, changed, pstate)
-        put_pstate(word, changed, pstate)
-        if pstate == serving:
-            marked = mark_jobs(tables, simulation, timing, word, changed, marked)
+        if pstate in (serving, idle):
+            marked = change_words(tables, simulation, timing, i, request, pstate, pstate == serving, marked)
     settled = pstate == P1 or talk.changes[P1] == 0
     for i in range(marked):
         j = timing.marked[i]
@@ -224,15 +222,51 @@ def apply_pstate(tables: Tables, simulation: Simulation, timing: BatsimClock, ps
     look_at_all(timing)
 
 
+@compiled
+def change_words(
+    tables: Tables,
+    simulation: Simulation,
+    timing: BatsimClock,
+    i: int,
+    request: int,
+    pstate: int,
+    serving: bool,
+    marked: int,
+) -> int:
+    """Change the cores of a span of touched words to a P-state: those that serve jobs, which are marked, or the others.
+
+    Returns:
+        How many jobs are marked.
+    """
+    w, end, last = tables.touched[i].first, tables.touched[i].first + tables.touched[i].words, IDLE_CORE
+    while w < end:
+        word, words = tables.words[w], 1
+        changed = (word.serving if serving else word.cores & ~word.serving) & ~of_pstate(word, pstate)
+        if w + 1 < end and (changed == 0 or (changed == -1 and common_pstate(word, -1) >= 0)):
+            words = alike(tables, w, end)
+        if changed == 0:
+            w += words
+            continue
+        log_pstates(tables, request, word, words, changed, pstate)
+        for _ in range(words):
+            put_pstate(tables.words[w], changed, pstate)
+            if serving and (tables.words[w].begins != 1 or tables.words[w].job != last):
+                marked = mark_jobs(tables, simulation, timing, w, changed, marked)
+                last = tables.words[w].job if tables.words[w].begins == 1 else IDLE_CORE
+            w += 1
+    return marked
+
+
 @inlined
-def mark_jobs(tables: Tables, simulation: Simulation, timing: BatsimClock, word: Any, changed: int, marked: int) -> int:
+def mark_jobs(tables: Tables, simulation: Simulation, timing: BatsimClock, w: int, changed: int, marked: int) -> int:
     """Mark the started jobs on some cores of a word, once each; return how many are marked."""
+    word = tables.words[w]
     while changed != 0:
         bit = lowest_bit(changed)
         first = highest_bit(word.begins & bits(0, bit + 1))
         later = word.begins & ~bits(0, bit + 1)
         changed &= 0 if later == 0 else ~bits(0, lowest_bit(later))
-        j = tables.owners[word.first + first]
+        j = job_at(tables, w, first)
         if not simulation.tasks[j].marked and has_begun(simulation, timing, j):
             simulation.tasks[j].marked = 1
             timing.marked[marked] = j
@@ -251,8 +285,12 @@ def begin_request(tables: Tables, now: float, pstate: int, cores: int) -> int:
 
 
 @inlined
-def log_pstates(tables: Tables, request: int, word: Any, changed: int, pstate: int) -> None:
-    """Log that some cores of a word change to a P-state, neighbours with the same former state together."""
+def log_pstates(tables: Tables, request: int, word: Any, words: int, changed: int, pstate: int) -> None:
+    """Log that some cores of a word change to a P-state, neighbours with the same former state together.
+
+    Args:
+        words: of this one and those behind it that are equal; more than one if all of their cores change alike.
+    """
     if len(tables.log) == 0:
         return
     for before in range(4):
@@ -261,7 +299,7 @@ def log_pstates(tables: Tables, request: int, word: Any, changed: int, pstate: i
             bit = lowest_bit(cores)
             count = stretch_at(cores, bit)
             cores &= ~bits(bit, count)
-            log_stretch(tables, request, word.first + bit, count, (before << PSTATE_BITS) + pstate)
+            log_stretch(tables, request, word.first + bit, count * words, (before << PSTATE_BITS) + pstate)
 
 
 @inlined

@@ -7,10 +7,10 @@ for it are not compiled.
 from typing import Any
 
 from hdeeprm_like.engine.actions import LATENCY, add, add_numbered, number, remove_at, remove_numbered, set_rate
-from hdeeprm_like.engine.batsim_actors import TCP_GAMMA, BatsimClock, begin_look, look_at
+from hdeeprm_like.engine.batsim_actors import TCP_GAMMA, BatsimClock, begin_look, look_at, look_at_words
 from hdeeprm_like.engine.bundles import BundleType
 from hdeeprm_like.engine.compiled import by_type, compiled, count_bits, inlined
-from hdeeprm_like.engine.cores import word_of
+from hdeeprm_like.engine.cores import alike, last_word, word_of
 from hdeeprm_like.engine.tables import Tables
 from hdeeprm_like.engine.tasks import Simulation
 from hdeeprm_like.engine.traffic import (
@@ -22,7 +22,7 @@ from hdeeprm_like.engine.traffic import (
     load_links,
     note_changed,
 )
-from hdeeprm_like.engine.words import bits, common_pstate, of_pstate
+from hdeeprm_like.engine.words import BITS, bits, common_pstate, of_pstate
 
 
 @inlined
@@ -45,6 +45,9 @@ def slowest(tables: Tables, j: int) -> float:
             common = common_pstate(word, cores)
             if common >= 0:
                 speed = min(speed, processor.flops[common])
+                if left >= 2 * BITS and count == BITS:
+                    more = alike(tables, w, last_word(tables, w, left // BITS)) - 1
+                    w, left = w + more, left - more * BITS
             else:
                 for pstate in range(4):
                     if of_pstate(word, pstate) & cores:
@@ -65,13 +68,29 @@ def power(tables: Tables, j: int) -> float:
             count = min(left, count_bits(word.cores) - bit)
             cores = bits(bit, count)
             common = common_pstate(word, cores)
-            if common >= 0:
+            if common >= 0 and left >= 2 * BITS and count == BITS:
+                more = alike(tables, w, last_word(tables, w, left // BITS)) - 1
+                watts = sum_of(watts, BITS * processor.watts[common], more + 1)
+                w, left = w + more, left - more * BITS
+            elif common >= 0:
                 watts += count * processor.watts[common]
             else:
                 for pstate in range(4):
                     watts += count_bits(of_pstate(word, pstate) & cores) * processor.watts[pstate]
             w, bit, left = w + 1, 0, left - count
     return watts
+
+
+@inlined
+def sum_of(total: float, part: float, times: int) -> float:
+    """Return a total after adding a part some times, rounded each time."""
+    found = total + times * part
+    large = 4.0 * found
+    if (total + large) - large == total and (part + large) - large == part:  # then no sum on the way rounds
+        return found
+    for _ in range(times):
+        total += part
+    return total
 
 
 @inlined
@@ -110,6 +129,9 @@ def look_at_cores(tables: Tables, timing: BatsimClock, j: int) -> None:
             count = min(left, count_bits(tables.words[w].cores) - bit)
             look_at(timing, w, bits(bit, count))
             w, bit, left = w + 1, 0, left - count
+            if left >= 2 * BITS:
+                words = look_at_words(tables, timing, w, last_word(tables, w, left // BITS))
+                w, left = w + words, left - words * BITS
 
 
 @inlined

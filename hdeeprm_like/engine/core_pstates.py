@@ -55,14 +55,16 @@ def changed_pstates(tables: Tables, changes: PstateChanges, requested: bool) -> 
     """
     found = 0
     for i in range(tables.clock[0].touched):
-        word = tables.words[tables.touched[i]]
-        serving, idle = pstates_of(tables, word.processor)
-        for pstate in (serving, idle):
-            changed = (word.serving if pstate == serving else word.cores & ~word.serving) & ~of_pstate(word, pstate)
-            if requested:
-                put_pstate(word, changed, pstate)
-            while changed != 0:
-                changes.cores[found], changes.pstates[found] = word.first + lowest_bit(changed), pstate
-                changed &= changed - 1
-                found += 1
+        span = tables.touched[i]
+        serving, idle = pstates_of(tables, tables.words[span.first].processor)
+        for w in range(span.first, span.first + span.words):
+            word = tables.words[w]
+            for pstate in (serving, idle):
+                changed = (word.serving if pstate == serving else word.cores & ~word.serving) & ~of_pstate(word, pstate)
+                if requested:
+                    put_pstate(word, changed, pstate)
+                while changed != 0:
+                    changes.cores[found], changes.pstates[found] = word.first + lowest_bit(changed), pstate
+                    changed &= changed - 1
+                    found += 1
     return found

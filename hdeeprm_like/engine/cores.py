@@ -1,9 +1,10 @@
 """Single cores: which serve jobs, which are available, and which may have changed P-state in this instant."""
 
-from hdeeprm_like.engine.compiled import compiled, count_bits, inlined, shift_left
+from hdeeprm_like.engine.compiled import compiled, count_bits, inlined, lowest_bit, shift_left
 from hdeeprm_like.engine.processor_index import counts_cores, rank
 from hdeeprm_like.engine.tables import Tables
-from hdeeprm_like.engine.words import BITS, bits
+from hdeeprm_like.engine.words import BITS, bits, stretch_at
+from hdeeprm_like.types import Ints
 
 
 @inlined
@@ -14,14 +15,62 @@ def word_of(tables: Tables, core: int) -> int:
 
 
 @inlined
+def job_at(tables: Tables, w: int, bit: int) -> int:
+    """Return the job whose cores begin at a bit of a word; whole words have it beside their bits."""
+    return int(tables.words[w].job if bit == 0 else tables.owners[tables.words[w].first + bit])
+
+
+@inlined
+def set_bits(column: Ints, first: int, count: int, value: bool) -> None:
+    """Set neighbouring bits of a column of words."""
+    end = first + count
+    while first < end:
+        changed = bits(first % BITS, min(end - first, BITS - first % BITS))
+        if value:
+            column[first // BITS] |= changed
+        else:
+            column[first // BITS] &= ~changed
+        first += BITS - first % BITS
+
+
+@inlined
 def touch(tables: Tables, w: int) -> None:
     """Record that the cores of a word may have changed P-state in this instant."""
-    if tables.words[w].touched:
-        return
-    tables.words[w].touched = 1
+    place, bit = w // BITS, shift_left(1, w % BITS)
+    if tables.touching[place] & bit == 0:
+        tables.touching[place] |= bit
+        add_span(tables, w, 1)
+
+
+@inlined
+def add_span(tables: Tables, w: int, words: int) -> None:
+    """Append neighbouring words of one processor to those touched in this instant."""
     clock = tables.clock[0]
-    tables.touched[clock.touched] = w
+    span = tables.touched[clock.touched]
+    span.first, span.words = w, words
     clock.touched += 1
+
+
+@compiled
+def touch_words(tables: Tables, w: int, words: int) -> None:
+    """Record the same of neighbouring words of one processor."""
+    end = w + words
+    while w < end:
+        count = min(end - w, BITS - w % BITS)
+        new = bits(w % BITS, count) & ~tables.touching[w // BITS]
+        tables.touching[w // BITS] |= new
+        while new != 0:
+            bit = lowest_bit(new)
+            many = stretch_at(new, bit)
+            new &= ~bits(bit, many)
+            add_span(tables, w - w % BITS + bit, many)
+        w += count
+
+
+@inlined
+def forget_span(tables: Tables, i: int) -> None:
+    """Forget that some of the touched words are."""
+    set_bits(tables.touching, tables.touched[i].first, tables.touched[i].words, False)
 
 
 @compiled
@@ -29,8 +78,28 @@ def forget_touched(tables: Tables) -> None:
     """Clear the list of touched words."""
     clock = tables.clock[0]
     for i in range(clock.touched):
-        tables.words[tables.touched[i]].touched = 0
+        forget_span(tables, i)
     clock.touched = 0
+
+
+@compiled
+def alike(tables: Tables, w: int, end: int) -> int:
+    """Return how many words from *w* on, before *end*, have the same cores, serving ones and P-states as that one."""
+    word, other = tables.words[w], w + 1
+    cores, serving, low, high = word.cores, word.serving, word.low, word.high
+    while other < end:
+        word = tables.words[other]
+        if (word.cores ^ cores) | (word.serving ^ serving) | (word.low ^ low) | (word.high ^ high):
+            break
+        other += 1
+    return other - w
+
+
+@inlined
+def last_word(tables: Tables, w: int, words: int) -> int:
+    """Return the end of so many words from *w* on, or of those of its processor if they are fewer."""
+    processor = tables.processors[tables.words[w].processor]
+    return int(min(w + words, processor.first_word + processor.words))
 
 
 @inlined
@@ -75,6 +144,11 @@ def release(tables: Tables, first: int, cores: int) -> int:
     w, left, available = word_of(tables, first), cores, 0
     bit = first - tables.words[w].first
     while left > 0:
+        if bit == 0 and left > BITS:
+            words = release_words(tables, w, last_word(tables, w, left // BITS))
+            if words > 0:
+                w, left, available = w + words, left - words * BITS, available + words * BITS
+                continue
         word = tables.words[w]
         count = min(left, count_bits(word.cores) - bit)
         freed = bits(bit, count)
@@ -88,13 +162,29 @@ def release(tables: Tables, first: int, cores: int) -> int:
 
 
 @compiled
+def release_words(tables: Tables, w: int, end: int) -> int:
+    """Take whole words from their job, from *w* on before *end* as long as all of their cores are available.
+
+    Returns:
+        Their number.
+    """
+    first = w
+    while w < end and tables.words[w].available == -1:
+        word = tables.words[w]
+        word.serving, word.begins = 0, 0
+        w += 1
+    set_bits(tables.roomy, first, w - first, True)
+    touch_words(tables, first, w - first)
+    return w - first
+
+
+@compiled
 def touch_all(tables: Tables, p: int) -> None:
     """Record that all cores of a processor may have changed P-state in this instant."""
     if counts_cores(tables):
         return
     processor = tables.processors[p]
-    for w in range(processor.first_word, processor.first_word + processor.words):
-        touch(tables, w)
+    touch_words(tables, processor.first_word, processor.words)
 
 
 @compiled

@@ -10,6 +10,7 @@ import numpy as np
 
 from hdeeprm_like.engine.bundles import Bundle
 from hdeeprm_like.engine.compiled import compiled, inlined, lowest_bit
+from hdeeprm_like.engine.cores import job_at
 from hdeeprm_like.engine.lifecycle import started_job, write_log
 from hdeeprm_like.engine.tables import ENDS_NOW, IDLE_CORE, LOG_END, LOG_START, RUNNING, Tables
 from hdeeprm_like.engine.tasks import SHORTEST_CALL, SUCCESS, WALLTIME_REACHED, Simulation
@@ -181,7 +182,7 @@ def apply_decisions(tables: Tables, simulation: Simulation, timing: EventClock) 
     if clock.ends_now > 0:
         end_early(tables, simulation, timing)
     for i in range(clock.touched):
-        p = tables.words[tables.touched[i]].processor
+        p = tables.words[tables.touched[i].first].processor
         processor, oversubscribed = tables.processors[p], tables.loads[p].oversubscribed
         if oversubscribed == timing.slowed[p]:
             continue
@@ -190,7 +191,7 @@ def apply_decisions(tables: Tables, simulation: Simulation, timing: EventClock) 
         for w in range(processor.first_word, processor.first_word + processor.words):
             begins = tables.words[w].begins
             while begins != 0:
-                j = tables.owners[tables.words[w].first + lowest_bit(begins)]
+                j = job_at(tables, w, lowest_bit(begins))
                 begins &= begins - 1
                 if j != last:
                     last = j

@@ -17,7 +17,7 @@ from hdeeprm_like.engine.job_lists import JobLists, new_job_lists
 from hdeeprm_like.engine.job_lists import make_room as make_room_in
 from hdeeprm_like.engine.node_sets import NodeSets
 from hdeeprm_like.engine.numbers import NUMBER_OF_ORDERS, REQUESTED
-from hdeeprm_like.engine.words import STRETCH, new_words, words_of
+from hdeeprm_like.engine.words import SPAN, STRETCH, new_words, words_of
 from hdeeprm_like.types import Ints, Records
 
 UNKNOWN, WAITING, RUNNING, COMPLETED, REJECTED = 0, 1, 2, 3, 4  # status of a job
@@ -188,7 +188,8 @@ class Tables(Bundle, shared=("processors", "nodes", "levels", "core_processor", 
         core_processor: (C,). parts: (P,) part of the network of each processor, see ``neighbours``.
         words: (W,) WORD: which cores serve jobs, which are available, and their P-states, see ``words``.
         roomy: bits of the words that have a free core, 64 words per entry.
-        owners: (C,) the job of a core at which the cores of a job begin in a word; undefined at other cores.
+        owners: (C,) the job of a core at which the cores of a job begin in a word, see `cores.job_at`; undefined at
+        other cores.
         allocation: STRETCH, cores of the started jobs, one job after the other; empty if cores are counted and have
         no names.
         members: (J,) the waiting jobs in no order; the first clock.waiting entries count.
@@ -196,7 +197,7 @@ class Tables(Bundle, shared=("processors", "nodes", "levels", "core_processor", 
         list_of: (NUMBER_OF_ORDERS,) the list of waiting jobs for each order by requested times, -1 if there is none.
         changes: everything that has happened to jobs, see `KIND_BITS`; each reader keeps its own cursor.
         rejected_now: (J,) jobs rejected in this instant.
-        touched: (W,) words whose cores may have changed P-state in this instant.
+        touched: (W,) SPAN, words whose cores may have changed P-state in this instant. touching: bits of these words.
         picks: (P,) PICK, scratch: processors with cores booked for the job being placed.
         log: record of events; empty to keep no log.
         node_sets: where jobs may run; empty on a platform without partitions.
@@ -222,7 +223,8 @@ class Tables(Bundle, shared=("processors", "nodes", "levels", "core_processor", 
     list_of: Ints
     changes: Ints
     rejected_now: Ints
-    touched: Ints
+    touched: Records
+    touching: Ints
     picks: Records
     log: Records
     node_sets: NodeSets
@@ -310,7 +312,8 @@ def new_tables(
         list_of=list_of,
         changes=np.zeros(3 * jobs, np.int64),
         rejected_now=np.zeros(jobs, np.int32),
-        touched=np.zeros(len(words), np.int32),
+        touched=np.zeros(len(words), SPAN),
+        touching=np.zeros(words_of(np.array([len(words)]))[0], np.int64),
         picks=np.zeros(platform.processors, PICK),
         log=np.zeros(log, LOG),
         node_sets=node_sets,

@@ -20,17 +20,18 @@ WORD = np.dtype(
         ("cores", "i8"),  # bits: cores that exist
         ("serving", "i8"),  # bits: cores that serve a job
         ("available", "i8"),  # bits: cores not withdrawn by an external event
-        ("begins", "i8"),  # bits: cores at which the cores of a job begin in this word; Tables.owners has the job
+        ("begins", "i8"),  # bits: cores at which the cores of a job begin in this word, see `cores.job_at`
         ("low", "i8"),  # bits: the low and ...
         ("high", "i8"),  # ... the high bit of the P-state last requested from the simulator
         ("first", "i4"),  # first core
         ("processor", "i4"),
-        ("touched", "i8"),  # 1 if the word is in Tables.touched
+        ("job", "i4"),  # the one whose cores begin at the lowest core, if one's do
     ],
     align=True,
 )
 
 STRETCH = np.dtype([("first", "i4"), ("cores", "i4")], align=True)  # neighbouring cores, from the first on
+SPAN = np.dtype([("first", "i4"), ("words", "i4")], align=True)  # neighbouring words of one processor
 
 
 def new_words(platform: Platform) -> Records:

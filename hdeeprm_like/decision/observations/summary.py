@@ -22,6 +22,7 @@ from hdeeprm_like.decision.layout import NODE, Block
 from hdeeprm_like.decision.observations.arrays import Observation, Sizes, ViewArrays
 from hdeeprm_like.decision.window.arrays import Window
 from hdeeprm_like.engine.compiled import compiled, count_bits, inlined, shift_left
+from hdeeprm_like.engine.cores import job_at
 from hdeeprm_like.engine.job_lists import nth_job
 from hdeeprm_like.engine.numbers import FIRST, LOW_MEM, LOW_MEM_BW, SHORTEST, SMALLEST
 from hdeeprm_like.engine.tables import IDLE_CORE, Tables
@@ -110,8 +111,8 @@ def write_cores(tables: Tables, out: Floats, at: int) -> None:
         for w in range(processor.first_word, processor.first_word + processor.words):
             word = tables.words[w]
             for bit in range(count_bits(word.cores)):
-                if word.begins & shift_left(1, bit) and tables.owners[word.first + bit] != job:
-                    job = tables.owners[word.first + bit]
+                if word.begins & shift_left(1, bit) and job_at(tables, w, bit) != job:
+                    job = job_at(tables, w, bit)
                     share = share_to_compute(tables, job)
                 if word.serving & shift_left(1, bit):
                     out[at], out[at + 1], out[at + 2] = speed, watts, share
