@@ -9,6 +9,7 @@ from hdeeprm_like.engine.cores import (
     begin_stretch,
     cores_from,
     last_word,
+    note_changed,
     note_room,
     release,
     set_bits,
@@ -387,6 +388,7 @@ def serve(tables: Tables, w: int, bit: int, cores: int, j: int) -> None:
     word = tables.words[w]
     word.serving |= bits(bit, cores)
     word.begins |= shift_left(1, bit)
+    note_changed(tables, w, w + 1)
     note_room(tables, w)
     if bit == 0:
         word.job = j
@@ -409,6 +411,7 @@ def serve_words(tables: Tables, w: int, end: int, j: int) -> int:
         word.serving, word.begins, word.job = -1, 1, j
         w += 1
     if w > first:
+        note_changed(tables, first, w)
         set_bits(tables.roomy, first, w - first, False)
         touch_words(tables, first, w - first)
         append_stretch(tables, j, tables.words[first].first, (w - first) * BITS)

@@ -15,7 +15,7 @@ from hdeeprm_like.engine.compiled import by_type, compiled, count_bits, inlined,
 from hdeeprm_like.engine.cores import word_of
 from hdeeprm_like.engine.tables import Tables
 from hdeeprm_like.engine.traffic import MESSAGE_FLOW, Traffic, add_load, begin_flow, is_networked, new_traffic
-from hdeeprm_like.engine.words import BITS, words_of
+from hdeeprm_like.engine.words import bits, words_of
 from hdeeprm_like.types import Floats, Ints, Records
 
 LOOPBACK = 1e10  # 1/s, one byte at SimGrid's 10 GB/s from the master host to itself
@@ -65,6 +65,8 @@ TALK = np.dtype(
         ("epoch", "i8"),  # number of times at which the energy was read
         ("looked_at", "f8"),  # s, the last of them
         ("looked", "i8"),  # cores whose energy is up to date at that time
+        ("later", "i8"),  # jobs whose cores are up to date, too, but not counted yet
+        ("most_later", "i8"),  # the most cores that these are
         ("cores", "i8"),  # number of cores
     ],
     align=True,
@@ -84,6 +86,7 @@ class BatsimClock(Bundle, shared=("latency", "speed")):
         marked: (J,) scratch, jobs whose rate must be recomputed.
         looked: (W,) bits, the cores of each word whose energy was last updated in epoch ...
         looked_in: (W,) ... of that word.
+        later: (J,) jobs whose cores are still to be counted among those.
         traffic: the network; absent if what jobs send takes no time.
     """
 
@@ -98,6 +101,7 @@ class BatsimClock(Bundle, shared=("latency", "speed")):
     marked: Ints
     looked: Ints
     looked_in: Ints
+    later: Ints
     traffic: Traffic
 
 
@@ -122,6 +126,7 @@ def new_batsim_clock(platform: Platform, jobs: int) -> BatsimClock:
         marked=np.zeros(jobs, np.int32),
         looked=np.zeros(words, np.int64),
         looked_in=np.zeros(words, np.int64),
+        later=np.zeros(jobs, np.int32),
         traffic=absent(Traffic) if platform.routes is None else new_traffic(platform.routes, jobs),
     )
 
@@ -253,6 +258,7 @@ def begin_look(timing: BatsimClock) -> None:
     talk, now = timing.talk[0], timing.actions.pace[0].now
     if talk.looked_at != now:
         talk.looked_at, talk.looked = now, 0
+        talk.later = talk.most_later = 0
         talk.epoch += 1
 
 
@@ -268,20 +274,30 @@ def look_at(timing: BatsimClock, w: int, cores: int) -> None:
     timing.looked[w] |= cores
 
 
-@compiled
-def look_at_words(tables: Tables, timing: BatsimClock, w: int, end: int) -> int:
-    """Update the energy of all cores of the words from *w* on, before *end* as long as they have 64.
+@inlined
+def look_at_cores(timing: BatsimClock, j: int, cores: int) -> None:
+    """Update the energy of the cores of a job; which they are matters only if these may be all, see `count_looks`."""
+    talk = timing.talk[0]
+    begin_look(timing)
+    timing.later[talk.later] = j
+    talk.later += 1
+    talk.most_later += cores
 
-    Returns:
-        The number of these words.
-    """
-    talk, first = timing.talk[0], w
-    while w < end and tables.words[w].cores == -1:
-        known = count_bits(timing.looked[w]) if timing.looked_in[w] == talk.epoch else 0
-        talk.looked += BITS - known
-        timing.looked_in[w], timing.looked[w] = talk.epoch, -1
-        w += 1
-    return w - first
+
+@compiled
+def count_looks(tables: Tables, timing: BatsimClock) -> None:
+    """Count the cores of jobs whose energy is up to date, each core once."""
+    talk = timing.talk[0]
+    for i in range(talk.later):
+        job = tables.jobs[timing.later[i]]
+        for at in range(job.first, job.first + job.stretches):
+            w, left = word_of(tables, tables.allocation[at].first), tables.allocation[at].cores
+            bit = tables.allocation[at].first - tables.words[w].first
+            while left > 0:
+                count = min(left, count_bits(tables.words[w].cores) - bit)
+                look_at(timing, w, bits(bit, count))
+                w, bit, left = w + 1, 0, left - count
+    talk.later = talk.most_later = 0
 
 
 @inlined
@@ -296,12 +312,16 @@ def look_at_lowest(tables: Tables, timing: BatsimClock, core: int) -> None:
 def look_at_all(timing: BatsimClock) -> None:
     """Update the energy of all cores."""
     begin_look(timing)
-    timing.talk[0].looked = timing.talk[0].cores
+    talk = timing.talk[0]
+    talk.looked = talk.cores
+    talk.later = talk.most_later = 0
 
 
 @inlined
-def rounds_to_look(timing: BatsimClock) -> int:
+def rounds_to_look(tables: Tables, timing: BatsimClock) -> int:
     """Return how many rounds an actor yields when it reads the energy of all cores."""
     talk, now = timing.talk[0], timing.actions.pace[0].now
+    if talk.looked_at == now and talk.later > 0 and talk.cores - talk.looked - talk.most_later < MOST_ROUNDS:
+        count_looks(tables, timing)
     looked = talk.looked if talk.looked_at == now else 0
     return int(min(talk.cores - looked, MOST_ROUNDS))

@@ -33,7 +33,7 @@ CHOOSE, STOPPED, LOOK_AT_ENERGY = 0, 1, 2  # the killer
 
 
 @inlined
-def run_submitter(simulation: Simulation, timing: BatsimClock) -> None:
+def run_submitter(tables: Tables, simulation: Simulation, timing: BatsimClock) -> None:
     """Run the submitter: submit the jobs of one time, or wait for the next time.
 
     It does not read the clock again after submitting, which delays the next date by the time of the message.
@@ -51,7 +51,7 @@ def run_submitter(simulation: Simulation, timing: BatsimClock) -> None:
             return
     if talk.submitter_stage != GATHER:
         talk.submitter_stage = GATHER
-        talk.submitter_rounds = rounds_to_look(timing) if sim.next_job == 0 else 0  # Batsim reads the energy before
+        talk.submitter_rounds = rounds_to_look(tables, timing) if sim.next_job == 0 else 0  # Batsim reads the energy before
     if talk.submitter_rounds > 0:
         talk.submitter_rounds -= 1
         issue(timing, SUBMITTER, SKIP)
@@ -93,7 +93,7 @@ def run_killer(tables: Tables, simulation: Simulation, timing: BatsimClock) -> N
         j = simulation.kills[talk.killer_at]
         finish(tables, simulation, timing, j)
         simulation.tasks[j].stage = GONE
-        talk.killer_stage, talk.killer_rounds = LOOK_AT_ENERGY, rounds_to_look(timing)
+        talk.killer_stage, talk.killer_rounds = LOOK_AT_ENERGY, rounds_to_look(tables, timing)
     if talk.killer_stage == LOOK_AT_ENERGY:
         if talk.killer_rounds > 0:
             talk.killer_rounds -= 1

@@ -33,7 +33,7 @@ from hdeeprm_like.engine.batsim_work import (
 )
 from hdeeprm_like.engine.compiled import compiled, count_bits, inlined, lowest_bit
 from hdeeprm_like.engine.core_pstates import pstates_of, put_pstate
-from hdeeprm_like.engine.cores import alike, forget_span, job_at
+from hdeeprm_like.engine.cores import alike, forget_span, job_at, note_changed
 from hdeeprm_like.engine.lifecycle import write_log
 from hdeeprm_like.engine.tables import IDLE_CORE, LOG_END, LOG_PSTATE, LOG_REQUEST, LOG_START, PSTATE_BITS, Tables
 from hdeeprm_like.engine.tasks import KILLED, SUCCESS, WALLTIME_REACHED, Simulation
@@ -71,7 +71,7 @@ def run_job(tables: Tables, simulation: Simulation, timing: BatsimClock, j: int)
         begin(tables, simulation, timing, j)
     elif task.stage == AWAKE and task.outcome != KILLED:
         finish(tables, simulation, timing, j)
-        task.stage, task.rounds = LOOK_LAST, rounds_to_look(timing)
+        task.stage, task.rounds = LOOK_LAST, rounds_to_look(tables, timing)
     if task.stage in (LOOK_FIRST, LOOK_LAST) and task.rounds > 0:
         task.rounds -= 1
         issue(timing, JOBS + j, SKIP)
@@ -102,7 +102,7 @@ def begin(tables: Tables, simulation: Simulation, timing: BatsimClock, j: int) -
         task.watts = power(tables, j)
     timing.actions.places[2 * j] = timing.actions.places[2 * j + 1] = -1
     forget_sending(timing, j)
-    task.stage, task.rounds = LOOK_FIRST, rounds_to_look(timing)
+    task.stage, task.rounds = LOOK_FIRST, rounds_to_look(tables, timing)
 
 
 @inlined
@@ -248,6 +248,7 @@ def change_words(
             w += words
             continue
         log_pstates(tables, request, word, words, changed, pstate)
+        note_changed(tables, w, w + words)
         for _ in range(words):
             put_pstate(tables.words[w], changed, pstate)
             if serving and (tables.words[w].begins != 1 or tables.words[w].job != last):

@@ -7,7 +7,7 @@ for it are not compiled.
 from typing import Any
 
 from hdeeprm_like.engine.actions import LATENCY, add, add_numbered, number, remove_at, remove_numbered, set_rate
-from hdeeprm_like.engine.batsim_actors import TCP_GAMMA, BatsimClock, begin_look, look_at, look_at_words
+from hdeeprm_like.engine.batsim_actors import TCP_GAMMA, BatsimClock, look_at_cores
 from hdeeprm_like.engine.bundles import BundleType
 from hdeeprm_like.engine.compiled import by_type, compiled, count_bits, inlined
 from hdeeprm_like.engine.cores import alike, last_word, word_of
@@ -117,29 +117,11 @@ def start_alone(tables: Tables, simulation: Simulation, timing: BatsimClock, j: 
 
 
 @inlined
-def look_at_cores(tables: Tables, timing: BatsimClock, j: int) -> None:
-    """Update the energy of the cores of a job."""
-    job = tables.jobs[j]
-    begin_look(timing)
-    if timing.talk[0].looked == timing.talk[0].cores:
-        return
-    for i in range(job.first, job.first + job.stretches):
-        w, bit, left = begin_words(tables, tables.allocation[i])
-        while left > 0:
-            count = min(left, count_bits(tables.words[w].cores) - bit)
-            look_at(timing, w, bits(bit, count))
-            w, bit, left = w + 1, 0, left - count
-            if left >= 2 * BITS:
-                words = look_at_words(tables, timing, w, last_word(tables, w, left // BITS))
-                w, left = w + words, left - words * BITS
-
-
-@inlined
 def end_alone(tables: Tables, timing: BatsimClock, j: int) -> None:
     """Remove the parallel task of a job that sends nothing, if it exists."""
     place = timing.actions.places[2 * j]
     if place >= 0:
-        look_at_cores(tables, timing, j)
+        look_at_cores(timing, j, tables.jobs[j].size)
         remove_at(timing.actions, place)
 
 
@@ -233,7 +215,7 @@ def stop_flow(tables: Tables, timing: BatsimClock, j: int) -> None:
     place, waits = timing.actions.places[2 * j], timing.traffic.flows[j + 1].waits
     if place < 0 and waits == 0:
         return
-    look_at_cores(tables, timing, j)
+    look_at_cores(timing, j, tables.jobs[j].size)
     if place >= 0:
         remove_at(timing.actions, place)
     else:

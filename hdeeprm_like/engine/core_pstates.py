@@ -5,7 +5,7 @@ from typing import Any
 from hdeeprm_like.cluster.pstates import P0, P1, P2, P3
 from hdeeprm_like.engine.bundles import Bundle
 from hdeeprm_like.engine.compiled import compiled, inlined, lowest_bit, shift_left
-from hdeeprm_like.engine.cores import word_of
+from hdeeprm_like.engine.cores import note_changed, word_of
 from hdeeprm_like.engine.tables import Tables
 from hdeeprm_like.engine.words import of_pstate
 from hdeeprm_like.types import Ints
@@ -61,8 +61,9 @@ def changed_pstates(tables: Tables, changes: PstateChanges, requested: bool) -> 
             word = tables.words[w]
             for pstate in (serving, idle):
                 changed = (word.serving if pstate == serving else word.cores & ~word.serving) & ~of_pstate(word, pstate)
-                if requested:
+                if requested and changed != 0:
                     put_pstate(word, changed, pstate)
+                    note_changed(tables, w, w + 1)
                 while changed != 0:
                     changes.cores[found], changes.pstates[found] = word.first + lowest_bit(changed), pstate
                     changed &= changed - 1

@@ -84,15 +84,29 @@ def forget_touched(tables: Tables) -> None:
 
 @compiled
 def alike(tables: Tables, w: int, end: int) -> int:
-    """Return how many words from *w* on, before *end*, have the same cores, serving ones and P-states as that one."""
-    word, other = tables.words[w], w + 1
-    cores, serving, low, high = word.cores, word.serving, word.low, word.high
+    """Return how many words from *w* on, before *end*, have the same cores, serving ones and P-states as that one.
+
+    The equal words of one processor are remembered in ``Tables.repeats`` until one changes.
+    """
+    one, other = tables.words[w], w + 1
     while other < end:
+        known = min(lowest_bit(~(tables.repeats[other // BITS] >> (other % BITS))), BITS - other % BITS)
+        if known > 0:
+            other += known
+            continue
         word = tables.words[other]
-        if (word.cores ^ cores) | (word.serving ^ serving) | (word.low ^ low) | (word.high ^ high):
+        if (word.cores ^ one.cores) | (word.serving ^ one.serving) | (word.low ^ one.low) | (word.high ^ one.high):
             break
+        tables.repeats[other // BITS] |= shift_left(1, other % BITS)
         other += 1
-    return other - w
+    return int(min(other, end) - w)
+
+
+@inlined
+def note_changed(tables: Tables, w: int, end: int) -> None:
+    """Record that words have changed, all before *end* alike: their neighbours may differ now."""
+    tables.repeats[w // BITS] &= ~shift_left(1, w % BITS)
+    tables.repeats[end // BITS] &= ~shift_left(1, end % BITS)
 
 
 @inlined
@@ -154,6 +168,7 @@ def release(tables: Tables, first: int, cores: int) -> int:
         freed = bits(bit, count)
         word.serving &= ~freed
         word.begins &= ~freed
+        note_changed(tables, w, w + 1)
         available += count_bits(freed & word.available)
         note_room(tables, w)
         touch(tables, w)
@@ -173,6 +188,7 @@ def release_words(tables: Tables, w: int, end: int) -> int:
         word = tables.words[w]
         word.serving, word.begins = 0, 0
         w += 1
+    note_changed(tables, first, w)
     set_bits(tables.roomy, first, w - first, True)
     touch_words(tables, first, w - first)
     return w - first

@@ -188,6 +188,7 @@ class Tables(Bundle, shared=("processors", "nodes", "levels", "core_processor", 
         core_processor: (C,). parts: (P,) part of the network of each processor, see ``neighbours``.
         words: (W,) WORD: which cores serve jobs, which are available, and their P-states, see ``words``.
         roomy: bits of the words that have a free core, 64 words per entry.
+        repeats: bits of the words known to equal the one before, see `cores.alike`.
         owners: (C,) the job of a core at which the cores of a job begin in a word, see `cores.job_at`; undefined at
         other cores.
         allocation: STRETCH, cores of the started jobs, one job after the other; empty if cores are counted and have
@@ -215,6 +216,7 @@ class Tables(Bundle, shared=("processors", "nodes", "levels", "core_processor", 
     parts: Ints
     words: Records
     roomy: Ints
+    repeats: Ints
     owners: Ints
     allocation: Records
     members: Ints
@@ -276,6 +278,7 @@ def new_tables(
     processors = rows_of_processors(platform)
     loads["free"] = platform.processor_cores
     words = new_words(platform)
+    of_words = int(words_of(np.array([len(words)]))[0])  # words whose bits are words
     node_loads["free_memory"], node_loads["free_gpus"] = platform.node_memory, platform.node_gpus
     groups = [-(-platform.processors // WIDTH)]
     while groups[-1] > 1:
@@ -303,7 +306,8 @@ def new_tables(
         core_processor=platform.core_processor.astype(np.int32),
         parts=parts_of(platform).astype(np.int32),
         words=words,
-        roomy=np.full(words_of(np.array([len(words)]))[0], -1, np.int64),
+        roomy=np.full(of_words, -1, np.int64),
+        repeats=np.zeros(of_words + 1, np.int64),
         owners=np.zeros(platform.cores, np.int32),
         allocation=np.zeros(places, STRETCH),
         members=np.zeros(jobs, np.int32),
@@ -313,7 +317,7 @@ def new_tables(
         changes=np.zeros(3 * jobs, np.int64),
         rejected_now=np.zeros(jobs, np.int32),
         touched=np.zeros(len(words), SPAN),
-        touching=np.zeros(words_of(np.array([len(words)]))[0], np.int64),
+        touching=np.zeros(of_words, np.int64),
         picks=np.zeros(platform.processors, PICK),
         log=np.zeros(log, LOG),
         node_sets=node_sets,
