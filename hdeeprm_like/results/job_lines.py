@@ -6,7 +6,7 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from hdeeprm_like.engine.digits import LONGEST_NUMBER, Bytes, put_intervals, put_job_lines, put_numbers
+from hdeeprm_like.engine.digits import LONGEST_NUMBER, Bytes, put_heads, put_intervals, put_job_lines, put_numbers
 from hdeeprm_like.engine.tasks import KILLED, SUCCESS, WALLTIME_REACHED
 from hdeeprm_like.results.batsim_files import JobRow, job_line
 from hdeeprm_like.types import Floats, Ints
@@ -75,6 +75,18 @@ def numbered(numbers: Ints, behind: str) -> Texts:
     tail = np.frombuffer(behind.encode(), np.uint8)
     out, ends = np.empty(len(numbers) * (LONGEST_NUMBER + len(tail)), np.uint8), np.zeros(len(numbers) + 1, np.int64)
     put_numbers(out, ends, numbers, tail)
+    return out[: ends[-1]], ends
+
+
+def heads_of(rows: Ints, ids: Texts, profiles: Texts) -> Texts:
+    """Return job, workload and profile of some jobs, with a comma behind each.
+
+    Args:
+        ids, profiles: of all jobs; an id is ``workload!job``.
+    """
+    long = ids[1][rows + 1] - ids[1][rows] + profiles[1][rows + 1] - profiles[1][rows]
+    out, ends = np.empty(int(long.sum()) + 3 * len(rows), np.uint8), np.zeros(len(rows) + 1, np.int64)
+    put_heads(out, ends, rows.astype(np.int64), ids, profiles)
     return out[: ends[-1]], ends
 
 
