@@ -6,12 +6,14 @@ The core policies are those of the thesis (table 3.2), the lowest processors wit
 from hdeeprm_like.engine.calls import number_at
 from hdeeprm_like.engine.compiled import compiled, inlined, lowest_bit, shift_left
 from hdeeprm_like.engine.cores import (
+    begin_change,
     begin_stretch,
     cores_from,
+    head_of,
     last_word,
-    note_changed,
     note_room,
     release,
+    run_from,
     set_bits,
     touch,
     touch_words,
@@ -342,8 +344,7 @@ def take_lowest(tables: Tables, p: int, j: int) -> None:
             if words > 0:
                 w, needed = w + words, needed - words * BITS
                 continue
-        word = tables.words[w]
-        free = word.available & ~word.serving
+        free = tables.words[w].available & ~tables.words[head_of(tables, w)].serving
         while free != 0 and needed > 0:
             bit = lowest_bit(free)
             cores = min(stretch_at(free, bit), needed)
@@ -371,8 +372,7 @@ def take_random(tables: Tables, p: int, j: int) -> None:
     needed, w = tables.loads[p].picked, tables.processors[p].first_word
     left = tables.loads[p].free + needed
     while needed > 0:
-        word = tables.words[w]
-        free = word.available & ~word.serving
+        free = tables.words[w].available & ~tables.words[head_of(tables, w)].serving
         while free != 0 and needed > 0:
             if draw(tables, left) < needed:
                 serve(tables, w, lowest_bit(free), 1, j)
@@ -385,10 +385,10 @@ def take_random(tables: Tables, p: int, j: int) -> None:
 @compiled
 def serve(tables: Tables, w: int, bit: int, cores: int, j: int) -> None:
     """Assign neighbouring cores of a word to a job, appended to those that it has already."""
+    begin_change(tables, w, w + 1)
     word = tables.words[w]
     word.serving |= bits(bit, cores)
     word.begins |= shift_left(1, bit)
-    note_changed(tables, w, w + 1)
     note_room(tables, w)
     if bit == 0:
         word.job = j
@@ -406,12 +406,15 @@ def serve_words(tables: Tables, w: int, end: int, j: int) -> int:
         Their number.
     """
     first = w
-    while w < end and tables.words[w].available == -1 and tables.words[w].serving == 0:
-        word = tables.words[w]
-        word.serving, word.begins, word.job = -1, 1, j
-        w += 1
+    while w < end and tables.words[w].available == -1 and tables.words[head_of(tables, w)].serving == 0:
+        w += run_from(tables, w, end)
     if w > first:
-        note_changed(tables, first, w)
+        begin_change(tables, first, w)
+        head = first
+        while head < w:
+            word = tables.words[head]
+            word.serving, word.begins, word.job = -1, 1, j
+            head += run_from(tables, head, w)
         set_bits(tables.roomy, first, w - first, False)
         touch_words(tables, first, w - first)
         append_stretch(tables, j, tables.words[first].first, (w - first) * BITS)

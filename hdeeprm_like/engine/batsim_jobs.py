@@ -33,7 +33,7 @@ from hdeeprm_like.engine.batsim_work import (
 )
 from hdeeprm_like.engine.compiled import compiled, count_bits, inlined, lowest_bit
 from hdeeprm_like.engine.core_pstates import pstates_of, put_pstate
-from hdeeprm_like.engine.cores import alike, forget_span, job_at, note_changed
+from hdeeprm_like.engine.cores import begin_change, forget_span, head_of, job_at, run_from
 from hdeeprm_like.engine.lifecycle import write_log
 from hdeeprm_like.engine.tables import IDLE_CORE, LOG_END, LOG_PSTATE, LOG_REQUEST, LOG_START, PSTATE_BITS, Tables
 from hdeeprm_like.engine.tasks import KILLED, SUCCESS, WALLTIME_REACHED, Simulation
@@ -176,8 +176,8 @@ def find_changes(tables: Tables, timing: BatsimClock) -> None:
             serving, idle = pstates_of(tables, p)
         before = talk.changes[serving] + talk.changes[idle]
         while w < end:
-            words = alike(tables, w, end) if w + 1 < end else 1
-            word = tables.words[w]
+            words = run_from(tables, w, end) if w + 1 < end else 1
+            word = tables.words[head_of(tables, w)]
             talk.changes[serving] += words * count_bits(word.serving & ~of_pstate(word, serving))
             talk.changes[idle] += words * count_bits(word.cores & ~word.serving & ~of_pstate(word, idle))
             w += words
@@ -240,21 +240,21 @@ def change_words(
     """
     w, end, last = tables.touched[i].first, tables.touched[i].first + tables.touched[i].words, IDLE_CORE
     while w < end:
-        word, words = tables.words[w], 1
+        word, words = tables.words[head_of(tables, w)], 1
         changed = (word.serving if serving else word.cores & ~word.serving) & ~of_pstate(word, pstate)
         if w + 1 < end and (changed == 0 or (changed == -1 and common_pstate(word, -1) >= 0)):
-            words = alike(tables, w, end)
+            words = run_from(tables, w, end)
         if changed == 0:
             w += words
             continue
+        begin_change(tables, w, w + words)
+        word = tables.words[w]
         log_pstates(tables, request, word, words, changed, pstate)
-        note_changed(tables, w, w + words)
-        for _ in range(words):
-            put_pstate(tables.words[w], changed, pstate)
-            if serving and (tables.words[w].begins != 1 or tables.words[w].job != last):
-                marked = mark_jobs(tables, simulation, timing, w, changed, marked)
-                last = tables.words[w].job if tables.words[w].begins == 1 else IDLE_CORE
-            w += 1
+        put_pstate(word, changed, pstate)
+        if serving and (word.begins != 1 or word.job != last):
+            marked = mark_jobs(tables, simulation, timing, w, changed, marked)
+            last = word.job if word.begins == 1 else IDLE_CORE
+        w += words
     return marked
 
 

@@ -10,7 +10,7 @@ from hdeeprm_like.engine.actions import LATENCY, add, add_numbered, number, remo
 from hdeeprm_like.engine.batsim_actors import TCP_GAMMA, BatsimClock, look_at_cores
 from hdeeprm_like.engine.bundles import BundleType
 from hdeeprm_like.engine.compiled import by_type, compiled, count_bits, inlined
-from hdeeprm_like.engine.cores import alike, last_word, word_of
+from hdeeprm_like.engine.cores import head_of, last_word, run_from, word_of
 from hdeeprm_like.engine.tables import Tables
 from hdeeprm_like.engine.tasks import Simulation
 from hdeeprm_like.engine.traffic import (
@@ -38,7 +38,7 @@ def slowest(tables: Tables, j: int) -> float:
     for i in range(job.first, job.first + job.stretches):
         w, bit, left = begin_words(tables, tables.allocation[i])
         while left > 0:
-            word = tables.words[w]
+            word = tables.words[head_of(tables, w)]
             processor = tables.processors[word.processor]
             count = min(left, count_bits(word.cores) - bit)
             cores = bits(bit, count)
@@ -46,7 +46,7 @@ def slowest(tables: Tables, j: int) -> float:
             if common >= 0:
                 speed = min(speed, processor.flops[common])
                 if left >= 2 * BITS and count == BITS:
-                    more = alike(tables, w, last_word(tables, w, left // BITS)) - 1
+                    more = run_from(tables, w, last_word(tables, w, left // BITS)) - 1
                     w, left = w + more, left - more * BITS
             else:
                 for pstate in range(4):
@@ -63,13 +63,13 @@ def power(tables: Tables, j: int) -> float:
     for i in range(job.first, job.first + job.stretches):
         w, bit, left = begin_words(tables, tables.allocation[i])
         while left > 0:
-            word = tables.words[w]
+            word = tables.words[head_of(tables, w)]
             processor = tables.processors[word.processor]
             count = min(left, count_bits(word.cores) - bit)
             cores = bits(bit, count)
             common = common_pstate(word, cores)
             if common >= 0 and left >= 2 * BITS and count == BITS:
-                more = alike(tables, w, last_word(tables, w, left // BITS)) - 1
+                more = run_from(tables, w, last_word(tables, w, left // BITS)) - 1
                 watts = sum_of(watts, BITS * processor.watts[common], more + 1)
                 w, left = w + more, left - more * BITS
             elif common >= 0:

@@ -5,7 +5,7 @@ from typing import Any
 from hdeeprm_like.cluster.pstates import P0, P1, P2, P3
 from hdeeprm_like.engine.bundles import Bundle
 from hdeeprm_like.engine.compiled import compiled, inlined, lowest_bit, shift_left
-from hdeeprm_like.engine.cores import note_changed, word_of
+from hdeeprm_like.engine.cores import begin_change, head_of, word_of
 from hdeeprm_like.engine.tables import Tables
 from hdeeprm_like.engine.words import of_pstate
 from hdeeprm_like.types import Ints
@@ -14,9 +14,9 @@ from hdeeprm_like.types import Ints
 @inlined
 def pstate_of(tables: Tables, core: int) -> int:
     """Return the P-state of a core, which follows from what it and its processor serve (thesis 3.1.2)."""
-    word = tables.words[word_of(tables, core)]
-    load = tables.loads[word.processor]
-    if word.serving & shift_left(1, core - word.first):
+    w = word_of(tables, core)
+    load = tables.loads[tables.words[w].processor]
+    if tables.words[head_of(tables, w)].serving & shift_left(1, core - tables.words[w].first):
         return P1 if load.oversubscribed else P0
     return P2 if load.busy > 0 else P3
 
@@ -58,14 +58,15 @@ def changed_pstates(tables: Tables, changes: PstateChanges, requested: bool) -> 
         span = tables.touched[i]
         serving, idle = pstates_of(tables, tables.words[span.first].processor)
         for w in range(span.first, span.first + span.words):
-            word = tables.words[w]
+            if requested:
+                begin_change(tables, w, w + 1)
+            word, first = tables.words[head_of(tables, w)], tables.words[w].first
             for pstate in (serving, idle):
                 changed = (word.serving if pstate == serving else word.cores & ~word.serving) & ~of_pstate(word, pstate)
-                if requested and changed != 0:
+                if requested:
                     put_pstate(word, changed, pstate)
-                    note_changed(tables, w, w + 1)
                 while changed != 0:
-                    changes.cores[found], changes.pstates[found] = word.first + lowest_bit(changed), pstate
+                    changes.cores[found], changes.pstates[found] = first + lowest_bit(changed), pstate
                     changed &= changed - 1
                     found += 1
     return found

@@ -3,7 +3,7 @@
 from hdeeprm_like.engine.compiled import compiled, count_bits, inlined, lowest_bit, shift_left
 from hdeeprm_like.engine.processor_index import counts_cores, rank
 from hdeeprm_like.engine.tables import Tables
-from hdeeprm_like.engine.words import BITS, bits, stretch_at
+from hdeeprm_like.engine.words import BITS, bits, highest_bit, stretch_at
 from hdeeprm_like.types import Ints
 
 
@@ -82,31 +82,69 @@ def forget_touched(tables: Tables) -> None:
     clock.touched = 0
 
 
-@compiled
-def alike(tables: Tables, w: int, end: int) -> int:
-    """Return how many words from *w* on, before *end*, have the same cores, serving ones and P-states as that one.
+# --- runs of equal words
 
-    The equal words of one processor are remembered in ``Tables.repeats`` until one changes.
-    """
-    one, other = tables.words[w], w + 1
+
+@inlined
+def repeats(tables: Tables, w: int) -> bool:
+    """Return whether a word equals the one before, so that its own entry is outdated."""
+    return bool(tables.repeats[w // BITS] & shift_left(1, w % BITS) != 0)
+
+
+@inlined
+def head_of(tables: Tables, w: int) -> int:
+    """Return the word to read in place of a word: the first of its run."""
+    return first_of_run(tables, w) if repeats(tables, w) else w
+
+
+@compiled
+def first_of_run(tables: Tables, w: int) -> int:
+    """Return the first word of the run of a word."""
+    while True:
+        heads = ~tables.repeats[w // BITS] & bits(0, w % BITS + 1)
+        if heads != 0:
+            return int(w - w % BITS + highest_bit(heads))
+        w -= w % BITS + 1
+
+
+@compiled
+def separate(tables: Tables, w: int) -> None:
+    """Make a word the first of a run, its own entry up to date."""
+    if not repeats(tables, w):
+        return
+    head, word = tables.words[first_of_run(tables, w)], tables.words[w]
+    word.serving, word.begins, word.job = head.serving, head.begins, head.job
+    word.low, word.high = head.low, head.high
+    tables.repeats[w // BITS] &= ~shift_left(1, w % BITS)
+
+
+@inlined
+def begin_change(tables: Tables, w: int, end: int) -> None:
+    """Prepare a change of words, all before *end* alike: only the first words of their runs are to be written."""
+    if repeats(tables, w):
+        separate(tables, w)
+    if repeats(tables, end):
+        separate(tables, end)
+
+
+@compiled
+def run_from(tables: Tables, w: int, end: int) -> int:
+    """Return how many words from *w* on, before *end*, are equal; they are one run from now on."""
+    one, other = tables.words[head_of(tables, w)], w + 1
     while other < end:
         known = min(lowest_bit(~(tables.repeats[other // BITS] >> (other % BITS))), BITS - other % BITS)
         if known > 0:
             other += known
             continue
         word = tables.words[other]
-        if (word.cores ^ one.cores) | (word.serving ^ one.serving) | (word.low ^ one.low) | (word.high ^ one.high):
+        states = (word.serving ^ one.serving) | (word.low ^ one.low) | (word.high ^ one.high)
+        if states | (word.cores ^ one.cores) | (word.available ^ one.available) | (word.begins ^ one.begins):
+            break
+        if word.begins != 0 and (word.begins != 1 or word.job != one.job):
             break
         tables.repeats[other // BITS] |= shift_left(1, other % BITS)
         other += 1
     return int(min(other, end) - w)
-
-
-@inlined
-def note_changed(tables: Tables, w: int, end: int) -> None:
-    """Record that words have changed, all before *end* alike: their neighbours may differ now."""
-    tables.repeats[w // BITS] &= ~shift_left(1, w % BITS)
-    tables.repeats[end // BITS] &= ~shift_left(1, end % BITS)
 
 
 @inlined
@@ -163,12 +201,12 @@ def release(tables: Tables, first: int, cores: int) -> int:
             if words > 0:
                 w, left, available = w + words, left - words * BITS, available + words * BITS
                 continue
+        begin_change(tables, w, w + 1)
         word = tables.words[w]
         count = min(left, count_bits(word.cores) - bit)
         freed = bits(bit, count)
         word.serving &= ~freed
         word.begins &= ~freed
-        note_changed(tables, w, w + 1)
         available += count_bits(freed & word.available)
         note_room(tables, w)
         touch(tables, w)
@@ -185,10 +223,13 @@ def release_words(tables: Tables, w: int, end: int) -> int:
     """
     first = w
     while w < end and tables.words[w].available == -1:
-        word = tables.words[w]
+        w += run_from(tables, w, end)
+    begin_change(tables, first, w)
+    head = first
+    while head < w:
+        word = tables.words[head]
         word.serving, word.begins = 0, 0
-        w += 1
-    note_changed(tables, first, w)
+        head += run_from(tables, head, w)
     set_bits(tables.roomy, first, w - first, True)
     touch_words(tables, first, w - first)
     return w - first
@@ -207,6 +248,7 @@ def touch_all(tables: Tables, p: int) -> None:
 def set_available(tables: Tables, core: int, available: bool) -> None:
     """Withdraw a core or return it to service; a job that runs on it continues (Batsim's machine events)."""
     w = word_of(tables, core)
+    begin_change(tables, w, w + 1)
     word, load = tables.words[w], tables.loads[tables.words[w].processor]
     bit = shift_left(1, core - word.first)
     if (word.available & bit != 0) == available:

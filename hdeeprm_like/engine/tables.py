@@ -188,7 +188,7 @@ class Tables(Bundle, shared=("processors", "nodes", "levels", "core_processor", 
         core_processor: (C,). parts: (P,) part of the network of each processor, see ``neighbours``.
         words: (W,) WORD: which cores serve jobs, which are available, and their P-states, see ``words``.
         roomy: bits of the words that have a free core, 64 words per entry.
-        repeats: bits of the words known to equal the one before, see `cores.alike`.
+        repeats: bits of the words that equal the one before, whose own serving, begins, low, high and job are outdated.
         owners: (C,) the job of a core at which the cores of a job begin in a word, see `cores.job_at`; undefined at
         other cores.
         allocation: STRETCH, cores of the started jobs, one job after the other; empty if cores are counted and have
