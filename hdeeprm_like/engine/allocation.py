@@ -51,7 +51,7 @@ from hdeeprm_like.engine.processor_index import (
 )
 from hdeeprm_like.engine.tables import CORES, NOTHING, Tables
 from hdeeprm_like.engine.waiting_queue import draw
-from hdeeprm_like.engine.words import BITS, bits, stretch_at
+from hdeeprm_like.engine.words import BITS, bits, stretch_at, without_lowest
 from hdeeprm_like.types import Ints
 
 check_numbers(
@@ -377,7 +377,7 @@ def take_random(tables: Tables, p: int, j: int) -> None:
             if draw(tables, left) < needed:
                 serve(tables, w, lowest_bit(free), 1, j)
                 needed -= 1
-            free &= free - 1
+            free = without_lowest(free)
             left -= 1
         w += 1
 

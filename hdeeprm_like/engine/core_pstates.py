@@ -7,7 +7,7 @@ from hdeeprm_like.engine.bundles import Bundle
 from hdeeprm_like.engine.compiled import compiled, inlined, lowest_bit, shift_left
 from hdeeprm_like.engine.cores import begin_change, head_of, word_of
 from hdeeprm_like.engine.tables import Tables
-from hdeeprm_like.engine.words import of_pstate
+from hdeeprm_like.engine.words import of_pstate, without_lowest
 from hdeeprm_like.types import Ints
 
 
@@ -67,6 +67,6 @@ def changed_pstates(tables: Tables, changes: PstateChanges, requested: bool) -> 
                     put_pstate(word, changed, pstate)
                 while changed != 0:
                     changes.cores[found], changes.pstates[found] = first + lowest_bit(changed), pstate
-                    changed &= changed - 1
+                    changed = without_lowest(changed)
                     found += 1
     return found

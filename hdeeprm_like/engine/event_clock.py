@@ -14,6 +14,7 @@ from hdeeprm_like.engine.cores import job_at, repeats
 from hdeeprm_like.engine.lifecycle import started_job, write_log
 from hdeeprm_like.engine.tables import ENDS_NOW, IDLE_CORE, LOG_END, LOG_START, RUNNING, Tables
 from hdeeprm_like.engine.tasks import SHORTEST_CALL, SUCCESS, WALLTIME_REACHED, Simulation
+from hdeeprm_like.engine.words import without_lowest
 from hdeeprm_like.types import Ints, Records
 
 TOGETHER = 1.05e-9  # s within which jobs end together
@@ -192,7 +193,7 @@ def apply_decisions(tables: Tables, simulation: Simulation, timing: EventClock) 
             begins = 0 if repeats(tables, w) else tables.words[w].begins
             while begins != 0:
                 j = job_at(tables, w, lowest_bit(begins))
-                begins &= begins - 1
+                begins = without_lowest(begins)
                 if j != last:
                     last = j
                     expect(tables, simulation, j)

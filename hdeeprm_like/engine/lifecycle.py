@@ -32,6 +32,7 @@ from hdeeprm_like.engine.tables import (
     Tables,
 )
 from hdeeprm_like.engine.waiting_queue import dequeue, enqueue
+from hdeeprm_like.engine.words import without_lowest
 from hdeeprm_like.types import Ints
 
 OVER = 1.0 + 1e-12  # tolerance: rounding errors of the sum of requests are no oversubscription
@@ -110,7 +111,7 @@ def change_speeds(tables: Tables, p: int) -> None:
         begins = 0 if repeats(tables, w) else tables.words[w].begins
         while begins != 0:
             j = job_at(tables, w, lowest_bit(begins))
-            begins &= begins - 1
+            begins = without_lowest(begins)
             if j == last:
                 continue
             last = j

@@ -80,6 +80,12 @@ def highest_bit(word: int) -> int:
 
 
 @inlined
+def without_lowest(word: int) -> int:
+    """Return a word without its lowest set bit; in plain Python a lone highest bit minus one would not wrap around."""
+    return int(word & ~shift_left(1, lowest_bit(word)))
+
+
+@inlined
 def bits(first: int, count: int) -> int:
     """Return a word with *count* set bits from *first* on."""
     return -1 if count == BITS else (shift_left(~shift_left(-1, count), first))

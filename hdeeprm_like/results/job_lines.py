@@ -1,6 +1,6 @@
 """The lines of ``out_jobs.csv`` for many jobs at once, in compiled code: the bytes of `batsim_files.job_line`."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import NamedTuple, TypeAlias
 
@@ -58,14 +58,14 @@ def texts_of(texts: Sequence[str]) -> Texts:
     joined = "".join(texts)
     data = joined.encode()
     if len(data) > len(joined):  # letters of more than one byte
-        return texts_of_bytes(data, [len(text.encode()) for text in texts])
-    return texts_of_bytes(data, list(map(len, texts)))
+        return texts_of_bytes(data, (len(text.encode()) for text in texts), len(texts))
+    return texts_of_bytes(data, map(len, texts), len(texts))
 
 
-def texts_of_bytes(data: bytes, lengths: Sequence[int]) -> Texts:
-    """Return texts of so many bytes each."""
-    ends = np.zeros(len(lengths) + 1, np.int64)
-    np.cumsum(lengths, out=ends[1:])
+def texts_of_bytes(data: bytes, lengths: Iterable[int], count: int) -> Texts:
+    """Return some texts of so many bytes each."""
+    ends = np.zeros(count + 1, np.int64)
+    np.cumsum(np.fromiter(lengths, np.int64, count), out=ends[1:])
     # as a bytearray it may be written, as what `numbered` makes may be, so both have one machine code
     return np.frombuffer(bytearray(data), np.uint8), ends
 

@@ -113,22 +113,23 @@ class Record:
 
     def columns(self, rows: Ints, energy: bool = True) -> JobColumns:
         """Return the columns of ``out_jobs.csv`` for some jobs."""
-        workload, tasks = self.workload, self.tasks[rows]
+        workload, tasks = self.workload, self.tasks
         rejected = self.state.tables.jobs["status"][rows] == REJECTED
-        run, walltime = tasks["finish"] - tasks["start"], workload.walltime[rows]
+        start, walltime = tasks["start"][rows], workload.walltime[rows]
+        run = tasks["finish"][rows] - start
         return JobColumns(
             heads=heads_of(rows, *self.names),
             times=np.array(
                 [
                     workload.submit[rows],
                     np.where(np.isfinite(walltime), walltime, -1.0),
-                    tasks["start"],
+                    start,
                     np.where(run == 0.0, SHORTEST_RUN, run),
-                    tasks["joules"] if energy else np.full(len(rows), -1.0),
+                    tasks["joules"][rows] if energy else np.full(len(rows), -1.0),
                 ]
             ),
             size=workload.size[rows],
-            outcome=np.where(rejected, 0, tasks["outcome"]),
+            outcome=np.where(rejected, 0, tasks["outcome"][rows]),
             cores=intervals(rows, self.intervals.begins, self.intervals.first, self.intervals.last),
         )
 

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from small import jobs, jobs_in_words, platform
 
+from hdeeprm_like.cluster.pstates import P0, P2, P3
 from hdeeprm_like.engine.allocation import choose_cores
 from hdeeprm_like.engine.compiled import compiled, count_bits, lowest_bit
 from hdeeprm_like.engine.cores import available_in, set_available
@@ -16,7 +17,7 @@ from hdeeprm_like.engine.tables import IDLE_CORE, NOTHING
 from hdeeprm_like.engine.words import bits, highest_bit, of_cores, stretch_at
 from hdeeprm_like.results.core_intervals import CoreIntervals
 
-sizes = st.lists(st.sampled_from([1, 5, 63, 64, 65, 128, 150]), min_size=1, max_size=4)
+sizes = st.lists(st.sampled_from([1, 5, 63, 64, 65, 128, 150, 448, 1000]), min_size=1, max_size=4)
 steps = st.lists(st.tuples(st.sampled_from(["start", "end", "withdraw"]), st.integers(0, 10**6)), max_size=40)
 
 
@@ -28,6 +29,7 @@ def test_jobs_get_the_lowest_free_cores_as_they_do_from_a_set_of_cores(processor
     state = State(cluster, jobs(size=[*asked, 1], submit=0.0), log=False)
     t = state.tables
     free, served, withdrawn, running, job = set(range(total)), {}, set(), [], 0
+    requested = np.full(total, P3)  # P-state of each core
     receive(t, 0.0, np.zeros(0, np.int32), 0, len(asked), True)
     for move, number in moves:
         state.make_room()
@@ -56,10 +58,24 @@ def test_jobs_get_the_lowest_free_cores_as_they_do_from_a_set_of_cores(processor
             assert state.cores_of(j).tolist() == served[j]
         assert jobs_in_words(t).tolist() == owners.tolist() == state.core_job.tolist()
         assert set(np.flatnonzero(~of_cores(t.words, "available")).tolist()) == withdrawn
+        states = required(cluster, owners)
+        changed = {core: int(states[core]) for core in np.flatnonzero(states != requested).tolist()}
+        assert state.drain().pstates == state.drain(requested=True).pstates == changed
+        requested = states
         assert t.clock["free_cores"][0] == len(free) == t.loads["free"].sum()
     texts = CoreIntervals(t).texts()
     for j, cores in served.items():
         assert text_of(cores) == texts[j]
+
+
+def required(cluster, owners):
+    """The P-state of each core: P0 if it serves a job, P2 if another core of its processor does, otherwise P3."""
+    states = np.full(len(owners), P3)
+    for p in range(cluster.processors):
+        own = cluster.core_processor == p
+        if (owners[own] != IDLE_CORE).any():
+            states[own] = np.where(owners[own] != IDLE_CORE, P0, P2)
+    return states
 
 
 def text_of(cores):
