@@ -133,6 +133,37 @@ def test_the_integral_of_power_is_the_energy_and_that_of_speed_the_work(cluster,
         assert done == pytest.approx(workload.ops[j], rel=1e-9, abs=10.0)  # 1e-9 s at 3.7 GFLOP/s are 4 flop
 
 
+@settings(max_examples=20)
+@given(st.lists(st.sampled_from([40, 192, 300]), min_size=1, max_size=2), st.integers(0, 2**32))
+def test_cores_of_large_processors_have_the_states_and_speeds_that_follow_from_the_jobs(processors, seed):
+    cluster = platform((1000.0, [(cores, 1.0, 100.0, 400.0) for cores in processors]))
+    rng, count, owner = np.random.default_rng(seed), 8, cluster.core_processor
+    times = {name: rng.uniform(0.01, 20.0, count) for name in ("submit", "seconds", "estimate")}
+    times["submit"].sort()
+    size, bandwidth = rng.choice([1, 40, 64, 65, 128, 192], count), rng.choice([0.0, 2.0, 5.0], count)
+    size[0] = 1  # one job runs at least
+    workload = jobs(**times, size=size, bandwidth=bandwidth)
+    finished = run(cluster, workload, ("first", "low_power"))
+    tasks, life, done = finished.simulator.simulation.tasks, lives(finished), np.zeros(count)
+    events = np.unique(np.concatenate([tasks["start"], tasks["finish"]]))
+    for begin, end in pairwise(events[np.isfinite(events)]):
+        moment = (begin + end) / 2
+        used, serving = np.zeros(len(processors)), np.zeros(cluster.cores, np.bool_)
+        running = np.flatnonzero((tasks["start"] < moment) & (moment < tasks["finish"]))
+        for j in running:
+            serving[list(finished.cores[j])] = True
+            np.add.at(used, owner[list(finished.cores[j])], bandwidth[j])
+        busy = np.bincount(owner, serving, len(processors)) > 0
+        states = np.where(serving, np.where(used > 400.0, 1, 0)[owner], np.where(busy, 2, 3)[owner])
+        for j in running:
+            own = list(finished.cores[j])
+            done[j] += (end - begin) * cluster.processor_flops[owner[own], states[own]].min()
+        if end - begin > 1e-3:  # longer than the messages about it
+            assert states.tolist() == [next(p for a, b, p in life[core] if a <= moment < b) for core in life]
+    ended = np.flatnonzero(tasks["outcome"] == SUCCESS)
+    assert done[ended] == pytest.approx(workload.ops[ended], rel=1e-4)
+
+
 @given(platforms, workloads(), policy_pairs)
 def test_the_energy_that_batsim_reports_is_that_of_the_cores_from_first_submission_to_last_end(
     cluster, workload, policy
