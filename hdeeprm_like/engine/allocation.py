@@ -51,7 +51,7 @@ from hdeeprm_like.engine.processor_index import (
 )
 from hdeeprm_like.engine.tables import CORES, NOTHING, Tables
 from hdeeprm_like.engine.waiting_queue import draw
-from hdeeprm_like.engine.words import BITS, bits, stretch_at, without_lowest
+from hdeeprm_like.engine.words import BITS, MANY, bits, stretch_at, without_lowest
 from hdeeprm_like.types import Ints
 
 check_numbers(
@@ -339,8 +339,9 @@ def take_lowest(tables: Tables, p: int, j: int) -> None:
     needed, w = tables.loads[p].picked, tables.processors[p].first_word
     while needed > 0:
         w = next_roomy(tables, w)
-        if needed > BITS:
-            words = serve_words(tables, w, last_word(tables, w, needed // BITS), j)
+        if needed >= MANY * BITS:
+            end = last_word(tables, w, needed // BITS)
+            words = serve_words(tables, w, end, j) if end - w >= MANY else 0
             if words > 0:
                 w, needed = w + words, needed - words * BITS
                 continue

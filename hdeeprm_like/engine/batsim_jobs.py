@@ -37,7 +37,7 @@ from hdeeprm_like.engine.cores import begin_change, forget_span, head_of, job_at
 from hdeeprm_like.engine.lifecycle import write_log
 from hdeeprm_like.engine.tables import IDLE_CORE, LOG_END, LOG_PSTATE, LOG_REQUEST, LOG_START, PSTATE_BITS, Tables
 from hdeeprm_like.engine.tasks import KILLED, SUCCESS, WALLTIME_REACHED, Simulation
-from hdeeprm_like.engine.words import bits, common_pstate, highest_bit, of_pstate, stretch_at
+from hdeeprm_like.engine.words import MANY, bits, common_pstate, highest_bit, of_pstate, stretch_at
 
 # Stages of a job's actor: what it does at its next turn
 BEGIN, LOOK_FIRST, SET_TIMER, AWAKE, LOOK_LAST, GONE = 0, 1, 2, 3, 4, 5
@@ -176,7 +176,7 @@ def find_changes(tables: Tables, timing: BatsimClock) -> None:
             serving, idle = pstates_of(tables, p)
         before = talk.changes[serving] + talk.changes[idle]
         while w < end:
-            words = run_from(tables, w, end) if w + 1 < end else 1
+            words = run_from(tables, w, end) if end - w >= MANY else 1
             word = tables.words[head_of(tables, w)]
             talk.changes[serving] += words * count_bits(word.serving & ~of_pstate(word, serving))
             talk.changes[idle] += words * count_bits(word.cores & ~word.serving & ~of_pstate(word, idle))
@@ -242,7 +242,7 @@ def change_words(
     while w < end:
         word, words = tables.words[head_of(tables, w)], 1
         changed = (word.serving if serving else word.cores & ~word.serving) & ~of_pstate(word, pstate)
-        if w + 1 < end and (changed == 0 or (changed == -1 and common_pstate(word, -1) >= 0)):
+        if end - w >= MANY and (changed == 0 or (changed == -1 and common_pstate(word, -1) >= 0)):
             words = run_from(tables, w, end)
         if changed == 0:
             w += words

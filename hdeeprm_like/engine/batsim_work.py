@@ -22,7 +22,7 @@ from hdeeprm_like.engine.traffic import (
     load_links,
     note_changed,
 )
-from hdeeprm_like.engine.words import BITS, bits, common_pstate, of_pstate
+from hdeeprm_like.engine.words import BITS, MANY, bits, common_pstate, of_pstate
 
 
 @inlined
@@ -45,7 +45,7 @@ def slowest(tables: Tables, j: int) -> float:
             common = common_pstate(word, cores)
             if common >= 0:
                 speed = min(speed, processor.flops[common])
-                if left >= 2 * BITS and count == BITS:
+                if left >= MANY * BITS and count == BITS:
                     more = run_from(tables, w, last_word(tables, w, left // BITS)) - 1
                     w, left = w + more, left - more * BITS
             else:
@@ -68,7 +68,7 @@ def power(tables: Tables, j: int) -> float:
             count = min(left, count_bits(word.cores) - bit)
             cores = bits(bit, count)
             common = common_pstate(word, cores)
-            if common >= 0 and left >= 2 * BITS and count == BITS:
+            if common >= 0 and left >= MANY * BITS and count == BITS:
                 more = run_from(tables, w, last_word(tables, w, left // BITS)) - 1
                 watts = sum_of(watts, BITS * processor.watts[common], more + 1)
                 w, left = w + more, left - more * BITS

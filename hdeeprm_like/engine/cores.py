@@ -3,7 +3,7 @@
 from hdeeprm_like.engine.compiled import compiled, count_bits, inlined, lowest_bit, shift_left
 from hdeeprm_like.engine.processor_index import counts_cores, rank
 from hdeeprm_like.engine.tables import Tables
-from hdeeprm_like.engine.words import BITS, bits, highest_bit, stretch_at
+from hdeeprm_like.engine.words import BITS, MANY, bits, highest_bit, stretch_at
 from hdeeprm_like.types import Ints
 
 
@@ -196,8 +196,9 @@ def release(tables: Tables, first: int, cores: int) -> int:
     w, left, available = word_of(tables, first), cores, 0
     bit = first - tables.words[w].first
     while left > 0:
-        if bit == 0 and left > BITS:
-            words = release_words(tables, w, last_word(tables, w, left // BITS))
+        if bit == 0 and left >= MANY * BITS:
+            end = last_word(tables, w, left // BITS)
+            words = release_words(tables, w, end) if end - w >= MANY else 0
             if words > 0:
                 w, left, available = w + words, left - words * BITS, available + words * BITS
                 continue

@@ -15,6 +15,7 @@ from hdeeprm_like.engine.compiled import inlined, lowest_bit, shift_left, zeros_
 from hdeeprm_like.types import Bools, Ints, Records
 
 BITS = 64
+MANY = 4  # words from which on equal ones are treated together; for fewer that costs more than it saves
 
 WORD = np.dtype(
     [

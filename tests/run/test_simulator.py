@@ -134,7 +134,7 @@ def test_the_integral_of_power_is_the_energy_and_that_of_speed_the_work(cluster,
 
 
 def test_each_of_several_jobs_of_64_neighbouring_cores_slows_down_where_their_processor_lacks_bandwidth():
-    cluster = platform((1000.0, [(192, 1.0, 100.0, 400.0)]))  # at three quarters of the speed where it is short
+    cluster = platform((1000.0, [(256, 1.0, 100.0, 400.0)]))  # at three quarters of the speed where it is short
     workload = jobs(submit=[0.0, 1.0, 2.0], seconds=10.0, estimate=10.0, size=64, bandwidth=[2.0, 2.0, 5.0])
     finished = run(cluster, workload, ("first", "low_power")).simulator.simulation.tasks["finish"]
     # short from 2 s, when the third job starts, until the second ends
@@ -142,7 +142,7 @@ def test_each_of_several_jobs_of_64_neighbouring_cores_slows_down_where_their_pr
 
 
 @settings(max_examples=20)
-@given(st.lists(st.sampled_from([64, 192, 320]), min_size=1, max_size=2), st.integers(0, 2**32))
+@given(st.lists(st.sampled_from([64, 256, 448]), min_size=1, max_size=2), st.integers(0, 2**32))
 def test_cores_of_large_processors_have_the_states_and_speeds_that_follow_from_the_jobs(processors, seed):
     cluster = platform((1000.0, [(cores, 1.0, 100.0, 400.0) for cores in processors]))
     rng, count, owner = np.random.default_rng(seed), 8, cluster.core_processor
