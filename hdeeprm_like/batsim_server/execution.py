@@ -19,7 +19,8 @@ def run_job(simulation: Simulation, running: RunningJob, report: bool = True) ->
     simulation.machines.begin_job(job.identifier, job.machines, engine.now)
     code = yield from running.perform(running.task)
     if code == KILLED:
-        return  # `kill_jobs` does the rest
+        yield from end_job(simulation, running)
+        return
     job.return_code = code
     if code == 0:
         job.state = "COMPLETED_SUCCESSFULLY"
@@ -69,13 +70,14 @@ def kill_jobs(simulation: Simulation, identifiers: Sequence[str]) -> Script:
         assert running.actor is not None
         running.job.state = "COMPLETED_KILLED"
         if running.task.innermost().action is not None:
+            yield (engine.skip,)  # SimGrid reads the progress of a parallel task in a kernel call
             running.job.return_code = KILLED
-            yield (engine.cancel, running.actor)
+            yield (engine.cancel, running.actor)  # the job's actor does the rest
         else:
             running.job.return_code = -1
             yield (engine.kill, running.actor)
             yield from running.kill_helpers()
-        yield from end_job(simulation, running)
+            yield from end_job(simulation, running)
     yield (engine.put, ("KILLING_DONE", (identifiers, progress)))
 
 

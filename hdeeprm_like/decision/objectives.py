@@ -6,9 +6,9 @@ import numpy as np
 
 from hdeeprm_like.cluster.pstates import P0, P1
 from hdeeprm_like.decision.specs import code_of, objective_codes
-from hdeeprm_like.decision.window.arrays import NONE, Window
+from hdeeprm_like.decision.window.arrays import Window
 from hdeeprm_like.decision.window.statistics import bounded_slowdown_at, execution_time, pace_of
-from hdeeprm_like.decision.window.window import fill_slots
+from hdeeprm_like.decision.window.window import fill_slots, slots_behind
 from hdeeprm_like.engine.compiled import compiled, inlined
 from hdeeprm_like.engine.dispatch import by_number
 from hdeeprm_like.engine.tables import Tables
@@ -20,10 +20,11 @@ NUMBER_OF_OBJECTIVES = len(objective_codes())
 def urgency_in_window(tables: Tables, window: Window) -> float:
     """Return the sum of 1 / requested time in 1/s over the jobs in the slots."""
     fill_slots(tables, window)
-    total = 0.0
-    for i in range(len(window.slots)):
-        if window.slots[i] != NONE:
-            total += window.paces[window.slots[i]]
+    total, head = 0.0, window.params[0].head
+    for i in range(window.params[0].filled):
+        total += window.paces[window.slots[i]]
+    for i in range(head, head + slots_behind(window)):
+        total += window.paces[window.slots[i]]
     return total
 
 
@@ -31,10 +32,11 @@ def urgency_in_window(tables: Tables, window: Window) -> float:
 def execution_urgency_in_window(tables: Tables, window: Window) -> float:
     """Return the sum of 1 / execution time in 1/s over the jobs in the slots."""
     fill_slots(tables, window)
-    total = 0.0
-    for i in range(len(window.slots)):
-        if window.slots[i] != NONE:
-            total += pace_of(execution_time(tables, window.slots[i]))
+    total, head = 0.0, window.params[0].head
+    for i in range(window.params[0].filled):
+        total += pace_of(execution_time(tables, window.slots[i]))
+    for i in range(head, head + slots_behind(window)):
+        total += pace_of(execution_time(tables, window.slots[i]))
     return total
 
 

@@ -48,6 +48,8 @@ REWARD = np.dtype(
         ("own", "f8"),  # weighted sum of the user's own objectives now, which Python writes
         ("last", "f8"),  # reward of the last decision
         ("rate", "i8"),  # number of the rate that holds now
+        ("first", "i4"),  # of the built-in objectives with a weight, and the number after the last one
+        ("end", "i4"),
         ("pauses", "i4"),  # 1 if there are such objectives, evaluated after each instant
         ("due", "i4"),  # 1 while the reward is not known yet
         ("mode", "i4"),
@@ -73,8 +75,9 @@ class RewardArrays(Bundle, shared=("weights", "rate_times", "rates")):
 @compiled
 def weighted_value(tables: Tables, window: Window, reward: RewardArrays, ahead: float) -> float:
     """Return the weighted sum of the objectives, *ahead* s from now."""
-    total = float(reward.params[0].own)
-    for objective in range(NUMBER_OF_OBJECTIVES):
+    params = reward.params[0]
+    total = float(params.own)
+    for objective in range(params.first, params.end):
         if reward.weights[objective] != 0.0:
             total += reward.weights[objective] * objective_value(tables, window, objective, ahead)
     if len(reward.rates) > 0:
@@ -269,6 +272,9 @@ class Reward:
         for one, weight in self.objectives.items():
             if isinstance(one, BuiltIn):
                 self.arrays.weights[one.number] += weight
+        weighted = np.flatnonzero(self.arrays.weights)
+        if len(weighted):
+            params["first"], params["end"] = weighted[0], weighted[-1] + 1
 
     @property
     def executes(self) -> bool:

@@ -62,6 +62,7 @@ TALK = np.dtype(
         ("killer_at", "i8"),  # the killer's place in Simulation.kills
         ("killed", "i8"),  # jobs of these that it has killed
         ("changes", "i8", (4,)),  # cores that change to each P-state in the current answer
+        ("changing", "i8"),  # bits of the P-states that some core changes to, and ALL_APPLIED
         ("epoch", "i8"),  # number of times at which the energy was read
         ("looked_at", "f8"),  # s, the last of them
         ("looked", "i8"),  # cores whose energy is up to date at that time

@@ -7,7 +7,7 @@ import numpy as np
 
 from hdeeprm_like.engine.batsim_actors import ANSWERER, COMMAND, NOTHING, READY, SLEEP, BatsimClock, issue, send
 from hdeeprm_like.engine.batsim_jobs import find_changes
-from hdeeprm_like.engine.compiled import inlined
+from hdeeprm_like.engine.compiled import inlined, lowest_bit, shift_left
 from hdeeprm_like.engine.cores import forget_touched
 from hdeeprm_like.engine.lifecycle import forget_starts
 from hdeeprm_like.engine.tables import Tables
@@ -15,6 +15,8 @@ from hdeeprm_like.engine.tasks import Simulation
 
 # Stages of the answerer: what it does at its next turn
 ASK, NEXT, COME, SENT = 0, 1, 2, 3
+
+ALL_APPLIED = 1 << 4  # the bit after those of the four P-states
 
 
 @inlined
@@ -73,8 +75,8 @@ def find_next(tables: Tables, simulation: Simulation, timing: BatsimClock) -> bo
     """Skip decisions that the answer does not hold; return False if the whole answer is applied."""
     talk, sim, clock = timing.talk[0], simulation.sim[0], tables.clock[0]
     simple = clock.rejected_now + clock.started_now
-    while talk.command >= simple and talk.command < simple + 4 and talk.changes[talk.command - simple] == 0:
-        talk.command += 1
+    if talk.command >= simple and talk.command < simple + 4:
+        talk.command += lowest_bit(talk.changing >> (talk.command - simple))
     if talk.command == simple + 4 and sim.kills == 0:
         talk.command += 1
     if talk.command == simple + 5 and sim.call_requested == np.inf:
@@ -115,5 +117,8 @@ def begin_answer(tables: Tables, simulation: Simulation, timing: BatsimClock) ->
     """Begin an answer; its date is that of the message, which rounding may put slightly ahead."""
     talk = timing.talk[0]
     find_changes(tables, timing)
+    talk.changing = ALL_APPLIED
+    for pstate in range(4):
+        talk.changing |= shift_left(1 if talk.changes[pstate] > 0 else 0, pstate)
     talk.answer_date = wire_time(timing.actions.pace[0].now)
     talk.answerer_stage, talk.command = NEXT, 0

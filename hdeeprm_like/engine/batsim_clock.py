@@ -65,15 +65,18 @@ from hdeeprm_like.engine.tables import Tables
 from hdeeprm_like.engine.tasks import SHORTEST_CALL, Simulation
 
 # Stages of the actors: what each does at its next turn
-HEAR, LOOK, LISTEN = 0, 1, 2  # the server
+HEAR, LOOK, LISTEN, INFORM = 0, 1, 2, 3  # the server
 
 
 # --- the server
 
 
 @inlined
-def run_server(tables: Tables, simulation: Simulation, timing: BatsimClock) -> None:
-    """Run the server: act on a message, report to the decision system if due, wait for the next message."""
+def run_server(tables: Tables, simulation: Simulation, timing: BatsimClock, alone: bool) -> None:
+    """Run the server: act on a message, report to the decision system if due, wait for the next message.
+
+    Before it reports it looks whether its mailbox is empty; to find that by its name takes it a round.
+    """
     talk, sim = timing.talk[0], simulation.sim[0]
     if talk.server_stage == HEAR:
         talk.server_stage = LOOK
@@ -86,11 +89,18 @@ def run_server(tables: Tables, simulation: Simulation, timing: BatsimClock) -> N
             issue(timing, SERVER, SKIP)
             return
         talk.server_stage = LISTEN
-        news = sim.completed + sim.submitted + talk.acknowledged + sim.called + (sim.over == 1)
-        if talk.scheduler_ready and talk.messages == 0 and news > 0:
-            talk.scheduler_ready, talk.spawned, talk.answerer_stage = 0, ANSWERER, ASK
-            issue(timing, SERVER, SPAWN)
-            return
+        if talk.scheduler_ready:
+            news = sim.completed + sim.submitted + talk.acknowledged + sim.called + (sim.over == 1)
+            if talk.messages == 0 and news > 0:
+                talk.server_stage = INFORM
+            if not alone:
+                issue(timing, SERVER, SKIP)
+                return
+    if talk.server_stage == INFORM:
+        talk.server_stage = LISTEN
+        talk.scheduler_ready, talk.spawned, talk.answerer_stage = 0, ANSWERER, ASK
+        issue(timing, SERVER, SPAWN)
+        return
     talk.server_stage = HEAR
     issue(timing, SERVER, GET)
 
@@ -161,7 +171,7 @@ def run_actor(tables: Tables, simulation: Simulation, timing: BatsimClock, actor
     elif actor == SERVER:
         if alone:
             talk.server_rounds = 0
-        run_server(tables, simulation, timing)
+        run_server(tables, simulation, timing, alone)
     elif actor == ANSWERER:
         run_answerer(tables, simulation, timing)
     elif actor == SUBMITTER:

@@ -3,6 +3,7 @@
 from hdeeprm_like.engine.batsim_actors import (
     CALLED,
     CALLER,
+    JOBS,
     KILLER,
     KILLS_DONE,
     NO_MORE,
@@ -26,7 +27,7 @@ from hdeeprm_like.engine.tasks import KILLED, Simulation
 
 # Stages: what each does at its next turn
 GREETED, SUBMITTED, ARRIVED, GATHER = 0, 1, 2, 3  # the submitter
-CHOOSE, STOPPED, LOOK_AT_ENERGY = 0, 1, 2  # the killer
+CHOOSE, STOPPED, LOOK_AT_ENERGY, READ = 0, 1, 2, 3  # the killer
 
 
 # --- the submitter
@@ -89,19 +90,29 @@ def run_caller(timing: BatsimClock, actor: int) -> None:
 
 @inlined
 def run_killer(tables: Tables, simulation: Simulation, timing: BatsimClock) -> None:
-    """Run the killer: end the next running job, or report to the server that all are done."""
+    """Run the killer: end the next running job, or report to the server that all are done.
+
+    To read the progress of a job that computes takes a round; its own actor reads the energy then.
+    """
     talk, sim = timing.talk[0], simulation.sim[0]
+    if talk.killer_stage == READ:
+        talk.killer_stage = STOPPED
+        issue(timing, KILLER, STOP)
+        return
     if talk.killer_stage == STOPPED:
         j = simulation.kills[talk.killer_at]
-        finish(tables, simulation, timing, j)
-        simulation.tasks[j].stage = GONE
-        talk.killer_stage, talk.killer_rounds = LOOK_AT_ENERGY, rounds_to_look(tables, timing)
+        talk.killer_stage, talk.killer_rounds = LOOK_AT_ENERGY, 0
+        if simulation.tasks[j].delay >= 0.0:
+            finish(tables, simulation, timing, j)
+            simulation.tasks[j].stage = GONE
+            talk.killer_rounds = rounds_to_look(tables, timing)
     if talk.killer_stage == LOOK_AT_ENERGY:
         if talk.killer_rounds > 0:
             talk.killer_rounds -= 1
             issue(timing, KILLER, SKIP)
             return
-        look_at_all(timing)
+        if simulation.tasks[simulation.kills[talk.killer_at]].delay >= 0.0:
+            look_at_all(timing)
         simulation.kills[talk.killed] = simulation.kills[talk.killer_at]
         talk.killed += 1
         talk.killer_at += 1
@@ -109,8 +120,9 @@ def run_killer(tables: Tables, simulation: Simulation, timing: BatsimClock) -> N
     while talk.killer_at < sim.kills and simulation.tasks[simulation.kills[talk.killer_at]].stage != AWAKE:
         talk.killer_at += 1
     if talk.killer_at < sim.kills:
-        talk.killer_stage = STOPPED
-        issue(timing, KILLER, STOP)
+        computes = simulation.tasks[simulation.kills[talk.killer_at]].delay < 0.0
+        talk.killer_stage = READ if computes else STOPPED
+        issue(timing, KILLER, SKIP if computes else STOP)
     else:
         send(timing, KILLER, KILLS_DONE, 0)
 
@@ -122,4 +134,6 @@ def stop(tables: Tables, simulation: Simulation, timing: BatsimClock) -> None:
     simulation.tasks[j].outcome = KILLED
     end_work(tables, timing, j)
     end_timer(timing, j)
+    if simulation.tasks[j].delay < 0.0:
+        wake(timing, JOBS + j)
     wake(timing, KILLER)

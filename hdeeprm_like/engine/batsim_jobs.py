@@ -12,6 +12,7 @@ from hdeeprm_like.engine.actions import add, remove_at
 from hdeeprm_like.engine.batsim_actors import (
     END,
     JOBS,
+    NOTHING,
     SKIP,
     SLEEP,
     START,
@@ -69,7 +70,7 @@ def run_job(tables: Tables, simulation: Simulation, timing: BatsimClock, j: int)
     task, now = simulation.tasks[j], timing.actions.pace[0].now
     if task.stage == BEGIN:
         begin(tables, simulation, timing, j)
-    elif task.stage == AWAKE and task.outcome != KILLED:
+    elif task.stage == AWAKE:
         finish(tables, simulation, timing, j)
         task.stage, task.rounds = LOOK_LAST, rounds_to_look(tables, timing)
     if task.stage in (LOOK_FIRST, LOOK_LAST) and task.rounds > 0:
@@ -86,7 +87,10 @@ def run_job(tables: Tables, simulation: Simulation, timing: BatsimClock, j: int)
     elif task.stage == LOOK_LAST:
         look_at_all(timing)
         task.stage = GONE
-        send(timing, JOBS + j, END, j)
+        if task.outcome == KILLED:
+            issue(timing, JOBS + j, NOTHING)  # the killer reports it
+        else:
+            send(timing, JOBS + j, END, j)
 
 
 @inlined

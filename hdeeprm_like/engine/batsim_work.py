@@ -191,6 +191,9 @@ def start_flow(tables: Tables, simulation: Simulation, timing: BatsimClock, j: i
     load_links(tables, traffic, j, size)
     if simulation.tasks[j].ops > 0.0:
         add_load(traffic, j + 1, len(traffic.routes.bandwidth) + j, simulation.tasks[j].ops)
+    elif flow.first < 0:  # nothing to compute, and no link between cores of one node
+        start_alone(tables, simulation, timing, j)
+        return
     flow.waits, flow.bound = number(timing.actions), -1.0
     if flow.delay > 0.0:
         flow.bound = TCP_GAMMA / (2.0 * (flow.delay * size))

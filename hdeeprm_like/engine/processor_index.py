@@ -113,23 +113,31 @@ def node_fits(tables: Tables, n: int, memory: float, gpus: float) -> bool:
 
 
 @inlined
-def rank_processor(tables: Tables, p: int) -> None:
-    """Write the tree's entry of a processor."""
+def rank_processor(tables: Tables, p: int) -> bool:
+    """Write the tree's entry of a processor; return whether a key by a peak value has changed there."""
     group, i, load, n = tables.tree[p // WIDTH], p % WIDTH, tables.loads[p], tables.processors[p].node
+    speed, power = group.key[HIGH_GFLOPS - HIGH_GFLOPS, i], group.key[LOW_POWER - HIGH_GFLOPS, i]
     group.cores[i] = load.free
     if load.free == 0:
         group.most[i], group.least[i] = -np.inf, np.inf
         for ranking in range(RANKINGS):
             group.key[ranking, i] = -np.inf
-        return
-    free = tables.node_loads[n].free_memory
-    group.most[i], group.least[i] = free + 2.0 * ROUNDING * tables.nodes[n].memory, free
+        return bool(speed != -np.inf or power != -np.inf)
+    rank_memory(tables, p, n)
     # one line each, so that the policy is a constant at compile time
     group.key[HIGH_GFLOPS - HIGH_GFLOPS, i] = processor_key(tables, HIGH_GFLOPS, p)
     group.key[HIGH_CORES - HIGH_GFLOPS, i] = processor_key(tables, HIGH_CORES, p)
-    group.key[HIGH_MEM - HIGH_GFLOPS, i] = processor_key(tables, HIGH_MEM, p)
     group.key[HIGH_MEM_BW - HIGH_GFLOPS, i] = processor_key(tables, HIGH_MEM_BW, p)
     group.key[LOW_POWER - HIGH_GFLOPS, i] = processor_key(tables, LOW_POWER, p)
+    return bool(speed != group.key[HIGH_GFLOPS - HIGH_GFLOPS, i] or power != group.key[LOW_POWER - HIGH_GFLOPS, i])
+
+
+@inlined
+def rank_memory(tables: Tables, p: int, n: int) -> None:
+    """Write what the tree has of the memory of a processor with free cores, on node *n*."""
+    group, i, free = tables.tree[p // WIDTH], p % WIDTH, tables.node_loads[n].free_memory
+    group.most[i], group.least[i] = free + 2.0 * ROUNDING * tables.nodes[n].memory, free
+    group.key[HIGH_MEM - HIGH_GFLOPS, i] = free
 
 
 @inlined
@@ -169,19 +177,19 @@ def better_half(tables: Tables, row: int, ranking: int, first: int, memory: floa
 
 
 @compiled
-def rank_group(tables: Tables, level: int, place: int) -> None:
-    """Write the entry of a group on the level above it."""
-    below, group, i = (
-        tables.tree[tables.levels[level - 1] + place],
-        tables.tree[tables.levels[level] + place // WIDTH],
-        place % WIDTH,
-    )
-    for ranking in range(RANKINGS):
-        group.key[ranking, i] = best_key(tables, ranking, tables.levels[level - 1] + place)
+def rank_group(tables: Tables, level: int, place: int, peaks: bool) -> None:
+    """Write the entry of a group on the level above it; without *peaks* except its keys by peak values."""
+    row = tables.levels[level - 1] + place
+    below, group, i = tables.tree[row], tables.tree[tables.levels[level] + place // WIDTH], place % WIDTH
+    if peaks:
+        group.key[HIGH_GFLOPS - HIGH_GFLOPS, i] = best_key(tables, HIGH_GFLOPS - HIGH_GFLOPS, row)
+        group.key[LOW_POWER - HIGH_GFLOPS, i] = best_key(tables, LOW_POWER - HIGH_GFLOPS, row)
+    group.key[HIGH_CORES - HIGH_GFLOPS, i] = best_key(tables, HIGH_CORES - HIGH_GFLOPS, row)
+    group.key[HIGH_MEM - HIGH_GFLOPS, i] = best_key(tables, HIGH_MEM - HIGH_GFLOPS, row)
+    group.key[HIGH_MEM_BW - HIGH_GFLOPS, i] = best_key(tables, HIGH_MEM_BW - HIGH_GFLOPS, row)
     most, least, cores = below.most[0], below.least[0], below.cores[0]
     for k in range(1, WIDTH):
-        most, least = max(most, below.most[k]), min(least, below.least[k])
-        cores += below.cores[k]
+        most, least, cores = max(most, below.most[k]), min(least, below.least[k]), cores + below.cores[k]
     group.most[i], group.least[i], group.cores[i] = most, least, cores
 
 
@@ -230,34 +238,45 @@ def rank(tables: Tables, p: int) -> None:
 @compiled
 def rank_in_tree(tables: Tables, p: int) -> None:
     """Update the tree after what is free on a processor, or on its node, has changed."""
-    low, high = rank_leaves(tables, p)
+    low, high, peaks = rank_leaves(tables, p)
     for level in range(1, len(tables.levels)):
         low, high = low // WIDTH, high // WIDTH
         for place in range(low, high + 1):
-            rank_group(tables, level, place)
+            rank_group(tables, level, place, peaks)
 
 
 @inlined
-def rank_leaves(tables: Tables, p: int) -> tuple[int, int]:
-    """Write the entry of a processor, or of its whole node if memory changed there; return the first and last."""
+def rank_leaves(tables: Tables, p: int) -> tuple[int, int, bool]:
+    """Write the entry of a processor, and the memory of its whole node if that has changed.
+
+    Returns:
+        The first and the last processor whose entry has changed, and as `rank_processor`.
+    """
     n, low, high = tables.processors[p].node, p, p
     room = tables.node_loads[n]
     if room.free_memory != room.ranked_memory:
         room.ranked_memory = room.free_memory
         low = tables.nodes[n].first_processor
         high = low + tables.nodes[n].processors - 1
-    for changed in range(low, high + 1):
-        rank_processor(tables, changed)
-    return low, high
+        for other in range(low, high + 1):
+            if tables.loads[other].free > 0:
+                rank_memory(tables, other, n)
+    return low, high, rank_processor(tables, p)
+
+
+@inlined
+def rank_picks(tables: Tables, first: int, end: int) -> None:
+    """Update the tree for some of ``picks``; there are often none or one."""
+    if end - first > FEW:
+        rank_many(tables, first, end)
+        return
+    for i in range(first, end):
+        rank(tables, tables.picks[i].processor)
 
 
 @compiled
-def rank_picks(tables: Tables, first: int, end: int) -> None:
-    """Update the tree for some of ``picks``, each group once where neighbours have changed."""
-    if end - first <= FEW:
-        for i in range(first, end):
-            rank(tables, tables.picks[i].processor)
-        return
+def rank_many(tables: Tables, first: int, end: int) -> None:
+    """Do the same, each group once where neighbours have changed."""
     for i in range(first, end):
         rank_leaves(tables, tables.picks[i].processor)
     width = 1
@@ -268,7 +287,7 @@ def rank_picks(tables: Tables, first: int, end: int) -> None:
             low, high = node.first_processor // width, (node.first_processor + node.processors - 1) // width
             for place in range(low, high + 1):
                 if place != before:
-                    rank_group(tables, level, place)
+                    rank_group(tables, level, place, True)
                 before = place
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from hdeeprm_like.engine.compiled import inlined
-from hdeeprm_like.engine.job_keys import known_time, lasting_key
+from hdeeprm_like.engine.job_keys import known_time, usual_key
 from hdeeprm_like.engine.job_lists import insert, job_at, remove
 from hdeeprm_like.engine.numbers import FIRST_PREDICTED, RANDOM_JOB
 from hdeeprm_like.engine.splitmix64 import STRIDE, uniform
@@ -30,7 +30,7 @@ def enqueue(tables: Tables, j: int) -> None:
         row = tables.waiting.lists[v]
         key = np.inf  # for lists that are sorted again at each decision
         if row.times < FIRST_PREDICTED:
-            key = lasting_key(tables, row.order, known_time(tables, row.times, j), j)
+            key = usual_key(tables, row.order, known_time(tables, row.times, j), j)
         insert(tables.waiting, v, j, key, j, job.size)
 
 

@@ -210,8 +210,11 @@ def test_raw_views_show_what_plain_python_finds(platform, workload, seed, waits)
             np.testing.assert_allclose(shown[begin : begin + len(cluster)], cluster, rtol=1e-5, atol=1e-5)
             if kind != "backfilling":
                 width = len(shown[begin + len(cluster) :]) // 5
-                can_start = shown[begin + len(cluster) :][: 5 * width].reshape(5, width)[:, -1]
-                assert can_start.tolist() == mask[:5].tolist()
+                features, held = shown[begin + len(cluster) :][: 5 * width].reshape(5, width), slots != NONE
+                assert features[:, -1].tolist() == mask[:5].tolist()
+                requested = state.tables.jobs["requested_time"][slots[held]]
+                assert not features[~held].any()
+                assert features[held, 1].tolist() == requested.astype(np.float32).tolist()
                 told = dict(zip(play.system.observer.names, shown, strict=True))
                 assert told["backlog"] == max((state.tables.jobs["status"] == WAITING).sum() - 5, 0)
             assert all((slot == NONE) == (len(state.waiting) <= i) for i, slot in enumerate(slots))

@@ -145,9 +145,8 @@ class Batsim:
         """Receive, handle and report, until the end."""
         self.add("SIMULATION_BEGINS")
         self.send()
-        mailbox = Mailbox.by_name("server")
         while not self.ended:
-            kind, content = mailbox.get()
+            kind, content = Mailbox.by_name("server").get()  # each look for a mailbox is a round, in Batsim, too
             getattr(self, f"on_{kind.lower()}")(content)
             if self.ready and not self.ends_sent and not LIBRARY.sg_mailbox_listen(b"server"):
                 if not self.outbox and self.is_finished():
@@ -263,8 +262,8 @@ class Batsim:
         else:
             job.state = "COMPLETED_FAILED" if job.code else "COMPLETED_SUCCESSFULLY"
         job.end = Engine.clock
+        self.note_energy(job)
         if job.code != KILLED:
-            self.note_energy(job)
             put(("COMPLETED", job))
 
     def note_energy(self, job):
@@ -337,7 +336,7 @@ class Batsim:
             else:
                 job.actor.kill()
                 job.state, job.code, job.end = "COMPLETED_KILLED", -1, Engine.clock
-            self.note_energy(job)
+                self.note_energy(job)
         put(("KILLING_DONE", (jobs, progress)))
 
 

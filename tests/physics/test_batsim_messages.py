@@ -168,6 +168,12 @@ def test_jobs_of_one_date_that_the_clock_misses_by_rounding(tmp_path):
     assert_the_same(one(jobs, {"d": {"type": "delay", "delay": 0.07}}), tmp_path)
 
 
+@pytest.mark.parametrize("seed", [7000479, 7000515])
+def test_a_job_that_ends_when_the_server_begins_to_report_comes_before_or_after_the_answer(seed, tmp_path):
+    # its end takes as many rounds as hosts' energy is read, the server's report three: a message of 110 us more or less
+    assert_the_same(scenario_of(seed, energy=True), tmp_path)
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_the_messages_are_those_of_the_actors_on_simgrid(seed, tmp_path):
     assert_the_same(scenario_of(seed), tmp_path)

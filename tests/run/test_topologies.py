@@ -46,6 +46,15 @@ def test_a_job_on_two_switches_shares_the_link_between_them():
     assert far.run_time == pytest.approx([4.0], abs=1e-4)  # four messages cross the one link up
 
 
+def test_a_job_that_only_sends_inside_a_node_ends_at_once():
+    node = (100.0, [(2, 1.0, 100.0, 10.0)])
+    cluster = replace(platform(*[node] * 8, network=machine(FAT_TREE).network), topology=FAT_TREE)
+    several = replace(jobs(seconds=[0.0, 3.0], size=2), bytes=np.array([125 * MB, 125 * MB]))
+    found = simulate(cluster, several, "fcfs-compact", network=True)
+    assert cores_of(found) == [[0, 1], [2, 3]]
+    assert found.run_time == pytest.approx([0.0, 3.0], abs=1e-5)
+
+
 def test_compact_takes_the_smallest_part_that_is_large_enough():
     one = jobs(seconds=[9.0, 9.0, 1.0, 1.0], size=[3, 2, 1, 2], submit=[0.0, 0.0, 1.0, 1.0])
     assert cores_of(simulate(machine(FAT_TREE), one, "fcfs-compact")) == [[0, 1, 2], [4, 5], [3], [6, 7]]

@@ -16,10 +16,10 @@ A compact view shows all nine; a view of the event horizon leaves out 6 and 7. A
 """
 
 from hdeeprm_like.decision.observations.arrays import ViewArrays, log_share, share
-from hdeeprm_like.decision.window.arrays import BACKLOG, FREE, NONE, QUEUE, REMAINING, WORK, Window
-from hdeeprm_like.decision.window.window import fits_slot
+from hdeeprm_like.decision.window.arrays import BACKLOG, FREE, QUEUE, REMAINING, WORK, Window
+from hdeeprm_like.decision.window.window import fits_slot, slots_behind
 from hdeeprm_like.engine.bundles import part
-from hdeeprm_like.engine.compiled import compiled
+from hdeeprm_like.engine.compiled import compiled, inlined
 from hdeeprm_like.engine.tables import Tables
 from hdeeprm_like.types import Floats, Ints, Records
 
@@ -58,21 +58,19 @@ def keep_features(tables: Tables, window: Window, view: ViewArrays) -> None:
 
 
 @compiled
-def copy_features(features: Floats, count: int, slots: Ints, wants: Ints, free: int, out: Floats, at: int) -> None:
-    """Copy the features of the jobs in the slots, and which of these can start as far as cores go.
+def copy_features(
+    features: Floats, count: int, slots: Ints, wants: Ints, free: int, first: int, end: int, out: Floats, at: int
+) -> None:
+    """Copy the features of the jobs in some slots, and which of these can start as far as cores go.
 
     Args:
         features: (J, *count*) of each job. slots, wants: (M,) of the window. free: cores.
-        out: output array, written from *at* on.
+        first, end: the first of these slots, all of which have jobs, and the one after them.
+        out: output array, where slot 0 begins at *at*.
     """
     last = count - 1
-    for i in range(len(slots)):
-        j, cell = slots[i], part(out, at + i * count, at + i * count + count)
-        if j == NONE:
-            for f in range(last + 1):
-                cell[f] = 0.0
-            continue
-        own = features[j]
+    for i in range(first, end):
+        own, cell = features[slots[i]], part(out, at + i * count, at + i * count + count)
         a, b, c, d, e, f = own[0], own[1], own[2], own[3], own[4], own[5]  # all read before written: one move
         if last > 6:
             g, h = own[6], own[7]
@@ -81,14 +79,31 @@ def copy_features(features: Floats, count: int, slots: Ints, wants: Ints, free: 
         cell[last] = 1.0 if wants[i] <= free else 0.0
 
 
+@inlined
+def clear(out: Floats, first: int, end: int) -> None:
+    """Write zeros, which is one call of the C library however many they are."""
+    for feature in range(first, end):
+        out[feature] = 0.0
+
+
 @compiled
 def write_slots(tables: Tables, window: Window, view: ViewArrays, out: Floats, at: int) -> None:
     """Write the features of the jobs in the slots, which must be filled."""
     if view.params[0].seen < window.params[0].submitted:
         keep_features(tables, window, view)
-    slots, count = len(window.slots), view.params[0].features
-    copy_features(view.features, count, window.slots, window.wants, tables.clock[0].free_cores, out, at)
-    if window.params[0].least < 0:
+    params, slots, free, count = (
+        window.params[0],
+        len(window.slots),
+        tables.clock[0].free_cores,
+        view.params[0].features,
+    )
+    behind = params.head + slots_behind(window)
+    copy_features(view.features, count, window.slots, window.wants, free, 0, params.filled, out, at)
+    clear(out, at + params.filled * count, at + params.head * count)
+    if params.tail > 0:
+        copy_features(view.features, count, window.slots, window.wants, free, params.head, behind, out, at)
+        clear(out, at + behind * count, at + slots * count)
+    if params.least < 0:
         for i in range(slots):
             out[at + i * count + count - 1] = 1.0 if fits_slot(tables, window, i) else 0.0
 

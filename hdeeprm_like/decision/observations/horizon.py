@@ -58,15 +58,17 @@ def write_events(
     params, ended, date = view[0], 0, now
     raw, per_time, per_core = params.raw, params.per_log_time, params.per_core
     full, offset = free == 0 and running > 0, 0.0
+    free_share, used_share = share(raw, free, per_core), share(raw, cores - free, per_core)
     for k in range(max(params.horizon, 2)):
         at = FIRST_EVENT + len(EVENT) * k
         if k > 0:
             date = next_end(ends, running, ended, now, date, params.step)
             offset = log_share(raw, date - now, per_time)
-            while ended < running and ends[ended] <= date + EARLY:
-                free += widths[ended]
-                ended += 1
-        free_share, used_share = share(raw, free, per_core), share(raw, cores - free, per_core)
+            if ended < running:
+                while ended < running and ends[ended] <= date + EARLY:
+                    free += widths[ended]
+                    ended += 1
+                free_share, used_share = share(raw, free, per_core), share(raw, cores - free, per_core)
         if k < params.horizon:
             out[at], out[at + 1], out[at + 2] = offset, free_share, used_share
         if k == 0 or (full and k == 1):

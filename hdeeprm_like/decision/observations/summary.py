@@ -23,7 +23,7 @@ from hdeeprm_like.decision.observations.arrays import Observation, Sizes, ViewAr
 from hdeeprm_like.decision.window.arrays import Window
 from hdeeprm_like.engine.compiled import compiled, count_bits, inlined, shift_left
 from hdeeprm_like.engine.cores import head_of, job_at
-from hdeeprm_like.engine.job_lists import nth_job
+from hdeeprm_like.engine.job_lists import key_at
 from hdeeprm_like.engine.numbers import FIRST, LOW_MEM, LOW_MEM_BW, SHORTEST, SMALLEST
 from hdeeprm_like.engine.tables import IDLE_CORE, Tables
 from hdeeprm_like.types import Floats, Records
@@ -43,7 +43,11 @@ def requests_of(jobs: Records, j: int) -> tuple[float, float, float, float]:
 @compiled
 def nth_key(tables: Tables, v: int, n: int) -> float:
     """Return the sort key of job number *n* of a list of waiting jobs, from 0 on."""
-    return float(tables.waiting.key_of[v, nth_job(tables.waiting, v, n)])
+    waiting, place = tables.waiting, 0
+    while n >= waiting.sizes[v, waiting.directory[v, place]]:
+        n -= waiting.sizes[v, waiting.directory[v, place]]
+        place += 1
+    return key_at(waiting, v, place, n)
 
 
 @compiled

@@ -117,6 +117,13 @@ def refill_slots(tables: Tables, window: Window) -> None:
     params.stale, params.filled, params.least = 0, filled, least_wanted(window.wants)
 
 
+@inlined
+def slots_behind(window: Window) -> int:
+    """Return how many slots after the head hold a job; the slots must be filled. Empty slots follow those with jobs."""
+    params = window.params[0]
+    return int(min(params.tail, params.queue - params.filled))
+
+
 @compiled
 def fill_head(tables: Tables, window: Window) -> int:
     """Put the first jobs of the queue into the slots; return their number."""
