@@ -4,20 +4,8 @@ The core policies are those of the thesis (table 3.2), the lowest processors wit
 """
 
 from hdeeprm_like.engine.calls import number_at
-from hdeeprm_like.engine.compiled import compiled, inlined, lowest_bit, shift_left
-from hdeeprm_like.engine.cores import (
-    begin_change,
-    begin_stretch,
-    cores_from,
-    head_of,
-    last_word,
-    note_room,
-    release,
-    run_from,
-    set_bits,
-    touch,
-    touch_words,
-)
+from hdeeprm_like.engine.compiled import compiled, inlined
+from hdeeprm_like.engine.cores import begin_stretch, cores_from, release
 from hdeeprm_like.engine.dispatch import check_numbers
 from hdeeprm_like.engine.lifecycle import lacking_beside_cores
 from hdeeprm_like.engine.neighbours import neighbour
@@ -49,9 +37,8 @@ from hdeeprm_like.engine.processor_index import (
     rank,
     rank_picks,
 )
+from hdeeprm_like.engine.serving_cores import next_roomy, take_lowest, take_random
 from hdeeprm_like.engine.tables import CORES, NOTHING, Tables
-from hdeeprm_like.engine.waiting_queue import draw
-from hdeeprm_like.engine.words import BITS, MANY, bits, stretch_at, without_lowest
 from hdeeprm_like.types import Ints
 
 check_numbers(
@@ -331,107 +318,3 @@ def write_allocation(tables: Tables, policy: int, j: int, picks: int) -> None:
             take_random(tables, p, j)
         else:
             take_lowest(tables, p, j)
-
-
-@compiled
-def take_lowest(tables: Tables, p: int, j: int) -> None:
-    """Assign to a job the lowest free cores of a processor, as many as are booked there."""
-    needed, w = tables.loads[p].picked, tables.processors[p].first_word
-    while needed > 0:
-        w = next_roomy(tables, w)
-        if needed >= MANY * BITS:
-            end = last_word(tables, w, needed // BITS)
-            words = serve_words(tables, w, end, j) if end - w >= MANY else 0
-            if words > 0:
-                w, needed = w + words, needed - words * BITS
-                continue
-        free = tables.words[w].available & ~tables.words[head_of(tables, w)].serving
-        while free != 0 and needed > 0:
-            bit = lowest_bit(free)
-            cores = min(stretch_at(free, bit), needed)
-            serve(tables, w, bit, cores, j)
-            free &= ~bits(bit, cores)
-            needed -= cores
-        w += 1
-
-
-@compiled
-def next_roomy(tables: Tables, w: int) -> int:
-    """Return the first word from *w* on that has a free core; at least the number of words if none has."""
-    place, later = w // BITS, -1 << (w % BITS)
-    while place < len(tables.roomy):
-        found = tables.roomy[place] & later
-        if found != 0:
-            return int(place * BITS + lowest_bit(found))
-        place, later = place + 1, -1
-    return int(place * BITS)
-
-
-@compiled
-def take_random(tables: Tables, p: int, j: int) -> None:
-    """Assign to a job random free cores of a processor, as many as are booked there, all equally likely."""
-    needed, w = tables.loads[p].picked, tables.processors[p].first_word
-    left = tables.loads[p].free + needed
-    while needed > 0:
-        free = tables.words[w].available & ~tables.words[head_of(tables, w)].serving
-        while free != 0 and needed > 0:
-            if draw(tables, left) < needed:
-                serve(tables, w, lowest_bit(free), 1, j)
-                needed -= 1
-            free = without_lowest(free)
-            left -= 1
-        w += 1
-
-
-@compiled
-def serve(tables: Tables, w: int, bit: int, cores: int, j: int) -> None:
-    """Assign neighbouring cores of a word to a job, appended to those that it has already."""
-    begin_change(tables, w, w + 1)
-    word = tables.words[w]
-    word.serving |= bits(bit, cores)
-    word.begins |= shift_left(1, bit)
-    note_room(tables, w)
-    if bit == 0:
-        word.job = j
-    else:
-        tables.owners[word.first + bit] = j
-    touch(tables, w)
-    append_stretch(tables, j, word.first + bit, cores)
-
-
-@compiled
-def serve_words(tables: Tables, w: int, end: int, j: int) -> int:
-    """Assign whole words to a job, from *w* on before *end* as long as all of their cores are free.
-
-    Returns:
-        Their number.
-    """
-    first = w
-    while w < end and tables.words[w].available == -1 and tables.words[head_of(tables, w)].serving == 0:
-        w += run_from(tables, w, end)
-    if w > first:
-        begin_change(tables, first, w)
-        head = first
-        while head < w:
-            word = tables.words[head]
-            word.serving, word.begins, word.job = -1, 1, j
-            head += run_from(tables, head, w)
-        set_bits(tables.roomy, first, w - first, False)
-        touch_words(tables, first, w - first)
-        append_stretch(tables, j, tables.words[first].first, (w - first) * BITS)
-    return w - first
-
-
-@inlined
-def append_stretch(tables: Tables, j: int, first: int, cores: int) -> None:
-    """Append neighbouring cores to those of a job."""
-    job = tables.jobs[j]
-    at = tables.clock[0].placed + job.stretches
-    if job.stretches > 0:
-        before = tables.allocation[at - 1]
-        if before.first + before.cores == first:
-            before.cores += cores
-            return
-    stretch = tables.allocation[at]
-    stretch.first, stretch.cores = first, cores
-    job.stretches += 1

@@ -1,8 +1,8 @@
 """The cores of a cluster as words of 64 bits, and the cores of a job as stretches of neighbouring cores.
 
 So the cost of a job depends on its stretches, not on its number of cores: neighbouring equal words of a processor are a
-run, and the first word of a run stands for all (`cores.head_of`). Each processor begins at a new word, whose bits are its
-cores from the lowest on; words are signed because numba makes floats of expressions that mix unsigned with signed
+run, and the first word of a run stands for all (`cores.head_of`). Each processor begins at a new word, whose bits are
+its cores from the lowest on; words are signed because numba makes floats of expressions that mix unsigned with signed
 integers.
 """
 
