@@ -23,6 +23,7 @@ from hdeeprm_like.formats import open as formats
 from hdeeprm_like.formats.any_platform import AnyPlatform, platform_from
 from hdeeprm_like.formats.shipped import Names, existing, listed, shipped
 from hdeeprm_like.formats.windows import JobsBy, Window
+from hdeeprm_like.jobs_in_files import jobs_in
 from hdeeprm_like.launch.agent_names import agent_named
 from hdeeprm_like.run.schedules import jobs_that_ran, run_to_end, schedule_of
 from hdeeprm_like.run.simulator import Clock, Simulator, check_clock
@@ -211,7 +212,7 @@ def _played(
     if isinstance(workload, Workload):
         jobs = Window(workload, 0.0)
     else:
-        jobs = experiments.jobs_in(existing(workload, "trace", "workload"), machine, seed)
+        jobs = jobs_in(existing(workload, "trace", "workload"), machine, seed)
     if actions is not None:
         random = experiments.seed_of_policies(seed)
         simulator = run_to_end(
@@ -372,7 +373,7 @@ def load_workload(
         if str(path) not in known:
             raise OptionsError(f"load_workload: {file}: names no machine; add platform, a name, path or cores")
         platform = known[str(path)].machine
-    return experiments.jobs_in(file, platform_from(platform), seed, jobs, skip).workload
+    return jobs_in(file, platform_from(platform), seed, jobs, skip).workload
 
 
 def load_experiment(path: str | Path) -> Experiment:

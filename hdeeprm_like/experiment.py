@@ -22,16 +22,11 @@ from hdeeprm_like.engine.node_sets import refuse_demands
 from hdeeprm_like.errors import HDeepRMError, OptionsError, WorkloadError
 from hdeeprm_like.formats.log_words import demands_of_trace
 from hdeeprm_like.formats.open import Holds, format_of, has_ending_of, load_platform, load_trace, load_workload
-from hdeeprm_like.formats.requested_times import with_requested_times
 from hdeeprm_like.formats.shipped import Kind, found
 from hdeeprm_like.formats.swf import Trace
-from hdeeprm_like.formats.swf_cuts import take
 from hdeeprm_like.formats.trace_jobs import convert, knows_memory
-from hdeeprm_like.formats.windows import Window, usable, window
-from hdeeprm_like.limits import JOBS
-from hdeeprm_like.options import EnvOptions, Options, explain, read_options
-from hdeeprm_like.run.episodes import Fragments, stretched
-from hdeeprm_like.values import SEED, Whole
+from hdeeprm_like.options import EnvOptions, Options, read_options
+from hdeeprm_like.values import SEED
 
 log = logging.getLogger(__name__)
 
@@ -110,10 +105,13 @@ def seed_of_policies(seed: int) -> int:
 
 
 class Readers(NamedTuple):
-    """The readers of the two large files of an experiment; a caller may pass readers that cache them."""
+    """The readers of the two large files of an experiment; a caller may pass readers that cache them.
+
+    That of a trace may stop when the jobs read so far are enough, as a function says.
+    """
 
     platform: Callable[[Path, Sequence[Path]], Platform] = load_platform
-    trace: Callable[[Path], Trace] = load_trace
+    trace: Callable[[Path, Callable[[Trace], bool] | None], Trace] = load_trace
 
 
 READERS = Readers()
@@ -203,6 +201,8 @@ def space_of(env: EnvOptions, folder: Path) -> Space:
 
 def episodes_of(experiment: Experiment) -> tuple[JobsOf, JobsOf, JobsOf]:
     """Return the jobs of episodes for training, for validation, and held out, by number."""
+    from hdeeprm_like.run.episodes import Fragments  # only agents that learn need it
+
     training = experiment.options.training
     if experiment.options.workload.model is not None:
         made = partial(made_jobs, experiment.options_path, experiment.options, experiment.platform)
@@ -225,6 +225,8 @@ def episodes_of(experiment: Experiment) -> tuple[JobsOf, JobsOf, JobsOf]:
 
 def loaded(jobs_of: JobsOf, experiment: Experiment, load: list[float], number: int) -> Workload:
     """Return the jobs of an episode with arrivals scaled to a drawn load."""
+    from hdeeprm_like.run.episodes import stretched
+
     rng = np.random.default_rng(np.random.SeedSequence(experiment.options.seed, spawn_key=(LOAD, number)))
     machine = experiment.platform
     return stretched(jobs_of(number), machine.cores, float(rng.uniform(load[0], load[1])), machine.reference_flops)
@@ -282,33 +284,48 @@ def load_jobs(
             workload = replace(workload, demands=None)  # a log has the nodes of its own machine, not of this platform
         check_jobs(source, workload, platform)
         return Experiment(options, Path(), source, platform, workload)
-    return converted(path, options, platform, source, readers.trace(source))
+    return converted(path, options, platform, source, readers)
 
 
-def converted(path: Path, options: Options, platform: Platform, source: Path, trace: Trace) -> Experiment:
-    """Convert a trace as the options say.
+def converted(path: Path, options: Options, platform: Platform, source: Path, readers: Readers) -> Experiment:
+    """Read a trace as far as needed, and convert it as the options say.
 
     Args:
         path: of the options file. source: of the trace.
     """
     how = options.workload
-    missing_memory = how.missing_memory
-    if missing_memory is None and not knows_memory(trace):
-        log.warning("%s: has no memory of any job; all are assumed to need none", source)
-        missing_memory = 0.0
-    workload, skipped = convert(
-        trace,
+    conversion = partial(
+        convert,
         reference_flops=platform.reference_flops,
         capacity=platform.cores,
-        rng=generator(options.seed, CONVERTER),
         first=options.nb_jobs,
         skip=how.skip,
         max_time=how.max_time,
         max_cores=min(how.max_cores or platform.cores, platform.cores),
         max_memory=how.max_memory,
         max_bandwidth=how.max_bandwidth,
-        missing_memory=missing_memory,
         runtimes=how.runtimes,
+    )
+
+    def enough(trace: Trace) -> bool:
+        if len(trace) < how.skip + (options.nb_jobs or 0) or not (trace.requested_time > 0.0).any():
+            return False  # field 6 may hold the requested times of a trace without any
+        try:
+            workload, _ = conversion(trace, rng=generator(options.seed, CONVERTER), missing_memory=how.missing_memory)
+        except WorkloadError:  # the whole trace says what is wrong
+            return False
+        return len(workload) == options.nb_jobs
+
+    # requests for partitions may stand in a file beside the trace, whose columns count as a whole
+    trace = readers.trace(source, enough if options.nb_jobs and platform.partitions is None else None)
+    missing_memory = how.missing_memory
+    if missing_memory is None and not knows_memory(trace):
+        log.warning("%s: has no memory of any job; all are assumed to need none", source)
+        missing_memory = 0.0
+    workload, skipped = conversion(
+        trace,
+        rng=generator(options.seed, CONVERTER),
+        missing_memory=missing_memory,
         demands=None if platform.partitions is None else demands_of_trace(trace),
     )
     check_demands(source, workload, platform)
@@ -329,41 +346,6 @@ def converted(path: Path, options: Options, platform: Platform, source: Path, tr
 def warn_once(message: str) -> None:
     """Log a warning once, even if the same file is read again."""
     log.warning("%s", message)
-
-
-def jobs_in(path: Path, platform: Platform, seed: int = 0, jobs: int | None = None, skip: int = 0) -> Window:
-    """Return the jobs of a file for a platform, without an options file.
-
-    On a pool the jobs of a trace keep their run times; for other machines they are converted as for an options file
-    without a section ``workload``.
-
-    Args:
-        path: a complete workload or a trace. seed: of the properties of jobs that a trace lacks.
-        jobs, skip: of a trace: number of jobs, None for all, after skipping so many lines, as ``nb_jobs`` and
-            ``workload.skip`` of an options file.
-
-    Raises:
-        WorkloadError: the file cannot be used, or a job requests more cores than the platform has.
-        OptionsError: *jobs* or *skip* are no whole numbers, or given for a complete workload, which runs whole.
-    """
-    Whole(0, JOBS.most).of(skip, OptionsError, "skip")
-    if jobs is not None:
-        Whole(1, JOBS.most).of(jobs, OptionsError, "jobs")
-    ready = has_ending_of(path, "workload")
-    if ready and (jobs is not None or skip):
-        raise OptionsError(f"{path}: is a complete workload, which runs whole; jobs and skip need a trace")
-    if platform.processors == 1 and not ready:
-        trace = load_trace(path)
-        chosen = take(trace, slice(skip, None)) if skip else trace
-        return window(take(with_requested_times(usable(chosen)), slice(jobs)), platform.cores)
-    values = {"seed": seed, "nb_jobs": jobs, "workload": {"skip": skip}}
-    try:
-        plain = Options.model_validate(values | {"pybatsim": {"agent": {"type": "LEARNING"}}})
-    except ValidationError as error:
-        raise OptionsError(explain(error.errors()[0])) from None
-    overrides = Overrides(workload=path) if ready else Overrides(trace=path)
-    workload = load_jobs(path, plain, platform, overrides).workload
-    return Window(workload, 0.0)
 
 
 def check_jobs(path: Path, workload: Workload, platform: Platform) -> None:

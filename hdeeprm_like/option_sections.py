@@ -8,9 +8,13 @@ from hdeeprm_like import limits
 
 
 class Section(BaseModel):
-    """A section of the file: no unknown keys, no silent conversions, no changes afterwards."""
+    """A section of the file: no unknown keys, no silent conversions, no changes afterwards.
 
-    model_config = ConfigDict(strict=True, extra="forbid", frozen=True, allow_inf_nan=False)
+    Validators are built with the first file that is read (``defer_build``), all at once and not section by section, so
+    default sections are made without them (``model_construct``).
+    """
+
+    model_config = ConfigDict(strict=True, extra="forbid", frozen=True, allow_inf_nan=False, defer_build=True)
 
     @field_validator("*")
     @classmethod
@@ -166,7 +170,7 @@ class TrainingSection(Section):
         "reward", description="Measure that selects best.pt."
     )
     policy_iteration: PolicyIterationSection = Field(
-        PolicyIterationSection(), description="Of the method policy_iteration."
+        PolicyIterationSection.model_construct(), description="Of the method policy_iteration."
     )
     held_out: Annotated[int, Field(ge=0)] = Field(
         0, description="Held-out episodes that the best agent plays at the end, and each action as a constant policy."

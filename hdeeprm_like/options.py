@@ -142,8 +142,8 @@ class EnvOptions(Section):
     gamma: Annotated[float, Field(ge=0, le=1)] | None = Field(
         None, description="Discount of the reward 'discounted' for each time step."
     )
-    actions: ActionOptions = ActionOptions()
-    window: WindowOptions = WindowOptions()
+    actions: ActionOptions = ActionOptions.model_construct()
+    window: WindowOptions = WindowOptions.model_construct()
     observation: str | None = Field(
         None,
         description="What the agent sees; write your own observation as 'file.py:attribute'.",
@@ -247,8 +247,8 @@ class PybatsimOptions(Section):
     """The decision system (thesis 4.3)."""
 
     log_level: Literal["CRITICAL", "ERROR", "WARNING", "INFO", "DEBUG"] = "WARNING"
-    env: EnvOptions = EnvOptions()
-    agent: AgentOptions = AgentOptions()
+    env: EnvOptions = EnvOptions.model_construct()
+    agent: AgentOptions = AgentOptions.model_construct()
     seed: Annotated[int, Field(ge=0)] | None = Field(None, description="Copied here by the original's launcher.")
 
 
@@ -271,9 +271,9 @@ class Options(Section):
         False,
         description="Whether a baseline places each job on a single node; a job too large for every node is rejected.",
     )
-    workload: TraceOptions = TraceOptions()
-    pybatsim: PybatsimOptions = PybatsimOptions()
-    training: TrainingSection = TrainingSection()
+    workload: TraceOptions = TraceOptions.model_construct()
+    pybatsim: PybatsimOptions = PybatsimOptions.model_construct()
+    training: TrainingSection = TrainingSection.model_construct()
 
     @model_validator(mode="after")
     def classic_follows_one_pair(self) -> "Options":

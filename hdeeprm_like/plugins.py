@@ -10,10 +10,11 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
 from types import ModuleType
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 from hdeeprm_like.errors import HDeepRMError, OptionsError, did_you_mean
 
+T = TypeVar("T")
 PACKAGE = __name__.partition(".")[0]
 PLUGINS = "hdeeprm_like.plugins"  # entry points with which an installed plugin registers its modules
 
@@ -137,7 +138,7 @@ def import_module(name: str, error: type[HDeepRMError] = OptionsError) -> Module
     except ModuleNotFoundError as cause:
         raise error(f"there is no module {cause.name!r} (wanted for {name!r})") from None
     except Exception as cause:
-        raise error(f"module {name!r} cannot be imported: {_described(cause)}") from cause
+        raise error(f"module {name!r} cannot be imported: {described(cause)}") from cause
 
 
 def may_import(name: str) -> bool:
@@ -211,7 +212,7 @@ def import_file(path: Path, error: type[HDeepRMError] = OptionsError) -> ModuleT
     except HDeepRMError:
         raise
     except Exception as cause:
-        raise error(f"{where(cause, path) or path}: {_described(cause)}") from cause
+        raise error(f"{where(cause, path) or path}: {described(cause)}") from cause
     finally:
         sys.path.reverse()  # the last one of that name is ours
         sys.path.remove(str(path.parent))
@@ -230,7 +231,34 @@ def where(cause: BaseException, path: Path) -> str | None:
     return place
 
 
-def _described(cause: BaseException) -> str:
+def answered(function: Callable[..., T], what: str, *arguments: Any) -> T:
+    """Return the answer of a user's function.
+
+    Args:
+        what: the kind of part, for messages.
+
+    Raises:
+        OptionsError: it has failed; the message names the line of its file.
+    """
+    try:
+        return function(*arguments)
+    except HDeepRMError:
+        raise
+    except Exception as cause:
+        defined = function if inspect.isroutine(function) or inspect.isclass(function) else type(function)
+        try:
+            place = where(cause, Path(inspect.getfile(defined)))
+        except (OSError, TypeError):  # of C
+            place = None
+        raise OptionsError(f"{place or f'{what} {function_name(function)}'}: {described(cause)}") from cause
+
+
+def function_name(function: Any) -> str:
+    """Return the name of a user's function."""
+    return str(getattr(function, "__qualname__", type(function).__qualname__))
+
+
+def described(cause: BaseException) -> str:
     """Return an exception in one line."""
     text = " ".join(str(cause).split())
     return f"{type(cause).__name__}: {text}" if text else type(cause).__name__

@@ -8,10 +8,11 @@ that a command starts, and a server plays a whole simulation, without them.
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cached_property
 from numbers import Integral
 from typing import Any, TypeGuard, TypeVar
+
+from hdeeprm_like.records import Record
 
 E = TypeVar("E", bound=Exception)
 
@@ -24,8 +25,7 @@ LONGEST_WHOLE = 20  # digits of one
 PLAIN = frozenset("0123456789.eE+-")  # characters of a number as programs write it
 
 
-@dataclass(frozen=True)
-class Number:
+class Number(Record):
     """A kind of finite number.
 
     Attributes:
@@ -142,7 +142,6 @@ class Number:
         return SchemaValidator(wanted).validate_python
 
 
-@dataclass(frozen=True)
 class Whole(Number):
     """A kind of whole number."""
 

@@ -2,13 +2,16 @@
 
 import json
 import logging
+import random
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from hdeeprm_like.errors import OptionsError, PlatformError
-from hdeeprm_like.experiment import Overrides, generator, load_experiment
+from hdeeprm_like.errors import OptionsError, PlatformError, WorkloadError
+from hdeeprm_like.experiment import Overrides, Readers, experiment_of, generator, load_experiment
+from hdeeprm_like.formats import swf
+from hdeeprm_like.options import read_options
 
 ROOT = Path(__file__).parent.parent
 GAIA = ROOT / "workloads" / "gaia.swf.gz"
@@ -96,3 +99,52 @@ def test_types_extend_a_platform_in_json_but_not_in_xml(files):
     write(files, type_file_paths=["node_types.json"], platform_file_path="p.xml")
     with pytest.raises(PlatformError, match="types extend a platform in JSON"):
         load_experiment(files / "exp.json")
+
+
+def line_of_trace(number, requested=60, memory=1000):
+    """A job that comes at *number* s, runs for 30 s, uses 40 s of CPU time, and requests 60 s and 1 MB."""
+    return f"{number} {number} 0 30 2 40 {memory} 2 {requested} {memory} 1 1 1 1 1 -1 -1 -1"
+
+
+def loaded_from(files, monkeypatch, lines, whole, **changes):
+    """The workload of a trace, read whole or in parts of one line until there is enough."""
+    (files / "t.swf").write_text("\n".join(lines) + "\n")
+    write(files, workload_file_path="t.swf", **changes)
+    monkeypatch.setattr(swf, "READ_FIRST", 1)
+    monkeypatch.setattr(swf, "READ_AT_ONCE", 2)
+    readers = Readers(trace=lambda path, enough: swf.read_swf(path, None if whole else enough))
+    found = experiment_of(files / "exp.json", read_options(files / "exp.json"), readers=readers)
+    return found.workload, found.skipped
+
+
+BROKEN = "here a trace is broken"
+
+
+def test_a_trace_is_read_no_further_than_its_first_jobs(files, monkeypatch):
+    lines = [*map(line_of_trace, range(6)), BROKEN]
+    workload, _ = loaded_from(files, monkeypatch, lines, False, nb_jobs=4, workload={"skip": 2})
+    assert workload.submit.tolist() == [0.0, 1.0, 2.0, 3.0]
+    with pytest.raises(WorkloadError, match=r"t\.swf:7: has 5 fields"):
+        loaded_from(files, monkeypatch, lines, False, nb_jobs=5, workload={"skip": 2})
+    with pytest.raises(WorkloadError, match=r"t\.swf:7: has 5 fields"):
+        loaded_from(files, monkeypatch, lines, False)
+
+
+@pytest.mark.parametrize("late", ["requested", "memory"])
+def test_a_trace_is_read_on_while_its_later_jobs_may_change_the_first_ones(files, monkeypatch, late):
+    lines = [line_of_trace(number, **{late: -1 if number < 4 else 90}) for number in range(8)]
+    found = loaded_from(files, monkeypatch, lines, False, nb_jobs=2)
+    assert found[0].requested_time.tolist() == ([30.0, 30.0] if late == "requested" else [60.0, 60.0])
+    assert found[0].submit.tolist() == [0.0, 1.0]
+    assert dict(found[1]) == ({} if late == "requested" else {"no memory": 4})
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_start_of_a_trace_gives_the_jobs_that_the_whole_trace_gives(files, monkeypatch, seed):
+    dice = random.Random(seed)
+    lines = [line_of_trace(number, dice.choice([-1, 60, 90]), dice.choice([-1, 500, 2000])) for number in range(30)]
+    changes = {"nb_jobs": dice.randint(1, 12), "workload": {"skip": dice.randint(0, 5), "max_time": 80.0}}
+    part, whole = (loaded_from(files, monkeypatch, lines, whole, **changes) for whole in (False, True))
+    for name in ("ids", "profiles", "submit", "size", "requested_time", "ops", "memory", "bandwidth", "user"):
+        np.testing.assert_array_equal(getattr(part[0], name), getattr(whole[0], name), err_msg=name)
+    assert part[1] == whole[1]

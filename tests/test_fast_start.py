@@ -177,7 +177,46 @@ def test_the_server_in_the_place_of_batsim_loads_nothing_that_a_session_does_not
     words = ("-p", options.platform, "-w", options.workloads[0], "-e", tmp_path / "out", "--no-sched")
     found = loaded_after(command("batsim", *words))
     assert (tmp_path / "out_jobs.csv").exists()
-    assert found & (HEAVY | SERVERS | {"tempfile", "gzip", "subprocess", "concurrent"}) == set()
+    assert (
+        found & (HEAVY | SERVERS | {"tempfile", "gzip", "subprocess", "concurrent", "dataclasses", "inspect"}) == set()
+    )
+
+
+def test_what_launches_under_batsim_loads_no_simulator():
+    found = loaded_after("import hdeeprm_like.launch.with_batsim", whole=True)
+    assert "hdeeprm_like.batsim.session" in found
+    assert {
+        "hdeeprm_like.run.loop",
+        "hdeeprm_like.engine.batsim_clock",
+        "hdeeprm_like.results.run_log",
+    } & found == set()
+
+
+def test_validators_of_options_are_built_with_the_first_file():
+    built = "Options.__pydantic_validator__.__class__.__name__ != 'MockValSer'"
+    late = f"from hdeeprm_like.options import Options; import sys; assert not ({built}); Options(seed=1, policy='fcfs')"
+    assert "pydantic" in loaded_after(f"{late}; assert {built}")
+
+
+GARBAGE = """
+import gc, sys
+from hdeeprm_like.cli.main import main
+usual = gc.get_threshold()
+sys.argv = ["hdeeprm-like", "example"]
+assert not main()
+assert gc.get_threshold()[0] > 100 * usual[0], "a start looks for garbage"
+gc.collect()
+assert gc.get_threshold() == usual, "a run does not"
+import atexit
+atexit._run_exitfuncs()
+assert gc.get_freeze_count() > 1000
+"""
+
+
+def test_a_command_looks_for_no_garbage_at_its_start_and_end_but_between_them():
+    ended = subprocess.run([sys.executable, "-c", GARBAGE], capture_output=True, text=True)
+    assert ended.stderr == ""
+    assert ended.returncode == 0
 
 
 def test_the_endpoint_that_batsim_talks_to_loads_nothing_of_pybatsim():

@@ -13,7 +13,8 @@ from hdeeprm_like.cli.main import main
 from hdeeprm_like.errors import ResultsError
 from hdeeprm_like.experiment import Overrides, load_experiment
 from hdeeprm_like.launch.drivers import Classic
-from hdeeprm_like.launch.in_process import clean, launch, listed_files, staged
+from hdeeprm_like.launch.in_process import launch, staged
+from hdeeprm_like.launch.run_folder import clean, listed_files
 
 ROOT = Path(__file__).parent.parent
 PLATFORM = ROOT / "platforms" / "learning.json"

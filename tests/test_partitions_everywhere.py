@@ -19,7 +19,7 @@ from hdeeprm_like.decision.names import baseline
 from hdeeprm_like.engine.state import State
 from hdeeprm_like.errors import OptionsError, ProtocolError, WorkloadError
 from hdeeprm_like.formats.open import load_platform, load_workload, write
-from hdeeprm_like.launch.in_process import NO_NODES, rejected_jobs
+from hdeeprm_like.launch.run_folder import NO_NODES, rejected_jobs
 
 NODE = (1000.0, [(4, 1.0, 4.0, 10.0)])
 STARTS = {"1": 0.0, "2": 100.0, "3": 100.0, "4": 3.0, "5": 3.0}  # on paper, first come first served with EASY

@@ -1,21 +1,19 @@
-"""The clock: actors that run until they block, and the actions (sleeps, messages, parallel tasks) that wake them.
+"""Actors that run until they block, and the clock's actions (sleeps, messages, parallel tasks) that wake them.
 
-It follows SimGrid 3.32 to the rounding of its sums, because Batsim's answers show nanoseconds. One round: every ready
-actor runs until it issues a request, then the requests are granted in that order, until no actor is ready. Then the
-clock moves to the nearest end of an action; all actions advance by that step, and those with less than 1e-9 s (timers)
-or 1e-14 of their work left (unless SimGrid's options differ) end together and wake their actors in the order in which
-the actions were created; alarms, which end at exact dates, come after them.
+It follows SimGrid 3.32. One round: every ready actor runs until it issues a request, then the requests are granted in
+that order, until no actor is ready. Then the clock moves to the nearest end of an action, which wakes its actor.
 
 An actor is a generator. It yields requests, tuples ``(method of Engine, arguments...)``, and receives their answers.
 """
 
 from collections import deque
 from collections.abc import Callable, Generator, Sequence
-from math import inf
+from contextlib import suppress
 from typing import Any
 
-from hdeeprm_like.batsim_server.countdowns import Action, Alarms, Countdown, Works
-from hdeeprm_like.batsim_server.sharing import Sharing, Variable, Work
+from hdeeprm_like.batsim_server.clock import Clock
+from hdeeprm_like.batsim_server.countdowns import Action
+from hdeeprm_like.batsim_server.sharing import Variable, Work
 from hdeeprm_like.batsim_server.simgrid_options import SimgridOptions
 
 Request = tuple[Any, ...]
@@ -64,12 +62,12 @@ class Mailbox:
         self.transfer: Action | None = None  # transfer of the message under way to the receiver
 
 
-class Engine:
+class Engine(Clock):
     """The clock, the actors and the actions.
 
     Attributes:
         server: the mailbox of the server.
-        before_step: takes the time and the next step in s, returns a step up to a change from outside, if there is one.
+        in_round: number of the actors in the round that runs, if they are several.
     """
 
     def __init__(
@@ -91,28 +89,16 @@ class Engine:
             exact_timeouts: whether waits with a limit end exactly at that date, as in SimGrid 4, and not up to 1e-9 s
             before.
         """
-        self.now = 0.0
-        self.sharing = Sharing(simgrid.work_amount)
-        self.steps = 0
-        self._message_work = message_work
-        self._on_rates = on_rates
-        self._before_end = before_end
+        super().__init__(message_work, on_rates, before_end, simgrid, exact_timeouts)
         self._ready: list[tuple[Actor, Any]] = []
+        self.in_round = 0
         self.server = Mailbox()
-        self._sequence = 0
-        self._works = Works(simgrid.timing * simgrid.work_amount)
-        self._timers = Countdown(simgrid.timing)
-        self._latencies = Countdown(simgrid.timing)  # of tasks and messages, which then become works
-        self._alarms = Alarms()
-        self._exact_timeouts = exact_timeouts
-        self._tcp_gamma = simgrid.tcp_gamma
-        self.before_step: Callable[[float, float], float] | None = None
 
     # Requests ---------------------------------------------------------------------------------------------------
 
     def sleep(self, actor: Actor, seconds: float, machine: int = -1) -> None:
         """Wake the actor after some time (more than 0)."""
-        actor.waits_for = self._timer(seconds, lambda: self.wake(actor, None), machine)
+        actor.waits_for = self.timer(seconds, lambda: self.wake(actor, None), machine)
 
     def spawn(self, actor: Actor, script: Script, host: str) -> None:
         """Start another actor, which runs before the requesting one; answer the new actor."""
@@ -150,13 +136,13 @@ class Engine:
                 self.remove(mailbox.transfer)
             self.wake(actor, TIMEOUT)
 
-        actor.waits_for = self._timeout(seconds, give_up)
+        actor.waits_for = self.timeout(seconds, give_up)
         self.get(actor, mailbox)
 
     def start(self, actor: Actor, work: Work) -> None:
         """Start a parallel task; answer its action."""
-        action = self._new_action(lambda: None, work.machines)
-        self._begin_work(action, work)
+        action = self.new_action(lambda: None, work.machines)
+        self.begin_work(action, work)
         if self._before_end and work.ranks == 1:  # SimGrid's energy plugin ignores the start of any other task
             self._before_end(work.machines)
         self.wake(actor, action)
@@ -175,7 +161,7 @@ class Engine:
 
         action.on_end = lambda: end(DONE)
         if timeout >= 0.0:
-            timer = self._timeout(timeout, lambda: end(TIMEOUT), action.machines[0])
+            timer = self.timeout(timeout, lambda: end(TIMEOUT), action.machines[0])
         actor.waits_for = end
 
     def cancel(self, actor: Actor, target: Actor) -> None:
@@ -198,12 +184,42 @@ class Engine:
         target.script.close()
         self.wake(actor, None)
 
-    # The loop ---------------------------------------------------------------------------------------------------
+    # A conversation in which nothing else happens ---------------------------------------------------------------
 
-    @property
-    def mailbox_empty(self) -> bool:
-        """Whether no message waits for the server."""
-        return not self.server.pending
+    def spawn_within(self, script: Script, host: str, then: Script) -> int:
+        """Start an actor while the server and the conversation are the only ready ones, up to where it waits.
+
+        Args:
+            then: what the server does with the actor in the same round, after the actor's first step.
+
+        Returns:
+            The number of the server's next message, which it gets in that round.
+        """
+        actor = Actor(script, host)
+        request = next(script, None)
+        with suppress(StopIteration):
+            then.send(actor)
+        if request is None:
+            actor.alive = False
+        else:
+            request[0](actor, *request[1:])
+        sequence = self.next_sequence()
+        while self._ready:
+            self._run_ready()
+        return sequence
+
+    def put_first(self, actor: Actor, content: Any) -> None:
+        """Send to the server before the messages that wait."""
+        message = actor.waits_for = Message(actor, actor.host, content, self.server, 1.0)
+        self.server.pending.appendleft(message)
+
+    def get_numbered(self, actor: Actor, sequence: int) -> None:
+        """Answer the next message to the server, whose way got its number before."""
+        later, self._sequence = self._sequence, sequence - 1
+        self.get(actor)
+        self._sequence = later
+
+    # The loop ---------------------------------------------------------------------------------------------------
 
     def begin(self, script: Script, host: str) -> Actor:
         """Add an actor from outside."""
@@ -225,31 +241,12 @@ class Engine:
                         request[0](actor, *request[1:])
             if self._ready:
                 self._run_ready()
-            elif not self._advance():
+            elif not self.advance():
                 return
-
-    def work_left(self, action: Action) -> float:
-        """Return the remaining share of a task."""
-        if action.countdown is self._works:
-            return self._works.left(action)
-        return 0.0 if action.countdown is None else 1.0
-
-    def remove(self, action: Action, unseen: bool = False) -> None:
-        """Remove an action from the clock; the energy of its machines is updated first, unless *unseen*."""
-        if action.countdown is None:
-            return
-        variable = action.variable
-        if variable is not None:
-            if self._before_end and not unseen:
-                self._before_end(action.machines)
-            freed = variable.enabled
-            self.sharing.remove(variable)
-            if freed and self._on_rates:
-                self._on_rates([variable])
-        action.countdown.drop(action)
 
     def _run_ready(self) -> None:
         ran, self._ready = self._ready, []
+        self.in_round = len(ran)
         asking: list[tuple[Actor, Request]] = []
         for actor, answer in ran:
             if actor.alive:
@@ -290,105 +287,9 @@ class Engine:
             if sender is not None and not sender_first:
                 self.wake(sender, None)
 
+        if mailbox is self.server:
+            way = self.way(message.host, receiver.host)
+            if way is not None:
+                self.begin_way(way, arrive)
+                return
         mailbox.transfer = self.carry(message.host, receiver.host, message.size, arrive)
-
-    def carry(self, source: str, destination: str, size: float, on_end: Callable[[], None]) -> Action:
-        """Begin to transfer bytes from one host to another."""
-        work = self._message_work(source, destination, size)
-        if isinstance(work, float):
-            action = self._new_action(on_end, ())
-            self._works.add(action, 1.0, work)
-        else:
-            action = self._new_action(on_end, work.machines)
-            self._begin_work(action, work)
-        return action
-
-    def _timer(self, seconds: float, on_end: Callable[[], None], machine: int) -> Action:
-        action = self._new_action(on_end, (machine,) if machine >= 0 else ())
-        self._timers.add(action, seconds)
-        return action
-
-    def _timeout(self, seconds: float, on_end: Callable[[], None], machine: int = -1) -> Action:
-        if not self._exact_timeouts:
-            return self._timer(seconds, on_end, machine)
-        action = self._new_action(on_end, ())
-        self._alarms.add(action, self.now + seconds)
-        return action
-
-    def _new_action(self, on_end: Callable[[], None], machines: Sequence[int]) -> Action:
-        self._sequence += 1
-        return Action(self._sequence, on_end, machines)
-
-    def _begin_work(self, action: Action, work: Work) -> None:
-        action.variable = Variable(work.weights, work.crowds, action)
-        action.bytes_delay = work.bytes_delay
-        action.empty = not any(work.weights.values())
-        if work.latency > 0.0:
-            self._latencies.add(action, work.latency)
-        else:
-            self._go_on(action)
-
-    def _go_on(self, action: Action) -> None:
-        """Start a task's use of its hosts and links."""
-        assert action.variable is not None
-        self._works.add(action, 0.0 if action.empty else 1.0)
-        self.sharing.enable(action.variable)
-
-    def _advance(self) -> bool:
-        """Move the clock to the nearest end of an action; return whether there was one."""
-        if self.sharing.dirty:
-            changed = self.sharing.solve()
-            for variable in changed:
-                self._works.set_rate(variable.owner, variable.value)
-            if self._on_rates:
-                self._on_rates(changed)
-        works, timers, latencies = self._works, self._timers, self._latencies
-        step = min(works.nearest(), timers.nearest())
-        if latencies.actions:
-            step = min(step, latencies.nearest())
-        date = self._alarms.next_date() if self._exact_timeouts else inf
-        rings = date - self.now <= step
-        if rings:
-            step = date - self.now
-        if step == inf:
-            return False
-        if self.before_step is not None and (cut := self.before_step(self.now, step)) < step:
-            step, rings = cut, False
-        self.steps += 1
-        self.now = date if rings else self.now + step
-        ended = works.advance(step) if works.actions else []
-        if timers.actions:
-            ended += timers.advance(step)
-        if latencies.actions:
-            ended += self._end_latencies(latencies.advance(step))
-        if len(ended) > 1:
-            ended.sort(key=_sequence)
-        for action in ended:
-            self._end(action)
-        while rings and self._exact_timeouts and self._alarms.next_date() <= self.now:
-            self._end(self._alarms.pop())
-        return True
-
-    def _end_latencies(self, over: list[Action]) -> list[Action]:
-        """Start the use of hosts and links by tasks whose latency is over; return those without any work."""
-        for action in sorted(over, key=_sequence):
-            self._latencies.drop(action)
-            assert action.variable is not None
-            action.variable.way_limit = self._tcp_gamma / (2.0 * action.bytes_delay)
-            self._go_on(action)
-        return [action for action in over if action.empty]
-
-    def _end(self, action: Action) -> None:
-        if action.countdown is None:
-            return  # another action that ended now has removed it
-        if action.variable is None:
-            if self._before_end and action.machines:
-                self._before_end(action.machines)
-            action.countdown.drop(action)
-        else:
-            self.remove(action)
-        action.on_end()
-
-
-def _sequence(action: Action) -> int:
-    return action.sequence

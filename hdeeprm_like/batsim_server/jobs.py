@@ -32,6 +32,7 @@ class ProfileType(NamedTuple, Generic[Parameters]):
         hosts: the only number of hosts that the profile allows, None for any.
         any_size: whether a job may get another number of machines than it requests.
         parts: the profiles that it consists of.
+        silent: whether a job with it surely uses no link.
     """
 
     summary: str
@@ -41,6 +42,7 @@ class ProfileType(NamedTuple, Generic[Parameters]):
     hosts: Callable[[Parameters], int | None] = lambda _: None
     any_size: Callable[[Parameters], bool] = lambda _: False
     parts: Callable[[Parameters], Sequence["Profile"]] = lambda _: ()
+    silent: Callable[[Parameters], bool] = lambda _: False
 
 
 class Profile:

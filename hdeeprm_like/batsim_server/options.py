@@ -1,12 +1,13 @@
 """The parsed command line."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
+
+from hdeeprm_like.records import Record
 
 
-@dataclass(frozen=True)
-class ServerOptions:
+class ServerOptions(Record):
     """The options of one simulation; names and defaults are Batsim's."""
 
     platform: Path
@@ -19,7 +20,7 @@ class ServerOptions:
     socket: str = "tcp://localhost:28000"
     export: str = "out"  # prefix of the output files
     master: str = "master_host"
-    roles: Mapping[str, str] = field(default_factory=dict)  # by host, besides that of the master
+    roles: Mapping[str, str] = MappingProxyType({})  # by host, besides that of the master
     mmax: int = 0  # most machines; 0: all
     mmax_workload: bool = False  # limit the machines to those that the workloads were made for
     events: tuple[Path, ...] = ()

@@ -48,10 +48,10 @@ def execute(simulation: Simulation, event: SchedulerEvent) -> Script:
     job.machines = machines_of(simulation, event, "alloc")
     job.ranks = _ranks(event, job)
     execution.check_startable(job, job.machines, job.ranks, event.where)
-    options, machines = simulation.options, simulation.machines.all
+    options, machines, idle = simulation.options, simulation.machines.all, MachineState.IDLE
     for number in job.machines:
         machine = machines[number]
-        if machine.state is not MachineState.IDLE:
+        if machine.state is not idle:
             sharing = options.storage_sharing  # Batsim accepts compute hosts as storage hosts, too
             sharing = sharing and (machine.stores or options.compute_sharing)
             if not (sharing and machine.state is MachineState.COMPUTING):

@@ -20,6 +20,8 @@ from hdeeprm_like.results.batsim_files import interval_set
 
 logger = logging.getLogger(__name__)
 
+Content = tuple[str, Any]  # kind and content of a message to the server
+SPAWNING = SCHEDULER_EVENTS.keys() - {"SET_RESOURCE_STATE", "QUERY"}  # whose handlers at most start an actor
 Ask = Callable[[str], bytes]  # sends a message to the scheduler, returns its reply
 
 
@@ -42,6 +44,9 @@ class Server:
         self._jobs_to_come = len(simulation.workloads) + len(self._workflows)
         self._events_to_come = len(simulation.events)
         self._scheduler_ready = False
+        self._passed: tuple[str, Any] | None = None  # a message that came while nothing else happened
+        self._debugging = logger.isEnabledFor(logging.DEBUG)
+        self._under_way = 0  # number of the action of a message that is on its way
         self._handlers: dict[str, Callable[[Any], Script | None]] = {  # handlers of messages from the other actors
             "SCHED_READY": self._on_ready,
             "SCHEDULER_EVENT": lambda event: self.scheduler_events[event.kind](simulation, event),
@@ -79,12 +84,18 @@ class Server:
         simulation, engine, outbox = self.simulation, self.simulation.engine, self.simulation.outbox
         yield from self._begin()
         while not self.ended:
-            kind, content = yield (engine.get,)
+            if self._passed is not None:
+                (kind, content), self._passed = self._passed, None
+            elif self._under_way:
+                number, self._under_way = self._under_way, 0
+                kind, content = yield (engine.get_numbered, number)
+            else:
+                kind, content = yield (engine.get,)
             steps = self._handlers[kind](content)
             if steps is not None:
                 yield from steps
             if self._scheduler_ready and not simulation.ends_sent:
-                empty = engine.mailbox_empty
+                empty = not engine.server.pending
                 yield (engine.skip,)  # to find its mailbox by name takes the server one more round than others
                 if not empty:
                     continue
@@ -112,19 +123,52 @@ class Server:
     def _converse(self, text: str) -> Script:
         """Send a message; deliver the events of the reply to the server one by one, each at its time."""
         engine = self.simulation.engine
-        logger.debug("to the scheduler: %s", text)
+        if self._debugging:
+            logger.debug("to the scheduler: %s", text)
         began = time.perf_counter()
         raw = self.ask(text)
         self.simulation.scheduling_time += time.perf_counter() - began
-        logger.debug("from the scheduler: %r", raw)
+        if self._debugging:
+            logger.debug("from the scheduler: %r", raw)
         reply = self._read(raw)
-        for event in reply.events:
-            if event.timestamp > engine.now:
-                yield (engine.sleep, event.timestamp - engine.now)
-            yield (engine.put, ("SCHEDULER_EVENT", event))
-        if reply.now > engine.now:
-            yield (engine.sleep, reply.now - engine.now)
-        yield (engine.put, ("SCHED_READY", None))
+        moments: list[tuple[float, Content]] = [(e.timestamp, ("SCHEDULER_EVENT", e)) for e in reply.events]
+        moments.append((reply.now, ("SCHED_READY", None)))
+        first = self._pass(moments)
+        if self._under_way:
+            yield (engine.put_first, moments[first][1])
+            first += 1
+        for date, content in moments[first:]:
+            if date > engine.now:
+                yield (engine.sleep, date - engine.now)
+            yield (engine.put, content)
+
+    def _pass(self, moments: Sequence[tuple[float, Content]]) -> int:
+        """Deliver the first events of a reply without the actors while nothing else happens; return how many.
+
+        What is done is what the actors would do, in their order: the server's `_passed` is the last event, or it waits
+        for the next one, whose number is `_under_way`.
+        """
+        engine, server = self.simulation.engine, self.simulation.engine.server
+        rate = engine.rate_alone(self.simulation.master)
+        if not rate or engine.in_round != 2 or server.pending or moments[0][0] > engine.now:
+            return 0
+        if not engine.pass_alone(rate):
+            return 0
+        engine.next_sequence()
+        for number, (_, content) in enumerate(moments):
+            kind = content[1].kind if content[1] is not None else ""
+            if kind not in SPAWNING or moments[number + 1][0] > engine.now:
+                self._passed = content
+                return number + 1
+            steps = self.scheduler_events[kind](self.simulation, content[1])
+            if steps is not None and (request := next(steps, None)) is not None:
+                sequence = engine.spawn_within(request[1], request[2], steps)
+            else:
+                sequence = engine.next_sequence()
+            if server.pending or not engine.pass_alone(rate):
+                self._under_way = sequence
+                return number + 1
+        raise AssertionError("a reply ends with the scheduler's readiness")
 
     def _read(self, raw: bytes) -> Reply:
         return read_reply(raw, self.scheduler_events)

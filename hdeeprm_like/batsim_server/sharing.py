@@ -131,8 +131,9 @@ class Sharing:
         if variable.enabled:
             variable.enabled = False
             for constraint, weight in variable.weights.items():
-                del constraint.variables[variable]
-                if weight > 0.0:
+                users = constraint.variables
+                del users[variable]
+                if weight > 0.0 and users:
                     self.touch(constraint)
         variable.value = 0.0
         self.dirty.pop(variable, None)

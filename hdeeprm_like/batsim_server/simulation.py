@@ -83,7 +83,8 @@ class Simulation:
         if any(machine.host.profile for machine in self.machines.all):
             from hdeeprm_like.batsim_server.speed_profiles import SpeedProfiles  # few platforms have any
 
-            self.engine.before_step = SpeedProfiles(self.machines.all, self.change_speed).before
+            self.engine.change_before_steps(SpeedProfiles(self.machines.all, self.change_speed).before)
+        self.engine.silent = self._is_silent()
         self.outbox = self.new_outbox()
         self.running: dict[str, RunningJob] = {}
         self.rows: list[JobRow] = []
@@ -97,6 +98,14 @@ class Simulation:
         self.submitted = self.completed = 0
         self.joules_at_first = -1.0
         self.scheduling_time = 0.0
+
+    def _is_silent(self) -> bool:
+        """Return whether no job communicates, and nothing else uses the links but messages to the server."""
+        options = self.options
+        if options.energy or options.dynamic_jobs or self.workflows or self.exact_timeouts:
+            return False
+        used = (profile for known in self.profiles.values() for profile in known.values())
+        return all(profile.type.silent(profile.parameters) for profile in used)
 
     # Differences between versions of Batsim  --------------------------------------------------------------------
 

@@ -1,7 +1,6 @@
 """Reader of Batsim's workloads: jobs and profiles from their JSON."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -11,6 +10,7 @@ from hdeeprm_like.batsim_server.profile_types import PROFILE_TYPES
 from hdeeprm_like.errors import HDeepRMError, WorkloadError, did_you_mean
 from hdeeprm_like.formats.batsim_numbers import read_number
 from hdeeprm_like.inputs import read_json
+from hdeeprm_like.records import Record
 from hdeeprm_like.values import COUNT, INT_MOST, Whole, wrong
 
 DEEPEST_NESTING = 50  # depth of profiles inside profiles
@@ -51,8 +51,7 @@ def read_workload(
     return machines, jobs, reader.profiles
 
 
-@dataclass(frozen=True)
-class WorkloadReader:
+class WorkloadReader(Record):
     """Reads the jobs of one workload, and each profile when the first job needs it.
 
     Attributes:

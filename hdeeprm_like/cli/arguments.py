@@ -99,12 +99,12 @@ seed = in_kind(SEED)
 
 
 def add_trust_flag(added: argparse.ArgumentParser) -> None:
-    """Add the flag that allows all Python code named by an options file or a record."""
+    """Add the flag that allows all Python code named by a file; every command that takes a policy has it."""
     added.add_argument(
         "--trust",
         action="store_true",
-        help="run all Python code named by the options file or the record of a training; without this flag only "
-        "files in its folder, plugins, and what the command line names",
+        help="run all Python code named by an options file, a policy's file or the record of a training; without this "
+        "flag only files in the folder that the command line names, plugins, and what it names itself",
     )
 
 

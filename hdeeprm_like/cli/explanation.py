@@ -3,7 +3,7 @@
 import argparse
 import sys
 
-from hdeeprm_like.cli.arguments import Commands, at_most, command, completed, moment
+from hdeeprm_like.cli.arguments import Commands, add_trust_flag, at_most, command, completed, moment
 from hdeeprm_like.cli.names import add_named, learned_policies
 from hdeeprm_like.errors import OptionsError
 from hdeeprm_like.limits import CORES, JOBS
@@ -25,6 +25,7 @@ def add_explain(commands: Commands) -> None:
     added.add_argument(
         "--at", type=moment, default=0.0, metavar="S", help="moment, in s after the first job (default 0)"
     )
+    add_trust_flag(added)
 
 
 def run_explain(options: argparse.Namespace) -> None:

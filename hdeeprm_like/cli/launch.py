@@ -158,7 +158,7 @@ def refuse_earlier_run(output: Path, overwrite: bool) -> None:
     Raises:
         ResultsError: there is one, and *overwrite* is not set.
     """
-    from hdeeprm_like.launch.in_process import status_of
+    from hdeeprm_like.launch.run_folder import status_of
 
     status = "" if overwrite else status_of(output)
     if status in ("complete", "training"):
@@ -209,7 +209,7 @@ def add_clean(commands: Commands) -> None:
 
 def run_clean(options: argparse.Namespace) -> None:
     """Delete the files of a run."""
-    from hdeeprm_like.launch.in_process import clean
+    from hdeeprm_like.launch.run_folder import clean
 
     gone = clean(options.folder, options.soft)
     if not options.quiet:

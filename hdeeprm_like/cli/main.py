@@ -4,6 +4,8 @@
 """
 
 import argparse
+import atexit
+import gc
 import io
 import os
 import signal
@@ -22,12 +24,16 @@ if TYPE_CHECKING:
 
     from hdeeprm_like.cli.arguments import Parser
 
+OBJECTS_OF_A_START = 200_000  # which modules and their classes are
+
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; return its exit status.
 
     0 for success, 1 for a simulation that ended early, 2 for an error that the user can correct, 130 for Ctrl-C.
     """
+    if argv is None:
+        collect_only_garbage()
     arguments = sys.argv[1:] if argv is None else list(argv)
     if arguments[:1] == ["batsim"]:  # keeps Batsim's own command line
         from hdeeprm_like.batsim_server.cli import main as serve
@@ -83,6 +89,24 @@ def main(argv: Sequence[str] | None = None) -> int:
     except MemoryError:
         return refuse("out of memory; reduce the problem, or use a computer with more memory")
     return status or 0
+
+
+def collect_only_garbage() -> None:
+    """Look for no garbage while a command imports its modules, and not among them at its end: these are none.
+
+    Looking takes a tenth of a start, and the end as long again. After the first collection Python's own thresholds
+    hold, unless the command has set others.
+    """
+    usual = gc.get_threshold()
+
+    def resume(phase: str, info: dict[str, int]) -> None:
+        gc.callbacks.remove(resume)
+        if gc.get_threshold()[0] == OBJECTS_OF_A_START:
+            gc.set_threshold(*usual)
+
+    gc.callbacks.append(resume)
+    gc.set_threshold(OBJECTS_OF_A_START, *usual[1:])
+    atexit.register(gc.freeze)
 
 
 def log_messages(level: str) -> Messages:

@@ -4,7 +4,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from hdeeprm_like.cli.arguments import Commands, at_most, command, share
+from hdeeprm_like.cli.arguments import Commands, add_trust_flag, at_most, command, share
 from hdeeprm_like.cli.names import add_named
 from hdeeprm_like.errors import OptionsError
 from hdeeprm_like.formats.open import names
@@ -45,6 +45,7 @@ def add_predict(commands: Commands) -> None:
         "--cores", type=at_most(CORES), metavar="N", help="cores of the machine (default: from the header of the trace)"
     )
     added.add_argument("--json", type=Path, metavar="FILE", help="also write the figures with all digits")
+    add_trust_flag(added)
 
 
 def run_predict(options: argparse.Namespace) -> None:

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
-from hdeeprm_like.cli.arguments import CUT_SHORT, Commands, at_most, command, completed
+from hdeeprm_like.cli.arguments import CUT_SHORT, Commands, add_trust_flag, at_most, command, completed
 from hdeeprm_like.limits import PROCESSES, RUNS
 
 
@@ -46,6 +46,7 @@ def add_reproduce(commands: Commands) -> None:
         "--processes", type=at_most(PROCESSES), default=1, metavar="N", help="experiments at a time (default 1)"
     )
     added.add_argument("--resume", action="store_true", help="continue in the folder, and keep finished experiments")
+    add_trust_flag(added)
     added.add_argument("--no-report", action="store_true", help="write no report.html")
     added.add_argument(
         "--strict", action="store_true", help="exit status 1 if a claim is contradicted that is expected to hold"

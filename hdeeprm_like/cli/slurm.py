@@ -10,7 +10,7 @@ from threading import Event
 from types import FrameType
 from typing import TYPE_CHECKING
 
-from hdeeprm_like.cli.arguments import Commands, at_most, command, positive_seconds
+from hdeeprm_like.cli.arguments import Commands, add_trust_flag, at_most, command, positive_seconds
 from hdeeprm_like.cli.names import completed_policies
 from hdeeprm_like.engine.numbers import WATCH_DEPTH, WATCH_FACTOR, WATCH_INTERVAL, WATCH_RATE
 from hdeeprm_like.errors import OptionsError
@@ -74,6 +74,7 @@ def _add_watch(kinds: Commands) -> None:
         help="policy of the order: sjf, f1, zoo:balanced, scored:FILE.json, ...",
     )
     completed_policies(policy)
+    add_trust_flag(added)
     mode = added.add_mutually_exclusive_group()
     mode.add_argument("--dry-run", action="store_true", help="only log what would be done (the default)")
     mode.add_argument("--apply", action="store_true", help="set site factors; needs operator rights in Slurm")

@@ -4,7 +4,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from hdeeprm_like.cli.arguments import Commands, at_most, command, seed
+from hdeeprm_like.cli.arguments import Commands, add_trust_flag, at_most, command, seed
 from hdeeprm_like.cli.names import add_named, completed_policies
 from hdeeprm_like.limits import CORES
 
@@ -33,6 +33,7 @@ def add_stream(commands: Commands) -> None:
     added.add_argument("--seed", type=seed, default=0, help="seed of random policies (default 0)")
     text = "directory of out_jobs.csv and figures.json, written at the end"
     added.add_argument("--output", type=Path, required=True, metavar="DIR", help=text)
+    add_trust_flag(added)
 
 
 def run_stream(options: argparse.Namespace) -> None:

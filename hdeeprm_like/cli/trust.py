@@ -1,4 +1,4 @@
-"""Which Python code a command runs that is named in files: options files and records of trainings.
+"""Which Python code a command runs that is named in files: options files, learned policies and records of trainings.
 
 A file that another person wrote can name code, as an agent, a part of the decision space or a predictor. What lies in
 the folder that the user names came with it and is run; other files of this computer and installed modules are not,
@@ -12,12 +12,13 @@ from pathlib import Path
 from hdeeprm_like.formats.shipped import examples_folder
 from hdeeprm_like.plugins import Place, python_files
 
-AGENT = "agent:"
+AGENT, LEARNED = "agent:", "learned:"
+POLICIES = ("policy", "policies", "now", "predictors")  # options that hold names of policies, or of predictors
 
 
 def trusted_by(options: argparse.Namespace) -> tuple[Place, ...]:
     """Return the folders, files and modules whose code a command may run; none for no bounds."""
-    if getattr(options, "trust", True):  # commands without the flag read no file that names code
+    if getattr(options, "trust", False):
         return ()
     return (our_agents(), *_named(options))
 
@@ -30,7 +31,7 @@ def our_agents() -> Path:
 def _named(options: argparse.Namespace) -> Iterator[Place]:
     """Yield what the command line names; what stands in the files there names nothing."""
     agent = getattr(options, "agent", None) or ""
-    policies = (getattr(options, "policies", None) or "").split(",")
+    policies = [one for name in POLICIES for one in str(getattr(options, name, None) or "").split(",")]
     yield from python_files([agent, *policies, *(getattr(options, "log_to", None) or "").split(",")])
     if agent and not list(python_files(agent)):
         yield agent.partition(":")[0]
@@ -38,15 +39,15 @@ def _named(options: argparse.Namespace) -> Iterator[Place]:
         yield from python_files(options.name)
         yield from _unless_root(Path(options.name.removeprefix(AGENT)))
     for policy in policies:
-        place = policy.partition("learned:")[2].partition(".py")[0]
-        if place:
-            yield Path(place + ".py")
+        for rest in policy.split(LEARNED)[1:]:
+            if ".py" in rest:
+                yield Path(rest.partition(".py")[0] + ".py")
         if policy.strip().startswith(AGENT):
             yield from _unless_root(Path(policy.strip().removeprefix(AGENT)))
     for named in ("options", "sweep_file"):
         if getattr(options, named, None) is not None:
             yield from _unless_root(getattr(options, named).absolute().parent)  # of a link, not of what it leads to
-    if getattr(options, "resume", None) is not None:
+    if isinstance(getattr(options, "resume", None), Path):  # of reproduce it is a flag: what it resumes is not named
         yield from _unless_root(options.resume)
 
 

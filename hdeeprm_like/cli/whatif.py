@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hdeeprm_like.cli.arguments import Commands, at_most, command
+from hdeeprm_like.cli.arguments import Commands, add_trust_flag, at_most, command
 from hdeeprm_like.cli.names import add_named, completed_policies
 from hdeeprm_like.cli.slurm import add_watch_options
 from hdeeprm_like.errors import OptionsError
@@ -65,6 +65,7 @@ def add_whatif(commands: Commands) -> None:
         "half of the log, and grade the model on the other half",
     )
     added.add_argument("--output", "-o", type=Path, required=True, metavar="DIR", help="directory of the answer")
+    add_trust_flag(added)
 
 
 def run_whatif(options: argparse.Namespace) -> None:

@@ -25,6 +25,7 @@ from hdeeprm_like.engine.numbers import RANDOM_JOB, REQUESTED
 from hdeeprm_like.engine.state import Needs, State
 from hdeeprm_like.engine.tables import NOTHING, Tables
 from hdeeprm_like.errors import OptionsError, did_you_mean
+from hdeeprm_like.plugins import answered
 from hdeeprm_like.types import Bools, Floats, Ints, Records
 
 JobPolicy: TypeAlias = Callable[[State, Ints], Floats]
@@ -250,7 +251,7 @@ def apply_own(state: State, policy: JobPolicy, core_policy: int) -> None:
     t, clock = state.tables, state.tables.clock[0]
     clock["blocked"] = NOTHING
     jobs = state.waiting
-    keys = np.asarray(policy(state, jobs))
+    keys = np.asarray(answered(policy, "job policy", state, jobs))
     if keys.shape != jobs.shape or keys.dtype.kind not in "biuf" or np.isnan(keys).any():
         name = getattr(policy, "__name__", "own")
         raise OptionsError(f"job policy {name}: a number for each of {len(jobs)} jobs is needed, not {keys!r:.60}")

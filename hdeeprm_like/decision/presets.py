@@ -6,7 +6,7 @@ of the five papers.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 import numpy as np
 
@@ -25,11 +25,13 @@ from hdeeprm_like.decision.window.window import JobWindow
 from hdeeprm_like.engine.numbers import REQUESTED
 from hdeeprm_like.engine.state import THESIS, Needs, State
 from hdeeprm_like.errors import OptionsError, did_you_mean
+from hdeeprm_like.plugins import answered, function_name
 from hdeeprm_like.values import NUMBER, Whole
 
 NewActions: TypeAlias = Callable[[State, JobWindow], ActionSpace]
 NewObserver: TypeAlias = Callable[[State, JobWindow], Observer]
 Actions: TypeAlias = specs.Actions
+Made = TypeVar("Made")
 
 # bounds of the integer fields of a `Space`
 LEAST = {"head": 0, "tail": 0, "placed": 0, "horizon": 1, "backlog": 0, "memory_units": 0}
@@ -213,13 +215,13 @@ class Space:
         if self.actions == "jobs" or self.actions == "machines":
             return JobSlots(state, window, self.core_policy, self.waiting, self.masked)
         assert callable(self.actions)
-        return self.actions(state, window)
+        return made(self.actions, state, window, ("size", "names", "mask", "apply"), "actions", "an action space")
 
     def _observer(self, state: State, window: JobWindow) -> Observer:
         if not isinstance(self.observation, str):
             if self.wait:
                 raise OptionsError("wait: a user's own observation decides what it shows; leave wait out")
-            return self.observation(state, window)
+            return made(self.observation, state, window, ("shape", "__call__"), "observation", "an observer")
         return View(
             state,
             window,
@@ -246,6 +248,30 @@ class Space:
             return replace(plain, blocks=blocks)
         nodes = platform.nodes if system.window.arrays.params["machines"][0] else 1
         return replace(plain, blocks=blocks, slots=system.window.slots, nodes=nodes)
+
+
+def made(
+    make: Callable[[State, JobWindow], Made],
+    state: State,
+    window: JobWindow,
+    has: Sequence[str],
+    what: str,
+    wanted: str,
+) -> Made:
+    """Return what a user's function makes for a run.
+
+    Args:
+        has: attributes that it must have. what: the kind of part, wanted: the same in words, for messages.
+
+    Raises:
+        OptionsError: the function fails, or makes something else.
+    """
+    found = answered(make, what, state, window)
+    missing = next((one for one in has if not hasattr(found, one)), None)
+    if isinstance(found, type) or missing is not None:
+        name = function_name(make)
+        raise OptionsError(f"{what} {name}: makes {found!r:.60}, which is not {wanted}; it has no {missing!r}")
+    return found
 
 
 def space_of(preset: specs.PresetSpec) -> Space:

@@ -31,6 +31,7 @@ from hdeeprm_like.engine.dispatch import check_names
 from hdeeprm_like.engine.state import State
 from hdeeprm_like.engine.tables import RUNNING, WAITING, Tables
 from hdeeprm_like.errors import OptionsError, did_you_mean
+from hdeeprm_like.plugins import answered, function_name
 from hdeeprm_like.types import Floats, Records
 
 Mode: TypeAlias = specs.Mode
@@ -226,6 +227,19 @@ def weighted_rates(objectives: Iterable[tuple[Rated, float]]) -> tuple[Floats, F
     return times, total
 
 
+def own_value(objective: Objective, state: State) -> float:
+    """Return the value of a user's own objective.
+
+    Raises:
+        OptionsError: it fails, or is no number.
+    """
+    value = answered(objective, "objective", state)
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        raise OptionsError(f"objective {function_name(objective)}: a number is needed, not {value!r:.60}") from None
+
+
 class Reward:
     """Objectives and a mode; one object per run, because it adds up over time.
 
@@ -284,5 +298,9 @@ class Reward:
     def refresh(self, state: State) -> None:
         """Evaluate the user's own objectives, which change only at instants and by decisions."""
         if not self.compiled:
-            own = (weight * one(state) for one, weight in self.objectives.items() if not isinstance(one, BUILT_IN))
+            own = (
+                weight * own_value(one, state)
+                for one, weight in self.objectives.items()
+                if not isinstance(one, BUILT_IN)
+            )
             self.arrays.params["own"] = float(sum(own))

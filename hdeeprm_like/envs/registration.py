@@ -74,12 +74,12 @@ from hdeeprm_like.experiment import (
     VALIDATION,
     Experiment,
     episodes_of,
-    jobs_in,
     load_experiment,
     space_of,
 )
 from hdeeprm_like.formats.any_platform import AnyPlatform, platform_from
 from hdeeprm_like.formats.shipped import existing
+from hdeeprm_like.jobs_in_files import jobs_in
 from hdeeprm_like.run.simulator import Clock
 from hdeeprm_like.values import COUNT
 

@@ -6,7 +6,7 @@ as ``module:function`` and imported when a file is opened, so that importing the
 """
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
@@ -34,7 +34,7 @@ class Format:
         endings: of file names, including ``.gz`` ones.
         read: ``module:function``. A platform's takes the path, and the files with further types if *extended_by_types*.
             A workload's takes the path, and by name ``reference_flops`` (flop/s of the platform's mean core) and
-            ``capacity`` (its cores; None for the file's). A trace's takes the path.
+            ``capacity`` (its cores; None for the file's). A trace's takes the arguments of `load_trace`.
         write: the same for a writer of what *read* returns; it takes that and the path. Empty if there is none.
         write_jobs: the same for the jobs of a model; it takes `Jobs`, the path and flop/s of the mean core.
         extended_by_types: whether files of types can extend a platform.
@@ -157,13 +157,16 @@ def load_workload(
     return workload
 
 
-def load_trace(path: Path) -> "Trace":
+def load_trace(path: Path, enough: "Callable[[Trace], bool] | None" = None) -> "Trace":
     """Read a trace of a real machine.
+
+    Args:
+        enough: says of the jobs read so far whether the caller needs no others, which are then not read; None for all.
 
     Raises:
         WorkloadError: the file is invalid.
     """
-    trace: Trace = _read(format_of(path, "trace"), path)
+    trace: Trace = _read(format_of(path, "trace"), path, enough)
     return trace
 
 

@@ -4,7 +4,8 @@ import io
 import logging
 import math
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ log = logging.getLogger(__name__)
 
 KB_PER_MB = 1000.0
 WRITTEN_AT_ONCE = 10_000  # jobs
+READ_FIRST = 2**17  # characters, some 1,000 jobs, of the first part of a file that need not be read whole
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 
 
@@ -71,34 +73,41 @@ WHOLE = tuple(field.name for field in fields(Trace) if field.type is Ints)
 WHOLE_FIELDS = tuple(FIELDS.index(name) for name in WHOLE)
 
 
-def read_swf(path: Path) -> Trace:
+def read_swf(path: Path, enough: Callable[[Trace], bool] | None = None) -> Trace:
     """Read a trace, plain or ``.gz``; comments, blank lines, tabs and any line ending are allowed.
 
     Fields beyond the 18 are ignored, with one warning per file.
+
+    Args:
+        enough: says of the jobs read so far whether the caller needs no others, which are then not read; None for all.
 
     Raises:
         WorkloadError: a line is no job (the message names file, line and remedy), or there is no job at all.
     """
     header: tuple[str, ...] = ()
     columns: dict[str, Any] = {}
-    for part in swf_parts(path):
-        header = part.header
-        for name in FIELDS:
-            column = getattr(part, name)
-            if name in columns:  # a column that grows in place does not fragment memory as pieces would
-                rows = len(columns[name])
-                columns[name].resize(rows + len(column), refcheck=False)
-                columns[name][rows:] = column
-            else:
-                columns[name] = column
+    with closing(swf_parts(path, characters=READ_FIRST if enough else READ_AT_ONCE)) as parts:
+        for part in parts:
+            header = part.header
+            for name in FIELDS:
+                column = getattr(part, name)
+                if name in columns:  # a column that grows in place does not fragment memory as pieces would
+                    rows = len(columns[name])
+                    columns[name].resize(rows + len(column), refcheck=False)
+                    columns[name][rows:] = column
+                else:
+                    columns[name] = column
+            if enough and enough(Trace(path=path, header=header, **columns)):
+                break
     return Trace(path=path, header=header, **columns)
 
 
-def swf_parts(path: Path, endless: bool = False) -> Iterator[Trace]:
+def swf_parts(path: Path, endless: bool = False, characters: int = READ_AT_ONCE) -> Generator[Trace, None, None]:
     """Yield the jobs of a trace as in `read_swf`, some at a time, each part with the header.
 
     Args:
         endless: whether the file may be of any size, for callers that keep only one part.
+        characters: of the first part; the next ones are larger, up to `READ_AT_ONCE`.
 
     Raises:
         WorkloadError: as in `read_swf`.
@@ -109,7 +118,8 @@ def swf_parts(path: Path, endless: bool = False) -> Iterator[Trace]:
         opened(path, WorkloadError, endless) as data,
         io.TextIOWrapper(data, encoding="utf-8-sig", errors="replace") as text,  # headers have names in any encoding
     ):
-        while block := text.read(READ_AT_ONCE):
+        while block := text.read(characters):
+            characters = min(2 * characters, READ_AT_ONCE)
             block += text.readline(LONGEST_LINE + 1)
             lines = block.removesuffix("\n").split("\n")
             check_lengths(lines, path, lines_before)
@@ -118,6 +128,10 @@ def swf_parts(path: Path, endless: bool = False) -> Iterator[Trace]:
             if any(map(job_of, lines)):
                 others = 0
                 numbers, width = _parse(block, lines, path, lines_before)
+                if widest <= len(FIELDS) < width:
+                    log.warning(
+                        "%s: has lines of %d fields; those beyond the %d of SWF are ignored", path, width, len(FIELDS)
+                    )
                 widest = max(widest, width)
                 named = dict(zip(FIELDS, _columns(numbers), strict=True))
                 yield Trace(path=path, header=tuple(header), **named)  # type: ignore[arg-type]
@@ -127,8 +141,6 @@ def swf_parts(path: Path, endless: bool = False) -> Iterator[Trace]:
             lines_before += len(lines)
     if not widest:
         raise WorkloadError(f"{path}: holds no job; a trace has one line of {len(FIELDS)} numbers for each")
-    if widest > len(FIELDS):
-        log.warning("%s: has lines of %d fields; those beyond the %d of SWF are ignored", path, widest, len(FIELDS))
 
 
 def write_swf(trace: Trace, path: Path) -> None:

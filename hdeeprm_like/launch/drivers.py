@@ -12,11 +12,10 @@ from hdeeprm_like.decision.presets import check_whole, classic_policies
 from hdeeprm_like.engine.state import State
 from hdeeprm_like.experiment import Experiment
 from hdeeprm_like.progress import progress_bar
-from hdeeprm_like.run.simulator import Simulator
-from hdeeprm_like.run.to_end import run_policy
 
 if TYPE_CHECKING:
     from hdeeprm_like.decision.system import Agent, DecisionSystem
+    from hdeeprm_like.run.simulator import Simulator
 
 
 class Driver(Protocol):
@@ -72,6 +71,9 @@ class Classic:
 
     def play(self, progress: bool) -> "tuple[Simulator, DecisionSystem | None]":
         """Run the whole workload once."""
+        from hdeeprm_like.run.simulator import Simulator  # not needed where Batsim simulates
+        from hdeeprm_like.run.to_end import run_policy
+
         experiment, options = self.experiment, self.experiment.options
         policies = classic_policies(*options.classic_pair)
         if options.whole:

@@ -9,11 +9,11 @@ from hdeeprm_like.decision.presets import policy_named
 from hdeeprm_like.errors import AgentError, OptionsError, ResultsError, did_you_mean
 from hdeeprm_like.experiment import episodes_of
 from hdeeprm_like.formats.files import alone_in, write_json
-from hdeeprm_like.launch.in_process import INPUTS, RECORD, description, write_inputs
 from hdeeprm_like.launch.learned import EVALUATIONS, HELD_OUT, HERE, TRAINING_FILES, end_training, imitate
 from hdeeprm_like.launch.learner import Learner
 from hdeeprm_like.launch.parts import ComparisonsInParts, Gather
 from hdeeprm_like.launch.resuming import origin
+from hdeeprm_like.launch.run_folder import INPUTS, RECORD, description, write_inputs
 from hdeeprm_like.learning.agents import PolicyLearningAgent
 from hdeeprm_like.learning.checkpoint import CHECKPOINT
 from hdeeprm_like.learning.comparisons import IterationOptions

@@ -12,10 +12,10 @@ from hdeeprm_like.errors import AgentError, OptionsError, ResultsError
 from hdeeprm_like.experiment import JobsOf, episodes_of
 from hdeeprm_like.formats.files import alone_in, replacing, write_json
 from hdeeprm_like.launch.imitation import Teacher
-from hdeeprm_like.launch.in_process import INPUTS, RECORD, description, write_inputs
 from hdeeprm_like.launch.learner import Learner
 from hdeeprm_like.launch.parts import Gather, one_by_one, rollouts_in_parts
 from hdeeprm_like.launch.resuming import origin
+from hdeeprm_like.launch.run_folder import INPUTS, RECORD, description, write_inputs
 from hdeeprm_like.learning.agents import PolicyLearningAgent
 from hdeeprm_like.learning.callbacks import Callback, callbacks_named
 from hdeeprm_like.learning.checkpoint import CHECKPOINT, load_agent

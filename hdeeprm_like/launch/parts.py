@@ -15,9 +15,9 @@ from hdeeprm_like.decision.episode import Episode
 from hdeeprm_like.errors import ResultsError
 from hdeeprm_like.experiment import episodes_of
 from hdeeprm_like.inputs import read_text
-from hdeeprm_like.launch.in_process import RECORD
 from hdeeprm_like.launch.learner import Learner
 from hdeeprm_like.launch.resuming import resume_learner
+from hdeeprm_like.launch.run_folder import RECORD
 from hdeeprm_like.learning.agents import PolicyLearningAgent
 from hdeeprm_like.learning.checkpoint import generator_states, set_generators
 from hdeeprm_like.learning.paired_rollouts import PairedRollouts, Pairs, Sampling

@@ -8,8 +8,8 @@ from hdeeprm_like.errors import OptionsError, ResultsError
 from hdeeprm_like.experiment import Experiment, Overrides, are_options_of, load_experiment
 from hdeeprm_like.formats.open import has_ending_of
 from hdeeprm_like.inputs import read_object, sha256
-from hdeeprm_like.launch.in_process import RECORD
 from hdeeprm_like.launch.learner import AgentChoice, Learner
+from hdeeprm_like.launch.run_folder import RECORD
 from hdeeprm_like.learning.agents import LearningAgent
 from hdeeprm_like.learning.checkpoint import CHECKPOINT
 from hdeeprm_like.learning.training import TrainingOptions

@@ -12,8 +12,8 @@ from hdeeprm_like.experiment import load_experiment
 from hdeeprm_like.formats.shipped import shipped
 from hdeeprm_like.inputs import read_json
 from hdeeprm_like.launch.agent_names import Trained
-from hdeeprm_like.launch.in_process import INPUTS, OPTIONS, RECORD
 from hdeeprm_like.launch.learner import AgentChoice, Learner
+from hdeeprm_like.launch.run_folder import INPUTS, OPTIONS, RECORD
 from hdeeprm_like.learning.checkpoint import weights_of
 from hdeeprm_like.learning.training import play_together
 from hdeeprm_like.plugins import python_files

@@ -21,15 +21,8 @@ from hdeeprm_like.formats.batsim_numbers import read_number
 from hdeeprm_like.formats.files import write_json
 from hdeeprm_like.inputs import read_json, read_rows
 from hdeeprm_like.launch.drivers import Driver
-from hdeeprm_like.launch.in_process import (
-    INPUTS,
-    RECORD,
-    description,
-    listed_files,
-    rejected_jobs,
-    write_inputs,
-)
 from hdeeprm_like.launch.peers import LOG, SCHEDULE, SCHEDULE5, WORKLOAD5, Peer
+from hdeeprm_like.launch.run_folder import INPUTS, RECORD, description, listed_files, rejected_jobs, write_inputs
 from hdeeprm_like.learning.logs import FILES as LEARNING_LOGS
 from hdeeprm_like.results.decision_log import DECISIONS
 from hdeeprm_like.results.overutilization import overutilizations
@@ -184,6 +177,6 @@ def as_number(text: str) -> str | int | float:
     """Return a number where the text is one."""
     try:
         value = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return text
     return value if isinstance(value, int | float) else text

@@ -60,7 +60,7 @@ def summary(path: Path) -> list[str]:
     for line in lines:
         try:
             event = json.loads(line)
-        except ValueError:  # the first line may be cut
+        except (ValueError, RecursionError):  # the first line may be cut
             continue
         if isinstance(event, dict) and "event" in event:
             events.append(event)

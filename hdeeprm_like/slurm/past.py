@@ -85,6 +85,6 @@ def job_of(line: str) -> Job | None:
         found |= {name: int(told[name]) for name in ("number", "cpus", "priority", "array")}
         found |= {"user": str(told["user"]), "reason": str(told["reason"]), "limit": float(told["limit"])}
         job = Job(phase=OVER, ran=True, partitions=tuple(map(str, told["partitions"])), **found)
-    except (ValueError, TypeError, KeyError, OverflowError):
+    except (ValueError, TypeError, KeyError, OverflowError, RecursionError):
         return None
     return job if math.isfinite(job.limit) and math.isfinite(job.start) and math.isfinite(job.end) else None

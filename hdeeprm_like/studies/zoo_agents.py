@@ -25,7 +25,7 @@ from hdeeprm_like.formats.open import write
 from hdeeprm_like.formats.shipped import shipped
 from hdeeprm_like.inputs import read_object
 from hdeeprm_like.launch.agent_names import AGENT, Trained, agent_named
-from hdeeprm_like.launch.in_process import OPTIONS, RECORD
+from hdeeprm_like.launch.run_folder import OPTIONS, RECORD
 from hdeeprm_like.types import Ints
 
 if TYPE_CHECKING:

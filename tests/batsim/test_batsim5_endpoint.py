@@ -87,7 +87,8 @@ def test_the_schedule_of_a_baseline_or_a_learned_policy_is_the_same_too(policy, 
     from test_launch_batsim import experiment_file
 
     from hdeeprm_like.experiment import load_experiment
-    from hdeeprm_like.launch.in_process import launch, write_inputs
+    from hdeeprm_like.launch.in_process import launch
+    from hdeeprm_like.launch.run_folder import write_inputs
 
     experiment = load_experiment(experiment_file(tmp_path, jobs=120, pair=policy))
     write_inputs(experiment, tmp_path)

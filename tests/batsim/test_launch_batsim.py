@@ -22,8 +22,9 @@ from hdeeprm_like.cli.main import main
 from hdeeprm_like.errors import OptionsError
 from hdeeprm_like.experiment import load_experiment
 from hdeeprm_like.launch.drivers import Classic
-from hdeeprm_like.launch.in_process import clean, launch
+from hdeeprm_like.launch.in_process import launch
 from hdeeprm_like.launch.peers import docker_words, peer_of, socket_address
+from hdeeprm_like.launch.run_folder import clean
 from hdeeprm_like.launch.with_batsim import claim, first_record, launch_batsim
 
 ROOT = Path(__file__).parent.parent.parent

@@ -112,6 +112,7 @@ def test_a_whole_simulation_loads_nothing_heavy(version, words, first, tmp_path)
         "signals",
         "results",
         "types",
+        "records",
         "values",
         "version",
     }

@@ -5,7 +5,6 @@ import shlex
 import shutil
 import struct
 import threading
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -98,7 +97,7 @@ class BinaryRecording(Recording):
 def test_the_server_says_and_writes_the_same_in_binary_messages(case, folder):
     options, _ = cli.read_command_line(command_line(case, folder))
     recording = BinaryRecording(case)
-    assert cli.play(replace(options, schema=SCHEMA), recording.ask)
+    assert cli.play(options.replaced(schema=SCHEMA), recording.ask)
     assert recording.over
     assert_same_files(case, folder)
 

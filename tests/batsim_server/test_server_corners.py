@@ -2,7 +2,6 @@
 
 import csv
 import json
-from dataclasses import replace
 
 import pytest
 from server_inputs import HEAD, MASTER, Filler, Script, platform_xml, reply, workload, write_inputs
@@ -70,8 +69,7 @@ def test_a_part_that_ends_at_the_walltime_leaves_none_or_no_limit_by_rounding(tm
 
 @pytest.mark.parametrize(("storage", "works"), [(True, True), (False, False)])
 def test_machines_that_compute_are_shared_only_where_storage_is(storage, works, tmp_path):
-    options = replace(
-        write_inputs(tmp_path, workload([(0, 1, "work4", None)] * 2, WORK)),
+    options = write_inputs(tmp_path, workload([(0, 1, "work4", None)] * 2, WORK)).replaced(
         compute_sharing=True,
         storage_sharing=storage,
     )
@@ -95,12 +93,12 @@ def test_machines_that_compute_are_shared_only_where_storage_is(storage, works, 
 def test_machines_that_become_what_they_are_end_the_run(listed, tmp_path):
     options = write_inputs(tmp_path, workload([(0, 1, "work4", None)], WORK))
     with pytest.raises(WorkloadError, match=r"but it is [A-Z]+; Batsim aborts there"):
-        play(replace(options, events=events(tmp_path, *listed)), Filler().ask)
+        play(options.replaced(events=events(tmp_path, *listed)), Filler().ask)
 
 
 def test_a_machine_that_is_unavailable_can_be_sent_to_sleep_and_woken_up(tmp_path):
     options = write_inputs(tmp_path, workload([(9, 1, "work4", None)], WORK), SLEEPS)
-    options = replace(options, energy=True, events=events(tmp_path, (1, "machine_unavailable", "1")))
+    options = options.replaced(energy=True, events=events(tmp_path, (1, "machine_unavailable", "1")))
 
     def decide(message):
         told = {event["type"] for event in message["events"]}

@@ -2,7 +2,6 @@
 
 import csv
 import json
-from dataclasses import replace
 
 import pytest
 from server_inputs import CLUSTER, HEAD, Filler, Script, platform_xml, reply, storage_xml, workload, write_inputs
@@ -187,7 +186,7 @@ def test_each_rank_takes_a_core(cores, mapping, seconds, tmp_path):
 def test_ranks_on_one_host_share_it_with_all_others_as_in_simgrid(jobs, ends, tmp_path):
     profiles = {str(n): {"type": "parallel", "cpu": f, "com": [0] * len(f) ** 2} for n, (_, f, _, _) in enumerate(jobs)}
     listed = [(submit, len(flops), str(number), None) for number, (submit, flops, _, _) in enumerate(jobs)]
-    options = replace(write_inputs(tmp_path, workload(listed, profiles)), compute_sharing=True)
+    options = write_inputs(tmp_path, workload(listed, profiles)).replaced(compute_sharing=True)
 
     def answer(message):
         came = [event["data"]["job_id"] for event in message["events"] if event["type"] == "JOB_SUBMITTED"]
@@ -412,7 +411,7 @@ def test_the_execution_context_is_printed_and_nothing_is_simulated(tmp_path, cap
 def test_an_option_of_simgrid_changes_what_it_changes_there(setting, submitted, tmp_path):
     options = write_inputs(tmp_path, workload([(1, 1, "sleep5", None)], PROFILES))
     script = Script(reply(0.0), lambda message: reply(message["now"], start()))
-    assert play(replace(options, simgrid=(setting,)), script.ask)
+    assert play(options.replaced(simgrid=(setting,)), script.ask)
     (time,) = [json.loads(text)["now"] for text in script.texts if "JOB_SUBMITTED" in text]
     assert time == pytest.approx(submitted, abs=2e-6)  # 1 s, and the way of one byte to the server
 
@@ -424,7 +423,7 @@ def test_a_platform_sets_options_too_and_the_command_line_has_the_last_word(tmp_
     options = write_inputs(tmp_path, workload([(1, 1, "sleep5", None)], PROFILES), xml)
     for more, submitted in (((), 1.5), (("network/loopback-lat:0.25",), 1.25)):
         script = Script(reply(0.0), lambda message: reply(message["now"], start()))
-        assert play(replace(options, simgrid=more), script.ask)
+        assert play(options.replaced(simgrid=more), script.ask)
         (time,) = [json.loads(text)["now"] for text in script.texts if "JOB_SUBMITTED" in text]
         assert time == pytest.approx(submitted, abs=2e-6)
 

@@ -7,7 +7,6 @@ import subprocess
 import sys
 import threading
 import time
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -147,7 +146,7 @@ fields = st.fixed_dictionaries(
 @settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.tuples(st.sampled_from(sorted(SCHEDULER_EVENTS)), fields), max_size=6), st.booleans(), st.booleans())
 def test_any_decisions_end_well_or_in_a_protocol_error(tmp_path, decisions, energy, dynamic):
-    options = replace(write_inputs(tmp_path, workload(JOBS, PROFILES)), energy=energy, dynamic_jobs=dynamic)
+    options = write_inputs(tmp_path, workload(JOBS, PROFILES)).replaced(energy=energy, dynamic_jobs=dynamic)
     answers = [reply(0.0)] + [lambda message, e=e: reply(message["now"], e) for e in decisions]
     assert "\n" not in refusal(cli.play, options, Script(*answers).ask)
 
@@ -253,7 +252,7 @@ def test_what_no_double_holds_is_refused_wherever_it_stands(what, place, tmp_pat
     path.write_text(path.read_text().replace('"@"', HUGE[what]))
     if place == "event":
         (tmp_path / "events").write_text(f'{{"type": "mine", "timestamp": 1, "more": {HUGE[what]}}}\n')
-        options = replace(options, events=(tmp_path / "events",), forward_unknown_events=True)
+        options = options.replaced(events=(tmp_path / "events",), forward_unknown_events=True)
     with pytest.raises(WorkloadError, match=r"too large|too deep|recursion|digits") as error:
         cli.play(options, Script(reply(0.0)).ask)
     assert "\n" not in str(error.value)

@@ -3,7 +3,6 @@
 import csv
 import json
 import logging
-from dataclasses import replace
 
 import pytest
 from calls import calls_of
@@ -68,7 +67,7 @@ def test_a_slower_machine_slows_the_whole_job(tmp_path):
     def when_called(message):
         return slow if message["now"] == 2.0 else reply(message["now"])
 
-    play(replace(options, energy=True), Script(reply(0.0), start, when_called, when_called).ask)
+    play(options.replaced(energy=True), Script(reply(0.0), start, when_called, when_called).ask)
     row = rows(tmp_path)[0]
     assert float(row["finish_time"]) == pytest.approx(6.0, abs=1e-6)
     # 2 s at 200 W; then 4 s of one machine at 80 W and of one at half load: 40 + (100 - 40) / 2 W
@@ -76,7 +75,7 @@ def test_a_slower_machine_slows_the_whole_job(tmp_path):
 
 
 def test_two_jobs_share_a_machine_when_that_is_allowed(tmp_path):
-    options = replace(write_inputs(tmp_path, workload([(0, 1, "work4", None)] * 2, PROFILES)), compute_sharing=True)
+    options = write_inputs(tmp_path, workload([(0, 1, "work4", None)] * 2, PROFILES)).replaced(compute_sharing=True)
     both = [("EXECUTE_JOB", {"job_id": f"w0!{number}", "alloc": "2"}) for number in (0, 1)]
     assert play(options, Script(reply(0.0), reply(0.0, *both)).ask)
     assert [float(row["finish_time"]) for row in rows(tmp_path)] == pytest.approx([8.0, 8.0], abs=1e-6)
@@ -111,7 +110,7 @@ def first_time(now, answer):
 
 def test_250_jobs_on_128_machines_cost_the_server_little(tmp_path):
     """Calls of functions are counted, for a third of a second is not the same on every machine: 320,000 take 0.17 s."""
-    options = replace(write_inputs(tmp_path, random_workload(1, 250, 128), platform_xml(128)), energy=True)
+    options = write_inputs(tmp_path, random_workload(1, 250, 128), platform_xml(128)).replaced(energy=True)
     assert play(options, Filler().ask)
     assert calls_of(lambda: play(options, Filler().ask)) < 400_000
 
@@ -131,7 +130,7 @@ def test_a_job_that_is_never_started_is_a_deadlock_with_complete_files(tmp_path,
 def test_nothing_is_lost_in_a_thousand_jobs(tmp_path):
     options = write_inputs(tmp_path, random_workload(3, 1000, 16), platform_xml(16))
     filler = Filler()
-    assert play(replace(options, energy=True), filler.ask)
+    assert play(options.replaced(energy=True), filler.ask)
     assert len(rows(tmp_path)) == 1000 == len(filler.heard_of("JOB_COMPLETED"))
     assert filler.free == set(range(16))
     joules = [float(row["energy"]) for row in rows(tmp_path, "out_consumed_energy.csv")]
@@ -171,7 +170,7 @@ def test_a_workload_that_cannot_be_used_is_refused_in_one_line(change, hint, tmp
 def test_energy_needs_the_property_of_today(tmp_path):
     options = write_inputs(tmp_path, workload([], {}), platform_xml(2, prop="watt_per_state"))
     with pytest.raises(PlatformError, match="older watt_per_state"):
-        play(replace(options, energy=True), Script().ask)
+        play(options.replaced(energy=True), Script().ask)
 
 
 def test_batsim_reports_a_job_as_in_the_workload(tmp_path):

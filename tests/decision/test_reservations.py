@@ -49,6 +49,13 @@ def test_what_was_tried_in_vain_is_tried_again_when_the_shadow_time_has_moved_la
     assert starts(platform(node(3)), workload, "fcfs+easy") == [0, 20, 5.5, 25]
 
 
+def test_what_a_job_that_may_not_start_would_have_taken_is_left_to_the_next():
+    # 100 MB: 0 holds 60 until 10, when the head wants 80 for 5 s. At 2 come 2 for 30 MB, which would delay the head,
+    # and 3 for 20, which would not; both run for long
+    workload = jobs(submit=[0, 1, 2, 2], seconds=[10, 5, 100, 100], size=1, memory=[60, 80, 30, 20])
+    assert starts(platform(node(4, memory=100.0)), workload, "fcfs+easy") == [0, 10, 15, 2]
+
+
 def test_conservative_reserves_memory_for_every_job():
     # 100 MB: 0 holds 60 until 10. 1 wants 60 then, for 10 s; 2 wants all of it, at 20; 3 wants 30 for 25 s. It leaves 1
     # its memory but not 2, though cores are free for all

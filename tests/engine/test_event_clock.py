@@ -12,6 +12,7 @@ from hdeeprm_like.decision.policies.pairs import apply_pair
 from hdeeprm_like.engine.event_clock import apply_decisions, next_instant
 from hdeeprm_like.engine.numbers import FIRST, HIGH_GFLOPS
 from hdeeprm_like.engine.state import Commands, State
+from hdeeprm_like.engine.tasks import SUCCESS, WALLTIME_REACHED
 from hdeeprm_like.errors import OptionsError
 from hdeeprm_like.run.simulator import Simulator
 
@@ -34,6 +35,16 @@ def play(workload, wake_at, one_by_one=False, cluster=None):
 def asking(times):
     asked = iter(times)
     return lambda now: next(asked, np.inf)
+
+
+@pytest.mark.parametrize("delay", [-1.0, 10.0])
+def test_a_job_ends_at_its_walltime_and_is_said_to(delay):
+    run = run_baseline(
+        platform(), jobs(submit=[0, 20], seconds=[10, 3], delay=[delay, 3.0], walltime=4.0), "fcfs", "textbook"
+    )
+    tasks = run.simulation.tasks
+    assert tasks["finish"].tolist() == [4.0, 23.0]
+    assert tasks["outcome"].tolist() == [WALLTIME_REACHED, SUCCESS]
 
 
 def test_all_that_has_one_time_happens_at_once():

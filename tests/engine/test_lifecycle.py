@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from small import jobs, platform, run
+from small import jobs, platform, run, run_baseline
 
 from hdeeprm_like.decision.policies.pairs import apply_pair
 from hdeeprm_like.engine.core_pstates import pstate_of
@@ -47,6 +47,16 @@ def test_power_and_energy_follow_the_pstates():
 def test_exactly_the_bandwidth_of_a_processor_slows_no_job():
     finished = run(platform((1e3, [(3, 1.0, 1.0, 0.3)])), jobs(seconds=np.full(3, 5.0), bandwidth=0.1))
     assert finished.finish_time.tolist() == [5.0, 5.0, 5.0]  # although 0.1 + 0.1 + 0.1 > 0.3
+
+
+@pytest.mark.parametrize("clock", ["textbook", "one-by-one"])
+def test_a_job_that_is_slowed_again_and_again_does_all_of_its_work_once(clock):
+    # 0 is alone until 4, has a neighbour at 75 % until 8 and another from 9 to 13: 4 + 3 + 1 + 3 s of its 20 s of work,
+    # and 9 more
+    cluster = platform((1e3, [(2, 1.0, 100.0, 10.0)]))
+    workload = jobs(submit=[0, 4, 9], seconds=[20.0, 3.0, 3.0], bandwidth=6.0)
+    finished = run_baseline(cluster, workload, "fcfs", clock).simulation.tasks["finish"]
+    assert finished.tolist() == pytest.approx([22.0, 8.0, 13.0])
 
 
 def test_oversubscription_slows_the_jobs_and_its_end_speeds_them_up_again():

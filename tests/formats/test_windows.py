@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from hdeeprm_like.cluster.pool import pool
-from hdeeprm_like.experiment import jobs_in
 from hdeeprm_like.formats.requested_times import with_requested_times
 from hdeeprm_like.formats.swf import FIELDS, read_swf
 from hdeeprm_like.formats.swf_cuts import jobs_of_trace
 from hdeeprm_like.formats.trace_jobs import convert
 from hdeeprm_like.formats.windows import usable, window
+from hdeeprm_like.jobs_in_files import jobs_in
 
 
 @pytest.fixture

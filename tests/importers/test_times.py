@@ -108,3 +108,10 @@ def test_times_that_no_clock_showed_are_told(tmp_path):
     row |= {"End": "2024-03-31T05:00:00", "Elapsed": "01:00:00"}
     _, _, report = imported(log(tmp_path, row), zone="Europe/Madrid")
     assert "2 times are in an hour that spring leaves out" in report.text()
+
+
+def test_a_time_of_the_first_day_of_1970_stands_for_no_time():
+    clock = WallClock(None, None, Report("log", "sacct"))
+    found = clock.read(["1970-01-01T12:00:00", "1970-01-02T12:00:00"], "Start").first
+    assert np.isnan(found[0])
+    assert found[1] == 36 * 3600.0

@@ -135,3 +135,10 @@ def test_an_interval_set_reads_back(ids):
 def test_what_is_no_interval_set_is_refused(text):
     with pytest.raises(ProtocolError, match="interval"):
         parse_interval_set(text, below=50, error=ProtocolError)
+
+
+def test_the_first_number_that_is_too_large_for_a_set_is_refused():
+    assert parse_interval_set("0-6", below=7) == list(range(7))
+    for text in ("7", "0-7"):
+        with pytest.raises(ResultsError, match="below 7"):
+            parse_interval_set(text, below=7)

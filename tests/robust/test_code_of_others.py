@@ -4,6 +4,7 @@ import json
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from robust_inputs import ROOT, learning, options, refused, told, write_inputs
@@ -137,6 +138,52 @@ def test_predictors_that_options_name_are_asked_about_too(tmp_path):
     assert (own.parent / "was-run").exists()
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        "explain POLICY",
+        "stream --trace trace.swf --policy POLICY --output out",
+        "whatif --jobs trace.swf --cores 4 --now fcfs+easy --policies POLICY --output out",
+        "whatif --jobs trace.swf --cores 4 --now POLICY --change load=1.2 --output out",
+        "compare --trace trace.swf --windows 1x5 --policies POLICY --output out",
+        "benchmark POLICY --output out",
+        "check policy POLICY",
+        "slurm watch --dry-run --policy POLICY",
+    ],
+)
+def test_a_predictor_that_the_file_of_a_policy_names_is_run_only_with_trust(tmp_path, words):
+    own = tmp_path / "elsewhere" / "own.py"
+    own.parent.mkdir()
+    own.write_text(CODE)
+    policy = {"queue": {"log_time": 1.0}, "times": f"learned:{own}"}
+    folder = write_inputs(tmp_path / "experiment", **{"policy.json": policy})
+    known = {"POLICY": f"scored:{folder / 'policy.json'}", "trace.swf": folder / "trace.swf", "out": folder / "out"}
+    command = [str(known.get(word, word)) for word in words.split()]
+    assert "is Python code outside the folders that the command names; --trust lets it run" in refused(*command)
+    assert not (own.parent / "was-run").exists()
+    assert "has no 'Predictor'" in refused(*command, "--trust")
+    assert (own.parent / "was-run").exists()
+
+
+def test_what_a_command_names_is_trusted_and_what_it_goes_on_with_is_not():
+    from hdeeprm_like.cli.main import parser
+    from hdeeprm_like.cli.trust import our_agents, trusted_by
+
+    def trusted(*words):
+        ours, *others = trusted_by(parser(words[0]).parse_args(words))
+        assert ours == our_agents()
+        return others
+
+    assert trusted("reproduce", "--resume", "--output", "old") == []
+    assert trusted("report", "old") == trusted("metrics", "old") == trusted("sweep", "status", "old") == []
+    assert trusted("train", "--resume", "old") == [Path("old")]
+    assert trusted("predict", "x.swf", "--predictors", "ewma,learned:a.py") == [Path("learned:a.py"), Path("a.py")]
+    both = trusted(
+        "stream", "--trace", "x.swf", "--policy", "sjf@learned:a.py+easy@learned:b.py-first_fit", "--output", "o"
+    )
+    assert both == [Path("a.py"), Path("b.py")]
+
+
 def record_of_training(folder, agent, options_path):
     """Write a training's folder into that of an experiment, as its record would be if it came from elsewhere."""
     from hdeeprm_like.options import read_options
@@ -231,6 +278,42 @@ def test_a_function_that_takes_other_arguments_is_one_line(tmp_path, key, value,
     command = ["launch", "--options", folder / "learning.json", "--agent", "agents/reinforce.py", "--output"]
     assert f"cannot be called with {words}" in refused(*command, folder / "out")
     assert not (folder / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "words"),
+    [
+        ("observation", "hdeeprm_like.errors:HDeepRMError", "which is not an observer; it has no 'shape'"),
+        ("observation", "hdeeprm_like.batsim.codec:Codec", "observation Codec: TypeError: Protocols"),
+        (
+            "objective",
+            "hdeeprm_like.errors:HDeepRMError",
+            "objective HDeepRMError: a number is needed, not HDeepRMError(",
+        ),
+        (
+            "actions",
+            {"policies": ["fcfs", "hdeeprm_like.errors:one_line-high_gflops"]},
+            "TypeError: 'State' object is not iterable",
+        ),
+        ("actions", {"kind": "hdeeprm_like.inputs:reading"}, "which is not an action space; it has no 'size'"),
+    ],
+)
+def test_a_function_that_makes_no_part_is_one_line(tmp_path, key, value, words):
+    content = learning()
+    content["pybatsim"]["env"] = {key: value}
+    folder = write_inputs(tmp_path, **{"learning.json": content})
+    command = ["launch", "--options", folder / "learning.json", "--agent", "agents/reinforce.py", "--output"]
+    assert words in refused(*command, folder / "out")
+    assert not (folder / "out").exists()
+
+
+def test_a_part_of_a_user_that_fails_is_one_line_with_its_place(tmp_path):
+    content = learning()
+    content["pybatsim"]["env"] = {"objective": "own.py:mine"}
+    folder = write_inputs(tmp_path, **{"learning.json": content})
+    (folder / "own.py").write_text("def mine(state):\n    return 1 / 0\n")
+    command = ["launch", "--options", folder / "learning.json", "--agent", "agents/reinforce.py", "--output"]
+    assert "own.py:2: ZeroDivisionError: division by zero" in refused(*command, folder / "out")
 
 
 def test_what_this_package_only_imports_is_not_of_this_package():

@@ -6,7 +6,7 @@ import os
 import pytest
 from robust_inputs import refused, told, write_inputs
 
-DAMAGES = ("empty", "garbage", "half", "half a line", "device", "folder", "list", "words")
+DAMAGES = ("empty", "garbage", "half", "half a line", "device", "folder", "list", "deep", "pipe", "words")
 
 
 def damage(path, how):
@@ -25,6 +25,10 @@ def damage(path, how):
         os.symlink("/dev/zero", path)
     elif how == "folder":
         path.mkdir()
+    elif how == "deep":
+        path.write_text("[" * 100_000 + "\n")
+    elif how == "pipe":
+        os.mkfifo(path)
     elif how == "list":
         path.write_text("[1, 2]\n")
     else:

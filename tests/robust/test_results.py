@@ -10,7 +10,8 @@ from robust_inputs import machine, refused, told, write_inputs
 from hdeeprm_like.errors import ResultsError
 from hdeeprm_like.formats.files import alone_in
 from hdeeprm_like.launch import in_process
-from hdeeprm_like.launch.in_process import listed_files, staged
+from hdeeprm_like.launch.in_process import staged
+from hdeeprm_like.launch.run_folder import listed_files
 
 
 def compared(folder, *more):

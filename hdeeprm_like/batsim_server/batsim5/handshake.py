@@ -13,7 +13,6 @@ import json
 import logging
 import struct
 from collections.abc import Callable
-from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias
 
 from hdeeprm_like.batsim_server.batsim5.options import Options5
@@ -99,4 +98,4 @@ def _with_wishes(options: Options5, hello: SchedulerEvent) -> Options5:
             raise ProtocolError(f"{hello.where}: {feature} must be true or false")
         wanted[option] = wish
     wanted["profile_reuse"] &= wanted["dynamic_jobs"]
-    return replace(options, **wanted)  # type: ignore[arg-type]
+    return options.replaced(**wanted)

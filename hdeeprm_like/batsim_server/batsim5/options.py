@@ -1,6 +1,5 @@
 """The parsed command line and handshake."""
 
-from dataclasses import dataclass
 from pathlib import Path
 
 from hdeeprm_like.batsim_server.options import ServerOptions
@@ -11,7 +10,6 @@ IMITATED = (RC2, DOCUMENTED)
 VERSIONS = {RC2: "v5.0.0-rc1-18-gba7ea85f-dirty", DOCUMENTED: "v5.0.0"}  # as printed
 
 
-@dataclass(frozen=True)
 class Options5(ServerOptions):
     """The options of one simulation.
 

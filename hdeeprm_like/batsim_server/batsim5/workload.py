@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any, ClassVar
 
 from hdeeprm_like.batsim_server.batsim5.json_text import encode
@@ -14,7 +14,6 @@ from hdeeprm_like.errors import ProtocolError, did_you_mean
 from hdeeprm_like.formats.batsim5_json import profile_of_message
 
 
-@dataclass(frozen=True)
 class WorkloadReader5(WorkloadReader):
     """Reads the jobs of one workload, and each profile when the first job needs it.
 
@@ -22,7 +21,7 @@ class WorkloadReader5(WorkloadReader):
         others: the profiles of all workloads, which jobs registered by the scheduler may use.
     """
 
-    others: Mapping[str, Profiles] = field(default_factory=dict)
+    others: Mapping[str, Profiles] = MappingProxyType({})
     types: ClassVar[Mapping[str, ProfileType[Any]]] = PROFILE_TYPES
     not_imitated: ClassVar[tuple[str, ...]] = NOT_IMITATED
 

@@ -48,4 +48,5 @@ COMPOSED = ProfileType(
     progress,
     any_size=lambda sequence: all(profile.any_size for profile in sequence.profiles),
     parts=lambda sequence: sequence.profiles,
+    silent=lambda sequence: all(profile.type.silent(profile.parameters) for profile in sequence.profiles),
 )

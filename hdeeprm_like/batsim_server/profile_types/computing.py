@@ -26,6 +26,11 @@ def hosts_of(amounts: Amounts) -> int | None:
     return None if isinstance(amounts.flops, float) else len(amounts.flops)
 
 
+def is_silent(amounts: Amounts) -> bool:
+    """Return whether there is nothing to send."""
+    return not (amounts.bytes if isinstance(amounts.bytes, float) else any(amounts.bytes))
+
+
 def run(running: RunningJob, task: Task, amounts: Amounts) -> Steps:
     """Compute and communicate."""
     ranks = running.job.ranks
@@ -51,10 +56,19 @@ def progress(running: RunningJob, task: Task, amounts: Amounts) -> dict[str, Any
 
 
 PARALLEL = ProfileType(
-    "``cpu`` flops per host, ``com`` bytes from row to column", read_matrix, run, progress, hosts=hosts_of
+    "``cpu`` flops per host, ``com`` bytes from row to column",
+    read_matrix,
+    run,
+    progress,
+    hosts=hosts_of,
+    silent=is_silent,
 )
 HOMOGENEOUS = ProfileType(
-    "``cpu`` flops on each host, ``com`` bytes between each two hosts", read_homogeneous, run, progress
+    "``cpu`` flops on each host, ``com`` bytes between each two hosts",
+    read_homogeneous,
+    run,
+    progress,
+    silent=is_silent,
 )
 HOMOGENEOUS_TOTAL = ProfileType(
     "the same, ``cpu`` and ``com`` divided by the number of hosts",
@@ -62,4 +76,5 @@ HOMOGENEOUS_TOTAL = ProfileType(
     run_divided,
     progress,
     any_size=lambda _: True,
+    silent=is_silent,
 )

@@ -21,4 +21,4 @@ def progress(running: RunningJob, task: Task, delay: float) -> dict[str, Any]:
     return {"progress": (running.engine.now - task.began) / delay}
 
 
-DELAY = ProfileType("sleeps ``delay`` s", read, run, progress)
+DELAY = ProfileType("sleeps ``delay`` s", read, run, progress, silent=lambda _: True)

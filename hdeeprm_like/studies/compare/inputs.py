@@ -199,7 +199,7 @@ def days_of(comparison: Comparison) -> Days:
     Raises:
         HDeepRMError: a file cannot be used, or the comparison has options that need a trace.
     """
-    from hdeeprm_like.experiment import jobs_in
+    from hdeeprm_like.jobs_in_files import jobs_in
 
     source = comparison.trace
     if comparison.windows != Windows() or comparison.jobs_by != "file":

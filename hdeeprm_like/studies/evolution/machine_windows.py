@@ -10,9 +10,9 @@ from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.synthetic.models import Recipe, estimates_named, model_named
 from hdeeprm_like.cluster.workload import Workload
 from hdeeprm_like.errors import WorkloadError
-from hdeeprm_like.experiment import jobs_in
 from hdeeprm_like.formats.any_platform import platform_from
 from hdeeprm_like.formats.shipped import found
+from hdeeprm_like.jobs_in_files import jobs_in
 from hdeeprm_like.run.episodes import stretched
 from hdeeprm_like.studies.evolution.options import Source
 

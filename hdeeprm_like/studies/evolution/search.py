@@ -304,7 +304,7 @@ def lines_of(path: Path) -> list[dict[str, Any]]:
     whole = read_text(path, ResultsError).split("\n")[:-1]
     try:
         found = [json.loads(line) for line in whole]
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ResultsError(f"{path}: is no table of costs ({error}); start again in another folder") from error
     if not all(isinstance(line, dict) and isinstance(line.get("costs"), list) for line in found):
         raise ResultsError(f"{path}: is no table of costs (a line has none); start again in another folder")

@@ -14,7 +14,7 @@ from hdeeprm_like.run.schedules import jobs_that_ran, run_to_end, schedule_of
 from hdeeprm_like.studies.sweep.playing import Figures, platform_at, trace_at
 from hdeeprm_like.studies.sweep.tasks import WHO, Task
 
-READERS = Readers(lambda path, types: platform_at(path, tuple(types)), trace_at)
+READERS = Readers(lambda path, types: platform_at(path, tuple(types)), lambda path, enough: trace_at(path))
 
 
 def launched(task: Task, folder: Path) -> Figures:

@@ -73,7 +73,7 @@ def keys_in(path: Path, content: bytes) -> set[str]:
     """
     try:
         return {str(json.loads(line)["key"]) for line in content[: content.rfind(b"\n") + 1].splitlines()}
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise ResultsError(f"{path}: has a line that no sweep has written") from error
 
 
@@ -126,7 +126,7 @@ class Ledger:
                 self.failures[key] += 1
             else:
                 self.done.setdefault(key, {"seconds": told["seconds"], "figures": told["figures"]})
-        except (ValueError, KeyError, TypeError) as error:
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise ResultsError(f"{path}: has a line that no sweep has written: {line[:60]!r}") from error
 
     def told_by(self, name: str) -> set[str]:

@@ -2,6 +2,8 @@
 
 import os
 import random
+import signal
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -18,6 +20,17 @@ TOLD = 5  # last lines of an error
 
 
 @contextmanager
+def handler_kept(number: int) -> Iterator[None]:
+    """Handle a signal after the block as before it; Ray takes SIGTERM, and ends with another status."""
+    before = signal.getsignal(number)
+    try:
+        yield
+    finally:
+        if threading.current_thread() is threading.main_thread():
+            signal.signal(number, before)
+
+
+@contextmanager
 def ray_cluster(where: Where) -> Iterator[Engine]:
     """Open the cluster that ``RAY_ADDRESS`` names, or start one here with a worker per processor.
 
@@ -28,10 +41,13 @@ def ray_cluster(where: Where) -> Iterator[Engine]:
     count = where.workers or os.cpu_count() or 1
     own = {} if address else {"num_cpus": count, "include_dashboard": False}
     numbers = random.getstate()  # Ray draws from Python's own generator, which may be that of a training
-    try:
-        ray.init(address=address, log_to_driver=False, logging_level="ERROR", **own)
-    except (ConnectionError, RuntimeError, ValueError) as error:
-        raise OptionsError(f"Ray: {' '.join(str(error).split())[:200]}") from None
+    with handler_kept(signal.SIGTERM):
+        try:
+            ray.init(address=address, log_to_driver=False, logging_level="ERROR", **own)
+        except (ConnectionError, RuntimeError, ValueError) as error:
+            raise OptionsError(f"Ray: {' '.join(str(error).split())[:200]}") from None
+        except SystemExit:  # of Ray's own handler, which a signal found before ours was back
+            raise KeyboardInterrupt from None
     random.setstate(numbers)
     try:
         there = int(ray.cluster_resources().get("CPU", 1))

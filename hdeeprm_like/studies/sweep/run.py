@@ -191,5 +191,5 @@ def left_in(folder: Path) -> tuple[dict[str, Any], list[Task]]:
         lines = read_text(folder / TASKS, ResultsError).splitlines()
         tasks = [Task(**json.loads(line)) for line in lines]
         return {"engine": str(record["engine"]), "begun": float(record["begun"]), **record}, tasks
-    except (ValueError, TypeError, KeyError) as error:
+    except (ValueError, TypeError, KeyError, RecursionError) as error:
         raise ResultsError(f"{folder}: holds no sweep ({type(error).__name__}: {error})") from None

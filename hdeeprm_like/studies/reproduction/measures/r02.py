@@ -19,9 +19,9 @@ from hdeeprm_like.decision.system import DecisionSystem
 from hdeeprm_like.decision.window.window import JobWindow
 from hdeeprm_like.engine.state import State
 from hdeeprm_like.errors import ResultsError
-from hdeeprm_like.experiment import jobs_in
 from hdeeprm_like.formats.any_platform import platform_from
 from hdeeprm_like.inputs import read_rows
+from hdeeprm_like.jobs_in_files import jobs_in
 from hdeeprm_like.run.python_loop import Play
 from hdeeprm_like.run.simulator import Clock, Simulator
 from hdeeprm_like.studies.compare.policies import policy_named

@@ -1,0 +1,51 @@
+"""The jobs of a file for a platform, without an options file."""
+
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from hdeeprm_like.cluster.platform import Platform
+from hdeeprm_like.errors import OptionsError
+from hdeeprm_like.experiment import Overrides, load_jobs
+from hdeeprm_like.formats.open import has_ending_of, load_trace
+from hdeeprm_like.formats.requested_times import with_requested_times
+from hdeeprm_like.formats.swf_cuts import take
+from hdeeprm_like.formats.windows import Window, usable, window
+from hdeeprm_like.limits import JOBS
+from hdeeprm_like.options import Options, explain
+from hdeeprm_like.values import Whole
+
+
+def jobs_in(path: Path, platform: Platform, seed: int = 0, jobs: int | None = None, skip: int = 0) -> Window:
+    """Return the jobs of a file for a platform, without an options file.
+
+    On a pool the jobs of a trace keep their run times; for other machines they are converted as for an options file
+    without a section ``workload``.
+
+    Args:
+        path: a complete workload or a trace. seed: of the properties of jobs that a trace lacks.
+        jobs, skip: of a trace: number of jobs, None for all, after skipping so many lines, as ``nb_jobs`` and
+            ``workload.skip`` of an options file.
+
+    Raises:
+        WorkloadError: the file cannot be used, or a job requests more cores than the platform has.
+        OptionsError: *jobs* or *skip* are no whole numbers, or given for a complete workload, which runs whole.
+    """
+    Whole(0, JOBS.most).of(skip, OptionsError, "skip")
+    if jobs is not None:
+        Whole(1, JOBS.most).of(jobs, OptionsError, "jobs")
+    ready = has_ending_of(path, "workload")
+    if ready and (jobs is not None or skip):
+        raise OptionsError(f"{path}: is a complete workload, which runs whole; jobs and skip need a trace")
+    if platform.processors == 1 and not ready:
+        trace = load_trace(path)
+        chosen = take(trace, slice(skip, None)) if skip else trace
+        return window(take(with_requested_times(usable(chosen)), slice(jobs)), platform.cores)
+    values = {"seed": seed, "nb_jobs": jobs, "workload": {"skip": skip}}
+    try:
+        plain = Options.model_validate(values | {"pybatsim": {"agent": {"type": "LEARNING"}}})
+    except ValidationError as error:
+        raise OptionsError(explain(error.errors()[0])) from None
+    overrides = Overrides(workload=path) if ready else Overrides(trace=path)
+    workload = load_jobs(path, plain, platform, overrides).workload
+    return Window(workload, 0.0)
