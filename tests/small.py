@@ -268,6 +268,6 @@ def jobs_in_words(tables):
             if not (int(word["cores"]) >> bit) & 1:
                 break
             if (int(word["begins"]) >> bit) & 1:
-                job = int(tables.owners[word["first"] + bit] if bit else word["job"])
+                job = int(tables.owners[word["first"] + bit])
             found.append(job if (int(word["serving"]) >> bit) & 1 else IDLE_CORE)
     return np.array(found)

@@ -280,6 +280,8 @@ def look_at_cores(timing: BatsimClock, j: int, cores: int) -> None:
     """Update the energy of the cores of a job; which they are matters only if these may be all, see `count_looks`."""
     talk = timing.talk[0]
     begin_look(timing)
+    if talk.looked == talk.cores:
+        return
     timing.later[talk.later] = j
     talk.later += 1
     talk.most_later += cores

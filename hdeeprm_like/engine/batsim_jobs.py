@@ -34,7 +34,7 @@ from hdeeprm_like.engine.batsim_work import (
 )
 from hdeeprm_like.engine.compiled import compiled, count_bits, inlined, lowest_bit
 from hdeeprm_like.engine.core_pstates import pstates_of, put_pstate
-from hdeeprm_like.engine.cores import begin_change, forget_span, head_of, job_at, run_from
+from hdeeprm_like.engine.cores import begin_change, forget_span, head_of, run_from
 from hdeeprm_like.engine.lifecycle import write_log
 from hdeeprm_like.engine.tables import IDLE_CORE, LOG_END, LOG_PSTATE, LOG_REQUEST, LOG_START, PSTATE_BITS, Tables
 from hdeeprm_like.engine.tasks import KILLED, SUCCESS, WALLTIME_REACHED, Simulation
@@ -174,24 +174,43 @@ def find_changes(tables: Tables, timing: BatsimClock) -> None:
         talk.changes[pstate] = 0
     p, serving, idle = -1, 0, 0
     for i in range(clock.touched):
-        w, end = tables.touched[i].first, tables.touched[i].first + tables.touched[i].words
-        if tables.words[w].processor != p:
-            p = tables.words[w].processor
+        span = tables.touched[i]
+        word = tables.words[span.first]
+        if word.processor != p:
+            p = word.processor
             serving, idle = pstates_of(tables, p)
-        before = talk.changes[serving] + talk.changes[idle]
-        while w < end:
-            words = run_from(tables, w, end) if end - w >= MANY else 1
-            word = tables.words[head_of(tables, w)]
-            talk.changes[serving] += words * count_bits(word.serving & ~of_pstate(word, serving))
-            talk.changes[idle] += words * count_bits(word.cores & ~word.serving & ~of_pstate(word, idle))
-            w += words
-        if talk.changes[serving] + talk.changes[idle] > before:
-            span = tables.touched[kept]
-            span.first, span.words = tables.touched[i].first, tables.touched[i].words
+        if word.many:
+            changes = count_changes(tables, timing, i, serving, idle)
+        else:
+            serve = word.serving & ~of_pstate(word, serving)
+            rest = word.cores & ~word.serving & ~of_pstate(word, idle)
+            changes = serve | rest
+            if changes:
+                talk.changes[serving] += count_bits(serve)
+                talk.changes[idle] += count_bits(rest)
+        if changes:
+            place = tables.touched[kept]
+            place.first, place.words = span.first, span.words
             kept += 1
         else:
             forget_span(tables, i)
     clock.touched = kept
+
+
+@compiled
+def count_changes(tables: Tables, timing: BatsimClock, i: int, serving: int, idle: int) -> int:
+    """Count those of a span of touched words of a processor of many; return how many there are."""
+    w, end, found = tables.touched[i].first, tables.touched[i].first + tables.touched[i].words, 0
+    while w < end:
+        words = run_from(tables, w, end) if end - w >= MANY else 1
+        word = tables.words[head_of(tables, w)]
+        serve = words * count_bits(word.serving & ~of_pstate(word, serving))
+        rest = words * count_bits(word.cores & ~word.serving & ~of_pstate(word, idle))
+        timing.talk[0].changes[serving] += serve
+        timing.talk[0].changes[idle] += rest
+        found += serve + rest
+        w += words
+    return int(found)
 
 
 @inlined
@@ -204,12 +223,23 @@ def apply_pstate(tables: Tables, simulation: Simulation, timing: BatsimClock, ps
     request = begin_request(tables, now, pstate, talk.changes[pstate])
     marked, p, serving, idle = 0, -1, 0, 0
     for i in range(tables.clock[0].touched):
-        span = tables.touched[i]
-        if tables.words[span.first].processor != p:
-            p = tables.words[span.first].processor
+        w = tables.touched[i].first
+        word = tables.words[w]
+        if word.processor != p:
+            p = word.processor
             serving, idle = pstates_of(tables, p)
-        if pstate in (serving, idle):
+        if pstate not in (serving, idle):
+            continue
+        if word.many:
             marked = change_words(tables, simulation, timing, i, request, pstate, pstate == serving, marked)
+            continue
+        changed = (word.serving if pstate == serving else word.cores & ~word.serving) & ~of_pstate(word, pstate)
+        if changed == 0:
+            continue
+        log_pstates(tables, request, word, 1, changed, pstate)
+        put_pstate(word, changed, pstate)
+        if pstate == serving:
+            marked = mark_jobs(tables, simulation, timing, word, changed, marked)
     settled = pstate == P1 or talk.changes[P1] == 0
     for i in range(marked):
         j = timing.marked[i]
@@ -237,7 +267,7 @@ def change_words(
     serving: bool,
     marked: int,
 ) -> int:
-    """Change the cores of a span of touched words to a P-state: those that serve jobs, which are marked, or the others.
+    """Change cores of a span of words of a processor of many: those that serve jobs, which are marked, or the others.
 
     Returns:
         How many jobs are marked.
@@ -255,23 +285,22 @@ def change_words(
         word = tables.words[w]
         log_pstates(tables, request, word, words, changed, pstate)
         put_pstate(word, changed, pstate)
-        if serving and (word.begins != 1 or word.job != last):
-            marked = mark_jobs(tables, simulation, timing, w, changed, marked)
-            last = word.job if word.begins == 1 else IDLE_CORE
+        if serving and (word.begins != 1 or tables.owners[word.first] != last):
+            marked = mark_jobs(tables, simulation, timing, word, changed, marked)
+            last = tables.owners[word.first] if word.begins == 1 else IDLE_CORE
         w += words
     return marked
 
 
 @inlined
-def mark_jobs(tables: Tables, simulation: Simulation, timing: BatsimClock, w: int, changed: int, marked: int) -> int:
+def mark_jobs(tables: Tables, simulation: Simulation, timing: BatsimClock, word: Any, changed: int, marked: int) -> int:
     """Mark the started jobs on some cores of a word, once each; return how many are marked."""
-    word = tables.words[w]
     while changed != 0:
         bit = lowest_bit(changed)
         first = highest_bit(word.begins & bits(0, bit + 1))
         later = word.begins & ~bits(0, bit + 1)
         changed &= 0 if later == 0 else ~bits(0, lowest_bit(later))
-        j = job_at(tables, w, first)
+        j = tables.owners[word.first + first]
         if not simulation.tasks[j].marked and has_begun(simulation, timing, j):
             simulation.tasks[j].marked = 1
             timing.marked[marked] = j

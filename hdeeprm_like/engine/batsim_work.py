@@ -45,7 +45,7 @@ def slowest(tables: Tables, j: int) -> float:
             common = common_pstate(word, cores)
             if common >= 0:
                 speed = min(speed, processor.flops[common])
-                if left >= MANY * BITS and count == BITS:
+                if word.many and left >= MANY * BITS and count == BITS:
                     more = run_from(tables, w, last_word(tables, w, left // BITS)) - 1
                     w, left = w + more, left - more * BITS
             else:
@@ -68,7 +68,7 @@ def power(tables: Tables, j: int) -> float:
             count = min(left, count_bits(word.cores) - bit)
             cores = bits(bit, count)
             common = common_pstate(word, cores)
-            if common >= 0 and left >= MANY * BITS and count == BITS:
+            if word.many and common >= 0 and left >= MANY * BITS and count == BITS:
                 more = run_from(tables, w, last_word(tables, w, left // BITS)) - 1
                 watts = sum_of(watts, BITS * processor.watts[common], more + 1)
                 w, left = w + more, left - more * BITS

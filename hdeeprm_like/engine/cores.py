@@ -15,12 +15,6 @@ def word_of(tables: Tables, core: int) -> int:
 
 
 @inlined
-def job_at(tables: Tables, w: int, bit: int) -> int:
-    """Return the job whose cores begin at a bit of a word; whole words have it beside their bits."""
-    return int(tables.words[w].job if bit == 0 else tables.owners[tables.words[w].first + bit])
-
-
-@inlined
 def set_bits(column: Ints, first: int, count: int, value: bool) -> None:
     """Set neighbouring bits of a column of words."""
     end = first + count
@@ -36,9 +30,10 @@ def set_bits(column: Ints, first: int, count: int, value: bool) -> None:
 @inlined
 def touch(tables: Tables, w: int) -> None:
     """Record that the cores of a word may have changed P-state in this instant."""
-    place, bit = w // BITS, shift_left(1, w % BITS)
-    if tables.touching[place] & bit == 0:
-        tables.touching[place] |= bit
+    if tables.words[w].many:
+        touch_words(tables, w, 1)
+    elif not tables.words[w].touched:
+        tables.words[w].touched = 1
         add_span(tables, w, 1)
 
 
@@ -53,7 +48,7 @@ def add_span(tables: Tables, w: int, words: int) -> None:
 
 @compiled
 def touch_words(tables: Tables, w: int, words: int) -> None:
-    """Record the same of neighbouring words of one processor."""
+    """Record the same of neighbouring words of a processor of many."""
     end = w + words
     while w < end:
         count = min(end - w, BITS - w % BITS)
@@ -70,7 +65,11 @@ def touch_words(tables: Tables, w: int, words: int) -> None:
 @inlined
 def forget_span(tables: Tables, i: int) -> None:
     """Forget that some of the touched words are."""
-    set_bits(tables.touching, tables.touched[i].first, tables.touched[i].words, False)
+    word = tables.words[tables.touched[i].first]
+    if word.many:
+        set_bits(tables.touching, tables.touched[i].first, tables.touched[i].words, False)
+    else:
+        word.touched = 0
 
 
 @compiled
@@ -94,7 +93,7 @@ def repeats(tables: Tables, w: int) -> bool:
 @inlined
 def head_of(tables: Tables, w: int) -> int:
     """Return the word to read in place of a word: the first of its run."""
-    return first_of_run(tables, w) if repeats(tables, w) else w
+    return first_of_run(tables, w) if tables.words[w].many and repeats(tables, w) else w
 
 
 @compiled
@@ -113,17 +112,16 @@ def separate(tables: Tables, w: int) -> None:
     if not repeats(tables, w):
         return
     head, word = tables.words[first_of_run(tables, w)], tables.words[w]
-    word.serving, word.begins, word.job = head.serving, head.begins, head.job
-    word.low, word.high = head.low, head.high
+    word.serving, word.begins, word.low, word.high = head.serving, head.begins, head.low, head.high
+    tables.owners[word.first] = tables.owners[head.first]
     tables.repeats[w // BITS] &= ~shift_left(1, w % BITS)
 
 
 @inlined
 def begin_change(tables: Tables, w: int, end: int) -> None:
     """Prepare a change of words, all before *end* alike: only the first words of their runs are to be written."""
-    if repeats(tables, w):
+    if tables.words[w].many:
         separate(tables, w)
-    if repeats(tables, end):
         separate(tables, end)
 
 
@@ -140,7 +138,7 @@ def run_from(tables: Tables, w: int, end: int) -> int:
         states = (word.serving ^ one.serving) | (word.low ^ one.low) | (word.high ^ one.high)
         if states | (word.cores ^ one.cores) | (word.available ^ one.available) | (word.begins ^ one.begins):
             break
-        if word.begins != 0 and (word.begins != 1 or word.job != one.job):
+        if word.begins != 0 and (word.begins != 1 or tables.owners[word.first] != tables.owners[one.first]):
             break
         tables.repeats[other // BITS] |= shift_left(1, other % BITS)
         other += 1
@@ -242,7 +240,11 @@ def touch_all(tables: Tables, p: int) -> None:
     if counts_cores(tables):
         return
     processor = tables.processors[p]
-    touch_words(tables, processor.first_word, processor.words)
+    if processor.words >= MANY:
+        touch_words(tables, processor.first_word, processor.words)
+        return
+    for w in range(processor.first_word, processor.first_word + processor.words):
+        touch(tables, w)
 
 
 @compiled

@@ -74,10 +74,7 @@ def serve(tables: Tables, w: int, bit: int, cores: int, j: int) -> None:
     word.serving |= bits(bit, cores)
     word.begins |= shift_left(1, bit)
     note_room(tables, w)
-    if bit == 0:
-        word.job = j
-    else:
-        tables.owners[word.first + bit] = j
+    tables.owners[word.first + bit] = j
     touch(tables, w)
     append_stretch(tables, j, word.first + bit, cores)
 
@@ -97,7 +94,7 @@ def serve_words(tables: Tables, w: int, end: int, j: int) -> int:
         head = first
         while head < w:
             word = tables.words[head]
-            word.serving, word.begins, word.job = -1, 1, j
+            word.serving, word.begins, tables.owners[word.first] = -1, 1, j
             head += run_from(tables, head, w)
         set_bits(tables.roomy, first, w - first, False)
         touch_words(tables, first, w - first)

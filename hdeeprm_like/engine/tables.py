@@ -188,9 +188,9 @@ class Tables(Bundle, shared=("processors", "nodes", "levels", "core_processor", 
         core_processor: (C,). parts: (P,) part of the network of each processor, see ``neighbours``.
         words: (W,) WORD: which cores serve jobs, which are available, and their P-states, see ``words``.
         roomy: bits of the words that have a free core, 64 words per entry.
-        repeats: bits of the words that equal the one before, whose own serving, begins, low, high and job are outdated.
-        owners: (C,) the job of a core at which the cores of a job begin in a word, see `cores.job_at`; undefined at
-        other cores.
+        repeats: bits of the words that equal the one before, whose own serving, begins, low, high and owner are
+        outdated.
+        owners: (C,) the job of a core at which the cores of a job begin in a word; undefined at other cores.
         allocation: STRETCH, cores of the started jobs, one job after the other; empty if cores are counted and have
         no names.
         members: (J,) the waiting jobs in no order; the first clock.waiting entries count.
@@ -198,7 +198,8 @@ class Tables(Bundle, shared=("processors", "nodes", "levels", "core_processor", 
         list_of: (NUMBER_OF_ORDERS,) the list of waiting jobs for each order by requested times, -1 if there is none.
         changes: everything that has happened to jobs, see `KIND_BITS`; each reader keeps its own cursor.
         rejected_now: (J,) jobs rejected in this instant.
-        touched: (W,) SPAN, words whose cores may have changed P-state in this instant. touching: bits of these words.
+        touched: (W,) SPAN, words whose cores may have changed P-state in this instant.
+        touching: bits of those of processors of many words.
         picks: (P,) PICK, scratch: processors with cores booked for the job being placed.
         log: record of events; empty to keep no log.
         node_sets: where jobs may run; empty on a platform without partitions.

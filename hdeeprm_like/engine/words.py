@@ -22,12 +22,13 @@ WORD = np.dtype(
         ("cores", "i8"),  # bits: cores that exist
         ("serving", "i8"),  # bits: cores that serve a job
         ("available", "i8"),  # bits: cores not withdrawn by an external event
-        ("begins", "i8"),  # bits: cores at which the cores of a job begin in this word, see `cores.job_at`
+        ("begins", "i8"),  # bits: cores at which the cores of a job begin in this word, Tables.owners has the job
         ("low", "i8"),  # bits: the low and ...
         ("high", "i8"),  # ... the high bit of the P-state last requested from the simulator
         ("first", "i4"),  # first core
         ("processor", "i4"),
-        ("job", "i4"),  # the one whose cores begin at the lowest core, if one's do
+        ("touched", "i4"),  # 1 if the word is in Tables.touched; where there are many words, see Tables.touching
+        ("many", "i4"),  # 1 if its processor has MANY words or more, so that equal ones are treated together
     ],
     align=True,
 )
@@ -44,6 +45,7 @@ def new_words(platform: Platform) -> Records:
     place = np.arange(len(processor)) - np.repeat(np.cumsum(counts) - counts, counts)  # word in its processor
     words = np.zeros(len(processor), WORD)
     words["processor"] = processor
+    words["many"] = counts[processor] >= MANY
     words["first"] = (np.cumsum(cores) - cores)[processor] + BITS * place
     there = np.minimum(cores[processor] - BITS * place, BITS)
     words["cores"] = np.where(there == BITS, -1, (1 << np.minimum(there, BITS - 1)) - 1)

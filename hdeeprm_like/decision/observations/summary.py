@@ -22,7 +22,7 @@ from hdeeprm_like.decision.layout import NODE, Block
 from hdeeprm_like.decision.observations.arrays import Observation, Sizes, ViewArrays
 from hdeeprm_like.decision.window.arrays import Window
 from hdeeprm_like.engine.compiled import compiled, count_bits, inlined, shift_left
-from hdeeprm_like.engine.cores import head_of, job_at
+from hdeeprm_like.engine.cores import head_of
 from hdeeprm_like.engine.job_lists import key_at
 from hdeeprm_like.engine.numbers import FIRST, LOW_MEM, LOW_MEM_BW, SHORTEST, SMALLEST
 from hdeeprm_like.engine.tables import IDLE_CORE, Tables
@@ -113,11 +113,10 @@ def write_cores(tables: Tables, out: Floats, at: int) -> None:
         watts = processor.watts[serving] / processor.watts[P0] if processor.watts[P0] > 0.0 else 0.0
         idle_watts = processor.watts[idle] / processor.watts[P0] if processor.watts[P0] > 0.0 else 0.0
         for w in range(processor.first_word, processor.first_word + processor.words):
-            head = head_of(tables, w)
-            word = tables.words[head]
+            word = tables.words[head_of(tables, w)]
             for bit in range(count_bits(word.cores)):
-                if word.begins & shift_left(1, bit) and job_at(tables, head, bit) != job:
-                    job = job_at(tables, head, bit)
+                if word.begins & shift_left(1, bit) and tables.owners[word.first + bit] != job:
+                    job = tables.owners[word.first + bit]
                     share = share_to_compute(tables, job)
                 if word.serving & shift_left(1, bit):
                     out[at], out[at + 1], out[at + 2] = speed, watts, share
