@@ -86,7 +86,7 @@ def read_swf(path: Path, enough: Callable[[Trace], bool] | None = None) -> Trace
     """
     header: tuple[str, ...] = ()
     columns: dict[str, Any] = {}
-    with closing(swf_parts(path, characters=READ_FIRST if enough else READ_AT_ONCE)) as parts:
+    with closing(swf_parts(path, first=READ_FIRST if enough else None)) as parts:
         for part in parts:
             header = part.header
             for name in FIELDS:
@@ -102,12 +102,12 @@ def read_swf(path: Path, enough: Callable[[Trace], bool] | None = None) -> Trace
     return Trace(path=path, header=header, **columns)
 
 
-def swf_parts(path: Path, endless: bool = False, characters: int = READ_AT_ONCE) -> Generator[Trace, None, None]:
+def swf_parts(path: Path, endless: bool = False, first: int | None = None) -> Generator[Trace, None, None]:
     """Yield the jobs of a trace as in `read_swf`, some at a time, each part with the header.
 
     Args:
         endless: whether the file may be of any size, for callers that keep only one part.
-        characters: of the first part; the next ones are larger, up to `READ_AT_ONCE`.
+        first: characters of the first part, the next ones are larger; None if all are as large as can be.
 
     Raises:
         WorkloadError: as in `read_swf`.
@@ -118,6 +118,7 @@ def swf_parts(path: Path, endless: bool = False, characters: int = READ_AT_ONCE)
         opened(path, WorkloadError, endless) as data,
         io.TextIOWrapper(data, encoding="utf-8-sig", errors="replace") as text,  # headers have names in any encoding
     ):
+        characters = first or READ_AT_ONCE
         while block := text.read(characters):
             characters = min(2 * characters, READ_AT_ONCE)
             block += text.readline(LONGEST_LINE + 1)
