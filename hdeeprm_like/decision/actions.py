@@ -160,7 +160,7 @@ class PolicyActions:
     def needs(self) -> Needs:
         """The sorted lists of jobs that the policies read."""
         pairs = self.numbers[self.numbers[:, 0] == PAIR, 1].tolist()
-        found = Needs(tuple((order, REQUESTED) for order in sorted(set(pairs) - {OWN, RANDOM_JOB})))
+        found = Needs(searched=tuple((order, REQUESTED) for order in sorted(set(pairs) - {OWN, RANDOM_JOB})))
         for baseline in self.baselines:
             found |= needs_of(baseline)
         return found
@@ -208,8 +208,8 @@ class PolicyActions:
             assert callable(job)
             apply_own(state, job, second)
         else:
-            if first != RANDOM_JOB and (first, REQUESTED) not in state.needs.orders:
-                state.require(Needs(((first, REQUESTED),)), self.names[action])
+            if first != RANDOM_JOB:
+                state.require(Needs(searched=((first, REQUESTED),)), self.names[action])
             apply_pair(state.tables, first, second)
         return False
 

@@ -288,6 +288,9 @@ def lacking_when_idle(tables: Tables, j: int) -> int:
         return CORES
     if tables.clock[0].partitioned:
         return number_at(tables.node_sets.calls[LACKS], tables, j)
+    job, node = tables.jobs[j], tables.nodes[0]
+    if job.gpus <= 0.0 and job.size <= node.cores and job.size * job.memory <= node.memory:  # most jobs
+        return NOTHING
     return lacking_anywhere(tables, j)
 
 

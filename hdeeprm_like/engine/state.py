@@ -66,14 +66,22 @@ class Needs(NamedTuple):
 
     Attributes:
         orders: for the waiting jobs, numbers of ``numbers``. ends: for the running jobs, BY_START or BY_SIZE.
+        searched: for the waiting jobs too, but while few wait, readers search these jobs, see ``waiting_queue``.
     """
 
     orders: tuple[tuple[int, int], ...] = ()
     ends: tuple[tuple[int, int], ...] = ()
+    searched: tuple[tuple[int, int], ...] = ()
 
     def __or__(self, other: "Needs") -> "Needs":
         """Return the union of both."""
-        return Needs(tuple(dict.fromkeys(self.orders + other.orders)), tuple(dict.fromkeys(self.ends + other.ends)))
+        orders = dict.fromkeys(self.orders + other.orders)
+        searched = dict.fromkeys(self.searched + other.searched)
+        return Needs(
+            tuple(orders),
+            tuple(dict.fromkeys(self.ends + other.ends)),
+            tuple(order for order in searched if order not in orders),
+        )
 
 
 class State(StateView):
@@ -146,8 +154,10 @@ class State(StateView):
         rows = 4 * platform.cores + LOGGED * self.known if log else 0
         self._sets = None if platform.partitions is None else NumberedSets(platform.partitions)
         node_sets = new_node_sets(platform, jobs, self._sets, whole)
-        self.tables: Tables = new_tables(platform, self.known, places, needs.orders, needs.ends, seed, rows, node_sets)
+        lists = needs.orders + needs.searched
+        self.tables: Tables = new_tables(platform, self.known, places, lists, needs.ends, seed, rows, node_sets)
         self.tables.clock["whole"], self.tables.clock["epoch"] = whole, epoch
+        self.tables.clock["sorted"] = self.tables.clock["always"] = len(needs.orders)
         if platform.partitions is not None:
             self.tables.clock["partitioned"] = 1
             connect(self.tables)
@@ -178,7 +188,8 @@ class State(StateView):
         Raises:
             ValueError: a list is missing.
         """
-        missing = [*(set(needs.orders) - set(self.needs.orders)), *(set(needs.ends) - set(self.needs.ends))]
+        searched = set(needs.searched) - set(self.needs.orders) - set(self.needs.searched)
+        missing = [*(set(needs.orders) - set(self.needs.orders)), *(set(needs.ends) - set(self.needs.ends)), *searched]
         if missing:
             raise ValueError(f"{who}: the state keeps no list of jobs for {missing[0]}; name it in what State needs")
 

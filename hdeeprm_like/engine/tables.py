@@ -38,6 +38,8 @@ CLOCK = np.dtype(
         ("submitted", "i8"),  # jobs submitted so far
         ("waiting", "i8"),  # jobs in the queue
         ("demanding", "i8"),  # waiting jobs that request memory or GPUs
+        ("sorted", "i8"),  # the first lists of Tables.waiting, which hold the waiting jobs now; the others are empty
+        ("always", "i8"),  # those that always do, the others while many jobs wait
         ("running", "i8"),
         ("completed", "i8"),
         ("rejected", "i8"),
@@ -194,7 +196,7 @@ class Tables(Bundle, shared=("processors", "nodes", "levels", "core_processor", 
         allocation: STRETCH, cores of the started jobs, one job after the other; empty if cores are counted and have
         no names.
         members: (J,) the waiting jobs in no order; the first clock.waiting entries count.
-        waiting: sorted lists of these, one for each requested order. running: sorted lists of the running jobs.
+        waiting: sorted lists of these, one for each requested order, see CLOCK.sorted. running: of the running jobs.
         list_of: (NUMBER_OF_ORDERS,) the list of waiting jobs for each order by requested times, -1 if there is none.
         changes: everything that has happened to jobs, see `KIND_BITS`; each reader keeps its own cursor.
         rejected_now: (J,) jobs rejected in this instant.

@@ -110,11 +110,12 @@ def restore(block: NDArray[np.uint8], fresh: NDArray[np.uint8]) -> None:
 @inlined
 def take_jobs(tables: Tables, simulation: Simulation, pool: JobPool, first: int, origin: float) -> None:
     """Copy the jobs of an episode from the pool, with *origin* (s) as time 0."""
-    for j in range(simulation.sim[0].jobs):
-        tables.jobs[j] = pool.jobs[first + j]
-        simulation.tasks[j] = pool.tasks[first + j]
-        if tables.clock[0].partitioned:
-            tables.node_sets.demands[j] = pool.demands[first + j]
+    jobs = simulation.sim[0].jobs
+    copy_entries(tables.jobs, 0, pool.jobs, first, jobs)
+    copy_entries(simulation.tasks, 0, pool.tasks, first, jobs)
+    if tables.clock[0].partitioned:
+        copy_entries(tables.node_sets.demands, 0, pool.demands, first, jobs)
+    for j in range(jobs):
         tables.jobs[j].submit -= origin
         simulation.submit[j] = tables.jobs[j].submit
 

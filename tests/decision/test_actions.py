@@ -18,7 +18,7 @@ def test_there_are_thirty_six_pairs_and_the_void_action_makes_thirty_seven():
 
 
 def test_only_the_job_policies_in_use_need_sorted_lists():
-    assert PolicyActions([("first", "random"), ("low_mem", "random")]).needs.orders == ((0, False), (3, False))
+    assert PolicyActions([("first", "random"), ("low_mem", "random")]).needs.searched == ((0, False), (3, False))
 
 
 def test_a_pair_whose_jobs_are_not_kept_sorted_is_refused():

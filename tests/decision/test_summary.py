@@ -8,12 +8,12 @@ from paper_clusters import cluster, jobs, started
 
 from hdeeprm_like.decision.actions import PolicyActions
 from hdeeprm_like.decision.observations.arrays import Sizes
-from hdeeprm_like.decision.observations.summary import quartile
+from hdeeprm_like.decision.observations.summary import begin_of_keys, quartile
 from hdeeprm_like.decision.observations.view import OBSERVATIONS, View
 from hdeeprm_like.decision.system import DecisionSystem
 from hdeeprm_like.decision.window.window import JobWindow
-from hdeeprm_like.engine.numbers import SHORTEST
-from hdeeprm_like.engine.state import Instant, State
+from hdeeprm_like.engine.numbers import REQUESTED, SHORTEST
+from hdeeprm_like.engine.state import Instant, Needs, State
 
 KINDS = ("normal", "small", "minimal")
 
@@ -100,12 +100,16 @@ def test_the_variation_of_the_queue_fills_the_scale_at_the_sensitivity(before, n
     assert observe(state)[-1] == pytest.approx(expected)
 
 
-@given(st.lists(st.floats(0.0, 1e6), min_size=1, max_size=40))
-def test_quartiles_are_those_of_numpy(values):
-    state = State(cluster(), jobs([0.0] * len(values), values), policies=(SHORTEST,))
+@given(st.lists(st.floats(0.0, 1e6), min_size=1, max_size=90), st.booleans())
+def test_quartiles_are_those_of_numpy(values, searched):
+    order = ((SHORTEST, REQUESTED),)
+    needs = Needs(searched=order) if searched else Needs(order)
+    state = State(cluster(), jobs([0.0] * len(values), values), needs=needs)
     state.receive(Instant(0.0, [], len(values), True))
+    begin = begin_of_keys(state.tables, 0, SHORTEST)
     for quarter in range(5):
-        assert quartile(state.tables, 0, quarter) == pytest.approx(np.percentile(values, 25 * quarter), rel=1e-12)
+        seen = quartile(state.tables, 0, begin, quarter)
+        assert seen == pytest.approx(np.percentile(values, 25 * quarter), rel=1e-12)
 
 
 class Checked:

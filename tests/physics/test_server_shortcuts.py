@@ -17,14 +17,15 @@ from hdeeprm_like.batsim_server import clock, countdowns
 from hdeeprm_like.batsim_server.countdowns import Action, Countdown, Works
 from hdeeprm_like.batsim_server.server import Server
 from hdeeprm_like.batsim_server.simulation import Simulation
+from hdeeprm_like.errors import ProtocolError
 
 
 def played(scenario, folder):
-    """All that the server says, with its clock, and all that it notes for its files."""
+    """All that the server says, with its clock, all that it notes for its files, and why it refuses a reply, if so."""
     (folder / "p.xml").write_text(scenario["xml"])
     master = "master_host0" if 'prefix="master_host"' in scenario["xml"] else "master_host"
     options = options_of({"master": master, **scenario, "platform": str(folder / "p.xml")}, folder)
-    simulation, scheduler, said = Simulation(options), Scheduler(scenario), []
+    simulation, scheduler, said, refusal = Simulation(options), Scheduler(scenario), [], None
     name = "wf0" if "workflow" in scenario else "w0"
 
     def ask(text):
@@ -34,9 +35,12 @@ def played(scenario, folder):
         listed = [{"timestamp": time, "type": kind, "data": data} for time, kind, data in replies]
         return json.dumps({"now": now, "events": listed}).replace('"w0!', f'"{name}!').encode()
 
-    Server(simulation, ask).run()
+    try:
+        Server(simulation, ask).run()
+    except ProtocolError as error:  # a requested call is over when its reply arrives, where Batsim aborts
+        refusal = str(error)
     machines = simulation.machines
-    return said, simulation.rows, machines.state_rows, machines.energy_rows, machines.seconds
+    return said, simulation.rows, machines.state_rows, machines.energy_rows, machines.seconds, refusal
 
 
 def assert_the_same(scenario, folder, monkeypatch):

@@ -26,10 +26,12 @@ from hdeeprm_like.engine.cores import head_of
 from hdeeprm_like.engine.job_lists import key_at
 from hdeeprm_like.engine.numbers import FIRST, LOW_MEM, LOW_MEM_BW, SHORTEST, SMALLEST
 from hdeeprm_like.engine.tables import IDLE_CORE, Tables
+from hdeeprm_like.engine.waiting_queue import sort_keys
 from hdeeprm_like.types import Floats, Records
 
 REQUESTS = ("time", "cores", "memory", "bandwidth")
 STATISTICS = ("minimum", "q1", "median", "q3", "maximum")
+SCATTERED = -1  # instead of an entry
 BUSY = 1e-9  # share of a processor's bandwidth; less than that is rounding
 
 
@@ -50,16 +52,32 @@ def nth_key(tables: Tables, v: int, n: int) -> float:
     return key_at(waiting, v, place, n)
 
 
+@inlined
+def begin_of_keys(tables: Tables, v: int, order: int) -> int:
+    """Return the entry from which on a list has the keys of all waiting jobs, SCATTERED if in several blocks."""
+    waiting = tables.waiting
+    if v >= tables.clock[0].sorted:
+        sort_keys(tables, v, order)
+        return 0
+    return int(waiting.begins[v, waiting.directory[v, 0]]) if waiting.lists[v].blocks == 1 else SCATTERED
+
+
+@inlined
+def key_number(tables: Tables, v: int, begin: int, n: int) -> float:
+    """Return key number *n* of a list, see `begin_of_keys`."""
+    return float(tables.waiting.keys[v, begin + n]) if begin != SCATTERED else nth_key(tables, v, n)
+
+
 @compiled
-def quartile(tables: Tables, v: int, quarter: int) -> float:
+def quartile(tables: Tables, v: int, begin: int, quarter: int) -> float:
     """Return a quartile of the keys of a list as ``numpy.percentile`` does, by linear interpolation."""
-    count = tables.waiting.lists[v].jobs
+    count = tables.clock[0].waiting
     place = 0.25 * quarter * (count - 1)
     below = int(place)
     if below + 1 >= count:
-        return nth_key(tables, v, below)
+        return key_number(tables, v, begin, below)
     share = place - below
-    a, b = nth_key(tables, v, below), nth_key(tables, v, below + 1)
+    a, b = key_number(tables, v, begin, below), key_number(tables, v, begin, below + 1)
     return float(a + (b - a) * share if share < 0.5 else b - (b - a) * (1.0 - share))
 
 
@@ -73,14 +91,15 @@ def write_queue(tables: Tables, view: ViewArrays, out: Floats, at: int) -> None:
         limit, first, v = view.limits[kind], at + 5 * kind, tables.list_of[FIRST + 1 + kind]
         if limit == 0.0:  # no job requests any
             continue
-        least = nth_key(tables, v, 0)
-        if least == nth_key(tables, v, count - 1):
+        begin = begin_of_keys(tables, v, FIRST + 1 + kind)
+        least = key_number(tables, v, begin, 0)
+        if least == key_number(tables, v, begin, count - 1):
             share = min(least / limit, 1.0)
             for quarter in range(5):
                 out[first + quarter] = share
         else:
             for quarter in range(5):
-                out[first + quarter] = min(quartile(tables, v, quarter) / limit, 1.0)
+                out[first + quarter] = min(quartile(tables, v, begin, quarter) / limit, 1.0)
     if params.last_queue < 0 or params.last_queue == count:
         out[at + 20] = 0.5
     elif params.last_queue == 0:

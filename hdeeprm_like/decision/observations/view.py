@@ -61,7 +61,7 @@ def needs_of_view(observation: Observation, limits: JobLimits) -> Needs:
     """Return the sorted lists of waiting jobs that an observation reads; none for resources that no job requests."""
     wanted = (limits.time, limits.cores, limits.memory, limits.bandwidth)
     orders = zip(observation.orders, wanted, strict=False)
-    return Needs(tuple((order, REQUESTED) for order, most in orders if most > 0.0))
+    return Needs(searched=tuple((order, REQUESTED) for order, most in orders if most > 0.0))
 
 
 def make_room(view: ViewArrays, jobs: int) -> None:
