@@ -310,6 +310,8 @@ def converted(path: Path, options: Options, platform: Platform, source: Path, re
     def enough(trace: Trace) -> bool:
         if len(trace) < how.skip + (options.nb_jobs or 0) or not (trace.requested_time > 0.0).any():
             return False  # field 6 may hold the requested times of a trace without any
+        if how.missing_memory is None and not knows_memory(trace):
+            return False  # no job can be converted yet; to try that for each part of a long trace would take long
         try:
             workload, _ = conversion(trace, rng=generator(options.seed, CONVERTER), missing_memory=how.missing_memory)
         except WorkloadError:  # the whole trace says what is wrong

@@ -7,6 +7,7 @@ from hdeeprm_like.engine.calls import number_at
 from hdeeprm_like.engine.compiled import compiled, inlined
 from hdeeprm_like.engine.cores import begin_stretch, cores_from, release
 from hdeeprm_like.engine.dispatch import check_numbers
+from hdeeprm_like.engine.joined_words import joins_words
 from hdeeprm_like.engine.lifecycle import lacking_beside_cores
 from hdeeprm_like.engine.neighbours import neighbour
 from hdeeprm_like.engine.node_places import book_gpus, has_nodes, note_holds
@@ -37,7 +38,7 @@ from hdeeprm_like.engine.processor_index import (
     rank,
     rank_picks,
 )
-from hdeeprm_like.engine.serving_cores import next_roomy, take_lowest, take_random
+from hdeeprm_like.engine.serving_cores import next_roomy, serve_joined, take_lowest, take_random
 from hdeeprm_like.engine.tables import CORES, NOTHING, Tables
 from hdeeprm_like.types import Ints
 
@@ -312,6 +313,9 @@ def write_allocation(tables: Tables, policy: int, j: int, picks: int) -> None:
     if counts_cores(tables):
         return
     tables.jobs[j].stretches = 0
+    if joins_words(tables):
+        serve_joined(tables, policy == RANDOM_CORE, j, picks)
+        return
     for i in range(picks):
         p = tables.picks[i].processor
         if policy == RANDOM_CORE:

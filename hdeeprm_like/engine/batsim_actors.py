@@ -12,7 +12,7 @@ from hdeeprm_like.cluster.units import bytes_per_second, seconds
 from hdeeprm_like.engine.actions import Actions, calls_at_once, new_actions, number
 from hdeeprm_like.engine.bundles import Bundle, BundleType, absent
 from hdeeprm_like.engine.compiled import by_type, compiled, count_bits, inlined, shift_left
-from hdeeprm_like.engine.cores import word_of
+from hdeeprm_like.engine.cores import begin_words, word_of
 from hdeeprm_like.engine.tables import Tables
 from hdeeprm_like.engine.traffic import MESSAGE_FLOW, Traffic, add_load, begin_flow, is_networked, new_traffic
 from hdeeprm_like.engine.words import bits, words_of
@@ -67,7 +67,6 @@ TALK = np.dtype(
         ("looked_at", "f8"),  # s, the last of them
         ("looked", "i8"),  # cores whose energy is up to date at that time
         ("later", "i8"),  # jobs whose cores are up to date, too, but not counted yet
-        ("most_later", "i8"),  # the most cores that these are
         ("cores", "i8"),  # number of cores
     ],
     align=True,
@@ -258,8 +257,7 @@ def begin_look(timing: BatsimClock) -> None:
     """Forget which cores are up to date if the clock has moved."""
     talk, now = timing.talk[0], timing.actions.pace[0].now
     if talk.looked_at != now:
-        talk.looked_at, talk.looked = now, 0
-        talk.later = talk.most_later = 0
+        talk.looked_at, talk.looked, talk.later = now, 0, 0
         talk.epoch += 1
 
 
@@ -276,15 +274,13 @@ def look_at(timing: BatsimClock, w: int, cores: int) -> None:
 
 
 @inlined
-def look_at_cores(timing: BatsimClock, j: int, cores: int) -> None:
-    """Update the energy of the cores of a job; which they are matters only if these may be all, see `count_looks`."""
+def look_at_cores(timing: BatsimClock, j: int) -> None:
+    """Update the energy of the cores of a job; they are counted only where their number matters."""
     talk = timing.talk[0]
     begin_look(timing)
-    if talk.looked == talk.cores:
-        return
-    timing.later[talk.later] = j
-    talk.later += 1
-    talk.most_later += cores
+    if talk.looked != talk.cores:
+        timing.later[talk.later] = j
+        talk.later += 1
 
 
 @compiled
@@ -294,13 +290,12 @@ def count_looks(tables: Tables, timing: BatsimClock) -> None:
     for i in range(talk.later):
         job = tables.jobs[timing.later[i]]
         for at in range(job.first, job.first + job.stretches):
-            w, left = word_of(tables, tables.allocation[at].first), tables.allocation[at].cores
-            bit = tables.allocation[at].first - tables.words[w].first
+            w, bit, left = begin_words(tables, tables.allocation[at])
             while left > 0:
                 count = min(left, count_bits(tables.words[w].cores) - bit)
                 look_at(timing, w, bits(bit, count))
                 w, bit, left = w + 1, 0, left - count
-    talk.later = talk.most_later = 0
+    talk.later = 0
 
 
 @inlined
@@ -315,16 +310,15 @@ def look_at_lowest(tables: Tables, timing: BatsimClock, core: int) -> None:
 def look_at_all(timing: BatsimClock) -> None:
     """Update the energy of all cores."""
     begin_look(timing)
-    talk = timing.talk[0]
-    talk.looked = talk.cores
-    talk.later = talk.most_later = 0
+    timing.talk[0].looked, timing.talk[0].later = timing.talk[0].cores, 0
 
 
 @inlined
 def rounds_to_look(tables: Tables, timing: BatsimClock) -> int:
     """Return how many rounds an actor yields when it reads the energy of all cores."""
     talk, now = timing.talk[0], timing.actions.pace[0].now
-    if talk.looked_at == now and talk.later > 0 and talk.cores - talk.looked - talk.most_later < MOST_ROUNDS:
+    if talk.looked_at != now:
+        return int(min(talk.cores, MOST_ROUNDS))
+    if talk.later > 0:
         count_looks(tables, timing)
-    looked = talk.looked if talk.looked_at == now else 0
-    return int(min(talk.cores - looked, MOST_ROUNDS))
+    return int(min(talk.cores - talk.looked, MOST_ROUNDS))

@@ -52,9 +52,8 @@ def run_submitter(tables: Tables, simulation: Simulation, timing: BatsimClock) -
             return
     if talk.submitter_stage != GATHER:
         talk.submitter_stage = GATHER
-        talk.submitter_rounds = (
-            rounds_to_look(tables, timing) if sim.next_job == 0 else 0
-        )  # Batsim reads the energy before
+        first = sim.next_job == 0  # Batsim reads the energy before
+        talk.submitter_rounds = rounds_to_look(tables, timing) if first else 0
     if talk.submitter_rounds > 0:
         talk.submitter_rounds -= 1
         issue(timing, SUBMITTER, SKIP)

@@ -34,11 +34,11 @@ from hdeeprm_like.engine.batsim_work import (
 )
 from hdeeprm_like.engine.compiled import compiled, count_bits, inlined, lowest_bit
 from hdeeprm_like.engine.core_pstates import pstates_of, put_pstate
-from hdeeprm_like.engine.cores import begin_change, forget_span, head_of, run_from
+from hdeeprm_like.engine.joined_words import MANY, head_of, joins_words, run_from, separate, set_bits
 from hdeeprm_like.engine.lifecycle import write_log
 from hdeeprm_like.engine.tables import IDLE_CORE, LOG_END, LOG_PSTATE, LOG_REQUEST, LOG_START, PSTATE_BITS, Tables
 from hdeeprm_like.engine.tasks import KILLED, SUCCESS, WALLTIME_REACHED, Simulation
-from hdeeprm_like.engine.words import MANY, bits, common_pstate, highest_bit, of_pstate, stretch_at
+from hdeeprm_like.engine.words import bits, common_pstate, highest_bit, of_pstate, stretch_at
 
 # Stages of a job's actor: what it does at its next turn
 BEGIN, LOOK_FIRST, SET_TIMER, AWAKE, LOOK_LAST, GONE = 0, 1, 2, 3, 4, 5
@@ -168,49 +168,29 @@ def end_action(tables: Tables, simulation: Simulation, timing: BatsimClock, owne
 
 @inlined
 def find_changes(tables: Tables, timing: BatsimClock) -> None:
-    """Count the cores that change to each P-state in this instant, and drop spans of words without any."""
+    """Count the cores that change to each P-state in this instant, and drop words without any."""
     talk, clock, kept = timing.talk[0], tables.clock[0], 0
     for pstate in range(4):
         talk.changes[pstate] = 0
+    if joins_words(tables):
+        find_changes_joined(tables, timing)
+        return
     p, serving, idle = -1, 0, 0
     for i in range(clock.touched):
-        span = tables.touched[i]
-        word = tables.words[span.first]
+        word = tables.words[tables.touched[i]]
         if word.processor != p:
             p = word.processor
             serving, idle = pstates_of(tables, p)
-        if word.many:
-            changes = count_changes(tables, timing, i, serving, idle)
-        else:
-            serve = word.serving & ~of_pstate(word, serving)
-            rest = word.cores & ~word.serving & ~of_pstate(word, idle)
-            changes = serve | rest
-            if changes:
-                talk.changes[serving] += count_bits(serve)
-                talk.changes[idle] += count_bits(rest)
-        if changes:
-            place = tables.touched[kept]
-            place.first, place.words = span.first, span.words
+        serve = word.serving & ~of_pstate(word, serving)
+        rest = word.cores & ~word.serving & ~of_pstate(word, idle)
+        if serve | rest:
+            talk.changes[serving] += count_bits(serve)
+            talk.changes[idle] += count_bits(rest)
+            tables.touched[kept] = tables.touched[i]
             kept += 1
         else:
-            forget_span(tables, i)
+            word.touched = 0
     clock.touched = kept
-
-
-@compiled
-def count_changes(tables: Tables, timing: BatsimClock, i: int, serving: int, idle: int) -> int:
-    """Count those of a span of touched words of a processor of many; return how many there are."""
-    w, end, found = tables.touched[i].first, tables.touched[i].first + tables.touched[i].words, 0
-    while w < end:
-        words = run_from(tables, w, end) if end - w >= MANY else 1
-        word = tables.words[head_of(tables, w)]
-        serve = words * count_bits(word.serving & ~of_pstate(word, serving))
-        rest = words * count_bits(word.cores & ~word.serving & ~of_pstate(word, idle))
-        timing.talk[0].changes[serving] += serve
-        timing.talk[0].changes[idle] += rest
-        found += serve + rest
-        w += words
-    return int(found)
 
 
 @inlined
@@ -221,25 +201,10 @@ def apply_pstate(tables: Tables, simulation: Simulation, timing: BatsimClock, ps
     """
     talk, now, sim = timing.talk[0], timing.actions.pace[0].now, simulation.sim[0]
     request = begin_request(tables, now, pstate, talk.changes[pstate])
-    marked, p, serving, idle = 0, -1, 0, 0
-    for i in range(tables.clock[0].touched):
-        w = tables.touched[i].first
-        word = tables.words[w]
-        if word.processor != p:
-            p = word.processor
-            serving, idle = pstates_of(tables, p)
-        if pstate not in (serving, idle):
-            continue
-        if word.many:
-            marked = change_words(tables, simulation, timing, i, request, pstate, pstate == serving, marked)
-            continue
-        changed = (word.serving if pstate == serving else word.cores & ~word.serving) & ~of_pstate(word, pstate)
-        if changed == 0:
-            continue
-        log_pstates(tables, request, word, 1, changed, pstate)
-        put_pstate(word, changed, pstate)
-        if pstate == serving:
-            marked = mark_jobs(tables, simulation, timing, word, changed, marked)
+    if joins_words(tables):
+        marked = change_joined(tables, simulation, timing, request, pstate)
+    else:
+        marked = change_words(tables, simulation, timing, request, pstate)
     settled = pstate == P1 or talk.changes[P1] == 0
     for i in range(marked):
         j = timing.marked[i]
@@ -256,39 +221,24 @@ def apply_pstate(tables: Tables, simulation: Simulation, timing: BatsimClock, ps
     look_at_all(timing)
 
 
-@compiled
-def change_words(
-    tables: Tables,
-    simulation: Simulation,
-    timing: BatsimClock,
-    i: int,
-    request: int,
-    pstate: int,
-    serving: bool,
-    marked: int,
-) -> int:
-    """Change cores of a span of words of a processor of many: those that serve jobs, which are marked, or the others.
-
-    Returns:
-        How many jobs are marked.
-    """
-    w, end, last = tables.touched[i].first, tables.touched[i].first + tables.touched[i].words, IDLE_CORE
-    while w < end:
-        word, words = tables.words[head_of(tables, w)], 1
-        changed = (word.serving if serving else word.cores & ~word.serving) & ~of_pstate(word, pstate)
-        if end - w >= MANY and (changed == 0 or (changed == -1 and common_pstate(word, -1) >= 0)):
-            words = run_from(tables, w, end)
-        if changed == 0:
-            w += words
+@inlined
+def change_words(tables: Tables, simulation: Simulation, timing: BatsimClock, request: int, pstate: int) -> int:
+    """Change cores of the touched words to a P-state; return how many jobs are marked."""
+    marked, p, serving, idle = 0, -1, 0, 0
+    for i in range(tables.clock[0].touched):
+        word = tables.words[tables.touched[i]]
+        if word.processor != p:
+            p = word.processor
+            serving, idle = pstates_of(tables, p)
+        if pstate not in (serving, idle):
             continue
-        begin_change(tables, w, w + words)
-        word = tables.words[w]
-        log_pstates(tables, request, word, words, changed, pstate)
+        changed = (word.serving if pstate == serving else word.cores & ~word.serving) & ~of_pstate(word, pstate)
+        if changed == 0:
+            continue
+        log_pstates(tables, request, word, 1, changed, pstate)
         put_pstate(word, changed, pstate)
-        if serving and (word.begins != 1 or tables.owners[word.first] != last):
+        if pstate == serving:
             marked = mark_jobs(tables, simulation, timing, word, changed, marked)
-            last = tables.owners[word.first] if word.begins == 1 else IDLE_CORE
-        w += words
     return marked
 
 
@@ -360,3 +310,85 @@ def draw_alike(tables: Tables, core: int, other: int) -> bool:
     for pstate in range(4):
         alike &= ours.watts[pstate] == theirs.watts[pstate]
     return alike
+
+
+# --- P-states where equal words are joined
+
+
+@compiled
+def find_changes_joined(tables: Tables, timing: BatsimClock) -> None:
+    """Count the cores that change to each P-state in this instant, and drop neighbouring words without any."""
+    clock, kept = tables.clock[0], 0
+    for i in range(clock.touched):
+        first, words = tables.touched[i], tables.touched_words[i]
+        if count_changes(tables, timing, first, first + words) > 0:
+            tables.touched[kept], tables.touched_words[kept] = first, words
+            kept += 1
+        else:
+            set_bits(tables.touching, first, words, False)
+    clock.touched = kept
+
+
+@inlined
+def count_changes(tables: Tables, timing: BatsimClock, w: int, end: int) -> int:
+    """Count the cores that change in neighbouring words of a processor; return how many do."""
+    serving, idle = pstates_of(tables, tables.words[w].processor)
+    found = 0
+    while w < end:
+        words = run_from(tables, w, end) if end - w >= MANY else 1
+        word = tables.words[head_of(tables, w)]
+        serve = words * count_bits(word.serving & ~of_pstate(word, serving))
+        rest = words * count_bits(word.cores & ~word.serving & ~of_pstate(word, idle))
+        timing.talk[0].changes[serving] += serve
+        timing.talk[0].changes[idle] += rest
+        found += serve + rest
+        w += words
+    return int(found)
+
+
+@compiled
+def change_joined(tables: Tables, simulation: Simulation, timing: BatsimClock, request: int, pstate: int) -> int:
+    """Change cores of the touched words to a P-state; return how many jobs are marked."""
+    marked = 0
+    for i in range(tables.clock[0].touched):
+        first = tables.touched[i]
+        serving, idle = pstates_of(tables, tables.words[first].processor)
+        if pstate in (serving, idle):
+            end, serves = first + tables.touched_words[i], pstate == serving
+            marked = change_span(tables, simulation, timing, first, end, request, pstate, serves, marked)
+    return marked
+
+
+@inlined
+def change_span(
+    tables: Tables,
+    simulation: Simulation,
+    timing: BatsimClock,
+    w: int,
+    end: int,
+    request: int,
+    pstate: int,
+    serving: bool,
+    marked: int,
+) -> int:
+    """Change cores of neighbouring words of a processor: those that serve jobs, which are marked, or the others.
+
+    Returns:
+        How many jobs are marked.
+    """
+    last = IDLE_CORE
+    while w < end:
+        word, words = tables.words[head_of(tables, w)], 1
+        changed = (word.serving if serving else word.cores & ~word.serving) & ~of_pstate(word, pstate)
+        if end - w >= MANY and (changed == 0 or (changed == -1 and common_pstate(word, -1) >= 0)):
+            words = run_from(tables, w, end)
+        if changed != 0:
+            separate(tables, w, w + words)
+            word = tables.words[w]
+            log_pstates(tables, request, word, words, changed, pstate)
+            put_pstate(word, changed, pstate)
+            if serving and (word.begins != 1 or tables.owners[word.first] != last):
+                marked = mark_jobs(tables, simulation, timing, word, changed, marked)
+                last = tables.owners[word.first] if word.begins == 1 else IDLE_CORE
+        w += words
+    return marked

@@ -4,13 +4,13 @@ In a network a job that sends has a flow, see `traffic`; its rate follows from w
 for it are not compiled.
 """
 
-from typing import Any
-
 from hdeeprm_like.engine.actions import LATENCY, add, add_numbered, number, remove_at, remove_numbered, set_rate
 from hdeeprm_like.engine.batsim_actors import TCP_GAMMA, BatsimClock, look_at_cores
+from hdeeprm_like.engine.batsim_joined import power_joined, slowest_joined
 from hdeeprm_like.engine.bundles import BundleType
 from hdeeprm_like.engine.compiled import by_type, compiled, count_bits, inlined
-from hdeeprm_like.engine.cores import head_of, last_word, run_from, word_of
+from hdeeprm_like.engine.cores import begin_words
+from hdeeprm_like.engine.joined_words import joins_words
 from hdeeprm_like.engine.tables import Tables
 from hdeeprm_like.engine.tasks import Simulation
 from hdeeprm_like.engine.traffic import (
@@ -22,7 +22,7 @@ from hdeeprm_like.engine.traffic import (
     load_links,
     note_changed,
 )
-from hdeeprm_like.engine.words import BITS, MANY, bits, common_pstate, of_pstate
+from hdeeprm_like.engine.words import bits, common_pstate, of_pstate
 
 
 @inlined
@@ -34,20 +34,19 @@ def works(timing: BatsimClock, j: int) -> bool:
 @inlined
 def slowest(tables: Tables, j: int) -> float:
     """Return the flop/s of the slowest core of a job in the current P-states."""
+    if joins_words(tables):
+        return slowest_joined(tables, j)
     job, speed = tables.jobs[j], 1e300
     for i in range(job.first, job.first + job.stretches):
         w, bit, left = begin_words(tables, tables.allocation[i])
         while left > 0:
-            word = tables.words[head_of(tables, w)]
+            word = tables.words[w]
             processor = tables.processors[word.processor]
             count = min(left, count_bits(word.cores) - bit)
             cores = bits(bit, count)
             common = common_pstate(word, cores)
             if common >= 0:
                 speed = min(speed, processor.flops[common])
-                if word.many and left >= MANY * BITS and count == BITS:
-                    more = run_from(tables, w, last_word(tables, w, left // BITS)) - 1
-                    w, left = w + more, left - more * BITS
             else:
                 for pstate in range(4):
                     if of_pstate(word, pstate) & cores:
@@ -59,45 +58,24 @@ def slowest(tables: Tables, j: int) -> float:
 @inlined
 def power(tables: Tables, j: int) -> float:
     """Return the W of the cores of a job in the current P-states."""
+    if joins_words(tables):
+        return power_joined(tables, j)
     job, watts = tables.jobs[j], 0.0
     for i in range(job.first, job.first + job.stretches):
         w, bit, left = begin_words(tables, tables.allocation[i])
         while left > 0:
-            word = tables.words[head_of(tables, w)]
+            word = tables.words[w]
             processor = tables.processors[word.processor]
             count = min(left, count_bits(word.cores) - bit)
             cores = bits(bit, count)
             common = common_pstate(word, cores)
-            if word.many and common >= 0 and left >= MANY * BITS and count == BITS:
-                more = run_from(tables, w, last_word(tables, w, left // BITS)) - 1
-                watts = sum_of(watts, BITS * processor.watts[common], more + 1)
-                w, left = w + more, left - more * BITS
-            elif common >= 0:
+            if common >= 0:
                 watts += count * processor.watts[common]
             else:
                 for pstate in range(4):
                     watts += count_bits(of_pstate(word, pstate) & cores) * processor.watts[pstate]
             w, bit, left = w + 1, 0, left - count
     return watts
-
-
-@inlined
-def sum_of(total: float, part: float, times: int) -> float:
-    """Return a total after adding a part some times, rounded each time."""
-    found = total + times * part
-    large = 4.0 * found
-    if (total + large) - large == total and (part + large) - large == part:  # then no sum on the way rounds
-        return found
-    for _ in range(times):
-        total += part
-    return total
-
-
-@inlined
-def begin_words(tables: Tables, stretch: Any) -> tuple[int, int, int]:
-    """Return the word and the bit at which a stretch begins, and its number of cores."""
-    w = word_of(tables, stretch.first)
-    return w, stretch.first - tables.words[w].first, stretch.cores
 
 
 # --- jobs that send nothing
@@ -121,7 +99,7 @@ def end_alone(tables: Tables, timing: BatsimClock, j: int) -> None:
     """Remove the parallel task of a job that sends nothing, if it exists."""
     place = timing.actions.places[2 * j]
     if place >= 0:
-        look_at_cores(timing, j, tables.jobs[j].size)
+        look_at_cores(timing, j)
         remove_at(timing.actions, place)
 
 
@@ -218,7 +196,7 @@ def stop_flow(tables: Tables, timing: BatsimClock, j: int) -> None:
     place, waits = timing.actions.places[2 * j], timing.traffic.flows[j + 1].waits
     if place < 0 and waits == 0:
         return
-    look_at_cores(timing, j, tables.jobs[j].size)
+    look_at_cores(timing, j)
     if place >= 0:
         remove_at(timing.actions, place)
     else:

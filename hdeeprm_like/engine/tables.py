@@ -2,7 +2,7 @@
 
 A job, a processor, a node is a row of a structured array (``tables.jobs[j].start`` in compiled code,
 ``tables.jobs["start"]`` for the whole column); ``Tables`` bundles the arrays so that they pass as one argument.
-Each run of a batch has its own, side by side in one block of memory (`run.runs`).
+Each run of a batch has its own, side by side in one block of memory (`run.memory`).
 """
 
 from typing import Any
@@ -17,7 +17,7 @@ from hdeeprm_like.engine.job_lists import JobLists, new_job_lists
 from hdeeprm_like.engine.job_lists import make_room as make_room_in
 from hdeeprm_like.engine.node_sets import NodeSets
 from hdeeprm_like.engine.numbers import NUMBER_OF_ORDERS, REQUESTED
-from hdeeprm_like.engine.words import SPAN, STRETCH, new_words, words_of
+from hdeeprm_like.engine.words import LARGE, STRETCH, new_words, words_of
 from hdeeprm_like.types import Ints, Records
 
 UNKNOWN, WAITING, RUNNING, COMPLETED, REJECTED = 0, 1, 2, 3, 4  # status of a job
@@ -190,8 +190,8 @@ class Tables(Bundle, shared=("processors", "nodes", "levels", "core_processor", 
         core_processor: (C,). parts: (P,) part of the network of each processor, see ``neighbours``.
         words: (W,) WORD: which cores serve jobs, which are available, and their P-states, see ``words``.
         roomy: bits of the words that have a free core, 64 words per entry.
-        repeats: bits of the words that equal the one before, whose own serving, begins, low, high and owner are
-        outdated.
+        repeats: bits of the words that equal the one before, whose own entries are outdated, see ``joined_words``;
+        empty, as touching and touched_words, on a machine whose processors have few words.
         owners: (C,) the job of a core at which the cores of a job begin in a word; undefined at other cores.
         allocation: STRETCH, cores of the started jobs, one job after the other; empty if cores are counted and have
         no names.
@@ -200,8 +200,8 @@ class Tables(Bundle, shared=("processors", "nodes", "levels", "core_processor", 
         list_of: (NUMBER_OF_ORDERS,) the list of waiting jobs for each order by requested times, -1 if there is none.
         changes: everything that has happened to jobs, see `KIND_BITS`; each reader keeps its own cursor.
         rejected_now: (J,) jobs rejected in this instant.
-        touched: (W,) SPAN, words whose cores may have changed P-state in this instant.
-        touching: bits of those of processors of many words.
+        touched: (W,) words whose cores may have changed P-state in this instant; where words are joined the first of
+        touched_words: (W,) neighbouring words. touching: bits of all of these.
         picks: (P,) PICK, scratch: processors with cores booked for the job being placed.
         log: record of events; empty to keep no log.
         node_sets: where jobs may run; empty on a platform without partitions.
@@ -228,7 +228,8 @@ class Tables(Bundle, shared=("processors", "nodes", "levels", "core_processor", 
     list_of: Ints
     changes: Ints
     rejected_now: Ints
-    touched: Records
+    touched: Ints
+    touched_words: Ints
     touching: Ints
     picks: Records
     log: Records
@@ -281,7 +282,8 @@ def new_tables(
     processors = rows_of_processors(platform)
     loads["free"] = platform.processor_cores
     words = new_words(platform)
-    of_words = int(words_of(np.array([len(words)]))[0])  # words whose bits are words
+    of_words = int(words_of(np.array([len(words)]))[0])  # entries that have a bit for each word
+    joins = processors["words"].max() >= LARGE
     node_loads["free_memory"], node_loads["free_gpus"] = platform.node_memory, platform.node_gpus
     groups = [-(-platform.processors // WIDTH)]
     while groups[-1] > 1:
@@ -310,7 +312,7 @@ def new_tables(
         parts=parts_of(platform).astype(np.int32),
         words=words,
         roomy=np.full(of_words, -1, np.int64),
-        repeats=np.zeros(of_words + 1, np.int64),
+        repeats=np.zeros(of_words + 1 if joins else 0, np.int64),  # and one for the end of the last word
         owners=np.zeros(platform.cores, np.int32),
         allocation=np.zeros(places, STRETCH),
         members=np.zeros(jobs, np.int32),
@@ -319,8 +321,9 @@ def new_tables(
         list_of=list_of,
         changes=np.zeros(3 * jobs, np.int64),
         rejected_now=np.zeros(jobs, np.int32),
-        touched=np.zeros(len(words), SPAN),
-        touching=np.zeros(of_words, np.int64),
+        touched=np.zeros(len(words), np.int32),
+        touched_words=np.zeros(len(words) if joins else 0, np.int32),
+        touching=np.zeros(of_words if joins else 0, np.int64),
         picks=np.zeros(platform.processors, PICK),
         log=np.zeros(log, LOG),
         node_sets=node_sets,

@@ -1,9 +1,8 @@
 """The cores of a cluster as words of 64 bits, and the cores of a job as stretches of neighbouring cores.
 
-So the cost of a job depends on its stretches, not on its number of cores: neighbouring equal words of a processor are a
-run, and the first word of a run stands for all (`cores.head_of`). Each processor begins at a new word, whose bits are
-its cores from the lowest on; words are signed because numba makes floats of expressions that mix unsigned with signed
-integers.
+So the cost of a job depends on its stretches and their words, not on its number of cores; where a processor has many
+words, equal ones are joined, see `joined_words`. Each processor begins at a new word, whose bits are its cores from the
+lowest on; words are signed because numba makes floats of expressions that mix unsigned with signed integers.
 """
 
 from typing import Any
@@ -15,26 +14,24 @@ from hdeeprm_like.engine.compiled import inlined, lowest_bit, shift_left, zeros_
 from hdeeprm_like.types import Bools, Ints, Records
 
 BITS = 64
-MANY = 4  # words from which on equal ones are treated together; for fewer that costs more than it saves
+LARGE = 4  # words of a processor from which on equal ones are joined
 
 WORD = np.dtype(
     [
         ("cores", "i8"),  # bits: cores that exist
         ("serving", "i8"),  # bits: cores that serve a job
         ("available", "i8"),  # bits: cores not withdrawn by an external event
-        ("begins", "i8"),  # bits: cores at which the cores of a job begin in this word, Tables.owners has the job
+        ("begins", "i8"),  # bits: cores at which the cores of a job begin in this word; Tables.owners has the job
         ("low", "i8"),  # bits: the low and ...
         ("high", "i8"),  # ... the high bit of the P-state last requested from the simulator
         ("first", "i4"),  # first core
         ("processor", "i4"),
-        ("touched", "i4"),  # 1 if the word is in Tables.touched; where there are many words, see Tables.touching
-        ("many", "i4"),  # 1 if its processor has MANY words or more, so that equal ones are treated together
+        ("touched", "i8"),  # 1 if the word is in Tables.touched
     ],
     align=True,
 )
 
 STRETCH = np.dtype([("first", "i4"), ("cores", "i4")], align=True)  # neighbouring cores, from the first on
-SPAN = np.dtype([("first", "i4"), ("words", "i4")], align=True)  # neighbouring words of one processor
 
 
 def new_words(platform: Platform) -> Records:
@@ -45,7 +42,6 @@ def new_words(platform: Platform) -> Records:
     place = np.arange(len(processor)) - np.repeat(np.cumsum(counts) - counts, counts)  # word in its processor
     words = np.zeros(len(processor), WORD)
     words["processor"] = processor
-    words["many"] = counts[processor] >= MANY
     words["first"] = (np.cumsum(cores) - cores)[processor] + BITS * place
     there = np.minimum(cores[processor] - BITS * place, BITS)
     words["cores"] = np.where(there == BITS, -1, (1 << np.minimum(there, BITS - 1)) - 1)
@@ -83,15 +79,15 @@ def highest_bit(word: int) -> int:
 
 
 @inlined
-def without_lowest(word: int) -> int:
-    """Return a word without its lowest set bit; in plain Python a lone highest bit minus one would not wrap around."""
-    return int(word & ~shift_left(1, lowest_bit(word)))
-
-
-@inlined
 def bits(first: int, count: int) -> int:
     """Return a word with *count* set bits from *first* on."""
     return -1 if count == BITS else (shift_left(~shift_left(-1, count), first))
+
+
+@inlined
+def without_lowest(word: int) -> int:
+    """Return a word without its lowest set bit; the shift by nothing wraps in plain Python, too, at the highest bit."""
+    return word & shift_left(word - 1, 0)
 
 
 @inlined

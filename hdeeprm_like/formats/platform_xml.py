@@ -12,6 +12,7 @@ topology, the links of it and a route between each two cores are written.
 """
 
 import json
+import logging
 import math
 from collections.abc import Iterator
 from dataclasses import replace
@@ -47,11 +48,14 @@ if TYPE_CHECKING:
 
 __all__ = ["first_mismatch", "platform_from_properties", "read_platform_xml", "write_platform_xml"]
 
+log = logging.getLogger(__name__)
+
 MASTER = "master_host"
 PARTITIONS = f"{PREFIX}partitions"
 POWER_CAP = f"{PREFIX}power_cap"  # W
 TOPOLOGY = f"{PREFIX}topology"
 MOST_ROUTED = 256  # cores of a platform with a topology: the XML has a route for each pair
+SERVER_ONLY = ("speed_file", "availability_file", "state_file", "limiter_link")  # attributes of SimGrid
 CAP = Number(0.0, UTMOST, above=True, noun="number of W")
 
 
@@ -226,6 +230,7 @@ def read_platform_xml(path: Path) -> Platform:
         PlatformError: it cannot be read, or is a SimGrid platform without the properties of the hierarchy.
     """
     root = _parsed(path)
+    _warn_of_others(root, path)
     hosts, name, partitions, cap, topology = [], path.name.split(".")[0], "", "", ""
     for host in root.iter("host"):
         props = {prop.get("id", ""): prop.get("value", "") for prop in host.iter("prop")}
@@ -254,6 +259,16 @@ def read_platform_xml(path: Path) -> Platform:
     except (ValueError, RecursionError) as error:
         raise PlatformError(f"{path}: {PARTITIONS} of {MASTER}: no valid JSON: {error}") from None
     return replace(platform, partitions=read_partitions(value, platform.nodes))
+
+
+def _warn_of_others(root: "Element", path: Path) -> None:
+    """Warn of the first attribute, added by hand, that simulations without Batsim or its server do not follow."""
+    for element in root.iter():
+        for name in SERVER_ONLY:
+            if element.get(name):
+                what = f"<{element.tag}> {element.get('id', '')!r}"
+                log.warning("%s: %s: %s counts only with Batsim or `hdeeprm-like batsim`", path, what, name)
+                return
 
 
 def _parsed(path: Path) -> "Element":

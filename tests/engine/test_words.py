@@ -14,7 +14,7 @@ from hdeeprm_like.engine.lifecycle import receive, start_job
 from hdeeprm_like.engine.numbers import FIRST_FIT
 from hdeeprm_like.engine.state import State
 from hdeeprm_like.engine.tables import IDLE_CORE, NOTHING
-from hdeeprm_like.engine.words import bits, highest_bit, of_cores, stretch_at
+from hdeeprm_like.engine.words import bits, highest_bit, of_cores, stretch_at, without_lowest
 from hdeeprm_like.results.core_intervals import CoreIntervals
 
 sizes = st.lists(st.sampled_from([1, 5, 63, 64, 65, 128, 150, 448, 1000]), min_size=1, max_size=4)
@@ -125,3 +125,22 @@ def test_bits_are_those_of_the_word(first):
         assert length == count
         assert looked_at(word) == (count, first, first + count - 1)
     assert looked_at(0) == (0, 64, -1)
+
+
+@compiled
+def write_without_lowest(word: int, out: np.ndarray) -> None:
+    out[0] = without_lowest(word)
+
+
+@pytest.mark.parametrize("upper", [[], [63], [62, 63], [5, 40]])
+@pytest.mark.parametrize("lowest", [0, 3, 63])
+def test_a_word_loses_its_lowest_bit_in_machine_code_and_in_plain_python(lowest, upper):
+    upper = [bit for bit in upper if bit > lowest]
+    word, rest = (
+        int(np.array([sum(1 << bit for bit in some)], np.uint64).view(np.int64)[0])
+        for some in ([lowest, *upper], upper)
+    )
+    out = np.zeros(1, np.int64)
+    write_without_lowest(word, out)
+    plain = getattr(without_lowest, "__wrapped__", without_lowest)
+    assert out[0] == plain(word) == rest

@@ -149,6 +149,18 @@ def test_the_xml_may_be_packed(tmp_path):
     assert_same(read_platform_xml(tmp_path / "packed.xml.gz"), small())
 
 
+def test_an_attribute_that_only_batsim_follows_is_reported_once(tmp_path, caplog):
+    write_platform_xml(small(), tmp_path / "p.xml")
+    read_platform_xml(tmp_path / "p.xml")
+    assert not caplog.messages
+    text = (tmp_path / "p.xml").read_text().replace('speed="', 'speed_file="s.txt" speed="')
+    (tmp_path / "p.xml").write_text(text)
+    assert read_platform_xml(tmp_path / "p.xml").cores == small().cores
+    assert [one.removeprefix(f"{tmp_path}/") for one in caplog.messages] == [
+        "p.xml: <host> 'master_host': speed_file counts only with Batsim or `hdeeprm-like batsim`"
+    ]
+
+
 def test_a_platform_without_network_is_written_with_links_that_take_no_time(tmp_path):
     write_platform_xml(small(network=None), tmp_path / "platform.xml")
     network = read_platform_xml(tmp_path / "platform.xml").network

@@ -22,8 +22,8 @@ from hdeeprm_like.decision.layout import NODE, Block
 from hdeeprm_like.decision.observations.arrays import Observation, Sizes, ViewArrays
 from hdeeprm_like.decision.window.arrays import Window
 from hdeeprm_like.engine.compiled import compiled, count_bits, inlined, shift_left
-from hdeeprm_like.engine.cores import head_of
 from hdeeprm_like.engine.job_lists import key_at
+from hdeeprm_like.engine.joined_words import head_of
 from hdeeprm_like.engine.numbers import FIRST, LOW_MEM, LOW_MEM_BW, SHORTEST, SMALLEST
 from hdeeprm_like.engine.tables import IDLE_CORE, Tables
 from hdeeprm_like.engine.waiting_queue import sort_keys
