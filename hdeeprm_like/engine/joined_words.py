@@ -105,7 +105,7 @@ def set_bits(column: Ints, first: int, count: int, value: bool) -> None:
 @compiled
 def touch_words(tables: Tables, w: int, words: int) -> None:
     """Record that the cores of neighbouring words of a processor may have changed P-state in this instant."""
-    clock, end = tables.clock[0], w + words
+    end = w + words
     while w < end:
         count = min(end - w, BITS - w % BITS)
         new = bits(w % BITS, count) & ~tables.touching[w // BITS]
@@ -114,9 +114,22 @@ def touch_words(tables: Tables, w: int, words: int) -> None:
             bit = lowest_bit(new)
             many = stretch_at(new, bit)
             new &= ~bits(bit, many)
-            tables.touched[clock.touched], tables.touched_words[clock.touched] = w - w % BITS + bit, many
-            clock.touched += 1
+            add_touched(tables, w - w % BITS + bit, many)
         w += count
+
+
+@inlined
+def add_touched(tables: Tables, w: int, words: int) -> None:
+    """Append neighbouring words to the touched ones, merged with the entry before if they continue it."""
+    clock = tables.clock[0]
+    if clock.touched > 0:
+        before = clock.touched - 1
+        end = tables.touched[before] + tables.touched_words[before]
+        if end == w and tables.words[end - 1].processor == tables.words[w].processor:
+            tables.touched_words[before] += words
+            return
+    tables.touched[clock.touched], tables.touched_words[clock.touched] = w, words
+    clock.touched += 1
 
 
 @compiled
