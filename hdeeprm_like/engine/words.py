@@ -14,7 +14,7 @@ from hdeeprm_like.engine.compiled import inlined, lowest_bit, shift_left, zeros_
 from hdeeprm_like.types import Bools, Ints, Records
 
 BITS = 64
-LARGE = 4  # words of a processor from which on equal ones are joined
+LARGE = 64  # words of a processor from which on equal ones are joined; for fewer that takes longer
 
 WORD = np.dtype(
     [

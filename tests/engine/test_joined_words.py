@@ -16,7 +16,7 @@ machines = st.lists(st.sampled_from([1, 64, 65, 256, 320, 449, 1000]), min_size=
 policies = st.sampled_from([("first", "high_gflops"), ("shortest", "low_power"), ("random", "random")])
 
 
-def world(machine, seed, clock="batsim"):
+def world(machine, seed):
     """A cluster with processors of so many cores, each on its node, and random jobs, most of them of whole words."""
     rng, count = np.random.default_rng(seed), 30
     nodes = [(1000.0, [(cores, 1.0 + i, 100.0 + i, 40.0)]) for i, cores in enumerate(machine)]
@@ -58,7 +58,7 @@ def test_a_run_on_the_textbooks_clock_is_the_same_where_equal_words_are_joined(m
     assert found[0] == found[1]
 
 
-@pytest.mark.parametrize(("cores", "joins"), [(192, False), (193, True)])
-def test_words_are_joined_on_processors_of_four_words_or_more(cores, joins):
+@pytest.mark.parametrize(("cores", "joins"), [(64 * 63, False), (64 * 63 + 1, True)])
+def test_words_are_joined_on_processors_of_64_words_or_more(cores, joins):
     state = run(platform((1000.0, [(cores, 1.0, 100.0, 1.0)])), jobs()).state
     assert (len(state.tables.repeats) > 0) == joins
