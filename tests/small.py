@@ -260,7 +260,9 @@ def check_that_the_future_is_unknown(name, seed):
 def jobs_in_words(tables):
     """The job that each core serves, by the words of a cluster; IDLE_CORE for none."""
     found = []
-    for word in tables.words:
+    for w in range(len(tables.words)):
+        if not len(tables.repeats) or not (int(tables.repeats[w // 64]) >> (w % 64)) & 1:
+            word = tables.words[w]  # otherwise the one before counts
         job = None
         for bit in range(64):
             if not (int(word["cores"]) >> bit) & 1:

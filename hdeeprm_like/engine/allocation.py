@@ -4,9 +4,10 @@ The core policies are those of the thesis (table 3.2), the lowest processors wit
 """
 
 from hdeeprm_like.engine.calls import number_at
-from hdeeprm_like.engine.compiled import compiled, inlined, lowest_bit, shift_left
-from hdeeprm_like.engine.cores import begin_stretch, cores_from, note_room, release, touch
+from hdeeprm_like.engine.compiled import compiled, inlined
+from hdeeprm_like.engine.cores import begin_stretch, cores_from, release
 from hdeeprm_like.engine.dispatch import check_numbers
+from hdeeprm_like.engine.joined_words import joins_words
 from hdeeprm_like.engine.lifecycle import lacking_beside_cores
 from hdeeprm_like.engine.neighbours import neighbour
 from hdeeprm_like.engine.node_places import book_gpus, has_nodes, note_holds
@@ -37,9 +38,8 @@ from hdeeprm_like.engine.processor_index import (
     rank,
     rank_picks,
 )
+from hdeeprm_like.engine.serving_cores import next_roomy, serve_joined, take_lowest, take_random
 from hdeeprm_like.engine.tables import CORES, NOTHING, Tables
-from hdeeprm_like.engine.waiting_queue import draw
-from hdeeprm_like.engine.words import BITS, bits, stretch_at, without_lowest
 from hdeeprm_like.types import Ints
 
 check_numbers(
@@ -313,76 +313,12 @@ def write_allocation(tables: Tables, policy: int, j: int, picks: int) -> None:
     if counts_cores(tables):
         return
     tables.jobs[j].stretches = 0
+    if joins_words(tables):
+        serve_joined(tables, policy == RANDOM_CORE, j, picks)
+        return
     for i in range(picks):
         p = tables.picks[i].processor
         if policy == RANDOM_CORE:
             take_random(tables, p, j)
         else:
             take_lowest(tables, p, j)
-
-
-@compiled
-def take_lowest(tables: Tables, p: int, j: int) -> None:
-    """Assign to a job the lowest free cores of a processor, as many as are booked there."""
-    needed, w = tables.loads[p].picked, tables.processors[p].first_word
-    while needed > 0:
-        w = next_roomy(tables, w)
-        word = tables.words[w]
-        free = word.available & ~word.serving
-        while free != 0 and needed > 0:
-            bit = lowest_bit(free)
-            cores = min(stretch_at(free, bit), needed)
-            serve(tables, w, bit, cores, j)
-            free &= ~bits(bit, cores)
-            needed -= cores
-        w += 1
-
-
-@compiled
-def next_roomy(tables: Tables, w: int) -> int:
-    """Return the first word from *w* on that has a free core; at least the number of words if none has."""
-    place, later = w // BITS, -1 << (w % BITS)
-    while place < len(tables.roomy):
-        found = tables.roomy[place] & later
-        if found != 0:
-            return int(place * BITS + lowest_bit(found))
-        place, later = place + 1, -1
-    return int(place * BITS)
-
-
-@compiled
-def take_random(tables: Tables, p: int, j: int) -> None:
-    """Assign to a job random free cores of a processor, as many as are booked there, all equally likely."""
-    needed, w = tables.loads[p].picked, tables.processors[p].first_word
-    left = tables.loads[p].free + needed
-    while needed > 0:
-        word = tables.words[w]
-        free = word.available & ~word.serving
-        while free != 0 and needed > 0:
-            if draw(tables, left) < needed:
-                serve(tables, w, lowest_bit(free), 1, j)
-                needed -= 1
-            free = without_lowest(free)
-            left -= 1
-        w += 1
-
-
-@compiled
-def serve(tables: Tables, w: int, bit: int, cores: int, j: int) -> None:
-    """Assign neighbouring cores of a word to a job, appended to those that it has already."""
-    word, job = tables.words[w], tables.jobs[j]
-    word.serving |= bits(bit, cores)
-    word.begins |= shift_left(1, bit)
-    note_room(tables, w)
-    first = word.first + bit
-    tables.owners[first] = j
-    touch(tables, w)
-    at = tables.clock[0].placed + job.stretches
-    if job.stretches > 0:
-        before = tables.allocation[at - 1]
-        if before.first + before.cores == first:
-            before.cores += cores
-            return
-    stretch = tables.allocation[at]
-    stretch.first, stretch.cores = first, cores
-    job.stretches += 1

@@ -12,10 +12,10 @@ from hdeeprm_like.cluster.units import bytes_per_second, seconds
 from hdeeprm_like.engine.actions import Actions, calls_at_once, new_actions, number
 from hdeeprm_like.engine.bundles import Bundle, BundleType, absent
 from hdeeprm_like.engine.compiled import by_type, compiled, count_bits, inlined, shift_left
-from hdeeprm_like.engine.cores import word_of
+from hdeeprm_like.engine.cores import begin_words, word_of
 from hdeeprm_like.engine.tables import Tables
 from hdeeprm_like.engine.traffic import MESSAGE_FLOW, Traffic, add_load, begin_flow, is_networked, new_traffic
-from hdeeprm_like.engine.words import words_of
+from hdeeprm_like.engine.words import bits, words_of
 from hdeeprm_like.types import Floats, Ints, Records
 
 LOOPBACK = 1e10  # 1/s, one byte at SimGrid's 10 GB/s from the master host to itself
@@ -66,6 +66,7 @@ TALK = np.dtype(
         ("epoch", "i8"),  # number of times at which the energy was read
         ("looked_at", "f8"),  # s, the last of them
         ("looked", "i8"),  # cores whose energy is up to date at that time
+        ("later", "i8"),  # jobs whose cores are up to date, too, but not counted yet
         ("cores", "i8"),  # number of cores
     ],
     align=True,
@@ -85,6 +86,7 @@ class BatsimClock(Bundle, shared=("latency", "speed")):
         marked: (J,) scratch, jobs whose rate must be recomputed.
         looked: (W,) bits, the cores of each word whose energy was last updated in epoch ...
         looked_in: (W,) ... of that word.
+        later: (J,) jobs whose cores are still to be counted among those.
         traffic: the network; absent if what jobs send takes no time.
     """
 
@@ -99,6 +101,7 @@ class BatsimClock(Bundle, shared=("latency", "speed")):
     marked: Ints
     looked: Ints
     looked_in: Ints
+    later: Ints
     traffic: Traffic
 
 
@@ -123,6 +126,7 @@ def new_batsim_clock(platform: Platform, jobs: int) -> BatsimClock:
         marked=np.zeros(jobs, np.int32),
         looked=np.zeros(words, np.int64),
         looked_in=np.zeros(words, np.int64),
+        later=np.zeros(jobs, np.int32),
         traffic=absent(Traffic) if platform.routes is None else new_traffic(platform.routes, jobs),
     )
 
@@ -255,7 +259,7 @@ def begin_look(timing: BatsimClock) -> None:
     """Forget which cores are up to date if the clock has moved."""
     talk, now = timing.talk[0], timing.actions.pace[0].now
     if talk.looked_at != now:
-        talk.looked_at, talk.looked = now, 0
+        talk.looked_at, talk.looked, talk.later = now, 0, 0
         talk.epoch += 1
 
 
@@ -272,6 +276,31 @@ def look_at(timing: BatsimClock, w: int, cores: int) -> None:
 
 
 @inlined
+def look_at_cores(timing: BatsimClock, j: int) -> None:
+    """Update the energy of the cores of a job; they are counted only where their number matters."""
+    talk = timing.talk[0]
+    begin_look(timing)
+    if talk.looked != talk.cores:
+        timing.later[talk.later] = j
+        talk.later += 1
+
+
+@compiled
+def count_looks(tables: Tables, timing: BatsimClock) -> None:
+    """Count the cores of jobs whose energy is up to date, each core once."""
+    talk = timing.talk[0]
+    for i in range(talk.later):
+        job = tables.jobs[timing.later[i]]
+        for at in range(job.first, job.first + job.stretches):
+            w, bit, left = begin_words(tables, tables.allocation[at])
+            while left > 0:
+                count = min(left, count_bits(tables.words[w].cores) - bit)
+                look_at(timing, w, bits(bit, count))
+                w, bit, left = w + 1, 0, left - count
+    talk.later = 0
+
+
+@inlined
 def look_at_lowest(tables: Tables, timing: BatsimClock, core: int) -> None:
     """Update the energy of the core that sends the message of a job's end."""
     begin_look(timing)
@@ -283,12 +312,15 @@ def look_at_lowest(tables: Tables, timing: BatsimClock, core: int) -> None:
 def look_at_all(timing: BatsimClock) -> None:
     """Update the energy of all cores."""
     begin_look(timing)
-    timing.talk[0].looked = timing.talk[0].cores
+    timing.talk[0].looked, timing.talk[0].later = timing.talk[0].cores, 0
 
 
 @inlined
-def rounds_to_look(timing: BatsimClock) -> int:
+def rounds_to_look(tables: Tables, timing: BatsimClock) -> int:
     """Return how many rounds an actor yields when it reads the energy of all cores."""
     talk, now = timing.talk[0], timing.actions.pace[0].now
-    looked = talk.looked if talk.looked_at == now else 0
-    return int(min(talk.cores - looked, MOST_ROUNDS))
+    if talk.looked_at != now:
+        return int(min(talk.cores, MOST_ROUNDS))
+    if talk.later > 0:
+        count_looks(tables, timing)
+    return int(min(talk.cores - talk.looked, MOST_ROUNDS))

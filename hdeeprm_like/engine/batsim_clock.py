@@ -175,7 +175,7 @@ def run_actor(tables: Tables, simulation: Simulation, timing: BatsimClock, actor
     elif actor == ANSWERER:
         run_answerer(tables, simulation, timing)
     elif actor == SUBMITTER:
-        run_submitter(simulation, timing)
+        run_submitter(tables, simulation, timing)
     elif actor == KILLER:
         run_killer(tables, simulation, timing)
     else:

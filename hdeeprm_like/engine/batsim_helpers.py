@@ -34,7 +34,7 @@ CHOOSE, STOPPED, LOOK_AT_ENERGY, READ = 0, 1, 2, 3  # the killer
 
 
 @inlined
-def run_submitter(simulation: Simulation, timing: BatsimClock) -> None:
+def run_submitter(tables: Tables, simulation: Simulation, timing: BatsimClock) -> None:
     """Run the submitter: submit the jobs of one time, or wait for the next time.
 
     It does not read the clock again after submitting, which delays the next date by the time of the message.
@@ -52,7 +52,8 @@ def run_submitter(simulation: Simulation, timing: BatsimClock) -> None:
             return
     if talk.submitter_stage != GATHER:
         talk.submitter_stage = GATHER
-        talk.submitter_rounds = rounds_to_look(timing) if sim.next_job == 0 else 0  # Batsim reads the energy before
+        first = sim.next_job == 0  # Batsim reads the energy before
+        talk.submitter_rounds = rounds_to_look(tables, timing) if first else 0
     if talk.submitter_rounds > 0:
         talk.submitter_rounds -= 1
         issue(timing, SUBMITTER, SKIP)
@@ -103,7 +104,7 @@ def run_killer(tables: Tables, simulation: Simulation, timing: BatsimClock) -> N
         if simulation.tasks[j].delay >= 0.0:
             finish(tables, simulation, timing, j)
             simulation.tasks[j].stage = GONE
-            talk.killer_rounds = rounds_to_look(timing)
+            talk.killer_rounds = rounds_to_look(tables, timing)
     if talk.killer_stage == LOOK_AT_ENERGY:
         if talk.killer_rounds > 0:
             talk.killer_rounds -= 1

@@ -34,10 +34,11 @@ from hdeeprm_like.engine.batsim_work import (
 )
 from hdeeprm_like.engine.compiled import compiled, count_bits, inlined, lowest_bit
 from hdeeprm_like.engine.core_pstates import pstates_of, put_pstate
+from hdeeprm_like.engine.joined_words import MANY, head_of, joins_words, run_from, separate, set_bits
 from hdeeprm_like.engine.lifecycle import write_log
-from hdeeprm_like.engine.tables import LOG_END, LOG_PSTATE, LOG_REQUEST, LOG_START, PSTATE_BITS, Tables
+from hdeeprm_like.engine.tables import IDLE_CORE, LOG_END, LOG_PSTATE, LOG_REQUEST, LOG_START, PSTATE_BITS, Tables
 from hdeeprm_like.engine.tasks import KILLED, SUCCESS, WALLTIME_REACHED, Simulation
-from hdeeprm_like.engine.words import bits, highest_bit, of_pstate, stretch_at
+from hdeeprm_like.engine.words import bits, common_pstate, highest_bit, of_pstate, stretch_at
 
 # Stages of a job's actor: what it does at its next turn
 BEGIN, LOOK_FIRST, SET_TIMER, AWAKE, LOOK_LAST, GONE = 0, 1, 2, 3, 4, 5
@@ -71,7 +72,7 @@ def run_job(tables: Tables, simulation: Simulation, timing: BatsimClock, j: int)
         begin(tables, simulation, timing, j)
     elif task.stage == AWAKE:
         finish(tables, simulation, timing, j)
-        task.stage, task.rounds = LOOK_LAST, rounds_to_look(timing)
+        task.stage, task.rounds = LOOK_LAST, rounds_to_look(tables, timing)
     if task.stage in (LOOK_FIRST, LOOK_LAST) and task.rounds > 0:
         task.rounds -= 1
         issue(timing, JOBS + j, SKIP)
@@ -105,7 +106,7 @@ def begin(tables: Tables, simulation: Simulation, timing: BatsimClock, j: int) -
         task.watts = power(tables, j)
     timing.actions.places[2 * j] = timing.actions.places[2 * j + 1] = -1
     forget_sending(timing, j)
-    task.stage, task.rounds = LOOK_FIRST, rounds_to_look(timing)
+    task.stage, task.rounds = LOOK_FIRST, rounds_to_look(tables, timing)
 
 
 @inlined
@@ -171,6 +172,9 @@ def find_changes(tables: Tables, timing: BatsimClock) -> None:
     talk, clock, kept = timing.talk[0], tables.clock[0], 0
     for pstate in range(4):
         talk.changes[pstate] = 0
+    if joins_words(tables):
+        find_changes_joined(tables, timing)
+        return
     p, serving, idle = -1, 0, 0
     for i in range(clock.touched):
         word = tables.words[tables.touched[i]]
@@ -197,21 +201,10 @@ def apply_pstate(tables: Tables, simulation: Simulation, timing: BatsimClock, ps
     """
     talk, now, sim = timing.talk[0], timing.actions.pace[0].now, simulation.sim[0]
     request = begin_request(tables, now, pstate, talk.changes[pstate])
-    marked, p, serving, idle = 0, -1, 0, 0
-    for i in range(tables.clock[0].touched):
-        word = tables.words[tables.touched[i]]
-        if word.processor != p:
-            p = word.processor
-            serving, idle = pstates_of(tables, p)
-        if pstate not in (serving, idle):
-            continue
-        changed = (word.serving if pstate == serving else word.cores & ~word.serving) & ~of_pstate(word, pstate)
-        if changed == 0:
-            continue
-        log_pstates(tables, request, word, changed, pstate)
-        put_pstate(word, changed, pstate)
-        if pstate == serving:
-            marked = mark_jobs(tables, simulation, timing, word, changed, marked)
+    if joins_words(tables):
+        marked = change_joined(tables, simulation, timing, request, pstate)
+    else:
+        marked = change_words(tables, simulation, timing, request, pstate)
     settled = pstate == P1 or talk.changes[P1] == 0
     for i in range(marked):
         j = timing.marked[i]
@@ -226,6 +219,27 @@ def apply_pstate(tables: Tables, simulation: Simulation, timing: BatsimClock, ps
     talk.acknowledged = 1
     talk.server_rounds = talk.changes[pstate]
     look_at_all(timing)
+
+
+@inlined
+def change_words(tables: Tables, simulation: Simulation, timing: BatsimClock, request: int, pstate: int) -> int:
+    """Change cores of the touched words to a P-state; return how many jobs are marked."""
+    marked, p, serving, idle = 0, -1, 0, 0
+    for i in range(tables.clock[0].touched):
+        word = tables.words[tables.touched[i]]
+        if word.processor != p:
+            p = word.processor
+            serving, idle = pstates_of(tables, p)
+        if pstate not in (serving, idle):
+            continue
+        changed = (word.serving if pstate == serving else word.cores & ~word.serving) & ~of_pstate(word, pstate)
+        if changed == 0:
+            continue
+        log_pstates(tables, request, word, 1, changed, pstate)
+        put_pstate(word, changed, pstate)
+        if pstate == serving:
+            marked = mark_jobs(tables, simulation, timing, word, changed, marked)
+    return marked
 
 
 @inlined
@@ -255,8 +269,12 @@ def begin_request(tables: Tables, now: float, pstate: int, cores: int) -> int:
 
 
 @inlined
-def log_pstates(tables: Tables, request: int, word: Any, changed: int, pstate: int) -> None:
-    """Log that some cores of a word change to a P-state, neighbours with the same former state together."""
+def log_pstates(tables: Tables, request: int, word: Any, words: int, changed: int, pstate: int) -> None:
+    """Log that some cores of a word change to a P-state, neighbours with the same former state together.
+
+    Args:
+        words: of this one and those behind it that are equal; more than one if all of their cores change alike.
+    """
     if len(tables.log) == 0:
         return
     for before in range(4):
@@ -265,7 +283,7 @@ def log_pstates(tables: Tables, request: int, word: Any, changed: int, pstate: i
             bit = lowest_bit(cores)
             count = stretch_at(cores, bit)
             cores &= ~bits(bit, count)
-            log_stretch(tables, request, word.first + bit, count, (before << PSTATE_BITS) + pstate)
+            log_stretch(tables, request, word.first + bit, count * words, (before << PSTATE_BITS) + pstate)
 
 
 @inlined
@@ -292,3 +310,85 @@ def draw_alike(tables: Tables, core: int, other: int) -> bool:
     for pstate in range(4):
         alike &= ours.watts[pstate] == theirs.watts[pstate]
     return alike
+
+
+# --- P-states where equal words are joined
+
+
+@compiled
+def find_changes_joined(tables: Tables, timing: BatsimClock) -> None:
+    """Count the cores that change to each P-state in this instant, and drop neighbouring words without any."""
+    clock, kept = tables.clock[0], 0
+    for i in range(clock.touched):
+        first, words = tables.touched[i], tables.touched_words[i]
+        if count_changes(tables, timing, first, first + words) > 0:
+            tables.touched[kept], tables.touched_words[kept] = first, words
+            kept += 1
+        else:
+            set_bits(tables.touching, first, words, False)
+    clock.touched = kept
+
+
+@inlined
+def count_changes(tables: Tables, timing: BatsimClock, w: int, end: int) -> int:
+    """Count the cores that change in neighbouring words of a processor; return how many do."""
+    serving, idle = pstates_of(tables, tables.words[w].processor)
+    found = 0
+    while w < end:
+        words = run_from(tables, w, end) if end - w >= MANY else 1
+        word = tables.words[head_of(tables, w)]
+        serve = words * count_bits(word.serving & ~of_pstate(word, serving))
+        rest = words * count_bits(word.cores & ~word.serving & ~of_pstate(word, idle))
+        timing.talk[0].changes[serving] += serve
+        timing.talk[0].changes[idle] += rest
+        found += serve + rest
+        w += words
+    return int(found)
+
+
+@compiled
+def change_joined(tables: Tables, simulation: Simulation, timing: BatsimClock, request: int, pstate: int) -> int:
+    """Change cores of the touched words to a P-state; return how many jobs are marked."""
+    marked = 0
+    for i in range(tables.clock[0].touched):
+        first = tables.touched[i]
+        serving, idle = pstates_of(tables, tables.words[first].processor)
+        if pstate in (serving, idle):
+            end, serves = first + tables.touched_words[i], pstate == serving
+            marked = change_span(tables, simulation, timing, first, end, request, pstate, serves, marked)
+    return marked
+
+
+@inlined
+def change_span(
+    tables: Tables,
+    simulation: Simulation,
+    timing: BatsimClock,
+    w: int,
+    end: int,
+    request: int,
+    pstate: int,
+    serving: bool,
+    marked: int,
+) -> int:
+    """Change cores of neighbouring words of a processor: those that serve jobs, which are marked, or the others.
+
+    Returns:
+        How many jobs are marked.
+    """
+    last = IDLE_CORE
+    while w < end:
+        word, words = tables.words[head_of(tables, w)], 1
+        changed = (word.serving if serving else word.cores & ~word.serving) & ~of_pstate(word, pstate)
+        if end - w >= MANY and (changed == 0 or (changed == -1 and common_pstate(word, -1) >= 0)):
+            words = run_from(tables, w, end)
+        if changed != 0:
+            separate(tables, w, w + words)
+            word = tables.words[w]
+            log_pstates(tables, request, word, words, changed, pstate)
+            put_pstate(word, changed, pstate)
+            if serving and (word.begins != 1 or tables.owners[word.first] != last):
+                marked = mark_jobs(tables, simulation, timing, word, changed, marked)
+                last = tables.owners[word.first] if word.begins == 1 else IDLE_CORE
+        w += words
+    return marked

@@ -4,13 +4,13 @@ In a network a job that sends has a flow, see `traffic`; its rate follows from w
 for it are not compiled.
 """
 
-from typing import Any
-
 from hdeeprm_like.engine.actions import LATENCY, add, add_numbered, number, remove_at, remove_numbered, set_rate
-from hdeeprm_like.engine.batsim_actors import TCP_GAMMA, BatsimClock, begin_look, look_at
+from hdeeprm_like.engine.batsim_actors import TCP_GAMMA, BatsimClock, look_at_cores
+from hdeeprm_like.engine.batsim_joined import power_joined, slowest_joined
 from hdeeprm_like.engine.bundles import BundleType
 from hdeeprm_like.engine.compiled import by_type, compiled, count_bits, inlined
-from hdeeprm_like.engine.cores import word_of
+from hdeeprm_like.engine.cores import begin_words
+from hdeeprm_like.engine.joined_words import joins_words
 from hdeeprm_like.engine.tables import Tables
 from hdeeprm_like.engine.tasks import Simulation
 from hdeeprm_like.engine.traffic import (
@@ -34,6 +34,8 @@ def works(timing: BatsimClock, j: int) -> bool:
 @compiled
 def slowest(tables: Tables, j: int) -> float:
     """Return the flop/s of the slowest core of a job in the current P-states."""
+    if joins_words(tables):
+        return slowest_joined(tables, j)
     job, speed = tables.jobs[j], 1e300
     for i in range(job.first, job.first + job.stretches):
         w, bit, left = begin_words(tables, tables.allocation[i])
@@ -56,6 +58,8 @@ def slowest(tables: Tables, j: int) -> float:
 @compiled
 def power(tables: Tables, j: int) -> float:
     """Return the W of the cores of a job in the current P-states."""
+    if joins_words(tables):
+        return power_joined(tables, j)
     job, watts = tables.jobs[j], 0.0
     for i in range(job.first, job.first + job.stretches):
         w, bit, left = begin_words(tables, tables.allocation[i])
@@ -72,13 +76,6 @@ def power(tables: Tables, j: int) -> float:
                     watts += count_bits(of_pstate(word, pstate) & cores) * processor.watts[pstate]
             w, bit, left = w + 1, 0, left - count
     return watts
-
-
-@inlined
-def begin_words(tables: Tables, stretch: Any) -> tuple[int, int, int]:
-    """Return the word and the bit at which a stretch begins, and its number of cores."""
-    w = word_of(tables, stretch.first)
-    return w, stretch.first - tables.words[w].first, stretch.cores
 
 
 # --- jobs that send nothing
@@ -98,26 +95,11 @@ def start_alone(tables: Tables, simulation: Simulation, timing: BatsimClock, j: 
 
 
 @inlined
-def look_at_cores(tables: Tables, timing: BatsimClock, j: int) -> None:
-    """Update the energy of the cores of a job."""
-    job = tables.jobs[j]
-    begin_look(timing)
-    if timing.talk[0].looked == timing.talk[0].cores:
-        return
-    for i in range(job.first, job.first + job.stretches):
-        w, bit, left = begin_words(tables, tables.allocation[i])
-        while left > 0:
-            count = min(left, count_bits(tables.words[w].cores) - bit)
-            look_at(timing, w, bits(bit, count))
-            w, bit, left = w + 1, 0, left - count
-
-
-@inlined
 def end_alone(tables: Tables, timing: BatsimClock, j: int) -> None:
     """Remove the parallel task of a job that sends nothing, if it exists."""
     place = timing.actions.places[2 * j]
     if place >= 0:
-        look_at_cores(tables, timing, j)
+        look_at_cores(timing, j)
         remove_at(timing.actions, place)
 
 
@@ -214,7 +196,7 @@ def stop_flow(tables: Tables, timing: BatsimClock, j: int) -> None:
     place, waits = timing.actions.places[2 * j], timing.traffic.flows[j + 1].waits
     if place < 0 and waits == 0:
         return
-    look_at_cores(tables, timing, j)
+    look_at_cores(timing, j)
     if place >= 0:
         remove_at(timing.actions, place)
     else:

@@ -1,6 +1,16 @@
 """Single cores: which serve jobs, which are available, and which may have changed P-state in this instant."""
 
+from typing import Any
+
 from hdeeprm_like.engine.compiled import compiled, count_bits, inlined, shift_left
+from hdeeprm_like.engine.joined_words import (
+    forget_joined,
+    joins_words,
+    note_room,
+    release_joined,
+    separate,
+    touch_words,
+)
 from hdeeprm_like.engine.processor_index import counts_cores, rank
 from hdeeprm_like.engine.tables import Tables
 from hdeeprm_like.engine.words import BITS, bits
@@ -11,6 +21,13 @@ def word_of(tables: Tables, core: int) -> int:
     """Return the word that a core is in."""
     processor = tables.processors[tables.core_processor[core]]
     return int(processor.first_word + (core - processor.first_core) // BITS)
+
+
+@inlined
+def begin_words(tables: Tables, stretch: Any) -> tuple[int, int, int]:
+    """Return the word and the bit at which a stretch begins, and its number of cores."""
+    w = word_of(tables, stretch.first)
+    return w, stretch.first - tables.words[w].first, stretch.cores
 
 
 @inlined
@@ -27,6 +44,9 @@ def touch(tables: Tables, w: int) -> None:
 @compiled
 def forget_touched(tables: Tables) -> None:
     """Clear the list of touched words."""
+    if joins_words(tables):
+        forget_joined(tables)
+        return
     clock = tables.clock[0]
     for i in range(clock.touched):
         tables.words[tables.touched[i]].touched = 0
@@ -47,17 +67,6 @@ def cores_from(tables: Tables, p: int, core: int) -> int:
 
 
 @compiled
-def note_room(tables: Tables, w: int) -> None:
-    """Update whether a word has a free core."""
-    word = tables.words[w]
-    bit = shift_left(1, w % BITS)
-    if word.available & ~word.serving:
-        tables.roomy[w // BITS] |= bit
-    else:
-        tables.roomy[w // BITS] &= ~bit
-
-
-@compiled
 def available_in(tables: Tables, first: int, cores: int) -> int:
     """Return how many of some neighbouring cores are available."""
     w, left, available = word_of(tables, first), cores, 0
@@ -74,6 +83,8 @@ def release(tables: Tables, first: int, cores: int) -> int:
     """Take neighbouring cores from their job; return how many of them are available."""
     w, left, available = word_of(tables, first), cores, 0
     bit = first - tables.words[w].first
+    if joins_words(tables):
+        return release_joined(tables, w, bit, cores)
     while left > 0:
         word = tables.words[w]
         count = min(left, count_bits(word.cores) - bit)
@@ -93,6 +104,9 @@ def touch_all(tables: Tables, p: int) -> None:
     if counts_cores(tables):
         return
     processor = tables.processors[p]
+    if joins_words(tables):
+        touch_words(tables, processor.first_word, processor.words)
+        return
     for w in range(processor.first_word, processor.first_word + processor.words):
         touch(tables, w)
 
@@ -101,6 +115,8 @@ def touch_all(tables: Tables, p: int) -> None:
 def set_available(tables: Tables, core: int, available: bool) -> None:
     """Withdraw a core or return it to service; a job that runs on it continues (Batsim's machine events)."""
     w = word_of(tables, core)
+    if joins_words(tables):
+        separate(tables, w, w + 1)
     word, load = tables.words[w], tables.loads[tables.words[w].processor]
     bit = shift_left(1, core - word.first)
     if (word.available & bit != 0) == available:

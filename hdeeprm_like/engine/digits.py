@@ -13,16 +13,24 @@ Bytes = NDArray[np.uint8]
 
 LARGEST = 2.0**62  # larger numbers, and those that are not finite, are left to Python
 ZERO, DOT, MINUS, COMMA, SPACE, QUOTE, LINE_END = (np.uint8(ord(sign)) for sign in '0.-, "\n')
+OF_WORKLOAD = np.uint8(ord("!"))  # behind the name of a workload
 MILLION = 1_000_000
+TEN, HUNDRED, SHARE, SHIFT = (np.uint64(number) for number in (10, 100, 103, 10))  # division is faster unsigned
 LONGEST_NUMBER = 28  # bytes: a sign, 19 digits, a dot, six digits and the separator
 
 
 @inlined
 def put_digits(out: Bytes, at: int, number: int, digits: int) -> int:
     """Write a nonnegative integer with the given number of digits; return the place of the next byte."""
-    for place in range(at + digits - 1, at - 1, -1):
-        out[place] = ZERO + number % 10
-        number //= 10
+    left, place = np.uint64(number), at + digits
+    while place >= at + 2:  # two at once: tens of a number below a hundred are 103 1024ths of it
+        hundreds = left // HUNDRED
+        pair = left - hundreds * HUNDRED
+        tens = (pair * SHARE) >> SHIFT
+        out[place - 2], out[place - 1] = ZERO + tens, ZERO + (pair - tens * TEN)
+        left, place = hundreds, place - 2
+    if place > at:
+        out[at] = ZERO + left
     return at + digits
 
 
@@ -79,6 +87,34 @@ def put_next(out: Bytes, at: int, number: float) -> int:
     at = put_fixed(out, at, number)
     out[at] = COMMA
     return at + 1
+
+
+@compiled
+def put_heads(out: Bytes, ends: Ints, rows: Ints, ids: tuple[Any, Any], profiles: tuple[Any, Any]) -> None:
+    """Write job, workload and profile of some jobs, with a comma behind each; *ends* begins with 0.
+
+    Args:
+        rows: of the jobs. ids, profiles: of all jobs, texts and their ends; an id is ``workload!job``.
+    """
+    at = 0
+    for i in range(len(rows)):
+        begin, end = ids[1][rows[i]], ids[1][rows[i] + 1]
+        middle = begin
+        while middle < end and ids[0][middle] != OF_WORKLOAD:
+            middle += 1
+        for place in range(middle + 1, end):
+            out[at] = ids[0][place]
+            at += 1
+        out[at] = COMMA
+        at += 1
+        for place in range(begin, middle):
+            out[at] = ids[0][place]
+            at += 1
+        out[at] = COMMA
+        at = put_text(out, at + 1, profiles[0], profiles[1], rows[i])
+        out[at] = COMMA
+        at += 1
+        ends[i + 1] = at
 
 
 @compiled

@@ -10,6 +10,7 @@ import numpy as np
 
 from hdeeprm_like.engine.bundles import Bundle
 from hdeeprm_like.engine.compiled import compiled, inlined, lowest_bit
+from hdeeprm_like.engine.joined_words import repeats
 from hdeeprm_like.engine.lifecycle import started_job, write_log
 from hdeeprm_like.engine.tables import ENDS_NOW, IDLE_CORE, LOG_END, LOG_START, RUNNING, Tables
 from hdeeprm_like.engine.tasks import SHORTEST_CALL, SUCCESS, WALLTIME_REACHED, Simulation
@@ -189,7 +190,7 @@ def apply_decisions(tables: Tables, simulation: Simulation, timing: EventClock) 
         timing.slowed[p] = oversubscribed
         last = IDLE_CORE
         for w in range(processor.first_word, processor.first_word + processor.words):
-            begins = tables.words[w].begins
+            begins = 0 if repeats(tables, w) else tables.words[w].begins
             while begins != 0:
                 j = tables.owners[tables.words[w].first + lowest_bit(begins)]
                 begins = without_lowest(begins)

@@ -10,6 +10,7 @@ from hdeeprm_like.cluster.workload import ROUNDING
 from hdeeprm_like.engine.calls import call_at, number_at
 from hdeeprm_like.engine.compiled import compiled, inlined, lowest_bit
 from hdeeprm_like.engine.cores import begin_stretch, cores_from, forget_touched, release, touch_all
+from hdeeprm_like.engine.joined_words import repeats
 from hdeeprm_like.engine.node_sets import LACKS, RELEASE
 from hdeeprm_like.engine.processor_index import counts_cores, places, rank, rank_picks
 from hdeeprm_like.engine.running_jobs import add_running, remove_running
@@ -108,7 +109,7 @@ def change_speeds(tables: Tables, p: int) -> None:
     last = IDLE_CORE
     no_other_slower = oversubscribed and processor.flops[P1] <= processor.flops[P0]
     for w in range(processor.first_word, processor.first_word + processor.words):
-        begins = tables.words[w].begins
+        begins = 0 if repeats(tables, w) else tables.words[w].begins
         while begins != 0:
             j = tables.owners[tables.words[w].first + lowest_bit(begins)]
             begins = without_lowest(begins)

@@ -27,6 +27,7 @@ from hdeeprm_like.engine.tables import (
 from hdeeprm_like.errors import PlatformError, WorkloadError
 from hdeeprm_like.types import Ints
 
+LOGGED = 8  # initial capacity of the log in entries for each job; those never written take no memory
 AT_ONCE = 1 << 20  # initial capacity of the allocation in stretches, if the jobs may take that many
 THESIS = (FIRST, SHORTEST, SMALLEST, LOW_MEM, LOW_MEM_BW)  # job policies that read a sorted list
 
@@ -150,7 +151,7 @@ class State(StateView):
         needs = needs or Needs(orders, ((BY_START, REQUESTED),))
         self.needs = needs
         self.knows_run_times = jobs is not None
-        rows = 1 if log else 0
+        rows = 4 * platform.cores + LOGGED * self.known if log else 0
         self._sets = None if platform.partitions is None else NumberedSets(platform.partitions)
         node_sets = new_node_sets(platform, jobs, self._sets, whole)
         lists = needs.orders + needs.searched

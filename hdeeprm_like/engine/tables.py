@@ -17,7 +17,7 @@ from hdeeprm_like.engine.job_lists import JobLists, new_job_lists
 from hdeeprm_like.engine.job_lists import make_room as make_room_in
 from hdeeprm_like.engine.node_sets import NodeSets
 from hdeeprm_like.engine.numbers import NUMBER_OF_ORDERS, REQUESTED
-from hdeeprm_like.engine.words import STRETCH, new_words, words_of
+from hdeeprm_like.engine.words import LARGE, STRETCH, new_words, words_of
 from hdeeprm_like.types import Ints, Records
 
 UNKNOWN, WAITING, RUNNING, COMPLETED, REJECTED = 0, 1, 2, 3, 4  # status of a job
@@ -190,6 +190,8 @@ class Tables(Bundle, shared=("processors", "nodes", "levels", "core_processor", 
         core_processor: (C,). parts: (P,) part of the network of each processor, see ``neighbours``.
         words: (W,) WORD: which cores serve jobs, which are available, and their P-states, see ``words``.
         roomy: bits of the words that have a free core, 64 words per entry.
+        repeats: bits of the words that equal the one before, whose own entries are outdated, see ``joined_words``;
+        empty, as touching and touched_words, on a machine whose processors have few words.
         owners: (C,) the job of a core at which the cores of a job begin in a word; undefined at other cores.
         allocation: STRETCH, cores of the started jobs, one job after the other; empty if cores are counted and have
         no names.
@@ -198,7 +200,8 @@ class Tables(Bundle, shared=("processors", "nodes", "levels", "core_processor", 
         list_of: (NUMBER_OF_ORDERS,) the list of waiting jobs for each order by requested times, -1 if there is none.
         changes: everything that has happened to jobs, see `KIND_BITS`; each reader keeps its own cursor.
         rejected_now: (J,) jobs rejected in this instant.
-        touched: (W,) words whose cores may have changed P-state in this instant.
+        touched: (W,) words whose cores may have changed P-state in this instant; where words are joined the first of
+        touched_words: (W,) neighbouring words. touching: bits of all of these.
         picks: (P,) PICK, scratch: processors with cores booked for the job being placed.
         log: record of events; empty to keep no log.
         node_sets: where jobs may run; empty on a platform without partitions.
@@ -216,6 +219,7 @@ class Tables(Bundle, shared=("processors", "nodes", "levels", "core_processor", 
     parts: Ints
     words: Records
     roomy: Ints
+    repeats: Ints
     owners: Ints
     allocation: Records
     members: Ints
@@ -225,6 +229,8 @@ class Tables(Bundle, shared=("processors", "nodes", "levels", "core_processor", 
     changes: Ints
     rejected_now: Ints
     touched: Ints
+    touched_words: Ints
+    touching: Ints
     picks: Records
     log: Records
     node_sets: NodeSets
@@ -276,6 +282,8 @@ def new_tables(
     processors = rows_of_processors(platform)
     loads["free"] = platform.processor_cores
     words = new_words(platform)
+    of_words = int(words_of(np.array([len(words)]))[0])  # entries that have a bit for each word
+    joins = processors["words"].max() >= LARGE
     node_loads["free_memory"], node_loads["free_gpus"] = platform.node_memory, platform.node_gpus
     groups = [-(-platform.processors // WIDTH)]
     while groups[-1] > 1:
@@ -303,7 +311,8 @@ def new_tables(
         core_processor=platform.core_processor.astype(np.int32),
         parts=parts_of(platform).astype(np.int32),
         words=words,
-        roomy=np.full(words_of(np.array([len(words)]))[0], -1, np.int64),
+        roomy=np.full(of_words, -1, np.int64),
+        repeats=np.zeros(of_words + 1 if joins else 0, np.int64),  # and one for the end of the last word
         owners=np.zeros(platform.cores, np.int32),
         allocation=np.zeros(places, STRETCH),
         members=np.zeros(jobs, np.int32),
@@ -313,6 +322,8 @@ def new_tables(
         changes=np.zeros(3 * jobs, np.int64),
         rejected_now=np.zeros(jobs, np.int32),
         touched=np.zeros(len(words), np.int32),
+        touched_words=np.zeros(len(words) if joins else 0, np.int32),
+        touching=np.zeros(of_words if joins else 0, np.int64),
         picks=np.zeros(platform.processors, PICK),
         log=np.zeros(log, LOG),
         node_sets=node_sets,

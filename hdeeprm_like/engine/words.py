@@ -1,8 +1,8 @@
 """The cores of a cluster as words of 64 bits, and the cores of a job as stretches of neighbouring cores.
 
-So the cost of a job depends on its stretches and their words, not on its number of cores. Each processor begins at a
-new word, whose bits are its cores from the lowest on; words are signed because numba makes floats of expressions that
-mix unsigned with signed integers.
+So the cost of a job depends on its stretches and their words, not on its number of cores; where a processor has many
+words, equal ones are joined, see `joined_words`. Each processor begins at a new word, whose bits are its cores from the
+lowest on; words are signed because numba makes floats of expressions that mix unsigned with signed integers.
 """
 
 from typing import Any
@@ -14,6 +14,7 @@ from hdeeprm_like.engine.compiled import inlined, lowest_bit, shift_left, zeros_
 from hdeeprm_like.types import Bools, Ints, Records
 
 BITS = 64
+LARGE = 64  # words of a processor from which on equal ones are joined; for fewer that takes longer
 
 WORD = np.dtype(
     [

@@ -23,9 +23,9 @@ class CoreIntervals:
         used = tables.allocation[: int(tables.clock["placed"][0])]
         started = np.flatnonzero(rows["stretches"] > 0) if len(used) else np.zeros(0, np.int64)
         started = started[np.isfinite(rows["start"][started])]
-        order = started[np.argsort(rows["first"][started])]
-        jobs = np.repeat(order, rows["stretches"][order])
-        self.begins, self.first, self.last = joined(jobs, used, len(rows))
+        counts = rows["stretches"][started]
+        own = used[spread(rows["first"][started], counts)]
+        self.begins, self.first, self.last = joined(np.repeat(started, counts), own, len(rows))
 
     def latest(self, jobs: Ints, times: Floats, cores: int) -> Floats:
         """Return the time of the last of some jobs that had each core, 0 for a core that none had: (cores,) s.
@@ -60,13 +60,16 @@ def spread(first: Ints, counts: Ints) -> Ints:
 
 def joined(groups: Ints, stretches: Records, count: int) -> tuple[Ints, Ints, Ints]:
     """Return the stretches of each of *count* groups as intervals, in ascending order: begins, first and last cores."""
-    order = np.lexsort((stretches["first"], groups))
-    groups, first = groups[order], stretches["first"][order].astype(np.int64)
-    ends = first + stretches["cores"][order]
+    first = stretches["first"].astype(np.int64)
+    ends = first + stretches["cores"]
+    if ((groups[1:] < groups[:-1]) | ((groups[1:] == groups[:-1]) & (first[1:] < first[:-1]))).any():
+        order = np.lexsort((first, groups))
+        groups, first, ends = groups[order], first[order], ends[order]
     opens = np.ones(len(first), np.bool_)
     opens[1:] = (groups[1:] != groups[:-1]) | (first[1:] != ends[:-1])
     closes = np.append(opens[1:], True)[: len(first)]
-    begins = np.searchsorted(groups[opens], np.arange(count + 1))
+    begins = np.zeros(count + 1, np.int64)
+    np.cumsum(np.bincount(groups[opens], minlength=count), out=begins[1:])
     return begins, first[opens], ends[closes] - 1
 
 

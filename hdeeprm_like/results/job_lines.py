@@ -1,12 +1,12 @@
 """The lines of ``out_jobs.csv`` for many jobs at once, in compiled code: the bytes of `batsim_files.job_line`."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from hdeeprm_like.engine.digits import LONGEST_NUMBER, Bytes, put_intervals, put_job_lines, put_numbers
+from hdeeprm_like.engine.digits import LONGEST_NUMBER, Bytes, put_heads, put_intervals, put_job_lines, put_numbers
 from hdeeprm_like.engine.tasks import KILLED, SUCCESS, WALLTIME_REACHED
 from hdeeprm_like.results.batsim_files import JobRow, job_line
 from hdeeprm_like.types import Floats, Ints
@@ -58,14 +58,14 @@ def texts_of(texts: Sequence[str]) -> Texts:
     joined = "".join(texts)
     data = joined.encode()
     if len(data) > len(joined):  # letters of more than one byte
-        return texts_of_bytes(data, [len(text.encode()) for text in texts])
-    return texts_of_bytes(data, list(map(len, texts)))
+        return texts_of_bytes(data, (len(text.encode()) for text in texts), len(texts))
+    return texts_of_bytes(data, map(len, texts), len(texts))
 
 
-def texts_of_bytes(data: bytes, lengths: Sequence[int]) -> Texts:
-    """Return texts of so many bytes each."""
-    ends = np.zeros(len(lengths) + 1, np.int64)
-    np.cumsum(lengths, out=ends[1:])
+def texts_of_bytes(data: bytes, lengths: Iterable[int], count: int) -> Texts:
+    """Return some texts of so many bytes each."""
+    ends = np.zeros(count + 1, np.int64)
+    np.cumsum(np.fromiter(lengths, np.int64, count), out=ends[1:])
     # as a bytearray it may be written, as what `numbered` makes may be, so both have one machine code
     return np.frombuffer(bytearray(data), np.uint8), ends
 
@@ -75,6 +75,18 @@ def numbered(numbers: Ints, behind: str) -> Texts:
     tail = np.frombuffer(behind.encode(), np.uint8)
     out, ends = np.empty(len(numbers) * (LONGEST_NUMBER + len(tail)), np.uint8), np.zeros(len(numbers) + 1, np.int64)
     put_numbers(out, ends, numbers, tail)
+    return out[: ends[-1]], ends
+
+
+def heads_of(rows: Ints, ids: Texts, profiles: Texts) -> Texts:
+    """Return job, workload and profile of some jobs, with a comma behind each.
+
+    Args:
+        ids, profiles: of all jobs; an id is ``workload!job``.
+    """
+    long = ids[1][rows + 1] - ids[1][rows] + profiles[1][rows + 1] - profiles[1][rows]
+    out, ends = np.empty(int(long.sum()) + 3 * len(rows), np.uint8), np.zeros(len(rows) + 1, np.int64)
+    put_heads(out, ends, rows.astype(np.int64), ids, profiles)
     return out[: ends[-1]], ends
 
 

@@ -36,14 +36,23 @@ from hdeeprm_like.results.batsim_files import (
     write_schedule,
 )
 from hdeeprm_like.results.core_intervals import CoreIntervals, interval_text, joined, spread
-from hdeeprm_like.results.job_lines import JobColumns, intervals, job_lines, rows_of, strings_of, texts_of
+from hdeeprm_like.results.job_lines import (
+    JobColumns,
+    Texts,
+    heads_of,
+    intervals,
+    job_lines,
+    rows_of,
+    strings_of,
+    texts_of,
+)
 from hdeeprm_like.results.overutilization import Spans, blocked_spans, overutilizations
 from hdeeprm_like.results.run_files import SCHEDULE
 from hdeeprm_like.results.run_reader import DIGIT, Requests, Run, RunJobs
 from hdeeprm_like.run.simulator import Simulator
 from hdeeprm_like.types import Floats, Ints, Records
 
-AT_ONCE = 20_000  # lines of ``out_jobs.csv``
+AT_ONCE = 4_000  # lines of ``out_jobs.csv``, which stay in the processor's cache
 DECIMALS = 6  # that it has of each time
 
 
@@ -80,7 +89,8 @@ class Record:
 
     def entries(self, *kinds: int) -> Records:
         """Return the log entries of some kinds, in order."""
-        return self.log[np.isin(self.log["kind"], kinds)]
+        kind = self.log["kind"]
+        return self.log[np.logical_or.reduce([kind == wanted for wanted in kinds])]
 
     @cached_property
     def order(self) -> Ints:
@@ -103,28 +113,30 @@ class Record:
 
     def columns(self, rows: Ints, energy: bool = True) -> JobColumns:
         """Return the columns of ``out_jobs.csv`` for some jobs."""
-        workload, tasks = self.workload, self.tasks[rows]
+        workload, tasks = self.workload, self.tasks
         rejected = self.state.tables.jobs["status"][rows] == REJECTED
-        heads = []
-        for j in rows.tolist():
-            name, _, job = workload.ids[j].partition("!")
-            heads.append(f"{job},{name},{workload.profiles[j]},")
-        run, walltime = tasks["finish"] - tasks["start"], workload.walltime[rows]
+        start, walltime = tasks["start"][rows], workload.walltime[rows]
+        run = tasks["finish"][rows] - start
         return JobColumns(
-            heads=texts_of(heads),
+            heads=heads_of(rows, *self.names),
             times=np.array(
                 [
                     workload.submit[rows],
                     np.where(np.isfinite(walltime), walltime, -1.0),
-                    tasks["start"],
+                    start,
                     np.where(run == 0.0, SHORTEST_RUN, run),
-                    tasks["joules"] if energy else np.full(len(rows), -1.0),
+                    tasks["joules"][rows] if energy else np.full(len(rows), -1.0),
                 ]
             ),
             size=workload.size[rows],
-            outcome=np.where(rejected, 0, tasks["outcome"]),
+            outcome=np.where(rejected, 0, tasks["outcome"][rows]),
             cores=intervals(rows, self.intervals.begins, self.intervals.first, self.intervals.last),
         )
+
+    @cached_property
+    def names(self) -> tuple[Texts, Texts]:
+        """The ids and the profiles of the jobs."""
+        return texts_of(self.workload.ids), texts_of(self.workload.profiles)
 
     @cached_property
     def ended(self) -> Ended:

@@ -1,5 +1,7 @@
 """Cores in words and stretches, against sets of cores."""
 
+from unittest.mock import patch
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -7,6 +9,7 @@ from hypothesis import strategies as st
 from small import jobs, jobs_in_words, platform
 
 from hdeeprm_like.cluster.pstates import P0, P2, P3
+from hdeeprm_like.engine import tables
 from hdeeprm_like.engine.allocation import choose_cores
 from hdeeprm_like.engine.compiled import compiled, count_bits, lowest_bit
 from hdeeprm_like.engine.cores import available_in, set_available
@@ -14,19 +17,21 @@ from hdeeprm_like.engine.lifecycle import receive, start_job
 from hdeeprm_like.engine.numbers import FIRST_FIT
 from hdeeprm_like.engine.state import State
 from hdeeprm_like.engine.tables import IDLE_CORE, NOTHING
-from hdeeprm_like.engine.words import bits, highest_bit, of_cores, stretch_at, without_lowest
+from hdeeprm_like.engine.words import LARGE, bits, highest_bit, of_cores, stretch_at, without_lowest
 from hdeeprm_like.results.core_intervals import CoreIntervals
 
-sizes = st.lists(st.sampled_from([1, 5, 63, 64, 65, 128, 150]), min_size=1, max_size=4)
+sizes = st.lists(st.sampled_from([1, 5, 63, 64, 65, 128, 150, 448, 1000]), min_size=1, max_size=4)
 steps = st.lists(st.tuples(st.sampled_from(["start", "end", "withdraw"]), st.integers(0, 10**6)), max_size=40)
 
 
+@pytest.mark.parametrize("large", [1, LARGE])
 @given(sizes, steps)
-def test_jobs_get_the_lowest_free_cores_as_they_do_from_a_set_of_cores(processors, moves):
+def test_jobs_get_the_lowest_free_cores_as_they_do_from_a_set_of_cores(large, processors, moves):
     cluster = platform(*[(1000.0, [(cores, 1.0, 100.0, 1e6)]) for cores in processors])
     total = cluster.cores
     asked = [1 + number % total for move, number in moves if move == "start"]
-    state = State(cluster, jobs(size=[*asked, 1], submit=0.0), log=False)
+    with patch.object(tables, "LARGE", large):
+        state = State(cluster, jobs(size=[*asked, 1], submit=0.0), log=False)
     t = state.tables
     free, served, withdrawn, running, job = set(range(total)), {}, set(), [], 0
     requested = np.full(total, P3)  # P-state of each core

@@ -133,6 +133,45 @@ def test_the_integral_of_power_is_the_energy_and_that_of_speed_the_work(cluster,
         assert done == pytest.approx(workload.ops[j], rel=1e-9, abs=10.0)  # 1e-9 s at 3.7 GFLOP/s are 4 flop
 
 
+def test_each_of_several_jobs_of_64_neighbouring_cores_slows_down_where_their_processor_lacks_bandwidth():
+    cluster = platform((1000.0, [(256, 1.0, 100.0, 400.0)]))  # at three quarters of the speed where it is short
+    workload = jobs(submit=[0.0, 1.0, 2.0], seconds=10.0, estimate=10.0, size=64, bandwidth=[2.0, 2.0, 5.0])
+    finished = run(cluster, workload, ("first", "low_power")).simulator.simulation.tasks["finish"]
+    # short from 2 s, when the third job starts, until the second ends
+    assert finished == pytest.approx([2 + 8 / 0.75, 2 + 9 / 0.75, 14 + 1.0], abs=1e-4)
+
+
+@settings(max_examples=20)
+@given(st.lists(st.sampled_from([64, 256, 448]), min_size=1, max_size=2), st.integers(0, 2**32))
+def test_cores_of_large_processors_have_the_states_and_speeds_that_follow_from_the_jobs(processors, seed):
+    cluster = platform((1000.0, [(cores, 1.0, 100.0, 400.0) for cores in processors]))
+    rng, count, owner = np.random.default_rng(seed), 8, cluster.core_processor
+    times = {name: rng.uniform(0.01, 20.0, count) for name in ("submit", "seconds", "estimate")}
+    times["submit"].sort()
+    size, bandwidth = rng.choice([1, 64, 64, 65, 128], count), rng.choice([0.0, 2.0, 5.0], count)
+    size[0] = 64  # one job runs at least
+    workload = jobs(**times, size=size, bandwidth=bandwidth)
+    finished = run(cluster, workload, ("first", "low_power"))
+    tasks, life, done = finished.simulator.simulation.tasks, lives(finished), np.zeros(count)
+    events = np.unique(np.concatenate([tasks["start"], tasks["finish"]]))
+    for begin, end in pairwise(events[np.isfinite(events)]):
+        moment = (begin + end) / 2
+        used, serving = np.zeros(len(processors)), np.zeros(cluster.cores, np.bool_)
+        running = np.flatnonzero((tasks["start"] < moment) & (moment < tasks["finish"]))
+        for j in running:
+            serving[list(finished.cores[j])] = True
+            np.add.at(used, owner[list(finished.cores[j])], bandwidth[j])
+        busy = np.bincount(owner, serving, len(processors)) > 0
+        states = np.where(serving, np.where(used > 400.0, 1, 0)[owner], np.where(busy, 2, 3)[owner])
+        for j in running:
+            own = list(finished.cores[j])
+            done[j] += (end - begin) * cluster.processor_flops[owner[own], states[own]].min()
+        if end - begin > 1e-3:  # longer than the messages about it
+            assert states.tolist() == [next(p for a, b, p in life[core] if a <= moment < b) for core in life]
+    ended = np.flatnonzero(tasks["outcome"] == SUCCESS)
+    assert done[ended] == pytest.approx(workload.ops[ended], rel=1e-4)
+
+
 @given(platforms, workloads(), policy_pairs)
 def test_the_energy_that_batsim_reports_is_that_of_the_cores_from_first_submission_to_last_end(
     cluster, workload, policy

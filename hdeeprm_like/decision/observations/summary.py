@@ -23,6 +23,7 @@ from hdeeprm_like.decision.observations.arrays import Observation, Sizes, ViewAr
 from hdeeprm_like.decision.window.arrays import Window
 from hdeeprm_like.engine.compiled import compiled, count_bits, inlined, shift_left
 from hdeeprm_like.engine.job_lists import key_at
+from hdeeprm_like.engine.joined_words import head_of
 from hdeeprm_like.engine.numbers import FIRST, LOW_MEM, LOW_MEM_BW, SHORTEST, SMALLEST
 from hdeeprm_like.engine.tables import IDLE_CORE, Tables
 from hdeeprm_like.engine.waiting_queue import sort_keys
@@ -131,7 +132,7 @@ def write_cores(tables: Tables, out: Floats, at: int) -> None:
         watts = processor.watts[serving] / processor.watts[P0] if processor.watts[P0] > 0.0 else 0.0
         idle_watts = processor.watts[idle] / processor.watts[P0] if processor.watts[P0] > 0.0 else 0.0
         for w in range(processor.first_word, processor.first_word + processor.words):
-            word = tables.words[w]
+            word = tables.words[head_of(tables, w)]
             for bit in range(count_bits(word.cores)):
                 if word.begins & shift_left(1, bit) and tables.owners[word.first + bit] != job:
                     job = tables.owners[word.first + bit]

@@ -1,0 +1,69 @@
+"""Speed and power of the cores of a job on Batsim's clock where equal words are joined, see `joined_words`."""
+
+from hdeeprm_like.engine.compiled import compiled, count_bits, inlined
+from hdeeprm_like.engine.cores import begin_words
+from hdeeprm_like.engine.joined_words import MANY, head_of, last_word, run_from
+from hdeeprm_like.engine.tables import Tables
+from hdeeprm_like.engine.words import BITS, bits, common_pstate, of_pstate
+
+
+@compiled
+def slowest_joined(tables: Tables, j: int) -> float:
+    """Return the flop/s of the slowest core of a job in the current P-states."""
+    job, speed = tables.jobs[j], 1e300
+    for i in range(job.first, job.first + job.stretches):
+        w, bit, left = begin_words(tables, tables.allocation[i])
+        while left > 0:
+            word, processor = tables.words[head_of(tables, w)], tables.processors[tables.words[w].processor]
+            count = min(left, count_bits(word.cores) - bit)
+            common = common_pstate(word, bits(bit, count))
+            if common >= 0:
+                speed = min(speed, processor.flops[common])
+                count = equal_cores(tables, w, count, left)
+            else:
+                for pstate in range(4):
+                    if of_pstate(word, pstate) & bits(bit, count):
+                        speed = min(speed, processor.flops[pstate])
+            w, bit, left = w + max(count // BITS, 1), 0, left - count
+    return speed
+
+
+@compiled
+def power_joined(tables: Tables, j: int) -> float:
+    """Return the W of the cores of a job in the current P-states."""
+    job, watts = tables.jobs[j], 0.0
+    for i in range(job.first, job.first + job.stretches):
+        w, bit, left = begin_words(tables, tables.allocation[i])
+        while left > 0:
+            word, processor = tables.words[head_of(tables, w)], tables.processors[tables.words[w].processor]
+            count = min(left, count_bits(word.cores) - bit)
+            common = common_pstate(word, bits(bit, count))
+            if common >= 0:
+                more = equal_cores(tables, w, count, left)
+                watts = sum_of(watts, count * processor.watts[common], more // count)
+                count = more
+            else:
+                for pstate in range(4):
+                    watts += count_bits(of_pstate(word, pstate) & bits(bit, count)) * processor.watts[pstate]
+            w, bit, left = w + max(count // BITS, 1), 0, left - count
+    return watts
+
+
+@inlined
+def equal_cores(tables: Tables, w: int, count: int, left: int) -> int:
+    """Return how many of the next cores of a job are equal, given *count* in this word: more if it is a whole one."""
+    if count < BITS or left < MANY * BITS:
+        return count
+    return BITS * run_from(tables, w, last_word(tables, w, left // BITS))
+
+
+@inlined
+def sum_of(total: float, part: float, times: int) -> float:
+    """Return a total after adding a part some times, rounded each time."""
+    found = total + times * part
+    large = 4.0 * found
+    if (total + large) - large == total and (part + large) - large == part:  # then no sum on the way rounds
+        return found
+    for _ in range(times):
+        total += part
+    return total
