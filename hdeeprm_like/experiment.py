@@ -23,6 +23,7 @@ from hdeeprm_like.formats.shipped import Kind, found
 from hdeeprm_like.formats.swf import Trace
 from hdeeprm_like.formats.trace_jobs import convert, knows_memory
 from hdeeprm_like.options import EnvOptions, Options, read_options
+from hdeeprm_like.records import Record
 from hdeeprm_like.values import SEED
 
 if TYPE_CHECKING:
@@ -43,8 +44,7 @@ VALIDATION, HELD_OUT = 2**31, 3 * 2**30  # episodes of a model from here on are 
 JobsOf: TypeAlias = Callable[[int], Workload]  # from the number of an episode
 
 
-@dataclass(frozen=True)
-class Overrides:
+class Overrides(Record):
     """Values of the command line that override the options file; paths are relative to the current folder.
 
     Attributes:
