@@ -7,12 +7,12 @@ as ``module:function`` and imported when a file is opened, so that importing the
 
 import os
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from hdeeprm_like.errors import HDeepRMError, OptionsError, PlatformError
 from hdeeprm_like.plugins import function_at
-from hdeeprm_like.records import Record
 
 if TYPE_CHECKING:
     from hdeeprm_like.cluster.platform import Platform
@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 Holds: TypeAlias = Literal["platform", "workload", "trace"]
 
 
-class Format(Record):
+@dataclass(frozen=True)
+class Format:
     """A format of input files.
 
     Attributes:
