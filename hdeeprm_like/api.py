@@ -15,8 +15,7 @@ from hdeeprm_like.cluster import schedule as schedules
 from hdeeprm_like.cluster.links import with_network
 from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.workload import Workload
-from hdeeprm_like.decision.actions import PolicyActions
-from hdeeprm_like.decision.presets import check_whole, policy_named
+from hdeeprm_like.decision.actions import PolicyActions, check_whole, policy_named
 from hdeeprm_like.errors import OptionsError, WorkloadError
 from hdeeprm_like.experiment import Experiment
 from hdeeprm_like.formats import open as formats

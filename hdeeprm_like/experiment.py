@@ -7,16 +7,13 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 from pydantic import ValidationError
 
-from hdeeprm_like.cluster.links import with_network
 from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.workload import Workload
-from hdeeprm_like.decision.named_parts import space_with
-from hdeeprm_like.decision.presets import PRESETS, Space
 from hdeeprm_like.decision.rates import file_of_rates, read_rates
 from hdeeprm_like.engine.node_sets import refuse_demands
 from hdeeprm_like.errors import HDeepRMError, OptionsError, WorkloadError
@@ -26,7 +23,11 @@ from hdeeprm_like.formats.shipped import Kind, found
 from hdeeprm_like.formats.swf import Trace
 from hdeeprm_like.formats.trace_jobs import convert, knows_memory
 from hdeeprm_like.options import EnvOptions, Options, read_options
+from hdeeprm_like.records import Record
 from hdeeprm_like.values import SEED
+
+if TYPE_CHECKING:
+    from hdeeprm_like.decision.presets import Space
 
 log = logging.getLogger(__name__)
 
@@ -43,8 +44,7 @@ VALIDATION, HELD_OUT = 2**31, 3 * 2**30  # episodes of a model from here on are 
 JobsOf: TypeAlias = Callable[[int], Workload]  # from the number of an episode
 
 
-@dataclass(frozen=True)
-class Overrides:
+class Overrides(Record):
     """Values of the command line that override the options file; paths are relative to the current folder.
 
     Attributes:
@@ -83,7 +83,7 @@ class Experiment:
         return generator(self.options.seed, stream)
 
     @property
-    def space(self) -> Space:
+    def space(self) -> "Space":
         """The decision space: observation, actions and reward."""
         return space_of(self.options.pybatsim.env, self.options_path.parent)
 
@@ -152,6 +152,8 @@ def experiment_of(
     check_rates(options.pybatsim.env, path.parent)
     experiment = load_jobs(path, options, platform, overrides, readers)
     if options.network and not overrides.network:
+        from hdeeprm_like.cluster.links import with_network
+
         experiment = replace(experiment, platform=with_network(platform))
     return replace(experiment, platform_path=platform_path, options_path=path)
 
@@ -176,7 +178,7 @@ def check_rates(env: EnvOptions, folder: Path) -> None:
             read_rates(folder / file)
 
 
-def space_of(env: EnvOptions, folder: Path) -> Space:
+def space_of(env: EnvOptions, folder: Path) -> "Space":
     """Return the decision space of an options file: a preset, with the parts that the file replaces.
 
     Args:
@@ -185,6 +187,9 @@ def space_of(env: EnvOptions, folder: Path) -> Space:
     Raises:
         OptionsError: an object of the user's own cannot be loaded.
     """
+    from hdeeprm_like.decision.named_parts import space_with  # only agents that learn need it, and their environments
+    from hdeeprm_like.decision.presets import PRESETS
+
     actions, window = env.actions, env.window
     given: dict[str, Any] = {
         **{name: getattr(env, name) for name in ("observation", "reward", "gamma")},

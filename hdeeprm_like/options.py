@@ -257,7 +257,9 @@ class Options(Section):
 
     seed: Annotated[int, Field(ge=0, lt=2**63)] = Field(description="Seed of everything random in the experiment.")
     nb_resources: Annotated[int, Field(ge=1)] | None = Field(None, description="Cores of the platform, to check it.")
-    nb_jobs: Annotated[int, Field(ge=1)] | None = Field(None, description="Jobs taken from the trace; all if missing.")
+    nb_jobs: Annotated[int, Field(ge=1)] | None = Field(
+        None, description="Jobs taken from the trace, which is read only as far as they need; all if missing."
+    )
     workload_file_path: str = Field(
         "", description=f"Jobs, a name, e.g. 'gaia', or a file: {names('trace', 'workload')}."
     )

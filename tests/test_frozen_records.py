@@ -46,3 +46,7 @@ def test_a_record_does_not_change_but_can_be_replaced():
         point.x = 2.0
     assert point.replaced(x=2.0) == Named(2.0, name="a")
     assert point == Named(1.0, name="a")
+
+
+def test_the_names_of_the_fields_begin_with_those_of_the_base_class():
+    assert (Point.names(), Named.names()) == (("x", "y"), ("x", "y", "name"))

@@ -28,13 +28,13 @@ from hdeeprm_like.cluster.partitions import Demand, Partitions, demands_of
 from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.pool import pool
 from hdeeprm_like.cluster.workload import Workload
-from hdeeprm_like.decision.actions import PolicyActions
+from hdeeprm_like.decision.actions import PolicyActions, policy_named
 from hdeeprm_like.decision.mode_specs import MODES
 from hdeeprm_like.decision.objectives import objective_value
 from hdeeprm_like.decision.policies.history import read_history
 from hdeeprm_like.decision.policies.ranking import write_scores
 from hdeeprm_like.decision.policies.scores import COUNT
-from hdeeprm_like.decision.presets import NO_LIMITS, Space, policy_named
+from hdeeprm_like.decision.presets import NO_LIMITS, Space
 from hdeeprm_like.decision.system import DecisionSystem
 from hdeeprm_like.engine.cores import set_available
 from hdeeprm_like.engine.job_rows import Request

@@ -113,7 +113,7 @@ def run_launch(options: argparse.Namespace) -> int | None:
 
 def expect_plain_python(options: argparse.Namespace, experiment: "Experiment") -> None:
     """Note what the runs of a classic agent take if they must be plain Python."""
-    from hdeeprm_like.decision.presets import classic_policies
+    from hdeeprm_like.decision.actions import classic_policies
     from hdeeprm_like.first_use import expect
     from hdeeprm_like.launch.short_runs import seconds_for_a_job
 

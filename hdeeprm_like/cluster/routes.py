@@ -1,14 +1,12 @@
 """The links between the cores of a platform, and the way of a message over them."""
 
-from dataclasses import dataclass
-
+from hdeeprm_like.records import Record
 from hdeeprm_like.types import Bools, Floats, Ints
 
 NO_LINK = -1
 
 
-@dataclass(frozen=True, eq=False)
-class Routes:
+class Routes(Record):
     """Routes between cores: up from the place of one, from its group to the other group, down to the other place.
 
     Cores of one place have the same routes. L links, U places, G groups.

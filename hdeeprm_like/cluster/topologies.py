@@ -14,18 +14,17 @@ Source: SimGrid 3.32, `FatTreeZone`, `TorusZone` and `DragonflyZone`, and routes
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from math import prod
 
 from hdeeprm_like.errors import PlatformError
+from hdeeprm_like.records import Record
 
 MOST_LEAVES = 1 << 16
 MOST_LINKS = 1 << 18  # a larger topology takes seconds and hundreds of MB
 UP, DOWN = 0, 1  # directions of a link, at 2 * link + direction
 
 
-@dataclass(frozen=True)
-class Topology:
+class Topology(Record):
     """Leaves and the links between them.
 
     Attributes:
@@ -39,7 +38,7 @@ class Topology:
     factors: tuple[float, ...]
     heads: tuple[int, ...]
     near: int
-    way: Callable[[int, int], list[int]] = field(repr=False)
+    way: Callable[[int, int], list[int]]
 
     @property
     def nodes(self) -> int:

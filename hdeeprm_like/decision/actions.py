@@ -4,17 +4,12 @@ A policy is a pair of the thesis, a baseline, or a user's own job policy with a 
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Protocol, TypeAlias
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 import numpy as np
 
-from hdeeprm_like.decision.names import CORE_POLICIES, JOB_POLICIES, Baseline
-from hdeeprm_like.decision.policies.baselines import decide, make_room, new_baselines
-from hdeeprm_like.decision.policies.node_rows import make_room_for_sets
-from hdeeprm_like.decision.policies.own_times import OwnTimes
+from hdeeprm_like.decision.names import CORE_POLICIES, JOB_POLICIES, Baseline, baseline, is_baseline
 from hdeeprm_like.decision.policies.pairs import apply_pair
-from hdeeprm_like.decision.policies.plans import Plans, needs_of, predictors_of
-from hdeeprm_like.decision.policies.ranking import Ranked, notice, ranked_by
 from hdeeprm_like.decision.tree_files import is_own
 from hdeeprm_like.engine.allocation import choose_cores
 from hdeeprm_like.engine.bundles import Bundle
@@ -27,6 +22,11 @@ from hdeeprm_like.engine.tables import NOTHING, Tables
 from hdeeprm_like.errors import OptionsError, did_you_mean
 from hdeeprm_like.plugins import answered
 from hdeeprm_like.types import Bools, Floats, Ints, Records
+
+if TYPE_CHECKING:  # a run by a pair of the thesis does without baselines, whose modules take a tenth of its start
+    from hdeeprm_like.decision.policies.own_times import OwnTimes
+    from hdeeprm_like.decision.policies.plans import Plans
+    from hdeeprm_like.decision.policies.ranking import Ranked
 
 JobPolicy: TypeAlias = Callable[[State, Ints], Floats]
 """A user's own job policy: takes the state and the waiting jobs, (J',) rows; returns (J',) keys; the smallest key is
@@ -55,7 +55,7 @@ class Choices(Bundle, shared=("numbers", "calls"), opaque=("plans",)):
 
     params: Records
     numbers: Ints
-    plans: Plans
+    plans: "Plans"
     calls: Ints
 
 
@@ -154,15 +154,18 @@ class PolicyActions:
     def built_in(self) -> bool:
         """Whether no job policy or run-time predictor is the user's own."""
         own_jobs = ((self.numbers[:, 0] == PAIR) & (self.numbers[:, 1] == OWN)).any()
-        return not own_jobs and not any(map(is_own, predictors_of(self.baselines)))
+        return not own_jobs and not any(is_own(times) for one in self.baselines for times in one.predictors)
 
     @property
     def needs(self) -> Needs:
         """The sorted lists of jobs that the policies read."""
         pairs = self.numbers[self.numbers[:, 0] == PAIR, 1].tolist()
         found = Needs(searched=tuple((order, REQUESTED) for order in sorted(set(pairs) - {OWN, RANDOM_JOB})))
-        for baseline in self.baselines:
-            found |= needs_of(baseline)
+        if self.baselines:
+            from hdeeprm_like.decision.policies.plans import needs_of
+
+            for one in self.baselines:
+                found |= needs_of(one)
         return found
 
     def choices(self, state: State, constant: int = -1) -> Choices:
@@ -177,6 +180,8 @@ class PolicyActions:
         """
         if not self.built_in:
             raise OptionsError("a user's own policies and predictors are Python and do not run in compiled code")
+        from hdeeprm_like.decision.policies.baselines import decide, new_baselines
+
         state.require(self.needs, self.names[0])
         params = np.zeros(1, CHOICE)
         params["void"], params["constant"] = self.void, constant
@@ -202,6 +207,8 @@ class PolicyActions:
             return False
         policy, (kind, first, second) = self.policies[action], self.numbers[action].tolist()
         if kind == BASELINE:
+            from hdeeprm_like.decision.policies.baselines import decide
+
             decide(state.tables, self._plans_of(state), first)
         elif first == OWN:
             job = policy[0] if not isinstance(policy, Baseline) else None
@@ -213,17 +220,25 @@ class PolicyActions:
             apply_pair(state.tables, first, second)
         return False
 
-    def rank(self, action: int, state: State) -> Ranked:
+    def rank(self, action: int, state: State) -> "Ranked":
         """Return the waiting jobs in the order in which a baseline serves them; no job is started."""
+        from hdeeprm_like.decision.policies.ranking import ranked_by
+
         number = int(self.numbers[action, 1])
         return ranked_by(self.baselines[number], state.tables, self._plans_of(state), number)
 
     def notice(self, action: int, state: State) -> None:
         """Update a baseline's memory at an instant at which it does not decide."""
+        from hdeeprm_like.decision.policies.ranking import notice
+
         notice(state.tables, self._plans_of(state), int(self.numbers[action, 1]))
 
-    def _plans_of(self, state: State) -> Plans:
+    def _plans_of(self, state: State) -> "Plans":
         """Return the memory of the baselines, with capacity for all jobs known by now."""
+        from hdeeprm_like.decision.policies.baselines import make_room, new_baselines
+        from hdeeprm_like.decision.policies.node_rows import make_room_for_sets
+        from hdeeprm_like.decision.policies.own_times import OwnTimes
+
         if self._plans is None or self._plans[0] is not state:
             self._plans = state, new_baselines(state, self.baselines), OwnTimes(state, self.baselines)
         _, plans, own_times = self._plans
@@ -240,6 +255,38 @@ def name_of(policy: Policy) -> str:
         return policy.name
     job, core = policy
     return f"{job if isinstance(job, str) else getattr(job, '__name__', 'own')}-{core}"
+
+
+def policy_named(name: str) -> Policy:
+    """Return the policy of ``"shortest-high_gflops"`` or ``"sjf+easy"``.
+
+    Raises:
+        OptionsError: there is no policy of that name.
+    """
+    job, dash, core = name.partition("-")
+    if dash and job in JOB_POLICIES:
+        return job, core
+    return baseline(name) if is_baseline(job) else (job, core)
+
+
+def classic_policies(job_policy: str, core_policy: str) -> PolicyActions:
+    """Return the only action of a classic agent: a policy pair of the thesis, or a baseline with a core policy."""
+    if job_policy in JOB_POLICIES:
+        return PolicyActions([(job_policy, core_policy)])
+    return PolicyActions([baseline(f"{job_policy}-{core_policy}")])
+
+
+def check_whole(policies: Sequence[Policy]) -> None:
+    """Raise if a policy spreads jobs over nodes where each job must be on one node.
+
+    Raises:
+        OptionsError: a policy is no baseline.
+    """
+    for policy in policies:
+        if not isinstance(policy, Baseline):
+            raise OptionsError(
+                f"whole: the policy pair {name_of(policy)} spreads jobs over nodes; take a baseline, as sjf+greedy"
+            )
 
 
 def apply_own(state: State, policy: JobPolicy, core_policy: int) -> None:

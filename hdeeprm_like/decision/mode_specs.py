@@ -3,12 +3,9 @@
 To add a mode, write the function that starts jobs, and add its entry here. Nothing heavy is imported.
 """
 
-from dataclasses import dataclass
-
 from hdeeprm_like.decision.specs import Spec
 
 
-@dataclass(frozen=True)
 class ModeSpec(Spec):
     """A mode.
 

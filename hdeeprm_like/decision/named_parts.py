@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import Any
 
 from hdeeprm_like.decision import specs
-from hdeeprm_like.decision.actions import JobPolicy, Pair, Policy
+from hdeeprm_like.decision.actions import JobPolicy, Pair, Policy, policy_named
 from hdeeprm_like.decision.names import CORE_POLICIES, JOB_POLICIES, names_own
-from hdeeprm_like.decision.presets import Space, policy_named
+from hdeeprm_like.decision.presets import Space
 from hdeeprm_like.decision.rates import file_of_rates, read_rates
 from hdeeprm_like.decision.rewards import OBJECTIVES, Objective, Rated
 from hdeeprm_like.errors import OptionsError, did_you_mean

@@ -16,10 +16,10 @@ Logarithms are beside the mean core of the machine, so a file fits any machine. 
 This module reads the part and imports nothing heavy; `policies.placement_scores` computes the scores.
 """
 
-from dataclasses import dataclass
 from typing import Any
 
 from hdeeprm_like.errors import OptionsError, did_you_mean
+from hdeeprm_like.records import Record
 from hdeeprm_like.values import NUMBER
 
 CORE_FEATURES = {
@@ -57,8 +57,7 @@ JOB_FEATURES = {
 TIMES = "*"
 
 
-@dataclass(frozen=True)
-class Placement:
+class Placement(Record):
     """A score of cores for a job.
 
     Attributes:

@@ -13,10 +13,9 @@ import numpy as np
 from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.workload import JobLimits, Workload
 from hdeeprm_like.decision import specs
-from hdeeprm_like.decision.actions import ALL_PAIRS, ActionSpace, Policy, PolicyActions, name_of
+from hdeeprm_like.decision.actions import ALL_PAIRS, ActionSpace, Policy, PolicyActions, policy_named
 from hdeeprm_like.decision.job_actions import JobSlots
 from hdeeprm_like.decision.layout import Layout, plain_layout
-from hdeeprm_like.decision.names import JOB_POLICIES, Baseline, baseline, is_baseline
 from hdeeprm_like.decision.observations.view import OBSERVATIONS, Kind, View, needs_of_view
 from hdeeprm_like.decision.rewards import OBJECTIVES, Mode, Objective, Reward
 from hdeeprm_like.decision.system import DecisionSystem, Observer
@@ -36,38 +35,6 @@ Made = TypeVar("Made")
 # bounds of the integer fields of a `Space`
 LEAST = {"head": 0, "tail": 0, "placed": 0, "horizon": 1, "backlog": 0, "memory_units": 0}
 NO_LIMITS = JobLimits(time=1.0, cores=1.0, memory=1.0, bandwidth=1.0)
-
-
-def policy_named(name: str) -> Policy:
-    """Return the policy of ``"shortest-high_gflops"`` or ``"sjf+easy"``.
-
-    Raises:
-        OptionsError: there is no policy of that name.
-    """
-    job, dash, core = name.partition("-")
-    if dash and job in JOB_POLICIES:
-        return job, core
-    return baseline(name) if is_baseline(job) else (job, core)
-
-
-def check_whole(policies: Sequence[Policy]) -> None:
-    """Raise if a policy spreads jobs over nodes where each job must be on one node.
-
-    Raises:
-        OptionsError: a policy is no baseline.
-    """
-    for policy in policies:
-        if not isinstance(policy, Baseline):
-            raise OptionsError(
-                f"whole: the policy pair {name_of(policy)} spreads jobs over nodes; take a baseline, as sjf+greedy"
-            )
-
-
-def classic_policies(job_policy: str, core_policy: str) -> PolicyActions:
-    """Return the only action of a classic agent: a policy pair of the thesis, or a baseline with a core policy."""
-    if job_policy in JOB_POLICIES:
-        return PolicyActions([(job_policy, core_policy)])
-    return PolicyActions([baseline(f"{job_policy}-{core_policy}")])
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,6 @@ The modes are listed in `decision.specs.REWARD_MODES`.
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
@@ -32,6 +31,7 @@ from hdeeprm_like.engine.state import State
 from hdeeprm_like.engine.tables import RUNNING, WAITING, Tables
 from hdeeprm_like.errors import OptionsError, did_you_mean
 from hdeeprm_like.plugins import answered, function_name
+from hdeeprm_like.records import Record
 from hdeeprm_like.types import Floats, Records
 
 Mode: TypeAlias = specs.Mode
@@ -164,8 +164,7 @@ def settle(tables: Tables, window: Window, reward: RewardArrays) -> None:
         params.total, params.discount = 0.0, 1.0
 
 
-@dataclass(frozen=True)
-class BuiltIn:
+class BuiltIn(Record):
     """A built-in objective, as a function of the state.
 
     Attributes:
@@ -192,8 +191,7 @@ class BuiltIn:
         return objective_value(state.tables, window.arrays, self.number, 0.0)
 
 
-@dataclass(frozen=True)
-class Rated:
+class Rated(Record):
     """Cost or emission of the power of all cores per second, by rates that change with time.
 
     Attributes:

@@ -20,7 +20,6 @@ features and ``out``, its weight in the score: score = weights . features + sum 
 This module reads them and imports nothing heavy; `policies.scores` and `policies.lookahead` compute them.
 """
 
-from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -38,6 +37,7 @@ from hdeeprm_like.decision.score_parts import (
 from hdeeprm_like.engine.numbers import RUN_TIMES
 from hdeeprm_like.errors import OptionsError, did_you_mean
 from hdeeprm_like.inputs import read_json
+from hdeeprm_like.records import Record
 from hdeeprm_like.values import NUMBER, Whole
 
 MANY = 10**9  # jobs
@@ -48,8 +48,7 @@ ZOO, SCORED, ENDING = "zoo:", "scored:", ".json"
 LEARNED, EXPECTED = "learned:", "expected"  # before the file of a predictor; the run times that scores use by default
 
 
-@dataclass(frozen=True)
-class ScoredPolicy:
+class ScoredPolicy(Record):
     """A learned policy.
 
     Attributes:
@@ -152,7 +151,7 @@ def read_scored(path: Path) -> ScoredPolicy:
     found = policy_of(read_object(path), str(path))
     if not found.times.startswith(LEARNED):
         return found
-    return replace(found, times=LEARNED + str(path.parent / found.times.removeprefix(LEARNED)))
+    return found.replaced(times=LEARNED + str(path.parent / found.times.removeprefix(LEARNED)))
 
 
 def read_object(path: Path) -> Any:

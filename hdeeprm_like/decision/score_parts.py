@@ -1,10 +1,10 @@
 """The parts of a file of a learned policy: scores, kept cores and look-ahead; see `score_files` for the whole."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
 from typing import Any
 
 from hdeeprm_like.errors import OptionsError, did_you_mean
+from hdeeprm_like.records import Record
 from hdeeprm_like.values import NUMBER, Whole
 
 FEATURES = {
@@ -53,16 +53,14 @@ EXTENTS = {
 }
 
 
-@dataclass(frozen=True)
-class Unit:
+class Unit(Record):
     """A hidden unit of a small network: *out* times tanh of the weighted features."""
 
     weights: tuple[tuple[str, float], ...]
     out: float
 
 
-@dataclass(frozen=True)
-class Score:
+class Score(Record):
     """Weighted features.
 
     Attributes:
@@ -78,8 +76,7 @@ class Score:
         return frozenset(name for part in (self.weights, *(unit.weights for unit in self.hidden)) for name, _ in part)
 
 
-@dataclass(frozen=True)
-class Candidate:
+class Candidate(Record):
     """A candidate policy of look-ahead: jobs by a score, or by time^time * cores^cores / (1 + wait / time)^wait.
 
     Attributes:
@@ -95,8 +92,7 @@ class Candidate:
     keep: "Keep | None" = None
 
 
-@dataclass(frozen=True)
-class LookAhead:
+class LookAhead(Record):
     """Extent and candidates of look-ahead.
 
     Attributes:
@@ -118,8 +114,7 @@ class LookAhead:
     plays: int = 0
 
 
-@dataclass(frozen=True)
-class Keep:
+class Keep(Record):
     """Cores that a job must leave free for shorter ones still to arrive, as a telephone exchange reserves lines.
 
     They are the mean and standard deviations of the cores busy with much shorter jobs if each of these
@@ -180,7 +175,7 @@ def score_of(content: Any, where: str) -> Score:
 
 def keep_of(content: Any, where: str) -> Keep:
     """Return the settings of kept cores."""
-    given = dict(mapping(content, [field.name for field in fields(Keep)], where))
+    given = dict(mapping(content, Keep.names(), where))
     bins = Whole(0, MOST_BINS).of(given.pop("bins", 0), OptionsError, f"{where}: bins")
     found = Keep(bins=bins, **{key: NUMBER.of(value, OptionsError, f"{where}: {key}") for key, value in given.items()})
     for name, power, least in (
@@ -196,7 +191,7 @@ def keep_of(content: Any, where: str) -> Keep:
 def lookahead_of(content: Any, where: str) -> LookAhead:
     """Return the settings of look-ahead."""
     usual = LookAhead()
-    given = mapping(content, [field.name for field in fields(LookAhead)], where)
+    given = mapping(content, LookAhead.names(), where)
     counts = {}
     for key, (least, most) in EXTENTS.items():
         counts[key] = Whole(least, most).of(given.get(key, getattr(usual, key)), OptionsError, f"{where}: {key}")
@@ -210,7 +205,7 @@ def lookahead_of(content: Any, where: str) -> LookAhead:
 
 def candidate_of(content: Any, where: str) -> Candidate:
     """Return a candidate policy of look-ahead."""
-    given = dict(mapping(content, [field.name for field in fields(Candidate)], where))
+    given = dict(mapping(content, Candidate.names(), where))
     backfill = given.pop("backfill", True)
     if not isinstance(backfill, bool):
         raise OptionsError(f"{where}: backfill: true or false is needed, not {backfill!r:.60}")

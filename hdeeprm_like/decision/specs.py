@@ -8,18 +8,18 @@ To add an objective or an observation, write its code and add its entry here.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from importlib import import_module
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from hdeeprm_like.engine.dispatch import ForgottenBranchError
 from hdeeprm_like.engine.numbers import FIRST_CHANGING, ORACLE, ORDERS
+from hdeeprm_like.records import Record
 
 HERE = "hdeeprm_like.decision"
 
 
-@dataclass(frozen=True)
-class Spec:
+class Spec(Record):
     """A part with a name.
 
     Attributes:
@@ -30,7 +30,6 @@ class Spec:
     source: str = ""
 
 
-@dataclass(frozen=True)
 class ObjectiveSpec(Spec):
     """A built-in objective; more of it is better.
 
@@ -49,7 +48,6 @@ class ObjectiveSpec(Spec):
     at_end: bool = False
 
 
-@dataclass(frozen=True)
 class ObservationSpec(Spec):
     """A kind of observation.
 
@@ -61,7 +59,6 @@ class ObservationSpec(Spec):
     code: str = ""
 
 
-@dataclass(frozen=True)
 class PresetSpec(Spec):
     """A published decision space.
 
@@ -69,7 +66,7 @@ class PresetSpec(Spec):
         fields: of `decision.presets.Space` that differ from its defaults; objectives by name, with weights.
     """
 
-    fields: Mapping[str, Any] = field(default_factory=dict)
+    fields: Mapping[str, Any] = MappingProxyType({})
 
 
 OBJECTIVES: dict[str, ObjectiveSpec] = {

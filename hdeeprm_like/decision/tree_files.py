@@ -21,16 +21,16 @@ This module reads the files and imports nothing heavy; `policies.trees` evaluate
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from hdeeprm_like.decision.score_files import KEPT, LEARNED, read_object, version_of
 from hdeeprm_like.decision.score_parts import FEATURES as SCORE_FEATURES
 from hdeeprm_like.decision.score_parts import OF_JOB, mapping
 from hdeeprm_like.errors import OptionsError
 from hdeeprm_like.plugins import attribute_of, import_file
+from hdeeprm_like.records import Record
 from hdeeprm_like.values import NUMBER
 
 FEATURES = dict(list(SCORE_FEATURES.items())[:OF_JOB]) | {
@@ -54,8 +54,7 @@ WHOLE_NAME = re.compile(rf"{LEARNED}(.+?(?:{re.escape(ENDING)}|{re.escape(OWN)})
 MOST_NODES = 1_000_000  # in all trees of a file
 
 
-@dataclass(frozen=True)
-class Node:
+class Node(NamedTuple):
     """A node of a tree; a leaf has only a value.
 
     Attributes:
@@ -71,8 +70,7 @@ class Node:
     value: float = 0.0
 
 
-@dataclass(frozen=True, eq=False)
-class Predictor:
+class Predictor(Record):
     """A learned run-time predictor: the baseline and the nodes of each tree; or a user's own class."""
 
     baseline: float = 0.0

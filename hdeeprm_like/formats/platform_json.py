@@ -27,6 +27,7 @@ from hdeeprm_like.errors import PlatformError, did_you_mean
 from hdeeprm_like.formats.json_value import JsonValue
 from hdeeprm_like.formats.partitions_json import read_partitions
 from hdeeprm_like.inputs import read_json
+from hdeeprm_like.records import Record
 
 MOST_CORES = 1_000_000
 SLURM = "slurm"  # key of partitions and Slurm's scheduling settings
@@ -48,8 +49,7 @@ _LATENCY = re.compile(r"(\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)(?:ps|ns|us|ms|s)")  # a
 T = TypeVar("T")
 
 
-@dataclass(frozen=True)
-class ProcessorType:
+class ProcessorType(Record):
     """A processor type: *cores* identical cores of *gflops* and *watts* each, *bandwidth* GB/s shared by them."""
 
     cores: int
@@ -58,8 +58,7 @@ class ProcessorType:
     bandwidth: float
 
 
-@dataclass(frozen=True)
-class NodeType:
+class NodeType(Record):
     """A node type: types and numbers of its processors, MB of memory, and GPUs (none by default)."""
 
     processors: tuple[tuple[str, int], ...]
@@ -248,8 +247,7 @@ def _limiter(value: JsonValue, known: Types) -> str:
 # -- the platform
 
 
-@dataclass(frozen=True)
-class _Group:
+class _Group(Record):
     """A number of nodes of one type, adjacent in one cluster."""
 
     cluster: int

@@ -14,7 +14,7 @@ topology, the links of it and a route between each two cores are written.
 import json
 import logging
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -97,7 +97,7 @@ def _check_names(platform: Platform) -> None:
 
 
 def _lines(platform: Platform, routing: str, routed: bool) -> Iterator[str]:
-    clusters, network = len(platform.cluster_names), platform.links
+    clusters, network, figures = len(platform.cluster_names), platform.links, figures_of(platform)
     yield (
         '<?xml version="1.0" encoding="utf-8"?>\n'
         "<!DOCTYPE platform SYSTEM 'https://simgrid.org/simgrid.dtd'>\n"
@@ -118,7 +118,7 @@ def _lines(platform: Platform, routing: str, routed: bool) -> Iterator[str]:
         cores = range(bounds[cluster], bounds[cluster + 1])
         link = f'bandwidth="{network.cluster_bandwidth[cluster]}" latency="{network.cluster_latency[cluster]}"'
         yield f'    <zone id="cluster_{cluster}" routing="{routing}">\n      <router id="router_{cluster}"/>\n'
-        yield from _hosts(platform, cores)
+        yield from _hosts(platform, figures, cores)
         yield from _links(platform, cluster, link)
         if platform.limiters and platform.limiters[cluster]:
             yield from _limiters(platform, cluster)
@@ -195,12 +195,12 @@ def _routes_between(platform: Platform) -> Iterator[str]:
                 yield f'      <route {ends} symmetrical="NO">{"".join(map(part, links))}</route>\n'
 
 
-def _hosts(platform: Platform, cores: range) -> Iterator[str]:
+def _hosts(platform: Platform, figures: Sequence[Figures], cores: range) -> Iterator[str]:
     rows = platform.core_processor[cores.start : cores.stop].tolist()
     last, tail = -1, ""
     for core, processor in zip(cores, rows, strict=True):
         if processor != last:
-            last, tail = processor, _host_tail(figures_of(platform, processor))
+            last, tail = processor, _host_tail(figures[processor])
         yield f'      <host id="{_quoted(platform.core_names[core])}" {tail}'
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.workload import JobLimits
-from hdeeprm_like.decision.presets import check_whole, classic_policies
+from hdeeprm_like.decision.actions import check_whole, classic_policies
 from hdeeprm_like.engine.state import State
 from hdeeprm_like.experiment import Experiment
 from hdeeprm_like.progress import progress_bar

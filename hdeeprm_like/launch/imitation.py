@@ -4,10 +4,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from hdeeprm_like.decision.actions import PolicyActions
+from hdeeprm_like.decision.actions import PolicyActions, policy_named
 from hdeeprm_like.decision.episode import Episode
 from hdeeprm_like.decision.layout import Layout
-from hdeeprm_like.decision.presets import policy_named
 from hdeeprm_like.errors import OptionsError
 from hdeeprm_like.learning.rollout import batched_rollout
 from hdeeprm_like.run.episodes import Plays

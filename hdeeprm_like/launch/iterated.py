@@ -4,8 +4,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
-from hdeeprm_like.decision.actions import PolicyActions
-from hdeeprm_like.decision.presets import policy_named
+from hdeeprm_like.decision.actions import PolicyActions, policy_named
 from hdeeprm_like.errors import AgentError, OptionsError, ResultsError, did_you_mean
 from hdeeprm_like.experiment import episodes_of
 from hdeeprm_like.formats.files import alone_in, write_json

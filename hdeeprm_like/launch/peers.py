@@ -12,7 +12,6 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
@@ -21,6 +20,7 @@ from hdeeprm_like.batsim.session import Conversation
 from hdeeprm_like.errors import OptionsError, ProtocolError, ResultsError
 from hdeeprm_like.inputs import read_text
 from hdeeprm_like.progress import progress_bar
+from hdeeprm_like.records import Record
 
 log = logging.getLogger(__name__)
 
@@ -53,8 +53,7 @@ class Line(Protocol):
         """Hang up."""
 
 
-@dataclass(frozen=True)
-class Peer:
+class Peer(Record):
     """How Batsim is reached.
 
     Attributes:

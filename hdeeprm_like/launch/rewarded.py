@@ -4,13 +4,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from hdeeprm_like.decision.presets import classic_policies
+from hdeeprm_like.decision.actions import classic_policies
 from hdeeprm_like.decision.system import DecisionSystem, FirstAction
 from hdeeprm_like.errors import OptionsError
 from hdeeprm_like.experiment import Experiment
 from hdeeprm_like.formats.files import write_lines
+from hdeeprm_like.formats.training_logs import REWARDS
 from hdeeprm_like.launch.drivers import Classic
-from hdeeprm_like.learning.logs import REWARDS
 from hdeeprm_like.results.decision_log import DECISIONS, write_decisions
 from hdeeprm_like.run.python_loop import play
 from hdeeprm_like.run.simulator import Simulator

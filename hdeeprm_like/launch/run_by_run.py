@@ -11,9 +11,10 @@ from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.workload import JobLimits
 from hdeeprm_like.decision.system import DecisionSystem
 from hdeeprm_like.formats.files import write_lines
+from hdeeprm_like.formats.training_logs import REWARDS
 from hdeeprm_like.launch.learner import Learner
 from hdeeprm_like.learning.checkpoint import CHECKPOINT, save_agent
-from hdeeprm_like.learning.logs import REWARDS, Tally, TrainingLog
+from hdeeprm_like.learning.logs import Tally, TrainingLog
 from hdeeprm_like.learning.training import learn_from
 from hdeeprm_like.results.decision_log import DECISIONS, write_decisions
 from hdeeprm_like.run.python_loop import play

@@ -10,20 +10,19 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from hdeeprm_like.batsim.codec import Codec
 from hdeeprm_like.batsim.codec4 import Codec4
-from hdeeprm_like.batsim.codec5 import Codec5
 from hdeeprm_like.batsim.process import Stopped, interruptible
 from hdeeprm_like.batsim.session import Conversation
 from hdeeprm_like.errors import HDeepRMError, ResultsError
 from hdeeprm_like.experiment import WORKLOAD_OF_RUN, Experiment, is_left_by_run
-from hdeeprm_like.formats.batsim5_json import write_batsim5
 from hdeeprm_like.formats.batsim_numbers import read_number
 from hdeeprm_like.formats.files import write_json
+from hdeeprm_like.formats.training_logs import FILES as LEARNING_LOGS
 from hdeeprm_like.inputs import read_json, read_rows
 from hdeeprm_like.launch.drivers import Driver
 from hdeeprm_like.launch.peers import LOG, SCHEDULE, SCHEDULE5, WORKLOAD5, Peer
 from hdeeprm_like.launch.run_folder import INPUTS, RECORD, description, listed_files, rejected_jobs, write_inputs
-from hdeeprm_like.learning.logs import FILES as LEARNING_LOGS
 from hdeeprm_like.results.decision_log import DECISIONS
 from hdeeprm_like.results.overutilization import overutilizations
 
@@ -110,8 +109,16 @@ def conversations(driver: Driver, output: Path, peer: Peer, runs: int) -> Iterat
     limits = experiment.workload.limits()
     exact = {"w0": read_json(output / WORKLOAD_OF_RUN, ResultsError, read_number)["profiles"]}
     for _ in range(runs):
-        codec = Codec5() if peer.version == 5 else Codec4()
-        yield Conversation(driver.system, agent, experiment.platform, limits, exact, codec)
+        yield Conversation(driver.system, agent, experiment.platform, limits, exact, codec_of(peer))
+
+
+def codec_of(peer: Peer) -> Codec:
+    """Return a new codec for the messages of the peer's version of Batsim."""
+    if peer.version == 5:
+        from hdeeprm_like.batsim.codec5 import Codec5
+
+        return Codec5()
+    return Codec4()
 
 
 def first_record(driver: Driver, peer: Peer, runs: int) -> dict[str, Any]:
@@ -143,6 +150,8 @@ def prepare(experiment: Experiment, output: Path, peer: Peer) -> None:
     """Write the inputs."""
     write_inputs(experiment, output)
     if peer.version == 5:
+        from hdeeprm_like.formats.batsim5_json import write_batsim5
+
         write_batsim5(output / WORKLOAD_OF_RUN, output / WORKLOAD5, ResultsError)
 
 

@@ -25,13 +25,11 @@ import numpy as np
 from hdeeprm_like.decision.episode import Episode
 from hdeeprm_like.errors import ResultsError
 from hdeeprm_like.formats.files import write_json
+from hdeeprm_like.formats.training_logs import EVALUATIONS, FILES, LOSSES, PREFERENCES, PROGRESS, REWARDS
 from hdeeprm_like.inputs import opened, opened_as_it_is, read_bytes
 from hdeeprm_like.learning.callbacks import Beginning, Callback, TensorBoard
 from hdeeprm_like.types import Floats
 
-LOSSES, REWARDS, PROGRESS, PREFERENCES = "losses.log", "rewards.log", "progress.csv", "probs.json"
-EVALUATIONS = "evaluations.csv"
-FILES = (LOSSES, REWARDS, PROGRESS, PREFERENCES, EVALUATIONS)
 PROBABILITY = "p:"  # begins the columns of probabilities
 
 

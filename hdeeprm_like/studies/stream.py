@@ -12,7 +12,7 @@ from hdeeprm_like.cluster.pool import pool
 from hdeeprm_like.cluster.schedule import Schedule
 from hdeeprm_like.cluster.totals import Totals
 from hdeeprm_like.cluster.workload import Workload
-from hdeeprm_like.decision.presets import policy_named
+from hdeeprm_like.decision.actions import policy_named
 from hdeeprm_like.engine.tasks import SHORTEST_RUN
 from hdeeprm_like.errors import OptionsError
 from hdeeprm_like.experiment import seed_of_policies

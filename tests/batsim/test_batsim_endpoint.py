@@ -39,10 +39,8 @@ SUBMIT = {"job_id": "w0!1", "job": {"id": "w0!1", "subtime": 0, "res": 1, "profi
 def begins(platform, profiles=None, names=None, order=None, **config):
     """The first message of a Batsim with the hosts of a platform, in some *order* and under other *names*."""
     names = names or platform.core_names
-    hosts = [
-        (names[core], properties_of(figures_of(platform, int(platform.core_processor[core]))))
-        for core in range(platform.cores)
-    ]
+    properties = [properties_of(figures) for figures in figures_of(platform)]
+    hosts = [(names[core], properties[platform.core_processor[core]]) for core in range(platform.cores)]
     hosts = [hosts[core] for core in order or range(len(hosts))]
     resources = [{"id": i, "name": name, "state": "idle", "properties": props} for i, (name, props) in enumerate(hosts)]
     profiles = {"w0": {"p": {"type": "delay", "delay": 10}}} if profiles is None else profiles

@@ -51,8 +51,8 @@ class LineCodec:
 
 def hosts_of(platform):
     """The hosts of a Batsim that simulates a platform."""
-    processors = platform.core_processor.tolist()
-    properties = [properties_of(figures_of(platform, processor)) for processor in processors]
+    figures = figures_of(platform)
+    properties = [properties_of(figures[processor]) for processor in platform.core_processor.tolist()]
     return list(zip(platform.core_names, properties, strict=True))
 
 

@@ -451,3 +451,18 @@ def test_a_signal_at_any_moment_leaves_a_marked_directory_and_no_process(number,
 @pytest.mark.parametrize("number", SIGNALS)
 def test_fifty_signals_leave_marked_directories_and_no_process(number, victim, tmp_path):
     interrupt(tmp_path, number, victim, tries=50, seed=100 + int(number))
+
+
+def test_a_policy_pair_under_batsim_loads_no_baselines_no_decision_spaces_and_nothing_of_agents_that_learn():
+    code = """
+import sys
+import hdeeprm_like.batsim.endpoint, hdeeprm_like.experiment, hdeeprm_like.launch.with_batsim
+from hdeeprm_like.launch.drivers import classic_policies
+assert len(classic_policies("shortest", "high_gflops").needs.searched) == 1
+print(*sys.modules, sep="\\n")
+"""
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    unused = "decision.policies.baselines", "decision.policies.plans", "decision.presets", "decision.named_parts"
+    unused += "decision.observations", "batsim.codec5", "learning", "results.report", "run"
+    assert "hdeeprm_like.decision.actions" in loaded
+    assert not [name for name in loaded for part in unused if f"{name}.".startswith(f"hdeeprm_like.{part}.")]

@@ -13,8 +13,7 @@ import pytest
 import hdeeprm_like as hl
 from hdeeprm_like.cluster.pool import pool
 from hdeeprm_like.cluster.synthetic.models import Recipe, model_named
-from hdeeprm_like.decision.actions import PolicyActions
-from hdeeprm_like.decision.presets import policy_named
+from hdeeprm_like.decision.actions import PolicyActions, policy_named
 from hdeeprm_like.formats.swf import swf_parts, write_swf, write_swf_parts
 from hdeeprm_like.formats.swf_cuts import trace_of_workload
 from hdeeprm_like.results.run_log import Record

@@ -12,9 +12,9 @@ from hdeeprm_like.build.kinds import CLOCKS, SLURM, SPACES, WATCHED, with_partit
 from hdeeprm_like.cluster.partitions import Demand, demands_of
 from hdeeprm_like.cluster.pool import pool
 from hdeeprm_like.cluster.workload import Workload
-from hdeeprm_like.decision.actions import PolicyActions
+from hdeeprm_like.decision.actions import PolicyActions, policy_named
 from hdeeprm_like.decision.names import JOB_POLICIES, MODES, PLACEMENTS
-from hdeeprm_like.decision.presets import PRESETS, policy_named
+from hdeeprm_like.decision.presets import PRESETS
 from hdeeprm_like.formats.any_platform import platform_from
 from hdeeprm_like.run.python_loop import Play, Steps
 from hdeeprm_like.run.runs import Runs

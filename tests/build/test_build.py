@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from hdeeprm_like.build.kinds import PLAIN, SPACES, kinds, platform_of, some_jobs
-from hdeeprm_like.decision.actions import PolicyActions
-from hdeeprm_like.decision.presets import policy_named
+from hdeeprm_like.decision.actions import PolicyActions, policy_named
 from hdeeprm_like.engine import library
 from hdeeprm_like.engine.compiled import compiled
 from hdeeprm_like.engine.state import State
@@ -59,7 +58,7 @@ import sys
 sys.path.insert(0, {str(PLAYS.parent)!r})
 from hdeeprm_like.build.kinds import PLAIN, SPACES, kinds, platform_of, some_jobs
 from hdeeprm_like.decision.actions import PolicyActions
-from hdeeprm_like.decision.presets import policy_named
+from hdeeprm_like.decision.actions import policy_named
 from hdeeprm_like.build.recording import Recorder, recording
 recorder = Recorder()
 with recording(recorder):

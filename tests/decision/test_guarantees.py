@@ -11,9 +11,8 @@ import pytest
 from small import Stepper, jobs, platform
 from small_worlds import CLOCKS, CONSTRAINTS, PARTITIONED, SLOW, built, draw
 
-from hdeeprm_like.decision.actions import PolicyActions
+from hdeeprm_like.decision.actions import PolicyActions, policy_named
 from hdeeprm_like.decision.names import baseline, names_own
-from hdeeprm_like.decision.presets import policy_named
 from hdeeprm_like.engine.bundles import bundle_in
 from hdeeprm_like.engine.state import State
 from hdeeprm_like.errors import OptionsError

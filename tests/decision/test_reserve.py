@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 from small import jobs, platform, step_baseline
 
+from hdeeprm_like.decision.actions import policy_named
 from hdeeprm_like.decision.names import baseline, names_own
-from hdeeprm_like.decision.presets import PRESETS, policy_named
+from hdeeprm_like.decision.presets import PRESETS
 from hdeeprm_like.errors import OptionsError
 
 FOUR = ((1000.0, [(4, 1.0, 100.0, 1e6)]),)  # one node with four cores

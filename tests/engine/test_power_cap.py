@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from small import jobs, platform
 
 from hdeeprm_like import load_platform, simulate
-from hdeeprm_like.decision.actions import PolicyActions
-from hdeeprm_like.decision.presets import policy_named
+from hdeeprm_like.decision.actions import PolicyActions, policy_named
 from hdeeprm_like.engine.state import State
 from hdeeprm_like.errors import PlatformError
 from hdeeprm_like.formats.platform_json_writer import write_platform_json

@@ -56,7 +56,7 @@ def small(**changes):
 
 def hosts_of(platform):
     """Return the hosts in Batsim's first message."""
-    texts = [properties_of(figures_of(platform, processor)) for processor in range(platform.processors)]
+    texts = [properties_of(figures) for figures in figures_of(platform)]
     return [
         (name, dict(texts[processor]))
         for name, processor in zip(platform.core_names, platform.core_processor, strict=True)
@@ -170,7 +170,7 @@ def test_a_platform_without_network_is_written_with_links_that_take_no_time(tmp_
 
 
 def test_a_host_has_all_properties_that_a_decision_needs():
-    assert properties_of(figures_of(small(), 1)) == {
+    assert properties_of(figures_of(small())[1]) == {
         "hdeeprm_cluster": "a",
         "hdeeprm_node": "1",
         "hdeeprm_node_type": "Pair",

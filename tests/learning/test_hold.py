@@ -9,8 +9,7 @@ from small import jobs
 from test_policy_iteration import SLOTS, agent_of, plays_of, sampling
 
 from hdeeprm_like.cluster.pool import pool
-from hdeeprm_like.decision.actions import PolicyActions
-from hdeeprm_like.decision.presets import policy_named
+from hdeeprm_like.decision.actions import PolicyActions, policy_named
 from hdeeprm_like.errors import AgentError
 from hdeeprm_like.learning.checkpoint import read_checkpoint
 from hdeeprm_like.learning.comparisons import IterationOptions, improve

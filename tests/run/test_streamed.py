@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 from small import jobs
 
 from hdeeprm_like.cluster.pool import pool
-from hdeeprm_like.decision.actions import PolicyActions
-from hdeeprm_like.decision.presets import policy_named
+from hdeeprm_like.decision.actions import PolicyActions, policy_named
 from hdeeprm_like.errors import OptionsError
 from hdeeprm_like.run.schedules import run_to_end
 from hdeeprm_like.run.streamed import Stream, check_streams, parts_of

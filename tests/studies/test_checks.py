@@ -166,8 +166,7 @@ def test_a_machine_whose_parts_do_not_fit_together_fails(change, told):
 
 
 def test_another_future_has_the_same_past_and_the_same_requests_to_come():
-    from hdeeprm_like.decision.actions import PolicyActions
-    from hdeeprm_like.decision.presets import policy_named
+    from hdeeprm_like.decision.actions import PolicyActions, policy_named
     from hdeeprm_like.run.schedules import run_to_end
 
     machine = pool(32)

@@ -6,8 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from hdeeprm_like.cluster.platform import Platform
-from hdeeprm_like.decision.actions import PolicyActions
-from hdeeprm_like.decision.presets import policy_named
+from hdeeprm_like.decision.actions import PolicyActions, policy_named
 from hdeeprm_like.errors import CheckError, HDeepRMError
 from hdeeprm_like.formats.any_platform import AnyPlatform, platform_from
 from hdeeprm_like.formats.open import load_platform, write

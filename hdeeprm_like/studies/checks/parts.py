@@ -11,8 +11,8 @@ import numpy as np
 
 from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.workload import Workload
-from hdeeprm_like.decision.actions import JobPolicy, PolicyActions
-from hdeeprm_like.decision.presets import PRESETS, Space, policy_named
+from hdeeprm_like.decision.actions import JobPolicy, PolicyActions, policy_named
+from hdeeprm_like.decision.presets import PRESETS, Space
 from hdeeprm_like.errors import CheckError, HDeepRMError, OptionsError, did_you_mean
 from hdeeprm_like.formats.any_platform import AnyPlatform, platform_from
 from hdeeprm_like.launch.agent_names import AGENT, Trained, agent_named

@@ -7,9 +7,8 @@ import numpy as np
 from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.schedule import Schedule
 from hdeeprm_like.cluster.workload import Workload
-from hdeeprm_like.decision.actions import PolicyActions
+from hdeeprm_like.decision.actions import PolicyActions, check_whole
 from hdeeprm_like.decision.names import Baseline
-from hdeeprm_like.decision.presets import check_whole
 from hdeeprm_like.engine.job_rows import countable
 from hdeeprm_like.errors import WorkloadError
 from hdeeprm_like.formats.windows import Window

@@ -6,7 +6,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from hdeeprm_like.cluster.schedule import figures
-from hdeeprm_like.decision.presets import classic_policies
+from hdeeprm_like.decision.actions import classic_policies
 from hdeeprm_like.errors import WorkloadError
 from hdeeprm_like.experiment import Experiment, Readers, experiment_of
 from hdeeprm_like.options import Options

@@ -8,7 +8,7 @@ import numpy as np
 
 from hdeeprm_like.cluster.metrics import load
 from hdeeprm_like.cluster.schedule import Schedule, figures
-from hdeeprm_like.decision.presets import classic_policies
+from hdeeprm_like.decision.actions import classic_policies
 from hdeeprm_like.experiment import Experiment, Overrides, load_experiment
 from hdeeprm_like.formats.shipped import examples_folder
 from hdeeprm_like.launch.drivers import Classic
