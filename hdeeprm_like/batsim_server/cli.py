@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -109,14 +110,14 @@ def play(options: ServerOptions, ask: "Ask") -> bool:
         sys.stdout.write(encode(options.context()) + "\n")
         return True
     from hdeeprm_like.batsim_server.outputs import write_outputs  # not needed for --help
-    from hdeeprm_like.batsim_server.server import Server
+    from hdeeprm_like.batsim_server.silent import run
     from hdeeprm_like.batsim_server.simulation import Simulation
     from hdeeprm_like.batsim_server.submitters import start_all
 
     began = time.perf_counter()
     simulation = Simulation(options)
-    run = Server(simulation, ask).run if options.scheduler else lambda: start_all(simulation)
-    return run_to_the_end(simulation, run, write_outputs, began)
+    play = partial(run, simulation, ask) if options.scheduler else partial(start_all, simulation)
+    return run_to_the_end(simulation, play, write_outputs, began)
 
 
 def run_to_the_end(
