@@ -126,7 +126,8 @@ class SilentSession:
         self._chosen = memory.integers("chosen")
         way = simulation.engine.way(simulation.master, simulation.master)
         assert way is not None
-        self._times[TALK["latency"]], self._times[TALK["speed"]] = way.latency, way.rate
+        at = TALK["latency"]
+        self._times[at], self._times[at + 1], self._times[at + 2] = way
         for row, job in enumerate(self._jobs):
             place = row * len(JOB)
             self._job_times[place + JOB["submit"]] = job.submit
@@ -226,14 +227,14 @@ class SilentSession:
             self._chosen[at] = number
         simulation = self.simulation
         way = simulation.engine.way(simulation.machines[numbers[0]].host.name, simulation.master)
-        if way is None or not way.left:
+        if way is None or (way.latency and not way.left):
             raise Unusual
         self._allocs[row] = interval_set(numbers)
-        at = row * len(JOB)
-        self._job_times[at + JOB["latency"]], self._job_times[at + JOB["speed"]] = way.latency, way.rate
+        at = row * len(JOB) + JOB["latency"]
+        self._job_times[at], self._job_times[at + 1], self._job_times[at + 2] = way
         if job.profile.type is not DELAY:
-            left, rate = self._work(job, numbers)
-            self._job_times[at + JOB["left"]], self._job_times[at + JOB["rate"]] = left, rate
+            at = row * len(JOB) + JOB["left"]
+            self._job_times[at], self._job_times[at + 1] = self._work(job, numbers)
         return used + count
 
     def _work(self, job: Job, numbers: Sequence[int]) -> tuple[float, float]:

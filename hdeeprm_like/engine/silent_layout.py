@@ -68,6 +68,7 @@ TALK = (
     ("batch", "i8"),  # 1 if it has jobs to submit together
     ("reached", "f8"),  # s, when it last looked at the clock
     ("latency", "f8"),  # s, of the server's host to itself
+    ("share", "f8"),  # of a message that takes time after that
     ("speed", "f8"),  # 1/s
 )
 JOB = (
@@ -77,6 +78,7 @@ JOB = (
     ("left", "f8"),  # share of its work
     ("rate", "f8"),  # 1/s
     ("latency", "f8"),  # s, from its first machine to the server
+    ("share", "f8"),  # of a message that takes time after that
     ("speed", "f8"),  # 1/s
     ("start", "f8"),  # s
     ("run", "f8"),  # s

@@ -140,10 +140,12 @@ def transfer(session: Session, message: int, sender_first: int) -> None:
     """Start the transfer of a message to the server."""
     talk, pace = session.talk[0], session.actions.pace[0]
     talk.server_waits, talk.on_the_way, talk.sender_first = 0, message, sender_first
-    pace.message, pace.message_made = 1.0, number(session.actions)
-    latency, speed = talk.latency, talk.speed
+    pace.message_made = number(session.actions)
+    latency, share, speed = talk.latency, talk.share, talk.speed
     if message % KINDS == END:
-        latency, speed = session.jobs[message // KINDS].latency, session.jobs[message // KINDS].speed
+        job = session.jobs[message // KINDS]
+        latency, share, speed = job.latency, job.share, job.speed
+    pace.message = share
     if latency > 0.0:
         pace.latency, pace.speed, pace.speed_then = latency, 0.0, speed
     else:
