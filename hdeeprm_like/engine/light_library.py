@@ -5,7 +5,7 @@
 
 import ctypes
 import json
-import platform
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,9 @@ PROCESSORS = Path("/proc/cpuinfo")
 
 def target() -> str | None:
     """Return the kind of this processor, as `library.target` does; None if that is not known."""
-    if platform.machine().lower() not in ("x86_64", "amd64"):
+    if not hasattr(os, "uname"):
+        return None
+    if os.uname().machine.lower() not in ("x86_64", "amd64"):
         return "generic"
     try:
         with open(PROCESSORS, encoding="ascii", errors="replace") as file:

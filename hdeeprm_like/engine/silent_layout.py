@@ -168,10 +168,11 @@ class Memory:
         """Return the words of an array as integers."""
         return memoryview(self.arrays[name]).cast("q")
 
-    def record(self) -> "tuple[ctypes.Array[ctypes.c_int64], ...]":
-        """Return the records of the session and of its actions, as `engine.bundles` lays them out."""
+    def address(self) -> int:
+        """Return the address of a record of the session as `engine.bundles` has it, which lives as long as this."""
         actions = self._record_of(self._actions)
-        return self._record_of(self._session, ctypes.addressof(actions)), actions
+        self._records = [self._record_of(self._session, ctypes.addressof(actions)), actions]
+        return ctypes.addressof(self._records[0])
 
     def _record_of(self, sizes: "dict[str, tuple[int, int]]", *first: int) -> "ctypes.Array[ctypes.c_int64]":
         words = list(first)
