@@ -201,7 +201,7 @@ class SilentSession:
         return known
 
     def _work(self, profile: Profile, numbers: Sequence[int], kinds: frozenset[int]) -> tuple[float, float]:
-        """Return what a job of a profile has left of its work at its start, as a share, and the share per s that it does."""
+        """Return what a job of a profile has left of its work at its start, as a share, and its share per s."""
         key = profile, len(numbers), kinds
         known = self._rates.get(key)
         if known is None:
