@@ -2,7 +2,7 @@
 
 A job, a processor, a node is a row of a structured array (``tables.jobs[j].start`` in compiled code,
 ``tables.jobs["start"]`` for the whole column); ``Tables`` bundles the arrays so that they pass as one argument.
-Each run of a batch has its own, side by side in one block of memory (`run.runs`).
+Each run of a batch has its own, side by side in one block of memory (`run.memory`).
 """
 
 from typing import Any

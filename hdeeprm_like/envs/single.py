@@ -22,8 +22,8 @@ from hdeeprm_like.formats.open import load_workload
 from hdeeprm_like.formats.shipped import existing
 from hdeeprm_like.run.batch import DRAWS, NO_DECISION
 from hdeeprm_like.run.episodes import fragment
+from hdeeprm_like.run.memory import copy_run
 from hdeeprm_like.run.python_loop import Play, Steps
-from hdeeprm_like.run.runs import copy_run
 from hdeeprm_like.run.simulator import CLOCKS, Clock, Simulator
 from hdeeprm_like.types import Bools, Floats
 from hdeeprm_like.values import COUNT

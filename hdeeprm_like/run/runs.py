@@ -1,6 +1,5 @@
 """Batches of runs for Python: loading of jobs, and decisions on several threads."""
 
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import astuple
 from itertools import pairwise
@@ -14,7 +13,6 @@ from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.workload import JobLimits, Workload
 from hdeeprm_like.decision.presets import NO_LIMITS, Space
 from hdeeprm_like.engine.batsim_actors import BatsimClock
-from hdeeprm_like.engine.bundles import Bundle
 from hdeeprm_like.engine.compiled import direct
 from hdeeprm_like.engine.job_lists import BLOCK
 from hdeeprm_like.engine.job_rows import fill_jobs
@@ -37,11 +35,11 @@ from hdeeprm_like.run.batch import (
     first_illegal,
 )
 from hdeeprm_like.run.loop import BEGIN, Run
+from hdeeprm_like.run.memory import arrays_of, put_notes_together, stack, with_arrays
 from hdeeprm_like.run.python_loop import Play
 from hdeeprm_like.run.simulator import Clock, Simulator, refuse_unknown
 from hdeeprm_like.types import Bools, Floats, Ints
 
-LINE, WORD = 64, 16  # bytes, alignment of the blocks of runs and of the columns in them
 LEAST_JOBS = 2
 OF_EPISODES = (  # the arrays of a batch that have a row for each run and lie outside the blocks
     "episodes", "draws", "limits", "masks", "rewards", "times", "terminated", "truncated", "ended", "final", "returns",
@@ -53,74 +51,6 @@ def blank(jobs: int) -> Workload:
     """Return jobs without requests, as placeholders."""
     none, names = np.zeros(jobs), ("",) * jobs
     return Workload(names, names, none, none.astype(np.int64), none, none, none, none, none, none, none, 0)
-
-
-def in_lines(rows: int, size: int) -> NDArray[np.uint8]:
-    """Return rows of at least *size* bytes, aligned to cache lines, each in another cache set."""
-    lines = -(-size // LINE) | 1
-    memory = np.zeros((rows * lines + 1) * LINE, np.uint8)
-    first = -memory.ctypes.data % LINE
-    return memory[first : first + rows * lines * LINE].reshape(rows, lines * LINE)
-
-
-def arrays_of(bundle: Bundle) -> Iterator[NDArray[Any]]:
-    """Yield the arrays that each run of a batch has for itself."""
-    for name, content in bundle.fields():
-        if isinstance(content, Bundle):
-            yield from arrays_of(content)
-        elif name not in bundle.shared:
-            yield content
-
-
-def with_arrays(bundle: Any, arrays: Iterator[NDArray[Any]]) -> Any:
-    """Return a run with other arrays in place of those that `arrays_of` yields."""
-    parts = {}
-    for name, content in bundle.fields():
-        if isinstance(content, Bundle):
-            content = with_arrays(content, arrays)
-        elif name not in bundle.shared:
-            content = next(arrays)
-        parts[name] = content
-    return type(bundle)(**parts)
-
-
-def copy_run(source: Bundle, target: Bundle) -> None:
-    """Copy the state of a run into another run of the same space, platform and jobs; arrays are made as long."""
-    for name, content in source.fields():
-        mine = getattr(target, name)
-        if isinstance(content, Bundle):
-            copy_run(content, mine)
-        elif name in source.shared:
-            continue
-        elif mine.shape == content.shape:
-            mine[...] = content
-        else:
-            setattr(target, name, np.array(content))
-
-
-def bundles_of(bundle: Bundle) -> Iterator[Bundle]:
-    """Yield the bundles within a run, then the run itself."""
-    for _, content in bundle.fields():
-        if isinstance(content, Bundle):
-            yield from bundles_of(content)
-    yield bundle
-
-
-def put_notes_together(runs: list[Run]) -> None:
-    """Move the records of each run (the addresses of its arrays) side by side, aligned to cache lines.
-
-    Every decision reads most of them; scattered ones cost about 6 % of the time of many environments.
-    """
-    words = sum(len(bundle._words) for bundle in bundles_of(runs[0]))
-    for run, line in zip(runs, in_lines(len(runs), words * 8).view(np.int64), strict=True):
-        at = 0
-        for bundle in bundles_of(run):
-            notes = line[at : at + len(bundle._words)]
-            at += len(notes)
-            bundle.move_notes(notes)
-            for name, content in bundle.fields():
-                if isinstance(content, Bundle):
-                    bundle._note(name, content)
 
 
 class Runs:
@@ -372,18 +302,7 @@ class Runs:
         # the last two arrays are the observation and the mask, whose place is with those of all other runs
         arrays, longer = list(arrays_of(fresh))[:-2], list(arrays_of(self._fresh(jobs + BLOCK, places + 1)))
         by_job = [one.shape != two.shape for one, two in zip(arrays, longer, strict=False)]  # written before read
-        # arrays of whole lines come first, so that they begin at lines, and arrays by job last
-        order = sorted(range(len(arrays)), key=lambda i: (by_job[i], arrays[i].itemsize % LINE > 0))
-        sizes = np.array([-(-arrays[i].nbytes // WORD) * WORD for i in order])
-        ends = np.cumsum(sizes)
-        begun = dict(zip(order, (ends - sizes).tolist(), strict=True))
-        blocks = in_lines(self.count, int(ends[-1]))
-        stacked = []
-        for i, array in enumerate(arrays):
-            steps = (blocks.shape[1], *array.strides)
-            many = np.ndarray((self.count, *array.shape), array.dtype, blocks.data, begun[i], steps)
-            many[:] = array
-            stacked.append(many)
+        blocks, stacked, fixed = stack(arrays, by_job, self.count)
         self._stacked = stacked = [*stacked, self.observations.reshape(self.count, -1), self.masks]
         self._runs = [with_arrays(fresh, iter([many[place] for many in stacked])) for place in range(self.count)]
         put_notes_together(self._runs)
@@ -391,7 +310,7 @@ class Runs:
             first=self._runs[0],
             runs=np.array([run.address for run in self._runs]),
             blocks=blocks,
-            fresh=blocks[0, : ends[by_job.count(False) - 1]].copy(),
+            fresh=blocks[0, :fixed].copy(),
             rules=self._rules,
             episodes=self.episodes,
             draws=self.draws,

@@ -4,6 +4,9 @@ The scheduler is a process of its own, whose CPU time is not counted. ``BASE`` n
 this package, which then plays in turns with this one:
 
     BASE=../base/.venv/bin/python python -m pytest -m bench -s tests/bench/bench_server.py
+
+Where g++ and Debian's libsimgrid-dev, libzmq3-dev and rapidjson-dev are installed, ``bare_server.cpp`` plays, too:
+Batsim's actors on SimGrid itself and no more, so that Batsim costs at least that. Debian's SimGrid loads ns-3 as well.
 """
 
 import json
@@ -12,6 +15,7 @@ import random
 import statistics
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from server_inputs import HEAD, free_port
@@ -66,12 +70,28 @@ def write_inputs(folder, jobs):
     (folder / "w.json").write_text(json.dumps({"nb_res": MACHINES, "jobs": listed, "profiles": profiles}))
 
 
-def cpu_of(python, folder):
-    """Return the CPU seconds of one simulation."""
+@pytest.fixture(scope="module")
+def bare(tmp_path_factory):
+    """The bare server as a program, None where it cannot be built."""
+    program = tmp_path_factory.mktemp("bare") / "bare_server"
+    source = Path(__file__).with_name("bare_server.cpp")
+    words = ["g++", "-O2", "-std=c++17", source, "-o", program, "-lsimgrid", "-lzmq"]
+    try:
+        subprocess.run(words, check=True, capture_output=True)
+    except (OSError, subprocess.CalledProcessError):
+        print("\nbare_server.cpp cannot be built: g++, libsimgrid-dev, libzmq3-dev or rapidjson-dev is missing")
+        return None
+    return program
+
+
+def cpu_of(program, folder):
+    """Return the CPU seconds of one simulation, by a Python with this package or by the bare server."""
     address = f"tcp://127.0.0.1:{free_port()}"
     scheduler = subprocess.Popen([sys.executable, "-c", SCHEDULER, address])
     words = ["-m", "hdeeprm_like", "batsim", "-p", "p.xml", "-w", "w.json", "-s", address, "-q"]
-    server = subprocess.Popen([python, *words], cwd=folder)
+    if isinstance(program, Path):
+        words = ["p.xml", "w.json", address, "rows.csv", "--log=root.thresh:error"]
+    server = subprocess.Popen([program, *words], cwd=folder)
     _, status, usage = os.wait4(server.pid, 0)
     server.returncode = status
     scheduler.wait(20)
@@ -80,14 +100,15 @@ def cpu_of(python, folder):
 
 
 @pytest.mark.parametrize(("jobs", "times"), [(1, 15), (250, 11), (1000, 7), (10_000, 3), (100_000, 1)])
-def test_cpu_of_the_server(jobs, times, tmp_path):
+def test_cpu_of_the_server(jobs, times, bare, tmp_path):
     write_inputs(tmp_path, jobs)
-    pythons = [sys.executable, *filter(None, [os.environ.get("BASE")])]
-    turns = [[cpu_of(python, tmp_path) for python in pythons] for _ in range(times)]
-    text = ", ".join(
-        f"{name} least {min(column):.3f} s, median {statistics.median(column):.3f} s"
-        for name, column in zip(("this", "base"), zip(*turns, strict=True), strict=False)
-    )
-    if len(pythons) > 1:
-        text += f", this / base {statistics.median(turn[0] / turn[1] for turn in turns):.3f}"
-    print(f"\n{jobs:,} jobs: {text}")
+    others = {"base": os.environ.get("BASE"), "bare server on SimGrid": bare}
+    programs = {"this": sys.executable} | {name: program for name, program in others.items() if program}
+    turns = [[cpu_of(program, tmp_path) for program in programs.values()] for _ in range(times)]
+    for name, column in zip(programs, zip(*turns, strict=True), strict=True):
+        ratio = statistics.median(turn[0] / seconds for turn, seconds in zip(turns, column, strict=True))
+        print(
+            f"\n{jobs:,} jobs: {name} least {min(column):.3f} s, median {statistics.median(column):.3f} s; "
+            f"this / {name} {ratio:.3f}",
+            end="",
+        )

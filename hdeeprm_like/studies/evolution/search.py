@@ -33,7 +33,7 @@ from hdeeprm_like.errors import OptionsError, ResultsError
 from hdeeprm_like.formats.files import alone_in, replacing, write_json
 from hdeeprm_like.inputs import read_json, read_text
 from hdeeprm_like.run.loop import FOREVER, OVER, advance
-from hdeeprm_like.run.runs import arrays_of
+from hdeeprm_like.run.memory import arrays_of
 from hdeeprm_like.run.schedules import schedule_of
 from hdeeprm_like.run.simulator import Clock, Simulator
 from hdeeprm_like.run.to_end import constant_run
