@@ -34,7 +34,11 @@ def is_silent(simulation: Simulation) -> bool:
         return False
     if len(simulation.workloads) != 1 or not simulation.workloads[0]:
         return False
-    if not machines or any(machine.stores for machine in machines):
+    if (
+        not machines
+        or any(machine.stores for machine in machines)
+        or not simulation.engine.rate_alone(simulation.master)
+    ):
         return False
     used = simulation.profiles["w0"].values()
     return all(profile.type in (DELAY, *COMPUTING) and profile.ret >= 0 for profile in used)

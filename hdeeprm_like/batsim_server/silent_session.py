@@ -78,10 +78,7 @@ class SilentSession:
         self._events, self._event_times = memory.integers("events"), memory.floats("events")
         self._chosen = memory.integers("chosen")
         self._known: dict[str, Allocation] = {}
-        way = simulation.engine.way(simulation.master, simulation.master)
-        assert way is not None
-        at = TALK["latency"]
-        self._times[at], self._times[at + 1], self._times[at + 2] = way
+        self._times[TALK["speed"]] = simulation.engine.rate_alone(simulation.master)
         for row, job in enumerate(self._jobs):
             place = row * ROW
             self._job_times[place + JOB["submit"]] = job.submit
@@ -158,15 +155,18 @@ class SilentSession:
         self._times[TALK["reply_date"]] = reply.now
 
     def _row_of(self, event: SchedulerEvent) -> int:
-        row = self._rows.get(event.text("job_id"))
-        if row is None:
-            raise Unusual
-        return row
+        try:
+            return self._rows[event.data["job_id"]]
+        except (KeyError, TypeError):
+            raise Unusual from None
 
     def _execute(self, event: SchedulerEvent, place: int, used: int) -> int:
         """Note the machines of a job that starts, and how fast it runs there; return how many are noted in all."""
-        row, data, text = self._row_of(event), event.data, event.text("alloc")
-        job, (numbers, name, way, kinds) = self._jobs[row], self._allocation(text)
+        row, data = self._row_of(event), event.data
+        text = data.get("alloc")
+        if type(text) is not str:
+            raise Unusual
+        job, (numbers, name, way, kinds) = self._jobs[row], self._known.get(text) or self._allocation(text)
         count = len(numbers)
         if count != job.size and not job.profile.any_size:
             raise Unusual
@@ -184,20 +184,18 @@ class SilentSession:
         return used + count
 
     def _allocation(self, text: str) -> Allocation:
-        """Return the set of machines that a text names."""
-        known = self._known.get(text)
-        if known is None:
-            simulation = self.simulation
-            numbers = parse_interval_set(text, below=len(simulation.machines), error=ProtocolError)
-            way = (
-                simulation.engine.way(simulation.machines[numbers[0]].host.name, simulation.master) if numbers else None
-            )
-            if way is None or (way.latency and not way.left):
-                raise Unusual
-            kinds = frozenset([self._classes[number] for number in numbers] if self._classes else ())
-            if len(self._known) == MOST_KNOWN:
-                self._known.clear()
-            known = self._known[text] = Allocation(array("q", numbers), interval_set(numbers), way, kinds)
+        """Return the set of machines that a text names, for the first time or again."""
+        simulation = self.simulation
+        numbers = parse_interval_set(text, below=len(simulation.machines), error=ProtocolError)
+        if not numbers:
+            raise Unusual
+        way = simulation.engine.way(simulation.machines[numbers[0]].host.name, simulation.master)
+        if way is None or (way.latency and not way.left):
+            raise Unusual
+        kinds = frozenset([self._classes[number] for number in numbers] if self._classes else ())
+        if len(self._known) == MOST_KNOWN:
+            self._known.clear()
+        known = self._known[text] = Allocation(array("q", numbers), interval_set(numbers), way, kinds)
         return known
 
     def _work(self, profile: Profile, numbers: Sequence[int], kinds: frozenset[int]) -> tuple[float, float]:

@@ -67,9 +67,7 @@ TALK = (
     ("next_job", "i8"),  # of the submitter
     ("batch", "i8"),  # 1 if it has jobs to submit together
     ("reached", "f8"),  # s, when it last looked at the clock
-    ("latency", "f8"),  # s, of the server's host to itself
-    ("share", "f8"),  # of a message that takes time after that
-    ("speed", "f8"),  # 1/s
+    ("speed", "f8"),  # 1/s, of a message from the server's host to itself
 )
 JOB = (
     ("submit", "f8"),  # s
