@@ -35,6 +35,8 @@ Each module imports only modules that are listed above it::
     submitters         actors that submit jobs and tasks, deliver events, wake the scheduler, switch machines
     scheduler_events   the table of the scheduler's events and their handlers
     server             the actor that talks to the scheduler
+    silent_session     a session that machine code plays: its messages, and the decisions of its replies
+    silent             which sessions these are
     outputs            the output files
     cli                the command
     batsim5            the same for Batsim 5: its differences in messages and files

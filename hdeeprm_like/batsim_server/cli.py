@@ -34,6 +34,7 @@ logger = logging.getLogger("hdeeprm_like.batsim_server")
 LOG_LEVELS = dict(zip(LEVELS, (logging.ERROR, logging.WARNING, logging.INFO, logging.DEBUG), strict=True))
 START = Number(0.0, 1e15, noun="number of seconds")  # at which a workflow begins
 COLLECT_AFTER = 50_000  # new objects; Python's default of 700 takes a tenth of the time of a simulation
+FEWEST_JOBS = 200  # of sessions for which machine code is looked for
 NOT_IMITATED = ("enable_redis",)
 
 
@@ -109,14 +110,26 @@ def play(options: ServerOptions, ask: "Ask") -> bool:
         sys.stdout.write(encode(options.context()) + "\n")
         return True
     from hdeeprm_like.batsim_server.outputs import write_outputs  # not needed for --help
-    from hdeeprm_like.batsim_server.server import Server
     from hdeeprm_like.batsim_server.simulation import Simulation
-    from hdeeprm_like.batsim_server.submitters import start_all
 
     began = time.perf_counter()
     simulation = Simulation(options)
-    run = Server(simulation, ask).run if options.scheduler else lambda: start_all(simulation)
-    return run_to_the_end(simulation, run, write_outputs, began)
+    return run_to_the_end(simulation, lambda: _run(simulation, ask), write_outputs, began)
+
+
+def _run(simulation: "Simulation", ask: "Ask") -> bool:
+    """Run a simulation in the way that takes the least time; return whether it came to its end."""
+    if not simulation.options.scheduler:
+        from hdeeprm_like.batsim_server.submitters import start_all
+
+        return start_all(simulation)
+    if len(simulation.jobs) >= FEWEST_JOBS and not logger.isEnabledFor(logging.DEBUG):
+        from hdeeprm_like.batsim_server.silent import run  # which takes longer to load than short sessions save
+
+        return run(simulation, ask)
+    from hdeeprm_like.batsim_server.server import Server
+
+    return Server(simulation, ask).run()
 
 
 def run_to_the_end(

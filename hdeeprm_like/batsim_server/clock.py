@@ -58,6 +58,13 @@ class Clock:
         self._before_step = before
         self._plain = False
 
+    @property
+    def is_usual(self) -> bool:
+        """Whether steps depend on the actions alone, with SimGrid's own tolerances."""
+        simgrid, usual = self._simgrid, SimgridOptions()
+        tolerances = (simgrid.timing, simgrid.work_amount) == (usual.timing, usual.work_amount)
+        return self._plain and tolerances
+
     def work_left(self, action: Action) -> float:
         """Return the remaining share of a task."""
         if action.countdown is self._works:

@@ -21,6 +21,10 @@ def encode(value: Any) -> str:
     kind = type(value)
     if kind is str:
         return encode_basestring(value)
+    if kind is int and -1 << 63 <= value < 1 << 64:
+        return str(value)
+    if kind is float and isfinite(value):
+        return f"{value:f}"
     if kind is dict:
         return "{" + ",".join([f"{encode_basestring(str(key))}:{encode(part)}" for key, part in value.items()]) + "}"
     if value is None:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection
 from functools import cache
 from typing import Any, NamedTuple
 
-from hdeeprm_like.batsim_server.fields import FIGURE
+from hdeeprm_like.batsim_server.fields import FIGURE, LARGEST_FIGURE
 from hdeeprm_like.errors import ProtocolError, did_you_mean
 from hdeeprm_like.formats.batsim_numbers import read_number
 from hdeeprm_like.values import shown, wrong
@@ -81,32 +81,38 @@ def read_reply(raw: bytes, known: Collection[str], form: Form = BATSIM4) -> Repl
         ProtocolError: the reply violates the protocol.
     """
     content = _read_json(raw, form.read_float)
+    now, listed = _outline(content)
+    return Reply(now, [_read_event(event, number, now, known, form) for number, event in enumerate(listed)])
+
+
+def _outline(content: Any) -> tuple[float, list[Any]]:
+    """Return the clock of a reply in s, and its events unread."""
     if not isinstance(content, dict):
         raise wrong(content, "an object", ProtocolError, "reply")
-    if "error" in content and "now" not in content:  # sent by our own endpoint when it is stopped
-        raise ProtocolError(f"the scheduler has left: {shown(content['error'])}")
-    now = FIGURE.of(content.get("now"), ProtocolError, "reply: now")
-    events = content.get("events")
+    now, events = content.get("now"), content.get("events")
+    if type(now) is not float or not -LARGEST_FIGURE <= now <= LARGEST_FIGURE:
+        if "error" in content and "now" not in content:  # sent by our own endpoint when it is stopped
+            raise ProtocolError(f"the scheduler has left: {shown(content['error'])}")
+        now = FIGURE.of(now, ProtocolError, "reply: now")
     if not isinstance(events, list):
         raise wrong(events, "a list", ProtocolError, "reply: events")
-    return Reply(
-        now, [_read_event(event, f"reply: events[{index}]", now, known, form) for index, event in enumerate(events)]
-    )
+    return now, events
 
 
-def _read_event(event: Any, where: str, now: float, known: Collection[str], form: Form) -> SchedulerEvent:
+def _read_event(event: Any, number: int, now: float, known: Collection[str], form: Form) -> SchedulerEvent:
+    where = f"reply: events[{number}]"
     if not isinstance(event, dict):
         raise wrong(event, "an object", ProtocolError, where)
-    kind = event.get(form.kind)
+    kind, timestamp, data = event.get(form.kind), event.get("timestamp"), event.get(form.data)
     if kind in form.not_imitated:
         raise ProtocolError(f"{where}: {kind} is not imitated")
     if not isinstance(kind, str) or kind not in known:
         raise ProtocolError(f"{where}: {form.kind} {shown(kind)} is not known{did_you_mean(str(kind)[:60], known)}")
     where = f"{where} {kind}"
-    timestamp = FIGURE.of(event.get("timestamp"), ProtocolError, where, "timestamp")
-    if timestamp > now:
-        raise ProtocolError(f"{where}: timestamp {timestamp:f} is after now={now:f}")
-    data = event.get(form.data)
+    if type(timestamp) is not float or not -LARGEST_FIGURE <= timestamp <= now:
+        timestamp = FIGURE.of(timestamp, ProtocolError, where, "timestamp")
+        if timestamp > now:
+            raise ProtocolError(f"{where}: timestamp {timestamp:f} is after now={now:f}")
     if not isinstance(data, dict):
         raise wrong(data, "an object", ProtocolError, where, form.data)
     return SchedulerEvent(kind, timestamp, data, where)

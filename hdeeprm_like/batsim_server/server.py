@@ -106,7 +106,7 @@ class Server:
                     yield from self._send()
 
     def _begin(self) -> Script:
-        self.simulation.outbox.add("SIMULATION_BEGINS", _description(self.simulation), self.simulation.engine.now)
+        self.simulation.outbox.add("SIMULATION_BEGINS", description(self.simulation), self.simulation.engine.now)
         yield from self._send()
 
     def _end(self) -> Script:
@@ -261,7 +261,7 @@ class Server:
         self.simulation.outbox.message_from_job(job.identifier, message, self.simulation.engine.now)
 
 
-def _description(simulation: Simulation) -> str:
+def description(simulation: Simulation) -> str:
     """Return the data of SIMULATION_BEGINS."""
     options = simulation.options
     computing = simulation.machines.computing

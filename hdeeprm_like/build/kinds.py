@@ -40,6 +40,9 @@ from hdeeprm_like.engine.cores import set_available
 from hdeeprm_like.engine.job_rows import Request
 from hdeeprm_like.engine.outside_starts import runs, start_outside, withdraw
 from hdeeprm_like.engine.sharing import new_problem, share
+from hdeeprm_like.engine.silent_clock import advance
+from hdeeprm_like.engine.silent_layout import Memory
+from hdeeprm_like.engine.silent_session import session_in
 from hdeeprm_like.engine.splitmix64 import SEEDS, draw_below
 from hdeeprm_like.engine.state import Instant, State
 from hdeeprm_like.results.job_lines import numbered
@@ -86,6 +89,7 @@ def kinds() -> Iterator[Kind]:
         play = partial(play_space, SPACES[name], "batsim", with_network(pool(CORES)))
         yield Kind("environments", f"{name}, network", play)
     yield Kind("batsim", "capacities shared on the server", share_nothing)
+    yield Kind("batsim", "the server's sessions without communication", play_silent_session)
     yield Kind("batsim", "messages of Batsim", partial(answer_messages, (PAIR, PLAIN)))
     yield Kind(
         "compare", "policy run, textbook clock", partial(simulate, (PAIR, PLAIN, CHANGING, OWN_PRIORITIES), "textbook")
@@ -195,6 +199,11 @@ def place_by_score() -> None:
 def share_nothing() -> None:
     """Solve an empty problem of shared capacities."""
     share(new_problem(0, 0, 0))
+
+
+def play_silent_session() -> None:
+    """Play a session of the server up to its first message."""
+    advance(session_in(Memory(1, 1)))
 
 
 def stream(policies: tuple[str, ...]) -> None:

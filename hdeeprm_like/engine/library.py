@@ -13,9 +13,7 @@ import ctypes
 import functools
 import hashlib
 import json
-import os
 import platform
-import sys
 from collections.abc import Callable
 from importlib import import_module
 from importlib.util import find_spec
@@ -27,13 +25,11 @@ import numpy as np
 from hdeeprm_like import first_use
 from hdeeprm_like.engine.bundles import BundleType, ColumnType
 from hdeeprm_like.engine.bundles import name_of as name_of_entries
+from hdeeprm_like.engine.sources import CHECKED as CHECKED
+from hdeeprm_like.engine.sources import PACKAGE as PACKAGE
+from hdeeprm_like.engine.sources import SHIPPED, kept_in
+from hdeeprm_like.engine.sources import source_digest as source_digest
 from hdeeprm_like.errors import HDeepRMError
-
-PACKAGE = Path(__file__).parent.parent
-SHIPPED = PACKAGE / "data" / "machine_code"  # in a wheel, or after `make library`
-SOURCES = ("cluster", "engine", "decision", "run", "build")  # folders with the sources of compiled functions
-CACHE = "HDEEPRM_LIKE_CACHE"  # environment variable: the folder for machine code compiled on this machine
-CHECKED = os.environ.get("NUMBA_BOUNDSCHECK", "0") not in ("0", "")  # whether every index is checked
 
 BY_ADDRESS = "at "  # begins the kinds of functions that compiled code calls by address
 RESULTS: dict[str, Any] = {"i": ctypes.c_int64, "b": ctypes.c_bool, "f": ctypes.c_double, "n": None}
@@ -45,16 +41,6 @@ class MissingCode(HDeepRMError):
 
 
 @functools.cache
-def source_digest() -> str:
-    """Return a digest of all files that compiled code is made from, and of how it is compiled."""
-    digest = hashlib.sha256(f"{CHECKED}".encode())
-    for folder in SOURCES:
-        for path in sorted((PACKAGE / folder).rglob("*.py")):
-            digest.update(path.relative_to(PACKAGE).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
-    return digest.hexdigest()[:16]
-
-
-@functools.cache
 def target() -> str:
     """Return the processor that machine code is compiled for here, by LLVM's name."""
     machine = platform.machine().lower()
@@ -63,16 +49,6 @@ def target() -> str:
     features = np._core._multiarray_umath.__cpu_features__  # type: ignore[attr-defined]
     modern = all(features.get(name, True) for name in X86_64_V3)
     return "x86-64-v3" if modern else "x86-64-v2"
-
-
-def kept_in() -> Path:
-    """Return the folder for machine code compiled on this machine."""
-    given = os.environ.get(CACHE)
-    if given:
-        return Path(given)
-    if sys.platform == "darwin":
-        return Path.home() / "Library" / "Caches" / "hdeeprm_like"
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "hdeeprm_like"
 
 
 def name_of(argument: object) -> str:

@@ -12,13 +12,17 @@ from pathlib import Path
 import pytest
 from batsim_replay import COMPLETE, NOTE, replay_suite, summary
 
+from hdeeprm_like.batsim_server import cli
+
 ROOT = Path(__file__).parent.parent.parent
 VARIABLE = "HDEEPRM_LIKE_BATSIM_SUITE"
 NOTED = json.loads(NOTE.read_text())
 
 
 @pytest.mark.skipif(VARIABLE not in os.environ, reason=f"{VARIABLE} does not name the folder of the recordings")
-def test_every_recording_is_answered_as_noted():
+@pytest.mark.parametrize("fewest", [cli.FEWEST_JOBS, 0])  # jobs of sessions that machine code plays, where it can
+def test_every_recording_is_answered_as_noted(fewest, monkeypatch):
+    monkeypatch.setattr(cli, "FEWEST_JOBS", fewest)
     verdicts = list(replay_suite(Path(os.environ[VARIABLE])))
     assert [verdict for _, verdict in verdicts if verdict.startswith("different")] == []
     assert summary(verdicts) in ({key: NOTED[key] for key in summary(verdicts)}, NOTED[COMPLETE])

@@ -1,0 +1,74 @@
+"""Sessions in which jobs only compute and delay, played in machine code.
+
+The machine code does what the actors do, and says what to report to the scheduler. Some decisions it leaves to the
+`Server`, valid or not: then the session is played again from its beginning, with the replies so far, and goes on there.
+"""
+
+from collections import deque
+from functools import partial
+
+from hdeeprm_like.batsim_server.profile_types.sleeping import DELAY
+from hdeeprm_like.batsim_server.server import Ask, Server
+from hdeeprm_like.batsim_server.silent_session import COMPUTING, Advance, MakeAdvance, SilentSession
+from hdeeprm_like.batsim_server.simulation import Simulation
+from hdeeprm_like.engine.light_library import function_of
+from hdeeprm_like.engine.silent_layout import Memory
+
+
+def machine_code() -> MakeAdvance | None:
+    """Return what makes `silent_clock.advance` for a session's memory, if a library of machine code has it."""
+    function = function_of("hdeeprm_like.engine.silent_clock", "advance")
+    if function is None:
+        return None
+
+    def make_advance(memory: Memory) -> Advance:
+        return partial(function, memory.address())
+
+    return make_advance
+
+
+def is_silent(simulation: Simulation) -> bool:
+    """Return whether jobs only compute and delay, each alone on its machines, and nothing else takes part."""
+    options, machines = simulation.options, simulation.machines.all
+    if not simulation.engine.is_usual or not simulation.engine.silent or options.compute_sharing or simulation.events:
+        return False
+    if len(simulation.workloads) != 1 or not simulation.workloads[0]:
+        return False
+    if (
+        not machines
+        or any(machine.stores for machine in machines)
+        or not simulation.engine.rate_alone(simulation.master)
+    ):
+        return False
+    used = simulation.profiles["w0"].values()
+    return all(profile.type in (DELAY, *COMPUTING) and profile.ret >= 0 for profile in used)
+
+
+def run(simulation: Simulation, ask: Ask) -> bool:
+    """Run a simulation, in machine code if it is silent and there is any; return whether it ended or got stuck.
+
+    Raises:
+        ProtocolError: the scheduler sent something on which Batsim would abort.
+    """
+    make_advance = machine_code() if is_silent(simulation) else None
+    return Server(simulation, ask).run() if make_advance is None else run_silent(simulation, ask, make_advance)
+
+
+def run_silent(simulation: Simulation, ask: Ask, make_advance: MakeAdvance) -> bool:
+    """Run a silent simulation; return whether it ended rather than got stuck.
+
+    Raises:
+        ProtocolError: the scheduler sent something on which Batsim would abort.
+    """
+    session = SilentSession(simulation, ask, make_advance)
+    try:
+        ended = session.run()
+    except BaseException:
+        session.note_results()
+        raise
+    if ended is None:
+        replies = deque(session.replies)
+        simulation.scheduling_time = session.scheduling_time
+        return Server(simulation, lambda text: replies.popleft() if replies else ask(text)).run()
+    session.note_results()
+    return ended

@@ -1,0 +1,160 @@
+"""The clock of a silent session of Batsim's server, exact to the last bit.
+
+It does what ``batsim_server`` does there, actor by actor and round by round: in each round every ready actor runs up to
+its next request, then the requests are granted in that order. The clock moves when no actor is ready. What it does not
+know it leaves: `advance` returns UNUSUAL, and the server plays the session again by itself.
+"""
+
+from hdeeprm_like.engine.actions import ANSWER, CALL, MESSAGE, SUBMISSION, add, number, remove_at, take_step
+from hdeeprm_like.engine.compiled import compiled, inlined
+from hdeeprm_like.engine.silent_actors import run_actor
+from hdeeprm_like.engine.silent_layout import (
+    ANSWERER,
+    ASKS,
+    AWAKE_CALLER,
+    JOBS,
+    OVER,
+    SERVER,
+    SUBMITTER,
+    UNUSUAL,
+    WALLTIME,
+)
+from hdeeprm_like.engine.silent_session import (
+    ANSWERS,
+    ASK,
+    GET,
+    PUT,
+    REQUESTS,
+    SKIP,
+    SPAWN,
+    START,
+    WAIT,
+    Session,
+    get,
+    put,
+    sender_of,
+    wake,
+)
+from hdeeprm_like.engine.tasks import SHORTEST_CALL
+
+
+@inlined
+def grant(session: Session, place: int) -> None:
+    """Grant the request of an actor."""
+    talk, actions = session.talk[0], session.actions
+    actor, request = session.ran[place] // REQUESTS, session.ran[place] % REQUESTS
+    if request == PUT:
+        put(session, session.outgoing[place])
+    elif request == GET:
+        get(session)
+    elif request == SKIP:
+        wake(session, actor)
+    elif request == SPAWN:
+        wake(session, talk.spawned)
+        wake(session, actor)
+    elif actor >= JOBS:
+        add_action(session, actor - JOBS, request)
+    elif actor == ANSWERER:
+        last = talk.command == talk.commands
+        date = talk.reply_date if last else session.commands[talk.command].date
+        actions.pace[0].answer, actions.pace[0].answer_made = date - actions.pace[0].now, number(actions)
+    elif actor == SUBMITTER:
+        actions.pace[0].submission = session.jobs[talk.next_job].submit - talk.reached
+        actions.pace[0].submission_made = number(actions)
+    else:
+        add(actions, CALL, max(talk.call_date - actions.pace[0].now, SHORTEST_CALL), 1.0)
+
+
+@compiled
+def add_action(session: Session, j: int, request: int) -> None:
+    """Start the work of a job, the limit of its work, or its sleep."""
+    job = session.jobs[j]
+    if request == START:
+        add(session.actions, 2 * j, job.left, job.rate)
+        wake(session, JOBS + j)
+    elif request == WAIT:
+        if job.walltime >= 0.0:
+            add(session.actions, 2 * j + 1, job.walltime, 1.0)
+    elif job.walltime < 0.0 or job.delay < job.walltime:
+        add(session.actions, 2 * j + 1, job.delay, 1.0)
+    else:
+        job.outcome = WALLTIME
+        add(session.actions, 2 * j + 1, job.walltime, 1.0)
+
+
+@inlined
+def end_actions(session: Session) -> None:
+    """Wake the actors whose actions have ended, in the order in which these began."""
+    talk, actions = session.talk[0], session.actions
+    for i in range(actions.pace[0].ended):
+        owner = actions.ended[i]
+        if owner == MESSAGE:
+            sender = sender_of(talk.on_the_way)
+            talk.received = talk.on_the_way
+            if sender >= 0 and talk.sender_first:
+                wake(session, sender)
+            wake(session, SERVER)
+            if sender >= 0 and not talk.sender_first:
+                wake(session, sender)
+        elif owner == SUBMISSION:
+            wake(session, SUBMITTER)
+        elif owner == ANSWER:
+            wake(session, ANSWERER)
+        elif owner == CALL:
+            wake(session, AWAKE_CALLER)
+        elif actions.places[owner] >= 0:  # what ended before it in this step has not removed it
+            end_of_job(session, owner)
+
+
+@compiled
+def end_of_job(session: Session, owner: int) -> None:
+    """End the work of a job, the limit of its work, or its sleep; only work beyond the limit wakes nothing."""
+    actions, j = session.actions, owner >> 1
+    job = session.jobs[j]
+    remove_at(actions, actions.places[owner])
+    if owner & 1 == 1:
+        if actions.places[2 * j] >= 0:
+            job.outcome = WALLTIME
+    elif job.outcome == WALLTIME:
+        return
+    elif actions.places[2 * j + 1] >= 0:
+        remove_at(actions, actions.places[2 * j + 1])
+    wake(session, JOBS + j)
+
+
+# --- the loop
+
+
+@inlined
+def take_turns(session: Session) -> int:
+    """Run rounds until no actor is ready (OVER), the scheduler is to reply (ASKS), or a decision is UNUSUAL."""
+    talk = session.talk[0]
+    while True:
+        while talk.at < talk.ready:
+            actor = session.ready_now[talk.at]
+            if actor == ANSWERER and talk.answerer_stage == ASK:
+                talk.answerer_stage = ANSWERS
+                return ASKS
+            talk.at += 1
+            if not run_actor(session, actor):
+                return UNUSUAL
+        for place in range(talk.ran):
+            grant(session, place)
+        talk.ran = 0
+        if talk.next_ready == 0:
+            return OVER
+        for i in range(talk.next_ready):
+            session.ready_now[i] = session.ready_next[i]
+        talk.ready, talk.next_ready, talk.at = talk.next_ready, 0, 0
+
+
+@compiled
+def advance(session: Session) -> int:
+    """Play a session until the scheduler is to reply (ASKS), nothing more can happen (OVER), or it is UNUSUAL."""
+    talk = session.talk[0]
+    while True:
+        result = take_turns(session)
+        talk.now = session.actions.pace[0].now
+        if result != OVER or not take_step(session.actions):
+            return result
+        end_actions(session)

@@ -1,0 +1,160 @@
+"""A silent session of Batsim's server, see `silent_layout`: its actors, their requests, and the server's mailbox."""
+
+from typing import Any
+
+import numpy as np
+
+from hdeeprm_like.engine.actions import PACE, Actions, number
+from hdeeprm_like.engine.bundles import Bundle
+from hdeeprm_like.engine.compiled import compiled, inlined
+from hdeeprm_like.engine.silent_layout import (
+    ANSWERER,
+    COMMAND,
+    EVENT,
+    JOB,
+    MACHINE,
+    STATE,
+    SUBMITTER,
+    TALK,
+    Memory,
+)
+from hdeeprm_like.types import Ints, Records
+
+# Requests of an actor at the end of its turn
+SKIP, SLEEP, PUT, GET, SPAWN, START, WAIT = 0, 1, 2, 3, 4, 5, 6
+REQUESTS = 8
+
+# Messages to the server; SUBMIT carries the job after the last one, END its job, DECISION its place in the reply
+HELLO, SUBMIT, BYE, END, DECISION, READY, CALL_OVER = 0, 1, 2, 3, 4, 5, 6
+KINDS = 8
+
+# Stages of the actors: what each does at its next turn
+BEGIN, HEAR, LOOK, LOOKED, LISTEN = 0, 1, 2, 3, 4  # the server
+ASK, ANSWERS, NEXT, COME, SENT = 0, 1, 2, 3, 4  # the answerer
+GREET, GREETED, SLEPT, HANDED, LEAVE, GONE = 0, 1, 2, 3, 4, 5  # the submitter
+START_JOB, WAIT_FOR_WORK, END_JOB = 0, 1, 2  # a job
+
+
+class Session(Bundle):
+    """A silent session; J jobs in the order of their submission, M machines.
+
+    Attributes:
+        actions: everything that takes time.
+        talk: (1,) TALK. jobs: (J,) JOB. machines: (M,) MACHINE.
+        commands: the decisions of the reply, COMMAND. chosen: the machines that they name.
+        events: the message to the scheduler, EVENT. states: changes of the number of computing machines, STATE.
+        closed: (J,) the jobs that are over, in that order.
+        ready_now, ready_next: actors of this round and of the next one.
+        ran: requests of this round. outgoing: the messages of those that put one.
+        messages: ring buffer of messages to the server.
+    """
+
+    actions: Actions
+    talk: Records
+    jobs: Records
+    machines: Records
+    commands: Records
+    chosen: Ints
+    events: Records
+    states: Records
+    closed: Ints
+    ready_now: Ints
+    ready_next: Ints
+    ran: Ints
+    outgoing: Ints
+    messages: Ints
+
+
+def session_in(memory: Memory) -> Session:
+    """Return a session in some memory."""
+    kinds: dict[str, Any] = dict.fromkeys(("dates", "left", "rates", "steps", "scratch"), np.float64)
+    records = {"talk": TALK, "jobs": JOB, "machines": MACHINE, "commands": COMMAND, "events": EVENT, "states": STATE}
+    kinds |= {name: np.dtype(list(fields), align=True) for name, fields in records.items()} | {"pace": PACE}
+    arrays = {name: np.frombuffer(content, kinds.get(name, np.int64)) for name, content in memory.arrays.items()}
+    actions = Actions(**{name: arrays.pop(name) for name in Actions._names})
+    return Session(actions=actions, **arrays)
+
+
+# --- rounds and the mailbox
+
+
+@inlined
+def wake(session: Session, actor: int) -> None:
+    """Schedule an actor for the next round."""
+    talk = session.talk[0]
+    session.ready_next[talk.next_ready] = actor
+    talk.next_ready += 1
+
+
+@inlined
+def issue(session: Session, actor: int, request: int) -> None:
+    """Record the request of an actor that has run."""
+    talk = session.talk[0]
+    session.ran[talk.ran] = actor * REQUESTS + request
+    talk.ran += 1
+
+
+@inlined
+def send(session: Session, actor: int, kind: int, row: int) -> None:
+    """Record that an actor that has run puts a message."""
+    session.outgoing[session.talk[0].ran] = row * KINDS + kind
+    issue(session, actor, PUT)
+
+
+@inlined
+def sender_of(message: int) -> int:
+    """Return the actor that continues when its message has arrived, -1 if there is none."""
+    kind = message % KINDS
+    if kind in (DECISION, READY):
+        return ANSWERER
+    return SUBMITTER if kind < END else -1
+
+
+@inlined
+def put(session: Session, message: int) -> None:
+    """Put a message into the mailbox, or send it to the server if that waits."""
+    talk = session.talk[0]
+    if talk.server_waits:
+        transfer(session, message, 0)
+        return
+    at = talk.first_message + talk.messages
+    session.messages[at if at < len(session.messages) else at - len(session.messages)] = message
+    talk.messages += 1
+
+
+@inlined
+def get(session: Session) -> None:
+    """Make the server receive the first message of the mailbox, or wait for one."""
+    talk = session.talk[0]
+    if talk.messages == 0:
+        talk.server_waits = 1
+        return
+    message = session.messages[talk.first_message]
+    talk.first_message = talk.first_message + 1 if talk.first_message + 1 < len(session.messages) else 0
+    talk.messages -= 1
+    transfer(session, message, 1)
+
+
+@compiled
+def transfer(session: Session, message: int, sender_first: int) -> None:
+    """Start the transfer of a message to the server."""
+    talk, pace = session.talk[0], session.actions.pace[0]
+    talk.server_waits, talk.on_the_way, talk.sender_first = 0, message, sender_first
+    pace.message_made = number(session.actions)
+    if message % KINDS != END:
+        pace.message, pace.speed = 1.0, talk.speed
+        return
+    job = session.jobs[message // KINDS]
+    pace.message = job.share
+    if job.latency > 0.0:
+        pace.latency, pace.speed, pace.speed_then = job.latency, 0.0, job.speed
+    else:
+        pace.speed = job.speed
+
+
+@inlined
+def report(session: Session, kind: int, j: int) -> None:
+    """Add an event to the message to the scheduler."""
+    event, talk = session.events[session.talk[0].events], session.talk[0]
+    event.kind, event.job, event.time = kind, j, session.actions.pace[0].now
+    talk.events += 1

@@ -1,0 +1,250 @@
+"""Machine code plays sessions in which jobs only compute and delay as the server's actors do: all that is said and
+written is the same, and the clock is the same to its last bit."""
+
+import csv
+import json
+import random
+from functools import partial
+
+import pytest
+from server_inputs import HEAD, Filler, platform_xml, random_workload, reply, workload, write_inputs
+from test_layers_of_the_server import modules_loaded_by
+
+from hdeeprm_like.batsim_server import cli, silent
+from hdeeprm_like.batsim_server.outputs import write_outputs
+from hdeeprm_like.batsim_server.server import Server
+from hdeeprm_like.batsim_server.silent_session import SilentSession
+from hdeeprm_like.batsim_server.simulation import Simulation
+from hdeeprm_like.engine import library, light_library
+from hdeeprm_like.engine.plain import ENABLED
+from hdeeprm_like.engine.silent_clock import advance
+from hdeeprm_like.engine.silent_layout import Memory
+from hdeeprm_like.engine.silent_session import session_in
+from hdeeprm_like.errors import HDeepRMError, ProtocolError
+
+PROFILES = {
+    "delay": {"type": "delay", "delay": 5.5},
+    "second": {"type": "delay", "delay": 1},
+    "no time": {"type": "delay", "delay": 1e-10},
+    "fails": {"type": "delay", "delay": 2, "ret": 3},
+    "work": {"type": "parallel_homogeneous", "cpu": 5.5e9, "com": 0},
+    "work of a second": {"type": "parallel_homogeneous", "cpu": 1e9, "com": 0},
+    "no work": {"type": "parallel_homogeneous", "cpu": 0, "com": 0},
+    "total": {"type": "parallel_homogeneous_total", "cpu": 4e9, "com": 0},
+    "pair": {"type": "parallel", "cpu": [1e9, 2e9], "com": [0, 0, 0, 0]},
+}
+NEXT = (0, 0, 0, 1, 1e-10, 5.5)  # s until the next submission
+WALLTIMES = (None, None, 1, 5.5, 5.5, 1e-9, 100)
+
+
+def with_arrays(memory):
+    """What plays a session through its bundle, as all other machine code is called."""
+    return partial(advance, session_in(memory))
+
+
+@pytest.fixture(scope="module")
+def make_advance():
+    """What the server takes where a library has it."""
+    if ENABLED:
+        return with_arrays
+    with_arrays(Memory(1, 1))()  # compiles it where no library has it
+    made = silent.machine_code()
+    assert made is not None
+    return made
+
+
+def bare_xml(dice, hosts):
+    """Hosts without links, of some speeds and numbers of cores."""
+    listed = "".join(
+        f'<host id="h{number}" speed="{dice.choice([1, 1, 0.5])}Gf" core="{dice.choice([1, 4])}"/>'
+        for number in range(hosts)
+    )
+    return f'{HEAD}<zone id="z" routing="Full"><host id="master_host" speed="1Gf"/>{listed}</zone></platform>'
+
+
+def world(seed):
+    """A random platform, workload and number of machines; many dates, run times and walltimes are equal."""
+    dice = random.Random(seed)
+    hosts = dice.choice([1, 2, 4, 8])
+    latency = dice.choice(["", "0us", "10us", "300ms"])
+    xml = platform_xml(hosts, latency, speeds=dice.choice(["1Gf", "0.3Gf"])) if latency else bare_xml(dice, hosts)
+    jobs, time = [], 0.0
+    for _ in range(dice.choice([1, 3, 10, 30])):
+        time += dice.choice([*NEXT, dice.random() * 10])
+        profile = dice.choice(sorted(PROFILES))
+        size = 2 if profile == "pair" else dice.choice([1, 1, 2, hosts, hosts + 1])
+        jobs.append((time, size, profile, dice.choice(WALLTIMES)))
+    return xml, workload(jobs, PROFILES, hosts), hosts
+
+
+class Dicer:
+    """A scheduler that throws dice: it starts, rejects and holds jobs, at once or later, calls for calls, and errs."""
+
+    def __init__(self, seed, hosts, errs):
+        self.dice, self.errs, self.hosts = random.Random(seed), errs, hosts
+        self.late = self.dice.random()
+        self.free, self.held, self.queue, self.calls, self.heard = set(range(hosts)), {}, [], 0, []
+
+    def ask(self, text):
+        self.heard.append(text)
+        dice, message = self.dice, json.loads(text)
+        now = time = message["now"]
+        for event in message["events"]:
+            if event["type"] == "JOB_SUBMITTED":
+                self.queue.append((event["data"]["job_id"], event["data"]["job"]["res"]))
+            elif event["type"] == "JOB_COMPLETED":
+                self.free |= self.held.pop(event["data"]["job_id"], set())
+        late = dice.random() < self.late
+        waiting, self.queue, events = self.queue, [], []
+        for name, size in waiting:
+            if late and dice.random() < 0.5:
+                time += dice.choice([0, 1e-6, 0.5, 1.0, 5.5])
+            if size > self.hosts or dice.random() < 0.05:
+                events.append((time, "REJECT_JOB", {"job_id": name}))
+            elif size > len(self.free) or dice.random() < 0.1:
+                self.queue.append((name, size))
+            else:
+                self.held[name] = set(dice.sample(sorted(self.free), size))
+                self.free -= self.held[name]
+                text = dice.choice(["{0}", "{0}-{0}"])
+                alloc = " ".join(text.format(machine) for machine in self.held[name])
+                events.append((time, "EXECUTE_JOB", {"job_id": name, "alloc": alloc}))
+        if (self.queue or dice.random() < 0.3) and self.calls < 60:
+            for _ in range(dice.choice([1, 1, 2])):
+                self.calls += 1
+                events.append((time, "CALL_ME_LATER", {"timestamp": time + dice.choice([1e-3, 0.5, 1, 5.5, 10])}))
+        if dice.random() < self.errs:
+            events.append((time, *self.odd()))
+        if dice.random() < self.errs / 5:
+            raise ProtocolError("the scheduler is gone")
+        end = max(time, now + dice.choice([0, 0, 0, 1e-6, 0.7])) if late else time
+        listed = [{"timestamp": date, "type": kind, "data": data} for date, kind, data in events]
+        return b"{" if dice.random() < self.errs / 5 else json.dumps({"now": end, "events": listed}).encode()
+
+    def odd(self):
+        """A decision that machine code does not know, or that Batsim does not survive."""
+        return self.dice.choice(
+            [
+                ("KILL_JOB", {"job_ids": list(self.held)[:2]}),
+                ("SET_JOB_METADATA", {"job_id": "w0!0", "metadata": "noted"}),
+                ("EXECUTE_JOB", {"job_id": "w0!0", "alloc": "0"}),
+                ("EXECUTE_JOB", {"job_id": "w0!1", "alloc": "0", "mapping": {"0": "0"}}),
+                ("REJECT_JOB", {"job_id": "w0!1"}),
+                ("CALL_ME_LATER", {"timestamp": 0}),
+            ]
+        )
+
+
+def played(seed, folder, errs, run):
+    """All that a simulation says and writes, how it ends, and its clock."""
+    xml, jobs, hosts = world(seed)
+    options = write_inputs(folder, jobs, xml)
+    for path in folder.glob("out*"):
+        path.unlink()
+    scheduler, simulation = Dicer(seed, hosts, errs), Simulation(options)
+    assert silent.is_silent(simulation)
+    try:
+        ended = str(cli.run_to_the_end(simulation, lambda: run(simulation, scheduler.ask), write_outputs, 0.0))
+    except HDeepRMError as error:
+        ended = str(error)
+    written = {path.name: list(csv.DictReader(path.read_text().splitlines())) for path in folder.glob("out*")}
+    for name in ("scheduling_time", "simulation_time"):
+        written["out_schedule.csv"][0].pop(name)
+    return scheduler.heard, ended, written, simulation.completed, simulation.engine.now
+
+
+def assert_the_same(seed, folder, errs, make_advance):
+    by_actors = played(seed, folder, errs, lambda simulation, ask: Server(simulation, ask).run())
+    assert played(seed, folder, errs, partial(silent.run_silent, make_advance=make_advance)) == by_actors, seed
+
+
+@pytest.mark.parametrize("first", range(0, 150, 30))
+def test_machine_code_says_and_writes_what_the_actors_do(first, tmp_path, make_advance):
+    for seed in range(first, first + 30):
+        assert_the_same(seed, tmp_path, 0.0, make_advance)
+
+
+@pytest.mark.parametrize("first", range(1000, 1090, 30))
+def test_what_it_does_not_know_is_played_by_the_actors_from_the_beginning(first, tmp_path, make_advance):
+    for seed in range(first, first + 30):
+        assert_the_same(seed, tmp_path, 0.05, make_advance)
+
+
+@pytest.mark.slow  # a minute
+def test_machine_code_and_actors_agree_in_2000_sessions(tmp_path, make_advance):
+    for seed in range(2000, 4000):
+        assert_the_same(seed, tmp_path, 0.02 * (seed % 2), make_advance)
+
+
+@pytest.fixture
+def all_in_machine_code(monkeypatch, make_advance):
+    """Have machine code play every session that it can; return those that it played to their end."""
+    whole, run = [], SilentSession.run
+    monkeypatch.setattr(cli, "FEWEST_JOBS", 0)
+    monkeypatch.setattr(silent, "machine_code", lambda: make_advance)
+    monkeypatch.setattr(SilentSession, "run", lambda session: whole.append(ended := run(session)) or ended)
+    return whole
+
+
+def test_a_long_session_is_played_in_machine_code_without_numpy(tmp_path, make_advance):
+    options = write_inputs(tmp_path, random_workload(1, cli.FEWEST_JOBS, 4))
+    code = (
+        "import sys; sys.path[:0] = ['tests']\nfrom pathlib import Path\nfrom server_inputs import Filler\n"
+        "from hdeeprm_like.batsim_server import cli\nfrom hdeeprm_like.batsim_server.options import ServerOptions\n"
+        f"assert cli.play(ServerOptions(Path({str(options.platform)!r}), (Path({str(options.workloads[0])!r}),), "
+        f"export={options.export!r}), Filler().ask)"
+    )
+    loaded = modules_loaded_by(code)
+    assert "hdeeprm_like.batsim_server.silent_session" in loaded
+    assert "numpy" not in loaded
+
+
+def test_where_no_library_has_it_the_actors_play(tmp_path, monkeypatch):
+    monkeypatch.setattr(cli, "FEWEST_JOBS", 0)
+    monkeypatch.setattr(silent, "function_of", lambda *_: None)
+    scheduler = Filler()
+    assert cli.play(write_inputs(tmp_path, workload([(0, 1, "second", None)], PROFILES)), scheduler.ask)
+    assert [time for time, _ in scheduler.heard_of("JOB_COMPLETED")] == [1.0]
+
+
+def test_decisions_beyond_the_memory_are_played_by_the_actors(all_in_machine_code, tmp_path):
+    replies = [reply(0), reply(0, *[("CALL_ME_LATER", {"timestamp": 1 + k}) for k in range(1500)])]
+    options = write_inputs(tmp_path, workload([(0, 1, "second", None)], PROFILES))
+    calls = []
+
+    def ask(text):
+        now, events = json.loads(text)["now"], json.loads(text)["events"]
+        came = [event for event in events if event["type"] == "REQUESTED_CALL"]
+        calls.extend(came)
+        last = [("REJECT_JOB", {"job_id": "w0!0"})] if came and len(calls) == 1500 else []
+        return replies.pop(0) if replies else reply(now, *last)
+
+    assert cli.play(options, ask)
+    assert len(calls) == 1500
+    assert all_in_machine_code == [None]
+
+
+@pytest.mark.parametrize(
+    ("xml", "options"), [(platform_xml(4), {"energy": True}), (platform_xml(4), {"compute_sharing": True})]
+)
+def test_where_energy_is_measured_or_jobs_share_machines_the_actors_play(xml, options, tmp_path):
+    made = write_inputs(tmp_path, workload([(0, 1, "second", None)], PROFILES), xml).replaced(**options)
+    assert not silent.is_silent(Simulation(made))
+
+
+def test_where_a_job_sends_the_actors_play(tmp_path):
+    sends = {"sends": {"type": "parallel_homogeneous", "cpu": 1, "com": 1}}
+    assert not silent.is_silent(Simulation(write_inputs(tmp_path, workload([(0, 2, "sends", None)], sends))))
+
+
+def test_the_memory_is_laid_out_as_the_bundle():
+    memory = Memory(3, 2)
+    memory.address()
+    session = session_in(memory)
+    records = [list(record) for record in memory._records]
+    assert records[1] == session.actions._words.tolist()
+    assert records[0][1:] == session._words.tolist()[1:]
+
+
+def test_the_kind_of_processor_is_known_without_numpy():
+    assert light_library.target() == library.target()
