@@ -1,12 +1,14 @@
 """The links between the cores of a platform, and the way of a message over them."""
 
-from hdeeprm_like.records import Record
+from dataclasses import dataclass
+
 from hdeeprm_like.types import Bools, Floats, Ints
 
 NO_LINK = -1
 
 
-class Routes(Record):
+@dataclass(frozen=True, eq=False)
+class Routes:
     """Routes between cores: up from the place of one, from its group to the other group, down to the other place.
 
     Cores of one place have the same routes. L links, U places, G groups.
