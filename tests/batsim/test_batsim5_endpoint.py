@@ -228,9 +228,9 @@ def message(now, *events):
 
 
 def begins(cluster, **changes):
-    hosts = []
+    hosts, figures = [], figures_of(cluster)
     for core, processor in enumerate(cluster.core_processor.tolist()):
-        properties = properties_of(figures_of(cluster, processor))
+        properties = properties_of(figures[processor])
         speeds = cluster.processor_flops[processor].tolist()
         pairs = [{"key": key, "value": value} for key, value in sorted(properties.items())]
         host = {"id": core, "name": cluster.core_names[core], "pstate_count": 4, "computation_speed": speeds}

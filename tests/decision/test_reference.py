@@ -37,7 +37,7 @@ KNOWN = {
     "Platform": (
         "node_memory node_gpus processor_node processor_bandwidth processor_flops processor_watts core_processor "
         "power_cap partitions",
-        "name cluster_names node_cluster node_types processor_types core_names network routes topology",
+        "name cluster_names node_cluster node_types processor_types core_names network routes topology limiters",
     ),
     "Demand": ("partition constraint nodes task exclusive gpus_per_node", "account qos nice"),
     "Partitions": (
