@@ -69,8 +69,7 @@ class Batch(Bundle):
     """B runs in compiled code.
 
     Attributes:
-        first: the first run. runs: (B,) the addresses of all runs. turns: (B,) where each is while it takes its turn.
-        notes: (B, W) the records of the runs, strides: (W,) by how much they grow from run to run, see `run.memory`.
+        first: the first run. runs: (B,) the addresses of all runs.
         blocks: (B, bytes) all arrays of a run. fresh: their content before a run; it ends before the arrays that
         are written before they are read.
         rules: (1,) RULES. episodes: (B,) EPISODE. draws: (B,) states of ``splitmix64`` that episodes come from.
@@ -83,9 +82,6 @@ class Batch(Bundle):
 
     first: Run
     runs: Ints
-    turns: Ints
-    notes: Ints
-    strides: Ints
     blocks: NDArray[np.uint8]
     fresh: NDArray[np.uint8]
     rules: Records
@@ -220,14 +216,6 @@ def carry_on(batch: Batch, i: int, run: Run, action: int) -> None:
             batch.final[i, feature] = run.observation[feature]
 
 
-@inlined
-def move_on(batch: Batch, low: int, by: int) -> None:
-    """Make the record of a run that of another one, *by* places further."""
-    notes = batch.notes[low]
-    for word in range(len(batch.strides)):
-        notes[word] += by * batch.strides[word]
-
-
 @released
 def advance_some(batch: Batch, pool: JobPool, low: int, high: int) -> int:
     """Advance the runs of the places from *low* to *high* to their next decisions, and write the observations.
@@ -240,12 +228,10 @@ def advance_some(batch: Batch, pool: JobPool, low: int, high: int) -> int:
     """
     ends, ended, lost = batch.rules[0].ends, 0, False
     for i in range(low, high):
-        if i > low:
-            move_on(batch, low, 1)
         e, action = batch.episodes[i], batch.actions[i]
         if action == REST:
             continue
-        run = at_address(batch.first, batch.turns[i])
+        run = at_address(batch.first, batch.runs[i])
         if action == BEGIN:
             lost |= not begin_next(batch, pool, i, run)
             continue
@@ -261,7 +247,6 @@ def advance_some(batch: Batch, pool: JobPool, low: int, high: int) -> int:
             ended += 1
             if ends == AT_ONCE:
                 lost |= not begin_next(batch, pool, i, run)
-    move_on(batch, low, low + 1 - high)
     return LOST if lost else ended
 
 

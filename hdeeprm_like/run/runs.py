@@ -307,15 +307,10 @@ class Runs:
         blocks, stacked, fixed = stack(arrays, unread, self.count)
         self._stacked = stacked = [*stacked, self.observations.reshape(self.count, -1), self.masks]
         self._runs = [with_arrays(fresh, iter([many[place] for many in stacked])) for place in range(self.count)]
-        notes, strides = put_notes_together(self._runs)
-        addresses = np.array([run.address for run in self._runs])
-        firsts = np.repeat(self._ends[:-1], np.diff(self._ends))  # the first run of each one's thread
+        put_notes_together(self._runs)
         return Batch(
             first=self._runs[0],
-            runs=addresses,
-            turns=addresses[firsts] if len(strides) else addresses,
-            notes=notes,
-            strides=strides,
+            runs=np.array([run.address for run in self._runs]),
             blocks=blocks,
             fresh=blocks[0, :fixed].copy(),
             rules=self._rules,
