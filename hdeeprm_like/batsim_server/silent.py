@@ -9,7 +9,7 @@ from functools import partial
 
 from hdeeprm_like.batsim_server.profile_types.sleeping import DELAY
 from hdeeprm_like.batsim_server.server import Ask, Server
-from hdeeprm_like.batsim_server.silent_session import COMPUTING, Advance, MakeAdvance, SilentSession
+from hdeeprm_like.batsim_server.silent_session import COMPUTING, Advance, MakeAdvance, SilentSession, is_possible
 from hdeeprm_like.batsim_server.simulation import Simulation
 from hdeeprm_like.engine.light_library import function_of
 from hdeeprm_like.engine.silent_layout import Memory
@@ -34,11 +34,8 @@ def is_silent(simulation: Simulation) -> bool:
         return False
     if len(simulation.workloads) != 1 or not simulation.workloads[0]:
         return False
-    if (
-        not machines
-        or any(machine.stores for machine in machines)
-        or not simulation.engine.rate_alone(simulation.master)
-    ):
+    way = simulation.engine.way(simulation.master, simulation.master)
+    if not machines or any(machine.stores for machine in machines) or not is_possible(way):
         return False
     used = simulation.profiles["w0"].values()
     return all(profile.type in (DELAY, *COMPUTING) and profile.ret >= 0 for profile in used)

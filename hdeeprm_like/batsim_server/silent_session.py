@@ -3,7 +3,7 @@
 import time
 from array import array
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeGuard
 
 from hdeeprm_like.batsim_server.jobs import Profile
 from hdeeprm_like.batsim_server.machines import MachineState
@@ -16,6 +16,7 @@ from hdeeprm_like.batsim_server.scheduler_events import SCHEDULER_EVENTS
 from hdeeprm_like.batsim_server.server import Ask, description
 from hdeeprm_like.batsim_server.sharing import Variable
 from hdeeprm_like.batsim_server.simulation import Simulation
+from hdeeprm_like.batsim_server.ways import Way
 from hdeeprm_like.engine import silent_layout as layout
 from hdeeprm_like.errors import ProtocolError
 from hdeeprm_like.results.batsim_files import JobRow, interval_set, parse_interval_set
@@ -52,6 +53,11 @@ class Allocation(NamedTuple):
     kinds: frozenset[int]
 
 
+def is_possible(way: Way | None) -> TypeGuard[Way]:
+    """Return whether machine code knows the way of a message: one with a latency takes time after that, too."""
+    return way is not None and (way.left > 0.0 or way.latency == 0.0)
+
+
 class SilentSession:
     """A silent simulation and its scheduler.
 
@@ -78,7 +84,9 @@ class SilentSession:
         self._events, self._event_times = memory.integers("events"), memory.floats("events")
         self._chosen = memory.integers("chosen")
         self._known: dict[str, Allocation] = {}
-        self._times[TALK["speed"]] = simulation.engine.rate_alone(simulation.master)
+        way, at = simulation.engine.way(simulation.master, simulation.master), TALK["latency"]
+        assert is_possible(way)
+        self._times[at], self._times[at + 1], self._times[at + 2] = way
         for row, job in enumerate(self._jobs):
             place = row * ROW
             self._job_times[place + JOB["submit"]] = job.submit
@@ -190,7 +198,7 @@ class SilentSession:
         if not numbers:
             raise Unusual
         way = simulation.engine.way(simulation.machines[numbers[0]].host.name, simulation.master)
-        if way is None or (way.latency and not way.left):
+        if not is_possible(way):
             raise Unusual
         kinds = frozenset([self._classes[number] for number in numbers] if self._classes else ())
         if len(self._known) == MOST_KNOWN:

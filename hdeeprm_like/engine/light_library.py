@@ -7,6 +7,7 @@ import ctypes
 import json
 import os
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +34,7 @@ def target() -> str | None:
 
 
 def function_of(module: str, name: str) -> Callable[[int], int] | None:
-    """Return a compiled function, which takes the address of a bundle; None if no library has it."""
+    """Return a compiled function, which takes the address of a bundle; None if no library that can be loaded has it."""
     begin = f"{module}:{name} "
     for folder in (SHIPPED / f"{target()}", kept_in() / f"{source_digest()}-{target()}"):
         for table in sorted(folder.glob("*.json")) if folder.is_dir() else ():
@@ -41,7 +42,8 @@ def function_of(module: str, name: str) -> Callable[[int], int] | None:
             content: dict[str, Any] = json.loads(text) if begin in text else {"digest": ""}
             if content["digest"] == source_digest():
                 symbol = next(symbol for kind, (symbol, _) in content["entries"].items() if kind.startswith(begin))
-                return _function(ctypes.PyDLL(str(table.with_suffix(".so"))), symbol)
+                with suppress(OSError):  # the folder may be one whose files cannot be executed
+                    return _function(ctypes.PyDLL(str(table.with_suffix(".so"))), symbol)
     return None
 
 

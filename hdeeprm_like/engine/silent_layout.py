@@ -67,7 +67,9 @@ TALK = (
     ("next_job", "i8"),  # of the submitter
     ("batch", "i8"),  # 1 if it has jobs to submit together
     ("reached", "f8"),  # s, when it last looked at the clock
-    ("speed", "f8"),  # 1/s, of a message from the server's host to itself
+    ("latency", "f8"),  # s, of a message from the server's host to itself
+    ("share", "f8"),  # of it that takes time after that
+    ("speed", "f8"),  # 1/s
 )
 JOB = (
     ("submit", "f8"),  # s

@@ -141,15 +141,15 @@ def transfer(session: Session, message: int, sender_first: int) -> None:
     talk, pace = session.talk[0], session.actions.pace[0]
     talk.server_waits, talk.on_the_way, talk.sender_first = 0, message, sender_first
     pace.message_made = number(session.actions)
-    if message % KINDS != END:
-        pace.message, pace.speed = 1.0, talk.speed
-        return
-    job = session.jobs[message // KINDS]
-    pace.message = job.share
-    if job.latency > 0.0:
-        pace.latency, pace.speed, pace.speed_then = job.latency, 0.0, job.speed
+    latency, share, speed = talk.latency, talk.share, talk.speed
+    if message % KINDS == END:
+        job = session.jobs[message // KINDS]
+        latency, share, speed = job.latency, job.share, job.speed
+    pace.message = share
+    if latency > 0.0:
+        pace.latency, pace.speed, pace.speed_then = latency, 0.0, speed
     else:
-        pace.speed = job.speed
+        pace.speed = speed
 
 
 @inlined
