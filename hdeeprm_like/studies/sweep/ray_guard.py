@@ -25,7 +25,7 @@ LONGEST = 4.0  # s after which this gives up
 
 @contextmanager
 def guarding() -> Iterator[None]:
-    """End what is started by `marking` in the block when the block or this process ends."""
+    """End the processes that the block starts when the block or this process ends."""
     mark = uuid.uuid4().hex
     # a session of its own: Ctrl+C in a terminal is for the parent alone
     guard = subprocess.Popen(
