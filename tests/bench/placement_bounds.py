@@ -100,7 +100,7 @@ class Bounds:
 
     def with_rents(self) -> float:
         """Return a bound of the mean turnaround in s that counts what the jobs have to share; no less than `alone`."""
-        return Rents(self).climb()
+        return max(Rents(self).climb(), self.alone())  # without rents, its sums round otherwise
 
     def earliest_end(self) -> float:
         """Return a bound of the last job's end in s: its own, and that of all cores busy from any submission on."""
