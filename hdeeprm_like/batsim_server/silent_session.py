@@ -15,7 +15,7 @@ from hdeeprm_like.batsim_server.replies import Reply, SchedulerEvent, read_reply
 from hdeeprm_like.batsim_server.scheduler_events import SCHEDULER_EVENTS
 from hdeeprm_like.batsim_server.server import Ask, description
 from hdeeprm_like.batsim_server.sharing import Variable
-from hdeeprm_like.batsim_server.simulation import Simulation
+from hdeeprm_like.batsim_server.simulation import Simulation, row_of
 from hdeeprm_like.batsim_server.ways import Way
 from hdeeprm_like.engine import silent_layout as layout
 from hdeeprm_like.errors import ProtocolError
@@ -231,22 +231,11 @@ class SilentSession:
 
     def _result(self, row: int) -> JobRow:
         job, times, place = self._jobs[row], self._job_times, row * ROW
-        ran = self._job[place + OUTCOME] != 0
-        state = self._outcome(row)[0] if ran else "REJECTED"
-        return JobRow(
-            job_id=job.number,
-            workload=job.workload,
-            profile=job.profile.name,
-            submission_time=job.submit,
-            size=job.size,
-            walltime=job.walltime,
-            success=state == "COMPLETED_SUCCESSFULLY",
-            final_state=state,
-            starting_time=times[place + JOB["start"]] if ran else None,
-            execution_time=times[place + JOB["run"]] if ran else None,
-            allocated=self._allocs[row] if ran else "",
-            energy=-1.0,
-        )
+        job.state = "REJECTED"
+        if self._job[place + OUTCOME]:
+            job.state, job.alloc = self._outcome(row)[0], self._allocs[row]
+            job.start, job.run = times[place + JOB["start"]], times[place + JOB["run"]]
+        return row_of(job)
 
 
 def _classes(simulation: Simulation) -> list[int]:

@@ -151,24 +151,7 @@ class Simulation:
         self.completed += 1
         self.running.pop(job.identifier, None)
         self._closed.append(job)
-        ran = job.state != "REJECTED"
-        self.rows.append(
-            JobRow(
-                job_id=job.number,
-                workload=job.workload,
-                profile=job.profile.name,
-                submission_time=job.submit,
-                size=job.size,
-                walltime=job.walltime,
-                success=job.state == "COMPLETED_SUCCESSFULLY",
-                final_state=job.state,
-                starting_time=job.start if ran else None,
-                execution_time=job.run if ran else None,
-                allocated=job.alloc,
-                energy=job.joules,
-                metadata=job.metadata,
-            )
-        )
+        self.rows.append(row_of(job))
 
     def forget_closed(self) -> None:
         """Drop ended jobs that have now been reported to the scheduler, and profiles without use."""
@@ -204,6 +187,26 @@ class Simulation:
         if self.machines.meter is not None:
             self.machines.meter.update((machine.number,), date)
         self.engine.sharing.set_host_speed(machine.constraint, machine.constraint.core_speed, share)
+
+
+def row_of(job: Job) -> JobRow:
+    """Return the row of a job that is over."""
+    ran = job.state != "REJECTED"
+    return JobRow(
+        job_id=job.number,
+        workload=job.workload,
+        profile=job.profile.name,
+        submission_time=job.submit,
+        size=job.size,
+        walltime=job.walltime,
+        success=job.state == "COMPLETED_SUCCESSFULLY",
+        final_state=job.state,
+        starting_time=job.start if ran else None,
+        execution_time=job.run if ran else None,
+        allocated=job.alloc,
+        energy=job.joules,
+        metadata=job.metadata,
+    )
 
 
 def _workflows(options: ServerOptions) -> list["Workflow"]:
