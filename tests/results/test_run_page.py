@@ -275,15 +275,25 @@ def test_runs_of_the_same_jobs_are_played_beside_each_other_and_others_are_not(s
         "slider.value = 1000; slider.dispatchEvent(new Event('input')); found.end = texts();"
         "found.now = Number(root.dataset.now);"
         "slider.value = 0; slider.dispatchEvent(new Event('input')); found.begin = texts();"
-        "root.querySelector('button').click(); await wait(400); found.moved = Number(root.dataset.now);"
-        "root.querySelector('button').click(); found.running = root.dataset.running;",
+        # the browser's frames are replaced by frames of known dates (ms): the first one before the click
+        "const due = new Map(); let made = 0;"
+        "window.requestAnimationFrame = (draws) => (due.set(++made, draws), made);"
+        "window.cancelAnimationFrame = (one) => due.delete(one);"
+        "const frame = (at) => { const now = [...due.values()]; due.clear(); now.forEach((draws) => draws(at)); };"
+        "const click = () => root.querySelector('button').click();"
+        "const shown = (at) => (frame(at), Number(root.dataset.now));"
+        "click(); found.moved = [shown(-5000), shown(-3000)];"
+        "click(); click(); found.due = due.size; found.moved.push(shown(7000), shown(8000));"
+        "click(); found.running = root.dataset.running;",
         ".player",
     )
     waits = np.array([float(line[6]) for line in lines[1:]])
     assert found["now"] == max(float(line[5]) for line in lines[1:])
     for shown, mean in zip(found["end"], (waits.mean() - 600, waits.mean()), strict=True):
         assert float(re.search(r"mean wait so far ([\d.]+) min", shown)[1]) == pytest.approx(mean / 60, rel=6e-3)
-    assert found["moved"] > 0
+    end = max(float(line[5]) for line in lines[1:])  # is played in 40 s
+    assert found["moved"] == pytest.approx([0, end * 2 / 40, end * 2 / 40, end * 3 / 40])
+    assert found["due"] == 1  # a pause between two frames leaves one series of frames
     assert found["running"] == "false"
     other = left_run(tmp_path / "other", jobs=200, cores=200, seed=2)
     assert main(["report", str(small), str(other), "-o", str(page), "--quiet"]) == 0

@@ -10,7 +10,7 @@ async function player(root) {
   }));
   const slider = root.querySelector("input"), button = root.querySelector("button"), clock = root.querySelector("time");
   const WINDOW = about.end / 5, SECONDS = 40, QUEUE = 0.34, TILE = 9;
-  let longest = 1, now = 0, running = false, before = 0;
+  let longest = 1, now = 0, running = false, before = null, frame = 0;
   for (const lane of lanes) for (let job = 0; job < count; job++) longest = Math.max(longest, lane.start[job] - submit[job]);
   const shade = (wait) => ramp(Math.log1p(wait / 60) / Math.log1p(longest / 60));
 
@@ -65,20 +65,21 @@ async function player(root) {
   }
   function step(at) {
     if (!running) return;
-    now += ((at - before) / 1000 / SECONDS) * about.end;
+    now += ((at - (before ?? at)) / 1000 / SECONDS) * about.end;
     before = at;
     if (now >= about.end) [now, running] = [about.end, false];
     button.textContent = running ? "pause" : "play";
     draw();
-    requestAnimationFrame(step);
+    frame = requestAnimationFrame(step);
   }
   function play(wanted) {
     if (wanted && now >= about.end) now = 0;
     running = wanted;
     button.textContent = running ? "pause" : "play";
     root.dataset.running = running;
-    before = performance.now();
-    if (running) requestAnimationFrame(step);
+    before = null; // the date of the first frame, which may lie before that of the click
+    cancelAnimationFrame(frame);
+    if (running) frame = requestAnimationFrame(step);
   }
   button.addEventListener("click", () => play(!running));
   slider.addEventListener("input", () => {
