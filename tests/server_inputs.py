@@ -1,6 +1,9 @@
 """Platforms, workloads and schedulers for the tests of the server."""
 
+import contextlib
+import itertools
 import json
+import os
 import random
 import socket
 
@@ -81,10 +84,16 @@ def write_inputs(folder, content, xml=None):
     return ServerOptions(folder / "p.xml", (folder / "w.json",), export=str(folder / "out"))
 
 
+PORTS = itertools.count(10_000 + os.getpid() * 100 % 20_000)  # below those that the system gives to connections
+
+
 def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+    """Return a port that nobody uses, or is given before the test listens on it; another for each call."""
+    for port in PORTS:
+        with socket.socket() as probe, contextlib.suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
+    raise AssertionError("no port is free")
 
 
 def reply(now, *events):

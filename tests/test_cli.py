@@ -311,7 +311,7 @@ sys.exit(main(sys.argv[1:]))
 def test_a_full_disk_is_one_line_and_leaves_nothing(files):
     arguments = ["launch", "-q", "-o", files / "exp.json", "--output", files / "out"]
     done = subprocess.run(
-        [sys.executable, "-c", FULL_DISK, *map(str, arguments)], capture_output=True, text=True, timeout=120, cwd=ROOT
+        [sys.executable, "-c", FULL_DISK, *map(str, arguments)], capture_output=True, text=True, timeout=300, cwd=ROOT
     )
     assert done.returncode == 2, done.stderr
     assert done.stderr.startswith("hdeeprm-like: ")
@@ -443,7 +443,7 @@ def test_importing_the_package_imports_no_torch():
     modules = "hdeeprm_like.launch.in_process, hdeeprm_like.experiment"
     code = f"import sys, hdeeprm_like, {modules}; print('torch' in sys.modules)"
     done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, timeout=120, cwd=ROOT, check=True
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=300, cwd=ROOT, check=True
     )
     assert done.stdout == "False\n"
 
@@ -500,7 +500,7 @@ def test_the_shipped_experiments_are_valid(path):
 
 def test_a_reader_that_goes_away_is_no_error(files):
     command = f"{sys.executable} -m hdeeprm_like schema | head -c 1 >/dev/null; exit ${{PIPESTATUS[0]}}"
-    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, timeout=60, cwd=ROOT)
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, timeout=300, cwd=ROOT)
     assert done.returncode in (0, 141)
     assert done.stderr == ""
 
@@ -551,7 +551,7 @@ def test_a_shell_completes_commands_flags_and_names(typed, known, tmp_path):
     asked = {"_ARGCOMPLETE": "1", "_ARGCOMPLETE_STDOUT_FILENAME": str(told), "_ARGCOMPLETE_IFS": "\n"}
     asked |= {"COMP_LINE": typed, "COMP_POINT": str(len(typed))}
     command = "import sys; from hdeeprm_like.cli.main import main; sys.exit(main())"
-    done = subprocess.run([sys.executable, "-c", command], env=os.environ | asked, capture_output=True, timeout=60)
+    done = subprocess.run([sys.executable, "-c", command], env=os.environ | asked, capture_output=True, timeout=300)
     assert (done.returncode, done.stderr) == (0, b"")
     assert told.read_text() == known
 
@@ -563,7 +563,7 @@ def test_a_shell_completes_names_and_files(tmp_path):
     asked = {"_ARGCOMPLETE": "1", "_ARGCOMPLETE_STDOUT_FILENAME": str(told), "_ARGCOMPLETE_IFS": "\n"}
     asked |= {"COMP_LINE": typed, "COMP_POINT": str(len(typed)), "PYTHONPATH": str(ROOT)}
     command = "import sys; from hdeeprm_like.cli.main import main; sys.exit(main())"
-    subprocess.run([sys.executable, "-c", command], env=os.environ | asked, timeout=60, cwd=tmp_path, check=True)
+    subprocess.run([sys.executable, "-c", command], env=os.environ | asked, timeout=300, cwd=tmp_path, check=True)
     assert told.read_text().splitlines() == ["lumi", "lumi-mine.json"]
 
 

@@ -3,7 +3,6 @@
 import json
 import os
 import re
-import socket
 import subprocess
 import sys
 import time
@@ -12,6 +11,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from server_inputs import free_port
 
 from hdeeprm_like import __version__
 
@@ -83,9 +83,7 @@ def outside(words, folder, port):
 @pytest.mark.parametrize("impatient", [False, True])
 def test_the_commands_run_the_experiment_to_its_end(impatient, tmp_path):
     """*impatient*: as with --abort-on-container-exit, the one is told to stop as soon as the other has ended."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     ours = json.loads(re.search(r"^ENTRYPOINT (\[.*\])$", DOCKERFILE, re.MULTILINE)[1])
     assert ours == ["hdeeprm-like"]
     program = [sys.executable, "-m", "hdeeprm_like"]
@@ -95,17 +93,17 @@ def test_the_commands_run_the_experiment_to_its_end(impatient, tmp_path):
     environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
     with subprocess.Popen([*program, *launch], cwd=ROOT, env=environment, stderr=subprocess.PIPE, text=True) as hdeeprm:
         try:
-            deadline = time.monotonic() + 60
-            while subprocess.run(["sh", "-c", healthy], timeout=10, stderr=subprocess.DEVNULL).returncode:
+            deadline = time.monotonic() + 300
+            while subprocess.run(["sh", "-c", healthy], timeout=300, stderr=subprocess.DEVNULL).returncode:
                 assert time.monotonic() < deadline
                 assert hdeeprm.poll() is None
                 time.sleep(0.1)
             assert SERVICES["batsim"]["entrypoint"] == ["batsim"]
             batsim = outside(SERVICES["batsim"]["command"], tmp_path, port)
-            subprocess.run([*program, "batsim", *batsim], cwd=ROOT, timeout=120, check=True)
+            subprocess.run([*program, "batsim", *batsim], cwd=ROOT, timeout=600, check=True)
             if impatient:
                 hdeeprm.terminate()
-            _, told = hdeeprm.communicate(timeout=30)
+            _, told = hdeeprm.communicate(timeout=300)
         finally:
             hdeeprm.kill()
     assert "Traceback" not in told

@@ -67,7 +67,7 @@ def test_a_trained_agent_gives_the_same_schedule_in_process_and_with_batsim(tmp_
     options, model = options_to_test(tmp_path), ("-im", tmp_path / "training")
     assert launch(tmp_path / "here", *model, options=options) == 0
     for version, command in (("batsim", BATSIM), ("batsim5", f"{BATSIM}5")):
-        batsim = ("--simulator", version, "--batsim-command", command, "--timeout", 60)
+        batsim = ("--simulator", version, "--batsim-command", command, "--timeout", 300)
         assert launch(tmp_path / version, *model, *batsim, options=options) == 0
         assert schedule(tmp_path / "here") == schedule(tmp_path / version)
 
@@ -75,7 +75,7 @@ def test_a_trained_agent_gives_the_same_schedule_in_process_and_with_batsim(tmp_
 # trains and draws once more
 @pytest.mark.more
 def test_a_training_with_batsim_leaves_the_logs_and_pictures_of_one_in_process(tmp_path):
-    batsim = ("--simulator", "batsim", "--batsim-command", BATSIM, "--timeout", 60)
+    batsim = ("--simulator", "batsim", "--batsim-command", BATSIM, "--timeout", 300)
     for name, flags in (("here", ()), ("there", batsim)):
         assert launch(tmp_path / name, "--runs", 3, "--log-decisions", *flags) == 0
     for name in ("losses.log", "rewards.log", "probs.json"):
@@ -120,7 +120,7 @@ def test_an_agent_of_a_published_space_gives_the_same_schedule_in_process_and_wi
     options.write_text(json.dumps(content))
     model = ("-im", tmp_path / "training")
     assert launch(tmp_path / "here", *model, options=options, agent=agent) == 0
-    batsim = ("--simulator", "batsim", "--batsim-command", BATSIM, "--timeout", 60)
+    batsim = ("--simulator", "batsim", "--batsim-command", BATSIM, "--timeout", 300)
     assert launch(tmp_path / "there", *model, *batsim, options=options, agent=agent) == 0
     assert len(schedule(tmp_path / "here")) == 12
     assert schedule(tmp_path / "here") == schedule(tmp_path / "there")
@@ -178,7 +178,7 @@ def test_an_agent_that_always_takes_a_baseline_gives_its_schedule_in_process_and
         here, there, classic = (tmp_path / f"{place}-{action}" for place in ("here", "there", "classic"))
         options.write_text(json.dumps(contended(action=action)))
         assert launch(here, options=options, agent=tmp_path / "constant.py") == 0
-        batsim = ("--simulator", "batsim", "--batsim-command", BATSIM, "--timeout", 60)
+        batsim = ("--simulator", "batsim", "--batsim-command", BATSIM, "--timeout", 300)
         assert launch(there, *batsim, options=options, agent=tmp_path / "constant.py") == 0
         options.write_text(json.dumps(contended() | {"pybatsim": {"agent": {"policy_pair": policy}}}))
         assert main(["launch", "-q", "--options", str(options), "--output", str(classic)]) == 0
@@ -204,11 +204,11 @@ def test_a_killed_training_goes_on_to_the_same_end(tmp_path):
     assert train("--output", tmp_path / "whole", "--episodes", 400) == 0
     command = [sys.executable, "-m", "hdeeprm_like", "train", "-q", "--options", str(OPTIONS), "--agent", str(AGENT)]
     cut = subprocess.Popen([*command, "--output", str(tmp_path / "cut"), "--episodes", "400"])
-    deadline = time.monotonic() + 90
+    deadline = time.monotonic() + 600
     while not (tmp_path / "cut" / "checkpoint.pt").exists() and time.monotonic() < deadline and cut.poll() is None:
         time.sleep(0.01)
     cut.send_signal(signal.SIGKILL)
-    cut.wait(30)
+    cut.wait(300)
     assert json.loads((tmp_path / "cut" / "run.json").read_text())["status"] in ("training", "complete")
     assert main(["train", "-q", "--resume", str(tmp_path / "cut"), "--trust"]) == 0
     for name in ("losses.log", "rewards.log", "probs.json"):

@@ -105,7 +105,7 @@ class Endpoint:
                 if why is not None:  # a last message may have arrived while Batsim ended
                     raise ProtocolError(why) from None
                 why = gone()
-                if patience is not None and time.monotonic() - begin > patience:
+                if why is None and patience is not None and time.monotonic() - begin > patience:
                     raise ProtocolError(f"Batsim has said nothing for {patience:g} s") from None
                 continue
             self.thinking_since = time.monotonic()

@@ -291,25 +291,33 @@ def test_a_port_in_use_is_one_clear_error():
 def test_a_silent_batsim_is_given_up():
     endpoint = Endpoint("tcp://127.0.0.1:*")
     thread, errors = played(endpoint, talk(), first_patience=0.3)
-    thread.join(60)
+    thread.join(300)
     endpoint.close(0)
     assert errors == ["Batsim has said nothing for 0.3 s"]
 
 
+def test_how_batsim_has_ended_is_said_rather_than_that_it_is_silent():
+    endpoint = Endpoint("tcp://127.0.0.1:*")
+    thread, errors = played(endpoint, talk(), gone=lambda: "Batsim has ended", first_patience=0.0)
+    thread.join(300)
+    endpoint.close(0)
+    assert errors == ["Batsim has ended"]
+
+
 def test_what_is_no_zeromq_on_the_port_disturbs_no_simulation(recorded):
     endpoint = Endpoint("tcp://127.0.0.1:*")
-    thread, errors = played(endpoint, talk(), patience=60.0, first_patience=60.0)
+    thread, errors = played(endpoint, talk(), patience=300.0, first_patience=300.0)
     port = int(endpoint.address.rpartition(":")[2])
     for noise in (b"GET / HTTP/1.1\r\n\r\n", b"\xff" + b"\0" * 8 + b"\x01\x7f", bytes(range(256)) * 40):
         with socket.create_connection(("127.0.0.1", port), timeout=60) as peer:
             peer.sendall(noise)
     with zmq.Context() as context, context.socket(zmq.REQ) as batsim:
-        batsim.setsockopt(zmq.RCVTIMEO, 60_000)
+        batsim.setsockopt(zmq.RCVTIMEO, 300_000)
         batsim.connect(endpoint.address)
         for text in recorded[0]:
             batsim.send(text)
             batsim.recv()
-    thread.join(60)
+    thread.join(300)
     endpoint.close(0)
     assert errors == []
 
@@ -327,26 +335,26 @@ def test_a_peer_that_vanishes_in_the_middle_of_a_message_is_silence():
         time.sleep(0.1)
         peer.sendall(READY + b"\x01\0" + b"\x02" + (5000).to_bytes(8, "big") + b'{"now":0.0,"ev')
         time.sleep(0.1)
-    thread.join(60)
+    thread.join(300)
     endpoint.close(0)
     assert errors == ["Batsim has said nothing for 1 s"]
 
 
 def test_a_message_of_several_parts_is_refused():
     endpoint = Endpoint("tcp://127.0.0.1:*")
-    thread, errors = played(endpoint, talk(), first_patience=10.0)
+    thread, errors = played(endpoint, talk(), first_patience=300.0)
     with zmq.Context() as context, context.socket(zmq.REQ) as batsim:
         batsim.setsockopt(zmq.LINGER, 0)
         batsim.connect(endpoint.address)
         batsim.send_multipart([message(0.0).encode(), b"}"])
-        thread.join(60)
+        thread.join(300)
     endpoint.close(0)
     assert errors == ["a message has several parts; one is needed"]
 
 
 def test_one_endpoint_plays_one_simulation_after_the_other(folder):
     endpoint = Endpoint(f"tcp://127.0.0.1:{free_port()}")
-    thread, errors = played(endpoint, talk(), patience=20.0)
+    thread, errors = played(endpoint, talk(), patience=300.0)
     command = [
         "-p",
         str(folder / "platform.xml"),
@@ -357,11 +365,11 @@ def test_one_endpoint_plays_one_simulation_after_the_other(folder):
         "-E",
         "-q",
     ]
-    assert server.main([*command, "-s", endpoint.address, "--timeout", "20"]) == 0
-    thread.join(60)
-    thread, errors = played(endpoint, talk(), patience=20.0)
-    assert server.main([*command, "-s", endpoint.address, "--timeout", "20"]) == 0
-    thread.join(60)
+    assert server.main([*command, "-s", endpoint.address, "--timeout", "300"]) == 0
+    thread.join(300)
+    thread, errors = played(endpoint, talk(), patience=300.0)
+    assert server.main([*command, "-s", endpoint.address, "--timeout", "300"]) == 0
+    thread.join(300)
     endpoint.close()
     assert errors == []
     assert play_on_server(talk(), folder)[1]

@@ -46,7 +46,7 @@ def pybatsim(folder, options, *more):
         "-s",
         endpoint,
         "-t",
-        "20000",
+        "300000",
         "-v",
         "error",
         "-o",

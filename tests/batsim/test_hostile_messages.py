@@ -123,7 +123,7 @@ def test_a_hostile_batsim_gets_answers_or_one_clear_line(count, version, request
                 before, after = ([[text] for text in texts] for texts in (recorded[0][:at], recorded[0][at + 1 :]))
                 heard = say_all(batsim, [*before, parts, *after], thread)
             if thread.is_alive():  # it waits for more, as the message had taken the end of the simulation away
-                stop(context, endpoint)
+                heard &= stop(context, endpoint, thread)
                 thread.join(LONGEST)
             assert not thread.is_alive(), (number, parts)
             if not heard:
@@ -155,12 +155,15 @@ def say_all(batsim, messages, thread):
     return True
 
 
-def stop(context, endpoint):
+def stop(context, endpoint, thread):
+    """Say what ends a simulation that waits for more; False if it has ended by itself and did not hear that."""
     with context.socket(zmq.REQ) as batsim:
         batsim.setsockopt(zmq.LINGER, 0)
         batsim.connect(endpoint.address)
         batsim.send(b"stop")
-        batsim.poll(int(LONGEST * 1000))
+        while not (heard := batsim.poll(20)) and thread.is_alive():
+            pass
+        return bool(heard)
 
 
 EVERYTHING = reply(  # of what a scheduler can say; the jobs are those that the recorded answers start

@@ -46,7 +46,7 @@ def started(stack, words, folder):
 @pytest.mark.more
 def test_a_batsim_that_never_comes_is_waited_for_as_long_as_the_timeout_says(tmp_path):
     experiment_file(tmp_path)
-    done = subprocess.run(launch_words(tmp_path, free_port(), 0.5), capture_output=True, text=True, timeout=60)
+    done = subprocess.run(launch_words(tmp_path, free_port(), 0.5), capture_output=True, text=True, timeout=300)
     assert done.returncode == 1
     assert "Batsim has said nothing for 0.5 s" in done.stderr
     assert record(tmp_path / "out")["status"] == "incomplete"
@@ -67,10 +67,10 @@ def test_a_batsim_that_sends_before_we_are_ready_is_answered_too(tmp_path, monke
         run = with_batsim.launch_batsim(
             Classic(experiment),
             tmp_path / "out",
-            peer_of("batsim", tmp_path, socket=str(port), timeout=60),
+            peer_of("batsim", tmp_path, socket=str(port), timeout=300),
             progress=False,
         )
-        assert batsim.poll(60_000)
+        assert batsim.poll(300_000)
         assert json.loads(batsim.recv()) == {"error": "stopped by SIGTERM"}
     assert (run["status"], run["problem"]) == ("incomplete", "stopped by SIGTERM")
     assert record(tmp_path / "out") == run
@@ -164,7 +164,7 @@ def test_under_pybatsims_launcher_batsim_ends_when_we_are_stopped(tries, tmp_pat
 
     def words(folder, port):
         endpoint = f"tcp://127.0.0.1:{port}"
-        return [str(LAUNCHER), str(PYBATSIM), "-s", endpoint, "-t", "20000", "-v", "error", "-o", options]
+        return [str(LAUNCHER), str(PYBATSIM), "-s", endpoint, "-t", "300000", "-v", "error", "-o", options]
 
     for delay in [0.3, *moments(tries - 1, seed=1)]:
         _, batsim, ends = interrupt_once(tmp_path, words, signal.SIGTERM, "endpoint", delay)

@@ -136,6 +136,6 @@ def test_a_recorded_conversation_is_the_same_over_a_socket(folder):
         # the scheduler receives the command line, so it must not change
         options, _ = cli.read_command_line(words)
         assert cli.serve(options)
-        scheduler.join(5)
+        scheduler.join(300)
     assert recording.over
     assert_same_files("call", folder)

@@ -28,7 +28,7 @@ def test_a_scheduler_of_pybatsim_runs_800_jobs_to_the_end(scheduler, delays_only
     (tmp_path / "p.xml").write_text(platform_xml(32))
     (tmp_path / "w.json").write_text(json.dumps(random_workload(7, 800, 32, delays_only)))
     endpoint = f"tcp://127.0.0.1:{free_port()}"
-    words = [str(PYBATSIM), scheduler, "-s", endpoint, "-t", "60000", "-v", "error"]
+    words = [str(PYBATSIM), scheduler, "-s", endpoint, "-t", "300000", "-v", "error"]
     log = tmp_path / "pybatsim.log"
     with log.open("w") as file, subprocess.Popen(words, cwd=tmp_path, stdout=file, stderr=file) as peer:
         try:

@@ -172,8 +172,8 @@ def test_nonsense_over_the_socket_is_exit_status_1(tmp_path, capsys):
 
         peer = threading.Thread(target=answer, daemon=True)
         peer.start()
-        assert cli.main(arguments(tmp_path, f"tcp://127.0.0.1:{port}", "-q", "--timeout", "60")) == 1
-        peer.join(60)
+        assert cli.main(arguments(tmp_path, f"tcp://127.0.0.1:{port}", "-q", "--timeout", "300")) == 1
+        peer.join(300)
     assert capsys.readouterr().err == "[ERROR] reply: has 2 parts; one is needed\n"
 
 

@@ -404,7 +404,7 @@ def loaded(platform, folder):
     path = folder / "platform.xml"
     write_platform_xml(platform, path)
     command = [SIMGRID, "-W", "ignore", "-c", LOAD, str(path)]
-    result = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+    result = subprocess.run(command, capture_output=True, text=True, timeout=300, check=True)
     assert "WARNING" not in result.stderr
     return json.loads(result.stdout)
 

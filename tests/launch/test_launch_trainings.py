@@ -102,7 +102,7 @@ def test_an_agent_that_learns_from_several_episodes_at_a_time_is_not_launched_to
 @pytest.mark.parametrize("version", ["batsim", "batsim5"])
 def test_a_training_is_the_same_over_a_socket_as_in_process(version, tmp_path):
     launch(RunByRun(learner_of(tmp_path, "ppo", "ppo", jobs=150), True), tmp_path / "here", RUNS, progress=False)
-    peer = peer_of(version, tmp_path / "there", command=f"hdeeprm-like {version}", timeout=60)
+    peer = peer_of(version, tmp_path / "there", command=f"hdeeprm-like {version}", timeout=300)
     learner = learner_of(tmp_path, "ppo", "ppo", jobs=150)
     launch_batsim(RunByRun(learner, True), tmp_path / "there", peer, runs=RUNS, progress=False)
     assert_the_same_training(tmp_path / "here", tmp_path / "there")

@@ -32,7 +32,7 @@ def simgrid_3_32_is_there():
         asked = subprocess.run(
             [PYTHON, "-c", "import simgrid; assert simgrid.simgrid_version.startswith('3.32')"],
             capture_output=True,
-            timeout=60,
+            timeout=300,
         )
     except OSError:
         return False
@@ -46,7 +46,7 @@ def on_simgrid(scenario, folder):
     """The messages of Batsim's actors, and when each job has started and ended; or why Batsim aborts."""
     path = folder / "scenario.json"
     path.write_text(json.dumps(scenario))
-    done = subprocess.run([PYTHON, str(PEER), str(path)], capture_output=True, text=True, timeout=120, check=True)
+    done = subprocess.run([PYTHON, str(PEER), str(path)], capture_output=True, text=True, timeout=600, check=True)
     return json.loads(done.stdout.splitlines()[-1])
 
 

@@ -20,7 +20,7 @@ PYTHON = "/usr/bin/python3"
 
 def simgrid_is_there():
     try:
-        return subprocess.run([PYTHON, "-c", "import simgrid"], capture_output=True, timeout=60).returncode == 0
+        return subprocess.run([PYTHON, "-c", "import simgrid"], capture_output=True, timeout=300).returncode == 0
     except OSError:
         return False
 
@@ -103,7 +103,7 @@ def in_simgrid(scenario, tmp_path):
 def run_peer(peer, path):
     """Run a peer, which runs SimGrid, on a file."""
     words = [PYTHON, str(Path(__file__).with_name(peer)), str(path)]
-    return subprocess.run(words, capture_output=True, text=True, timeout=120, check=True)
+    return subprocess.run(words, capture_output=True, text=True, timeout=600, check=True)
 
 
 def answer_of(done):

@@ -141,7 +141,7 @@ def test_a_slurm_that_does_not_answer_is_lost(stands, said):
 
 
 def test_a_program_that_is_not_there_or_does_not_end_is_a_loss_too(stands, monkeypatch):
-    stands.write("squeue", "sleep 5")
+    stands.write("squeue", "exec sleep 60")
     monkeypatch.setattr(commands, "TIMEOUT", 0.2)
     with pytest.raises(ContactLost, match="does not end"):
         Programs().jobs()

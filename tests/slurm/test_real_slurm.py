@@ -82,7 +82,7 @@ class OneWatch:
     def stop(self):
         """End it as a service manager does; its exit status."""
         self.process.terminate()
-        _, said = self.process.communicate(timeout=90)
+        _, said = self.process.communicate(timeout=300)
         self.said = said
         return self.process.returncode
 
@@ -206,7 +206,7 @@ def test_a_user_who_is_no_operator_is_told_so_and_a_slurm_that_heeds_no_factors_
             program.chmod(0o755)
         slurm.environment["PATH"] = f"{slurm.folder}/bin:{slurm.environment['PATH']}"
         watch = OneWatch(slurm, "--policy", "sjf", "--apply")
-        _, said = watch.process.communicate(timeout=60)
+        _, said = watch.process.communicate(timeout=300)
         assert watch.process.returncode == 2
         assert "AdminLevel=Operator" in said
         assert len(said.splitlines()) == 1
@@ -214,7 +214,7 @@ def test_a_user_who_is_no_operator_is_told_so_and_a_slurm_that_heeds_no_factors_
         assert json.loads(watch.state.read_text())["factors"] == {}
     with RealSlurm(nodes=1, cpus=2, priority="priority/basic") as slurm:
         watch = OneWatch(slurm, "--policy", "sjf", "--apply")
-        _, said = watch.process.communicate(timeout=60)
+        _, said = watch.process.communicate(timeout=300)
         assert watch.process.returncode == 2
         assert "PriorityType is priority/basic" in said
 

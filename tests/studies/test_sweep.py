@@ -373,7 +373,7 @@ def test_a_killed_sweep_goes_on_and_nothing_is_lost_or_run_twice(whole, tmp_path
     draw = random.Random(moment)
     process = start(file, output, "--workers", 2)
     wait_for_lines(output, draw.randrange(1, 760), process)
-    os.kill(process.pid, signal.SIGKILL if moment % 2 else signal.SIGTERM)
+    process.send_signal(signal.SIGKILL if moment % 2 else signal.SIGTERM)
     process.communicate()
     assert process.returncode in (-signal.SIGKILL, 130, 0)
     known = len(lines_in(output))

@@ -111,7 +111,7 @@ def test_of_a_struck_sweep_no_process_of_ray_is_left_after_five_seconds(tmp_path
         time.sleep(0.05)
     assert processes_of_ray()
     process.send_signal(number)
-    process.communicate(timeout=60)
+    process.communicate(timeout=400)
     deadline = time.monotonic() + 5.0
     while processes_of_ray() and time.monotonic() < deadline:
         time.sleep(0.05)

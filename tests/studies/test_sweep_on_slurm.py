@@ -109,7 +109,7 @@ def test_a_sweep_that_is_cancelled_leaves_no_jobs_in_the_queue(slurm, tmp_path):
     assert "jobs in the queue of Slurm" in out
     out, _ = sweep(slurm, "cancel", output)
     assert "cancelled, " in out
-    process.communicate(timeout=60)
+    process.communicate(timeout=500)
     wait_until(lambda: not queued(slurm), "an empty queue")
 
 
