@@ -1,5 +1,6 @@
-"""A progress bar; its library is loaded only for work that takes long enough."""
+"""A progress bar on a terminal; its library is loaded only for work that takes long enough."""
 
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -17,12 +18,12 @@ def progress_bar(
 ) -> "Iterator[Callable[..., None]]":
     """Yield a function that shows how many of *total* are done, with an optional note, from the first second on.
 
-    The bar is erased at the end.
+    The bar is erased at the end. Where stderr is no terminal there is none, so that a log holds whole lines.
 
     Args:
         shown: whether anything is shown at all.
     """
-    begin = time.monotonic()
+    begin, shown = time.monotonic(), shown and sys.stderr is not None and sys.stderr.isatty()
     bar: tqdm[Any] | None = None
 
     def show(done: int, note: str = "") -> None:

@@ -69,9 +69,10 @@ def stream(
     if cores > CORES.most:
         raise OptionsError(f"a pool of {cores} cores is too large: {refusal(CORES)}")
     totals = Totals(cores)
+    hidden = None if progress else True  # on a terminal only
     with (
         alone_in(output),
-        tqdm(unit=" jobs", desc="streaming", unit_scale=True, delay=1.0, disable=not progress, leave=False) as bar,
+        tqdm(unit=" jobs", desc="streaming", unit_scale=True, delay=1.0, disable=hidden, leave=False) as bar,
     ):
         tidy(output, JOBS, FIGURES)
         windows = windows_in_order(chain([first], parts), cores)

@@ -237,8 +237,14 @@ SCRIPTS = {  # what takes Batsim's place, and what is said of it
     "fails": ("echo no such host >&2; exit 3", "Batsim has ended before the simulation did (exit status 3)"),
     "says nothing": (SLEEPS[0], "Batsim has said nothing for 1 s"),
     "is killed": ("kill -9 $$", "Batsim has ended before the simulation did (SIGKILL)"),
-    "leaves others": (f"{SLEEPS[1]} & {SLEEPS[2]} & exit 1", "Batsim has ended before the simulation did (exit status 1)"),
-    "does not listen": (f"trap '' TERM; echo here; while true; do {SLEEPS[3]}; done", "Batsim has said nothing for 1 s"),
+    "leaves others": (
+        f"{SLEEPS[1]} & {SLEEPS[2]} & exit 1",
+        "Batsim has ended before the simulation did (exit status 1)",
+    ),
+    "does not listen": (
+        f"trap '' TERM; echo here; while true; do {SLEEPS[3]}; done",
+        "Batsim has said nothing for 1 s",
+    ),
 }
 
 
