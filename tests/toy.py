@@ -75,3 +75,16 @@ NAMES = ("stay", "left", "right", "open")
 def numbers_in(path):
     """Return the numbers of a ``losses.log`` or ``rewards.log``, one on each line."""
     return [float(line) for line in path.read_text().splitlines()]
+
+
+def moves_of(agent):
+    """Return the list to which an agent of PPO's kind adds how far it has moved (KL) before each of its steps."""
+    moves, learn_from = [], agent._learn_from
+
+    def learn_and_note(*given):
+        parts = learn_from(*given)
+        moves.append(float(parts[-1]))
+        return parts
+
+    agent._learn_from = learn_and_note
+    return moves

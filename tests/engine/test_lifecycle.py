@@ -33,6 +33,19 @@ def test_pstates_follow_the_jobs_of_a_processor():
     assert decided(state, 6.0, [2], 0) == [3, 3, 3, 3]
 
 
+def test_idle_cores_of_a_processor_of_many_words_change_pstate_with_its_first_and_its_last_job():
+    """A job on one of 100 cores, which two words hold, raises the others from P3 to P2, and its end drops them."""
+    state = State(platform((1e3, [(100, 1.0, 100.0, 10.0)])), jobs(seconds=np.full(2, 9.0)))
+    assert decided(state, 0.0, [], 1) == [0] + 99 * [2]
+    assert state.drain(requested=True).pstates == {0: 0} | dict.fromkeys(range(1, 100), 2)
+    decided(state, 1.0, [], 1)
+    assert state.drain(requested=True).pstates == {1: 0}
+    decided(state, 2.0, [0], 0)
+    assert state.drain(requested=True).pstates == {0: 2}
+    decided(state, 3.0, [1], 0)
+    assert state.drain(requested=True).pstates == dict.fromkeys(range(100), 3)
+
+
 def test_power_and_energy_follow_the_pstates():
     state = State(platform(*TWO_PROCESSORS), jobs(seconds=np.full(2, 9.0), bandwidth=6.0))
     watts = []

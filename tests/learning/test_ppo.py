@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from toy import ACTIONS, NAMES, PLACES, START, STEPS, Walk, legal, numbers_in, observed, optimum, outcome
+from toy import ACTIONS, NAMES, PLACES, START, STEPS, Walk, legal, moves_of, numbers_in, observed, optimum, outcome
 
 from hdeeprm_like.decision.episode import Episode
 from hdeeprm_like.errors import OptionsError
@@ -82,6 +82,17 @@ def test_an_update_stops_when_the_policy_has_moved_too_far():
         agent.learn(play_episodes(agent, [Walk() for _ in range(8)]))
         moved.append(next(iter(agent.optimizer.state.values()))["step"].item())
     assert moved[1] < moved[0]
+
+
+def test_an_update_stops_after_the_first_pass_that_moves_the_policy_beyond_one_and_a_half_targets():
+    found = []
+    for target in (0.0, 2.0, 1.4):  # the second pass moves it by that many targets; the first begins where it is
+        agent = agent_of("ppo.py", PPO | {"minibatch": 10**6, "target_kl": found[0][1] / target if found else 0.0}, 1)
+        found.append(moves_of(agent))
+        agent.learn(play_episodes(agent, [Walk() for _ in range(8)]))
+    whole, beyond, within = found
+    assert (whole[0], len(whole), len(beyond)) == (0.0, 10, 2)
+    assert len(within) == 1 + next(place for place, moved in enumerate(whole) if moved > 1.5 * whole[1] / 1.4) > 2
 
 
 def test_a_preferred_action_is_likelier_and_the_others_stay_alike():

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from toy import moves_of
 
 from hdeeprm_like.cluster.pool import pool
 from hdeeprm_like.decision.episode import Episode
@@ -211,6 +212,18 @@ def test_an_update_stops_when_the_policy_has_moved_too_far():
         agent.learn([picks(agent, one, np.random.default_rng(0))])
         epochs.append(next(iter(agent.optimizer.state.values()))["step"].item())
     assert epochs == [8, 2]  # the first step of an update begins where the policy is, so the second sees it moved
+
+
+def test_an_update_stops_after_the_first_pass_that_moves_the_policy_beyond_one_and_a_half_targets():
+    one, found = layout(4), []
+    for target in (0.0, 2.0, 1.4):  # the second pass moves it by that many targets
+        wanted = found[0][1] / target if found else 0.0
+        agent = kernel(one, lr=0.05, epochs=8, minibatch=10**6, target_kl=wanted)
+        found.append(moves_of(agent))
+        agent.learn([picks(agent, one, np.random.default_rng(0))])
+    whole, beyond, within = found
+    assert (len(whole), len(beyond)) == (8, 2)
+    assert len(within) == 1 + next(place for place, moved in enumerate(whole) if moved > 1.5 * whole[1] / 1.4) > 2
 
 
 def picks(agent, one, rng):
