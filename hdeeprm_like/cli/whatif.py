@@ -75,8 +75,10 @@ def run_whatif(options: argparse.Namespace) -> None:
     from hdeeprm_like.studies.whatif.inputs import load_log, load_machine, machine_of_cores
     from hdeeprm_like.studies.whatif.report import write_answer
 
-    if (options.machine is None) == (options.cores is None):
-        raise OptionsError("whatif: needs --machine FILE or --cores N, not both")
+    if options.machine is None and options.cores is None:
+        raise OptionsError("whatif: needs the machine of the log: --machine FILE or --cores N")
+    if options.machine is not None and options.cores is not None:
+        raise OptionsError("whatif: takes --machine or --cores, not both")
     changes = [change_named(text) for text in options.change]
     policies = [name.strip() for name in options.policies.split(",") if name.strip()]
     watch = options.interval, options.max_factor

@@ -327,7 +327,8 @@ def test_what_cannot_be_told_is_null_for_programs(tmp_path, capsys, apart, ratio
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        ([], "whatif: needs --machine FILE or --cores N"),
+        ([], "whatif: needs the machine of the log: --machine FILE or --cores N\n"),
+        (["--cores", "4", "--machine", "m.json"], "whatif: takes --machine or --cores, not both\n"),
         (["--cores", "4", "--change", "nodes=ten"], "is none of nodes=+10%"),
         (["--cores", "4", "--policies", "sjff+easy"], "did you mean"),
         (["--cores", "5000"], "reserves whole nodes"),
