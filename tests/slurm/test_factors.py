@@ -43,6 +43,11 @@ def test_no_more_jobs_have_a_factor_than_there_are_factors():
     assert sum(factor > 0 for factor in wanted.values()) == 10
 
 
+def test_a_factor_above_the_largest_is_lowered_and_no_other_changes():
+    """As after a restart of the watch with a smaller --max-factor."""
+    assert wanted_factors([1, 2, 3], {1: 500, 2: 60, 3: 30}, 100, 1000) == {1: 81, 2: 60, 3: 30}
+
+
 def test_a_queue_of_ten_thousand_that_goes_on_changes_few_factors():
     draw, order, current, changed = random.Random(1), list(range(1, 10_001)), {}, 0
     for job in range(10_001, 10_101):
