@@ -13,6 +13,7 @@ from hdeeprm_like.cluster.schedule import Schedule
 from hdeeprm_like.cluster.totals import Totals
 from hdeeprm_like.cluster.workload import Workload
 from hdeeprm_like.decision.actions import policy_named
+from hdeeprm_like.decision.names import holds_file
 from hdeeprm_like.engine.tasks import SHORTEST_RUN
 from hdeeprm_like.errors import OptionsError
 from hdeeprm_like.experiment import seed_of_policies
@@ -58,6 +59,11 @@ def stream(
         WorkloadError: the trace cannot be used, or is not in the order of submission.
         ResultsError: the folder cannot be written.
     """
+    if holds_file(policy):  # refused before its file is read or Python that it names is run
+        raise OptionsError(
+            f"{policy:.80}: learned policies and predictors use what they know of ended jobs, so no jobs are streamed "
+            "through them; take a baseline, as sjf+easy, or the command compare"
+        )
     chosen = policy_named(policy)
     check_streams(chosen, clock)
     parts = swf_parts(trace, endless=True)

@@ -109,6 +109,19 @@ def test_numbers_that_make_no_sense_are_refused_in_one_line(cores, seed, trace, 
         stream(trace, "fcfs", tmp_path / "out", cores, seed=seed, progress=False)
 
 
+@pytest.mark.parametrize("name", ["zoo:balanced", "scored:own.json", "sjf@learned:own.py+easy", "fcfs-scored:own.json"])
+def test_learned_policies_are_refused_before_their_files_are_read_or_run(name, trace, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "own.py").write_text("raise SystemExit(7)")
+    words = ["stream", "--policy", name, "--trace", str(trace), "--output", "out", "-q"]
+    for trust in ([], ["--trust"]):
+        assert main([*words, *trust]) == 2
+        error = capsys.readouterr().err
+        assert error.startswith(f"hdeeprm-like: {name}: learned policies and predictors use what they know of ended")
+        assert error.count("\n") == 1
+    assert not (tmp_path / "out").exists()
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
