@@ -16,7 +16,7 @@ from pathlib import Path
 from hdeeprm_like.slurm.shown import jobs_of_json
 
 NEEDED = ("slurmctld", "slurmd", "squeue", "sinfo", "scontrol", "sbatch", "scancel", "sprio", "munged")
-PATIENCE = 60.0  # s that a daemon may take to answer
+PATIENCE = 300.0  # s that a daemon may take to answer
 
 CONFIGURATION = """
 ClusterName=small
@@ -137,11 +137,18 @@ class RealSlurm:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
             process.wait()
-        for path in Path("/proc").glob("[0-9]*/cmdline"):  # jobs have groups of their own
+        for path in Path("/proc").glob("[0-9]*"):  # jobs have groups of their own, and so has what watches each
             with contextlib.suppress(OSError):
-                if f"{self.folder}/spool/".encode() in path.read_bytes():
-                    os.killpg(os.getpgid(int(path.parent.name)), signal.SIGKILL)
+                group = os.getpgid(int(path.name))
+                if group != os.getpgrp() and self._works_for_us(path):
+                    os.killpg(group, signal.SIGKILL)
         shutil.rmtree(self.folder, ignore_errors=True)
+
+    def _works_for_us(self, process):
+        """Whether a process, by its folder in /proc, runs a job of ours, or writes into our folder."""
+        if f"{self.folder}/spool/".encode() in (process / "cmdline").read_bytes():
+            return True
+        return any(file.readlink().is_relative_to(self.folder) for file in (process / "fd").iterdir())
 
     def start(self, *command):
         """Start a daemon in a group of its own, with which the jobs that it starts end."""
@@ -166,6 +173,12 @@ class RealSlurm:
         """Let slurmctld die."""
         self.controller.kill()
         self.controller.wait()
+
+    def has_saved(self, *names):
+        """Whether slurmctld has jobs of all these names on disk."""
+        path = self.folder / "state" / "job_state"
+        saved = path.read_bytes() if path.exists() else b""
+        return all(name.encode() in saved for name in names)
 
     def run(self, *command, check=True):
         """What one of Slurm's programs prints."""

@@ -168,9 +168,10 @@ def test_slurm_outlives_ten_kills_of_the_watch_and_all_factors_go_back_to_0():
 @pytest.mark.slow
 def test_a_watch_survives_a_slurmctld_that_is_killed_and_one_that_stays_away():
     with RealSlurm(nodes=1, cpus=2) as slurm:
-        slurm.submit(600, cpus=2, limit=60)
-        waiting = [slurm.submit(1, cpus=2, limit=limit) for limit in range(8, 0, -1)]
-        time.sleep(8)  # until slurmctld has saved the jobs: those it has not it loses when it is killed
+        slurm.submit(600, cpus=2, limit=60, options=("-J", "holder"))
+        waiting = [slurm.submit(1, cpus=2, limit=limit, options=("-J", f"kept-{limit}")) for limit in range(8, 0, -1)]
+        # those that slurmctld has not saved it loses when it is killed
+        wait_until(lambda: slurm.has_saved("holder", *(f"kept-{limit}" for limit in range(8, 0, -1))), "saved jobs")
         watch = OneWatch(slurm, "--policy", "sjf", "--apply", "--patience", 6)
         wait_until(lambda: len(slurm.factors()) == 8, "factors")
         slurm.kill_controller()
