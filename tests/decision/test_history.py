@@ -14,6 +14,8 @@ from hdeeprm_like.decision.names import baseline
 from hdeeprm_like.decision.policies import estimates as made
 from hdeeprm_like.decision.policies.history import OF_EXPECTED, read_history
 from hdeeprm_like.decision.policies.plans import new_plans
+from hdeeprm_like.decision.policies.run_times import known_or_predicted
+from hdeeprm_like.engine.numbers import FIRST_PREDICTED, LAST_TWO
 from hdeeprm_like.engine.state import Instant, State
 from hdeeprm_like.errors import OptionsError
 
@@ -52,6 +54,12 @@ def test_a_prediction_is_never_more_than_what_was_requested():
     assert starts(workload, "sjf@tsafrir") == [0, 90, 200, 203]
 
 
+def test_a_prediction_is_never_less_than_a_second():
+    # user 0 runs 0.3 s on average, which counts as the second that user 1 requests: who came first is first
+    workload = jobs(submit=[0, 0, 7, 7], seconds=[0.2, 0.4, 0.5, 0.5], estimate=[100, 100, 1, 100])
+    assert starts(of_users(workload, [0, 0, 1, 0]), "sjf@tsafrir") == pytest.approx([0, 0.2, 7, 7.5])
+
+
 def test_the_share_of_requests_that_a_user_runs_predicts_the_next_job():
     # user 0 runs a tenth of what is requested: 100 s are expected to be 10 s, less than the 50 s of user 1
     workload = of_users(jobs(submit=[0, 30, 30], seconds=[20, 3, 50], estimate=[200, 100, 50]), [0, 0, 1])
@@ -76,6 +84,29 @@ def test_a_policy_that_knows_actual_times_is_named_by_either_way():
     assert baseline("sjf@actual+easy").name == "sjf@actual+easy"
     assert baseline("sjf@requested+easy@ewma-first_fit").name == "sjf+easy@ewma-first_fit"
     assert baseline("sjf@actual+easy").needs_run_times
+
+
+# compiles one more function, for 3 to 15 s
+@pytest.mark.more
+def test_a_job_that_outlives_its_prediction_is_expected_to_run_longer_by_one_increment_after_the_other():
+    rows = of_users(jobs(submit=[0, 0, 50], seconds=[10, 10, 9999], estimate=1000.0), [7, 7, 7])
+    policy = baseline("sjf@tsafrir")
+    actions = PolicyActions([policy])
+    state = State(platform(*FOUR), rows, needs=actions.needs)
+    history = new_plans(state, [policy]).knowledge.history
+    for instant in (Instant(0.0, [], 2, False), Instant(10.0, [0, 1], 0, False), Instant(50.0, [], 1, True)):
+        state.receive(instant)
+        read_history(state.tables, history)
+        actions.apply(0, state)
+    expected = {0: 10, 9: 10, 10: 70, 69: 70, 70: 370, 369: 370, 370: 1000, 999: 1000, 1500: 1500}  # 1270 > the request
+    found = {}
+    for elapsed in expected:
+        state.tables.clock["now"] = 50.0 + elapsed
+        found[elapsed] = known_or_predicted(state.tables, history, LAST_TWO, 2)
+    assert found == expected
+    state.tables.clock["now"] = 51.0
+    history.planned[LAST_TWO - FIRST_PREDICTED, 2] = 5000.0  # as a model of survival may say
+    assert known_or_predicted(state.tables, history, LAST_TWO, 2) == 1000.0
 
 
 @pytest.mark.parametrize("name", ["sjf@+easy", "sjf@tsafir+easy", "sjf+easy@", "sjf@tsafrir+easyP"])
