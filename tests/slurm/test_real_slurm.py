@@ -100,7 +100,7 @@ def play_sixty(*options):
         wait_until(lambda: len(slurm.jobs(RUNS)) == 2, "the first jobs")
         watch = OneWatch(slurm, "--policy", "sjf", *options)
         jobs = {slurm.submit(seconds, cpus=2, limit=seconds): seconds for seconds in sixty_jobs()}
-        wait_until(lambda: len(slurm.ended()) == 62, "60 jobs", patience=200.0)
+        wait_until(lambda: len(slurm.ended()) == 62, "60 jobs", patience=1000.0)
         assert watch.stop() == 0, watch.said
         assert slurm.factors() == {}
         ended = {job: told for job, told in slurm.ended().items() if job not in holders}
@@ -234,7 +234,7 @@ def test_a_policy_orders_the_jobs_of_a_real_slurm_as_the_simulator_does_when_fed
         shown = sorted(slurm.jobs(), key=lambda job: (job.eligible, job.number))
         assert [job.number for job in shown if job.phase == RUNS] == holders
         watch = OneWatch(slurm, "--policy", policy, "--dry-run")
-        wait_until(lambda: watch.events("look"), "a look", patience=300.0)
+        wait_until(lambda: watch.events("look"), "a look", patience=1000.0)
         watch.stop()
         told = watch.events("would set")
     looked = told[0]["time"]

@@ -46,7 +46,7 @@ def start(slurm, *words, command="sweep"):
 
 def sweep(slurm, *words, status=0, command="sweep"):
     process = start(slurm, *words, command=command)
-    out, error = process.communicate(timeout=500)
+    out, error = process.communicate(timeout=3000)
     assert process.returncode == status, error
     return out, error
 
@@ -81,7 +81,7 @@ def test_of_killed_jobs_and_a_killed_sweep_nothing_is_lost_or_run_twice(slurm, t
     process = start(slurm, *words)
     for moment in range(10):
         before = len(lines_in(output))
-        wait_until(lambda n=before, p=process: len(lines_in(output)) > n or p.poll() is not None, "results", 300.0)
+        wait_until(lambda n=before, p=process: len(lines_in(output)) > n or p.poll() is not None, "results", 1000.0)
         assert process.poll() is None, f"over before moment {moment}: {process.communicate()[1]}"
         if moment % 2:
             jobs = slurm.run("squeue", "-h", "-r", "-t", "RUNNING", "-o", "%i").split()
@@ -91,7 +91,7 @@ def test_of_killed_jobs_and_a_killed_sweep_nothing_is_lost_or_run_twice(slurm, t
             process.send_signal(signal.SIGKILL if moment % 4 else signal.SIGTERM)
             process.communicate()
             process = start(slurm, *words)
-    _, error = process.communicate(timeout=500)
+    _, error = process.communicate(timeout=3000)
     assert process.returncode == 0, error
     told = Counter(line["key"] for line in lines_in(output) if "figures" in line)
     assert set(told) == {task.key for task in read_sweep(tmp_path / "grid.json")}  # some random windows are the same
@@ -104,12 +104,12 @@ def test_a_sweep_that_is_cancelled_leaves_no_jobs_in_the_queue(slurm, tmp_path):
     (tmp_path / "grid.json").write_text(json.dumps(COMPARE | {"windows": "4000x400"}))
     output = tmp_path / "out"
     process = start(slurm, tmp_path / "grid.json", "-o", output, "-q", "--engine", "slurm", "--chunk", "2.0")
-    wait_until(lambda: len(lines_in(output)) > 20, "results", 300.0)
+    wait_until(lambda: len(lines_in(output)) > 20, "results", 1000.0)
     out, _ = sweep(slurm, "status", output)
     assert "jobs in the queue of Slurm" in out
     out, _ = sweep(slurm, "cancel", output)
     assert "cancelled, " in out
-    process.communicate(timeout=500)
+    process.communicate(timeout=3000)
     wait_until(lambda: not queued(slurm), "an empty queue")
 
 
