@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from small import check_that_the_future_is_unknown, jobs, platform, step_baseline
+from small import check_that_the_future_is_unknown, jobs, platform, run_baseline, step_baseline
 
 from hdeeprm_like.decision.actions import PolicyActions
 from hdeeprm_like.decision.names import baseline
@@ -76,6 +76,45 @@ def test_orders_and_reservations_look_at_run_times_of_their_own():
     workload = of_users(workload, [0, 0, 0, 1, 1, 1])
     assert starts(workload, "fcfs+easy", FOUR)[4:] == [32.0, 33.0]  # both end before 130
     assert starts(workload, "fcfs+easy@tsafrir", FOUR)[4:] == [32.0, 60.0]  # 50 s do not end before 40
+
+
+WEEK = 7 * 86400.0  # s
+
+
+# compiles one more kind of run, for 3 to 15 s
+@pytest.mark.more
+@pytest.mark.parametrize(("used", "first"), [(800, 2), (1200, 3)])
+def test_half_of_what_a_user_has_used_is_forgotten_in_a_week(used, first):
+    # a week after user 0 has used so many core seconds, user 1 uses 500; then both have a job that waits as long
+    workload = jobs(submit=[0, WEEK + used, WEEK + used + 1, WEEK + used + 1], seconds=[used, 500, 10, 10])
+    started = starts(of_users(workload, [0, 1, 0, 1]), "multifactor")
+    assert started[first] == WEEK + used + 500
+    assert started[5 - first] == WEEK + used + 510
+
+
+# compiles one more kind of run, for 3 to 15 s
+@pytest.mark.more
+def test_usage_is_the_same_however_often_decisions_are_made():
+    """A run under one policy decides at every instant; one that stops for an agent decides only where jobs wait."""
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        seconds = rng.integers(1, 60, 40) * 1000.0
+        submit = np.sort(rng.integers(0, 2000, 40)) * float(10 ** rng.integers(1, 3))
+        workload = jobs(submit=submit, seconds=seconds, estimate=seconds, size=rng.integers(1, 5, 40))
+        workload = of_users(workload, rng.integers(0, 4, 40))
+        whole = run_baseline(platform(*FOUR), workload, "multifactor", "textbook").simulation.tasks["start"]
+        assert starts(workload, "multifactor", FOUR) == whole.tolist()
+
+
+# compiles one more kind of run, for 3 to 15 s
+@pytest.mark.more
+@pytest.mark.parametrize(("submitted", "first"), [(1.5 * WEEK, 3), (2.5 * WEEK, 2)])
+def test_a_job_ages_for_a_week_and_no_longer(submitted, first):
+    # users 0 and 1 run 100 s and three weeks; then the job of user 0, who has used more than user 2, waits for three
+    # weeks, and that of user 2 for 1.5 weeks, which counts alike, or for half a week, which counts less
+    workload = jobs(submit=[0, 1, 2, submitted], seconds=[100, 3 * WEEK, 10, 10])
+    started = starts(of_users(workload, [0, 1, 0, 2]), "multifactor")
+    assert started[first] == 3 * WEEK + 100
 
 
 def test_a_policy_that_knows_actual_times_is_named_by_either_way():

@@ -191,22 +191,35 @@ def range_of(request: float) -> int:
 @compiled
 def read_history(tables: Tables, history: History) -> None:
     """Read what has happened to jobs since the last call."""
-    past, clock = history.past[0], tables.clock[0]
+    begin_reading(history)
+    while history.past[0].cursor < tables.clock[0].changes:
+        read_change(tables, history)
+
+
+@compiled
+def begin_reading(history: History) -> None:
+    """Prepare for what has happened since the last call."""
+    past = history.past[0]
     past.refreshed = 0
     if past.cursor == 0:  # in a batch the table still holds the groups of the previous run
         for place in range(len(history.places)):
             history.places[place] = NONE
-    while past.cursor < clock.changes:
-        change = tables.changes[past.cursor]
-        kind, j = change & KIND_MASK, change >> KIND_BITS
-        past.cursor += 1
-        if kind == SUBMITTED:
-            open_record(tables, history, j)
-        known = history.jobs[j]
-        count_job(history, known.user, kind, tables.jobs[j].size)
-        count_job(history, known.group, kind, tables.jobs[j].size)
-        if kind == ENDED:
-            remember(tables, history, j)
+
+
+@compiled
+def read_change(tables: Tables, history: History) -> None:
+    """Read the next change of a job."""
+    past = history.past[0]
+    change = tables.changes[past.cursor]
+    kind, j = change & KIND_MASK, change >> KIND_BITS
+    past.cursor += 1
+    if kind == SUBMITTED:
+        open_record(tables, history, j)
+    known = history.jobs[j]
+    count_job(history, known.user, kind, tables.jobs[j].size)
+    count_job(history, known.group, kind, tables.jobs[j].size)
+    if kind == ENDED:
+        remember(tables, history, j)
 
 
 @compiled

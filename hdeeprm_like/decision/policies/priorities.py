@@ -5,7 +5,7 @@ Orders that do not change are kept sorted as jobs arrive and leave, see ``engine
 
 from collections.abc import Callable
 
-from hdeeprm_like.decision.policies.history import ANY
+from hdeeprm_like.decision.policies.history import ANY, History, begin_reading, read_change
 from hdeeprm_like.decision.policies.knowledge import Knowledge, expected_time
 from hdeeprm_like.engine.bundles import BundleType
 from hdeeprm_like.engine.compiled import by_type, compiled, inlined
@@ -13,7 +13,7 @@ from hdeeprm_like.engine.dispatch import by_number, check_numbers
 from hdeeprm_like.engine.job_keys import KEYS, lasting_key, unicep, wfp3
 from hdeeprm_like.engine.job_sorting import sort_by_keys
 from hdeeprm_like.engine.numbers import BY_SCORE, MULTIFACTOR, ORDERS, UNICEP, WFP3, XFACTOR
-from hdeeprm_like.engine.tables import Tables
+from hdeeprm_like.engine.tables import ENDED, KIND_BITS, KIND_MASK, STARTED, Tables
 
 DAY = 86400.0  # s
 HALF_LIFE = 7 * DAY  # of a user's usage, as Slurm's PriorityDecayHalfLife
@@ -103,13 +103,30 @@ def sort_again(tables: Tables, knowledge: Knowledge, v: int, order: int, times: 
 def share_out(tables: Tables, knowledge: Knowledge) -> None:
     """Add the usage of users since the last decision, and decay their earlier usage.
 
-    Exact if a decision is made at every instant, as by a constant policy; usage of jobs that started and ended between
-    two decisions is not counted.
+    Jobs that started or ended between two decisions count until then, so that decisions made only where jobs wait, as
+    those of agents and of Batsim's messages, give the same usage as decisions at every instant.
     """
-    history = knowledge.history
-    past, now = history.past[0], tables.clock[0].now
-    elapsed = now - past.fair_as_of
-    past.fair_as_of = now
+    history, clock = knowledge.history, tables.clock[0]
+    begin_reading(history)
+    while history.past[0].cursor < clock.changes:
+        change = tables.changes[history.past[0].cursor]
+        kind, job = change & KIND_MASK, tables.jobs[change >> KIND_BITS]
+        if kind == ENDED:
+            use_until(history, min(job.finish, clock.now))
+        elif kind == STARTED:
+            use_until(history, min(job.start, clock.now))
+        read_change(tables, history)
+    use_until(history, clock.now)
+
+
+@compiled
+def use_until(history: History, time: float) -> None:
+    """Let users use their cores until a time, if that is later than the time until which they did."""
+    past = history.past[0]
+    elapsed = time - past.fair_as_of
+    if elapsed <= 0.0:
+        return
+    past.fair_as_of = time
     fade = 0.5 ** (elapsed / HALF_LIFE)
     for number in range(past.groups):
         group = history.groups[number]
