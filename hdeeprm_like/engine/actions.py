@@ -343,13 +343,28 @@ def note_ends(actions: Actions) -> None:
 @compiled
 def take_step(actions: Actions) -> bool:
     """Move the clock to the end of the action that ends next, and record what ends there; False if nothing does."""
+    step = next_step(actions)
+    if step == np.inf:
+        return False
+    pass_step(actions, step)
+    return True
+
+
+@inlined
+def next_step(actions: Actions) -> float:
+    """Return the seconds until the action that ends next, infinite for none."""
     pace = actions.pace[0]
-    pace.ended = 0
     step = min(pace.submission, pace.answer, pace.latency, pace.message / pace.speed)
     if pace.count > 0 and actions.dates[0] <= (pace.now + step) * ROUNDED:
         step = shortest(actions, step)
-    if step == np.inf:
-        return False
+    return float(step)
+
+
+@inlined
+def pass_step(actions: Actions, step: float) -> None:
+    """Move the clock by a step, after which no action would have ended before, and record what ends there."""
+    pace = actions.pace[0]
+    pace.ended = 0
     pace.now += step
     actions.steps[pace.steps] = step
     pace.steps += 1
@@ -372,7 +387,6 @@ def take_step(actions: Actions) -> bool:
         note_ends(actions)
     if pace.steps == STEPS:
         settle(actions)
-    return True
 
 
 @inlined
