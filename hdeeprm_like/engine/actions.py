@@ -387,22 +387,3 @@ def pass_step(actions: Actions, step: float) -> None:
         note_ends(actions)
     if pace.steps == STEPS:
         settle(actions)
-
-
-@inlined
-def take_short_step(actions: Actions, step: float) -> bool:
-    """Move the clock by a step; return False, with nothing moved, if the submitter or an action may end by then.
-
-    The caller handles the message under way and the answerer.
-    """
-    pace = actions.pace[0]
-    now = pace.now + step
-    if pace.submission - step < TIMER_PRECISION or (pace.count > 0 and actions.dates[0] <= now * ROUNDED):
-        return False
-    pace.now = now
-    actions.steps[pace.steps] = step
-    pace.steps += 1
-    pace.submission -= step
-    if pace.steps == STEPS:
-        settle(actions)
-    return True

@@ -1,7 +1,7 @@
 """Steps of Batsim's clock in a network: rates follow from all that is sent, and messages of jobs' ends share links.
 
-Here every instant is left to the rounds of the actors: the fast path of `batsim_at_once` knows no links, nor speeds that
-follow files.
+Here every instant is left to the rounds of the actors: the fast path of `batsim_at_once` knows no links, and no speeds
+that follow files, see `batsim_speeds`.
 """
 
 import numpy as np

@@ -16,6 +16,7 @@ from hdeeprm_like.values import UTMOST, Number
 
 SHARE, DATE = Number(0.0, UTMOST, noun="share of the speed"), Number(0.0, UTMOST, noun="date in s")
 AGAIN = Number(0.0, UTMOST, above=True, noun="number of s")
+SHORTEST_ROUND = 1e-3  # s; shorter rounds would make more changes than a simulation could follow
 LOOP_AFTER, PERIOD = "LOOPAFTER", "PERIODICITY"
 
 
@@ -52,6 +53,10 @@ def read_speed_profile(path: Path) -> SpeedProfile:
         again = period - before
         if again <= 0.0:
             raise PlatformError(f"{path}: {PERIOD} {period:g} ends before the last change, at {before:g} s")
+    if 0.0 < again < SHORTEST_ROUND - before:
+        raise PlatformError(
+            f"{path}: its changes begin again after {before + again:g} s; {SHORTEST_ROUND:g} s is the least"
+        )
     return SpeedProfile(tuple(dates), tuple(shares), again)
 
 
@@ -65,8 +70,8 @@ def write_speed_profile(profile: SpeedProfile, path: Path) -> None:
     write_lines(path, [*lines, f"{LOOP_AFTER} {profile.again!r}"] if profile.again else lines)
 
 
-def speed_file_name(platform: str, number: int) -> str:
-    """Return the name of the file of a profile beside the file of its platform, given the name of that."""
+def speed_file_name(platform: str, number: object) -> str:
+    """Return the name of the file of a profile beside a platform's file, given the name of that."""
     return f"{platform.split('.')[0]}_speed_{number}.txt"
 
 
