@@ -95,10 +95,8 @@ def iterate_alone(
     training, validation, held_out = episodes_of(learner.experiment)
     chosen = section.policy_iteration
     run: dict[str, Any] = {**description(learner.experiment, chosen.iterations), "status": "training", "method": METHOD}
-    run |= {
-        **origin(learner, how),
-        "files": [*TRAINING_FILES, EVALUATIONS, HELD_OUT, *inputs_of(learner.experiment.platform), RECORD],
-    }
+    inputs = inputs_of(learner.experiment.platform)
+    run |= {**origin(learner, how), "files": [*TRAINING_FILES, EVALUATIONS, HELD_OUT, *inputs, RECORD]}
     if not resume:
         if (output / RECORD).exists() or (output / CHECKPOINT).exists():
             raise ResultsError(f"{output}: holds a run; resume it with --resume, clean it, or choose another directory")

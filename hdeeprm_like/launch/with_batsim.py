@@ -97,9 +97,8 @@ def launch_batsim(driver: Driver, output: Path, peer: Peer, *, runs: int = 1, pr
         line.close()
         driver.close()
     run["wall_seconds"] = round(time.perf_counter() - began, 6)
-    run["files"] = sorted(
-        {*inputs_of(driver.experiment.platform), RECORD, *filter(lambda name: (output / name).exists(), OUTPUTS)}
-    )
+    inputs = inputs_of(driver.experiment.platform)
+    run["files"] = sorted({*inputs, RECORD, *(name for name in OUTPUTS if (output / name).exists())})
     write_json(output / RECORD, run)
     driver.finish()
     return run
