@@ -7,7 +7,7 @@ placements, observations, objectives and rewards. What remains are the types of 
 | part | types |
 |---|---|
 | clock | Batsim's, the textbook's (with decisions after single events, too) |
-| machine | with a network, with changing speeds, or without; partitions have functions of their own, called by address |
+| machine | with or without a network and changing speeds; partitions have functions of their own, called by address |
 | modes of baselines | each |
 | knowledge about users | predicted run times, orders that change with time |
 | actions | policies, jobs in slots (masked or not), Python's own |
