@@ -15,6 +15,7 @@ topology, the links of it and a route between each two cores are written. Cores 
 import json
 import logging
 import math
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
@@ -206,9 +207,15 @@ def _hosts(platform: Platform, figures: Sequence[Figures], cores: range, speed_f
     last, tail = -1, ""
     for core, processor in zip(cores, rows, strict=True):
         if processor != last:
-            file = speed_files[figures[processor].node] if speed_files else ""
-            last, tail = processor, (f'speed_file="{_quoted(file)}" ' if file else "") + _host_tail(figures[processor])
-        yield f'      <host id="{_quoted(platform.core_names[core])}" {tail}'
+            last, tail = processor, _host_tail(figures[processor])
+        file = speed_files[figures[processor].node] if speed_files else ""
+        speed_file = f'speed_file="{_quoted(_path_of_its_own(file, core))}" ' if file else ""
+        yield f'      <host id="{_quoted(platform.core_names[core])}" {speed_file}{tail}'
+
+
+def _path_of_its_own(file: str, number: int) -> str:
+    """Return a path to a file that no other number has: SimGrid 3.32 refuses one path at two hosts."""
+    return "".join((".//" if bit == "1" else "./") for bit in f"{number:b}") + file
 
 
 def _host_tail(figures: Figures) -> str:
@@ -276,7 +283,8 @@ def read_platform_xml(path: Path) -> Platform:
             cap, topology = props.get(POWER_CAP, cap), props.get(TOPOLOGY, topology)
         else:
             hosts.append((host.get("id", ""), props))
-            files[host.get("id", "")] = next(filter(None, map(host.get, SPEED_FILES)), "")
+            file = next(filter(None, map(host.get, SPEED_FILES)), "")
+            files[host.get("id", "")] = os.path.normpath(file) if file else ""
     hosts.sort(key=lambda host: host[0].encode())
     if not any(key.startswith(PREFIX) for _, props in hosts for key in props):
         raise PlatformError(

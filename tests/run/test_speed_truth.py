@@ -1,64 +1,16 @@
 """Nodes whose speed follows a file take as long in the embedded simulator as on our server."""
 
-import json
-from dataclasses import replace
-
-import numpy as np
 import pytest
 from batsim_talk import difference_from_server, play_on_server, talk
-from random_worlds import world
-
-from hdeeprm_like.cluster.links import with_network
-from hdeeprm_like.cluster.speed_profiles import NO_PROFILE, NodeSpeeds, SpeedProfile
-from hdeeprm_like.decision.actions import PolicyActions
-from hdeeprm_like.engine.state import State
-from hdeeprm_like.formats.batsim_numbers import read_number
-from hdeeprm_like.formats.platform_xml import read_platform_xml, write_platform_xml
-from hdeeprm_like.formats.workload_json import read_workload
-from hdeeprm_like.formats.workload_json_writer import write_workload
-from hdeeprm_like.run.simulator import Simulator
-from hdeeprm_like.run.to_end import run_policy
-
-SHARES = [0.0, 0.25, 0.5, 1 / 3, 1.0, 1.0, 1.5]
-
-
-def profile(dice, unit):
-    """Changes of a speed at whole multiples of a unit in s, or at any time, once or again and again."""
-    count = int(dice.integers(1, 6))
-    whole = dice.random() < 0.7
-    dates = np.sort(dice.integers(0, 30, count) if whole else dice.uniform(0, 30, count)) * unit
-    shares = [*dice.choice(SHARES, count - 1).tolist(), float(dice.choice([0.4, 1.0]))]  # never without speed for ever
-    again = 0.0 if dice.random() < 0.5 else float(dice.integers(1, 10) if whole else dice.uniform(0.1, 10)) * unit
-    return SpeedProfile(tuple(dates.tolist()), tuple(shares), again)
-
-
-def changing_world(seed, network=False):
-    """A platform with nodes whose speed changes, jobs of which some send data, and a policy pair."""
-    cluster, workload, pair = world(seed)
-    dice = np.random.default_rng(seed + 2 * 10**6)
-    unit = max(float(workload.requested_time.max()) / 20, 1e-6)
-    profiles = tuple(dict.fromkeys(profile(dice, unit) for _ in range(dice.integers(1, 4))))
-    of_node = tuple(dice.integers(NO_PROFILE, len(profiles), cluster.nodes).tolist())
-    cluster = replace(cluster, speeds=NodeSpeeds(profiles, of_node))
-    if network:
-        size = dice.choice([0.0, 0.0, 1e6, 2e8, 1e5 / 3, float(dice.integers(1, 10**9))], len(workload))
-        workload = replace(workload, bytes=size * (workload.delay < 0))
-    return cluster, workload, pair
+from changing_speeds import changing_world, played, write_world
 
 
 def difference(seed, folder, network=False):
     """The first job with other cores or times than on the server, "" if there is none."""
     cluster, workload, pair = changing_world(seed, network)
-    write_platform_xml(cluster, folder / "platform.xml", routed=network)
-    write_workload(workload, folder / "workload.json")
-    exact = {"w0": json.loads((folder / "workload.json").read_text(), parse_float=read_number)["profiles"]}
-    cluster = read_platform_xml(folder / "platform.xml")
-    cluster = with_network(cluster) if network else cluster
-    workload = read_workload(folder / "workload.json", reference_flops=cluster.reference_flops, network=network)
-    actions = PolicyActions([pair])
-    simulator = Simulator(State(cluster, workload, seed=3, needs=actions.needs), workload)
-    list(run_policy(simulator, actions))
-    _, ended = play_on_server(talk(cluster, pair, 3, exact), folder)
+    cluster, workload, content = write_world(cluster, workload, folder, network)
+    simulator = played(cluster, workload, pair)
+    _, ended = play_on_server(talk(cluster, pair, 3, {"w0": content["profiles"]}), folder)
     if not ended:
         return "" if simulator.unfinished else "the server has not ended"
     return difference_from_server(simulator, workload, folder)
