@@ -8,7 +8,7 @@ from random_worlds import world
 
 from hdeeprm_like.cluster.links import with_network
 from hdeeprm_like.cluster.speed_profiles import NO_PROFILE, NodeSpeeds, SpeedProfile
-from hdeeprm_like.decision.actions import PolicyActions
+from hdeeprm_like.decision.actions import PolicyActions, policy_named
 from hdeeprm_like.engine.state import State
 from hdeeprm_like.formats.batsim_numbers import read_number
 from hdeeprm_like.formats.platform_xml import read_platform_xml, write_platform_xml
@@ -56,7 +56,7 @@ def write_world(cluster, workload, folder, network=False):
 
 def played(cluster, workload, pair):
     """The embedded simulator at the end of a world."""
-    actions = PolicyActions([pair])
+    actions = PolicyActions([policy_named(pair) if isinstance(pair, str) else pair])
     simulator = Simulator(State(cluster, workload, seed=3, needs=actions.needs), workload)
     list(run_policy(simulator, actions))
     return simulator
