@@ -77,9 +77,7 @@ def test_a_job_that_sends_computes_at_the_share_too():
     cluster = changing(SpeedProfile((1.0,), (0.25,)), None, network=Network(("1.0Gbps",), ("0us",), "1.0Gbps", "0us"))
     sends = replace(jobs(seconds=4.0, size=2), bytes=np.array([1e9]))
     _, run = times(cluster, sends, network=True)
-    assert run == pytest.approx(
-        [15.0], abs=1e-6
-    )  # 1 s at an eighth of the work a second, 14 s at half of that
+    assert run == pytest.approx([15.0], abs=1e-6)  # 1 s at an eighth of the work a second, 14 s at half of that
 
 
 def test_power_does_not_follow_speeds():
