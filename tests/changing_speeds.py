@@ -5,8 +5,10 @@ from dataclasses import replace
 
 import numpy as np
 from random_worlds import world
+from small import platform
 
 from hdeeprm_like.cluster.links import with_network
+from hdeeprm_like.cluster.platform import Network
 from hdeeprm_like.cluster.speed_profiles import NO_PROFILE, NodeSpeeds, SpeedProfile
 from hdeeprm_like.decision.actions import PolicyActions, policy_named
 from hdeeprm_like.engine.state import State
@@ -20,11 +22,15 @@ from hdeeprm_like.run.to_end import run_policy
 SHARES = [0.0, 0.25, 0.5, 1 / 3, 1.0, 1.0, 1.5]
 
 
-def profile(dice, unit):
-    """Changes of a speed at whole multiples of a unit in s, or at any time, once or again and again."""
+SLOW = Network(("2kBps",), ("1ms",), "2kBps", "1ms")  # the message of a job's end takes milliseconds
+
+
+def profile(dice, unit, jitter):
+    """Changes of a speed at whole multiples of a unit in s, or just after them, or at any time; once or again."""
     count = int(dice.integers(1, 6))
     whole = dice.random() < 0.7
     dates = np.sort(dice.integers(0, 30, count) if whole else dice.uniform(0, 30, count)) * unit
+    dates = np.sort(dates + dice.choice([0.0, 0.0, *jitter], count))
     shares = [*dice.choice(SHARES, count - 1).tolist(), float(dice.choice([0.4, 1.0]))]  # never without speed for ever
     again = 0.0 if dice.random() < 0.5 else float(dice.integers(1, 10) if whole else dice.uniform(0.1, 10)) * unit
     return SpeedProfile(tuple(dates.tolist()), tuple(shares), again)
@@ -34,8 +40,14 @@ def changing_world(seed, network=False):
     """A platform with nodes whose speed changes, jobs of which some send data, and a policy pair."""
     cluster, workload, pair = world(seed)
     dice = np.random.default_rng(seed + 2 * 10**6)
-    unit = max(float(workload.requested_time.max()) / 20, 1e-6)
-    profiles = tuple(dict.fromkeys(profile(dice, unit) for _ in range(dice.integers(1, 4))))
+    if dice.random() < 0.3:
+        nodes = [(1000.0, [(int(dice.integers(1, 3)), 1.0, 100.0, 10.0)]) for _ in range(dice.integers(1, 3))]
+        cluster = platform(*nodes)
+    jitter = [1e-10, 5e-10, 1e-9, 3e-9]  # s
+    if dice.random() < 0.3:
+        cluster, jitter = replace(cluster, network=SLOW), [5e-4, 1e-3, 2.1e-3, 2.4e-3, 5e-3]
+    unit = float(np.diff(np.unique([0.0, *workload.requested_time])).min())
+    profiles = tuple(dict.fromkeys(profile(dice, unit, jitter) for _ in range(dice.integers(1, 4))))
     of_node = tuple(dice.integers(NO_PROFILE, len(profiles), cluster.nodes).tolist())
     cluster = replace(cluster, speeds=NodeSpeeds(profiles, of_node))
     if network:
