@@ -36,6 +36,13 @@ def profile(dice, unit, jitter):
     return SpeedProfile(tuple(dates.tolist()), tuple(shares), again)
 
 
+def profile_at_ends(dice, ends, jitter):
+    """Changes of a speed when jobs end, or their messages are on the way; most leave the speed as it is."""
+    dates = np.sort(dice.choice(ends, min(len(ends), 8)) + dice.choice([0.0, *jitter], min(len(ends), 8)))
+    shares = np.where(dice.random(len(dates)) < 0.8, 1.0, 0.5)
+    return SpeedProfile(tuple(dates.tolist()), tuple(shares.tolist()))
+
+
 def changing_world(seed, network=False):
     """A platform with nodes whose speed changes, jobs of which some send data, and a policy pair."""
     cluster, workload, pair = world(seed)
@@ -47,7 +54,13 @@ def changing_world(seed, network=False):
     if dice.random() < 0.3:
         cluster, jitter = replace(cluster, network=SLOW), [5e-4, 1e-3, 2.1e-3, 2.4e-3, 5e-3]
     unit = float(np.diff(np.unique([0.0, *workload.requested_time])).min())
-    profiles = tuple(dict.fromkeys(profile(dice, unit, jitter) for _ in range(dice.integers(1, 4))))
+    count = int(dice.integers(1, 4))
+    profiles = [profile(dice, unit, jitter) for _ in range(count)]
+    if dice.random() < 0.3:
+        ends = played(cluster, workload, pair).simulation.tasks["finish"]
+        ends = ends[ends == ends]
+        profiles = [profile_at_ends(dice, ends, jitter) for _ in range(count)] if len(ends) else profiles
+    profiles = tuple(dict.fromkeys(profiles))
     of_node = tuple(dice.integers(NO_PROFILE, len(profiles), cluster.nodes).tolist())
     cluster = replace(cluster, speeds=NodeSpeeds(profiles, of_node))
     if network:
