@@ -1,7 +1,7 @@
 """Steps of Batsim's clock where speeds of nodes follow files: changes come between two steps.
 
-As in SimGrid, a change on a node in use ends the step at its date, where the rates of the jobs on it change; one on a
-node without any task does not. Here every instant is left to the rounds of the actors, as in a network.
+As in SimGrid, a change ends the step at its date, where the rates of the jobs on its nodes change. Every instant is left
+to the rounds of the actors, as in a network.
 
 Source: SimGrid 3.32, `EngineImpl::solve`.
 """
@@ -9,7 +9,7 @@ Source: SimGrid 3.32, `EngineImpl::solve`.
 import numpy as np
 
 from hdeeprm_like.engine.actions import next_step, pass_step
-from hdeeprm_like.engine.batsim_actors import END, KINDS, BatsimClock, begin_look, look_at
+from hdeeprm_like.engine.batsim_actors import BatsimClock, begin_look, look_at
 from hdeeprm_like.engine.batsim_work import set_speed, speed_of, works
 from hdeeprm_like.engine.compiled import compiled, inlined
 from hdeeprm_like.engine.speeds import change_due, has_changed, touches_change
@@ -19,10 +19,10 @@ from hdeeprm_like.engine.tasks import Simulation
 
 @compiled
 def take_step_at_speeds(tables: Tables, simulation: Simulation, timing: BatsimClock) -> bool:
-    """Move the clock to the next change of a speed in use, or to the end of the action that ends next.
+    """Move the clock to the next change of a speed, or to the end of the action that ends next.
 
     Returns:
-        Whether an action would end; if none would, speeds may change for ever without an event, as in SimGrid.
+        Whether an action would end; if none would, nothing more happens whatever speeds come, as in SimGrid.
     """
     actions, changes = timing.actions, timing.speeds.changes[0]
     step = next_step(actions)
@@ -31,8 +31,8 @@ def take_step_at_speeds(tables: Tables, simulation: Simulation, timing: BatsimCl
     now = actions.pace[0].now
     while changes.due <= now + step:
         change_due(timing.speeds)
-        if mark_users(tables, simulation, timing):
-            step = changes.latest - now
+        step = changes.latest - now
+        mark_users(tables, simulation, timing)
     pass_step(actions, step)
     if changes.latest >= actions.pace[0].now:
         look_at_changed(tables, timing)
@@ -41,25 +41,18 @@ def take_step_at_speeds(tables: Tables, simulation: Simulation, timing: BatsimCl
 
 
 @inlined
-def mark_users(tables: Tables, simulation: Simulation, timing: BatsimClock) -> bool:
-    """Mark the jobs at work on nodes whose speed has just changed; return whether these have any task.
-
-    The message of a job's end uses the node that sends it, once its latency is over.
-    """
-    actions, talk, changes, used = timing.actions, timing.talk[0], timing.speeds.changes[0], False
+def mark_users(tables: Tables, simulation: Simulation, timing: BatsimClock) -> None:
+    """Mark the jobs at work on nodes whose speed has just changed."""
+    actions, changes = timing.actions, timing.speeds.changes[0]
     for place in range(actions.pace[0].count):
         owner = actions.owners[place]
         j = owner >> 1
-        if owner >= 0 and owner & 1 == 0 and touches_change(tables, timing.speeds, j):
-            used = True
-            if not simulation.tasks[j].marked:
-                simulation.tasks[j].marked = 1
-                timing.marked[changes.marked] = j
-                changes.marked += 1
-    if actions.pace[0].message < np.inf and actions.pace[0].latency == np.inf and talk.on_the_way % KINDS == END:
-        lowest = simulation.tasks[talk.on_the_way // KINDS].lowest
-        used = used or has_changed(timing.speeds, tables.core_processor[lowest])
-    return used
+        if owner < 0 or owner & 1 == 1 or simulation.tasks[j].marked:
+            continue
+        if touches_change(tables, timing.speeds, j):
+            simulation.tasks[j].marked = 1
+            timing.marked[changes.marked] = j
+            changes.marked += 1
 
 
 @inlined
