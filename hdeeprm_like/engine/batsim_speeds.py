@@ -1,6 +1,6 @@
 """Steps of Batsim's clock where speeds of nodes follow files: changes come between two steps.
 
-As in SimGrid, a change ends the step at its date, where the rates of the jobs on its nodes change. Every instant is left
+As in SimGrid, a change ends the step at its date, where the rates of the jobs on its nodes change. Each instant is left
 to the rounds of the actors, as in a network.
 
 Source: SimGrid 3.32, `EngineImpl::solve`.

@@ -97,6 +97,16 @@ def test_nothing_more_happens_where_all_jobs_stand_still():
     assert simulator.simulation.tasks["finish"] == pytest.approx([8.0, 9.0], abs=1e-6)
 
 
+def test_a_change_ends_the_step_of_the_clock_on_an_idle_node_too():
+    """A delay that has less than a nanosecond left is over then, as SimGrid's timers are."""
+    waits = jobs(delay=[4.0])
+    (end,) = played(changing(None, NEVER), waits, "fcfs").simulation.tasks["finish"]
+    before = SpeedProfile((end - 5e-10,), (1.0,))
+    assert played(changing(None, before), waits, "fcfs").simulation.tasks["finish"] == pytest.approx(
+        [end - 5e-10], abs=1e-14
+    )
+
+
 @pytest.mark.parametrize("clock", ["textbook", "one-by-one"])
 def test_other_clocks_refuse_changing_speeds(clock):
     with pytest.raises(OptionsError, match=f"speed_file: the clock '{clock}' follows none; use 'batsim'"):
