@@ -157,7 +157,7 @@ class Clock:
                 step = date - self.now
         if step == inf:
             return False
-        if self._before_step is not None and (cut := self._before_step(self.now, step)) < step:
+        if self._before_step is not None and (cut := self._before_step(self.now, step)) != step:
             step, rings = cut, False
         self.now = date if rings else self.now + step
         self._note(step)

@@ -1,8 +1,8 @@
 """Machines whose speed follows a file: their changes come between two steps of the clock.
 
-As in SimGrid, a change on a machine in use shortens the step to its date, and one on a machine without a task does not.
+As in SimGrid, each change shortens the step to its date, whether or not the machine has a task.
 
-Source: SimGrid 3.32, `EngineImpl::solve`.
+Source: SimGrid 3.32, `EngineImpl::solve`; that idle machines count is measured on it.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -30,14 +30,13 @@ class SpeedProfiles:
         heapify(self._due)
 
     def before(self, now: float, step: float) -> float:
-        """Make the changes of the next step in s, up to the first that concerns a task; return the step to that."""
+        """Make the changes at the first date in the next step in s; return the step to that date."""
         due = self._due
         while due and due[0][0] <= now + step:
             first = due[0][0]
             while due and due[0][0] <= first:
                 date, place, share, machine, later = due[0]
-                if machine.constraint.variables:
-                    step = date - now
+                step = date - now
                 self._change(machine, share, date)
                 following = next(later, None)
                 if following is None:

@@ -10,6 +10,7 @@ import numpy as np
 from hdeeprm_like.cluster.partitions import Partitions
 from hdeeprm_like.cluster.pstates import P0, P1, P2, P3, POWER_SHARE, SPEED_SHARE
 from hdeeprm_like.cluster.routes import Routes
+from hdeeprm_like.cluster.speed_profiles import NodeSpeeds
 from hdeeprm_like.errors import PlatformError
 from hdeeprm_like.types import Floats, Ints
 
@@ -62,6 +63,7 @@ class Platform:
             ``"FAT_TREE 2;4,4;1,2;1,1"``; empty for a link of each node to a router.
         limiters: one per cluster, the bandwidth of a link that all messages out of and into a node cross, and with a
             topology those of a switch, too; ``""`` for none, empty for none at all.
+        speeds: which nodes have a speed that changes in time, and how; None if no node has.
     """
 
     name: str
@@ -83,6 +85,7 @@ class Platform:
     routes: Routes | None = None
     topology: str = ""
     limiters: tuple[str, ...] = ()
+    speeds: NodeSpeeds | None = None
 
     def __post_init__(self) -> None:
         try:
@@ -162,6 +165,7 @@ class Platform:
             "topology": not self.topology,
             "power_cap": math.isinf(self.power_cap),
             "limiters": not self.limiters,
+            "speeds": self.speeds is None,
         }
         for column in fields(self):
             value = getattr(self, column.name)

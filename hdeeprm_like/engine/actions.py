@@ -343,13 +343,28 @@ def note_ends(actions: Actions) -> None:
 @compiled
 def take_step(actions: Actions) -> bool:
     """Move the clock to the end of the action that ends next, and record what ends there; False if nothing does."""
+    step = next_step(actions)
+    if step == np.inf:
+        return False
+    pass_step(actions, step)
+    return True
+
+
+@inlined
+def next_step(actions: Actions) -> float:
+    """Return the seconds until the action that ends next, infinite for none."""
     pace = actions.pace[0]
-    pace.ended = 0
     step = min(pace.submission, pace.answer, pace.latency, pace.message / pace.speed)
     if pace.count > 0 and actions.dates[0] <= (pace.now + step) * ROUNDED:
         step = shortest(actions, step)
-    if step == np.inf:
-        return False
+    return float(step)
+
+
+@inlined
+def pass_step(actions: Actions, step: float) -> None:
+    """Move the clock by a step, after which no action would have ended before, and record what ends there."""
+    pace = actions.pace[0]
+    pace.ended = 0
     pace.now += step
     actions.steps[pace.steps] = step
     pace.steps += 1
@@ -372,23 +387,3 @@ def take_step(actions: Actions) -> bool:
         note_ends(actions)
     if pace.steps == STEPS:
         settle(actions)
-    return True
-
-
-@inlined
-def take_short_step(actions: Actions, step: float) -> bool:
-    """Move the clock by a step; return False, with nothing moved, if the submitter or an action may end by then.
-
-    The caller handles the message under way and the answerer.
-    """
-    pace = actions.pace[0]
-    now = pace.now + step
-    if pace.submission - step < TIMER_PRECISION or (pace.count > 0 and actions.dates[0] <= now * ROUNDED):
-        return False
-    pace.now = now
-    actions.steps[pace.steps] = step
-    pace.steps += 1
-    pace.submission -= step
-    if pace.steps == STEPS:
-        settle(actions)
-    return True

@@ -13,6 +13,7 @@ from hdeeprm_like.engine.actions import Actions, calls_at_once, new_actions, num
 from hdeeprm_like.engine.bundles import Bundle, BundleType, absent
 from hdeeprm_like.engine.compiled import by_type, compiled, count_bits, inlined, shift_left
 from hdeeprm_like.engine.cores import begin_words, word_of
+from hdeeprm_like.engine.speeds import Speeds, new_speeds
 from hdeeprm_like.engine.tables import Tables
 from hdeeprm_like.engine.traffic import MESSAGE_FLOW, Traffic, add_load, begin_flow, is_networked, new_traffic
 from hdeeprm_like.engine.words import bits, words_of
@@ -88,6 +89,7 @@ class BatsimClock(Bundle, shared=("latency", "speed")):
         looked_in: (W,) ... of that word.
         later: (J,) jobs whose cores are still to be counted among those.
         traffic: the network; absent if what jobs send takes no time.
+        speeds: of nodes that follow a file; absent if all are constant.
     """
 
     latency: Floats
@@ -103,6 +105,7 @@ class BatsimClock(Bundle, shared=("latency", "speed")):
     looked_in: Ints
     later: Ints
     traffic: Traffic
+    speeds: Speeds
 
 
 def new_batsim_clock(platform: Platform, jobs: int) -> BatsimClock:
@@ -128,6 +131,7 @@ def new_batsim_clock(platform: Platform, jobs: int) -> BatsimClock:
         looked_in=np.zeros(words, np.int64),
         later=np.zeros(jobs, np.int32),
         traffic=absent(Traffic) if platform.routes is None else new_traffic(platform.routes, jobs),
+        speeds=absent(Speeds) if platform.speeds is None else new_speeds(platform, platform.speeds),
     )
 
 

@@ -9,7 +9,7 @@ anything else may happen at the same time, it leaves that time to the rounds: bo
 
 import numpy as np
 
-from hdeeprm_like.engine.actions import WORK_PRECISION, number, take_short_step
+from hdeeprm_like.engine.actions import ROUNDED, STEPS, TIMER_PRECISION, WORK_PRECISION, Actions, number, settle
 from hdeeprm_like.engine.batsim_actors import (
     ANSWERER,
     COMMAND,
@@ -80,6 +80,25 @@ def run_at_once(tables: Tables, simulation: Simulation, timing: BatsimClock) -> 
             return False
         if talk.answerer_place > 0:
             return True
+
+
+@inlined
+def take_short_step(actions: Actions, step: float) -> bool:
+    """Move the clock by a step; return False, with nothing moved, if the submitter or an action may end by then.
+
+    The caller handles the message under way and the answerer.
+    """
+    pace = actions.pace[0]
+    now = pace.now + step
+    if pace.submission - step < TIMER_PRECISION or (pace.count > 0 and actions.dates[0] <= now * ROUNDED):
+        return False
+    pace.now = now
+    actions.steps[pace.steps] = step
+    pace.steps += 1
+    pace.submission -= step
+    if pace.steps == STEPS:
+        settle(actions)
+    return True
 
 
 @inlined

@@ -284,7 +284,7 @@ def next_instant(tables: Tables, simulation: Simulation, timing: BatsimClock) ->
             sim.clock = timing.actions.pace[0].now
             sim.now, sim.no_more = wire_time(sim.clock), sim.over == 2
             return True
-        if not take_next_step(timing):
+        if not take_next_step(tables, simulation, timing):
             return False
         end_actions(tables, simulation, timing)
 

@@ -29,7 +29,7 @@ from hdeeprm_like.engine.batsim_work import (
     forget_sending,
     power,
     set_speed,
-    slowest,
+    speed_of,
     works,
 )
 from hdeeprm_like.engine.compiled import compiled, count_bits, inlined, lowest_bit
@@ -212,8 +212,7 @@ def apply_pstate(tables: Tables, simulation: Simulation, timing: BatsimClock, ps
         if simulation.tasks[j].stage == AWAKE:
             book_energy(tables, simulation, j, now)
         if works(timing, j) and simulation.tasks[j].ops > 0.0:
-            speed = tables.jobs[j].speed if settled else slowest(tables, j)
-            set_speed(simulation, timing, j, speed)
+            set_speed(simulation, timing, j, speed_of(tables, timing, j, settled))
     sim.grouped_switches += 1
     sim.machine_switches += talk.changes[pstate]
     talk.acknowledged = 1

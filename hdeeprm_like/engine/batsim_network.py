@@ -1,16 +1,20 @@
 """Steps of Batsim's clock in a network: rates follow from all that is sent, and messages of jobs' ends share links.
 
-Here every instant is left to the rounds of the actors: the fast path of `batsim_at_once` knows no links.
+Here every instant is left to the rounds of the actors: the fast path of `batsim_at_once` knows no links, and no speeds
+that follow files, see `batsim_speeds`.
 """
 
 import numpy as np
 
 from hdeeprm_like.engine.actions import ARRIVING, LATENCY, note_end, remove_numbered, set_rate, take_step
 from hdeeprm_like.engine.batsim_actors import BatsimClock
+from hdeeprm_like.engine.batsim_speeds import take_step_at_speeds
 from hdeeprm_like.engine.batsim_work import begin_sending
 from hdeeprm_like.engine.bundles import BundleType
 from hdeeprm_like.engine.compiled import by_type, compiled, inlined
+from hdeeprm_like.engine.speeds import follows_files
 from hdeeprm_like.engine.tables import Tables
+from hdeeprm_like.engine.tasks import Simulation
 from hdeeprm_like.engine.traffic import (
     MESSAGE_FLOW,
     begin_flow,
@@ -24,7 +28,7 @@ from hdeeprm_like.engine.traffic import (
 @by_type
 def goes_by_rounds(timing: BundleType) -> object:
     """Return whether only the rounds of the actors know what happens next."""
-    return always if is_networked(timing) else never
+    return always if is_networked(timing) or follows_files(timing) else never
 
 
 @by_type
@@ -34,9 +38,9 @@ def open_network(timing: BundleType) -> object:
 
 
 @by_type
-def take_next_step(timing: BundleType) -> object:
-    """Move the clock to the end of the action that ends next, and record what ends there; False if nothing does."""
-    return take_networked_step if is_networked(timing) else take_step_alone
+def take_next_step(tables: BundleType, simulation: BundleType, timing: BundleType) -> object:
+    """Move the clock to what ends or changes next, and record what ends there; False if nothing does."""
+    return take_networked_step if is_networked(timing) else step_at_rates(timing)
 
 
 @by_type
@@ -75,8 +79,8 @@ def no_latency(tables: Tables, timing: BatsimClock, owner: int, made: int) -> bo
 
 
 @inlined
-def take_step_alone(timing: BatsimClock) -> bool:
-    """Move the clock without a network."""
+def take_step_alone(tables: Tables, simulation: Simulation, timing: BatsimClock) -> bool:
+    """Move the clock without a network, at constant speeds."""
     return take_step(timing.actions)
 
 
@@ -106,13 +110,24 @@ def end_latency_of(tables: Tables, timing: BatsimClock, owner: int, made: int) -
     return True
 
 
+@by_type
+def take_step_at_rates(tables: BundleType, simulation: BundleType, timing: BundleType) -> object:
+    """Move the clock at the present rates, see `take_next_step`."""
+    return step_at_rates(timing)
+
+
+def step_at_rates(timing: BundleType) -> object:
+    """Return the function that moves the clock at the present rates."""
+    return take_step_at_speeds if follows_files(timing) else take_step_alone
+
+
 @compiled
-def take_networked_step(timing: BatsimClock) -> bool:
+def take_networked_step(tables: Tables, simulation: Simulation, timing: BatsimClock) -> bool:
     """Compute the rates that have changed, and move the clock."""
     pace = timing.actions.pace[0]
     solve(timing)
     latency = pace.latency
-    if not take_step(timing.actions):
+    if not take_step_at_rates(tables, simulation, timing):
         return False
     if latency < np.inf and pace.latency == np.inf:
         note_end(timing.actions, ARRIVING, pace.message_made)

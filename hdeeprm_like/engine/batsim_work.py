@@ -11,6 +11,7 @@ from hdeeprm_like.engine.bundles import BundleType
 from hdeeprm_like.engine.compiled import by_type, compiled, count_bits, inlined
 from hdeeprm_like.engine.cores import begin_words
 from hdeeprm_like.engine.joined_words import joins_words
+from hdeeprm_like.engine.speeds import follows_files, slowest_share
 from hdeeprm_like.engine.tables import Tables
 from hdeeprm_like.engine.tasks import Simulation
 from hdeeprm_like.engine.traffic import (
@@ -55,6 +56,24 @@ def slowest(tables: Tables, j: int) -> float:
     return speed
 
 
+@by_type
+def speed_of(tables: BundleType, timing: BundleType, j: object, settled: object) -> object:
+    """Return the flop/s of the slowest core of a job now; *settled*: its cores have the P-states of the decisions."""
+    return speed_at_share if follows_files(timing) else speed_in_full
+
+
+@inlined
+def speed_in_full(tables: Tables, timing: BatsimClock, j: int, settled: bool) -> float:
+    """Return the flop/s of the slowest core of a job where no speed follows a file."""
+    return float(tables.jobs[j].speed) if settled else slowest(tables, j)
+
+
+@inlined
+def speed_at_share(tables: Tables, timing: BatsimClock, j: int, settled: bool) -> float:
+    """Return the flop/s of the slowest core of a job where speeds follow files."""
+    return slowest_share(tables, timing.speeds, j)
+
+
 @compiled
 def power(tables: Tables, j: int) -> float:
     """Return the W of the cores of a job in the current P-states."""
@@ -89,7 +108,7 @@ def start_alone(tables: Tables, simulation: Simulation, timing: BatsimClock, j: 
     """
     ops = simulation.tasks[j].ops
     if ops > 0.0:
-        add(timing.actions, 2 * j, 1.0, slowest(tables, j) / ops)
+        add(timing.actions, 2 * j, 1.0, speed_of(tables, timing, j, False) / ops)
     else:
         add(timing.actions, 2 * j, 0.0, 1.0)
 
@@ -184,7 +203,7 @@ def start_flow(tables: Tables, simulation: Simulation, timing: BatsimClock, j: i
 def begin_sending(tables: Tables, timing: BatsimClock, j: int) -> None:
     """Start a job's work when its latency is over."""
     traffic = timing.traffic
-    traffic.capacities[len(traffic.routes.bandwidth) + j].bound = slowest(tables, j)
+    traffic.capacities[len(traffic.routes.bandwidth) + j].bound = speed_of(tables, timing, j, False)
     begin_flow(traffic, j + 1)
     add_numbered(timing.actions, 2 * j, 1.0, 0.0, traffic.flows[j + 1].waits)
     traffic.flows[j + 1].waits = 0

@@ -23,6 +23,7 @@ import numpy as np
 
 from hdeeprm_like.cluster.links import nodes_connected
 from hdeeprm_like.cluster.platform import Network, Platform, core_names, flops_by_pstate, watts_by_pstate
+from hdeeprm_like.cluster.speed_profiles import NO_PROFILE, NodeSpeeds, SpeedProfile
 from hdeeprm_like.errors import PlatformError, did_you_mean
 from hdeeprm_like.formats.json_value import JsonValue
 from hdeeprm_like.formats.partitions_json import read_partitions
@@ -34,6 +35,7 @@ SLURM = "slurm"  # key of partitions and Slurm's scheduling settings
 POWER_CAP = "power_cap"  # key of the limit in W of all cores together
 TOPOLOGY = "topology"  # key of how the nodes are connected
 LIMITER = "limiter"  # key of what a node sends and receives in all
+SPEED_FILE = "speed_file"  # key of how the speed of nodes changes
 MB_IN_GB = 1000
 
 FILES = {
@@ -253,6 +255,7 @@ class _Group(Record):
     cluster: int
     node_type: str
     number: int
+    speed: int
 
 
 def _build(path: Path, keys: Mapping[str, JsonValue], known: Types) -> Platform:
@@ -260,6 +263,7 @@ def _build(path: Path, keys: Mapping[str, JsonValue], known: Types) -> Platform:
     groups: list[_Group] = []
     links: list[tuple[str, str]] = []
     limiters: list[str] = []
+    profiles: dict[SpeedProfile, int] = {}
     cores = 0
     for element in keys["clusters"].elements():
         cluster = element.fields(["id", "nodes", "local_links"])
@@ -267,7 +271,7 @@ def _build(path: Path, keys: Mapping[str, JsonValue], known: Types) -> Platform:
         if name in names:
             raise cluster["id"].wrong(f"cluster {name!r} occurs twice; every cluster needs its own id")
         for node in cluster["nodes"].elements():
-            group = _group(node, len(names), known)
+            group = _group(node, len(names), known, profiles)
             cores += group.number * _cores_of(group.node_type, known)
             if cores > MOST_CORES:
                 raise node.wrong(f"the platform grows to {cores:,} cores; at most {MOST_CORES:,} are allowed")
@@ -282,14 +286,36 @@ def _build(path: Path, keys: Mapping[str, JsonValue], known: Types) -> Platform:
         cluster_names=tuple(names),
         network=network,
         limiters=tuple(limiters) if any(limiters) else (),
+        speeds=_speeds(groups, profiles),
         **_columns(groups, known),
     )
 
 
-def _group(value: JsonValue, cluster: int, known: Types) -> _Group:
-    node = value.fields(["type", "number"])
+def _group(value: JsonValue, cluster: int, known: Types, profiles: dict[SpeedProfile, int]) -> _Group:
+    """Return the nodes of an entry; *profiles* gets a number for the changes of their speed."""
+    node = value.fields(["type", "number"], [SPEED_FILE])
     _look_up(known.nodes, node["type"], "node")
-    return _Group(cluster, node["type"].text(), node["number"].count())
+    speed = NO_PROFILE
+    if SPEED_FILE in node:
+        speed = profiles.setdefault(_profile(node[SPEED_FILE]), len(profiles))
+    return _Group(cluster, node["type"].text(), node["number"].count(), speed)
+
+
+def _profile(file: JsonValue) -> SpeedProfile:
+    """Return the changes of a file that is named relative to the platform's."""
+    from hdeeprm_like.formats.simgrid_profiles import read_speed_profile  # few platforms have any
+
+    try:
+        return read_speed_profile(file.file.parent / file.text())
+    except PlatformError as cause:
+        raise file.wrong(str(cause)) from None
+
+
+def _speeds(groups: Sequence[_Group], profiles: Mapping[SpeedProfile, int]) -> NodeSpeeds | None:
+    """Return the changes of speeds, None if there are none."""
+    if not profiles:
+        return None
+    return NodeSpeeds(tuple(profiles), tuple(group.speed for group in groups for _ in range(group.number)))
 
 
 def _cores_of(node_type: str, known: Types) -> int:

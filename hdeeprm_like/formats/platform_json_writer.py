@@ -21,12 +21,14 @@ from hdeeprm_like.formats.platform_json import (
     MB_IN_GB,
     POWER_CAP,
     SLURM,
+    SPEED_FILE,
     TOPOLOGY,
     NodeType,
     ProcessorType,
     Types,
     read_types,
 )
+from hdeeprm_like.formats.simgrid_profiles import write_speed_files
 
 MILLI = 1e-3  # Gflop/s and W, resolution of platforms
 NO_MEMORY_TYPE = "unknown"  # a platform does not have it, and nothing uses it
@@ -40,11 +42,12 @@ class _Node(NamedTuple):
     processors: tuple[tuple[tuple[str, ProcessorType], int], ...]
     memory: float
     gpus: float
+    speed_file: str
 
 
 def write_platform_json(platform: Platform, path: Path) -> None:
     """Write a platform so that `read_platform` returns its clusters, nodes, processors, links and
-    partitions again.
+    partitions again; files of changing speeds are written beside it.
 
     Raises:
         PlatformError: it has properties that the JSON cannot hold, such as P-states other than HDeepRM's.
@@ -53,10 +56,10 @@ def write_platform_json(platform: Platform, path: Path) -> None:
     network = platform.links
     used = _Used(read_types())
     listed = []
-    nodes = list(_nodes(platform))
+    nodes = list(_nodes(platform, write_speed_files(platform.speeds, path)))
     for cluster, name in enumerate(platform.cluster_names):
         own = [node for node in nodes if node.cluster == cluster]
-        groups = [{"type": used.node(node), "number": len(list(alike))} for node, alike in groupby(own)]
+        groups = [_group(used, node, len(list(alike))) for node, alike in groupby(own)]
         link = used.link(network.cluster_bandwidth[cluster], network.cluster_latency[cluster])
         if platform.limiters and platform.limiters[cluster]:
             link[LIMITER] = used.link(platform.limiters[cluster], "0us")["type"]
@@ -76,7 +79,13 @@ def write_platform_json(platform: Platform, path: Path) -> None:
     write_json(path, content)
 
 
-def _nodes(platform: Platform) -> Iterator[_Node]:
+def _group(used: "_Used", node: _Node, number: int) -> dict[str, Any]:
+    """Return the entry of a number of equal nodes."""
+    group = {"type": used.node(node), "number": number}
+    return group | ({SPEED_FILE: node.speed_file} if node.speed_file else {})
+
+
+def _nodes(platform: Platform, speed_files: Sequence[str]) -> Iterator[_Node]:
     alike = _alike(platform)
     types = {first: _processor_type(platform, first) for first in sorted(set(alike))}
     bounds = np.searchsorted(platform.processor_node, np.arange(platform.nodes + 1)).tolist()
@@ -88,6 +97,7 @@ def _nodes(platform: Platform) -> Iterator[_Node]:
             processors=tuple((one, len(list(same))) for one, same in groupby(inside)),
             memory=float(platform.node_memory[node]),
             gpus=float(platform.node_gpus[node]),
+            speed_file=speed_files[node] if speed_files else "",
         )
 
 

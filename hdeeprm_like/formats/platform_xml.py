@@ -8,12 +8,14 @@ Zones have the routing ``Full`` and routes between each core and the router of i
 link per cluster. Jobs without communication need no more; routes between cores, which would grow with the square of
 their number, are left out. If jobs send data to one another the routing is ``Dijkstra``, with which SimGrid finds
 the routes between cores over these links; with ``Full`` a transfer without a route takes no time. If the nodes have a
-topology, the links of it and a route between each two cores are written.
+topology, the links of it and a route between each two cores are written. Cores of nodes whose speed changes have a
+``speed_file``, which is written beside the XML.
 """
 
 import json
 import logging
 import math
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
@@ -25,6 +27,7 @@ import numpy as np
 from hdeeprm_like.cluster.links import nodes_connected, routes_of, wired_links
 from hdeeprm_like.cluster.platform import Network, Platform
 from hdeeprm_like.cluster.pstates import P3
+from hdeeprm_like.cluster.speed_profiles import NO_PROFILE, NodeSpeeds, SpeedProfile
 from hdeeprm_like.cluster.topologies import Topology
 from hdeeprm_like.errors import PlatformError
 from hdeeprm_like.formats.files import replacing
@@ -41,6 +44,7 @@ from hdeeprm_like.formats.platform_properties import (
     platform_from_properties,
     properties_of,
 )
+from hdeeprm_like.formats.simgrid_profiles import read_speed_profile, write_speed_files
 from hdeeprm_like.inputs import read_document
 from hdeeprm_like.values import UTMOST, Number
 
@@ -57,7 +61,8 @@ POWER_CAP = f"{PREFIX}power_cap"  # W
 TOPOLOGY = f"{PREFIX}topology"
 LIMITER = "limiter_"  # before the number of a node, in the name of its link
 MOST_ROUTED = 256  # cores of a platform with a topology: the XML has a route for each pair
-SERVER_ONLY = ("speed_file", "availability_file", "state_file", "limiter_link")  # attributes of SimGrid
+SPEED_FILES = ("speed_file", "availability_file")  # attributes of hosts, the latter is the older name
+SERVER_ONLY = ("state_file", "limiter_link")  # attributes of SimGrid
 CAP = Number(0.0, UTMOST, above=True, noun="number of W")
 
 
@@ -79,8 +84,10 @@ def write_platform_xml(platform: Platform, path: Path, routed: bool = False) -> 
             f"platform {platform.name!r}: its topology connects {platform.cores} cores; XML with a route for each pair "
             f"is written for at most {MOST_ROUTED}: leave Batsim out"
         )
+    speed_files = write_speed_files(platform.speeds, path)
+    routing = "Dijkstra" if routed and not platform.topology else "Full"
     with replacing(path) as file:
-        file.writelines(_lines(platform, "Dijkstra" if routed and not platform.topology else "Full", routed))
+        file.writelines(_lines(platform, routing, routed, speed_files))
 
 
 def _check_names(platform: Platform) -> None:
@@ -96,7 +103,7 @@ def _check_names(platform: Platform) -> None:
             )
 
 
-def _lines(platform: Platform, routing: str, routed: bool) -> Iterator[str]:
+def _lines(platform: Platform, routing: str, routed: bool, speed_files: Sequence[str]) -> Iterator[str]:
     clusters, network, figures = len(platform.cluster_names), platform.links, figures_of(platform)
     yield (
         '<?xml version="1.0" encoding="utf-8"?>\n'
@@ -118,7 +125,7 @@ def _lines(platform: Platform, routing: str, routed: bool) -> Iterator[str]:
         cores = range(bounds[cluster], bounds[cluster + 1])
         link = f'bandwidth="{network.cluster_bandwidth[cluster]}" latency="{network.cluster_latency[cluster]}"'
         yield f'    <zone id="cluster_{cluster}" routing="{routing}">\n      <router id="router_{cluster}"/>\n'
-        yield from _hosts(platform, figures, cores)
+        yield from _hosts(platform, figures, cores, speed_files)
         yield from _links(platform, cluster, link)
         if platform.limiters and platform.limiters[cluster]:
             yield from _limiters(platform, cluster)
@@ -195,13 +202,20 @@ def _routes_between(platform: Platform) -> Iterator[str]:
                 yield f'      <route {ends} symmetrical="NO">{"".join(map(part, links))}</route>\n'
 
 
-def _hosts(platform: Platform, figures: Sequence[Figures], cores: range) -> Iterator[str]:
+def _hosts(platform: Platform, figures: Sequence[Figures], cores: range, speed_files: Sequence[str]) -> Iterator[str]:
     rows = platform.core_processor[cores.start : cores.stop].tolist()
     last, tail = -1, ""
     for core, processor in zip(cores, rows, strict=True):
         if processor != last:
             last, tail = processor, _host_tail(figures[processor])
-        yield f'      <host id="{_quoted(platform.core_names[core])}" {tail}'
+        file = speed_files[figures[processor].node] if speed_files else ""
+        speed_file = f'speed_file="{_quoted(_path_of_its_own(file, core))}" ' if file else ""
+        yield f'      <host id="{_quoted(platform.core_names[core])}" {speed_file}{tail}'
+
+
+def _path_of_its_own(file: str, number: int) -> str:
+    """Return a path to a file that no other number has: SimGrid 3.32 refuses one path at two hosts."""
+    return "".join((".//" if bit == "1" else "./") for bit in f"{number:b}") + file
 
 
 def _host_tail(figures: Figures) -> str:
@@ -260,7 +274,8 @@ def read_platform_xml(path: Path) -> Platform:
     """
     root = _parsed(path)
     _warn_of_others(root, path)
-    hosts, name, partitions, cap, topology = [], path.name.split(".")[0], "", "", ""
+    hosts, files = [], dict[str, str]()
+    name, partitions, cap, topology = path.name.split(".")[0], "", "", ""
     for host in root.iter("host"):
         props = {prop.get("id", ""): prop.get("value", "") for prop in host.iter("prop")}
         if host.get("id") == MASTER:
@@ -268,6 +283,8 @@ def read_platform_xml(path: Path) -> Platform:
             cap, topology = props.get(POWER_CAP, cap), props.get(TOPOLOGY, topology)
         else:
             hosts.append((host.get("id", ""), props))
+            file = next(filter(None, map(host.get, SPEED_FILES)), "")
+            files[host.get("id", "")] = os.path.normpath(file) if file else ""
     hosts.sort(key=lambda host: host[0].encode())
     if not any(key.startswith(PREFIX) for _, props in hosts for key in props):
         raise PlatformError(
@@ -281,6 +298,8 @@ def read_platform_xml(path: Path) -> Platform:
         nodes_connected(platform)
     except PlatformError as error:
         raise PlatformError(f"{path}: {error}") from None
+    if any(files.values()):
+        platform = replace(platform, speeds=_speeds(platform, [files[name] for name, _ in hosts], path))
     if cap:
         platform = replace(platform, power_cap=CAP.in_text(cap, PlatformError, path, f"{POWER_CAP} of {MASTER}"))
     if not partitions:
@@ -297,9 +316,12 @@ def _warn_of_others(root: "Element", path: Path) -> None:
     for element in root.iter():
         for name in SERVER_ONLY:
             if element.get(name):
-                what = f"<{element.tag}> {element.get('id', '')!r}"
-                log.warning("%s: %s: %s counts only with Batsim or `hdeeprm-like batsim`", path, what, name)
+                _warn(path, f"<{element.tag}> {element.get('id', '')!r}", name)
                 return
+
+
+def _warn(path: Path, where: str, what: str) -> None:
+    log.warning("%s: %s: %s counts only with Batsim or `hdeeprm-like batsim`", path, where, what)
 
 
 def _parsed(path: Path) -> "Element":
@@ -342,3 +364,25 @@ def _limits(root: "Element") -> tuple[str, ...]:
             own = (link.get("bandwidth", "") for link in links if link.get("id", "").startswith(LIMITER))
             limits.append(next(own, ""))
     return tuple(limits) if any(limits) else ()
+
+
+def _speeds(platform: Platform, files: Sequence[str], path: Path) -> NodeSpeeds | None:
+    """Return the changes of speeds, given the file of each core, "" for none.
+
+    A platform has one file for all cores of a node; if the XML has several, the node's speed is constant here.
+
+    Raises:
+        PlatformError: a file cannot be used.
+    """
+    core_node = platform.processor_node[platform.core_processor].tolist()
+    of_node = [files[core] for core in np.searchsorted(core_node, np.arange(platform.nodes)).tolist()]
+    others = [core for core, node in enumerate(core_node) if files[core] != of_node[node]]
+    if others:
+        _warn(path, f"<host> {platform.core_names[others[0]]!r}", f"a {SPEED_FILES[0]} other than that of its node")
+    for core in others:
+        of_node[core_node[core]] = ""
+    profiles: dict[SpeedProfile, int] = {}
+    numbers = {"": NO_PROFILE}
+    for name in filter(None, dict.fromkeys(of_node)):
+        numbers[name] = profiles.setdefault(read_speed_profile(path.parent / name), len(profiles))
+    return NodeSpeeds(tuple(profiles), tuple(numbers[name] for name in of_node)) if profiles else None

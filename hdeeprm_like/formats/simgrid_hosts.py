@@ -7,7 +7,7 @@ from hdeeprm_like.errors import PlatformError
 from hdeeprm_like.formats.simgrid_units import AMOUNT, SPEEDS, measure
 
 if TYPE_CHECKING:
-    from hdeeprm_like.formats.simgrid_profiles import SpeedProfile
+    from hdeeprm_like.cluster.speed_profiles import SpeedProfile
 
 
 class Host(NamedTuple):

@@ -13,6 +13,7 @@ from typing import Any
 from defusedxml import DefusedXmlException
 from defusedxml.ElementTree import ParseError, fromstring
 
+from hdeeprm_like.cluster.speed_profiles import SpeedProfile
 from hdeeprm_like.errors import PlatformError, did_you_mean
 from hdeeprm_like.formats.simgrid_hosts import Host, speeds_of
 from hdeeprm_like.formats.simgrid_units import BANDWIDTHS, TIMES, measure
@@ -81,6 +82,7 @@ class _Reader:
         self.platform = SimgridPlatform(path)
         self.links: dict[tuple[str, str], Link] = {}  # (name, "" or UP or DOWN)
         self.leaves = 0  # of all fat trees
+        self.profiles: dict[Path, SpeedProfile] = {}  # by file
 
     def fail(self, what: str) -> PlatformError:
         return PlatformError(f"{self.path}: {what}")
@@ -173,7 +175,9 @@ class _Reader:
                 raise self.fail(f"<{element.tag}> {name!r}: has no speed_file")
             from hdeeprm_like.formats.simgrid_profiles import read_speed_profile  # few platforms have any
 
-            profile = read_speed_profile(Path(self.path).parent / file)
+            path = Path(self.path).parent / file
+            profile = self.profiles.get(path) or read_speed_profile(path)
+            self.profiles[path] = profile
         cores = self.text(element, "core", "1")
         if not cores.isdigit() or not 0 < int(cores) <= CORE_LIMIT:
             raise self.fail(f"host {name!r}: core {cores[:20]!r} is not a number of cores from 1 to {CORE_LIMIT}")

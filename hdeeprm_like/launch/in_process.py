@@ -1,5 +1,6 @@
 """Running an experiment in process and leaving its directory behind: inputs, outputs and ``run.json``."""
 
+import logging
 import shutil
 import tempfile
 import time
@@ -15,6 +16,8 @@ from hdeeprm_like.launch.run_folder import INPUTS, RECORD, description, listed_f
 from hdeeprm_like.progress import progress_bar
 from hdeeprm_like.results.run_log import Record
 from hdeeprm_like.results.run_reader import Run
+
+log = logging.getLogger(__name__)
 
 STAGE = ".run-"  # begins the names of folders that a run is written into before it is whole
 
@@ -53,6 +56,8 @@ def launch(driver: Driver, output: Path, runs: int = 1, progress: bool = True) -
                 makespans.append(schedule["makespan"])
                 found = driver.after(system)
                 show(number + 1)
+        if simulator.unfinished and experiment.platform.speeds is not None:
+            log.warning("%d jobs never end: at a speed of 0 nothing more happens, as in SimGrid", simulator.unfinished)
         record.write(stage, schedule)
         write_lines(stage / "makespans.log", (f"{makespan:f}" for makespan in makespans))
         write_inputs(experiment, stage)

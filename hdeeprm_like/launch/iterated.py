@@ -12,7 +12,7 @@ from hdeeprm_like.launch.learned import EVALUATIONS, HELD_OUT, HERE, TRAINING_FI
 from hdeeprm_like.launch.learner import Learner
 from hdeeprm_like.launch.parts import ComparisonsInParts, Gather
 from hdeeprm_like.launch.resuming import origin
-from hdeeprm_like.launch.run_folder import INPUTS, RECORD, description, write_inputs
+from hdeeprm_like.launch.run_folder import RECORD, description, inputs_of, write_inputs
 from hdeeprm_like.learning.agents import PolicyLearningAgent
 from hdeeprm_like.learning.checkpoint import CHECKPOINT
 from hdeeprm_like.learning.comparisons import IterationOptions
@@ -95,7 +95,8 @@ def iterate_alone(
     training, validation, held_out = episodes_of(learner.experiment)
     chosen = section.policy_iteration
     run: dict[str, Any] = {**description(learner.experiment, chosen.iterations), "status": "training", "method": METHOD}
-    run |= {**origin(learner, how), "files": [*TRAINING_FILES, EVALUATIONS, HELD_OUT, *INPUTS, RECORD]}
+    inputs = inputs_of(learner.experiment.platform)
+    run |= {**origin(learner, how), "files": [*TRAINING_FILES, EVALUATIONS, HELD_OUT, *inputs, RECORD]}
     if not resume:
         if (output / RECORD).exists() or (output / CHECKPOINT).exists():
             raise ResultsError(f"{output}: holds a run; resume it with --resume, clean it, or choose another directory")

@@ -15,7 +15,7 @@ from hdeeprm_like.launch.imitation import Teacher
 from hdeeprm_like.launch.learner import Learner
 from hdeeprm_like.launch.parts import Gather, one_by_one, rollouts_in_parts
 from hdeeprm_like.launch.resuming import origin
-from hdeeprm_like.launch.run_folder import INPUTS, RECORD, description, write_inputs
+from hdeeprm_like.launch.run_folder import RECORD, description, inputs_of, write_inputs
 from hdeeprm_like.learning.agents import PolicyLearningAgent
 from hdeeprm_like.learning.callbacks import Callback, callbacks_named
 from hdeeprm_like.learning.checkpoint import CHECKPOINT, load_agent
@@ -85,7 +85,7 @@ def train_alone(
     training, validation, held_out = episodes_of(learner.experiment)
     section = learner.experiment.options.training
     run = {**description(learner.experiment, how.episodes), "status": "training", **origin(learner, how)}
-    run["files"] = [*TRAINING_FILES, EVALUATIONS, HELD_OUT, *INPUTS, RECORD]
+    run["files"] = [*TRAINING_FILES, EVALUATIONS, HELD_OUT, *inputs_of(learner.experiment.platform), RECORD]
     if not resume:
         if (output / RECORD).exists() or (output / TRAINING_FILES[0]).exists():
             raise ResultsError(f"{output}: holds a run; resume it with --resume, clean it, or choose another directory")

@@ -5,9 +5,11 @@ The embedded simulator, Batsim and trainings leave such folders; what simulates 
 
 import platform as machine
 from collections.abc import Sequence
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
+from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.engine.state import State
 from hdeeprm_like.engine.tables import CORES, GPUS, MEMORY
 from hdeeprm_like.errors import ResultsError
@@ -15,6 +17,7 @@ from hdeeprm_like.experiment import PLATFORM_OF_RUN, WORKLOAD_OF_RUN, Experiment
 from hdeeprm_like.formats.files import replacing, write_json
 from hdeeprm_like.formats.open import write
 from hdeeprm_like.formats.platform_xml import MOST_ROUTED, write_platform_xml
+from hdeeprm_like.formats.simgrid_profiles import speed_file_name
 from hdeeprm_like.inputs import read_json, read_text
 from hdeeprm_like.plugins import whole_names
 from hdeeprm_like.version import __version__
@@ -22,6 +25,7 @@ from hdeeprm_like.version import __version__
 RECORD = "run.json"
 OPTIONS = "options.json"
 INPUTS = (OPTIONS, WORKLOAD_OF_RUN, PLATFORM_OF_RUN)
+SPEED_FILES = speed_file_name(PLATFORM_OF_RUN, "*")  # a pattern
 LACKS = {
     CORES: "more cores than the platform has",
     MEMORY: "more memory per core than the platform has for that many cores",
@@ -42,10 +46,16 @@ def write_inputs(experiment: Experiment, folder: Path) -> None:
     if experiment.options.network and experiment.platform.network is not None:
         routed = not experiment.platform.topology or experiment.platform.cores <= MOST_ROUTED
         write_platform_xml(experiment.platform, folder / PLATFORM_OF_RUN, routed=routed)
-    elif is_left_by_run(experiment.platform_path, "platform"):
+    elif is_left_by_run(experiment.platform_path, "platform") and experiment.platform.speeds is None:
         copy_text(experiment.platform_path, folder / PLATFORM_OF_RUN)
     else:
         write(experiment.platform, folder / PLATFORM_OF_RUN, "platform")
+
+
+def inputs_of(platform: Platform) -> list[str]:
+    """Return the names of the inputs of a run on a platform."""
+    profiles = () if platform.speeds is None else platform.speeds.profiles
+    return [*INPUTS, *(speed_file_name(PLATFORM_OF_RUN, number) for number in range(len(profiles)))]
 
 
 def copy_text(source: Path, target: Path) -> None:
@@ -139,7 +149,7 @@ def clean(folder: Path, soft: bool = False) -> list[str]:
     if not record.exists():
         raise ResultsError(f"{folder}: has no {RECORD}, so nothing in there is known to be ours")
     names = listed_files(folder)
-    kept = [name for name in names if soft and name in (*INPUTS, RECORD)]
+    kept = [name for name in names if soft and (name in (*INPUTS, RECORD) or fnmatchcase(name, SPEED_FILES))]
     gone = [name for name in names if name not in kept and (folder / name).exists()]
     for name in sorted(gone, key=lambda name: name == RECORD):
         (folder / name).unlink()

@@ -13,7 +13,7 @@ from hdeeprm_like.formats.shipped import shipped
 from hdeeprm_like.inputs import read_json
 from hdeeprm_like.launch.agent_names import Trained
 from hdeeprm_like.launch.learner import AgentChoice, Learner
-from hdeeprm_like.launch.run_folder import INPUTS, OPTIONS, RECORD
+from hdeeprm_like.launch.run_folder import INPUTS, OPTIONS, RECORD, SPEED_FILES
 from hdeeprm_like.learning.checkpoint import weights_of
 from hdeeprm_like.learning.training import play_together
 from hdeeprm_like.plugins import python_files
@@ -63,7 +63,7 @@ def files_of_training(folder: Path) -> tuple[Path, ...]:
     """Return the files that decide the behaviour of an agent: weights, inputs, its Python file, the user's own
     parts."""
     own = python_files([agent_of(folder), read_json(folder / OPTIONS, ResultsError)])
-    files = [weights_of(folder), *(folder / name for name in INPUTS), *own]
+    files = [weights_of(folder), *(folder / name for name in INPUTS), *sorted(folder.glob(SPEED_FILES)), *own]
     return tuple(path for path in dict.fromkeys(files) if path.exists())
 
 

@@ -22,7 +22,7 @@ from hdeeprm_like.formats.training_logs import FILES as LEARNING_LOGS
 from hdeeprm_like.inputs import read_json, read_rows
 from hdeeprm_like.launch.drivers import Driver
 from hdeeprm_like.launch.peers import LOG, SCHEDULE, SCHEDULE5, WORKLOAD5, Peer
-from hdeeprm_like.launch.run_folder import INPUTS, RECORD, description, listed_files, rejected_jobs, write_inputs
+from hdeeprm_like.launch.run_folder import RECORD, description, inputs_of, listed_files, rejected_jobs, write_inputs
 from hdeeprm_like.results.decision_log import DECISIONS
 from hdeeprm_like.results.overutilization import overutilizations
 
@@ -97,7 +97,8 @@ def launch_batsim(driver: Driver, output: Path, peer: Peer, *, runs: int = 1, pr
         line.close()
         driver.close()
     run["wall_seconds"] = round(time.perf_counter() - began, 6)
-    run["files"] = sorted({*INPUTS, RECORD, *(name for name in OUTPUTS if (output / name).exists())})
+    inputs = inputs_of(driver.experiment.platform)
+    run["files"] = sorted({*inputs, RECORD, *(name for name in OUTPUTS if (output / name).exists())})
     write_json(output / RECORD, run)
     driver.finish()
     return run
@@ -125,7 +126,10 @@ def first_record(driver: Driver, peer: Peer, runs: int) -> dict[str, Any]:
     """Return the content of ``run.json`` while the run has not ended."""
     run = {**description(driver.experiment, runs), "status": "incomplete", "simulator": peer.simulator}
     run |= driver.entries
-    return run | {"problem": "it has not ended", "files": sorted({*INPUTS, *OUTPUTS, RECORD})}
+    return run | {
+        "problem": "it has not ended",
+        "files": sorted({*inputs_of(driver.experiment.platform), *OUTPUTS, RECORD}),
+    }
 
 
 def claim(output: Path, run: dict[str, Any]) -> None:

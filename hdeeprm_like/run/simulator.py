@@ -32,13 +32,15 @@ def new_clock(clock: str, platform: Platform, jobs: int) -> BatsimClock | EventC
     """Return a clock's arrays for the simulation of *jobs* jobs.
 
     Raises:
-        OptionsError: there is no such clock, or it knows no network.
+        OptionsError: there is no such clock, or it knows no network or no changing speeds.
     """
     check_clock(clock)
     if clock == "batsim":
         return new_batsim_clock(platform, jobs)
     if platform.routes is not None:
         raise OptionsError(f"network: the clock {clock!r} knows no latencies; use 'batsim'")
+    if platform.speeds is not None:
+        raise OptionsError(f"platform {platform.name!r}: speed_file: the clock {clock!r} follows none; use 'batsim'")
     return new_event_clock(clock == "one-by-one", platform.processors, jobs)
 
 
@@ -68,7 +70,7 @@ class Simulator:
         """Begin a simulation; what jobs send takes time if the platform has routes.
 
         Raises:
-            OptionsError: there is no such clock, or it knows no network.
+            OptionsError: there is no such clock, or it knows no network or no changing speeds.
             ValueError: the cores of the state have no names; Batsim's clock needs the P-state of each.
         """
         if clock == "batsim" and not state.named:

@@ -155,11 +155,11 @@ def test_an_attribute_that_only_batsim_follows_is_reported_once(tmp_path, caplog
     write_platform_xml(small(), tmp_path / "p.xml")
     read_platform_xml(tmp_path / "p.xml")
     assert not caplog.messages
-    text = (tmp_path / "p.xml").read_text().replace('speed="', 'speed_file="s.txt" speed="')
+    text = (tmp_path / "p.xml").read_text().replace('speed="', 'state_file="s.txt" speed="')
     (tmp_path / "p.xml").write_text(text)
     assert read_platform_xml(tmp_path / "p.xml").cores == small().cores
     assert [one.removeprefix(f"{tmp_path}/") for one in caplog.messages] == [
-        "p.xml: <host> 'master_host': speed_file counts only with Batsim or `hdeeprm-like batsim`"
+        "p.xml: <host> 'master_host': state_file counts only with Batsim or `hdeeprm-like batsim`"
     ]
 
 

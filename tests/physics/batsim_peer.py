@@ -18,7 +18,7 @@ from pathlib import Path
 
 from batsim_peer_jobs import Job, JobActors, put
 from batsim_peer_machines import IDLE, Machines, bring_events
-from scenario_scheduler import Scheduler, interval_set
+from scenario_scheduler import Reciter, Scheduler, interval_set
 from simgrid import Actor, Engine, Host, Mailbox, NetworkFailureException, this_actor
 
 LIBRARY = ctypes.CDLL("libsimgrid.so.3.32")
@@ -44,7 +44,7 @@ class Batsim(JobActors):
         self.hosts = [Host.by_name(name) for name in scenario["hosts"]]
         self.machines = Machines(self.hosts, scenario.get("sleeps", {}))
         self.jobs = {job["id"]: Job(job) for job in scenario["jobs"]}
-        self.scheduler = Scheduler(scenario)
+        self.scheduler = Reciter(scenario["replies"]) if "replies" in scenario else Scheduler(scenario)
         self.messages, self.outbox = [], []
         self.ready = self.ended = self.ends_sent = self.jobs_over = False
         self.events_over = "outside" not in scenario

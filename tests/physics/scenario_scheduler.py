@@ -6,6 +6,18 @@ WEARY = 60  # requested calls after which a scheduler of machines or of its own 
 FIRST_WAIT = 100.0  # s, so that a call is not in the past when the server hears of it
 
 
+class Reciter:
+    """Says what a scheduler has said before, reply by reply, whatever it hears."""
+
+    def __init__(self, replies):
+        """Take the replies: the clock of each, and its events, each with its time and data."""
+        self.replies = iter(replies)
+
+    def answer(self, now, events):
+        """Return the next reply."""
+        return next(self.replies)
+
+
 class Scheduler:
     """Starts jobs on free machines, and now and then kills one or requests a call.
 
