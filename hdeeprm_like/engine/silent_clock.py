@@ -8,10 +8,12 @@ know it leaves: `advance` returns UNUSUAL, and the server plays the session agai
 from hdeeprm_like.engine.actions import ANSWER, CALL, MESSAGE, SUBMISSION, add, number, remove_at, take_step
 from hdeeprm_like.engine.compiled import compiled, inlined
 from hdeeprm_like.engine.silent_actors import run_actor
+from hdeeprm_like.engine.silent_energy import begin_use, change_rates, end_use, update
 from hdeeprm_like.engine.silent_layout import (
     ANSWERER,
     ASKS,
     AWAKE_CALLER,
+    FULL,
     JOBS,
     OVER,
     SERVER,
@@ -22,12 +24,17 @@ from hdeeprm_like.engine.silent_layout import (
 from hdeeprm_like.engine.silent_session import (
     ANSWERS,
     ASK,
+    CANCEL,
+    END,
+    FIND,
     GET,
+    KINDS,
     PUT,
     REQUESTS,
     SKIP,
     SPAWN,
     START,
+    STRIKE_DOWN,
     WAIT,
     Session,
     get,
@@ -36,6 +43,8 @@ from hdeeprm_like.engine.silent_session import (
     wake,
 )
 from hdeeprm_like.engine.tasks import SHORTEST_CALL
+
+MOST_ROWS = 8  # that an actor adds in a turn, and some
 
 
 @inlined
@@ -52,6 +61,8 @@ def grant(session: Session, place: int) -> None:
     elif request == SPAWN:
         wake(session, talk.spawned)
         wake(session, actor)
+    elif request in (CANCEL, STRIKE_DOWN):
+        strike_down(session, actor)
     elif actor >= JOBS:
         add_action(session, actor - JOBS, request)
     elif actor == ANSWERER:
@@ -70,6 +81,8 @@ def add_action(session: Session, j: int, request: int) -> None:
     """Start the work of a job, the limit of its work, or its sleep."""
     job = session.jobs[j]
     if request == START:
+        if session.meter[0].measures:
+            begin_use(session, j)
         add(session.actions, 2 * j, job.left, job.rate)
         wake(session, JOBS + j)
     elif request == WAIT:
@@ -82,6 +95,23 @@ def add_action(session: Session, j: int, request: int) -> None:
         add(session.actions, 2 * j + 1, job.walltime, 1.0)
 
 
+@compiled
+def strike_down(session: Session, actor: int) -> None:
+    """End the work of a job, whose actor then ends it, or its sleep; and wake the actor that kills it."""
+    actions, strike = session.actions, session.strikes[actor - JOBS - len(session.jobs)]
+    works = strike.stage == FIND  # it goes on with the job after that
+    j = session.struck[strike.first + strike.at - (1 if works else 0)]
+    if works:
+        if session.meter[0].measures:
+            end_use(session, j)
+        remove_at(actions, actions.places[2 * j])
+    if actions.places[2 * j + 1] >= 0:
+        remove_at(actions, actions.places[2 * j + 1])
+    if works:
+        wake(session, JOBS + j)
+    wake(session, actor)
+
+
 @inlined
 def end_actions(session: Session) -> None:
     """Wake the actors whose actions have ended, in the order in which these began."""
@@ -90,6 +120,8 @@ def end_actions(session: Session) -> None:
         owner = actions.ended[i]
         if owner == MESSAGE:
             sender = sender_of(talk.on_the_way)
+            if talk.on_the_way % KINDS == END and session.jobs[talk.on_the_way // KINDS].seen:
+                update(session, session.jobs[talk.on_the_way // KINDS].first)
             talk.received = talk.on_the_way
             if sender >= 0 and talk.sender_first:
                 wake(session, sender)
@@ -111,6 +143,11 @@ def end_of_job(session: Session, owner: int) -> None:
     """End the work of a job, the limit of its work, or its sleep; only work beyond the limit wakes nothing."""
     actions, j = session.actions, owner >> 1
     job = session.jobs[j]
+    if session.meter[0].measures:
+        if owner & 1 == 1:
+            update(session, job.first)
+        else:
+            end_use(session, j)
     remove_at(actions, actions.places[owner])
     if owner & 1 == 1:
         if actions.places[2 * j] >= 0:
@@ -127,7 +164,7 @@ def end_of_job(session: Session, owner: int) -> None:
 
 @inlined
 def take_turns(session: Session) -> int:
-    """Run rounds until no actor is ready (OVER), the scheduler is to reply (ASKS), or a decision is UNUSUAL."""
+    """Run rounds until no actor is ready (OVER), the scheduler is to reply (ASKS), rows are FULL, or all is UNUSUAL."""
     talk = session.talk[0]
     while True:
         while talk.at < talk.ready:
@@ -135,6 +172,8 @@ def take_turns(session: Session) -> int:
             if actor == ANSWERER and talk.answerer_stage == ASK:
                 talk.answerer_stage = ANSWERS
                 return ASKS
+            if talk.rows > len(session.rows) - MOST_ROWS:
+                return FULL
             talk.at += 1
             if not run_actor(session, actor):
                 return UNUSUAL
@@ -150,11 +189,18 @@ def take_turns(session: Session) -> int:
 
 @compiled
 def advance(session: Session) -> int:
-    """Play a session until the scheduler is to reply (ASKS), nothing more can happen (OVER), or it is UNUSUAL."""
+    """Play a session until the scheduler is to reply (ASKS), nothing more can happen (OVER), or it is UNUSUAL.
+
+    FULL: the rows are to be fetched first.
+    """
     talk = session.talk[0]
     while True:
         result = take_turns(session)
         talk.now = session.actions.pace[0].now
+        if talk.changed > 0 and result == OVER:
+            change_rates(session)
+        if talk.unusual:
+            return UNUSUAL
         if result != OVER or not take_step(session.actions):
             return result
         end_actions(session)
