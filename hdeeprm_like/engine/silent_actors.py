@@ -16,7 +16,6 @@ from hdeeprm_like.engine.silent_layout import (
     SERVER,
     SUBMITTER,
     SUCCESS,
-    WALLTIME,
 )
 from hdeeprm_like.engine.silent_server import run_server
 from hdeeprm_like.engine.silent_session import (
@@ -59,6 +58,7 @@ from hdeeprm_like.engine.silent_session import (
     issue,
     release,
     send,
+    works_on,
 )
 
 SHORTEST_RUN = 1e-5  # s, what Batsim reports of a job that takes no time
@@ -172,8 +172,7 @@ def run_job(session: Session, j: int) -> None:
 def leave(session: Session, j: int) -> None:
     """Make the machines of a job idle, and note how long it ran and how many rounds it takes to look at its energy."""
     job = session.jobs[j]
-    works_on = job.outcome == WALLTIME and job.delay < 0.0
-    take_machines(session, j, LEFT if works_on or session.meter[0].measures else IDLE)
+    take_machines(session, j, LEFT if works_on(session, j) or session.meter[0].measures else IDLE)
     run = session.actions.pace[0].now - job.start
     job.run = run if run != 0.0 else SHORTEST_RUN
     job.rounds = rounds_to_look(session)
@@ -185,7 +184,7 @@ def go(session: Session, j: int) -> None:
     job = session.jobs[j]
     look_after(session, j)
     job.stage = GONE_JOB
-    if session.meter[0].measures and not (job.outcome == WALLTIME and job.delay < 0.0):
+    if session.meter[0].measures and not works_on(session, j):
         release(session, j)
 
 

@@ -33,7 +33,6 @@ from hdeeprm_like.engine.silent_layout import (
     SWITCH,
     SWITCHED,
     SWITCHES,
-    WALLTIME,
 )
 from hdeeprm_like.engine.silent_session import (
     ANSWERS_QUERY,
@@ -63,6 +62,7 @@ from hdeeprm_like.engine.silent_session import (
     issue,
     release,
     report,
+    works_on,
 )
 
 
@@ -158,7 +158,7 @@ def end_job(session: Session, j: int) -> None:
         if session.meter[0].measures:
             end_use(session, j)
         remove_at(session.actions, place)
-    if session.jobs[j].outcome == WALLTIME:
+    if works_on(session, j):
         release(session, j)
     session.talk[0].running -= 1
     close(session, j, ENDED)

@@ -21,6 +21,7 @@ from hdeeprm_like.engine.silent_layout import (
     STRIKE,
     SUBMITTER,
     TALK,
+    WALLTIME,
     Memory,
 )
 from hdeeprm_like.types import Floats, Ints, Records
@@ -112,6 +113,12 @@ def session_in(memory: Memory) -> Session:
     arrays = {name: np.frombuffer(content, kinds.get(name, np.int64)) for name, content in memory.arrays.items()}
     actions = Actions(**{name: arrays.pop(name) for name in Actions._names})
     return Session(actions=actions, **arrays)
+
+
+@inlined
+def works_on(session: Session, j: int) -> bool:
+    """Return whether the work of a job that has ended may go on, until the server learns that its walltime is over."""
+    return bool(session.jobs[j].outcome == WALLTIME and session.jobs[j].delay < 0.0)
 
 
 @compiled

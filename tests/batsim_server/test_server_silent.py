@@ -158,6 +158,7 @@ class Dicer:
                 ("QUERY", {"requests": {}}),
                 ("QUERY", {"requests": {"consumed_energy": {}}}),
                 ("EXECUTE_JOB", {"job_id": "w0!0", "alloc": "0"}),
+                *[("EXECUTE_JOB", {"job_id": name, "alloc": f"0-{size - 1}"}) for name, size in self.queue] * 3,
                 ("EXECUTE_JOB", {"job_id": "w0!1", "alloc": "0", "mapping": {"0": "0"}}),
                 ("REJECT_JOB", {"job_id": "w0!1"}),
                 ("CALL_ME_LATER", {"timestamp": 0}),
@@ -258,9 +259,14 @@ def test_decisions_beyond_the_memory_are_played_by_the_actors(all_in_machine_cod
     assert all_in_machine_code == [None]
 
 
-@pytest.mark.parametrize(
-    ("xml", "options"), [(two_zero_sleep, {"energy": True}), (platform_xml(4), {"compute_sharing": True})]
+ASLEEP = (
+    f'{HEAD}<zone id="z" routing="Full"><host id="master_host" speed="1Gf"/><host id="h" speed="1Gf,1f,1f" pstate="1">'
+    '<prop id="wattage_per_state" value="30:40:100,5:5:5,50:50:50"/><prop id="sleep_pstates" value="1:2:2"/></host>'
+    "</zone></platform>"
 )
+
+
+@pytest.mark.parametrize(("xml", "options"), [(ASLEEP, {"energy": True}), (platform_xml(4), {"compute_sharing": True})])
 def test_where_machines_sleep_or_jobs_share_machines_the_actors_play(xml, options, tmp_path):
     made = write_inputs(tmp_path, workload([(0, 1, "second", None)], PROFILES), xml).replaced(**options)
     assert not silent.is_silent(Simulation(made))
