@@ -1,17 +1,21 @@
 """A session that machine code plays: its jobs and machines, the messages to its scheduler, and the results."""
 
 import time
-from collections.abc import Callable
+from array import array
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import repeat
 from typing import Any
 
-from hdeeprm_like.batsim_server.jobs import KILLED
+from hdeeprm_like.batsim_server.jobs import Profile
+from hdeeprm_like.batsim_server.json_text import encode
 from hdeeprm_like.batsim_server.machines import MachineState
-from hdeeprm_like.batsim_server.outbox import Outbox
+from hdeeprm_like.batsim_server.outbox import Outbox, described
+from hdeeprm_like.batsim_server.profile_types.computing import HOMOGENEOUS_TOTAL, PARALLEL
 from hdeeprm_like.batsim_server.profile_types.sleeping import DELAY
 from hdeeprm_like.batsim_server.replies import read_reply
 from hdeeprm_like.batsim_server.scheduler_events import SCHEDULER_EVENTS
 from hdeeprm_like.batsim_server.server import Ask, description
-from hdeeprm_like.batsim_server.silent_decisions import JOB, TALK, Decisions, Unusual, is_possible, way_to_server
+from hdeeprm_like.batsim_server.silent_decisions import TALK, Decisions, Unusual, is_possible, way_to_server
 from hdeeprm_like.batsim_server.simulation import Simulation, row_of
 from hdeeprm_like.engine import silent_layout as layout
 from hdeeprm_like.errors import ProtocolError
@@ -20,11 +24,13 @@ from hdeeprm_like.results.batsim_files import EnergyRow, JobRow, MachineStateRow
 Advance = Callable[[], int]
 MakeAdvance = Callable[[layout.Memory], Advance]  # returns `silent_clock.advance` for a session's memory
 
-EVENTS, NOW, ROWS = TALK["events"], TALK["now"], TALK["rows"]
+JOB, METER = layout.places_of(layout.JOB), layout.places_of(layout.METER)
+EVENTS, NOW, ROWS, WRITTEN, READS = TALK["events"], TALK["now"], TALK["rows"], TALK["written"], TALK["reply"]
 OUTCOME, DELAYS, PROGRESS = JOB["outcome"], JOB["delay"], JOB["progress"]
 WORDS = len(JOB)
-METER = {name: place for place, (name, _) in enumerate(layout.METER)}
 KINDS = {layout.AT_START: "s", layout.AT_END: "e"}  # of rows of energy; those of P-states are "p"
+MOST_DIGITS = 10  # of a number in the name of a job
+HIGHEST = 4  # numbers in the names of jobs are looked up in a table of up to so many entries for each job
 
 
 class SilentSession:
@@ -40,90 +46,132 @@ class SilentSession:
         self.ask = ask
         self.replies: list[bytes] = []
         self.scheduling_time = 0.0
-        self._outbox = Outbox()
         self._jobs = sorted(simulation.workloads[0], key=lambda job: (job.submit, job.identifier))
         self._state_rows: list[MachineStateRow] = []
         self._energy_rows: list[EnergyRow] = []
         self._pstate_rows: list[PstateRow] = []
         self._switches = self._switched = 0  # changes of P-states, and machines in them
-        powers = _powers(simulation)
-        self._memory = memory = layout.Memory(len(self._jobs), len(simulation.machines), len(powers[0]))
+        self._allocs = bytearray()  # the machines of jobs that have ended, as text
+        self._parts: list[str] = []  # of the message, those that are complete
+        powers, places = _powers(simulation)
+        rows = {job.identifier: row for row, job in enumerate(self._jobs)}
+        texts, numbers = self._texts(), _numbers(rows)
+        self._memory = memory = layout.Memory(
+            len(rows), len(simulation.machines), len(powers), b"".join(texts), max(map(len, texts)), len(numbers)
+        )
         self._talk, self._times = memory.integers("talk"), memory.floats("talk")
         self._job, self._job_times = memory.integers("jobs"), memory.floats("jobs")
         self._events, self._event_times = memory.integers("events"), memory.floats("events")
-        self._decisions = Decisions(simulation, self._jobs, memory)
+        self._bytes = {name: memoryview(memory.arrays[name]) for name in ("reply", "out", "allocs")}
+        memory.integers("numbers")[:] = numbers
         way, at = way_to_server(simulation, simulation.master)[0], TALK["latency"]
         assert is_possible(way)
         self._times[at], self._times[at + 1], self._times[at + 2] = way
-        for row, job in enumerate(self._jobs):
-            place = row * WORDS
-            self._job_times[place + JOB["submit"]] = job.submit
-            self._job_times[place + JOB["walltime"]] = job.walltime
-            self._job_times[place + DELAYS] = job.profile.parameters if job.profile.type is DELAY else -1.0
-        if simulation.machines.meter is not None:
-            self._measure(*powers)
+        self._note_jobs(texts)
+        self._note_machines(powers, places)
+        self._decisions = Decisions(simulation, self._jobs, rows, memory)
         self._advance = make_advance(memory)
 
-    def _measure(self, powers: list[tuple[float, ...]], places: list[int]) -> None:
-        """Have the energy of the machines measured."""
-        memory = self._memory
+    def _texts(self) -> list[bytes]:
+        """Return the description of each job in the message of its arrival."""
+        with_profile = self.simulation.options.forward_profiles
+        return [described(job, with_profile).encode() for job in self._jobs]
+
+    def _note_jobs(self, texts: Sequence[bytes]) -> None:
+        """Put the jobs into the memory."""
+        words, times, at = self._job, self._job_times, 0
+        known: dict[Profile, tuple[float, float, bool, bool, bool]] = {}
+        for place, job, text in zip(range(0, len(words), WORDS), self._jobs, texts, strict=True):
+            times[place + JOB["submit"]], times[place + JOB["walltime"]] = job.submit, job.walltime
+            if job.profile not in known:
+                known[job.profile] = _amounts(job.profile)
+            delay, flops, divided, listed, any_size = known[job.profile]
+            times[place + DELAYS], times[place + JOB["flops"]] = delay, flops
+            words[place + JOB["divided"]], words[place + JOB["listed"]] = divided, listed
+            words[place + JOB["wanted"]] = 0 if any_size else job.size
+            words[place + JOB["code"]], words[place + JOB["text"]] = job.profile.ret, at
+            words[place + JOB["text_key"]] = at + len(f'{{"job_id":{encode(job.identifier)}'.encode())
+            at += len(text)
+            words[place + JOB["text_end"]] = at
+
+    def _note_machines(self, powers: list[tuple[float, ...]], places: list[int]) -> None:
+        """Put the machines and their P-states into the memory."""
+        memory, fields = self._memory, layout.places_of(layout.MACHINE)
         table, machines, watts = memory.floats("powers"), memory.integers("machines"), memory.floats("machines")
-        fields = {name: place for place, (name, _) in enumerate(layout.MACHINE)}
         for place, power in enumerate(power for row in powers for power in row):
             table[place] = power
         for number, machine in enumerate(self.simulation.machines.all):
             at = number * len(fields)
             machines[at + fields["power"]], machines[at + fields["pstate"]] = places[number], machine.pstate
             watts[at + fields["watts"]] = powers[places[number]][2]  # SimGrid first takes P-state 0
-        memory.integers("meter")[METER["measures"]] = 1
+        memory.integers("meter")[METER["measures"]] = self.simulation.machines.meter is not None
         memory.floats("meter")[METER["first"]] = -1.0
 
     def run(self) -> bool | None:
         """Play to the end; return whether the simulation ended rather than got stuck, None if something is unusual."""
-        advance, talk = self._advance, self._talk
-        while (result := advance()) in (layout.ASKS, layout.FULL):
+        advance, talk, reply, room = self._advance, self._talk, self._bytes["reply"], len(self._bytes["reply"])
+        raw = b""
+        while (result := advance()) not in (layout.OVER, layout.UNUSUAL):
             if result == layout.FULL:
-                self._fetch_rows()
+                self._fetch()
                 continue
-            text = self._message()
-            began = time.perf_counter()
-            raw = self.ask(text)
-            self.scheduling_time += time.perf_counter() - began
-            self.replies.append(raw)
-            reply = read_reply(raw, SCHEDULER_EVENTS)
+            if result == layout.ASKS:
+                text = self._message()
+                began = time.perf_counter()
+                raw = self.ask(text)
+                self.scheduling_time += time.perf_counter() - began
+                self.replies.append(raw)
+                if len(raw) < room:
+                    reply[: len(raw)], reply[len(raw)], talk[READS] = raw, 0, len(raw)
+                    continue
+            decisions = read_reply(raw, SCHEDULER_EVENTS)
             try:
-                self._decisions.take(reply)
+                self._decisions.take(decisions)
             except (ProtocolError, Unusual):
                 return None
         return None if result == layout.UNUSUAL else bool(talk[TALK["ended"]])
 
     def _message(self) -> str:
         """Return the message to the scheduler."""
-        outbox, jobs, simulation = self._outbox, self._jobs, self.simulation
-        for place in range(0, len(layout.EVENT) * self._talk[EVENTS], len(layout.EVENT)):
-            kind, row, now = self._events[place], self._events[place + 1], self._event_times[place + 2]
-            if kind == layout.JOB_SUBMITTED:
-                outbox.job_submitted(jobs[row], simulation.options.forward_profiles, now)
-            elif kind == layout.JOB_COMPLETED:
-                state, code = self._outcome(row)
-                outbox.job_completed(jobs[row].identifier, state, code, self._decisions.allocs[row], now)
-            elif kind == layout.CALLED:
-                outbox.called("", now)
-            elif kind == layout.SWITCHED:
-                switch = self._decisions.switches[row]
-                outbox.resources_changed(switch.machines, switch.pstate, now)
-            elif kind == layout.ANSWER:
-                outbox.energy_answer(self._event_times[place + 3], now)
-            elif kind == layout.JOBS_KILLED:
-                outbox.jobs_killed(*self._killed(row), now)
-            elif kind == layout.NO_MORE_JOBS:
-                outbox.no_more_jobs(now)
-            elif kind == layout.BEGINS:
-                outbox.add("SIMULATION_BEGINS", description(simulation), now)
-            else:
-                outbox.simulation_ends(now)
+        talk, end = self._talk, self._talk[WRITTEN]
+        if not talk[EVENTS] and not self._parts:
+            text = str(self._bytes["out"][talk[TALK["head"]] : end], "utf-8")
+        else:
+            self._parts += self._events_up_to(end)
+            head = str(self._bytes["out"][talk[TALK["head"]] : layout.HEAD], "utf-8")
+            text = head + "".join(self._parts)
+            self._parts = []
+        talk[TALK["listed"]], talk[WRITTEN] = 0, layout.HEAD
+        return text
+
+    def _events_up_to(self, end: int) -> Iterator[str]:
+        """Yield the message up to some byte of what is written, with the events that machine code has left out."""
+        at, out, words = layout.HEAD, self._bytes["out"], len(layout.EVENT)
+        for place in range(0, words * self._talk[EVENTS], words):
+            kind, row, _, _, here = self._events[place : place + words]
+            yield str(out[at:here], "utf-8")
+            yield self._event(kind, row, *self._event_times[place + 2 : place + 4])
+            at = here
+        yield str(out[at:end], "utf-8")
         self._talk[EVENTS] = 0
-        return outbox.take(self._times[NOW])
+
+    def _event(self, kind: int, row: int, now: float, joules: float) -> str:
+        """Return an event for the scheduler."""
+        outbox = Outbox()
+        if kind == layout.SWITCHED:
+            switch = self._decisions.switches[row]
+            outbox.resources_changed(switch.machines, switch.pstate, now)
+        elif kind == layout.ANSWER:
+            outbox.energy_answer(joules, now)
+        elif kind == layout.JOBS_KILLED:
+            outbox.jobs_killed(*self._killed(row), now)
+        elif kind == layout.NO_MORE_JOBS:
+            outbox.no_more_jobs(now)
+        elif kind == layout.BEGINS:
+            outbox.add("SIMULATION_BEGINS", description(self.simulation), now)
+        else:
+            outbox.simulation_ends(now)
+        return outbox.listed()
 
     def _killed(self, number: int) -> tuple[list[str], dict[str, Any]]:
         """Return the jobs that one decision has killed, and the progress of those that still ran."""
@@ -140,18 +188,15 @@ class SilentSession:
         }
         return [self._jobs[row].identifier for row in rows], progress
 
-    def _outcome(self, row: int) -> tuple[str, int]:
-        """Return the final state and the return code of a job that ran."""
+    def _outcome(self, row: int) -> str:
+        """Return the final state of a job that ran."""
         outcome = self._job[row * WORDS + OUTCOME]
-        if outcome == layout.WALLTIME:
-            return "COMPLETED_WALLTIME_REACHED", -1
-        if outcome == layout.KILLED:
-            return "COMPLETED_KILLED", KILLED if self._job_times[row * WORDS + DELAYS] < 0.0 else -1
-        code = self._jobs[row].profile.ret
-        return ("COMPLETED_FAILED" if code else "COMPLETED_SUCCESSFULLY"), code
+        if outcome == layout.SUCCESS:
+            return "COMPLETED_FAILED" if self._jobs[row].profile.ret else "COMPLETED_SUCCESSFULLY"
+        return "COMPLETED_KILLED" if outcome == layout.KILLED else "COMPLETED_WALLTIME_REACHED"
 
-    def _fetch_rows(self) -> None:
-        """Take the rows of the output files out of the memory."""
+    def _fetch(self) -> None:
+        """Take the rows of the output files, the machines of jobs and a part of the message out of the memory."""
         rows, times = self._memory.integers("rows"), self._memory.floats("rows")
         machines, words = len(self.simulation.machines), len(layout.ROW)
         for place in range(0, words * self._talk[ROWS], words):
@@ -167,11 +212,16 @@ class SilentSession:
                 self._pstate_rows.append((now, switch.machines, -1 if begins else switch.pstate))
                 self._switches, self._switched = self._switches + begins, self._switched + begins * switch.count
         self._talk[ROWS] = 0
+        self._allocs += self._bytes["allocs"][: self._talk[TALK["allocs"]]]
+        self._talk[TALK["allocs"]], self._talk[TALK["fetched"]] = 0, len(self._allocs)
+        self._parts += self._events_up_to(self._talk[WRITTEN])
+        self._talk[WRITTEN] = layout.HEAD
 
     def note_results(self) -> None:
         """Note the results in the simulation, as the `Server` does."""
         simulation, machines, talk = self.simulation, self.simulation.machines, self._talk
-        self._fetch_rows()
+        self._fetch()
+        self._ended = self._allocs.decode()
         simulation.rows = [self._result(row) for row in self._memory.integers("closed")[: talk[TALK["closed"]]]]
         machines.state_rows += self._state_rows
         machines.energy_rows += self._energy_rows
@@ -191,26 +241,56 @@ class SilentSession:
         if note := self._job[place + JOB["note"]]:
             job.metadata = self._decisions.notes[note - 1]
         if self._job[place + OUTCOME]:
-            job.state, job.alloc = self._outcome(row)[0], self._decisions.allocs[row]
+            alloc, length = self._job[place + JOB["alloc"]], self._job[place + JOB["alloc_length"]]
+            job.state, job.alloc = self._outcome(row), self._ended[alloc : alloc + length]
             job.start, job.run = self._job_times[place + JOB["start"]], self._job_times[place + JOB["run"]]
             if self.simulation.machines.meter is not None:
                 job.joules = self._job_times[place + JOB["joules"]]
         return row_of(job)
 
 
+def _numbers(rows: Mapping[str, int]) -> "array[int]":
+    """Return the row of the job with each number, such as w0!12; -1 where there is none, or they are too large."""
+    most, found = HIGHEST * len(rows) + 1, array("q")
+    for identifier, row in rows.items():
+        text = identifier.removeprefix("w0!")
+        number = int(text) if text.isdecimal() and len(text) < MOST_DIGITS else -1
+        if number < most and text == str(number):
+            found.extend(repeat(-1, number + 1 - len(found)))
+            found[number] = row
+    return found or array("q", [-1])
+
+
+def _amounts(profile: Profile) -> tuple[float, float, bool, bool, bool]:
+    """Return what a job with a profile does.
+
+    Returns:
+        Its s of sleep, below 0 if it computes; its flop on each machine; whether these are of all machines together,
+        whether they are listed instead, and whether it takes any number of machines.
+    """
+    if profile.type is DELAY:
+        return profile.parameters, 0.0, False, False, profile.any_size
+    listed = profile.type is PARALLEL
+    flops = 0.0 if listed else profile.parameters.flops
+    return -1.0, flops, profile.type is HOMOGENEOUS_TOTAL, listed, profile.any_size
+
+
 def _powers(simulation: Simulation) -> tuple[list[tuple[float, ...]], list[int]]:
     """Return speed, cores and power in each P-state of each kind of machine, and the place of each machine's first."""
-    if simulation.machines.meter is None:
-        return [()], []
     places: dict[tuple[tuple[float, ...], ...], int] = {}
     powers: list[tuple[float, ...]] = []
+    known: dict[tuple[object, ...], int] = {}  # places by what machines of a cluster share
     found = []
     for machine in simulation.machines.all:
         host = machine.host
-        ranges = zip(host.speeds, host.power_ranges(), strict=True)
-        kind = tuple((speed, float(host.cores), *watts) for speed, watts in ranges)
-        if kind not in places:
-            places[kind] = len(powers)
-            powers += kind
-        found.append(places[kind])
+        alike = id(host.properties), host.speeds, host.cores
+        if alike not in known:
+            unmeasured = ((0.0, 0.0, 0.0),) * len(host.speeds)
+            ranges = host.power_ranges() if simulation.machines.meter is not None else unmeasured
+            kind = tuple((speed, float(host.cores), *watts) for speed, watts in zip(host.speeds, ranges, strict=True))
+            if kind not in places:
+                places[kind] = len(powers)
+                powers += kind
+            known[alike] = places[kind]
+        found.append(known[alike])
     return powers, found

@@ -9,7 +9,6 @@ from hdeeprm_like.engine.silent_layout import (
     CALLER,
     COMPUTES,
     COMPUTING,
-    IDLE,
     JOBS,
     KILLED,
     LEFT,
@@ -56,9 +55,7 @@ from hdeeprm_like.engine.silent_session import (
     Session,
     add_row,
     issue,
-    release,
     send,
-    works_on,
 )
 
 SHORTEST_RUN = 1e-5  # s, what Batsim reports of a job that takes no time
@@ -172,7 +169,7 @@ def run_job(session: Session, j: int) -> None:
 def leave(session: Session, j: int) -> None:
     """Make the machines of a job idle, and note how long it ran and how many rounds it takes to look at its energy."""
     job = session.jobs[j]
-    take_machines(session, j, LEFT if works_on(session, j) or session.meter[0].measures else IDLE)
+    take_machines(session, j, LEFT)
     run = session.actions.pace[0].now - job.start
     job.run = run if run != 0.0 else SHORTEST_RUN
     job.rounds = rounds_to_look(session)
@@ -180,12 +177,9 @@ def leave(session: Session, j: int) -> None:
 
 @inlined
 def go(session: Session, j: int) -> None:
-    """Note the energy of a job, and release its machines unless its work goes on."""
-    job = session.jobs[j]
+    """Note the energy of a job, whose actor ends."""
     look_after(session, j)
-    job.stage = GONE_JOB
-    if session.meter[0].measures and not works_on(session, j):
-        release(session, j)
+    session.jobs[j].stage = GONE_JOB
 
 
 @compiled

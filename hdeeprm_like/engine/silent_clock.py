@@ -13,14 +13,21 @@ from hdeeprm_like.engine.silent_layout import (
     ANSWERER,
     ASKS,
     AWAKE_CALLER,
+    EVENT_BYTES,
     FULL,
     JOBS,
+    MOST_STRUCK,
     OVER,
+    PLACE_BYTES,
+    SEEN,
     SERVER,
     SUBMITTER,
+    UNREAD,
     UNUSUAL,
     WALLTIME,
 )
+from hdeeprm_like.engine.silent_messages import complete
+from hdeeprm_like.engine.silent_replies import read_reply
 from hdeeprm_like.engine.silent_session import (
     ANSWERS,
     ASK,
@@ -81,9 +88,7 @@ def add_action(session: Session, j: int, request: int) -> None:
     """Start the work of a job, the limit of its work, or its sleep."""
     job = session.jobs[j]
     if request == START:
-        if session.meter[0].measures:
-            begin_use(session, j)
-        add(session.actions, 2 * j, job.left, job.rate)
+        add(session.actions, 2 * j, begin_use(session, j), job.rate)
         wake(session, JOBS + j)
     elif request == WAIT:
         if job.walltime >= 0.0:
@@ -120,8 +125,10 @@ def end_actions(session: Session) -> None:
         owner = actions.ended[i]
         if owner == MESSAGE:
             sender = sender_of(talk.on_the_way)
-            if talk.on_the_way % KINDS == END and session.jobs[talk.on_the_way // KINDS].seen:
-                update(session, session.jobs[talk.on_the_way // KINDS].first)
+            if session.meter[0].measures and talk.on_the_way % KINDS == END:
+                m = session.jobs[talk.on_the_way // KINDS].first
+                if session.machines[m].way == SEEN:
+                    update(session, m)
             talk.received = talk.on_the_way
             if sender >= 0 and talk.sender_first:
                 wake(session, sender)
@@ -163,6 +170,15 @@ def end_of_job(session: Session, owner: int) -> None:
 
 
 @inlined
+def is_full(session: Session) -> bool:
+    """Return whether the next actor may have no room for what it writes."""
+    talk, most = session.talk[0], PLACE_BYTES * len(session.machines)
+    margin = MOST_STRUCK * (EVENT_BYTES + talk.longest) + most
+    too_many = talk.rows > len(session.rows) - MOST_ROWS
+    return bool(too_many or talk.allocs > len(session.allocs) - most or talk.written > len(session.out) - margin)
+
+
+@inlined
 def take_turns(session: Session) -> int:
     """Run rounds until no actor is ready (OVER), the scheduler is to reply (ASKS), rows are FULL, or all is UNUSUAL."""
     talk = session.talk[0]
@@ -170,9 +186,10 @@ def take_turns(session: Session) -> int:
         while talk.at < talk.ready:
             actor = session.ready_now[talk.at]
             if actor == ANSWERER and talk.answerer_stage == ASK:
-                talk.answerer_stage = ANSWERS
+                talk.answerer_stage, talk.now = ANSWERS, session.actions.pace[0].now
+                complete(session)
                 return ASKS
-            if talk.rows > len(session.rows) - MOST_ROWS:
+            if is_full(session):
                 return FULL
             talk.at += 1
             if not run_actor(session, actor):
@@ -191,9 +208,13 @@ def take_turns(session: Session) -> int:
 def advance(session: Session) -> int:
     """Play a session until the scheduler is to reply (ASKS), nothing more can happen (OVER), or it is UNUSUAL.
 
-    FULL: the rows are to be fetched first.
+    FULL: rows and texts are to be fetched first. UNREAD: Python is to read the reply.
     """
     talk = session.talk[0]
+    if talk.reply > 0 and not read_reply(session):
+        talk.reply = 0
+        return UNREAD
+    talk.reply = 0
     while True:
         result = take_turns(session)
         talk.now = session.actions.pace[0].now

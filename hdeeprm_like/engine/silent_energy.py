@@ -175,14 +175,17 @@ def end_use(session: Session, j: int) -> None:
 
 
 @compiled
-def begin_use(session: Session, j: int) -> None:
-    """Begin the work of a job on its machines, and compute its speed there."""
-    job = session.jobs[j]
+def begin_use(session: Session, j: int) -> float:
+    """Begin the work of a job on its machines, and compute its speed there; return the share of it that is left."""
+    job, left = session.jobs[j], 0.0
     m = job.first
     for _ in range(job.size):
         session.machines[m].worker = j + 1
+        if session.machines[m].flops > 0.0:
+            left = 1.0
         m = session.machines[m].next
     compute_rate(session, j)
+    return left
 
 
 @compiled
@@ -203,13 +206,43 @@ def compute_rate(session: Session, j: int) -> None:
         m = machine.next
     if limit <= least and limit < inf:
         rate, rest = limit, 0.0
-    if rest >= REST:
-        session.talk[0].unusual = 1  # to round that off takes the whole solver
-    job.rate = rate
+    job.rate = rate if rest < REST else rate_in_steps(session, j, limit)
+    if session.meter[0].measures:
+        m = job.first
+        for _ in range(job.size):
+            refresh(session, m)
+            m = session.machines[m].next
+
+
+@compiled
+def rate_in_steps(session: Session, j: int, limit: float) -> float:
+    """Return the rate of a job where rounding leaves a rest of each machine: that is offered again, as in SimGrid.
+
+    Args:
+        limit: 1/s, by the speed of single cores.
+    """
+    job, rate, grows = session.jobs[j], 0.0, True
     m = job.first
-    for _ in range(job.size):
-        refresh(session, m)
+    for i in range(job.size):
+        power = session.powers[session.machines[m].power + session.machines[m].pstate]
+        session.gathered[i] = power.speed * power.cores
         m = session.machines[m].next
+    while grows:
+        step, m = inf, job.first
+        for i in range(job.size):
+            if session.machines[m].flops > 0.0:
+                step = min(step, session.gathered[i] / session.machines[m].flops)
+            m = session.machines[m].next
+        step = min(step, limit - rate)
+        rate += step
+        grows = rate != limit and step > 0.0
+        m = job.first
+        for i in range(job.size):
+            if session.machines[m].flops > 0.0:
+                session.gathered[i] -= session.machines[m].flops * step
+                grows = grows and session.gathered[i] >= REST
+            m = session.machines[m].next
+    return rate
 
 
 @compiled

@@ -5,6 +5,7 @@ the memory is made here of bytes, laid out as the bundles of `engine.silent_sess
 """
 
 import ctypes
+from itertools import accumulate
 from math import inf
 
 WORD = 8  # bytes
@@ -32,7 +33,23 @@ IDLE, COMPUTES, LEFT = 0, 1, 2
 SERVER, ANSWERER, SUBMITTER, CALLER, AWAKE_CALLER, JOBS = 0, 1, 2, 3, 4, 5
 
 # Results of `silent_clock.advance`
-OVER, ASKS, UNUSUAL, FULL = 0, 1, 2, 3
+OVER, ASKS, UNUSUAL, FULL, UNREAD = 0, 1, 2, 3, 4
+
+# Words of replies, as the machine code knows them
+EXECUTE_WORD, REJECT_WORD, CALL_WORD, NOW_KEY, EVENTS_KEY, DATE_KEY, TYPE_KEY, DATA_KEY, JOB_KEY, ALLOC_KEY = range(10)
+KNOWN_WORDS = (
+    *("EXECUTE_JOB", "REJECT_JOB", "CALL_ME_LATER"),
+    *("now", "events", "timestamp", "type", "data", "job_id", "alloc"),
+)
+
+# Parts of messages
+MESSAGE_PART, EVENTS_PART, EVENT_PART, SUBMITTED_PART, COMPLETED_PART, CALLED_PART, STATE_PART = range(10, 17)
+CODE_PART, ALLOC_PART, EVENT_END, MESSAGE_END, SUCCESS_PART, FAILED_PART, WALLTIME_PART, KILLED_PART = range(17, 25)
+PARTS = (
+    *('{"now":', ',"events":[', '{"timestamp":', ',"type":"JOB_SUBMITTED","data":', ',"type":"JOB_COMPLETED","data":'),
+    *(',"type":"REQUESTED_CALL","data":{}}', ',"job_state":"COMPLETED_', '","return_code":', ',"alloc":"', '"}}', "]}"),
+    *("SUCCESSFULLY", "FAILED", "WALLTIME_REACHED", "KILLED"),
+)
 
 TALK = (
     ("now", "f8"),  # s
@@ -70,6 +87,14 @@ TALK = (
     ("events", "i8"),  # used entries of Session.events
     ("rows", "i8"),  # used entries of Session.rows
     ("changed", "i8"),  # used entries of Session.changed
+    ("reply", "i8"),  # bytes of the reply that is to be read
+    ("figure", "f8"),  # the number just read
+    ("longest", "i8"),  # bytes of the description of a job
+    ("listed", "i8"),  # events of the message
+    ("written", "i8"),  # end of what is written of it in Session.out
+    ("head", "i8"),  # its first byte there, once it is complete
+    ("allocs", "i8"),  # used bytes of Session.allocs
+    ("fetched", "i8"),  # bytes of that taken away before
     ("unusual", "i8"),  # 1 after something that only the server in Python knows
     ("computing", "i8"),  # machines
     ("idle_seconds", "f8"),  # s of all machines, up to their last change
@@ -93,11 +118,15 @@ JOB = (
     ("submit", "f8"),  # s
     ("walltime", "f8"),  # s, below 0 without limit
     ("delay", "f8"),  # s; below 0 for a job that computes
-    ("left", "f8"),  # share of its work
+    ("flops", "f8"),  # on each machine, or on all
+    ("divided", "i8"),  # 1 for all
+    ("listed", "i8"),  # 1 if they are in Session.loads
+    ("wanted", "i8"),  # machines, 0 for any number
+    ("code", "i8"),  # that it returns
+    ("text", "i8"),  # its description in Session.texts: the first byte,
+    ("text_key", "i8"),  # where its name ends,
+    ("text_end", "i8"),  # and its end
     ("rate", "f8"),  # 1/s
-    ("latency", "f8"),  # s, from its first machine to the server
-    ("share", "f8"),  # of a message that takes time after that
-    ("speed", "f8"),  # 1/s
     ("start", "f8"),  # s
     ("run", "f8"),  # s
     ("joules", "f8"),  # of its machines before it, then its own
@@ -108,9 +137,10 @@ JOB = (
     ("stage", "i8"),
     ("rounds", "i8"),  # until its next stage
     ("outcome", "i8"),
+    ("alloc", "i8"),  # first byte of its machines as text, in all that Session.allocs held
+    ("alloc_length", "i8"),
     ("killed", "i8"),  # 1 if the scheduler has it killed
     ("note", "i8"),  # 1 + the number of its latest metadata; 0 without
-    ("seen", "i8"),  # 1 if the message of its end passes through its first machine, whose energy is then updated
     ("changed", "i8"),  # 1 if its speed is to be computed
 )
 MACHINE = (
@@ -123,7 +153,12 @@ MACHINE = (
     ("watts", "f8"),  # now
     ("power", "i8"),  # entry of Session.powers for its P-state 0
     ("pstate", "i8"),
+    ("latency", "f8"),  # s, of a message to the server
+    ("share", "f8"),  # of it that takes time after that
+    ("rate", "f8"),  # 1/s
+    ("way", "i8"),  # what is known of that way: NO_WAY, UNSEEN, SEEN
 )
+NO_WAY, UNSEEN, SEEN = 0, 1, 2  # whether the end of a message from there updates the machine's energy
 POWER = (("speed", "f8"), ("cores", "f8"), ("idle", "f8"), ("least", "f8"), ("most", "f8"))  # flop/s of a core, W
 METER = (
     ("measures", "i8"),  # 1 if energy is measured
@@ -146,7 +181,7 @@ COMMAND = (
     ("count", "i8"),
     ("number", "i8"),  # of the metadata, or the change of P-states
 )
-EVENT = (("kind", "i8"), ("job", "i8"), ("time", "f8"), ("joules", "f8"))
+EVENT = (("kind", "i8"), ("job", "i8"), ("time", "f8"), ("joules", "f8"), ("place", "i8"))  # in the message
 ROW = (("kind", "i8"), ("number", "i8"), ("time", "f8"), ("joules", "f8"), ("least", "f8"), ("watts", "f8"))
 STRIKE = (("first", "i8"), ("count", "i8"), ("at", "i8"), ("stage", "i8"), ("rounds", "i8"))
 
@@ -158,11 +193,16 @@ CALLS = 1000  # requested at once, and one more for each job
 LEAST_COMMANDS = 100  # of a reply, and three more for each job
 ROWS = 4096  # that are kept here
 MOST_PARTS = 64  # of an exact sum
+MOST_STRUCK = 64  # jobs that one decision kills
+HEAD = 64  # bytes of a message before its events
+EVENT_BYTES, SUBMITTED_BYTES = 300, 96  # of an event without the job's description and machines
+PLACE_BYTES = 12  # of a machine in a list
+REPLY_BYTES = 1 << 16
 
 
-def place_of(fields: Fields, name: str) -> int:
-    """Return the place of a field in its record, in words."""
-    return [field for field, _ in fields].index(name)
+def places_of(fields: Fields) -> dict[str, int]:
+    """Return the place of each field in its record, in words."""
+    return {field: place for place, (field, _) in enumerate(fields)}
 
 
 class Memory:
@@ -170,15 +210,24 @@ class Memory:
 
     Attributes:
         arrays: the memory of each array by its name: those of the session, and those of its actions.
-        calls, commands, machines: how many calls can be pending, how many decisions a reply may hold, and how many
-        machines these may name.
+        commands, machines: how many decisions a reply may hold, and how many machines these may name.
+        margin: bytes of the message that an actor may write in a turn.
     """
 
-    def __init__(self, jobs: int, machines: int, powers: int = 1) -> None:
-        """Make the arrays for a session that has not begun, of at least one job, machine and P-state."""
-        self.calls, self.commands = CALLS + jobs, LEAST_COMMANDS + 3 * jobs
+    def __init__(
+        self, jobs: int, machines: int, powers: int = 1, texts: bytes = b" ", longest: int = 1, numbers: int = 1
+    ) -> None:
+        """Make the arrays for a session that has not begun, of at least one job, machine and P-state.
+
+        Args:
+            texts: the descriptions of all jobs; *longest* is the size of the longest one. numbers: bound of those that
+            jobs have in their names.
+        """
+        calls, self.commands = CALLS + jobs, LEAST_COMMANDS + 3 * jobs
         self.machines = 4 * machines + LEAST_COMMANDS
-        actions, actors = 2 * jobs + self.calls + 1, 2 * jobs + self.calls + 8
+        self.margin = MOST_STRUCK * (EVENT_BYTES + longest) + PLACE_BYTES * machines
+        actions, actors = 2 * jobs + calls + 1, 2 * jobs + calls + 8
+        words = [text.encode() for text in KNOWN_WORDS + PARTS]
         self._actions = {
             "pace": (1, PACE_WORDS),
             "dates": (actions, 1),
@@ -207,7 +256,8 @@ class Memory:
             "commands": (self.commands, len(COMMAND)),
             "chosen": (self.machines, 1),
             "loads": (self.machines, 1),
-            "events": (3 * jobs + self.calls + self.commands + 8, len(EVENT)),
+            "numbers": (numbers, 1),
+            "events": (jobs + self.commands + 8, len(EVENT)),
             "rows": (ROWS, len(ROW)),
             "strikes": (jobs + 1, len(STRIKE)),
             "struck": (jobs, 1),
@@ -218,18 +268,32 @@ class Memory:
             "ran": (actors, 1),
             "outgoing": (actors, 1),
             "messages": (actors, 1),
+            "word_ends": (len(words) + 1, 1),
+        }
+        self._texts = {
+            "words": sum(map(len, words)),
+            "texts": len(texts),
+            "reply": REPLY_BYTES + PLACE_BYTES * machines,
+            "out": HEAD + len(texts) + SUBMITTED_BYTES * jobs + 2 * self.margin,
+            "allocs": REPLY_BYTES + 2 * PLACE_BYTES * machines,
         }
         sizes = {**self._actions, **self._session}
         self.arrays = {name: bytearray(WORD * entries * words) for name, (entries, words) in sizes.items()}
+        self.arrays |= {name: bytearray(size) for name, size in self._texts.items()}
         self.arrays["joule_bits"] = self.arrays["joules"]  # the same memory
+        self.arrays["texts"][:] = texts
+        self.arrays["words"][:] = b"".join(words)
+        for place, end in enumerate(accumulate(map(len, words)), start=1):
+            self.integers("word_ends")[place] = end
         for word in ENDLESS:
             self.floats("pace")[word] = inf
-        places = self.integers("places")
-        for place in range(2 * jobs):
-            places[place] = -1
-        ready = self.integers("ready_next")
+        for name in ("places", "numbers"):
+            entries = self.integers(name)
+            for place in range(len(entries)):
+                entries[place] = -1
+        ready, talk, places = self.integers("ready_next"), self.integers("talk"), places_of(TALK)
         ready[0], ready[1] = SUBMITTER, SERVER
-        self.integers("talk")[place_of(TALK, "next_ready")] = 2
+        talk[places["next_ready"]], talk[places["written"]], talk[places["longest"]] = 2, HEAD, longest
 
     def floats(self, name: str) -> "memoryview[float]":
         """Return the words of an array as floats."""
@@ -241,12 +305,13 @@ class Memory:
 
     def address(self) -> int:
         """Return the address of a record of the session as `engine.bundles` has it, which lives as long as this."""
-        actions = self._record_of(self._actions)
-        self._records = [self._record_of(self._session, ctypes.addressof(actions)), actions]
+        actions = self._record_of({name: entries for name, (entries, _) in self._actions.items()})
+        entries = {name: entries for name, (entries, _) in self._session.items()} | self._texts
+        self._records = [self._record_of(entries, ctypes.addressof(actions)), actions]
         return ctypes.addressof(self._records[0])
 
-    def _record_of(self, sizes: "dict[str, tuple[int, int]]", *first: int) -> "ctypes.Array[ctypes.c_int64]":
+    def _record_of(self, entries: "dict[str, int]", *first: int) -> "ctypes.Array[ctypes.c_int64]":
         words = list(first)
-        for name, (entries, _) in sizes.items():
-            words += [ctypes.addressof(ctypes.c_char.from_buffer(self.arrays[name])), entries]
+        for name, count in entries.items():
+            words += [ctypes.addressof(ctypes.c_char.from_buffer(self.arrays[name])), count]
         return (ctypes.c_int64 * len(words))(*words)

@@ -8,7 +8,6 @@ from hdeeprm_like.engine.silent_layout import (
     ANSWERER,
     BEGINS,
     CALL,
-    CALLED,
     CALLER,
     COMPUTING,
     ENDED,
@@ -16,12 +15,11 @@ from hdeeprm_like.engine.silent_layout import (
     FORGOTTEN,
     HAS_SWITCHED,
     IDLE,
-    JOB_COMPLETED,
-    JOB_SUBMITTED,
     JOBS,
     JOBS_KILLED,
     KILL,
     KILLED,
+    MOST_STRUCK,
     NO_MORE_JOBS,
     NOTE,
     QUERY,
@@ -34,6 +32,7 @@ from hdeeprm_like.engine.silent_layout import (
     SWITCHED,
     SWITCHES,
 )
+from hdeeprm_like.engine.silent_messages import report, report_arrival, report_call, report_end
 from hdeeprm_like.engine.silent_session import (
     ANSWERS_QUERY,
     ASK,
@@ -61,8 +60,6 @@ from hdeeprm_like.engine.silent_session import (
     add_row,
     issue,
     release,
-    report,
-    works_on,
 )
 
 
@@ -88,13 +85,13 @@ def run_server(session: Session) -> bool:
         talk.server_stage, talk.was_empty = LOOKED, talk.messages == 0
         issue(session, SERVER, SKIP)
         return True
-    if talk.server_stage == LOOKED and talk.was_empty and talk.events == 0 and finished(session):
+    if talk.server_stage == LOOKED and talk.was_empty and talk.listed == 0 and finished(session):
         report(session, ENDS, 0)
         talk.ends_sent = 1
     if talk.server_stage == BEGIN:
         report(session, BEGINS, 0)
         inform(session)
-    elif talk.server_stage == LOOKED and talk.was_empty and talk.events > 0:
+    elif talk.server_stage == LOOKED and talk.was_empty and talk.listed > 0:
         inform(session)
     elif not talk.ended:
         talk.server_stage = HEAR
@@ -129,7 +126,7 @@ def act_on(session: Session, message: int) -> int:
     if kind == SUBMIT:
         for j in range(talk.announced, row):
             session.jobs[j].status = SUBMITTED
-            report(session, JOB_SUBMITTED, j)
+            report_arrival(session, j)
         talk.submitted += row - talk.announced
         talk.announced = row
     elif kind == BYE:
@@ -141,7 +138,7 @@ def act_on(session: Session, message: int) -> int:
         talk.scheduler_ready, talk.ended = 1, talk.ends_sent
     elif kind == CALL_OVER:
         talk.waiters -= 1
-        report(session, CALLED, 0)
+        report_call(session)
     elif kind == KILLING:
         end_killing(session, row)
     elif kind == DECISION:
@@ -152,14 +149,13 @@ def act_on(session: Session, message: int) -> int:
 @inlined
 def end_job(session: Session, j: int) -> None:
     """Report the end of a job; if it ran to its walltime, its work has gone on until now."""
-    report(session, JOB_COMPLETED, j)
+    report_end(session, j)
     place = session.actions.places[2 * j]
     if place >= 0:
         if session.meter[0].measures:
             end_use(session, j)
         remove_at(session.actions, place)
-    if works_on(session, j):
-        release(session, j)
+    release(session, j)
     session.talk[0].running -= 1
     close(session, j, ENDED)
 
@@ -171,7 +167,8 @@ def end_killing(session: Session, number: int) -> None:
     talk.killers -= 1
     for i in range(strike.first, strike.first + strike.count):
         if session.jobs[session.struck[i]].outcome == KILLED:
-            report(session, JOB_COMPLETED, session.struck[i])
+            report_end(session, session.struck[i])
+            release(session, session.struck[i])
             talk.running -= 1
             close(session, session.struck[i], ENDED)
     report(session, JOBS_KILLED, number)
@@ -231,7 +228,7 @@ def begin(session: Session, j: int, first: int, count: int) -> bool:
         if machine.busy != IDLE:
             return False
         machine.next = session.chosen[i + 1] if i + 1 < first + count else -1
-        machine.flops = session.loads[i]
+        machine.flops = session.loads[i] if job.listed else job.flops / count if job.divided else job.flops
     job.first, job.size, job.status, job.stage = session.chosen[first], count, RUNNING, START_JOB
     talk.running += 1
     talk.spawned = JOBS + j
@@ -257,6 +254,8 @@ def kill(session: Session, first: int, count: int) -> int:
     strike.count = talk.struck - strike.first
     if strike.count == 0:
         return 0
+    if strike.count > MOST_STRUCK:
+        return -1
     talk.spawned, talk.rounds = JOBS + len(session.jobs) + talk.strikes, 1
     talk.strikes += 1
     talk.killers += 1

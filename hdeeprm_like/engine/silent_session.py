@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from hdeeprm_like.engine.actions import PACE, Actions, number
 from hdeeprm_like.engine.bundles import Bundle
 from hdeeprm_like.engine.compiled import compiled, inlined
+from hdeeprm_like.engine.digits import Bytes
 from hdeeprm_like.engine.silent_layout import (
     ANSWERER,
     COMMAND,
@@ -21,7 +22,6 @@ from hdeeprm_like.engine.silent_layout import (
     STRIKE,
     SUBMITTER,
     TALK,
-    WALLTIME,
     Memory,
 )
 from hdeeprm_like.types import Floats, Ints, Records
@@ -45,6 +45,7 @@ NOTHING, ANSWERS_QUERY, SWITCHES_FIRST, SWITCHES_EACH = 0, 1, 2, 3  # the server
 
 
 FLOATS = ("dates", "left", "rates", "steps", "scratch", "joules", "gathered", "parts", "loads")
+BYTES = ("words", "texts", "reply", "out", "allocs")
 RECORDS = {
     "talk": TALK,
     "jobs": JOB,
@@ -69,14 +70,18 @@ class Session(Bundle):
         sum: (1,) first 64 bits of the sum of the joules at the last row, where it is rounded to these at each addition.
         gathered: (M,) numbers to add up. parts: the partial sums of an exact sum.
         commands: the decisions of the reply, COMMAND. chosen: the machines or jobs that they name. loads: flop of the
-        job on each of these machines.
-        events: the message to the scheduler, EVENT. rows: of the output files, ROW.
+        job on each of these machines, where they differ.
+        numbers: the job with each number in its name, -1 where there is none.
+        events: of the message to the scheduler, those that Python writes, EVENT. rows: of the output files, ROW.
         strikes: (J,) killings of jobs, STRIKE. struck: (J,) the jobs that they name.
         changed: (J,) jobs whose speed is to be computed.
         closed: (J,) the jobs that are over, in that order.
         ready_now, ready_next: actors of this round and of the next one.
         ran: requests of this round. outgoing: the messages of those that put one.
         messages: ring buffer of messages to the server.
+        words: those of replies and parts of messages, concatenated. word_ends: where they end, beginning with 0.
+        texts: the descriptions of all jobs, as JSON. reply: bytes of the last one. out: the message to the scheduler.
+        allocs: the machines of jobs that have ended, as text.
     """
 
     actions: Actions
@@ -93,6 +98,7 @@ class Session(Bundle):
     commands: Records
     chosen: Ints
     loads: Floats
+    numbers: Ints
     events: Records
     rows: Records
     strikes: Records
@@ -104,21 +110,22 @@ class Session(Bundle):
     ran: Ints
     outgoing: Ints
     messages: Ints
+    word_ends: Ints
+    words: Bytes
+    texts: Bytes
+    reply: Bytes
+    out: Bytes
+    allocs: Bytes
 
 
 def session_in(memory: Memory) -> Session:
     """Return a session in some memory."""
     kinds: dict[str, Any] = dict.fromkeys(FLOATS, np.float64) | {"pace": PACE, "sum": np.uint64}
+    kinds |= dict.fromkeys(BYTES, np.uint8)
     kinds |= {name: np.dtype(list(fields), align=True) for name, fields in RECORDS.items()}
     arrays = {name: np.frombuffer(content, kinds.get(name, np.int64)) for name, content in memory.arrays.items()}
     actions = Actions(**{name: arrays.pop(name) for name in Actions._names})
     return Session(actions=actions, **arrays)
-
-
-@inlined
-def works_on(session: Session, j: int) -> bool:
-    """Return whether the work of a job that has ended may go on, until the server learns that its walltime is over."""
-    return bool(session.jobs[j].outcome == WALLTIME and session.jobs[j].delay < 0.0)
 
 
 @compiled
@@ -198,21 +205,13 @@ def transfer(session: Session, message: int, sender_first: int) -> None:
     pace.message_made = number(session.actions)
     latency, share, speed = talk.latency, talk.share, talk.speed
     if message % KINDS == END:
-        job = session.jobs[message // KINDS]
-        latency, share, speed = job.latency, job.share, job.speed
+        machine = session.machines[session.jobs[message // KINDS].first]
+        latency, share, speed = machine.latency, machine.share, machine.rate
     pace.message = share
     if latency > 0.0:
         pace.latency, pace.speed, pace.speed_then = latency, 0.0, speed
     else:
         pace.speed = speed
-
-
-@inlined
-def report(session: Session, kind: int, j: int) -> None:
-    """Add an event to the message to the scheduler."""
-    event, talk = session.events[session.talk[0].events], session.talk[0]
-    event.kind, event.job, event.time = kind, j, session.actions.pace[0].now
-    talk.events += 1
 
 
 @inlined
