@@ -30,7 +30,7 @@ class Switch(NamedTuple):
     """A change of machines, as Batsim prints them, to a P-state."""
 
     machines: str
-    count: int
+    size: int
     pstate: int
 
 

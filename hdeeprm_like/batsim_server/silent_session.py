@@ -210,7 +210,7 @@ class SilentSession:
                 switch = self._decisions.switches[number]
                 begins = kind == layout.SWITCHES
                 self._pstate_rows.append((now, switch.machines, -1 if begins else switch.pstate))
-                self._switches, self._switched = self._switches + begins, self._switched + begins * switch.count
+                self._switches, self._switched = self._switches + begins, self._switched + begins * switch.size
         self._talk[ROWS] = 0
         self._allocs += self._bytes["allocs"][: self._talk[TALK["allocs"]]]
         self._talk[TALK["allocs"]], self._talk[TALK["fetched"]] = 0, len(self._allocs)

@@ -135,7 +135,7 @@ def long_difference(session: Session) -> float:
     more = (bits << np.uint64(min(exponent - meter.exponent, LAST_BIT)) if exponent > meter.exponent else bits) - before
     last = meter.exponent if bits != NONE and before != NONE else exponent
     session.sum[0], meter.exponent = bits, exponent
-    return float(more) * 2.0 ** float(last)
+    return float(float(more) * 2.0 ** float(last))
 
 
 # --- the power of machines

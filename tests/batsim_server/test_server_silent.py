@@ -57,11 +57,13 @@ WATTS = ("95:98:170, 80:85:120", "10:30.5:30.5,0:0:0")
 
 
 def bare_xml(dice, hosts):
-    """Hosts without links, of some speeds and numbers of cores, that begin in one of two P-states."""
+    """Hosts without links, of some speeds and numbers of cores, that begin in one of two P-states; some are fast."""
+    slowest, fastest = dice.choice([(0.5, 1), (1e3, 1e5)])
+    speeds = [dice.choice([fastest, fastest, dice.uniform(slowest, fastest)]) for _ in range(hosts)]
     listed = "".join(
-        f'<host id="h{number}" speed="{dice.choice([1, 1, 0.5])}Gf,0.7Gf" core="{dice.choice([1, 4])}" '
+        f'<host id="h{number}" speed="{speed}Gf,0.7Gf" core="{dice.choice([1, 4])}" '
         f'pstate="{dice.choice([0, 0, 1])}"><prop id="wattage_per_state" value="{dice.choice(WATTS)}"/></host>'
-        for number in range(hosts)
+        for number, speed in enumerate(speeds)
     )
     return f'{HEAD}<zone id="z" routing="Full"><host id="master_host" speed="1Gf"/>{listed}</zone></platform>'
 
@@ -73,7 +75,7 @@ def world(seed):
     latency = dice.choice(["", "0us", "10us", "300ms"])
     speeds = dice.choice(["1Gf,0.5Gf", "0.3Gf,0.7Gf"])
     xml = platform_xml(hosts, latency, speeds=speeds) if latency else bare_xml(dice, hosts)
-    jobs, time = [], 0.0
+    jobs, time = [], dice.choice([0.0, 0.0, 3e5])  # late times, and fast machines, leave rests of rounding
     for _ in range(dice.choice([1, 3, 10, 30])):
         time += dice.choice([*NEXT, dice.random() * 10])
         profile = dice.choice(sorted(PROFILES))
