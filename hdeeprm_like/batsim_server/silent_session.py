@@ -4,10 +4,10 @@ import time
 from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import repeat
+from struct import Struct
 from typing import Any
 
 from hdeeprm_like.batsim_server.jobs import Profile
-from hdeeprm_like.batsim_server.json_text import encode
 from hdeeprm_like.batsim_server.machines import MachineState
 from hdeeprm_like.batsim_server.outbox import Outbox, described
 from hdeeprm_like.batsim_server.profile_types.computing import HOMOGENEOUS_TOTAL, PARALLEL
@@ -28,6 +28,7 @@ JOB, METER = layout.places_of(layout.JOB), layout.places_of(layout.METER)
 EVENTS, NOW, ROWS, WRITTEN, READS = TALK["events"], TALK["now"], TALK["rows"], TALK["written"], TALK["reply"]
 OUTCOME, DELAYS, PROGRESS = JOB["outcome"], JOB["delay"], JOB["progress"]
 WORDS = len(JOB)
+AFTER_NAME = b',"job":'  # in the description of a job; a name has no such quotes
 KINDS = {layout.AT_START: "s", layout.AT_END: "e"}  # of rows of energy; those of P-states are "p"
 MOST_DIGITS = 10  # of a number in the name of a job
 HIGHEST = 4  # numbers in the names of jobs are looked up in a table of up to so many entries for each job
@@ -79,20 +80,16 @@ class SilentSession:
 
     def _note_jobs(self, texts: Sequence[bytes]) -> None:
         """Put the jobs into the memory."""
-        words, times, at = self._job, self._job_times, 0
+        put, jobs, at = Struct(layout.GIVEN).pack_into, self._memory.arrays["jobs"], 0
         known: dict[Profile, tuple[float, float, bool, bool, bool]] = {}
-        for place, job, text in zip(range(0, len(words), WORDS), self._jobs, texts, strict=True):
-            times[place + JOB["submit"]], times[place + JOB["walltime"]] = job.submit, job.walltime
+        for place, (job, text) in enumerate(zip(self._jobs, texts, strict=True)):
             if job.profile not in known:
                 known[job.profile] = _amounts(job.profile)
             delay, flops, divided, listed, any_size = known[job.profile]
-            times[place + DELAYS], times[place + JOB["flops"]] = delay, flops
-            words[place + JOB["divided"]], words[place + JOB["listed"]] = divided, listed
-            words[place + JOB["wanted"]] = 0 if any_size else job.size
-            words[place + JOB["code"]], words[place + JOB["text"]] = job.profile.ret, at
-            words[place + JOB["text_key"]] = at + len(f'{{"job_id":{encode(job.identifier)}'.encode())
-            at += len(text)
-            words[place + JOB["text_end"]] = at
+            wanted, end, key = 0 if any_size else job.size, at + len(text), at + text.index(AFTER_NAME)
+            given = job.submit, job.walltime, delay, flops, divided, listed, wanted, job.profile.ret, at, key, end
+            put(jobs, place * WORDS * layout.WORD, *given)
+            at = end
 
     def _note_machines(self, powers: list[tuple[float, ...]], places: list[int]) -> None:
         """Put the machines and their P-states into the memory."""

@@ -143,6 +143,7 @@ JOB = (
     ("note", "i8"),  # 1 + the number of its latest metadata; 0 without
     ("changed", "i8"),  # 1 if its speed is to be computed
 )
+GIVEN = "4d7q"  # the form of what is known of a job at first, up to the end of its description
 MACHINE = (
     ("since", "f8"),  # s, of its last change
     ("busy", "i8"),  # what it does
