@@ -35,7 +35,8 @@ Each module imports only modules that are listed above it::
     submitters         actors that submit jobs and tasks, deliver events, wake the scheduler, switch machines
     scheduler_events   the table of the scheduler's events and their handlers
     server             the actor that talks to the scheduler
-    silent_session     a session that machine code plays: its messages, and the decisions of its replies
+    silent_decisions   decisions that machine code does not read by itself
+    silent_session     a session that machine code plays: its jobs and machines, messages and results
     silent             which sessions these are
     outputs            the output files
     cli                the command

@@ -21,6 +21,7 @@ class Clock:
     Attributes:
         now: s.
         silent: whether only messages to the server use links, and no energy is measured.
+        simgrid: the options of SimGrid's model.
     """
 
     def __init__(
@@ -38,7 +39,7 @@ class Clock:
         self._message_work = message_work
         self._on_rates = on_rates
         self._before_end = before_end
-        self._simgrid = simgrid
+        self.simgrid = simgrid
         self._timing = simgrid.timing
         self._precision = simgrid.timing * simgrid.work_amount  # of works
         self._sequence = 0
@@ -61,7 +62,7 @@ class Clock:
     @property
     def is_usual(self) -> bool:
         """Whether steps depend on the actions alone, with SimGrid's own tolerances."""
-        simgrid, usual = self._simgrid, SimgridOptions()
+        simgrid, usual = self.simgrid, SimgridOptions()
         tolerances = (simgrid.timing, simgrid.work_amount) == (usual.timing, usual.work_amount)
         return self._plain and tolerances
 
@@ -206,7 +207,7 @@ class Clock:
         for action in sorted(over, key=_sequence):
             self._latencies.drop(action)
             assert action.variable is not None
-            action.variable.way_limit = self._simgrid.tcp_gamma / (2.0 * action.bytes_delay)
+            action.variable.way_limit = self.simgrid.tcp_gamma / (2.0 * action.bytes_delay)
             self._go_on(action)
         return [action for action in over if action.empty]
 
@@ -232,7 +233,7 @@ class Clock:
             return self._ways[source, destination]
         except KeyError:
             work = self._message_work(source, destination, 1.0)
-            way = self._ways[source, destination] = way_of(work, self.silent, self._simgrid)
+            way = self._ways[source, destination] = way_of(work, self.silent, self.simgrid)
             return way
 
     def begin_way(self, way: Way, on_end: Callable[[], None]) -> None:

@@ -7,6 +7,12 @@ from hdeeprm_like.batsim_server.jobs import Job
 from hdeeprm_like.batsim_server.json_text import encode
 
 
+def described(job: Job, with_profile: bool) -> str:
+    """Return the data of the arrival of a job, with its profile if the scheduler wants that."""
+    tail = f',"profile":{job.profile.text}' if with_profile else ""
+    return f'{{"job_id":{encode(job.identifier)},"job":{job.text}{tail}}}'
+
+
 class Outbox:
     """Events to be sent to the scheduler."""
 
@@ -20,8 +26,12 @@ class Outbox:
 
     def take(self, now: float) -> str:
         """Return the message with all events, and clear them."""
+        return f'{{"now":{now:f},"events":[{self.listed()}]}}'
+
+    def listed(self) -> str:
+        """Return all events, with commas between them, and clear them."""
         events, self._events = self._events, []
-        return f'{{"now":{now:f},"events":[{",".join(events)}]}}'
+        return ",".join(events)
 
     def add(self, kind: str, data: str, now: float) -> None:
         """Add an event with its data as JSON."""
@@ -29,8 +39,7 @@ class Outbox:
 
     def job_submitted(self, job: Job, with_profile: bool, now: float) -> None:
         """Add the arrival of a job."""
-        tail = f',"profile":{job.profile.text}' if with_profile else ""
-        self.add("JOB_SUBMITTED", f'{{"job_id":{encode(job.identifier)},"job":{job.text}{tail}}}', now)
+        self.add("JOB_SUBMITTED", described(job, with_profile), now)
 
     def job_completed(self, identifier: str, state: str, code: int, alloc: str, now: float) -> None:
         """Add the end of a job, its outcome and machines."""

@@ -9,7 +9,8 @@ from functools import partial
 
 from hdeeprm_like.batsim_server.profile_types.sleeping import DELAY
 from hdeeprm_like.batsim_server.server import Ask, Server
-from hdeeprm_like.batsim_server.silent_session import COMPUTING, Advance, MakeAdvance, SilentSession, is_possible
+from hdeeprm_like.batsim_server.silent_decisions import COMPUTING, is_possible, way_to_server
+from hdeeprm_like.batsim_server.silent_session import Advance, MakeAdvance, SilentSession
 from hdeeprm_like.batsim_server.simulation import Simulation
 from hdeeprm_like.engine.light_library import function_of
 from hdeeprm_like.engine.silent_layout import Memory
@@ -30,12 +31,15 @@ def machine_code() -> MakeAdvance | None:
 def is_silent(simulation: Simulation) -> bool:
     """Return whether jobs only compute and delay, each alone on its machines, and nothing else takes part."""
     options, machines = simulation.options, simulation.machines.all
-    if not simulation.engine.is_usual or not simulation.engine.silent or options.compute_sharing or simulation.events:
+    if not simulation.engine.is_usual or not simulation.quiet or options.compute_sharing or simulation.events:
         return False
     if len(simulation.workloads) != 1 or not simulation.workloads[0]:
         return False
-    way = simulation.engine.way(simulation.master, simulation.master)
-    if not machines or any(machine.stores for machine in machines) or not is_possible(way):
+    if not machines or any(machine.stores for machine in machines):
+        return False
+    if not is_possible(way_to_server(simulation, simulation.master)[0]):
+        return False
+    if options.energy and not all(machine.computes_in(machine.pstate) for machine in machines):
         return False
     used = simulation.profiles["w0"].values()
     return all(profile.type in (DELAY, *COMPUTING) and profile.ret >= 0 for profile in used)

@@ -39,6 +39,7 @@ class Simulation:
         ends_sent: whether the end of the simulation has been sent to the scheduler.
         joules_at_first: of all machines before the first job; -1 until one has arrived.
         scheduling_time: s of wall clock used by the scheduler.
+        quiet: whether no job communicates, and nothing else uses the links but messages to the server.
         exact_timeouts: whether walltimes are exact below a nanosecond.
     """
 
@@ -84,7 +85,8 @@ class Simulation:
             from hdeeprm_like.batsim_server.speed_profiles import SpeedProfiles  # few platforms have any
 
             self.engine.change_before_steps(SpeedProfiles(self.machines.all, self.change_speed).before)
-        self.engine.silent = self._is_silent()
+        self.quiet = self._is_quiet()
+        self.engine.silent = self.quiet and not options.energy
         self.outbox = self.new_outbox()
         self.running: dict[str, RunningJob] = {}
         self.rows: list[JobRow] = []
@@ -99,10 +101,9 @@ class Simulation:
         self.joules_at_first = -1.0
         self.scheduling_time = 0.0
 
-    def _is_silent(self) -> bool:
-        """Return whether no job communicates, and nothing else uses the links but messages to the server."""
+    def _is_quiet(self) -> bool:
         options = self.options
-        if options.energy or options.dynamic_jobs or self.workflows or self.exact_timeouts:
+        if options.dynamic_jobs or self.workflows or self.exact_timeouts:
             return False
         used = (profile for known in self.profiles.values() for profile in known.values())
         return all(profile.type.silent(profile.parameters) for profile in used)

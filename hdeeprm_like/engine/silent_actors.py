@@ -1,202 +1,65 @@
-"""The actors of a silent session: what each does at its turn, as in ``batsim_server``."""
+"""The actors of a silent session but the server: what each does at its turn, as in ``batsim_server``."""
 
-from hdeeprm_like.engine.actions import remove_at
+from hdeeprm_like.engine.actions import catch_up
 from hdeeprm_like.engine.compiled import compiled, inlined
+from hdeeprm_like.engine.silent_energy import look, look_after, look_before, rounds_to_look
 from hdeeprm_like.engine.silent_layout import (
     ANSWERER,
     AWAKE_CALLER,
-    BEGINS,
-    CALL,
-    CALLED,
     CALLER,
-    ENDED,
-    ENDS,
-    FORGOTTEN,
-    JOB_COMPLETED,
-    JOB_SUBMITTED,
+    COMPUTES,
+    COMPUTING,
     JOBS,
-    NO_MORE_JOBS,
-    REJECT,
-    REJECTED,
-    RUNNING,
+    KILLED,
+    LEFT,
     SERVER,
-    SUBMITTED,
     SUBMITTER,
     SUCCESS,
 )
+from hdeeprm_like.engine.silent_server import run_server
 from hdeeprm_like.engine.silent_session import (
     ANSWERS,
-    ASK,
-    BEGIN,
+    BEGIN_JOB,
     BYE,
     CALL_OVER,
+    CANCEL,
     COME,
     DECISION,
     END,
     END_JOB,
-    GET,
+    FIND,
     GONE,
+    GONE_JOB,
     GREET,
     GREETED,
     HANDED,
-    HEAR,
     HELLO,
-    KINDS,
+    KILLING,
     LEAVE,
-    LISTEN,
-    LOOK,
-    LOOKED,
+    LEAVE_JOB,
     NEXT,
+    READS,
     READY,
     SENT,
     SKIP,
     SLEEP,
     SLEPT,
-    SPAWN,
     START,
     START_JOB,
+    STRIKE_DOWN,
+    STRIKES,
+    STRUCK,
     SUBMIT,
     WAIT,
     WAIT_FOR_WORK,
     Session,
+    add_row,
     issue,
-    report,
     send,
 )
 
 SHORTEST_RUN = 1e-5  # s, what Batsim reports of a job that takes no time
-
-
-# --- the server
-
-
-@inlined
-def run_server(session: Session) -> bool:
-    """Run the server; return False where a decision is none that this session knows.
-
-    To find its mailbox by name, before it reports, takes the server a round.
-    """
-    talk = session.talk[0]
-    if talk.server_stage == HEAR:
-        talk.server_stage = LOOK
-        spawns = act_on(session, talk.received)
-        if spawns < 0:
-            return False
-        if spawns > 0:
-            issue(session, SERVER, SPAWN)
-            return True
-    if talk.server_stage == LOOK and talk.scheduler_ready and not talk.ends_sent:
-        talk.server_stage, talk.was_empty = LOOKED, talk.messages == 0
-        issue(session, SERVER, SKIP)
-        return True
-    if talk.server_stage == LOOKED and talk.was_empty and talk.events == 0 and finished(session):
-        report(session, ENDS, 0)
-        talk.ends_sent = 1
-    if talk.server_stage == BEGIN:
-        report(session, BEGINS, 0)
-        inform(session)
-    elif talk.server_stage == LOOKED and talk.was_empty and talk.events > 0:
-        inform(session)
-    elif not talk.ended:
-        talk.server_stage = HEAR
-        issue(session, SERVER, GET)
-    return True
-
-
-@inlined
-def finished(session: Session) -> bool:
-    """Return whether nothing more is to be reported."""
-    talk = session.talk[0]
-    return bool(talk.over and talk.waiters == 0 and talk.running == 0 and talk.completed == talk.submitted)
-
-
-@inlined
-def inform(session: Session) -> None:
-    """Start the actor that sends the message to the scheduler, who then knows which jobs are over."""
-    talk = session.talk[0]
-    while talk.forgotten < talk.closed:
-        session.jobs[session.closed[talk.forgotten]].status = FORGOTTEN
-        talk.forgotten += 1
-    talk.scheduler_ready, talk.answerer_stage, talk.spawned, talk.server_stage = 0, ASK, ANSWERER, LISTEN
-    issue(session, SERVER, SPAWN)
-
-
-@compiled
-def act_on(session: Session, message: int) -> int:
-    """Act on a message; return 1 if that starts another actor, -1 for a decision that this session does not know."""
-    talk = session.talk[0]
-    kind, row = message % KINDS, message // KINDS
-    if kind == SUBMIT:
-        for j in range(talk.announced, row):
-            session.jobs[j].status = SUBMITTED
-            report(session, JOB_SUBMITTED, j)
-        talk.submitted += row - talk.announced
-        talk.announced = row
-    elif kind == BYE:
-        talk.over = 1
-        report(session, NO_MORE_JOBS, 0)
-    elif kind == END:
-        report(session, JOB_COMPLETED, row)
-        place = session.actions.places[2 * row]
-        if place >= 0:  # it ran to its walltime, and its work goes on until now
-            remove_at(session.actions, place)
-        talk.running -= 1
-        close(session, row, ENDED)
-    elif kind == READY:
-        talk.scheduler_ready, talk.ended = 1, talk.ends_sent
-    elif kind == CALL_OVER:
-        talk.waiters -= 1
-        report(session, CALLED, 0)
-    elif kind == DECISION:
-        return carry_out(session, row)
-    return 0
-
-
-@inlined
-def close(session: Session, j: int, status: int) -> None:
-    """Record that a job is over."""
-    talk = session.talk[0]
-    session.jobs[j].status = status
-    session.closed[talk.closed] = j
-    talk.closed += 1
-    talk.completed += 1
-
-
-@inlined
-def carry_out(session: Session, place: int) -> int:
-    """Carry out a decision; return 1 if that starts another actor, -1 for one that Batsim would not survive."""
-    talk, command = session.talk[0], session.commands[place]
-    if command.kind == CALL:
-        if command.wanted <= session.actions.pace[0].now or talk.waiters >= len(session.ran) - len(session.jobs) - 8:
-            return -1
-        talk.waiters += 1
-        talk.call_date, talk.spawned = command.wanted, CALLER
-        return 1
-    status = session.jobs[command.job].status
-    if status != SUBMITTED:
-        return -1
-    if command.kind == REJECT:
-        close(session, command.job, REJECTED)
-        return 0
-    return 1 if begin(session, command.job, command.first, command.count) else -1
-
-
-@inlined
-def begin(session: Session, j: int, first: int, count: int) -> bool:
-    """Give a job machines, in their order; return False if one is busy."""
-    talk, job = session.talk[0], session.jobs[j]
-    for i in range(first, first + count):
-        machine = session.machines[session.chosen[i]]
-        if machine.busy:
-            return False
-        machine.next = session.chosen[i + 1] if i + 1 < first + count else -1
-    job.first, job.size, job.status, job.stage = session.chosen[first], count, RUNNING, START_JOB
-    talk.running += 1
-    talk.spawned = JOBS + j
-    return True
-
-
-# --- the other actors
+LOOKS_FIRST, LOOKED_FIRST = 1, 2  # the submitter's look at the energy before the first job
 
 
 @inlined
@@ -224,6 +87,21 @@ def run_answerer(session: Session) -> None:
 
 
 @inlined
+def looks_first(session: Session) -> bool:
+    """Look at the energy before the first job; return False while that takes rounds."""
+    talk, meter = session.talk[0], session.meter[0]
+    if talk.first_look == 0:
+        talk.first_look, talk.look_rounds = LOOKS_FIRST, rounds_to_look(session)
+    if talk.look_rounds > 0:
+        talk.look_rounds -= 1
+        return False
+    talk.first_look = LOOKED_FIRST
+    if meter.measures:
+        meter.first = look(session)
+    return True
+
+
+@inlined
 def run_submitter(session: Session) -> None:
     """Submit the jobs of one date together, then sleep until the next date."""
     talk = session.talk[0]
@@ -236,6 +114,10 @@ def run_submitter(session: Session) -> None:
     if talk.submitter_stage != LEAVE:
         if talk.submitter_stage != HANDED:  # as in Batsim, the clock is not read again after sending
             talk.reached = session.actions.pace[0].now
+        comes = talk.submitter_stage == SLEPT or session.jobs[0].submit <= talk.reached
+        if comes and talk.first_look < LOOKED_FIRST and not looks_first(session):
+            issue(session, SUBMITTER, SKIP)
+            return
         if talk.submitter_stage == SLEPT:
             talk.next_job, talk.batch = talk.next_job + 1, 1
         while talk.next_job < len(session.jobs) and session.jobs[talk.next_job].submit <= talk.reached:
@@ -253,23 +135,51 @@ def run_submitter(session: Session) -> None:
     send(session, SUBMITTER, BYE, 0)
 
 
+# --- jobs
+
+
 @inlined
 def run_job(session: Session, j: int) -> None:
     """Run a job: it computes or sleeps, at most up to its walltime, then reports to the server."""
     job = session.jobs[j]
     if job.stage == START_JOB:
         job.start, job.outcome = session.actions.pace[0].now, SUCCESS
-        take_machines(session, j, 1)
+        job.stage, job.rounds = BEGIN_JOB, rounds_to_look(session)
+    elif job.stage == END_JOB:
+        leave(session, j)
+        job.stage = LEAVE_JOB
+    if job.rounds > 0:
+        job.rounds -= 1
+        issue(session, JOBS + j, SKIP)
+    elif job.stage == BEGIN_JOB:
+        look_before(session, j)
+        take_machines(session, j, COMPUTES)
         job.stage = END_JOB if job.delay >= 0.0 else WAIT_FOR_WORK
         issue(session, JOBS + j, SLEEP if job.delay >= 0.0 else START)
     elif job.stage == WAIT_FOR_WORK:
         job.stage = END_JOB
         issue(session, JOBS + j, WAIT)
     else:
-        take_machines(session, j, 0)
-        run = session.actions.pace[0].now - job.start
-        job.run = run if run != 0.0 else SHORTEST_RUN
-        send(session, JOBS + j, END, j)
+        go(session, j)
+        if job.outcome != KILLED:  # then the actor that killed it reports
+            send(session, JOBS + j, END, j)
+
+
+@inlined
+def leave(session: Session, j: int) -> None:
+    """Make the machines of a job idle, and note how long it ran and how many rounds it takes to look at its energy."""
+    job = session.jobs[j]
+    take_machines(session, j, LEFT)
+    run = session.actions.pace[0].now - job.start
+    job.run = run if run != 0.0 else SHORTEST_RUN
+    job.rounds = rounds_to_look(session)
+
+
+@inlined
+def go(session: Session, j: int) -> None:
+    """Note the energy of a job, whose actor ends."""
+    look_after(session, j)
+    session.jobs[j].stage = GONE_JOB
 
 
 @compiled
@@ -279,21 +189,79 @@ def take_machines(session: Session, j: int, busy: int) -> None:
     m = job.first
     for _ in range(job.size):
         machine = session.machines[m]
-        if busy:
+        if busy == COMPUTES:
             talk.idle_seconds += now - machine.since
         else:
             talk.computing_seconds += now - machine.since
         machine.since, machine.busy = now, busy
         m = machine.next
-    talk.computing += job.size if busy else -job.size
-    session.states[talk.states].time, session.states[talk.states].computing = now, talk.computing
-    talk.states += 1
+    talk.computing += job.size if busy == COMPUTES else -job.size
+    add_row(session, COMPUTING, talk.computing)
+
+
+# --- actors that kill jobs
+
+
+@compiled
+def run_killer(session: Session, number: int) -> bool:
+    """Kill jobs one after the other, then report to the server; return False where one is not in the middle of its run.
+
+    The progress of work is read in a round of its own; the actor of such a job then ends it. That of one that sleeps is
+    ended here.
+    """
+    strike, actor = session.strikes[number], JOBS + len(session.jobs) + number
+    while True:
+        if strike.stage == FIND and strike.at == strike.count:
+            send(session, actor, KILLING, number)
+            return True
+        j = session.struck[strike.first + strike.at]
+        job = session.jobs[j]
+        if strike.stage == FIND and job.stage in (LEAVE_JOB, GONE_JOB):
+            strike.at += 1  # it is over
+        elif strike.stage == FIND:
+            if not kills(session, j):
+                return False
+            strike.stage = STRIKES if job.delay < 0.0 else STRUCK
+            issue(session, actor, SKIP if job.delay < 0.0 else STRIKE_DOWN)
+            return True
+        elif strike.stage == STRIKES:
+            strike.stage, strike.at = FIND, strike.at + 1
+            issue(session, actor, CANCEL)
+            return True
+        elif strike.stage == STRUCK:
+            leave(session, j)
+            strike.stage = READS
+        elif job.rounds > 0:
+            job.rounds -= 1
+            issue(session, actor, SKIP)
+            return True
+        else:
+            go(session, j)
+            strike.stage, strike.at = FIND, strike.at + 1
+
+
+@inlined
+def kills(session: Session, j: int) -> bool:
+    """Note that a job is killed, and its progress; return False if it has just begun or ended."""
+    job, now = session.jobs[j], session.actions.pace[0].now
+    place = session.actions.places[2 * j if job.delay < 0.0 else 2 * j + 1]
+    if job.stage != END_JOB or place < 0 or (job.delay < 0.0 and job.outcome != SUCCESS):
+        return False
+    if job.delay < 0.0:
+        catch_up(session.actions, place)
+        job.progress = 1.0 - session.actions.left[place]
+    else:
+        job.progress = (now - job.start) / job.delay
+    job.outcome = KILLED
+    return True
 
 
 @inlined
 def run_actor(session: Session, actor: int) -> bool:
     """Run an actor until it issues a request; return False where a decision is none that this session knows."""
     talk = session.talk[0]
+    if actor >= JOBS + len(session.jobs):
+        return run_killer(session, actor - JOBS - len(session.jobs))
     if actor >= JOBS:
         run_job(session, actor - JOBS)
     elif actor == SERVER:

@@ -8,26 +8,40 @@ know it leaves: `advance` returns UNUSUAL, and the server plays the session agai
 from hdeeprm_like.engine.actions import ANSWER, CALL, MESSAGE, SUBMISSION, add, number, remove_at, take_step
 from hdeeprm_like.engine.compiled import compiled, inlined
 from hdeeprm_like.engine.silent_actors import run_actor
+from hdeeprm_like.engine.silent_energy import begin_use, change_rates, end_use, update
 from hdeeprm_like.engine.silent_layout import (
     ANSWERER,
     ASKS,
     AWAKE_CALLER,
+    EVENT_BYTES,
+    FULL,
     JOBS,
+    MOST_STRUCK,
     OVER,
+    PLACE_BYTES,
+    SEEN,
     SERVER,
     SUBMITTER,
+    UNREAD,
     UNUSUAL,
     WALLTIME,
 )
+from hdeeprm_like.engine.silent_messages import complete
+from hdeeprm_like.engine.silent_replies import read_reply
 from hdeeprm_like.engine.silent_session import (
     ANSWERS,
     ASK,
+    CANCEL,
+    END,
+    FIND,
     GET,
+    KINDS,
     PUT,
     REQUESTS,
     SKIP,
     SPAWN,
     START,
+    STRIKE_DOWN,
     WAIT,
     Session,
     get,
@@ -36,6 +50,8 @@ from hdeeprm_like.engine.silent_session import (
     wake,
 )
 from hdeeprm_like.engine.tasks import SHORTEST_CALL
+
+MOST_ROWS = 8  # that an actor adds in a turn, and some
 
 
 @inlined
@@ -52,6 +68,8 @@ def grant(session: Session, place: int) -> None:
     elif request == SPAWN:
         wake(session, talk.spawned)
         wake(session, actor)
+    elif request in (CANCEL, STRIKE_DOWN):
+        strike_down(session, actor)
     elif actor >= JOBS:
         add_action(session, actor - JOBS, request)
     elif actor == ANSWERER:
@@ -70,7 +88,7 @@ def add_action(session: Session, j: int, request: int) -> None:
     """Start the work of a job, the limit of its work, or its sleep."""
     job = session.jobs[j]
     if request == START:
-        add(session.actions, 2 * j, job.left, job.rate)
+        add(session.actions, 2 * j, begin_use(session, j), job.rate)
         wake(session, JOBS + j)
     elif request == WAIT:
         if job.walltime >= 0.0:
@@ -82,6 +100,23 @@ def add_action(session: Session, j: int, request: int) -> None:
         add(session.actions, 2 * j + 1, job.walltime, 1.0)
 
 
+@compiled
+def strike_down(session: Session, actor: int) -> None:
+    """End the work of a job, whose actor then ends it, or its sleep; and wake the actor that kills it."""
+    actions, strike = session.actions, session.strikes[actor - JOBS - len(session.jobs)]
+    works = strike.stage == FIND  # it goes on with the job after that
+    j = session.struck[strike.first + strike.at - (1 if works else 0)]
+    if works:
+        if session.meter[0].measures:
+            end_use(session, j)
+        remove_at(actions, actions.places[2 * j])
+    if actions.places[2 * j + 1] >= 0:
+        remove_at(actions, actions.places[2 * j + 1])
+    if works:
+        wake(session, JOBS + j)
+    wake(session, actor)
+
+
 @inlined
 def end_actions(session: Session) -> None:
     """Wake the actors whose actions have ended, in the order in which these began."""
@@ -90,6 +125,10 @@ def end_actions(session: Session) -> None:
         owner = actions.ended[i]
         if owner == MESSAGE:
             sender = sender_of(talk.on_the_way)
+            if session.meter[0].measures and talk.on_the_way % KINDS == END:
+                m = session.jobs[talk.on_the_way // KINDS].first
+                if session.machines[m].way == SEEN:
+                    update(session, m)
             talk.received = talk.on_the_way
             if sender >= 0 and talk.sender_first:
                 wake(session, sender)
@@ -111,6 +150,11 @@ def end_of_job(session: Session, owner: int) -> None:
     """End the work of a job, the limit of its work, or its sleep; only work beyond the limit wakes nothing."""
     actions, j = session.actions, owner >> 1
     job = session.jobs[j]
+    if session.meter[0].measures:
+        if owner & 1 == 1:
+            update(session, job.first)
+        else:
+            end_use(session, j)
     remove_at(actions, actions.places[owner])
     if owner & 1 == 1:
         if actions.places[2 * j] >= 0:
@@ -126,15 +170,27 @@ def end_of_job(session: Session, owner: int) -> None:
 
 
 @inlined
+def is_full(session: Session) -> bool:
+    """Return whether the next actor may have no room for what it writes."""
+    talk, most = session.talk[0], PLACE_BYTES * len(session.machines)
+    margin = MOST_STRUCK * (EVENT_BYTES + talk.longest) + most
+    too_many = talk.rows > len(session.rows) - MOST_ROWS
+    return bool(too_many or talk.allocs > len(session.allocs) - most or talk.written > len(session.out) - margin)
+
+
+@inlined
 def take_turns(session: Session) -> int:
-    """Run rounds until no actor is ready (OVER), the scheduler is to reply (ASKS), or a decision is UNUSUAL."""
+    """Run rounds until no actor is ready (OVER), the scheduler is to reply (ASKS), rows are FULL, or all is UNUSUAL."""
     talk = session.talk[0]
     while True:
         while talk.at < talk.ready:
             actor = session.ready_now[talk.at]
             if actor == ANSWERER and talk.answerer_stage == ASK:
-                talk.answerer_stage = ANSWERS
+                talk.answerer_stage, talk.now = ANSWERS, session.actions.pace[0].now
+                complete(session)
                 return ASKS
+            if is_full(session):
+                return FULL
             talk.at += 1
             if not run_actor(session, actor):
                 return UNUSUAL
@@ -150,11 +206,22 @@ def take_turns(session: Session) -> int:
 
 @compiled
 def advance(session: Session) -> int:
-    """Play a session until the scheduler is to reply (ASKS), nothing more can happen (OVER), or it is UNUSUAL."""
+    """Play a session until the scheduler is to reply (ASKS), nothing more can happen (OVER), or it is UNUSUAL.
+
+    FULL: rows and texts are to be fetched first. UNREAD: Python is to read the reply.
+    """
     talk = session.talk[0]
+    if talk.reply > 0 and not read_reply(session):
+        talk.reply = 0
+        return UNREAD
+    talk.reply = 0
     while True:
         result = take_turns(session)
         talk.now = session.actions.pace[0].now
+        if talk.changed > 0 and result == OVER:
+            change_rates(session)
+        if talk.unusual:
+            return UNUSUAL
         if result != OVER or not take_step(session.actions):
             return result
         end_actions(session)

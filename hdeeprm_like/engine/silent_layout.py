@@ -5,6 +5,7 @@ the memory is made here of bytes, laid out as the bundles of `engine.silent_sess
 """
 
 import ctypes
+from itertools import accumulate
 from math import inf
 
 WORD = 8  # bytes
@@ -13,18 +14,42 @@ WORD = 8  # bytes
 UNKNOWN, SUBMITTED, RUNNING, REJECTED, ENDED, FORGOTTEN = 0, 1, 2, 3, 4, 5
 
 # How the work of a job ended
-SUCCESS, WALLTIME = 1, 2
+SUCCESS, WALLTIME, KILLED = 1, 2, 3
 
 # Decisions of the scheduler
-EXECUTE, REJECT, CALL = 0, 1, 2
+EXECUTE, REJECT, CALL, KILL, NOTE, QUERY, SWITCH = 0, 1, 2, 3, 4, 5, 6
 
 # What the server reports to it
 BEGINS, JOB_SUBMITTED, JOB_COMPLETED, CALLED, NO_MORE_JOBS, ENDS = 0, 1, 2, 3, 4, 5
+JOBS_KILLED, ANSWER, SWITCHED = 6, 7, 8
 
-SERVER, ANSWERER, SUBMITTER, CALLER, AWAKE_CALLER, JOBS = 0, 1, 2, 3, 4, 5  # actors, and that of the first job
+# Rows of the output files: how many machines compute; the energy at a start, an end, and around a change of P-states
+COMPUTING, AT_START, AT_END, SWITCHES, HAS_SWITCHED = 0, 1, 2, 3, 4
+
+# What a machine does; its last job still uses one that is LEFT, though Batsim counts it as idle
+IDLE, COMPUTES, LEFT = 0, 1, 2
+
+# Actors: after that of the first job come those of the other jobs, then those that kill jobs
+SERVER, ANSWERER, SUBMITTER, CALLER, AWAKE_CALLER, JOBS = 0, 1, 2, 3, 4, 5
 
 # Results of `silent_clock.advance`
-OVER, ASKS, UNUSUAL = 0, 1, 2
+OVER, ASKS, UNUSUAL, FULL, UNREAD = 0, 1, 2, 3, 4
+
+# Words of replies, as the machine code knows them
+EXECUTE_WORD, REJECT_WORD, CALL_WORD, NOW_KEY, EVENTS_KEY, DATE_KEY, TYPE_KEY, DATA_KEY, JOB_KEY, ALLOC_KEY = range(10)
+KNOWN_WORDS = (
+    *("EXECUTE_JOB", "REJECT_JOB", "CALL_ME_LATER"),
+    *("now", "events", "timestamp", "type", "data", "job_id", "alloc"),
+)
+
+# Parts of messages
+MESSAGE_PART, EVENTS_PART, EVENT_PART, SUBMITTED_PART, COMPLETED_PART, CALLED_PART, STATE_PART = range(10, 17)
+CODE_PART, ALLOC_PART, EVENT_END, MESSAGE_END, SUCCESS_PART, FAILED_PART, WALLTIME_PART, KILLED_PART = range(17, 25)
+PARTS = (
+    *('{"now":', ',"events":[', '{"timestamp":', ',"type":"JOB_SUBMITTED","data":', ',"type":"JOB_COMPLETED","data":'),
+    *(',"type":"REQUESTED_CALL","data":{}}', ',"job_state":"COMPLETED_', '","return_code":', ',"alloc":"', '"}}', "]}"),
+    *("SUCCESSFULLY", "FAILED", "WALLTIME_REACHED", "KILLED"),
+)
 
 TALK = (
     ("now", "f8"),  # s
@@ -32,7 +57,6 @@ TALK = (
     ("ready", "i8"),  # actors in this round
     ("next_ready", "i8"),  # actors in the next one
     ("ran", "i8"),  # requests of this round
-    ("granted", "i8"),  # 1 if the actors of this round have run and their requests are to be granted
     ("first_message", "i8"),
     ("messages", "i8"),  # in the mailbox
     ("server_waits", "i8"),  # 1 while the server waits for a message
@@ -42,11 +66,18 @@ TALK = (
     ("server_stage", "i8"),
     ("was_empty", "i8"),  # 1 if the mailbox was empty when the server looked
     ("spawned", "i8"),  # the actor that the server starts
+    ("doing", "i8"),  # what the server goes on with after that
+    ("rounds", "i8"),  # rounds until then
+    ("decision", "i8"),  # of the reply, which it carries out
+    ("switched", "i8"),  # machines that have got their P-state by it
     ("scheduler_ready", "i8"),  # 1 if the last reply is carried out
     ("ends_sent", "i8"),
     ("ended", "i8"),
     ("over", "i8"),  # 1 if all jobs are submitted
     ("waiters", "i8"),  # calls to come
+    ("killers", "i8"),  # actors that kill jobs and have not yet reported
+    ("strikes", "i8"),  # of those so far
+    ("struck", "i8"),  # used entries of Session.struck
     ("running", "i8"),
     ("submitted", "i8"),
     ("completed", "i8"),
@@ -54,7 +85,17 @@ TALK = (
     ("closed", "i8"),  # used entries of Session.closed
     ("forgotten", "i8"),  # of these, those whose end the scheduler knows
     ("events", "i8"),  # used entries of Session.events
-    ("states", "i8"),  # used entries of Session.states
+    ("rows", "i8"),  # used entries of Session.rows
+    ("changed", "i8"),  # used entries of Session.changed
+    ("reply", "i8"),  # bytes of the reply that is to be read
+    ("figure", "f8"),  # the number just read
+    ("longest", "i8"),  # bytes of the description of a job
+    ("listed", "i8"),  # events of the message
+    ("written", "i8"),  # end of what is written of it in Session.out
+    ("head", "i8"),  # its first byte there, once it is complete
+    ("allocs", "i8"),  # used bytes of Session.allocs
+    ("fetched", "i8"),  # bytes of that taken away before
+    ("unusual", "i8"),  # 1 after something that only the server in Python knows
     ("computing", "i8"),  # machines
     ("idle_seconds", "f8"),  # s of all machines, up to their last change
     ("computing_seconds", "f8"),
@@ -66,6 +107,8 @@ TALK = (
     ("submitter_stage", "i8"),
     ("next_job", "i8"),  # of the submitter
     ("batch", "i8"),  # 1 if it has jobs to submit together
+    ("first_look", "i8"),  # at the energy before the first job: 1 while it takes rounds, 2 after it
+    ("look_rounds", "i8"),
     ("reached", "f8"),  # s, when it last looked at the clock
     ("latency", "f8"),  # s, of a message from the server's host to itself
     ("share", "f8"),  # of it that takes time after that
@@ -75,23 +118,73 @@ JOB = (
     ("submit", "f8"),  # s
     ("walltime", "f8"),  # s, below 0 without limit
     ("delay", "f8"),  # s; below 0 for a job that computes
-    ("left", "f8"),  # share of its work
+    ("flops", "f8"),  # on each machine, or on all
+    ("divided", "i8"),  # 1 for all
+    ("listed", "i8"),  # 1 if they are in Session.loads
+    ("wanted", "i8"),  # machines, 0 for any number
+    ("code", "i8"),  # that it returns
+    ("text", "i8"),  # its description in Session.texts: the first byte,
+    ("text_key", "i8"),  # where its name ends,
+    ("text_end", "i8"),  # and its end
     ("rate", "f8"),  # 1/s
-    ("latency", "f8"),  # s, from its first machine to the server
-    ("share", "f8"),  # of a message that takes time after that
-    ("speed", "f8"),  # 1/s
     ("start", "f8"),  # s
     ("run", "f8"),  # s
+    ("joules", "f8"),  # of its machines before it, then its own
+    ("progress", "f8"),  # when it was killed
     ("first", "i8"),  # its first machine; the others follow in Session.machines
     ("size", "i8"),  # machines that it has
     ("status", "i8"),
     ("stage", "i8"),
+    ("rounds", "i8"),  # until its next stage
     ("outcome", "i8"),
+    ("alloc", "i8"),  # first byte of its machines as text, in all that Session.allocs held
+    ("alloc_length", "i8"),
+    ("killed", "i8"),  # 1 if the scheduler has it killed
+    ("note", "i8"),  # 1 + the number of its latest metadata; 0 without
+    ("changed", "i8"),  # 1 if its speed is to be computed
 )
-MACHINE = (("since", "f8"), ("busy", "i8"), ("next", "i8"))  # s of its last change; the job's next machine
-COMMAND = (("kind", "i8"), ("job", "i8"), ("date", "f8"), ("wanted", "f8"), ("first", "i8"), ("count", "i8"))
-EVENT = (("kind", "i8"), ("job", "i8"), ("time", "f8"))
-STATE = (("time", "f8"), ("computing", "i8"))
+GIVEN = "4d7q"  # the form of what is known of a job at first, up to the end of its description
+MACHINE = (
+    ("since", "f8"),  # s, of its last change
+    ("busy", "i8"),  # what it does
+    ("next", "i8"),  # its job's next machine
+    ("worker", "i8"),  # 1 + the job that works on it; 0 without
+    ("flops", "f8"),  # that this job has for it
+    ("seen", "f8"),  # s, date of its joules
+    ("watts", "f8"),  # now
+    ("power", "i8"),  # entry of Session.powers for its P-state 0
+    ("pstate", "i8"),
+    ("latency", "f8"),  # s, of a message to the server
+    ("share", "f8"),  # of it that takes time after that
+    ("rate", "f8"),  # 1/s
+    ("way", "i8"),  # what is known of that way: NO_WAY, UNSEEN, SEEN
+)
+NO_WAY, UNSEEN, SEEN = 0, 1, 2  # whether the end of a message from there updates the machine's energy
+POWER = (("speed", "f8"), ("cores", "f8"), ("idle", "f8"), ("least", "f8"), ("most", "f8"))  # flop/s of a core, W
+METER = (
+    ("measures", "i8"),  # 1 if energy is measured
+    ("judged", "i8"),  # 1 once the P-states are known to it; SimGrid first takes 0 for all
+    ("date", "f8"),  # s, of the last look at all machines
+    ("joules", "f8"),  # of all then
+    ("first", "f8"),  # J before the first job
+    ("noted", "f8"),  # s, of the last row
+    ("noted_joules", "f8"),
+    ("exponent", "i8"),  # of Session.sum
+    ("least", "f8"),  # W of all machines at their least load
+    ("least_known", "i8"),
+)
+COMMAND = (
+    ("kind", "i8"),
+    ("job", "i8"),  # or the P-state
+    ("date", "f8"),
+    ("wanted", "f8"),
+    ("first", "i8"),
+    ("count", "i8"),
+    ("number", "i8"),  # of the metadata, or the change of P-states
+)
+EVENT = (("kind", "i8"), ("job", "i8"), ("time", "f8"), ("joules", "f8"), ("place", "i8"))  # in the message
+ROW = (("kind", "i8"), ("number", "i8"), ("time", "f8"), ("joules", "f8"), ("least", "f8"), ("watts", "f8"))
+STRIKE = (("first", "i8"), ("count", "i8"), ("at", "i8"), ("stage", "i8"), ("rounds", "i8"))
 
 Fields = tuple[tuple[str, str], ...]
 
@@ -99,11 +192,18 @@ PACE_WORDS, STEPS = 15, 64  # of `engine.actions`
 ENDLESS = (5, 7, 9, 10)  # words of its PACE that are infinite at first
 CALLS = 1000  # requested at once, and one more for each job
 LEAST_COMMANDS = 100  # of a reply, and three more for each job
+ROWS = 4096  # that are kept here
+MOST_PARTS = 64  # of an exact sum
+MOST_STRUCK = 64  # jobs that one decision kills
+HEAD = 64  # bytes of a message before its events
+EVENT_BYTES, SUBMITTED_BYTES = 300, 96  # of an event without the job's description and machines
+PLACE_BYTES = 12  # of a machine in a list
+REPLY_BYTES = 1 << 16
 
 
-def place_of(fields: Fields, name: str) -> int:
-    """Return the place of a field in its record, in words."""
-    return [field for field, _ in fields].index(name)
+def places_of(fields: Fields) -> dict[str, int]:
+    """Return the place of each field in its record, in words."""
+    return {field: place for place, (field, _) in enumerate(fields)}
 
 
 class Memory:
@@ -111,15 +211,24 @@ class Memory:
 
     Attributes:
         arrays: the memory of each array by its name: those of the session, and those of its actions.
-        calls, commands, machines: how many calls can be pending, how many decisions a reply may hold, and how many
-        machines these may name.
+        commands, machines: how many decisions a reply may hold, and how many machines these may name.
+        margin: bytes of the message that an actor may write in a turn.
     """
 
-    def __init__(self, jobs: int, machines: int) -> None:
-        """Make the arrays for a session that has not begun, of at least one job and one machine."""
-        self.calls, self.commands = CALLS + jobs, LEAST_COMMANDS + 3 * jobs
+    def __init__(
+        self, jobs: int, machines: int, powers: int = 1, texts: bytes = b" ", longest: int = 1, numbers: int = 1
+    ) -> None:
+        """Make the arrays for a session that has not begun, of at least one job, machine and P-state.
+
+        Args:
+            texts: the descriptions of all jobs; *longest* is the size of the longest one. numbers: bound of those that
+            jobs have in their names.
+        """
+        calls, self.commands = CALLS + jobs, LEAST_COMMANDS + 3 * jobs
         self.machines = 4 * machines + LEAST_COMMANDS
-        actions, actors = 2 * jobs + self.calls + 1, jobs + self.calls + 8
+        self.margin = MOST_STRUCK * (EVENT_BYTES + longest) + PLACE_BYTES * machines
+        actions, actors = 2 * jobs + calls + 1, 2 * jobs + calls + 8
+        words = [text.encode() for text in KNOWN_WORDS + PARTS]
         self._actions = {
             "pace": (1, PACE_WORDS),
             "dates": (actions, 1),
@@ -138,27 +247,54 @@ class Memory:
             "talk": (1, len(TALK)),
             "jobs": (jobs, len(JOB)),
             "machines": (machines, len(MACHINE)),
+            "powers": (powers, len(POWER)),
+            "meter": (1, len(METER)),
+            "joules": (machines, 1),
+            "joule_bits": (machines, 1),
+            "sum": (1, 1),
+            "gathered": (machines, 1),
+            "parts": (MOST_PARTS, 1),
             "commands": (self.commands, len(COMMAND)),
             "chosen": (self.machines, 1),
-            "events": (2 * jobs + self.calls + 8, len(EVENT)),
-            "states": (2 * jobs, len(STATE)),
+            "loads": (self.machines, 1),
+            "numbers": (numbers, 1),
+            "events": (jobs + self.commands + 8, len(EVENT)),
+            "rows": (ROWS, len(ROW)),
+            "strikes": (jobs + 1, len(STRIKE)),
+            "struck": (jobs, 1),
+            "changed": (jobs, 1),
             "closed": (jobs, 1),
             "ready_now": (actors, 1),
             "ready_next": (actors, 1),
             "ran": (actors, 1),
             "outgoing": (actors, 1),
             "messages": (actors, 1),
+            "word_ends": (len(words) + 1, 1),
+        }
+        self._texts = {
+            "words": sum(map(len, words)),
+            "texts": len(texts),
+            "reply": REPLY_BYTES + PLACE_BYTES * machines,
+            "out": HEAD + len(texts) + SUBMITTED_BYTES * jobs + 2 * self.margin,
+            "allocs": REPLY_BYTES + 2 * PLACE_BYTES * machines,
         }
         sizes = {**self._actions, **self._session}
         self.arrays = {name: bytearray(WORD * entries * words) for name, (entries, words) in sizes.items()}
+        self.arrays |= {name: bytearray(size) for name, size in self._texts.items()}
+        self.arrays["joule_bits"] = self.arrays["joules"]  # the same memory
+        self.arrays["texts"][:] = texts
+        self.arrays["words"][:] = b"".join(words)
+        for place, end in enumerate(accumulate(map(len, words)), start=1):
+            self.integers("word_ends")[place] = end
         for word in ENDLESS:
             self.floats("pace")[word] = inf
-        places = self.integers("places")
-        for place in range(2 * jobs):
-            places[place] = -1
-        ready = self.integers("ready_next")
+        for name in ("places", "numbers"):
+            entries = self.integers(name)
+            for place in range(len(entries)):
+                entries[place] = -1
+        ready, talk, places = self.integers("ready_next"), self.integers("talk"), places_of(TALK)
         ready[0], ready[1] = SUBMITTER, SERVER
-        self.integers("talk")[place_of(TALK, "next_ready")] = 2
+        talk[places["next_ready"]], talk[places["written"]], talk[places["longest"]] = 2, HEAD, longest
 
     def floats(self, name: str) -> "memoryview[float]":
         """Return the words of an array as floats."""
@@ -170,12 +306,13 @@ class Memory:
 
     def address(self) -> int:
         """Return the address of a record of the session as `engine.bundles` has it, which lives as long as this."""
-        actions = self._record_of(self._actions)
-        self._records = [self._record_of(self._session, ctypes.addressof(actions)), actions]
+        actions = self._record_of({name: entries for name, (entries, _) in self._actions.items()})
+        entries = {name: entries for name, (entries, _) in self._session.items()} | self._texts
+        self._records = [self._record_of(entries, ctypes.addressof(actions)), actions]
         return ctypes.addressof(self._records[0])
 
-    def _record_of(self, sizes: "dict[str, tuple[int, int]]", *first: int) -> "ctypes.Array[ctypes.c_int64]":
+    def _record_of(self, entries: "dict[str, int]", *first: int) -> "ctypes.Array[ctypes.c_int64]":
         words = list(first)
-        for name, (entries, _) in sizes.items():
-            words += [ctypes.addressof(ctypes.c_char.from_buffer(self.arrays[name])), entries]
+        for name, count in entries.items():
+            words += [ctypes.addressof(ctypes.c_char.from_buffer(self.arrays[name])), count]
         return (ctypes.c_int64 * len(words))(*words)

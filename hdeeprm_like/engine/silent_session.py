@@ -3,36 +3,60 @@
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hdeeprm_like.engine.actions import PACE, Actions, number
 from hdeeprm_like.engine.bundles import Bundle
 from hdeeprm_like.engine.compiled import compiled, inlined
+from hdeeprm_like.engine.digits import Bytes
 from hdeeprm_like.engine.silent_layout import (
     ANSWERER,
     COMMAND,
     EVENT,
+    IDLE,
     JOB,
     MACHINE,
-    STATE,
+    METER,
+    POWER,
+    ROW,
+    STRIKE,
     SUBMITTER,
     TALK,
     Memory,
 )
-from hdeeprm_like.types import Ints, Records
+from hdeeprm_like.types import Floats, Ints, Records
 
 # Requests of an actor at the end of its turn
-SKIP, SLEEP, PUT, GET, SPAWN, START, WAIT = 0, 1, 2, 3, 4, 5, 6
-REQUESTS = 8
+SKIP, SLEEP, PUT, GET, SPAWN, START, WAIT, CANCEL, STRIKE_DOWN = 0, 1, 2, 3, 4, 5, 6, 7, 8
+REQUESTS = 16
 
-# Messages to the server; SUBMIT carries the job after the last one, END its job, DECISION its place in the reply
-HELLO, SUBMIT, BYE, END, DECISION, READY, CALL_OVER = 0, 1, 2, 3, 4, 5, 6
+# Messages to the server; SUBMIT carries the job after the last one, END its job, DECISION its place in the reply, and
+# KILLING the number of the actor that has killed jobs
+HELLO, SUBMIT, BYE, END, DECISION, READY, CALL_OVER, KILLING = 0, 1, 2, 3, 4, 5, 6, 7
 KINDS = 8
 
 # Stages of the actors: what each does at its next turn
 BEGIN, HEAR, LOOK, LOOKED, LISTEN = 0, 1, 2, 3, 4  # the server
 ASK, ANSWERS, NEXT, COME, SENT = 0, 1, 2, 3, 4  # the answerer
 GREET, GREETED, SLEPT, HANDED, LEAVE, GONE = 0, 1, 2, 3, 4, 5  # the submitter
-START_JOB, WAIT_FOR_WORK, END_JOB = 0, 1, 2  # a job
+START_JOB, BEGIN_JOB, WAIT_FOR_WORK, END_JOB, LEAVE_JOB, GONE_JOB = 0, 1, 2, 3, 4, 5  # a job
+FIND, STRIKES, STRUCK, READS = 0, 1, 2, 3  # an actor that kills jobs
+NOTHING, ANSWERS_QUERY, SWITCHES_FIRST, SWITCHES_EACH = 0, 1, 2, 3  # the server, within a decision
+
+
+FLOATS = ("dates", "left", "rates", "steps", "scratch", "joules", "gathered", "parts", "loads")
+BYTES = ("words", "texts", "reply", "out", "allocs")
+RECORDS = {
+    "talk": TALK,
+    "jobs": JOB,
+    "machines": MACHINE,
+    "powers": POWER,
+    "meter": METER,
+    "commands": COMMAND,
+    "events": EVENT,
+    "rows": ROW,
+    "strikes": STRIKE,
+}
 
 
 class Session(Bundle):
@@ -41,38 +65,76 @@ class Session(Bundle):
     Attributes:
         actions: everything that takes time.
         talk: (1,) TALK. jobs: (J,) JOB. machines: (M,) MACHINE.
-        commands: the decisions of the reply, COMMAND. chosen: the machines that they name.
-        events: the message to the scheduler, EVENT. states: changes of the number of computing machines, STATE.
+        powers: of each P-state of each kind of machine, POWER. meter: (1,) METER.
+        joules: (M,) of each machine. joule_bits: (M,) the same memory as words.
+        sum: (1,) first 64 bits of the sum of the joules at the last row, where it is rounded to these at each addition.
+        gathered: (M,) numbers to add up. parts: the partial sums of an exact sum.
+        commands: the decisions of the reply, COMMAND. chosen: the machines or jobs that they name. loads: flop of the
+        job on each of these machines, where they differ.
+        numbers: the job with each number in its name, -1 where there is none.
+        events: of the message to the scheduler, those that Python writes, EVENT. rows: of the output files, ROW.
+        strikes: (J,) killings of jobs, STRIKE. struck: (J,) the jobs that they name.
+        changed: (J,) jobs whose speed is to be computed.
         closed: (J,) the jobs that are over, in that order.
         ready_now, ready_next: actors of this round and of the next one.
         ran: requests of this round. outgoing: the messages of those that put one.
         messages: ring buffer of messages to the server.
+        words: those of replies and parts of messages, concatenated. word_ends: where they end, beginning with 0.
+        texts: the descriptions of all jobs, as JSON. reply: bytes of the last one. out: the message to the scheduler.
+        allocs: the machines of jobs that have ended, as text.
     """
 
     actions: Actions
     talk: Records
     jobs: Records
     machines: Records
+    powers: Records
+    meter: Records
+    joules: Floats
+    joule_bits: Ints
+    sum: NDArray[np.uint64]
+    gathered: Floats
+    parts: Floats
     commands: Records
     chosen: Ints
+    loads: Floats
+    numbers: Ints
     events: Records
-    states: Records
+    rows: Records
+    strikes: Records
+    struck: Ints
+    changed: Ints
     closed: Ints
     ready_now: Ints
     ready_next: Ints
     ran: Ints
     outgoing: Ints
     messages: Ints
+    word_ends: Ints
+    words: Bytes
+    texts: Bytes
+    reply: Bytes
+    out: Bytes
+    allocs: Bytes
 
 
 def session_in(memory: Memory) -> Session:
     """Return a session in some memory."""
-    kinds: dict[str, Any] = dict.fromkeys(("dates", "left", "rates", "steps", "scratch"), np.float64)
-    records = {"talk": TALK, "jobs": JOB, "machines": MACHINE, "commands": COMMAND, "events": EVENT, "states": STATE}
-    kinds |= {name: np.dtype(list(fields), align=True) for name, fields in records.items()} | {"pace": PACE}
+    kinds: dict[str, Any] = dict.fromkeys(FLOATS, np.float64) | {"pace": PACE, "sum": np.uint64}
+    kinds |= dict.fromkeys(BYTES, np.uint8)
+    kinds |= {name: np.dtype(list(fields), align=True) for name, fields in RECORDS.items()}
     arrays = {name: np.frombuffer(content, kinds.get(name, np.int64)) for name, content in memory.arrays.items()}
     actions = Actions(**{name: arrays.pop(name) for name in Actions._names})
     return Session(actions=actions, **arrays)
+
+
+@compiled
+def release(session: Session, j: int) -> None:
+    """Make the machines that a job has left free for others."""
+    m = session.jobs[j].first
+    for _ in range(session.jobs[j].size):
+        session.machines[m].busy = IDLE
+        m = session.machines[m].next
 
 
 # --- rounds and the mailbox
@@ -143,8 +205,8 @@ def transfer(session: Session, message: int, sender_first: int) -> None:
     pace.message_made = number(session.actions)
     latency, share, speed = talk.latency, talk.share, talk.speed
     if message % KINDS == END:
-        job = session.jobs[message // KINDS]
-        latency, share, speed = job.latency, job.share, job.speed
+        machine = session.machines[session.jobs[message // KINDS].first]
+        latency, share, speed = machine.latency, machine.share, machine.rate
     pace.message = share
     if latency > 0.0:
         pace.latency, pace.speed, pace.speed_then = latency, 0.0, speed
@@ -153,8 +215,8 @@ def transfer(session: Session, message: int, sender_first: int) -> None:
 
 
 @inlined
-def report(session: Session, kind: int, j: int) -> None:
-    """Add an event to the message to the scheduler."""
-    event, talk = session.events[session.talk[0].events], session.talk[0]
-    event.kind, event.job, event.time = kind, j, session.actions.pace[0].now
-    talk.events += 1
+def add_row(session: Session, kind: int, number: int) -> None:
+    """Add a row of an output file; those of energy are completed by `silent_energy.trace`."""
+    row, talk = session.rows[session.talk[0].rows], session.talk[0]
+    row.kind, row.number, row.time = kind, number, session.actions.pace[0].now
+    talk.rows += 1

@@ -53,11 +53,17 @@ def make_advance():
     return made
 
 
+WATTS = ("95:98:170, 80:85:120", "10:30.5:30.5,0:0:0")
+
+
 def bare_xml(dice, hosts):
-    """Hosts without links, of some speeds and numbers of cores."""
+    """Hosts without links, of some speeds and numbers of cores, that begin in one of two P-states; some are fast."""
+    slowest, fastest = dice.choice([(0.5, 1), (1e3, 1e5)])
+    speeds = [dice.choice([fastest, fastest, dice.uniform(slowest, fastest)]) for _ in range(hosts)]
     listed = "".join(
-        f'<host id="h{number}" speed="{dice.choice([1, 1, 0.5])}Gf" core="{dice.choice([1, 4])}"/>'
-        for number in range(hosts)
+        f'<host id="h{number}" speed="{speed}Gf,0.7Gf" core="{dice.choice([1, 4])}" '
+        f'pstate="{dice.choice([0, 0, 1])}"><prop id="wattage_per_state" value="{dice.choice(WATTS)}"/></host>'
+        for number, speed in enumerate(speeds)
     )
     return f'{HEAD}<zone id="z" routing="Full"><host id="master_host" speed="1Gf"/>{listed}</zone></platform>'
 
@@ -67,8 +73,9 @@ def world(seed):
     dice = random.Random(seed)
     hosts = dice.choice([1, 2, 4, 8])
     latency = dice.choice(["", "0us", "10us", "300ms"])
-    xml = platform_xml(hosts, latency, speeds=dice.choice(["1Gf", "0.3Gf"])) if latency else bare_xml(dice, hosts)
-    jobs, time = [], 0.0
+    speeds = dice.choice(["1Gf,0.5Gf", "0.3Gf,0.7Gf"])
+    xml = platform_xml(hosts, latency, speeds=speeds) if latency else bare_xml(dice, hosts)
+    jobs, time = [], dice.choice([0.0, 0.0, 3e5])  # late times, and fast machines, leave rests of rounding
     for _ in range(dice.choice([1, 3, 10, 30])):
         time += dice.choice([*NEXT, dice.random() * 10])
         profile = dice.choice(sorted(PROFILES))
@@ -78,11 +85,14 @@ def world(seed):
 
 
 class Dicer:
-    """A scheduler that throws dice: it starts, rejects and holds jobs, at once or later, calls for calls, and errs."""
+    """A scheduler that throws dice: it starts, rejects, holds and kills jobs, at once or later, and errs.
 
-    def __init__(self, seed, hosts, errs):
-        self.dice, self.errs, self.hosts = random.Random(seed), errs, hosts
-        self.late = self.dice.random()
+    It requests calls, notes metadata, and where energy is measured asks for it and changes P-states.
+    """
+
+    def __init__(self, seed, hosts, errs, energy=False):
+        self.dice, self.errs, self.hosts, self.energy = random.Random(seed), errs, hosts, energy
+        self.late, self.more = self.dice.random(), self.dice.choice([0, 0.1, 0.4])
         self.free, self.held, self.queue, self.calls, self.heard = set(range(hosts)), {}, [], 0, []
 
     def ask(self, text):
@@ -113,6 +123,8 @@ class Dicer:
             for _ in range(dice.choice([1, 1, 2])):
                 self.calls += 1
                 events.append((time, "CALL_ME_LATER", {"timestamp": time + dice.choice([1e-3, 0.5, 1, 5.5, 10])}))
+        if dice.random() < self.more:
+            events.append((time, *self.other()))
         if dice.random() < self.errs:
             events.append((time, *self.odd()))
         if dice.random() < self.errs / 5:
@@ -121,13 +133,34 @@ class Dicer:
         listed = [{"timestamp": date, "type": kind, "data": data} for date, kind, data in events]
         return b"{" if dice.random() < self.errs / 5 else json.dumps({"now": end, "events": listed}).encode()
 
+    def other(self):
+        """A decision of another kind, on jobs that run or wait."""
+        dice, known = self.dice, [*self.held, *(name for name, _ in self.queue)]
+        kinds = [("QUERY", {"requests": {"consumed_energy": {}}})] * self.energy
+        if known:
+            kinds.append(("SET_JOB_METADATA", {"job_id": dice.choice(known), "metadata": f"noted {dice.random()}"}))
+        if self.held:
+            names = dice.sample(sorted(self.held), min(len(self.held), dice.choice([1, 1, 2, 3])))
+            kinds.append(("KILL_JOB", {"job_ids": names + names[: dice.choice([0, 0, 1])]}))
+        if self.energy:
+            chosen = dice.sample(range(self.hosts), dice.randint(1, self.hosts))
+            data = {"resources": " ".join(map(str, chosen)), "state": dice.choice("01")}
+            kinds += [("SET_RESOURCE_STATE", data)] * 3
+        return dice.choice(kinds or [("CALL_ME_LATER", {"timestamp": 1e6})])
+
     def odd(self):
         """A decision that machine code does not know, or that Batsim does not survive."""
         return self.dice.choice(
             [
-                ("KILL_JOB", {"job_ids": list(self.held)[:2]}),
+                ("KILL_JOB", {"job_ids": ["w0!0"]}),
+                ("KILL_JOB", {"job_ids": "w0!0"}),
                 ("SET_JOB_METADATA", {"job_id": "w0!0", "metadata": "noted"}),
+                ("SET_JOB_METADATA", {"job_id": "w0!1", "metadata": 'with "'}),
+                ("SET_RESOURCE_STATE", {"resources": "0", "state": "7"}),
+                ("QUERY", {"requests": {}}),
+                ("QUERY", {"requests": {"consumed_energy": {}}}),
                 ("EXECUTE_JOB", {"job_id": "w0!0", "alloc": "0"}),
+                *[("EXECUTE_JOB", {"job_id": name, "alloc": f"0-{size - 1}"}) for name, size in self.queue] * 3,
                 ("EXECUTE_JOB", {"job_id": "w0!1", "alloc": "0", "mapping": {"0": "0"}}),
                 ("REJECT_JOB", {"job_id": "w0!1"}),
                 ("CALL_ME_LATER", {"timestamp": 0}),
@@ -138,12 +171,12 @@ class Dicer:
 def played(seed, folder, errs, run):
     """All that a simulation says and writes, how it ends, and its clock."""
     xml, jobs, hosts = world(seed)
-    options = write_inputs(folder, jobs, xml)
+    options = write_inputs(folder, jobs, xml).replaced(energy=bool(seed % 2))
     if seed % 3 == 0:  # as on Batsim's own platforms, messages of the server's host to itself have a latency
         options = options.replaced(simgrid=("network/loopback-lat:1e-6",))
     for path in folder.glob("out*"):
         path.unlink()
-    scheduler, simulation = Dicer(seed, hosts, errs), Simulation(options)
+    scheduler, simulation = Dicer(seed, hosts, errs, options.energy), Simulation(options)
     assert silent.is_silent(simulation)
     try:
         ended = str(cli.run_to_the_end(simulation, lambda: run(simulation, scheduler.ask), write_outputs, 0.0))
@@ -152,7 +185,9 @@ def played(seed, folder, errs, run):
     written = {path.name: list(csv.DictReader(path.read_text().splitlines())) for path in folder.glob("out*")}
     for name in ("scheduling_time", "simulation_time"):
         written["out_schedule.csv"][0].pop(name)
-    return scheduler.heard, ended, written, simulation.completed, simulation.engine.now
+    machines = simulation.machines
+    exact = (simulation.rows, machines.state_rows, machines.energy_rows, machines.pstate_rows, machines.seconds)
+    return scheduler.heard, ended, written, exact, simulation.completed, simulation.engine.now
 
 
 def assert_the_same(seed, folder, errs, make_advance):
@@ -226,10 +261,15 @@ def test_decisions_beyond_the_memory_are_played_by_the_actors(all_in_machine_cod
     assert all_in_machine_code == [None]
 
 
-@pytest.mark.parametrize(
-    ("xml", "options"), [(platform_xml(4), {"energy": True}), (platform_xml(4), {"compute_sharing": True})]
+ASLEEP = (
+    f'{HEAD}<zone id="z" routing="Full"><host id="master_host" speed="1Gf"/><host id="h" speed="1Gf,1f,1f" pstate="1">'
+    '<prop id="wattage_per_state" value="30:40:100,5:5:5,50:50:50"/><prop id="sleep_pstates" value="1:2:2"/></host>'
+    "</zone></platform>"
 )
-def test_where_energy_is_measured_or_jobs_share_machines_the_actors_play(xml, options, tmp_path):
+
+
+@pytest.mark.parametrize(("xml", "options"), [(ASLEEP, {"energy": True}), (platform_xml(4), {"compute_sharing": True})])
+def test_where_machines_sleep_or_jobs_share_machines_the_actors_play(xml, options, tmp_path):
     made = write_inputs(tmp_path, workload([(0, 1, "second", None)], PROFILES), xml).replaced(**options)
     assert not silent.is_silent(Simulation(made))
 
