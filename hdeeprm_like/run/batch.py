@@ -246,7 +246,7 @@ def advance_some(batch: Batch, pool: JobPool, low: int, high: int) -> int:
         ended += e.over
     if ends == AT_ONCE and ended > 0:  # afterwards: both parts are more machine code than a processor's first cache
         for i in range(low, high):
-            if batch.actions[i] >= 0 and batch.episodes[i].over:
+            if batch.actions[i] >= 0 and batch.ended[i]:
                 lost |= not begin_next(batch, pool, i, at_address(batch.first, batch.runs[i]))
     return LOST if lost else ended
 
