@@ -28,16 +28,13 @@ from hdeeprm_like.engine.numbers import (
 from hdeeprm_like.engine.packing import SHARES, packed_processor
 from hdeeprm_like.engine.processor_index import (
     PROCESSOR_KEYS,
-    best_processor,
     counts_cores,
-    hide,
-    lowest_processor,
     node_fits,
     processor_key,
-    random_processor,
     rank,
     rank_picks,
 )
+from hdeeprm_like.engine.processor_search import best_processor, lowest_processor, random_processor, rival_of
 from hdeeprm_like.engine.serving_cores import next_roomy, serve_joined, take_lowest, take_random
 from hdeeprm_like.engine.tables import CORES, NOTHING, Tables
 from hdeeprm_like.types import Ints
@@ -257,8 +254,7 @@ def choose_by_policy(tables: Tables, policy: int, j: int) -> int:
             picks += 1
         rival = -1
         if policy in (HIGH_CORES, HIGH_MEM, HIGH_MEM_BW) and wanted > 1 and not counts_cores(tables):
-            hide(tables, policy, p)  # booking cores ranks it again
-            rival = best_processor(tables, policy, job.memory, job.gpus)
+            rival = rival_of(tables, policy, job.memory, job.gpus, p)  # booking cores ranks it again
         wanted -= take_cores(tables, policy, j, p, rival, 1 if policy in (RANDOM_CORE, SPREAD) else wanted)
         if not only_cores:
             rank(tables, p)

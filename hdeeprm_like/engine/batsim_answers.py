@@ -116,10 +116,11 @@ def forget_decisions(tables: Tables) -> None:
 def begin_answer(tables: Tables, simulation: Simulation, timing: BatsimClock) -> None:
     """Begin an answer; its date is that of the message, which rounding may put slightly ahead."""
     talk = timing.talk[0]
-    find_changes(tables, timing)
     talk.changing = ALL_APPLIED
-    for pstate in range(4):
-        talk.changing |= shift_left(1 if talk.changes[pstate] > 0 else 0, pstate)
+    if tables.clock[0].touched > 0:
+        find_changes(tables, timing)
+        for pstate in range(4):
+            talk.changing |= shift_left(1 if talk.changes[pstate] > 0 else 0, pstate)
     sim, now = simulation.sim[0], timing.actions.pace[0].now
     talk.answer_date = sim.now if sim.clock == now else wire_time(now)
     talk.answerer_stage, talk.command = NEXT, 0

@@ -1,5 +1,7 @@
 """A tree of processors with free cores, in which each core policy finds its choice (thesis table 3.2).
 
+Up to eight processors have no tree: `processor_search` looks at one after the other.
+
 ``Tables.tree`` holds groups of eight places. On level 0 the places are the processors in their order, on each
 next level the groups of the level below, until one group holds all. A place records the best key below it, so a search
 descends only where that beats the best found so far and where there may be memory: it takes time logarithmic in the
@@ -24,9 +26,7 @@ from hdeeprm_like.engine.numbers import (
     RANDOM_CORE,
 )
 from hdeeprm_like.engine.tables import RANKINGS, WIDTH, Tables
-from hdeeprm_like.engine.waiting_queue import draw
 
-ALL = 1 << 62  # larger than any number of cores
 FEW = 3  # up to this many processors are ranked one by one
 
 
@@ -34,6 +34,12 @@ FEW = 3  # up to this many processors are ranked one by one
 def counts_cores(tables: Tables) -> bool:
     """Return whether cores of the only processor are counted and have no names, see `State`."""
     return len(tables.allocation) == 0
+
+
+@inlined
+def has_tree(tables: Tables) -> bool:
+    """Return whether there are so many processors that they have a tree."""
+    return len(tables.tree) > 0
 
 
 @inlined
@@ -195,6 +201,8 @@ def rank_group(tables: Tables, level: int, place: int, peaks: bool) -> None:
 
 def rank_all(tables: Tables) -> None:
     """Write the whole tree of an idle cluster."""
+    if not has_tree(tables):
+        return
     groups, nodes = tables.tree, tables.processors["node"]
     free, memory = tables.loads["free"], tables.node_loads["free_memory"][nodes]
     keys = np.stack(
@@ -225,13 +233,8 @@ def rank_all(tables: Tables) -> None:
 
 @inlined
 def rank(tables: Tables, p: int) -> None:
-    """Update the tree after what is free on a processor, or on its node, has changed.
-
-    If cores are counted only their number matters: the only processor has capacity for each of them.
-    """
-    if counts_cores(tables):
-        tables.tree[0].cores[0] = tables.loads[0].free
-    else:
+    """Update the tree after what is free on a processor, or on its node, has changed."""
+    if has_tree(tables):
         rank_in_tree(tables, p)
 
 
@@ -267,11 +270,11 @@ def rank_leaves(tables: Tables, p: int) -> tuple[int, int, bool]:
 @inlined
 def rank_picks(tables: Tables, first: int, end: int) -> None:
     """Update the tree for some of ``picks``; there are often none or one."""
-    if end - first > FEW:
+    if has_tree(tables) and end - first > FEW:
         rank_many(tables, first, end)
-        return
-    for i in range(first, end):
-        rank(tables, tables.picks[i].processor)
+    elif has_tree(tables):
+        for i in range(first, end):
+            rank_in_tree(tables, tables.picks[i].processor)
 
 
 @compiled
@@ -312,7 +315,7 @@ def hide(tables: Tables, policy: int, p: int) -> None:
 
 
 @compiled
-def best_processor(tables: Tables, policy: int, memory: float, gpus: float) -> int:
+def best_in_tree(tables: Tables, policy: int, memory: float, gpus: float) -> int:
     """Return the processor of a policy's next core, -1 if none has a free core with this memory (MB) and GPUs."""
     ranking, level, place, first = policy - HIGH_GFLOPS, len(tables.levels) - 1, 0, -np.inf
     while level >= 0:
@@ -353,7 +356,7 @@ def best_by_looking(tables: Tables, ranking: int, memory: float, gpus: float) ->
 
 
 @compiled
-def processor_of(tables: Tables, memory: float, gpus: float, core: int) -> tuple[int, int]:
+def processor_in_tree(tables: Tables, memory: float, gpus: float, core: int) -> tuple[int, int]:
     """Find one of the free cores with this memory (MB) and GPUs on their nodes.
 
     Returns:
@@ -381,20 +384,3 @@ def processor_of(tables: Tables, memory: float, gpus: float, core: int) -> tuple
             if level == top:
                 return -1, before
             level, place = level + 1, place // WIDTH
-
-
-@compiled
-def lowest_processor(tables: Tables, memory: float, gpus: float) -> int:
-    """Return the first processor that has a free core with this memory (MB) and GPUs on its node, -1 if none."""
-    p, _ = processor_of(tables, memory, gpus, 0)
-    return p
-
-
-@compiled
-def random_processor(tables: Tables, memory: float, gpus: float) -> int:
-    """Return the processor of a random free core with this memory (MB) and GPUs on its node, -1 if there is none."""
-    _, eligible = processor_of(tables, memory, gpus, ALL)
-    if eligible == 0:
-        return -1
-    p, _ = processor_of(tables, memory, gpus, draw(tables, eligible))
-    return p

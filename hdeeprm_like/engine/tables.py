@@ -185,7 +185,8 @@ class Tables(Bundle, shared=("processors", "nodes", "levels", "core_processor", 
         jobs: (J,) JOB, in the order of submission; with spare rows if jobs become known during the run.
         processors, nodes: (P,) PROCESSOR, (N,) NODE, the hardware;
         loads, node_loads: (P,) LOAD, (N,) NODE_LOAD, its load.
-        tree: GROUP, free capacity of groups of processors, of groups of these and so on, see ``processor_index``.
+        tree: GROUP, free capacity of groups of processors, of groups of these and so on, see ``processor_index``;
+        empty if there is only one group.
         levels: the first row of the tree for each level, from the groups of processors up to the root.
         core_processor: (C,). parts: (P,) part of the network of each processor, see ``neighbours``.
         words: (W,) WORD: which cores serve jobs, which are available, and their P-states, see ``words``.
@@ -288,7 +289,7 @@ def new_tables(
     groups = [-(-platform.processors // WIDTH)]
     while groups[-1] > 1:
         groups.append(-(-groups[-1] // WIDTH))
-    tree = np.zeros(sum(groups), GROUP)
+    tree = np.zeros(sum(groups) if len(groups) > 1 else 0, GROUP)
     tree["key"], tree["most"], tree["least"] = -np.inf, -np.inf, np.inf
     clock = np.zeros(1, CLOCK)
     clock["free_cores"] = clock["most_cores"] = platform.usable_cores

@@ -243,10 +243,11 @@ def advance_some(batch: Batch, pool: JobPool, low: int, high: int) -> int:
                 lost |= not begin_next(batch, pool, i, run)
             continue
         carry_on(batch, i, run, action)
-        if e.over:
-            ended += 1
-            if ends == AT_ONCE:
-                lost |= not begin_next(batch, pool, i, run)
+        ended += e.over
+    if ends == AT_ONCE and ended > 0:  # afterwards: both parts are more machine code than a processor's first cache
+        for i in range(low, high):
+            if batch.actions[i] >= 0 and batch.ended[i]:
+                lost |= not begin_next(batch, pool, i, at_address(batch.first, batch.runs[i]))
     return LOST if lost else ended
 
 

@@ -1,4 +1,4 @@
-"""The tree over the processors finds what a look at one after the other finds."""
+"""The search for a processor finds what a look at one after the other finds, in a tree and without one."""
 
 import numpy as np
 import pytest
@@ -11,16 +11,8 @@ from hdeeprm_like.decision.policies.pairs import apply_pair
 from hdeeprm_like.engine.cores import set_available
 from hdeeprm_like.engine.lifecycle import receive
 from hdeeprm_like.engine.numbers import HIGH_MEM
-from hdeeprm_like.engine.processor_index import (
-    best_processor,
-    hide,
-    lowest_processor,
-    node_fits,
-    processor_key,
-    random_processor,
-    rank,
-    rank_all,
-)
+from hdeeprm_like.engine.processor_index import node_fits, processor_key, rank, rank_all
+from hdeeprm_like.engine.processor_search import best_processor, lowest_processor, random_processor, rival_of
 from hdeeprm_like.engine.state import State
 from hdeeprm_like.engine.tables import RUNNING
 from hdeeprm_like.engine.waiting_queue import draw
@@ -48,7 +40,7 @@ def fitting(t, memory, gpus):
 
 
 def scanned(t, policy, memory, gpus, beside):
-    """What `best_processor` is to find once *beside* is hidden."""
+    """What `best_processor` is to find without *beside*."""
     node = t.processors["node"]
     left_out = [p for p in range(len(node)) if p == beside or (policy == HIGH_MEM and node[p] == node[beside])]
     found = [p for p in fitting(t, memory, gpus) if beside < 0 or p not in left_out]
@@ -66,8 +58,7 @@ def check_choices(t, memory, gpus, beside):
     tree = t.tree.copy()
     for policy in KEYS:
         assert best_processor(t, policy, memory, gpus) == scanned(t, policy, memory, gpus, -1)
-        hide(t, policy, beside)
-        assert best_processor(t, policy, memory, gpus) == scanned(t, policy, memory, gpus, beside)
+        assert rival_of(t, policy, memory, gpus, beside) == scanned(t, policy, memory, gpus, beside)
         rank(t, beside)
         assert tree.tobytes() == t.tree.tobytes()
     assert lowest_processor(t, memory, gpus) == min(fitting(t, memory, gpus), default=-1)
@@ -99,15 +90,14 @@ def test_every_choice_is_that_of_a_scan_whatever_jobs_come_and_go(cluster, asked
         receive(t, float(now), np.array(ended, np.int32), len(ended), 0, True)
 
 
-@pytest.mark.parametrize("count", [1, 2, 3, 64, 1000])
+@pytest.mark.parametrize("count", [1, 2, 8, 9, 64, 1000])
 def test_the_last_of_many_equal_processors_is_found_when_it_alone_has_room(count):
     cluster = platform(*[(100.0, [(1, 1.0, 10.0, 10.0)])] * (count - 1), (200.0, [(1, 1.0, 10.0, 10.0)]))
     t = State(cluster, jobs()).tables
     for policy in KEYS:
         assert best_processor(t, policy, 150.0, 0.0) == count - 1
         assert best_processor(t, policy, 250.0, 0.0) == -1
-        hide(t, policy, count - 1)
-        assert best_processor(t, policy, 150.0, 0.0) == -1
+        assert rival_of(t, policy, 150.0, 0.0, count - 1) == -1
         rank(t, count - 1)
     assert lowest_processor(t, 150.0, 0.0) == random_processor(t, 150.0, 0.0) == count - 1
     assert random_processor(t, 250.0, 0.0) == -1

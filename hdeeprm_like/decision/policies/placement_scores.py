@@ -17,7 +17,7 @@ from hdeeprm_like.engine.compiled import compiled, inlined
 from hdeeprm_like.engine.dispatch import check_names
 from hdeeprm_like.engine.lifecycle import OVER
 from hdeeprm_like.engine.numbers import FIRST_FIT
-from hdeeprm_like.engine.processor_index import places, rank
+from hdeeprm_like.engine.processor_index import has_tree, places, rank
 from hdeeprm_like.engine.tables import CORES, WIDTH, Tables
 
 CHANGING = (
@@ -179,7 +179,7 @@ def find_best(tables: Tables, placing: Placing, j: int, wanted: int, slowest: fl
         placing.seen[kind] = 0
     while True:
         row, i = tables.levels[level] + place // WIDTH, place % WIDTH
-        if tables.tree[row].cores[i] > 0 and tables.tree[row].most[i] >= memory:
+        if may_offer(tables, row, i, memory):
             if level == 0:
                 least = try_processor(tables, placing, j, place, wanted, slowest, only, least)
             elif not is_seen(tables, placing, row, i):
@@ -190,6 +190,14 @@ def find_best(tables: Tables, placing: Placing, j: int, wanted: int, slowest: fl
             if level == top:
                 return float(least)
             level, place = level + 1, place // WIDTH
+
+
+@inlined
+def may_offer(tables: Tables, row: int, i: int, memory: float) -> bool:
+    """Return whether the processors at a place of the tree may have a free core with this memory (MB)."""
+    if has_tree(tables):
+        return bool(tables.tree[row].cores[i] > 0 and tables.tree[row].most[i] >= memory)
+    return bool(i < len(tables.loads) and tables.loads[i].free > 0)
 
 
 @inlined

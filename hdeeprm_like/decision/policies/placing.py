@@ -78,7 +78,7 @@ def new_placing(state: State, baselines: Sequence[Baseline]) -> Placing:
     mean["memory"] = np.sum(platform.node_memory) / platform.cores
     mean["bandwidth"] = np.sum(platform.processor_bandwidth) / platform.cores
     classes, fixed = classes_of(platform) if used else (np.zeros(0, np.int64), np.zeros((0, FIXED)))
-    groups = len(state.tables.tree) if used else 0
+    groups = int(state.tables.levels[-1]) + 1 if used else 0
     uniform, whole = np.full((groups, WIDTH), SEVERAL), np.zeros((groups, WIDTH), np.int64)
     if used:
         write_groups(state.tables, classes, cores_of, uniform, whole)
