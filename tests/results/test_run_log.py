@@ -12,7 +12,7 @@ from small import jobs, platform, run
 from hdeeprm_like.decision.names import CORE_POLICIES, JOB_POLICIES
 from hdeeprm_like.engine.tables import COMPLETED, LOG_END
 from hdeeprm_like.errors import ResultsError
-from hdeeprm_like.results import core_intervals, run_log
+from hdeeprm_like.results import core_intervals, job_lines
 from hdeeprm_like.results.batsim_files import parse_interval_set, write_jobs
 from hdeeprm_like.results.overutilization import spans
 from hdeeprm_like.results.report import SHORT, figures_of_run
@@ -57,12 +57,12 @@ def test_lacking_cores_and_lacking_memory_are_told_apart():
 
 
 @settings(max_examples=40)
-@given(platforms, workloads(), policy_pairs, st.integers(1, 9))
+@given(platforms, workloads(), policy_pairs, st.sampled_from([0, 300, 1000]))
 def test_lines_of_jobs_are_those_that_python_writes_row_by_row(tmp_path_factory, cluster, workload, policy, at_once):
     folder = tmp_path_factory.mktemp("run")
     record = run(cluster, workload, policy).record
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(run_log, "AT_ONCE", at_once)
+        patch.setattr(job_lines, "AT_ONCE", at_once)  # bytes, beside the longest line
         record.write_jobs(folder / "ours.csv")
         record.write_jobs(folder / "none.csv", energy=False)
     write_jobs(folder / "theirs.csv", record.job_rows)
@@ -142,7 +142,7 @@ def test_each_core_was_last_used_by_the_last_of_its_jobs_to_end(cluster, workloa
         last[finished.cores[job]] = time
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(core_intervals, "AT_ONCE", at_once)
-        found = finished.record.intervals.latest(ends["row"], ends["time"], cluster.cores)
+        found = core_intervals.last_times(finished.record.intervals, ends["row"], ends["time"], cluster.cores)
     assert found.tolist() == last.tolist()
 
 
