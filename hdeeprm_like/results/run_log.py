@@ -42,7 +42,7 @@ from hdeeprm_like.results.overutilization import Spans, blocked_spans, overutili
 from hdeeprm_like.results.run_files import SCHEDULE
 from hdeeprm_like.results.run_reader import DIGIT, Requests, Run, RunJobs
 from hdeeprm_like.run.simulator import Simulator
-from hdeeprm_like.types import Floats, Ints, Records
+from hdeeprm_like.types import Bools, Floats, Ints, Records
 
 DECIMALS = 6  # that ``out_jobs.csv`` has of each time
 
@@ -80,13 +80,17 @@ class Record:
 
     def entries(self, *kinds: int) -> Records:
         """Return the log entries of some kinds, in order."""
-        kind = self.log["kind"]
-        return self.log[np.logical_or.reduce([kind == wanted for wanted in kinds])]
+        return self.log[self.of_kinds(*kinds)]
+
+    def of_kinds(self, *kinds: int) -> Bools:
+        """Return which log entries are of some kinds."""
+        kind = self.log["kind"].copy()  # side by side they compare faster
+        return np.asarray(np.logical_or.reduce([kind == wanted for wanted in kinds]))
 
     @cached_property
     def order(self) -> Ints:
         """The jobs that ended or were rejected, in the order in which the server saw it."""
-        return np.asarray(self.entries(LOG_END, LOG_REJECT)["row"])
+        return np.asarray(self.log["row"][self.of_kinds(LOG_END, LOG_REJECT)])
 
     @property
     def job_rows(self) -> list[JobRow]:
