@@ -26,18 +26,9 @@ from hdeeprm_like.engine.numbers import (
     SPREAD,
 )
 from hdeeprm_like.engine.packing import SHARES, packed_processor
-from hdeeprm_like.engine.processor_index import (
-    PROCESSOR_KEYS,
-    best_processor,
-    counts_cores,
-    hide,
-    lowest_processor,
-    node_fits,
-    processor_key,
-    random_processor,
-    rank,
-    rank_picks,
-)
+from hdeeprm_like.engine.processor_index import hide, rank, rank_picks
+from hdeeprm_like.engine.processor_keys import PROCESSOR_KEYS, counts_cores, node_fits, processor_key
+from hdeeprm_like.engine.processor_search import best_processor, lowest_processor, random_processor
 from hdeeprm_like.engine.serving_cores import next_roomy, serve_joined, take_lowest, take_random
 from hdeeprm_like.engine.tables import CORES, NOTHING, Tables
 from hdeeprm_like.types import Ints
@@ -46,7 +37,7 @@ check_numbers(
     "placements",
     PLACEMENTS,
     {RANDOM_CORE, FIRST_FIT, COMPACT, SPREAD, *PROCESSOR_KEYS, *SHARES},
-    "engine.processor_index.PROCESSOR_KEYS or engine.packing.SHARES",
+    "engine.processor_keys.PROCESSOR_KEYS or engine.packing.SHARES",
 )
 
 

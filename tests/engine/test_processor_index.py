@@ -11,16 +11,9 @@ from hdeeprm_like.decision.policies.pairs import apply_pair
 from hdeeprm_like.engine.cores import set_available
 from hdeeprm_like.engine.lifecycle import receive
 from hdeeprm_like.engine.numbers import HIGH_MEM
-from hdeeprm_like.engine.processor_index import (
-    best_processor,
-    hide,
-    lowest_processor,
-    node_fits,
-    processor_key,
-    random_processor,
-    rank,
-    rank_all,
-)
+from hdeeprm_like.engine.processor_index import hide, rank, rank_all
+from hdeeprm_like.engine.processor_keys import node_fits, processor_key
+from hdeeprm_like.engine.processor_search import best_processor, lowest_processor, random_processor
 from hdeeprm_like.engine.state import State
 from hdeeprm_like.engine.tables import RUNNING
 from hdeeprm_like.engine.waiting_queue import draw
