@@ -54,7 +54,7 @@ def job_lines(lines: JobLines, energy: bool = True) -> Iterator[bytes | memoryvi
     Args:
         energy: whether that of each job was measured.
     """
-    done, count, out = 0, len(lines.rows), memoryview(np.asarray(lines.out))
+    done, count, out = 0, len(lines.rows), np.asarray(lines.out).data
     while done < count:
         before, done = done, put_lines(lines, done, energy)
         if done == before:  # a number is too large for compiled code

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from random_worlds import platforms, workloads
 from small import jobs, platform, run
 
+from hdeeprm_like.cluster.pstates import P0, P1
 from hdeeprm_like.decision.names import CORE_POLICIES, JOB_POLICIES
 from hdeeprm_like.engine.tables import COMPLETED, LOG_END
 from hdeeprm_like.errors import ResultsError
@@ -173,3 +174,13 @@ def test_a_run_of_rejected_jobs_alone_has_no_energy_and_no_makespan():
     schedule = record.schedule(0.0, 0.0)
     assert (schedule["consumed_joules"], schedule["makespan"], schedule["nb_jobs_rejected"]) == (0.0, 0.0, 2)
     assert [row.final_state for row in record.job_rows] == ["REJECTED", "REJECTED"]
+
+
+def test_jobs_that_share_too_little_bandwidth_draw_less_power_for_longer():
+    cores = (2, 1.0, 4.0, 1.0)  # two, of 1 GFLOP/s and 4 W each, with 1 GB/s together
+    finished = run(platform((1000.0, [cores])), jobs(seconds=[10.0, 20.0], bandwidth=[0.8, 0.6]))
+    speed, watts = (getattr(finished.state.platform, name)[0] for name in ("processor_flops", "processor_watts"))
+    shared = 10.0 / (speed[P1] / speed[P0])  # s until the first job ends
+    alone = 20.0 - 10.0  # s that the second one computes afterwards
+    joules = [shared * watts[P1], shared * watts[P1] + alone * watts[P0]]
+    assert [row.energy for row in finished.record.job_rows] == pytest.approx(joules, rel=1e-6)
