@@ -1,6 +1,7 @@
 """What a simulation leaves behind, read from its log."""
 
 import csv
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -176,11 +177,12 @@ def test_a_run_of_rejected_jobs_alone_has_no_energy_and_no_makespan():
     assert [row.final_state for row in record.job_rows] == ["REJECTED", "REJECTED"]
 
 
-def test_jobs_that_share_too_little_bandwidth_draw_less_power_for_longer():
-    cores = (2, 1.0, 4.0, 1.0)  # two, of 1 GFLOP/s and 4 W each, with 1 GB/s together
-    finished = run(platform((1000.0, [cores])), jobs(seconds=[10.0, 20.0], bandwidth=[0.8, 0.6]))
-    speed, watts = (getattr(finished.state.platform, name)[0] for name in ("processor_flops", "processor_watts"))
-    shared = 10.0 / (speed[P1] / speed[P0])  # s until the first job ends
+def test_jobs_that_share_too_little_bandwidth_draw_the_power_of_their_p_state():
+    machine = platform((1000.0, [(2, 1.0, 4.0, 1.0)]))  # two cores of 1 GFLOP/s each, with 1 GB/s together
+    machine = replace(machine, processor_watts=np.array([[4.0, 3.0, 1.0, 0.2]]))  # W in P0 to P3
+    finished = run(machine, jobs(seconds=[10.0, 20.0], bandwidth=[0.8, 0.6]))
+    full, slowed = machine.processor_flops[0, [P0, P1]]
+    shared = 10.0 / (slowed / full)  # s until the first job ends
     alone = 20.0 - 10.0  # s that the second one computes afterwards
-    joules = [shared * watts[P1], shared * watts[P1] + alone * watts[P0]]
-    assert [row.energy for row in finished.record.job_rows] == pytest.approx(joules, rel=1e-6)
+    found = [row.energy for row in finished.record.job_rows]
+    assert found == pytest.approx([3.0 * shared, 3.0 * shared + 4.0 * alone], rel=1e-6)
