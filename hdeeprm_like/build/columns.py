@@ -261,6 +261,38 @@ def copy_entries(typing: Any, target: Any, to: Any, source: Any, first: Any, cou
     return (types.none(target, to, source, first, count), generate) if fits else None
 
 
+def _word_in(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    """Return a pointer to the eight bytes of a column of bytes from a place on."""
+    kind, place = signature.args[:2]
+    column = _opened(context, builder, kind, arguments[0])
+    first = context.cast(builder, arguments[1], place, types.intp)
+    if numba.config.BOUNDSCHECK:
+        _checked(context, builder, builder.add(first, first.type(bundles.WORD - 1)), types.intp, column.rows)
+    return builder.bitcast(_at(context, builder, kind, column.data, first), first.type.as_pointer())
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def word_at(typing: Any, column: Any, place: Any) -> Any:
+    """Return the eight bytes of a column of bytes from a place on as a word."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.load(_word_in(context, builder, signature, arguments), align=1)
+
+    return types.intp(column, place), generate
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def put_word(typing: Any, column: Any, place: Any, word: Any) -> Any:
+    """Write the eight bytes of a word into a column of bytes from a place on."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        written = context.cast(builder, arguments[2], word, types.intp)
+        builder.store(written, _word_in(context, builder, signature, arguments), align=1)
+        return context.get_dummy_value()
+
+    return types.none(column, place, word), generate
+
+
 @intrinsic  # type: ignore[untyped-decorator]
 def bundle_in(typing: Any, bundles_: Any, number: Any) -> Any:
     """Return one of several bundles."""
@@ -345,6 +377,8 @@ PRIMITIVES: dict[Any, Any] = {
     bundles.copy_entries: copy_entries,
     bundles.at_address: at_address,
     bundles.bundle_in: bundle_in,
+    bundles.word_at: word_at,
+    bundles.put_word: put_word,
     plain.shift_left: _shift_left,
     plain.count_bits: _instruction("ctpop"),
     plain.lowest_bit: _instruction("cttz", cgutils.false_bit),

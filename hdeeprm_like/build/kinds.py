@@ -46,7 +46,7 @@ from hdeeprm_like.engine.silent_layout import Memory
 from hdeeprm_like.engine.silent_session import session_in
 from hdeeprm_like.engine.splitmix64 import SEEDS, draw_below
 from hdeeprm_like.engine.state import Instant, State
-from hdeeprm_like.results.job_lines import numbered
+from hdeeprm_like.results.job_lines import ids_of
 from hdeeprm_like.results.run_log import Record
 from hdeeprm_like.run.branches import SLOTS, SlotNetwork, no_deviations, play_branches
 from hdeeprm_like.run.expert import follow
@@ -227,7 +227,7 @@ def stream(policies: tuple[str, ...]) -> None:
     """Simulate some jobs that arrive in parts."""
     for name in policies:
         for ended in Stream(pool(CORES), iter([some_jobs(), some_jobs()]), policy_named(name)).ended():
-            numbered(ended["number"].copy(), ",")
+            ids_of("w0", ended["number"].copy())
 
 
 def answer_messages(policies: tuple[str, ...], partitions: bool = False) -> None:

@@ -26,14 +26,8 @@ from hdeeprm_like.engine.numbers import (
     SPREAD,
 )
 from hdeeprm_like.engine.packing import SHARES, packed_processor
-from hdeeprm_like.engine.processor_index import (
-    PROCESSOR_KEYS,
-    counts_cores,
-    node_fits,
-    processor_key,
-    rank,
-    rank_picks,
-)
+from hdeeprm_like.engine.processor_index import rank, rank_picks
+from hdeeprm_like.engine.processor_keys import PROCESSOR_KEYS, counts_cores, node_fits, processor_key
 from hdeeprm_like.engine.processor_search import best_processor, lowest_processor, random_processor, rival_of
 from hdeeprm_like.engine.serving_cores import next_roomy, serve_joined, take_lowest, take_random
 from hdeeprm_like.engine.tables import CORES, NOTHING, Tables
@@ -43,7 +37,7 @@ check_numbers(
     "placements",
     PLACEMENTS,
     {RANDOM_CORE, FIRST_FIT, COMPACT, SPREAD, *PROCESSOR_KEYS, *SHARES},
-    "engine.processor_index.PROCESSOR_KEYS or engine.packing.SHARES",
+    "engine.processor_keys.PROCESSOR_KEYS or engine.packing.SHARES",
 )
 
 

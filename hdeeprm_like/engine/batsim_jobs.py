@@ -28,6 +28,7 @@ from hdeeprm_like.engine.batsim_work import (
     end_work,
     forget_sending,
     power,
+    power_alike,
     set_speed,
     speed_of,
     works,
@@ -52,12 +53,16 @@ def has_begun(simulation: Simulation, timing: BatsimClock, j: int) -> bool:
 
 
 @compiled
-def book_energy(tables: Tables, simulation: Simulation, j: int, now: float) -> None:
-    """Add the energy of a job's cores until now, if a log is kept, and recompute their power."""
+def book_energy(tables: Tables, simulation: Simulation, j: int, now: float, pstate: int) -> None:
+    """Add the energy of a job's cores until now, if a log is kept, and recompute their power.
+
+    Args:
+        pstate: that those on one processor now have.
+    """
     task = simulation.tasks[j]
     if len(tables.log) > 0:
         task.joules += task.watts * (now - task.as_of)
-        task.watts = power(tables, j)
+        task.watts = power_alike(tables, j, pstate)
     task.as_of = now
 
 
@@ -210,7 +215,7 @@ def apply_pstate(tables: Tables, simulation: Simulation, timing: BatsimClock, ps
         j = timing.marked[i]
         simulation.tasks[j].marked = 0
         if simulation.tasks[j].stage == AWAKE:
-            book_energy(tables, simulation, j, now)
+            book_energy(tables, simulation, j, now, pstate)
         if works(timing, j) and simulation.tasks[j].ops > 0.0:
             set_speed(simulation, timing, j, speed_of(tables, timing, j, settled))
     sim.grouped_switches += 1
@@ -276,7 +281,9 @@ def log_pstates(tables: Tables, request: int, word: Any, words: int, changed: in
     """
     if len(tables.log) == 0:
         return
-    for before in range(4):
+    common = common_pstate(word, changed)
+    first, end = (0, 4) if common < 0 else (common, common + 1)
+    for before in range(first, end):
         cores = changed & of_pstate(word, before)
         while cores != 0:
             bit = lowest_bit(cores)

@@ -61,9 +61,15 @@ def equal_cores(tables: Tables, w: int, count: int, left: int) -> int:
 def sum_of(total: float, part: float, times: int) -> float:
     """Return a total after adding a part some times, rounded each time."""
     found = total + times * part
-    large = 4.0 * found
-    if (total + large) - large == total and (part + large) - large == part:  # then no sum on the way rounds
+    if sums_exactly(total, found) and sums_exactly(part, found):
         return found
     for _ in range(times):
         total += part
     return total
+
+
+@inlined
+def sums_exactly(part: float, total: float) -> bool:
+    """Return whether sums of multiples of a part, up to a total, never round."""
+    large = 4.0 * total
+    return (part + large) - large == part

@@ -6,7 +6,7 @@ for it are not compiled.
 
 from hdeeprm_like.engine.actions import LATENCY, add, add_numbered, number, remove_at, remove_numbered, set_rate
 from hdeeprm_like.engine.batsim_actors import TCP_GAMMA, BatsimClock, look_at_cores
-from hdeeprm_like.engine.batsim_joined import power_joined, slowest_joined
+from hdeeprm_like.engine.batsim_joined import power_joined, slowest_joined, sums_exactly
 from hdeeprm_like.engine.bundles import BundleType
 from hdeeprm_like.engine.compiled import by_type, compiled, count_bits, inlined
 from hdeeprm_like.engine.cores import begin_words
@@ -95,6 +95,18 @@ def power(tables: Tables, j: int) -> float:
                     watts += count_bits(of_pstate(word, pstate) & cores) * processor.watts[pstate]
             w, bit, left = w + 1, 0, left - count
     return watts
+
+
+@inlined
+def power_alike(tables: Tables, j: int, pstate: int) -> float:
+    """Return the same, given the P-state of the job's cores if all are on one processor."""
+    if len(tables.processors) > 1:
+        return power(tables, j)
+    job, watts, cores = tables.jobs[j], tables.processors[0].watts[pstate], 0
+    for i in range(job.first, job.first + job.stretches):
+        cores += tables.allocation[i].cores
+    found = cores * watts
+    return found if sums_exactly(watts, found) else power(tables, j)
 
 
 # --- jobs that send nothing

@@ -249,6 +249,18 @@ def copy_entries(target: Any, to: int, source: Any, first: int, count: int) -> N
 
 
 @primitive
+def word_at(column: Any, place: int) -> int:
+    """Return the eight bytes of a column of bytes from a place on as a word, the first byte in its lowest bits."""
+    return int.from_bytes(column[place : place + WORD].tobytes(), "little", signed=True)
+
+
+@primitive
+def put_word(column: Any, place: int, word: int) -> None:
+    """Write the eight bytes of a word into a column of bytes from a place on."""
+    column[place : place + WORD] = np.frombuffer(int(word).to_bytes(WORD, "little", signed=True), np.uint8)
+
+
+@primitive
 def bundle_in(bundles: Bundle, number: int) -> Bundle:
     """Return one of `several` bundles, to pass it on to a function called by address."""
     return cast(Bundle, getattr(bundles, f"number_{int(number)}"))

@@ -11,7 +11,8 @@ from hdeeprm_like.engine.joined_words import (
     separate,
     touch_words,
 )
-from hdeeprm_like.engine.processor_index import counts_cores, rank
+from hdeeprm_like.engine.processor_index import rank
+from hdeeprm_like.engine.processor_keys import counts_cores
 from hdeeprm_like.engine.tables import Tables
 from hdeeprm_like.engine.words import BITS, bits
 

@@ -7,7 +7,7 @@ from hdeeprm_like.cluster.workload import ROUNDING
 from hdeeprm_like.engine.calls import number_at
 from hdeeprm_like.engine.compiled import compiled, inlined
 from hdeeprm_like.engine.node_sets import FITS, FITS_ON
-from hdeeprm_like.engine.processor_index import node_fits, places
+from hdeeprm_like.engine.processor_keys import node_fits, places
 from hdeeprm_like.engine.tables import Tables
 from hdeeprm_like.types import Ints
 

@@ -158,7 +158,7 @@ def note_room(tables: Tables, w: int) -> None:
 @compiled
 def release_joined(tables: Tables, w: int, bit: int, cores: int) -> int:
     """Take neighbouring cores, from a bit of a word on, from their job; return how many of them are available."""
-    left, available = cores, 0
+    left, available, first = cores, 0, w
     while left > 0:
         if bit == 0 and left >= MANY * BITS:
             end = last_word(tables, w, left // BITS)
@@ -174,8 +174,8 @@ def release_joined(tables: Tables, w: int, bit: int, cores: int) -> int:
         word.begins &= ~freed
         available += count_bits(freed & word.available)
         note_room(tables, w)
-        touch_words(tables, w, 1)
         w, bit, left = w + 1, 0, left - count
+    touch_words(tables, first, w - first)
     return available
 
 
@@ -196,5 +196,4 @@ def release_words(tables: Tables, w: int, end: int) -> int:
         word.serving, word.begins = 0, 0
         head += run_from(tables, head, w)
     set_bits(tables.roomy, first, w - first, True)
-    touch_words(tables, first, w - first)
     return w - first

@@ -12,7 +12,8 @@ from hdeeprm_like.engine.compiled import compiled, inlined, lowest_bit
 from hdeeprm_like.engine.cores import begin_stretch, cores_from, forget_touched, release, touch_all
 from hdeeprm_like.engine.joined_words import repeats
 from hdeeprm_like.engine.node_sets import LACKS, RELEASE
-from hdeeprm_like.engine.processor_index import counts_cores, places, rank, rank_picks
+from hdeeprm_like.engine.processor_index import rank, rank_picks
+from hdeeprm_like.engine.processor_keys import counts_cores, places
 from hdeeprm_like.engine.running_jobs import add_running, remove_running
 from hdeeprm_like.engine.tables import (
     COMPLETED,

@@ -13,7 +13,7 @@ Ties go to the lowest part; in a part the lowest processors come first.
 
 from hdeeprm_like.engine.compiled import compiled
 from hdeeprm_like.engine.numbers import COMPACT
-from hdeeprm_like.engine.processor_index import node_fits
+from hdeeprm_like.engine.processor_keys import node_fits
 from hdeeprm_like.engine.tables import Tables
 
 

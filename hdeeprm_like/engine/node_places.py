@@ -8,7 +8,7 @@ found lack cores.
 
 from hdeeprm_like.cluster.workload import ROUNDING
 from hdeeprm_like.engine.compiled import compiled, inlined
-from hdeeprm_like.engine.processor_index import places
+from hdeeprm_like.engine.processor_keys import places
 from hdeeprm_like.engine.tables import Tables
 
 

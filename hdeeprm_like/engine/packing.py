@@ -21,7 +21,7 @@ from hdeeprm_like.engine.compiled import compiled, inlined
 from hdeeprm_like.engine.dispatch import by_number, check_numbers
 from hdeeprm_like.engine.fitting import places_on
 from hdeeprm_like.engine.numbers import BEST_FIT, PACKINGS, TETRIS, TETRIS_SRTF
-from hdeeprm_like.engine.processor_index import node_fits
+from hdeeprm_like.engine.processor_keys import node_fits
 from hdeeprm_like.engine.tables import Tables
 
 WHOLE = 10.0  # larger than any difference of two scores

@@ -4,14 +4,9 @@ import numpy as np
 
 from hdeeprm_like.engine.compiled import compiled, inlined
 from hdeeprm_like.engine.numbers import HIGH_MEM
-from hdeeprm_like.engine.processor_index import (
-    best_in_tree,
-    has_tree,
-    hide,
-    node_fits,
-    processor_in_tree,
-    processor_key,
-)
+from hdeeprm_like.engine.processor_index import has_tree, hide
+from hdeeprm_like.engine.processor_keys import node_fits, processor_key
+from hdeeprm_like.engine.processor_tree_search import best_in_tree, processor_in_tree
 from hdeeprm_like.engine.tables import Tables
 from hdeeprm_like.engine.waiting_queue import draw
 

@@ -84,6 +84,20 @@ class Needs(NamedTuple):
         )
 
 
+def refuse(platform: Platform, jobs: Workload | None, whole: bool, named: bool) -> None:
+    """Raise if a cluster cannot be simulated so, see `State`.
+
+    Raises:
+        PlatformError: a power cap with partitions or whole nodes.
+        ValueError: cores without names where their number is not enough.
+    """
+    if not named and not countable(platform, jobs):
+        raise ValueError("cores need names unless there is one processor and all jobs request only cores")
+    if platform.power_cap < np.inf and (whole or platform.partitions is not None):
+        where = "platforms with partitions" if platform.partitions is not None else "jobs that run whole on a node"
+        raise PlatformError(f"platform {platform.name!r}: a power cap is not supported with {where}")
+
+
 class State(StateView):
     """The state of the cluster and its jobs.
 
@@ -126,11 +140,7 @@ class State(StateView):
             named: False to count cores instead of naming those of each job, which takes the same time for jobs of any
             size. Only for one processor, jobs that request only cores, and the textbook's clock.
         """
-        if not named and not countable(platform, jobs):
-            raise ValueError("cores need names unless there is one processor and all jobs request only cores")
-        if platform.power_cap < np.inf and (whole or platform.partitions is not None):
-            where = "platforms with partitions" if platform.partitions is not None else "jobs that run whole on a node"
-            raise PlatformError(f"platform {platform.name!r}: a power cap is not supported with {where}")
+        refuse(platform, jobs, whole, named)
         if limits is None:
             if jobs is None:
                 raise ValueError("the limits of jobs that are not known must be given")
@@ -140,32 +150,42 @@ class State(StateView):
         self.kills: list[int] = []
         self.known = 0 if jobs is None else len(jobs)
         self.named = named
+        self.knows_run_times = jobs is not None
+        orders = tuple((policy, REQUESTED) for policy in policies if policy != RANDOM_JOB)
+        self.needs = needs or Needs(orders, ((BY_START, REQUESTED),))
         nodes = 0 if jobs is None or jobs.demands is None else jobs.demands.nodes
         self._places = 1 if jobs is None else int(most_cores(platform, nodes, jobs.size).sum()) + 1
+        self._sets = None if platform.partitions is None else NumberedSets(platform.partitions)
         self._changed = core_pstates.PstateChanges(
             cores=np.zeros(platform.cores, np.int32),
             pstates=np.zeros(platform.cores, np.int8),
         )
-        places = min(self._places, max(platform.cores, AT_ONCE)) if named else 0
-        orders = tuple((policy, REQUESTED) for policy in policies if policy != RANDOM_JOB)
-        needs = needs or Needs(orders, ((BY_START, REQUESTED),))
-        self.needs = needs
-        self.knows_run_times = jobs is not None
-        rows = 4 * platform.cores + LOGGED * self.known if log else 0
-        self._sets = None if platform.partitions is None else NumberedSets(platform.partitions)
-        node_sets = new_node_sets(platform, jobs, self._sets, whole)
-        lists = needs.orders + needs.searched
-        self.tables: Tables = new_tables(platform, self.known, places, lists, needs.ends, seed, rows, node_sets)
-        self.tables.clock["whole"], self.tables.clock["epoch"] = whole, epoch
-        self.tables.clock["sorted"] = self.tables.clock["always"] = len(needs.orders)
-        if platform.partitions is not None:
-            self.tables.clock["partitioned"] = 1
-            connect(self.tables)
-        self.tables.clock["places"] = self._places if named else 0
-        rank_all(self.tables)
+        self.tables: Tables = self._new_tables(seed, log, epoch)
         if jobs is not None:
             fill_jobs(self.tables.jobs, jobs, platform.reference_flops)
         self.make_room()
+
+    def _new_tables(self, seed: int, log: bool, epoch: float) -> Tables:
+        """Return the tables of the idle cluster, without the requests of the jobs."""
+        platform, needs = self.platform, self.needs
+        tables = new_tables(
+            platform,
+            jobs=self.known,
+            places=min(self._places, max(platform.cores, AT_ONCE)) if self.named else 0,
+            orders=needs.orders + needs.searched,
+            ends=needs.ends,
+            seed=seed,
+            log=4 * platform.cores + LOGGED * self.known if log else 0,
+            node_sets=new_node_sets(platform, self.jobs, self._sets, self._whole),
+        )
+        tables.clock["whole"], tables.clock["epoch"] = self._whole, epoch
+        tables.clock["sorted"] = tables.clock["always"] = len(needs.orders)
+        tables.clock["places"] = self._places if self.named else 0
+        if platform.partitions is not None:
+            tables.clock["partitioned"] = 1
+            connect(tables)
+        rank_all(tables)
+        return tables
 
     @property
     def wake_at(self) -> float:

@@ -261,6 +261,26 @@ def rows_of_nodes(platform: Platform) -> Records:
     return nodes
 
 
+def row_of_clock(platform: Platform, seed: int) -> Records:
+    """Return (1,) CLOCK of an idle cluster."""
+    clock = np.zeros(1, CLOCK)
+    clock["free_cores"] = clock["most_cores"] = platform.usable_cores
+    clock["random"] = seed
+    clock["wake_at"] = np.inf
+    clock["watts"] = float(np.sum(platform.processor_watts[:, 3] * platform.processor_cores))
+    return clock
+
+
+def new_tree(processors: int) -> tuple[Records, Ints]:
+    """Return the empty tree of so many processors, if they need one, and the first row of each of its levels."""
+    groups = [-(-processors // WIDTH)]
+    while groups[-1] > 1:
+        groups.append(-(-groups[-1] // WIDTH))
+    tree = np.zeros(sum(groups) if len(groups) > 1 else 0, GROUP)
+    tree["key"], tree["most"], tree["least"] = -np.inf, -np.inf, np.inf
+    return tree, np.cumsum([0, *groups[:-1]])
+
+
 def new_tables(
     platform: Platform,
     jobs: int,
@@ -279,36 +299,26 @@ def new_tables(
         seed: of the random policies. log: initial capacity of the log, 0 for no log.
         node_sets: where the jobs may run.
     """
+    processors, words = rows_of_processors(platform), new_words(platform)
     loads, node_loads = np.zeros(platform.processors, LOAD), np.zeros(platform.nodes, NODE_LOAD)
-    processors = rows_of_processors(platform)
     loads["free"] = platform.processor_cores
-    words = new_words(platform)
+    node_loads["free_memory"], node_loads["free_gpus"] = platform.node_memory, platform.node_gpus
     of_words = int(words_of(np.array([len(words)]))[0])  # entries that have a bit for each word
     joins = processors["words"].max() >= LARGE
-    node_loads["free_memory"], node_loads["free_gpus"] = platform.node_memory, platform.node_gpus
-    groups = [-(-platform.processors // WIDTH)]
-    while groups[-1] > 1:
-        groups.append(-(-groups[-1] // WIDTH))
-    tree = np.zeros(sum(groups) if len(groups) > 1 else 0, GROUP)
-    tree["key"], tree["most"], tree["least"] = -np.inf, -np.inf, np.inf
-    clock = np.zeros(1, CLOCK)
-    clock["free_cores"] = clock["most_cores"] = platform.usable_cores
-    clock["random"] = seed
-    clock["wake_at"] = np.inf
-    clock["watts"] = float(np.sum(platform.processor_watts[:, 3] * platform.processor_cores))
+    tree, levels = new_tree(platform.processors)
     list_of = np.full(NUMBER_OF_ORDERS, -1, np.int32)
     for v, (order, times) in enumerate(orders):
         if times == REQUESTED:
             list_of[order] = v
     return Tables(
-        clock=clock,
+        clock=row_of_clock(platform, seed),
         jobs=np.zeros(jobs, JOB),
         processors=processors,
         nodes=rows_of_nodes(platform),
         loads=loads,
         node_loads=node_loads,
         tree=tree,
-        levels=np.cumsum([0, *groups[:-1]]),
+        levels=levels,
         core_processor=platform.core_processor.astype(np.int32),
         parts=parts_of(platform).astype(np.int32),
         words=words,

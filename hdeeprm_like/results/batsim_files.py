@@ -115,7 +115,7 @@ def write_jobs(path: Path, rows: Iterable[JobRow]) -> None:
     _write(path, JOB_COLUMNS, map(job_line, rows))
 
 
-def write_job_lines(path: Path, parts: Iterable[bytes]) -> None:
+def write_job_lines(path: Path, parts: Iterable[bytes | memoryview]) -> None:
     """Write ``out_jobs.csv`` of lines that are there already, some at a time."""
     with replacing_bytes(path) as file:
         file.write(f"{JOB_COLUMNS}\n".encode())

@@ -1,55 +1,44 @@
 """The cores of all jobs of a run as intervals, and as Batsim writes them."""
 
-from itertools import pairwise
-
 import numpy as np
 
+from hdeeprm_like.engine.job_texts import Intervals
 from hdeeprm_like.engine.tables import Tables
 from hdeeprm_like.types import Floats, Ints, Records
 
 AT_ONCE = 2_000  # jobs
 
 
-class CoreIntervals:
-    """Which cores each started job had, as few intervals as there can be.
+def intervals_of(tables: Tables) -> Intervals:
+    """Return the cores of each job that has started, as few intervals as there can be; job j is group j."""
+    rows = tables.jobs
+    used = tables.allocation[: int(tables.clock["placed"][0])]
+    started = np.flatnonzero(rows["stretches"] > 0) if len(used) else np.zeros(0, np.int64)
+    started = started[np.isfinite(rows["start"][started])]
+    counts = rows["stretches"][started]
+    own = used[spread(rows["first"][started], counts)]
+    return joined(np.repeat(started, counts), own, len(rows))
 
-    Attributes:
-        begins: (J + 1,) the intervals of job j are those from ``begins[j]`` to before ``begins[j + 1]``.
-        first, last: cores of each interval, in ascending order within a job.
+
+def last_times(cores: Intervals, jobs: Ints, times: Floats, count: int) -> Floats:
+    """Return the time of the last of some jobs that had each core, 0 for a core that none had: (count,) s.
+
+    Args:
+        cores: of the jobs. jobs, times: in the order in which they count. count: cores of the machine.
     """
-
-    def __init__(self, tables: Tables) -> None:
-        rows = tables.jobs
-        used = tables.allocation[: int(tables.clock["placed"][0])]
-        started = np.flatnonzero(rows["stretches"] > 0) if len(used) else np.zeros(0, np.int64)
-        started = started[np.isfinite(rows["start"][started])]
-        counts = rows["stretches"][started]
-        own = used[spread(rows["first"][started], counts)]
-        self.begins, self.first, self.last = joined(np.repeat(started, counts), own, len(rows))
-
-    def latest(self, jobs: Ints, times: Floats, cores: int) -> Floats:
-        """Return the time of the last of some jobs that had each core, 0 for a core that none had: (cores,) s.
-
-        Args:
-            jobs, times: in the order in which they count. cores: of the machine.
-        """
-        found, open_cores = np.zeros(cores), np.ones(cores, np.bool_)
-        for end in range(len(jobs), 0, -AT_ONCE):  # from the last on, until each core had one
-            some = slice(max(0, end - AT_ONCE), end)
-            counts = self.begins[jobs[some] + 1] - self.begins[jobs[some]]
-            which = spread(self.begins[jobs[some]], counts)
-            lengths = self.last[which] - self.first[which] + 1
-            held, when = spread(self.first[which], lengths), np.repeat(np.repeat(times[some], counts), lengths)
-            new = open_cores[held]
-            found[held[new]] = when[new]  # of equal cores the last one stays
-            open_cores[held] = False
-            if not open_cores.any():
-                break
-        return found
-
-    def texts(self) -> list[str]:
-        """Return the interval set of each job, ``0-3 6`` for instance."""
-        return interval_texts(self.begins, self.first, self.last)
+    found, open_cores = np.zeros(count), np.ones(count, np.bool_)
+    for end in range(len(jobs), 0, -AT_ONCE):  # from the last on, until each core had one
+        some = slice(max(0, end - AT_ONCE), end)
+        counts = cores.begins[jobs[some] + 1] - cores.begins[jobs[some]]
+        which = spread(cores.begins[jobs[some]], counts)
+        lengths = cores.last[which] - cores.first[which] + 1
+        held, when = spread(cores.first[which], lengths), np.repeat(np.repeat(times[some], counts), lengths)
+        new = open_cores[held]
+        found[held[new]] = when[new]  # of equal cores the last one stays
+        open_cores[held] = False
+        if not open_cores.any():
+            break
+    return found
 
 
 def spread(first: Ints, counts: Ints) -> Ints:
@@ -58,8 +47,8 @@ def spread(first: Ints, counts: Ints) -> Ints:
     return np.asarray(np.arange(int(counts.sum())) + np.repeat(first - before, counts))
 
 
-def joined(groups: Ints, stretches: Records, count: int) -> tuple[Ints, Ints, Ints]:
-    """Return the stretches of each of *count* groups as intervals, in ascending order: begins, first and last cores."""
+def joined(groups: Ints, stretches: Records, count: int) -> Intervals:
+    """Return the stretches of each of *count* groups as intervals, in ascending order."""
     first = stretches["first"].astype(np.int64)
     ends = first + stretches["cores"]
     if ((groups[1:] < groups[:-1]) | ((groups[1:] == groups[:-1]) & (first[1:] < first[:-1]))).any():
@@ -70,16 +59,9 @@ def joined(groups: Ints, stretches: Records, count: int) -> tuple[Ints, Ints, In
     closes = np.append(opens[1:], True)[: len(first)]
     begins = np.zeros(count + 1, np.int64)
     np.cumsum(np.bincount(groups[opens], minlength=count), out=begins[1:])
-    return begins, first[opens], ends[closes] - 1
+    return Intervals(begins, first[opens], ends[closes] - 1)
 
 
 def interval_text(first: int, last: int) -> str:
     """Return an interval as Batsim writes it."""
     return f"{first}-{last}" if first < last else str(first)
-
-
-def interval_texts(begins: Ints, first: Ints, last: Ints) -> list[str]:
-    """Return the interval set of each group, of what `joined` returns."""
-    parts = list(map(interval_text, first.tolist(), last.tolist()))
-    bounds = begins.tolist()
-    return [parts[low] if high == low + 1 else " ".join(parts[low:high]) for low, high in pairwise(bounds)]

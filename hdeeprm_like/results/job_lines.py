@@ -1,15 +1,15 @@
 """The lines of ``out_jobs.csv`` for many jobs at once, in compiled code: the bytes of `batsim_files.job_line`."""
 
-from collections.abc import Iterable, Sequence
-from itertools import pairwise
-from typing import NamedTuple, TypeAlias
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from hdeeprm_like.engine.digits import LONGEST_NUMBER, Bytes, put_heads, put_intervals, put_job_lines, put_numbers
+from hdeeprm_like.engine.digits import LONGEST_NUMBER, SPARE
+from hdeeprm_like.engine.job_texts import NUMBERS, Intervals, JobLines, Texts, put_ids, put_lines, put_sets
 from hdeeprm_like.engine.tasks import KILLED, SUCCESS, WALLTIME_REACHED
-from hdeeprm_like.results.batsim_files import JobRow, job_line
-from hdeeprm_like.types import Floats, Ints
+from hdeeprm_like.results.batsim_files import SHORTEST_RUN, JobRow, job_line
+from hdeeprm_like.results.core_intervals import interval_text
+from hdeeprm_like.types import Floats, Ints, Records
 
 FINAL_STATES = {
     0: "REJECTED",
@@ -17,118 +17,136 @@ FINAL_STATES = {
     WALLTIME_REACHED: "COMPLETED_WALLTIME_REACHED",
     KILLED: "COMPLETED_KILLED",
 }
-NUMBERS = 10  # of a line, beside its texts
-
-Texts: TypeAlias = tuple[Bytes, Ints]
-"""Texts one after the other, and where each ends, beginning with 0."""
+AT_ONCE = 1 << 17  # bytes of lines, which stay in the processor's cache
+BEHIND = b"\n"  # each text, if none holds it
 
 
-class JobColumns(NamedTuple):
-    """J jobs that ended or were rejected, as ``out_jobs.csv`` lists them.
+def lines_of(
+    rows: Ints, ids: Texts, profiles: Texts, times: tuple[Floats, Floats], size: Ints, tasks: Records, cores: Intervals
+) -> JobLines:
+    """Return what lines of jobs are made of, see `JobLines`.
 
-    Attributes:
-        heads: (J,) job, workload and profile, with a comma behind each.
-        times: (5, J) submission, walltime (-1 for none), start and run time (above 0) in s, and energy in J (-1 where
-            it was not measured). size: (J,) cores.
-        outcome: (J,) of `engine.tasks`, 0 for a rejected job. cores: (J,) interval sets.
+    Args:
+        times: (J,) s, submission and walltime.
     """
-
-    heads: Texts
-    times: Floats
-    size: Ints
-    outcome: Ints
-    cores: Texts
-
-
-def job_lines(jobs: JobColumns) -> bytes:
-    """Return the lines of some jobs."""
     states = texts_of([f"{outcome == SUCCESS:d},{name}," for outcome, name in sorted(FINAL_STATES.items())])
-    line = NUMBERS * LONGEST_NUMBER + len(states[0])
-    out = np.empty(len(jobs.size) * line + len(jobs.heads[0]) + len(jobs.cores[0]), np.uint8)
-    times = np.ascontiguousarray(jobs.times, np.float64)
-    size, outcome = jobs.size.astype(np.int64), jobs.outcome.astype(np.int64)
-    count = put_job_lines(out, jobs.heads, jobs.cores, states, times, size, outcome)
-    if count >= 0:
-        return out[:count].tobytes()
-    return "".join(f"{line}\n" for line in map(job_line, rows_of(jobs))).encode()
+    most = int(np.diff(cores.begins).max(initial=0))
+    longest = sum(int(np.diff(texts.begins).max(initial=0)) for texts in (ids, profiles, states))
+    room = AT_ONCE + longest + (NUMBERS + 2 * most) * LONGEST_NUMBER + len(states.data) + SPARE
+    return JobLines(
+        rows=rows.astype(np.int64),
+        ids=ids,
+        profiles=profiles,
+        states=states,
+        submit=np.ascontiguousarray(times[0], np.float64),
+        walltime=np.ascontiguousarray(times[1], np.float64),
+        size=np.ascontiguousarray(size, np.int64),
+        cores=cores,
+        tasks=tasks,
+        out=np.empty(room, np.uint8),
+        written=np.zeros(1, np.int64),
+    )
+
+
+def job_lines(lines: JobLines, energy: bool = True) -> Iterator[bytes | memoryview]:
+    """Yield the lines, some at a time; each part is valid until the next one is wanted.
+
+    Args:
+        energy: whether that of each job was measured.
+    """
+    done, count, out = 0, len(lines.rows), np.asarray(lines.out).data
+    while done < count:
+        before, done = done, put_lines(lines, done, energy)
+        if done == before:  # a number is too large for compiled code
+            done += 1
+            yield f"{job_line(rows_of(lines, energy, before, done)[0])}\n".encode()
+        else:
+            yield out[: int(lines.written[0])]
 
 
 def texts_of(texts: Sequence[str]) -> Texts:
     """Return texts as compiled code reads them."""
-    joined = "".join(texts)
-    data = joined.encode()
-    if len(data) > len(joined):  # letters of more than one byte
-        return texts_of_bytes(data, (len(text.encode()) for text in texts), len(texts))
-    return texts_of_bytes(data, map(len, texts), len(texts))
+    joined = "".join([BEHIND.decode().join(texts), BEHIND.decode() if texts else ""]).encode()
+    data = np.frombuffer(joined + bytes(SPARE), np.uint8)
+    begins = np.append(0, np.flatnonzero(data == BEHIND[0]) + 1)
+    if len(begins) > len(texts) + 1:  # one holds the letter
+        begins = np.zeros(len(texts) + 1, np.int64)
+        np.cumsum([len(text.encode()) + 1 for text in texts], out=begins[1:])
+    return Texts(data, begins)
 
 
-def texts_of_bytes(data: bytes, lengths: Iterable[int], count: int) -> Texts:
-    """Return some texts of so many bytes each."""
-    ends = np.zeros(count + 1, np.int64)
-    np.cumsum(np.fromiter(lengths, np.int64, count), out=ends[1:])
-    # as a bytearray it may be written, as what `numbered` makes may be, so both have one machine code
-    return np.frombuffer(bytearray(data), np.uint8), ends
+def room_for(count: int, longest: int) -> Texts:
+    """Return texts to be written, each of at most so many bytes."""
+    return Texts(np.zeros(count * (longest + 1) + SPARE, np.uint8), np.zeros(count + 1, np.int64))
 
 
-def numbered(numbers: Ints, behind: str) -> Texts:
-    """Return each of some numbers from 0 on with the same text behind it."""
-    tail = np.frombuffer(behind.encode(), np.uint8)
-    out, ends = np.empty(len(numbers) * (LONGEST_NUMBER + len(tail)), np.uint8), np.zeros(len(numbers) + 1, np.int64)
-    put_numbers(out, ends, numbers, tail)
-    return out[: ends[-1]], ends
+def same(text: str, count: int) -> Texts:
+    """Return a text so many times."""
+    one = text.encode() + BEHIND
+    return Texts(np.frombuffer(one * count + bytes(SPARE), np.uint8), np.arange(count + 1) * len(one))
 
 
-def heads_of(rows: Ints, ids: Texts, profiles: Texts) -> Texts:
-    """Return job, workload and profile of some jobs, with a comma behind each.
-
-    Args:
-        ids, profiles: of all jobs; an id is ``workload!job``.
-    """
-    long = ids[1][rows + 1] - ids[1][rows] + profiles[1][rows + 1] - profiles[1][rows]
-    out, ends = np.empty(int(long.sum()) + 3 * len(rows), np.uint8), np.zeros(len(rows) + 1, np.int64)
-    put_heads(out, ends, rows.astype(np.int64), ids, profiles)
-    return out[: ends[-1]], ends
+def ids_of(workload: str, numbers: Ints) -> Texts:
+    """Return the ids of jobs of a workload with some numbers from 0 on, ``workload!number``."""
+    name = texts_of([workload])
+    texts = room_for(len(numbers), len(name.data) + LONGEST_NUMBER)
+    put_ids(texts, name, numbers)
+    return texts
 
 
-def intervals(groups: Ints, begins: Ints, first: Ints, last: Ints) -> Texts:
-    """Return the interval sets of some groups of numbers, of what `core_intervals.joined` returns."""
-    count = int((begins[groups + 1] - begins[groups]).sum())
-    out, ends = np.empty(count * 2 * LONGEST_NUMBER, np.uint8), np.zeros(len(groups) + 1, np.int64)
-    put_intervals(out, ends, groups.astype(np.int64), begins.astype(np.int64), first, last)
-    return out[: ends[-1]], ends
+def interval_sets(cores: Intervals) -> list[str]:
+    """Return the interval set of each group, ``0-3 6`` for instance."""
+    groups = len(cores.begins) - 1
+    room = 2 * LONGEST_NUMBER * len(cores.first) + groups + SPARE
+    texts = Texts(np.zeros(room, np.uint8), np.zeros(groups + 1, np.int64))
+    put_sets(texts, cores)
+    return strings_of(texts, range(groups))
 
 
-def nothing(count: int) -> Texts:
-    """Return so many empty texts."""
-    return np.zeros(0, np.uint8), np.zeros(count + 1, np.int64)
+def strings_of(texts: Texts, which: Sequence[int]) -> list[str]:
+    """Return some of the texts as Python has them."""
+    data, begins = np.asarray(texts.data), texts.begins
+    return [data[begins[i] : begins[i + 1] - 1].tobytes().decode() for i in which]
 
 
-def strings_of(texts: Texts) -> list[str]:
-    """Return texts as Python has them."""
-    data, ends = texts[0].tobytes(), texts[1].tolist()
-    return [data[begin:end].decode() for begin, end in pairwise(ends)]
-
-
-def rows_of(jobs: JobColumns) -> list[JobRow]:
-    """Return some jobs one by one."""
-    rows = []
-    heads, cores = strings_of(jobs.heads), strings_of(jobs.cores)
-    columns = heads, jobs.size.tolist(), jobs.outcome.tolist(), cores, *jobs.times.tolist()
-    for head, size, outcome, own, submit, walltime, start, run, energy in zip(*columns, strict=True):
-        job, workload, profile = head.removesuffix(",").split(",", 2)
-        row = JobRow(
-            job_id=job,
-            workload=workload,
+def rows_of(lines: JobLines, energy: bool = True, first: int = 0, end: int | None = None) -> list[JobRow]:
+    """Return the lines from *first* up to, not including, *end* as rows of Python's values."""
+    jobs = np.asarray(lines.rows)[first:end]
+    tasks, walltime = np.asarray(lines.tasks)[jobs], np.asarray(lines.walltime)[jobs]
+    run = tasks["finish"] - tasks["start"]
+    columns = (
+        np.asarray(lines.submit)[jobs],
+        np.asarray(lines.size)[jobs],
+        np.where(np.isfinite(walltime), walltime, -1.0),
+        tasks["outcome"],
+        tasks["start"],
+        np.where(run == 0.0, SHORTEST_RUN, run),
+        tasks["joules"] if energy else np.full(len(jobs), -1.0),
+    )
+    texts = (strings_of(column, jobs.tolist()) for column in (lines.ids, lines.profiles))
+    cores = (interval_text_of(lines.cores, j) for j in jobs.tolist())
+    return [
+        JobRow(
+            job_id=name.partition("!")[2],
+            workload=name.partition("!")[0],
             profile=profile,
             submission_time=submit,
             size=size,
-            walltime=walltime,
+            walltime=limit,
             success=outcome == SUCCESS,
             final_state=FINAL_STATES[outcome],
             starting_time=start if outcome else None,
-            execution_time=run if outcome else None,
+            execution_time=ran if outcome else None,
             allocated=own,
-            energy=energy,
+            energy=joules,
         )
-        rows.append(row)
-    return rows
+        for name, profile, own, submit, size, limit, outcome, start, ran, joules in zip(
+            *texts, cores, *(column.tolist() for column in columns), strict=True
+        )
+    ]
+
+
+def interval_text_of(cores: Intervals, group: int) -> str:
+    """Return the interval set of one group."""
+    own = slice(*np.asarray(cores.begins)[group : group + 2].tolist())
+    return " ".join(map(interval_text, cores.first[own].tolist(), cores.last[own].tolist()))

@@ -10,6 +10,7 @@ import numpy as np
 from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.pstates import P3
 from hdeeprm_like.cluster.workload import Workload
+from hdeeprm_like.engine.job_texts import Intervals, JobLines
 from hdeeprm_like.engine.state import State
 from hdeeprm_like.engine.tables import (
     LOG_END,
@@ -35,25 +36,15 @@ from hdeeprm_like.results.batsim_files import (
     write_job_lines,
     write_schedule,
 )
-from hdeeprm_like.results.core_intervals import CoreIntervals, interval_text, joined, spread
-from hdeeprm_like.results.job_lines import (
-    JobColumns,
-    Texts,
-    heads_of,
-    intervals,
-    job_lines,
-    rows_of,
-    strings_of,
-    texts_of,
-)
+from hdeeprm_like.results.core_intervals import interval_text, intervals_of, joined, last_times, spread
+from hdeeprm_like.results.job_lines import interval_sets, job_lines, lines_of, rows_of, texts_of
 from hdeeprm_like.results.overutilization import Spans, blocked_spans, overutilizations
 from hdeeprm_like.results.run_files import SCHEDULE
 from hdeeprm_like.results.run_reader import DIGIT, Requests, Run, RunJobs
 from hdeeprm_like.run.simulator import Simulator
-from hdeeprm_like.types import Floats, Ints, Records
+from hdeeprm_like.types import Bools, Floats, Ints, Records
 
-AT_ONCE = 4_000  # lines of ``out_jobs.csv``, which stay in the processor's cache
-DECIMALS = 6  # that it has of each time
+DECIMALS = 6  # that ``out_jobs.csv`` has of each time
 
 
 @dataclass(frozen=True)
@@ -89,18 +80,22 @@ class Record:
 
     def entries(self, *kinds: int) -> Records:
         """Return the log entries of some kinds, in order."""
-        kind = self.log["kind"]
-        return self.log[np.logical_or.reduce([kind == wanted for wanted in kinds])]
+        return self.log[self.of_kinds(*kinds)]
+
+    def of_kinds(self, *kinds: int) -> Bools:
+        """Return which log entries are of some kinds."""
+        kind = self.log["kind"].copy()  # side by side they compare faster
+        return np.asarray(np.logical_or.reduce([kind == wanted for wanted in kinds]))
 
     @cached_property
     def order(self) -> Ints:
         """The jobs that ended or were rejected, in the order in which the server saw it."""
-        return np.asarray(self.entries(LOG_END, LOG_REJECT)["row"])
+        return np.asarray(self.log["row"][self.of_kinds(LOG_END, LOG_REJECT)])
 
     @property
     def job_rows(self) -> list[JobRow]:
         """The jobs of `order`, one by one."""
-        return rows_of(self.columns(self.order))
+        return rows_of(self.lines)
 
     def write_jobs(self, path: Path, energy: bool = True) -> None:
         """Write ``out_jobs.csv``.
@@ -108,35 +103,14 @@ class Record:
         Args:
             energy: whether that of each job is recorded.
         """
-        parts = (self.order[at : at + AT_ONCE] for at in range(0, len(self.order), AT_ONCE))
-        write_job_lines(path, (job_lines(self.columns(rows, energy)) for rows in parts))
-
-    def columns(self, rows: Ints, energy: bool = True) -> JobColumns:
-        """Return the columns of ``out_jobs.csv`` for some jobs."""
-        workload, tasks = self.workload, self.tasks
-        rejected = self.state.tables.jobs["status"][rows] == REJECTED
-        start, walltime = tasks["start"][rows], workload.walltime[rows]
-        run = tasks["finish"][rows] - start
-        return JobColumns(
-            heads=heads_of(rows, *self.names),
-            times=np.array(
-                [
-                    workload.submit[rows],
-                    np.where(np.isfinite(walltime), walltime, -1.0),
-                    start,
-                    np.where(run == 0.0, SHORTEST_RUN, run),
-                    tasks["joules"][rows] if energy else np.full(len(rows), -1.0),
-                ]
-            ),
-            size=workload.size[rows],
-            outcome=np.where(rejected, 0, tasks["outcome"][rows]),
-            cores=intervals(rows, self.intervals.begins, self.intervals.first, self.intervals.last),
-        )
+        write_job_lines(path, job_lines(self.lines, energy))
 
     @cached_property
-    def names(self) -> tuple[Texts, Texts]:
-        """The ids and the profiles of the jobs."""
-        return texts_of(self.workload.ids), texts_of(self.workload.profiles)
+    def lines(self) -> JobLines:
+        """What the lines of ``out_jobs.csv`` are made of."""
+        jobs = self.workload
+        ids, profiles = texts_of(jobs.ids), texts_of(jobs.profiles)
+        return lines_of(self.order, ids, profiles, (jobs.submit, jobs.walltime), jobs.size, self.tasks, self.intervals)
 
     @cached_property
     def ended(self) -> Ended:
@@ -153,9 +127,9 @@ class Record:
         )
 
     @cached_property
-    def intervals(self) -> CoreIntervals:
+    def intervals(self) -> Intervals:
         """The cores of the jobs."""
-        return CoreIntervals(self.state.tables)
+        return intervals_of(self.state.tables)
 
     @cached_property
     def power(self) -> PowerCurve:
@@ -190,7 +164,7 @@ class Record:
     def machine_seconds(self) -> dict[str, float]:
         """Return the seconds that all cores computed and idled, each up to its last change as Batsim counts."""
         ends = self.entries(LOG_END)
-        last = self.intervals.latest(ends["row"], ends["time"], self.platform.cores)
+        last = last_times(self.intervals, ends["row"], ends["time"], self.platform.cores)
         tasks = self.tasks[ends["row"]]
         computing = float(sum((self.workload.size[ends["row"]] * (tasks["finish"] - tasks["start"])).tolist()))
         return {"computing": computing, "idle": float(last.sum()) - computing}
@@ -224,7 +198,7 @@ class Record:
         stretches = np.zeros(len(changes), STRETCH)
         stretches["first"], stretches["cores"] = changes["row"], changes["cores"]
         machines = [interval_text(0, self.platform.cores - 1)]
-        for text in strings_of(intervals(np.arange(len(rows)), *joined(groups, stretches, len(rows)))):
+        for text in interval_sets(joined(groups, stretches, len(rows))):
             machines += [text, text]
         times = [0.0, *np.repeat(self.log["time"][rows], 2).tolist()]
         pstates = np.full(1 + 2 * len(rows), -1)
@@ -252,10 +226,11 @@ class Record:
 
     def as_run(self, folder: Path, schedule: Mapping[str, str | int | float]) -> Run:
         """Return what would be read of the run in the folder that it was written into, without what was asked for."""
-        jobs, begins = self.columns(self.order), self.intervals.begins
-        submit, _, start, run, _ = np.where(jobs.outcome == 0, np.nan, jobs.times)
+        tasks, submit, begins = self.tasks[self.order], self.workload.submit[self.order], self.intervals.begins
+        start, run = np.where(tasks["outcome"] == 0, np.nan, (tasks["start"], tasks["finish"] - tasks["start"]))
+        run = np.where(run == 0.0, SHORTEST_RUN, run)
         finish, wait = np.round(start + run, DECIMALS), np.round(start - submit, DECIMALS)
-        submit, start, run = (np.round(times, DECIMALS) for times in (jobs.times[0], start, run))
+        submit, start, run = (np.round(times, DECIMALS) for times in (submit, start, run))
         counts = begins[self.order + 1] - begins[self.order]
         which = spread(begins[self.order], counts)
         found = Run(folder, folder / SCHEDULE)

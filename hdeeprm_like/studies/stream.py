@@ -14,7 +14,8 @@ from hdeeprm_like.cluster.totals import Totals
 from hdeeprm_like.cluster.workload import Workload
 from hdeeprm_like.decision.actions import policy_named
 from hdeeprm_like.decision.names import holds_file
-from hdeeprm_like.engine.tasks import SHORTEST_RUN
+from hdeeprm_like.engine.job_texts import Intervals, JobLines
+from hdeeprm_like.engine.tasks import TASK
 from hdeeprm_like.errors import OptionsError
 from hdeeprm_like.experiment import seed_of_policies
 from hdeeprm_like.formats.files import alone_in, null_for_nan, replacing_bytes, tidy
@@ -22,7 +23,7 @@ from hdeeprm_like.formats.swf import swf_parts
 from hdeeprm_like.formats.windows import Window, windows_in_order
 from hdeeprm_like.limits import CORES, refusal
 from hdeeprm_like.results.batsim_files import JOB_COLUMNS
-from hdeeprm_like.results.job_lines import JobColumns, job_lines, nothing, numbered
+from hdeeprm_like.results.job_lines import ids_of, job_lines, lines_of, same
 from hdeeprm_like.run.simulator import Clock
 from hdeeprm_like.run.streamed import Stream, check_streams
 from hdeeprm_like.studies.compare.inputs import GIVE, header_size
@@ -89,7 +90,7 @@ def stream(
             file.write(f"{JOB_COLUMNS}\n".encode())
             for ended in run.ended():
                 totals.add(schedule_of(ended, cores))
-                file.write(job_lines(columns_of(ended)))
+                file.writelines(job_lines(lines_of_ended(ended), energy=False))
                 bar.update(len(ended))
             figures = totals.figures()
             summary.write(f"{json.dumps(null_for_nan(figures), indent=2, allow_nan=False)}\n".encode())
@@ -112,14 +113,18 @@ def schedule_of(ended: Records, cores: int) -> Schedule:
     return Schedule(submit, start, finish, size, cores, requested_time=requested, user=user)
 
 
-def columns_of(ended: Records) -> JobColumns:
-    """Return the columns of ``out_jobs.csv`` of jobs that have ended."""
-    run = ended["finish"] - ended["start"]
-    unknown = np.full(len(ended), -1.0)
-    return JobColumns(
-        heads=numbered(ended["number"].copy(), ",w0,window,"),
-        times=np.array([ended["submit"], unknown, ended["start"], np.where(run > 0.0, run, SHORTEST_RUN), unknown]),
+def lines_of_ended(ended: Records) -> JobLines:
+    """Return what the lines of ``out_jobs.csv`` of jobs that have ended are made of; their cores have no names."""
+    count = len(ended)
+    tasks = np.zeros(count, TASK)
+    for name in ("start", "finish", "outcome"):
+        tasks[name] = ended[name]
+    return lines_of(
+        rows=np.arange(count),
+        ids=ids_of("w0", ended["number"].copy()),
+        profiles=same("window", count),
+        times=(ended["submit"], np.full(count, np.inf)),
         size=ended["size"],
-        outcome=ended["outcome"],
-        cores=nothing(len(ended)),
+        tasks=tasks,
+        cores=Intervals(np.zeros(count + 1, np.int64), np.zeros(0, np.int64), np.zeros(0, np.int64)),
     )

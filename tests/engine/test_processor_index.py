@@ -11,7 +11,8 @@ from hdeeprm_like.decision.policies.pairs import apply_pair
 from hdeeprm_like.engine.cores import set_available
 from hdeeprm_like.engine.lifecycle import receive
 from hdeeprm_like.engine.numbers import HIGH_MEM
-from hdeeprm_like.engine.processor_index import node_fits, processor_key, rank, rank_all
+from hdeeprm_like.engine.processor_index import rank, rank_all
+from hdeeprm_like.engine.processor_keys import node_fits, processor_key
 from hdeeprm_like.engine.processor_search import best_processor, lowest_processor, random_processor, rival_of
 from hdeeprm_like.engine.state import State
 from hdeeprm_like.engine.tables import RUNNING

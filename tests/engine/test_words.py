@@ -18,7 +18,8 @@ from hdeeprm_like.engine.numbers import FIRST_FIT
 from hdeeprm_like.engine.state import State
 from hdeeprm_like.engine.tables import IDLE_CORE, NOTHING
 from hdeeprm_like.engine.words import LARGE, bits, highest_bit, of_cores, stretch_at, without_lowest
-from hdeeprm_like.results.core_intervals import CoreIntervals
+from hdeeprm_like.results.core_intervals import intervals_of
+from hdeeprm_like.results.job_lines import interval_sets
 
 sizes = st.lists(st.sampled_from([1, 5, 63, 64, 65, 128, 150, 448, 1000]), min_size=1, max_size=4)
 steps = st.lists(st.tuples(st.sampled_from(["start", "end", "withdraw"]), st.integers(0, 10**6)), max_size=40)
@@ -68,7 +69,7 @@ def test_jobs_get_the_lowest_free_cores_as_they_do_from_a_set_of_cores(large, pr
         assert state.drain().pstates == state.drain(requested=True).pstates == changed
         requested = states
         assert t.clock["free_cores"][0] == len(free) == t.loads["free"].sum()
-    texts = CoreIntervals(t).texts()
+    texts = interval_sets(intervals_of(t))
     for j, cores in served.items():
         assert text_of(cores) == texts[j]
 

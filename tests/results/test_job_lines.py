@@ -5,16 +5,40 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from hdeeprm_like.engine.digits import LARGEST, put_fixed
+from hdeeprm_like.engine.bundles import Bundle
+from hdeeprm_like.engine.compiled import compiled
+from hdeeprm_like.engine.digits import LARGEST, put_next
+from hdeeprm_like.engine.job_texts import Intervals
+from hdeeprm_like.engine.tasks import TASK
+from hdeeprm_like.results import job_lines as job_lines_module
 from hdeeprm_like.results.batsim_files import job_line
-from hdeeprm_like.results.job_lines import JobColumns, job_lines, numbered, rows_of, strings_of, texts_of
+from hdeeprm_like.results.job_lines import (
+    ids_of,
+    interval_sets,
+    job_lines,
+    lines_of,
+    rows_of,
+    strings_of,
+    texts_of,
+)
 
-OUT = np.zeros(64, np.uint8)
 TIE = 2.0**-7  # 0.0078125: the seventh decimal is a five, and nothing is behind it
 
 
+class Line(Bundle):
+    out: np.ndarray
+
+
+LINE = Line(np.zeros(64, np.uint8))
+
+
+@compiled
+def put(line: Line, number: float) -> int:
+    return put_next(line.out, 0, number)
+
+
 def fixed(number):
-    return OUT[: put_fixed(OUT, 0, number)].tobytes().decode()
+    return LINE.out[: put(LINE, number) - 1].tobytes().decode()
 
 
 near_ties = st.builds(
@@ -55,37 +79,77 @@ def test_a_number_is_written_as_python_writes_it(number):
     assert fixed(number) == f"{number:f}"
 
 
-def one_job(submit, start, run):
-    """A job that has ended."""
-    times = np.array([[submit, -1.0, start, run, -1.0]]).T
-    size, outcome = np.array([1]), np.array([1])
-    return JobColumns(heads=texts_of(["0,w0,p,"]), times=times, size=size, outcome=outcome, cores=texts_of(["0"]))
+def lines_with(order, names, profiles, submit, walltime, start, finish, joules, size, outcome, cores=None):
+    """Lines of some jobs, which have the cores 0 to 3 and 6 unless others are given."""
+    count = len(submit)
+    tasks = np.zeros(count, TASK)
+    tasks["start"], tasks["finish"], tasks["joules"], tasks["outcome"] = start, finish, joules, outcome
+    if cores is None:
+        cores = Intervals(np.arange(count + 1) * 2, np.array([0, 6] * count), np.array([3, 6] * count))
+    times = np.array(submit, np.float64), np.array(walltime, np.float64)
+    return lines_of(np.array(order), texts_of(names), texts_of(profiles), times, np.array(size, np.int64), tasks, cores)
 
 
-@pytest.mark.parametrize(("submit", "start", "run"), [(9.3e13, 0.0, 1e-5), (0.0, 9.3e13, 1e-5), (-4e18, 4e18, 1.0)])
-def test_what_follows_from_times_may_be_too_large_too(submit, start, run):
-    job = one_job(submit, start, run)
-    assert job_lines(job).decode() == "".join(f"{job_line(row)}\n" for row in rows_of(job))
+def written(lines, energy=True):
+    return b"".join(bytes(part) for part in job_lines(lines, energy)).decode()
 
 
-@pytest.mark.parametrize(("largest", "name"), [(1e9, "w0"), (1e300, "w0"), (1e9, "wörk")])
-@given(st.data())
-def test_a_line_is_that_of_python(largest, name, data):
+def in_python(lines, energy=True):
+    return "".join(f"{job_line(row)}\n" for row in rows_of(lines, energy))
+
+
+def test_the_line_of_a_job_has_its_names_times_and_cores():
+    lines = lines_with([0], ["w0!7"], ["p"], [1.0], [np.inf], [2.0], [6.0], [30.0], [5], [1])
+    times = "1.000000,5,-1.000000,1,COMPLETED_SUCCESSFULLY,2.000000,4.000000,6.000000,1.000000,5.000000,1.250000"
+    assert written(lines) == f'7,w0,p,{times},0-3 6,30.000000,""\n'
+    assert written(lines, energy=False) == f'7,w0,p,{times},0-3 6,-1.000000,""\n'
+
+
+def test_a_rejected_job_has_no_times():
+    lines = lines_with([0], ["w0!7"], ["p"], [1.0], [60.0], [np.nan], [np.nan], [0.0], [5], [0])
+    assert written(lines) == '7,w0,p,1.000000,5,60.000000,0,REJECTED,,,,,,,,,""\n'
+
+
+@pytest.mark.parametrize(
+    ("submit", "start", "finish"), [(9.3e13, 0.0, 1e-5), (0.0, 9.3e13, 9.3e13), (-4e18, 4e18, 4.1e18), (0.0, 0.0, 1e19)]
+)
+def test_numbers_that_are_too_large_for_compiled_code_are_written_by_python_between_others(submit, start, finish):
+    lines = lines_with(
+        [0, 1, 2], ["w0!0", "w0!1", "w0!2"], ["p"] * 3, [0.0, submit, 1.0], [1.0, np.inf, 1e300], [0.0, start, 2.0],
+        [1.0, finish, 3.0], [0.0] * 3, [5] * 3, [1] * 3
+    )  # fmt: skip
+    assert written(lines) == in_python(lines)
+
+
+@pytest.mark.parametrize("at_once", [0, 1 << 17])
+@pytest.mark.parametrize(("largest", "workload"), [(1e9, "w0"), (1e300, "w0"), (1e9, "wörk"), (1e9, "two\nlines")])
+@given(data=st.data())
+def test_a_line_is_that_of_python(at_once, largest, workload, data):
     times = st.floats(0, largest) | st.integers(0, 10**6).map(float)
-    rows = data.draw(st.lists(st.tuples(times, times | st.just(-1.0), times, times, times | st.just(-1.0)), max_size=4))
-    count = len(rows)
-    columns = np.array(rows, np.float64).reshape(count, 5).T
-    columns[3] = np.maximum(columns[3], 1e-5)
-    jobs = JobColumns(
-        heads=texts_of([f"{number},{name},p,q," for number in range(count)]),
-        times=columns,
-        size=np.array(data.draw(st.lists(st.integers(0, 10**7), min_size=count, max_size=count)), np.int64),
-        outcome=np.array(data.draw(st.lists(st.integers(0, 3), min_size=count, max_size=count)), np.int64),
-        cores=texts_of(["0-3 6"] * count),
-    )
-    assert job_lines(jobs).decode() == "".join(f"{job_line(row)}\n" for row in rows_of(jobs))
+    job = st.tuples(times, times | st.just(np.inf), times, times, times, st.integers(0, 10**17), st.integers(0, 3))
+    rows = data.draw(st.lists(job, max_size=4))
+    order = data.draw(st.permutations(range(len(rows))))
+    names = [f"{workload}!{'long' * number}{number}" for number in range(len(rows))]
+    profiles = [f"p,q{'!' * number}" for number in range(len(rows))]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(job_lines_module, "AT_ONCE", at_once)
+        lines = lines_with(order, names, profiles, *np.array(rows, np.object_).reshape(-1, 7).T)
+    assert written(lines) == in_python(lines)
+    assert written(lines, energy=False) == in_python(lines, energy=False)
+
+
+def test_cores_of_a_job_may_be_none_one_or_many():
+    first, last = np.array([0, 5, 100_000_000]), np.array([0, 7, 123_456_789])
+    cores = Intervals(np.array([0, 0, 3]), first, last)
+    assert interval_sets(cores) == ["", "0 5-7 100000000-123456789"]
 
 
 @given(st.lists(st.integers(0, 2**62) | st.sampled_from([10**power + more for power in range(18) for more in (-1, 0)])))
 def test_numbers_are_written_with_all_their_digits(numbers):
-    assert strings_of(numbered(np.array(numbers, np.int64), ",w0")) == [f"{number},w0" for number in numbers]
+    ids = ids_of("w0", np.array(numbers, np.int64))
+    assert strings_of(ids, range(len(numbers))) == [f"w0!{number}" for number in numbers]
+
+
+def test_texts_are_found_again_whatever_they_hold():
+    for texts in ([], [""], ["", ""], ["a", "", "bc"], ["line\nend", "ö", "\0"]):
+        assert strings_of(texts_of(texts), range(len(texts))) == texts

@@ -1,6 +1,7 @@
 """What a simulation leaves behind, read from its log."""
 
 import csv
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,10 +10,11 @@ from hypothesis import strategies as st
 from random_worlds import platforms, workloads
 from small import jobs, platform, run
 
+from hdeeprm_like.cluster.pstates import P0, P1
 from hdeeprm_like.decision.names import CORE_POLICIES, JOB_POLICIES
 from hdeeprm_like.engine.tables import COMPLETED, LOG_END
 from hdeeprm_like.errors import ResultsError
-from hdeeprm_like.results import core_intervals, run_log
+from hdeeprm_like.results import core_intervals, job_lines
 from hdeeprm_like.results.batsim_files import parse_interval_set, write_jobs
 from hdeeprm_like.results.overutilization import spans
 from hdeeprm_like.results.report import SHORT, figures_of_run
@@ -57,12 +59,12 @@ def test_lacking_cores_and_lacking_memory_are_told_apart():
 
 
 @settings(max_examples=40)
-@given(platforms, workloads(), policy_pairs, st.integers(1, 9))
+@given(platforms, workloads(), policy_pairs, st.sampled_from([0, 300, 1000]))
 def test_lines_of_jobs_are_those_that_python_writes_row_by_row(tmp_path_factory, cluster, workload, policy, at_once):
     folder = tmp_path_factory.mktemp("run")
     record = run(cluster, workload, policy).record
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(run_log, "AT_ONCE", at_once)
+        patch.setattr(job_lines, "AT_ONCE", at_once)  # bytes, beside the longest line
         record.write_jobs(folder / "ours.csv")
         record.write_jobs(folder / "none.csv", energy=False)
     write_jobs(folder / "theirs.csv", record.job_rows)
@@ -142,7 +144,7 @@ def test_each_core_was_last_used_by_the_last_of_its_jobs_to_end(cluster, workloa
         last[finished.cores[job]] = time
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(core_intervals, "AT_ONCE", at_once)
-        found = finished.record.intervals.latest(ends["row"], ends["time"], cluster.cores)
+        found = core_intervals.last_times(finished.record.intervals, ends["row"], ends["time"], cluster.cores)
     assert found.tolist() == last.tolist()
 
 
@@ -173,3 +175,14 @@ def test_a_run_of_rejected_jobs_alone_has_no_energy_and_no_makespan():
     schedule = record.schedule(0.0, 0.0)
     assert (schedule["consumed_joules"], schedule["makespan"], schedule["nb_jobs_rejected"]) == (0.0, 0.0, 2)
     assert [row.final_state for row in record.job_rows] == ["REJECTED", "REJECTED"]
+
+
+def test_jobs_that_share_too_little_bandwidth_draw_the_power_of_their_p_state():
+    machine = platform((1000.0, [(2, 1.0, 4.0, 1.0)]))  # two cores of 1 GFLOP/s each, with 1 GB/s together
+    machine = replace(machine, processor_watts=np.array([[4.0, 3.0, 1.0, 0.2]]))  # W in P0 to P3
+    finished = run(machine, jobs(seconds=[10.0, 20.0], bandwidth=[0.8, 0.6]))
+    full, slowed = machine.processor_flops[0, [P0, P1]]
+    shared = 10.0 / (slowed / full)  # s until the first job ends
+    alone = 20.0 - 10.0  # s that the second one computes afterwards
+    found = [row.energy for row in finished.record.job_rows]
+    assert found == pytest.approx([3.0 * shared, 3.0 * shared + 4.0 * alone], rel=1e-6)

@@ -72,6 +72,28 @@ def make_room(view: ViewArrays, jobs: int) -> None:
         view.features = grown
 
 
+def check_view(
+    kind: str, horizon: int, backlog: int, step: float, memory_units: int, queue_sensitivity: float, wait: bool
+) -> None:
+    """Raise if there is no such view, see `View`.
+
+    Raises:
+        OptionsError: a value is invalid.
+    """
+    if kind not in OBSERVATIONS:
+        raise OptionsError(f"observation {kind!r} is not known{did_you_mean(kind, OBSERVATIONS)}")
+    if not queue_sensitivity > 0.0:
+        raise OptionsError(f"queue_sensitivity is {queue_sensitivity}; a positive share is needed, as 0.05")
+    if horizon < 1 or backlog < 0 or memory_units < 0:
+        raise OptionsError(f"an observation of {horizon} steps, {backlog} jobs and {memory_units} units cannot be")
+    if max(horizon, backlog, memory_units) > limits.STEPS.most:
+        raise OptionsError(f"horizon, backlog, memory_units: {limits.refusal(limits.STEPS)}")
+    if not 0.0 < step < np.inf:
+        raise OptionsError(f"step is {step:g}; a time in s above 0 is needed")
+    if wait and OBSERVATIONS[kind].is_image:
+        raise OptionsError(f"wait: observation {kind!r} has no place for waiting times; take another one")
+
+
 class View:
     """Observer of one run; see the module for its kinds.
 
@@ -106,18 +128,7 @@ class View:
             OptionsError: a value is invalid.
             ValueError: the state does not maintain the sorted lists that this kind reads.
         """
-        if kind not in OBSERVATIONS:
-            raise OptionsError(f"observation {kind!r} is not known{did_you_mean(kind, OBSERVATIONS)}")
-        if not queue_sensitivity > 0.0:
-            raise OptionsError(f"queue_sensitivity is {queue_sensitivity}; a positive share is needed, as 0.05")
-        if horizon < 1 or backlog < 0 or memory_units < 0:
-            raise OptionsError(f"an observation of {horizon} steps, {backlog} jobs and {memory_units} units cannot be")
-        if max(horizon, backlog, memory_units) > limits.STEPS.most:
-            raise OptionsError(f"horizon, backlog, memory_units: {limits.refusal(limits.STEPS)}")
-        if not 0.0 < step < np.inf:
-            raise OptionsError(f"step is {step:g}; a time in s above 0 is needed")
-        if wait and OBSERVATIONS[kind].is_image:
-            raise OptionsError(f"wait: observation {kind!r} has no place for waiting times; take another one")
+        check_view(kind, horizon, backlog, step, memory_units, queue_sensitivity, wait)
         self.observation = observation = WITH_WAITS[kind] if wait else OBSERVATIONS[kind]
         if observation.features and not window.arrays.params["finds"][0]:
             raise OptionsError(f"observation {kind!r} needs a window that keeps what jobs find (finds=True)")

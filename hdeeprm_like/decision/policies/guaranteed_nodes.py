@@ -18,7 +18,7 @@ from hdeeprm_like.engine.bundles import copy_entries
 from hdeeprm_like.engine.compiled import compiled, inlined, shift_left
 from hdeeprm_like.engine.job_lists import copy_jobs
 from hdeeprm_like.engine.node_places import look_at_nodes, pick_nodes
-from hdeeprm_like.engine.processor_index import counts_cores
+from hdeeprm_like.engine.processor_keys import counts_cores
 from hdeeprm_like.engine.tables import Tables
 from hdeeprm_like.engine.waiting_queue import requests_more
 

@@ -15,7 +15,7 @@ from hdeeprm_like.engine.allocation import book_on, return_cores
 from hdeeprm_like.engine.bundles import copy_entries
 from hdeeprm_like.engine.compiled import compiled, inlined
 from hdeeprm_like.engine.cores import available_in, begin_stretch, cores_from
-from hdeeprm_like.engine.processor_index import counts_cores, places
+from hdeeprm_like.engine.processor_keys import counts_cores, places
 from hdeeprm_like.engine.tables import Tables
 
 

@@ -17,7 +17,8 @@ from hdeeprm_like.engine.compiled import compiled, inlined
 from hdeeprm_like.engine.dispatch import check_names
 from hdeeprm_like.engine.lifecycle import OVER
 from hdeeprm_like.engine.numbers import FIRST_FIT
-from hdeeprm_like.engine.processor_index import has_tree, places, rank
+from hdeeprm_like.engine.processor_index import has_tree, rank
+from hdeeprm_like.engine.processor_keys import places
 from hdeeprm_like.engine.tables import CORES, WIDTH, Tables
 
 CHANGING = (

@@ -13,7 +13,7 @@ from hdeeprm_like.decision.policies.releases import are_sorted, sort_releases
 from hdeeprm_like.engine.compiled import compiled, inlined
 from hdeeprm_like.engine.cores import available_in, begin_stretch, cores_from
 from hdeeprm_like.engine.job_lists import key_at, place_with
-from hdeeprm_like.engine.processor_index import counts_cores, places
+from hdeeprm_like.engine.processor_keys import counts_cores, places
 from hdeeprm_like.engine.tables import Tables
 
 
