@@ -113,6 +113,21 @@ def test_usual_replies_are_read_as_python_reads_them(simulation, make_advance): 
         assert read_by_machine(simulation, make_advance, raw) == read_by_python(simulation, make_advance, raw), raw
 
 
+def test_numbers_of_any_length_are_read_as_python_reads_them(simulation, make_advance):  # noqa: F811
+    read = 0
+    for seed in range(300):
+        dice = random.Random(seed)
+        whole, fraction = (
+            dice.randrange(10 ** dice.choice([1, 5, 16])),
+            dice.randrange(10 ** dice.choice([1, 6, 12, 21])),
+        )
+        raw = f'{{"now":{whole}.{"0" * dice.choice([0, 0, 3])}{fraction},"events":[]}}'.encode()
+        by_machine = read_by_machine(simulation, make_advance, raw)
+        assert by_machine in (None, read_by_python(simulation, make_advance, raw)), raw
+        read += by_machine is not None
+    assert read > 200
+
+
 def test_what_machine_code_reads_python_reads_in_the_same_way(simulation, make_advance):  # noqa: F811
     read = 0
     for seed in range(1500):
