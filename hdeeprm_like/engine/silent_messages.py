@@ -4,7 +4,7 @@ Frequent events are written here; of the others, the place in the message is not
 """
 
 from hdeeprm_like.engine.compiled import compiled, inlined
-from hdeeprm_like.engine.digits import LARGEST, put_fixed, put_text, put_whole
+from hdeeprm_like.engine.digits import LARGEST, Bytes, put_next, put_whole
 from hdeeprm_like.engine.silent_layout import (
     ALLOC_PART,
     CALLED_PART,
@@ -31,9 +31,24 @@ COMMA, DASH, SPACE, BRACE = ord(","), ord("-"), ord(" "), ord("}")
 
 
 @inlined
+def put_piece(out: Bytes, at: int, text: Bytes, first: int, end: int) -> int:
+    """Write the bytes of a text from *first* up to, not including, *end*; return the place of the next byte."""
+    for place in range(first, end):
+        out[at] = text[place]
+        at += 1
+    return at
+
+
+@inlined
 def put_part(session: Session, at: int, part: int) -> int:
     """Write a part of a message; return the place of the next byte."""
-    return put_text(session.out, at, session.words, session.word_ends, part)
+    return put_piece(session.out, at, session.words, session.word_ends[part], session.word_ends[part + 1])
+
+
+@inlined
+def put_date(session: Session, at: int, date: float) -> int:
+    """Write a date in s; return the place of the next byte, which overwrites the comma behind the number."""
+    return put_next(session.out, at, date) - 1
 
 
 @inlined
@@ -48,23 +63,14 @@ def begin_event(session: Session, part: int) -> int:
     if now >= LARGEST:
         talk.unusual = 1
         return int(at)
-    return put_part(session, put_fixed(session.out, put_part(session, at, EVENT_PART), now), part)
-
-
-@inlined
-def put_bytes_of_job(session: Session, at: int, first: int, end: int) -> int:
-    """Write a piece of the description of a job; return the place of the next byte."""
-    for place in range(first, end):
-        session.out[at] = session.texts[place]
-        at += 1
-    return at
+    return put_part(session, put_date(session, put_part(session, at, EVENT_PART), now), part)
 
 
 @compiled
 def report_arrival(session: Session, j: int) -> None:
     """Report the arrival of a job."""
     job, at = session.jobs[j], begin_event(session, SUBMITTED_PART)
-    at = put_bytes_of_job(session, at, job.text, job.text_end)
+    at = put_piece(session.out, at, session.texts, job.text, job.text_end)
     session.out[at] = BRACE
     session.talk[0].written = at + 1
 
@@ -74,7 +80,7 @@ def report_end(session: Session, j: int) -> None:
     """Report the end of a job, and keep its machines as text, for the output files."""
     job, talk = session.jobs[j], session.talk[0]
     write_machines(session, j)
-    at = put_bytes_of_job(session, begin_event(session, COMPLETED_PART), job.text, job.text_key)
+    at = put_piece(session.out, begin_event(session, COMPLETED_PART), session.texts, job.text, job.text_key)
     part, code = SUCCESS_PART if job.code == 0 else FAILED_PART, job.code
     if job.outcome == WALLTIME:
         part, code = WALLTIME_PART, -1
@@ -86,9 +92,7 @@ def report_end(session: Session, j: int) -> None:
         at += 1
     at = put_part(session, put_whole(session.out, at, abs(code)), ALLOC_PART)
     first = job.alloc - talk.fetched
-    for place in range(first, first + job.alloc_length):
-        session.out[at] = session.allocs[place]
-        at += 1
+    at = put_piece(session.out, at, session.allocs, first, first + job.alloc_length)
     talk.written = put_part(session, at, EVENT_END)
 
 
@@ -138,7 +142,7 @@ def complete(session: Session) -> None:
     """Write the end of the message, and before its events what precedes them."""
     talk = session.talk[0]
     at = put_part(session, talk.written, MESSAGE_END)
-    end = put_part(session, put_fixed(session.out, put_part(session, at, MESSAGE_PART), talk.now), EVENTS_PART)
+    end = put_part(session, put_date(session, put_part(session, at, MESSAGE_PART), talk.now), EVENTS_PART)
     talk.head = HEAD - (end - at)
     for place in range(end - at):
         session.out[talk.head + place] = session.out[at + place]
