@@ -54,11 +54,7 @@ def has_begun(simulation: Simulation, timing: BatsimClock, j: int) -> bool:
 
 @compiled
 def book_energy(tables: Tables, simulation: Simulation, j: int, now: float, pstate: int) -> None:
-    """Add the energy of a job's cores until now, if a log is kept, and recompute their power.
-
-    Args:
-        pstate: that those on one processor now have.
-    """
+    """Add the energy of a job's cores until now, if a log is kept, and recompute their power, see `power_alike`."""
     task = simulation.tasks[j]
     if len(tables.log) > 0:
         task.joules += task.watts * (now - task.as_of)
