@@ -121,7 +121,7 @@ def share_out(tables: Tables, knowledge: Knowledge) -> None:
 
 @compiled
 def use_until(history: History, time: float) -> None:
-    """Let users use their cores until a time, if that is later than the time until which they did."""
+    """Count what users use until a time, if that is later than the last one counted."""
     past = history.past[0]
     elapsed = time - past.fair_as_of
     if elapsed <= 0.0:
