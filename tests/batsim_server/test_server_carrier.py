@@ -36,9 +36,13 @@ def test_a_signal_that_does_not_interrupt_the_wait_is_heeded(request):
     request.addfinalizer(lambda: signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGUSR1}))
     begun = time.monotonic()
     with Carrier(f"tcp://127.0.0.1:{free_port()}", timeout=100.0) as carrier:
-        threading.Timer(0.3, ready.set).start()
-        with pytest.raises(Stopped):
+
+        def ask():
+            threading.Timer(0.3, ready.set).start()
             carrier.ask("nobody answers")
+
+        with pytest.raises(Stopped):
+            ask()
     other.join()
     assert time.monotonic() - begun < 90.0  # the signal was handled before the time limit
 

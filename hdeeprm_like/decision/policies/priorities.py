@@ -121,7 +121,7 @@ def share_out(tables: Tables, knowledge: Knowledge) -> None:
 
 @compiled
 def use_until(history: History, time: float) -> None:
-    """Count what users use until a time, if that is later than the last one counted."""
+    """Add the usage of users until a time, if it is not added already."""
     past = history.past[0]
     elapsed = time - past.fair_as_of
     if elapsed <= 0.0:
