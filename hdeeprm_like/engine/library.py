@@ -96,8 +96,9 @@ class Tables:
                     self._seen.add(table)
                     content = json.loads(table.read_text())
                     if content["digest"] == source_digest():
+                        code = table.with_suffix(".so")
                         for kind, (symbol, result) in content["entries"].items():
-                            self.entries.setdefault(kind, (table.with_suffix(".so"), symbol, result))
+                            self.entries.setdefault(kind, (code, symbol, result))
 
     def function(self, kind: str, releases: bool) -> Any:
         """Return the function of a kind for `ctypes`; None if no library has it."""

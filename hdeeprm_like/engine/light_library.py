@@ -37,13 +37,14 @@ def function_of(module: str, name: str) -> Callable[[int], int] | None:
     """Return a compiled function, which takes the address of a bundle; None if no library that can be loaded has it."""
     begin = f"{module}:{name} "
     for folder in (SHIPPED / f"{target()}", kept_in() / f"{source_digest()}-{target()}"):
-        for table in sorted(folder.glob("*.json")) if folder.is_dir() else ():
-            text = table.read_text()
+        names = os.listdir(folder) if folder.is_dir() else ()
+        for table in sorted((name for name in names if name.endswith(".json")), key=len):  # the whole library first
+            text = (folder / table).read_text()
             content: dict[str, Any] = json.loads(text) if begin in text else {"digest": ""}
             if content["digest"] == source_digest():
                 symbol = next(symbol for kind, (symbol, _) in content["entries"].items() if kind.startswith(begin))
                 with suppress(OSError):  # the folder may be one whose files cannot be executed
-                    return _function(ctypes.PyDLL(str(table.with_suffix(".so"))), symbol)
+                    return _function(ctypes.PyDLL(str((folder / table).with_suffix(".so"))), symbol)
     return None
 
 

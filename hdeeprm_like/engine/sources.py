@@ -1,29 +1,74 @@
 """The digest of the sources of machine code, and the folders in which libraries of it lie."""
 
 import functools
-import hashlib
 import os
 import sys
+import time
+from contextlib import suppress
 from pathlib import Path
+from zlib import crc32
 
 PACKAGE = Path(__file__).parent.parent
 SHIPPED = PACKAGE / "data" / "machine_code"  # in a wheel, or after `make library`
 SOURCES = ("cluster", "engine", "decision", "run", "build")  # folders with the sources of compiled functions
 CACHE = "HDEEPRM_LIKE_CACHE"  # environment variable: the folder for machine code compiled on this machine
 CHECKED = os.environ.get("NUMBA_BOUNDSCHECK", "0") not in ("0", "")  # whether every index is checked
+COARSEST_DATE = 3.0  # s, more than the steps of the dates of any file system
 
 
 @functools.cache
 def source_digest() -> str:
-    """Return a digest of all files that compiled code is made from, and of how it is compiled."""
-    digest = hashlib.sha256(f"{CHECKED}".encode())
-    start = len(str(PACKAGE)) + 1
+    """Return a digest of all files that compiled code is made from, and of how it is compiled.
+
+    To read them all takes a tenth of a short command, so the digest is kept together with the size, the dates and the
+    number of each file. It counts as long as these are the same, which is more than Python requires of its own
+    compiled files: of these it compares size and date, in whole seconds. Files that have just changed may change again
+    without another date, so their digest is not kept.
+    """
+    found = {path: os.stat(path) for path in _sources()}
+    words = [f"{path} {at.st_size} {at.st_mtime_ns} {at.st_ctime_ns} {at.st_ino}" for path, at in found.items()]
+    state = "\n".join(words).encode(errors="surrogateescape")
+    note = kept_in() / f"sources-{crc32(f'{CHECKED} {PACKAGE}'.encode(errors='surrogateescape')):08x}"
+    try:
+        digest, _, of = note.read_bytes().partition(b"\n")
+    except OSError:
+        digest, of = b"", b""
+    if of == state:
+        return digest.decode()
+    made = _digest_of(list(found))
+    newest = max(max(at.st_mtime, at.st_ctime) for at in found.values())
+    if newest < time.time() - COARSEST_DATE:
+        _keep(note, made.encode() + b"\n" + state)
+    return made
+
+
+def _sources() -> list[str]:
+    """Return the paths of the files that compiled code is made from."""
+    paths: list[str] = []
     for folder in SOURCES:
         found = [f"{at}{os.sep}{name}" for at, _, names in os.walk(PACKAGE / folder) for name in names]
-        for path in sorted(name for name in found if name.endswith(".py")):
-            with open(path, "rb") as file:
-                digest.update(path[start:].replace(os.sep, "/").encode() + b"\0" + file.read() + b"\0")
+        paths += sorted(name for name in found if name.endswith(".py"))
+    return paths
+
+
+def _digest_of(paths: list[str]) -> str:
+    import hashlib  # loads OpenSSL
+
+    digest = hashlib.sha256(f"{CHECKED}".encode())
+    start = len(str(PACKAGE)) + 1
+    for path in paths:
+        with open(path, "rb") as file:
+            digest.update(path[start:].replace(os.sep, "/").encode() + b"\0" + file.read() + b"\0")
     return digest.hexdigest()[:16]
+
+
+def _keep(note: Path, content: bytes) -> None:
+    """Write a note, at once for those that read it; without one the next process makes the digest again."""
+    part = note.with_name(f"{note.name}.{os.getpid()}")
+    with suppress(OSError):
+        note.parent.mkdir(parents=True, exist_ok=True)
+        part.write_bytes(content)
+        part.replace(note)
 
 
 def kept_in() -> Path:
