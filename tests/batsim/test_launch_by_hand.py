@@ -3,6 +3,7 @@
 import json
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -124,6 +125,8 @@ def interrupt_launch(folder, number, victim, delays):
         patience = 3 if victim == "batsim" else 60
         ours, batsim, ends = interrupt_once(folder, lambda f, p: launch_words(f, p, patience), number, victim, delay)  # noqa: B023
         run = record(folder / "out")
+        if run["status"] == "complete":  # the next launch would not replace it
+            shutil.rmtree(folder / "out")
         # a signal may still come while a process ends whose run is already complete
         assert ours == (0 if run["status"] == "complete" else 1) or ours == -number, ends
         assert ours != 0 or run["status"] == "complete", ends
