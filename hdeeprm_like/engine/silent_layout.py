@@ -206,6 +206,24 @@ def places_of(fields: Fields) -> dict[str, int]:
     return {field: place for place, (field, _) in enumerate(fields)}
 
 
+def _sizes_of_actions(jobs: int, actions: int) -> dict[str, tuple[int, int]]:
+    """Return the entries of the arrays of `engine.actions`, and the words of each entry."""
+    return {
+        "pace": (1, PACE_WORDS),
+        "dates": (actions, 1),
+        "left": (actions, 1),
+        "rates": (actions, 1),
+        "made": (actions, 1),
+        "since": (actions, 1),
+        "owners": (actions, 1),
+        "places": (2 * jobs, 1),
+        "steps": (STEPS, 1),
+        "scratch": (actions, 1),
+        "ended": (actions, 1),
+        "made_ended": (actions, 1),
+    }
+
+
 class Memory:
     """The arrays of a silent session.
 
@@ -229,46 +247,9 @@ class Memory:
         self.margin = MOST_STRUCK * (EVENT_BYTES + longest) + PLACE_BYTES * machines
         actions, actors = 2 * jobs + calls + 1, 2 * jobs + calls + 8
         words = [text.encode() for text in KNOWN_WORDS + PARTS]
-        self._actions = {
-            "pace": (1, PACE_WORDS),
-            "dates": (actions, 1),
-            "left": (actions, 1),
-            "rates": (actions, 1),
-            "made": (actions, 1),
-            "since": (actions, 1),
-            "owners": (actions, 1),
-            "places": (2 * jobs, 1),
-            "steps": (STEPS, 1),
-            "scratch": (actions, 1),
-            "ended": (actions, 1),
-            "made_ended": (actions, 1),
-        }
-        self._session = {
-            "talk": (1, len(TALK)),
-            "jobs": (jobs, len(JOB)),
-            "machines": (machines, len(MACHINE)),
-            "powers": (powers, len(POWER)),
-            "meter": (1, len(METER)),
-            "joules": (machines, 1),
-            "joule_bits": (machines, 1),
-            "sum": (1, 1),
-            "gathered": (machines, 1),
-            "parts": (MOST_PARTS, 1),
-            "commands": (self.commands, len(COMMAND)),
-            "chosen": (self.machines, 1),
-            "loads": (self.machines, 1),
+        self._actions = _sizes_of_actions(jobs, actions)
+        self._session = self._sizes(jobs, machines, powers, actors) | {
             "numbers": (numbers, 1),
-            "events": (jobs + self.commands + 8, len(EVENT)),
-            "rows": (ROWS, len(ROW)),
-            "strikes": (jobs + 1, len(STRIKE)),
-            "struck": (jobs, 1),
-            "changed": (jobs, 1),
-            "closed": (jobs, 1),
-            "ready_now": (actors, 1),
-            "ready_next": (actors, 1),
-            "ran": (actors, 1),
-            "outgoing": (actors, 1),
-            "messages": (actors, 1),
             "word_ends": (len(words) + 1, 1),
         }
         self._texts = {
@@ -295,6 +276,35 @@ class Memory:
         ready, talk, places = self.integers("ready_next"), self.integers("talk"), places_of(TALK)
         ready[0], ready[1] = SUBMITTER, SERVER
         talk[places["next_ready"]], talk[places["written"]], talk[places["longest"]] = 2, HEAD, longest
+
+    def _sizes(self, jobs: int, machines: int, powers: int, actors: int) -> "dict[str, tuple[int, int]]":
+        """Return the entries of the arrays of the session, and the words of each entry."""
+        return {
+            "talk": (1, len(TALK)),
+            "jobs": (jobs, len(JOB)),
+            "machines": (machines, len(MACHINE)),
+            "powers": (powers, len(POWER)),
+            "meter": (1, len(METER)),
+            "joules": (machines, 1),
+            "joule_bits": (machines, 1),
+            "sum": (1, 1),
+            "gathered": (machines, 1),
+            "parts": (MOST_PARTS, 1),
+            "commands": (self.commands, len(COMMAND)),
+            "chosen": (self.machines, 1),
+            "loads": (self.machines, 1),
+            "events": (jobs + self.commands + 8, len(EVENT)),
+            "rows": (ROWS, len(ROW)),
+            "strikes": (jobs + 1, len(STRIKE)),
+            "struck": (jobs, 1),
+            "changed": (jobs, 1),
+            "closed": (jobs, 1),
+            "ready_now": (actors, 1),
+            "ready_next": (actors, 1),
+            "ran": (actors, 1),
+            "outgoing": (actors, 1),
+            "messages": (actors, 1),
+        }
 
     def floats(self, name: str) -> "memoryview[float]":
         """Return the words of an array as floats."""

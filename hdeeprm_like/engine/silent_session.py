@@ -98,7 +98,6 @@ class Session(Bundle):
     commands: Records
     chosen: Ints
     loads: Floats
-    numbers: Ints
     events: Records
     rows: Records
     strikes: Records
@@ -110,6 +109,7 @@ class Session(Bundle):
     ran: Ints
     outgoing: Ints
     messages: Ints
+    numbers: Ints
     word_ends: Ints
     words: Bytes
     texts: Bytes
