@@ -65,6 +65,7 @@ def changing_world(seed, network=False):
     cluster = replace(cluster, speeds=NodeSpeeds(profiles, of_node))
     if network:
         size = dice.choice([0.0, 0.0, 1e6, 2e8, 1e5 / 3, float(dice.integers(1, 10**9))], len(workload))
+        size *= 1e-6 if cluster.network is SLOW else 1.0  # else speeds would change millions of times meanwhile
         workload = replace(workload, bytes=size * (workload.delay < 0))
     return cluster, workload, pair
 
