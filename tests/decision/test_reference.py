@@ -37,7 +37,8 @@ KNOWN = {
     "Platform": (
         "node_memory node_gpus processor_node processor_bandwidth processor_flops processor_watts core_processor "
         "power_cap partitions",
-        "name cluster_names node_cluster node_types processor_types core_names network routes topology limiters",
+        "name cluster_names node_cluster node_types processor_types core_names network routes topology limiters "
+        "speeds",  # changes how long jobs run, on Batsim's clock alone
     ),
     "Demand": ("partition constraint nodes task exclusive gpus_per_node", "account qos nice"),
     "Partitions": (

@@ -142,7 +142,6 @@ def test_predictors_that_options_name_are_asked_about_too(tmp_path):
     "words",
     [
         "explain POLICY",
-        "stream --trace trace.swf --policy POLICY --output out",
         "whatif --jobs trace.swf --cores 4 --now fcfs+easy --policies POLICY --output out",
         "whatif --jobs trace.swf --cores 4 --now POLICY --change load=1.2 --output out",
         "compare --trace trace.swf --windows 1x5 --policies POLICY --output out",
@@ -163,6 +162,19 @@ def test_a_predictor_that_the_file_of_a_policy_names_is_run_only_with_trust(tmp_
     assert not (own.parent / "was-run").exists()
     assert "has no 'Predictor'" in refused(*command, "--trust")
     assert (own.parent / "was-run").exists()
+
+
+@pytest.mark.parametrize("trust", [[], ["--trust"]])
+def test_a_predictor_that_the_file_of_a_policy_names_is_never_run_by_stream(tmp_path, trust):
+    own = tmp_path / "elsewhere" / "own.py"
+    own.parent.mkdir()
+    own.write_text(CODE)
+    policy = {"queue": {"log_time": 1.0}, "times": f"learned:{own}"}
+    folder = write_inputs(tmp_path / "experiment", **{"policy.json": policy})
+    named = f"scored:{folder / 'policy.json'}"
+    found = refused("stream", "--trace", folder / "trace.swf", "--policy", named, "--output", folder / "out", *trust)
+    assert "so no jobs are streamed through them" in found
+    assert not (own.parent / "was-run").exists()
 
 
 def test_what_a_command_names_is_trusted_and_what_it_goes_on_with_is_not():
