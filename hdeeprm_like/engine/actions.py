@@ -345,6 +345,7 @@ def take_step(actions: Actions) -> bool:
     """Move the clock to the end of the action that ends next, and record what ends there; False if nothing does."""
     step = next_step(actions)
     if step == np.inf:
+        actions.pace[0].ended = 0
         return False
     pass_step(actions, step)
     return True
