@@ -7,7 +7,7 @@ placements, observations, objectives and rewards. What remains are the types of 
 | part | types |
 |---|---|
 | clock | Batsim's, the textbook's (with decisions after single events, too) |
-| machine | with or without a network and changing speeds; partitions have functions of their own, called by address |
+| machine | with a network or none; partitions have functions of their own, called by address |
 | modes of baselines | each |
 | knowledge about users | predicted run times, orders that change with time |
 | actions | policies, jobs in slots (masked or not), Python's own |
@@ -27,7 +27,6 @@ from hdeeprm_like.cluster.links import with_network
 from hdeeprm_like.cluster.partitions import Demand, Partitions, demands_of
 from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.pool import pool
-from hdeeprm_like.cluster.speed_profiles import NodeSpeeds, SpeedProfile
 from hdeeprm_like.cluster.workload import Workload
 from hdeeprm_like.decision.actions import PolicyActions, policy_named
 from hdeeprm_like.decision.mode_specs import MODES
@@ -89,12 +88,6 @@ def kinds() -> Iterator[Kind]:
     for name in ("policies", "jobs in slots"):
         play = partial(play_space, SPACES[name], "batsim", with_network(pool(CORES)))
         yield Kind("environments", f"{name}, network", play)
-    for network in (False, True):
-        name = "policy run at changing speeds" + (" in a network" if network else "")
-        yield Kind("batsim", name, partial(simulate, (PAIR, PLAIN), "batsim", network=network, speeds=True))
-    for name in ("policies", "jobs in slots"):
-        play = partial(play_space, SPACES[name], "batsim", with_speeds(pool(CORES)))
-        yield Kind("environments", f"{name}, changing speeds", play)
     yield Kind("batsim", "capacities shared on the server", share_nothing)
     yield Kind("batsim", "the server's sessions without communication", play_silent_session)
     yield Kind("batsim", "messages of Batsim", partial(answer_messages, (PAIR, PLAIN)))
@@ -156,12 +149,6 @@ def with_partitions() -> Platform:
     return replace(platform, partitions=partitions)
 
 
-def with_speeds(platform: Platform) -> Platform:
-    """Return a platform whose first node changes its speed."""
-    profile = SpeedProfile((0.5,), (0.5,), 1.0)
-    return replace(platform, speeds=NodeSpeeds((profile,), (0,) * platform.nodes))
-
-
 def some_jobs(partitions: bool = False) -> Workload:
     """Return jobs of two cores and one second each for a pool, all submitted at once."""
     zeros = np.zeros(JOBS)
@@ -187,15 +174,11 @@ def platform_of(partitions: bool) -> Platform:
     return with_partitions() if partitions else pool(CORES)
 
 
-def simulate(
-    policies: tuple[str, ...], clock: Clock, partitions: bool = False, network: bool = False, speeds: bool = False
-) -> None:
+def simulate(policies: tuple[str, ...], clock: Clock, partitions: bool = False, network: bool = False) -> None:
     """Simulate some jobs under each policy, and write them if the clock is that of ``launch``."""
     platform, jobs = platform_of(partitions), some_jobs(partitions)
     if network:
         platform = with_network(platform)
-    if speeds:
-        platform = with_speeds(platform)
     for name in policies:
         simulator = run_to_end(platform, jobs, PolicyActions([policy_named(name)]), clock, log=clock == "batsim")
         if clock == "batsim":
