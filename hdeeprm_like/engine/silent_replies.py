@@ -122,6 +122,15 @@ def known_word(session: Session, at: int, end: int) -> int:
     return -1
 
 
+@compiled
+def read_key(session: Session, at: int) -> tuple[int, int]:
+    """Read a key and its colon; return which known word it is, -1 for none, and the place of its value, -1 for none."""
+    end = read_text(session, at)
+    if end < 0:
+        return -1, -1
+    return known_word(session, at, end), behind(session, end, COLON)
+
+
 # --- the reply
 
 
@@ -132,10 +141,7 @@ def read_reply(session: Session) -> bool:
     at = behind(session, 0, OPEN)
     latest = -1.0
     while at >= 0:
-        end = read_text(session, at)
-        if end < 0:
-            return False
-        word, at = known_word(session, at, end), behind(session, end, COLON)
+        word, at = read_key(session, at)
         if at < 0:
             return False
         if word == NOW_KEY and now < 0.0:
@@ -198,10 +204,7 @@ def read_event(session: Session, at: int) -> int:
     at = behind(session, at, OPEN)
     command.job, command.count, command.wanted = -1, 0, -1.0
     while at >= 0:
-        end = read_text(session, at)
-        if end < 0:
-            return -1
-        word, at = known_word(session, at, end), behind(session, end, COLON)
+        word, at = read_key(session, at)
         if at < 0:
             return -1
         if word == DATE_KEY and date < 0.0:
@@ -246,10 +249,7 @@ def read_data(session: Session, at: int) -> int:
     command = session.commands[session.talk[0].commands]
     at = behind(session, at, OPEN)
     while at >= 0:
-        end = read_text(session, at)
-        if end < 0:
-            return -1
-        word, at = known_word(session, at, end), behind(session, end, COLON)
+        word, at = read_key(session, at)
         if at < 0:
             return -1
         if word == JOB_KEY and command.job < 0:
