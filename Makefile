@@ -4,7 +4,8 @@ DEMO := demo
 
 .PHONY: demo library test test-more test-all bench bench-against docs package zoo zoo-searched format clean hashed
 
-# Without `make library` both launches are plain Python, some 3 s each: compiling would take longer than the whole demo.
+# Both launches are plain Python, some 3 s each, so that the demo needs no library: compiling one takes longer than the whole demo.
+demo: export HDEEPRM_LIKE_PYTHON := 1
 demo: .venv/installed
 	$(BIN)/hdeeprm-like launch --options agents/gaia-first-high_gflops.json --output $(DEMO)/first-high_gflops --overwrite
 	$(BIN)/hdeeprm-like launch --options agents/gaia-shortest-high_gflops.json --output $(DEMO)/shortest-high_gflops --overwrite
@@ -84,7 +85,7 @@ clean:
 .venv/installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
 	@echo "Installing into .venv, for about a minute"
-	$(BIN)/python -m pip install --disable-pip-version-check --progress-bar off -c constraints.txt -e ".[compile]"
+	$(BIN)/python -m pip install --disable-pip-version-check --progress-bar off -c constraints.txt -e .
 	touch $@
 
 # Everything but torch with the checksums of its files, for Linux on x86-64 with Python 3.11: what comes after finds it there.

@@ -2,14 +2,15 @@
 
 ``agents/``, ``platforms/`` and ``workloads/`` stay at the top of the repository, where a reader looks for them. A wheel
 holds them as ``hdeeprm_like/examples/agents`` and so on, so that a user without a clone has them too. A wheel also
-holds the library of compiled code for the processors that it serves, so it is for one platform, and for any Python:
-the library is reached by ctypes. An installation with ``pip install -e`` has none; see docs/compiled.md.
+holds the library of compiled code for this machine's family of processors, or for all with
+HDEEPRM_LIKE_FAMILIES=all, so it is for one platform, and for any Python: the library is reached by ctypes. An installation with ``pip install -e`` has none; see docs/compiled.md.
 """
 
 import os
 import platform
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 from setuptools import Distribution, find_packages, setup
@@ -17,7 +18,14 @@ from setuptools.command.bdist_wheel import bdist_wheel
 from setuptools.command.build_py import build_py
 
 EXAMPLES = {f"hdeeprm_like.examples.{name}": name for name in ("agents", "platforms", "workloads")}
-PROCESSORS = "x86-64-v2,x86-64-v3" if platform.machine().lower() in ("x86_64", "amd64") else "generic"
+WANTS_ALL = os.environ.get("HDEEPRM_LIKE_FAMILIES") == "all"  # for a wheel that others install
+FAMILIES = "x86-64-v2,x86-64-v3" if platform.machine().lower() in ("x86_64", "amd64") else "generic"
+
+
+def say(line: str) -> None:
+    """Write a line to the terminal, if there is one: pip shows nothing of what a build prints."""
+    with suppress(OSError), open("/dev/tty", "w") as terminal:
+        terminal.write(f"{line}\n")
 
 
 class BuildWithMachineCode(build_py):
@@ -30,7 +38,9 @@ class BuildWithMachineCode(build_py):
             return
         built = Path(self.build_lib).resolve()
         into = built / "hdeeprm_like" / "data" / "machine_code"
-        command = [sys.executable, "-m", "hdeeprm_like.build", "--into", str(into), "--processors", PROCESSORS]
+        command = [sys.executable, "-m", "hdeeprm_like.build", "--into", str(into)]
+        command += ["--processors", FAMILIES] if WANTS_ALL else []
+        say("hdeeprm-like: compiling its machine code, about a minute of one core")
         paths = os.pathsep.join([str(built), *sys.path])  # with what the build was given to import
         subprocess.run(command, check=True, env={**os.environ, "PYTHONPATH": paths}, cwd=built)
 

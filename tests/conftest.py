@@ -1,10 +1,13 @@
 """Settings of all tests; the clusters and workloads that they share are in ``small.py``."""
 
+import json
 import logging
 import re
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+from hdeeprm_like.engine import fingerprints, library, plain
 
 # `make test` draws the same worlds in each run, so that it fails for a change alone; `make test-all` draws new ones.
 settings.register_profile(
@@ -32,3 +35,25 @@ def quiet_as_at_the_beginning():
     """Undo what a command line in a test, or in what several tests share, says about the log."""
     for logger, level in ((logging.getLogger(), logging.WARNING), (logging.getLogger("hdeeprm_like"), logging.NOTSET)):
         logger.setLevel(level)
+
+
+def pytest_sessionfinish(session):
+    """Fail a run of tests in which something was compiled that the library should have, in any of its processes."""
+    if plain.ENABLED or hasattr(session.config, "workerinput") or not library.tables().whole:
+        return  # of several processes the first one looks; and an old library lacks what has changed
+    compiled = list(compiled_beside_the_library())
+    if compiled:
+        print("\nThe library lacks, so that these were compiled:", *compiled, sep="\n  ")
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+def compiled_beside_the_library():
+    """Yield the kinds of calls of entries and callbacks of the package that were compiled at their first use."""
+    kept = library.tables().kept
+    for path in kept.glob("*.json"):
+        if path.stat().st_mtime <= (kept / library.WHOLE).stat().st_mtime:
+            continue  # of the library
+        for kind in json.loads(path.read_text())["entries"]:
+            function = fingerprints.found(kind.removeprefix(library.BY_ADDRESS).partition(" ")[0])
+            if function is not None and (function.is_entry or function.is_callback):
+                yield kind

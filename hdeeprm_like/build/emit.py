@@ -16,6 +16,8 @@ from numba.core.compiler_lock import global_compiler_lock
 
 from hdeeprm_like.build.frontend import Part, by_symbol, not_optimized, result_of
 from hdeeprm_like.engine import library
+from hdeeprm_like.engine.fingerprints import fingerprint, found, has_name, identity
+from hdeeprm_like.engine.sources import digest_of_compiler, version_of_numba
 from hdeeprm_like.errors import HDeepRMError
 
 QUICK = ("-memdep-block-number-limit=10", "-memdep-block-scan-limit=40")
@@ -170,8 +172,29 @@ def link(code: bytes, path: Path) -> None:
         subprocess.run(shared, check=True, capture_output=True)
 
 
+def made_of(kinds: Mapping[str, Part]) -> dict[str, Any]:
+    """Return the functions of this package that each kind is made of, by number, and their fingerprints."""
+    numbers: dict[str, int] = {}
+    entries: dict[str, list[int]] = {}
+    calls: dict[str, list[str]] = {}
+    for kind, part in kinds.items():
+        reached, wanted = {part.symbol}, [part.symbol]
+        while wanted:
+            symbol = wanted.pop()
+            if symbol not in calls:
+                declared = llvm.parse_assembly(by_symbol[symbol].text).functions
+                calls[symbol] = [f.name for f in declared if f.is_declaration and f.name in by_symbol]
+            wanted += [name for name in calls[symbol] if name not in reached]
+            reached.update(calls[symbol])
+        functions = {by_symbol[symbol].function for symbol in reached}
+        names = sorted({identity(function) for function in functions if has_name(function)})
+        entries[kind] = [numbers.setdefault(name, len(numbers)) for name in names]
+    functions = [(name, fingerprint(found(name))) for name in numbers]
+    return {"compiler": digest_of_compiler(), "numba": version_of_numba(), "functions": functions, "entries": entries}
+
+
 def write_library(folder: Path, name: str, kinds: Mapping[str, Part], processor: str = "") -> Path:
-    """Write the shared object of some kinds of calls, and its table beside it; return the path of the former.
+    """Write the shared object of some kinds of calls, and its tables beside it; return the path of the former.
 
     Args:
         processor: target of the code; this machine's if not given.
@@ -187,7 +210,10 @@ def write_library(folder: Path, name: str, kinds: Mapping[str, Part], processor:
         code, table = Path(made) / "code.so", Path(made) / "table.json"
         link(machine.emit_object(module), code)
         content = {kind: [symbol, result_of(kinds[kind])] for symbol, kind in entries.items()}
-        table.write_text(json.dumps({"digest": library.source_digest(), "entries": content}, indent=0))
+        table.write_text(json.dumps({"sources": library.source_digest(), "entries": content}, indent=0))
+        parts = Path(made) / "parts"
+        parts.write_text(json.dumps(made_of(kinds)))
         code.replace(path)
+        parts.replace(path.with_suffix(library.PARTS))
         table.replace(path.with_suffix(".json"))  # last: a table is never without its code
     return path

@@ -33,8 +33,9 @@ from numba.core.untyped_passes import FixupArgs, GenericRewrites, IRProcessing, 
 from numba.extending import intrinsic, typeof_impl
 
 from hdeeprm_like.build import columns
-from hdeeprm_like.engine import bundles, library
+from hdeeprm_like.engine import bundles
 from hdeeprm_like.engine.compiled import ByType, Compiled, parameters_of
+from hdeeprm_like.engine.fingerprints import is_ours
 
 OPTIONS: dict[str, Any] = {
     "error_model": "numpy",
@@ -112,12 +113,12 @@ class Part:
     """One function for one choice of types.
 
     Attributes:
-        symbol: its name for callers. text: its module, in LLVM's language. linked: libraries of numba's that it needs.
-        result: numba's type. description: numba's, for callers.
+        function: what it is made of. symbol: its name for callers. text: its module, in LLVM's language.
+        linked: libraries of numba's that it needs. result: numba's type. description: numba's, for callers.
     """
 
-    def __init__(self, library: Text, compiled: Any) -> None:
-        self.text, self.linked = library.text, library.linked
+    def __init__(self, function: Compiled, library: Text, compiled: Any) -> None:
+        self.function, self.text, self.linked = function, library.text, library.linked
         self.symbol, self.description = compiled.fndesc.llvm_func_name, compiled.fndesc
         self.result = compiled.signature.return_type
 
@@ -198,14 +199,13 @@ def part_of(function: Compiled, kinds: tuple[Any, ...]) -> Part:
         cpu_target.options.parse_as_flags(flags, {**OPTIONS, "forceinline": function.inlines})
         flags.no_compile = True  # to machine code; the text suffices
         text = Text(function.__name__)
-        own = function.__module__.partition(".")[0] == library.PACKAGE.name
-        pipeline = Pipeline if own else compiler.Compiler
+        pipeline = Pipeline if is_ours(function) else compiler.Compiler
         contexts = cpu_target.typing_context, cpu_target.target_context
         with not_optimized(), calls_remembered(), global_compiler_lock:
             made = compiler.compile_extra(*contexts, function.__wrapped__, kinds, None, flags, {}, text, pipeline)
         if made.typing_error is not None:
             raise made.typing_error
-        known = Part(text, made)
+        known = Part(function, text, made)
         parts[function, kinds] = by_symbol[known.symbol] = known
         for watch in watchers:
             watch()

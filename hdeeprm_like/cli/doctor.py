@@ -64,11 +64,13 @@ def findings() -> Iterator[tuple[str, str]]:
 
 
 def machine_code() -> Iterator[tuple[str, str]]:
-    """Yield the processor of the machine code, its folders, and its number of kinds of calls."""
+    """Yield the processor of the machine code, and whether all of it is there."""
     from hdeeprm_like.engine import library
 
     tables = library.tables()
-    yield "processor", f"{library.target()}; missing code is compiled into {tables.kept}"
-    folders = sorted({str(path.parent) for path, _, _ in tables.entries.values()})
-    known = f"{len(tables.entries)} kinds of calls in {' and '.join(folders)}"
-    yield "machine code", known if folders else "none of this version; python -m hdeeprm_like.build makes it"
+    yield "processor", library.target()
+    folders = " and ".join(sorted({str(place.path.parent) for place in tables.entries.values()}))
+    if tables.whole:
+        yield "machine code", f"whole, in {folders}; nothing is compiled at run time"
+    else:
+        yield "machine code", f"not whole; python -m hdeeprm_like.build compiles it into {tables.kept}"

@@ -88,7 +88,6 @@ def run_launch(options: argparse.Namespace) -> int | None:
     if not with_batsim and experiment.workload.is_known:
         from hdeeprm_like.launch.in_process import launch
 
-        expect_plain_python(options, experiment)
         run, last_run = launch(driver, output, options.runs, progress=not options.quiet)
     else:
         run = run_with_batsim(options, driver, output)
@@ -109,18 +108,6 @@ def run_launch(options: argparse.Namespace) -> int | None:
         sys.stdout.write(f"\n{len(run['files'])} files in {output}\n")
         sys.stdout.write(next_command("report", output, "--output", output / "report.html"))
     return 0
-
-
-def expect_plain_python(options: argparse.Namespace, experiment: "Experiment") -> None:
-    """Note what the runs of a classic agent take if they must be plain Python."""
-    from hdeeprm_like.decision.actions import classic_policies
-    from hdeeprm_like.first_use import expect
-    from hdeeprm_like.launch.short_runs import seconds_for_a_job
-
-    if experiment.options.pybatsim.agent.type == "CLASSIC":
-        policy = classic_policies(*experiment.options.classic_pair).policies[0]
-        jobs = len(experiment.workload) * options.runs
-        expect(jobs * seconds_for_a_job(policy, experiment.platform.cores, named=True), shown=not options.quiet)
 
 
 def driver_of(options: argparse.Namespace, experiment: "Experiment") -> "Driver":

@@ -16,7 +16,6 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from hdeeprm_like.errors import HDeepRMError, one_line
-from hdeeprm_like.first_use import BeginAgain, Messages, begin_again, replaceable
 from hdeeprm_like.signals import raised_by
 
 if TYPE_CHECKING:
@@ -58,19 +57,17 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     use_one_thread_for_linear_algebra()
     look_for_no_plugins()
-    messages = log_messages("ERROR" if options.quiet else options.log_level or "WARNING")
+    log_messages("ERROR" if options.quiet else options.log_level or "WARNING")
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # file names may not be valid text
     try:
         run: Callable[[argparse.Namespace], int | None] = options.run
-        with heeding_termination(), replaceable(argv is None), trusting(*trusted_by(options)):
+        with heeding_termination(), trusting(*trusted_by(options)):
             status = run(options)
         sys.stdout.flush()
     except HDeepRMError as error:
         return refuse(str(error))
-    except BeginAgain:
-        begin_again(messages)
     except (KeyboardInterrupt, RuntimeError) as error:
         if not is_interrupt(error):
             raise
@@ -109,16 +106,12 @@ def collect_only_garbage() -> None:
     atexit.register(gc.freeze)
 
 
-def log_messages(level: str) -> Messages:
-    """Log messages from a level on, in a line each; return the filter that counts them."""
+def log_messages(level: str) -> None:
+    """Log messages from a level on, in a line each."""
     import logging  # not needed for --help
 
     logging.basicConfig(level=level, force=True)
-    handler = logging.getLogger().handlers[0]
-    handler.setFormatter(one_line_formatter())
-    messages = Messages()
-    handler.addFilter(messages)
-    return messages
+    logging.getLogger().handlers[0].setFormatter(one_line_formatter())
 
 
 def is_interrupt(error: BaseException) -> bool:

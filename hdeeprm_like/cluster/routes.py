@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from hdeeprm_like.types import Bools, Floats, Ints
 
 NO_LINK = -1
@@ -37,3 +39,15 @@ class Routes:
     gate_first: Ints
     gate_links: Ints
     gate_delay: Floats
+
+
+NO_ROUTES = Routes(
+    bandwidth=np.zeros(0),
+    fatpipe=np.zeros(0, np.bool_),
+    **dict.fromkeys(("place", "group", "up", "down", "limiter", "first", "links"), np.zeros(0, np.int64)),
+    delay=np.zeros((0, 0)),
+    gate_first=np.zeros(0, np.int64),
+    gate_links=np.zeros(0, np.int64),
+    gate_delay=np.zeros(0),
+)
+"""The routes of a platform in which nothing is sent."""

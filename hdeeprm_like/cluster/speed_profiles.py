@@ -49,3 +49,7 @@ class NodeSpeeds(NamedTuple):
 
     profiles: tuple[SpeedProfile, ...]
     of_node: tuple[int, ...]
+
+
+NO_FILES = NodeSpeeds((), ())
+"""The speeds of a platform where all are constant."""

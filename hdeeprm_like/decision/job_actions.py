@@ -20,7 +20,7 @@ from hdeeprm_like.decision.window.arrays import NONE, Window
 from hdeeprm_like.decision.window.window import JobWindow, fill_slots, fits_slot, is_over, wait
 from hdeeprm_like.engine.allocation import book, book_picked, choose_cores, write_allocation
 from hdeeprm_like.engine.bundles import Bundle
-from hdeeprm_like.engine.compiled import compiled, inlined
+from hdeeprm_like.engine.compiled import compiled, entry, inlined
 from hdeeprm_like.engine.fitting import fits_on
 from hdeeprm_like.engine.lifecycle import start_job
 from hdeeprm_like.engine.node_places import pick_node
@@ -29,7 +29,7 @@ from hdeeprm_like.engine.processor_index import rank
 from hdeeprm_like.engine.state import State
 from hdeeprm_like.engine.tables import NOTHING, Tables
 from hdeeprm_like.errors import OptionsError, did_you_mean
-from hdeeprm_like.types import Bools, Ints
+from hdeeprm_like.types import Bools, Flags, Ints
 
 WAIT = "wait"
 
@@ -92,7 +92,7 @@ def start_on_node(tables: Tables, window: Window, n: int, slot: int) -> bool:
     return True
 
 
-@compiled
+@entry
 def apply_slot(tables: Tables, window: Window, core_policy: int, action: int) -> bool:
     """Apply an action; return whether the agent may act again in this instant."""
     tables.clock[0].blocked = NOTHING
@@ -110,8 +110,8 @@ def act_by_slot(tables: Tables, window: Window, choices: SlotChoices, action: in
     return apply_slot(tables, window, choices.core_policy[0], action)
 
 
-@compiled
-def write_slot_mask(tables: Tables, window: Window, mask: Bools) -> None:
+@entry
+def write_slot_mask(tables: Tables, window: Window, mask: Flags) -> None:
     """Write which actions are legal: jobs that fit, and waiting while something else can still happen."""
     fill_slots(tables, window)
     slots = len(window.slots)
@@ -134,8 +134,8 @@ def write_slot_mask(tables: Tables, window: Window, mask: Bools) -> None:
         mask[last] = not is_over(tables) or window.params[0].queue == 0
 
 
-@compiled
-def write_open_mask(tables: Tables, window: Window, mask: Bools) -> None:
+@entry
+def write_open_mask(tables: Tables, window: Window, mask: Flags) -> None:
     """Write that all actions are legal, or the true mask while only an action can make anything happen."""
     if is_over(tables) and window.params[0].queue > 0:
         write_slot_mask(tables, window, mask)

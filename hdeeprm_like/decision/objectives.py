@@ -9,7 +9,7 @@ from hdeeprm_like.decision.specs import code_of, objective_codes
 from hdeeprm_like.decision.window.arrays import Window
 from hdeeprm_like.decision.window.statistics import bounded_slowdown_at, execution_time, pace_of
 from hdeeprm_like.decision.window.window import fill_slots, slots_behind
-from hdeeprm_like.engine.compiled import compiled, inlined
+from hdeeprm_like.engine.compiled import compiled, entry, inlined
 from hdeeprm_like.engine.dispatch import by_number
 from hdeeprm_like.engine.tables import Tables
 
@@ -198,7 +198,7 @@ VALUES: dict[int, Callable[[Tables, Window, float], float]] = {
 """The objectives by number."""
 
 
-@compiled
+@entry
 @by_number("objective", VALUES)
 def objective_value(tables: Tables, window: Window, objective: int, ahead: float) -> float:
     """Return a built-in objective, *ahead* s from now if nothing happens until then; nan if there is none."""

@@ -25,7 +25,7 @@ from hdeeprm_like.decision.rates import KILOWATT_HOUR, Rates
 from hdeeprm_like.decision.window.arrays import Window
 from hdeeprm_like.decision.window.window import JobWindow, has_ended, is_over
 from hdeeprm_like.engine.bundles import Bundle
-from hdeeprm_like.engine.compiled import compiled
+from hdeeprm_like.engine.compiled import compiled, entry
 from hdeeprm_like.engine.dispatch import check_names
 from hdeeprm_like.engine.state import State
 from hdeeprm_like.engine.tables import RUNNING, WAITING, Tables
@@ -73,7 +73,7 @@ class RewardArrays(Bundle, shared=("weights", "rate_times", "rates")):
     rates: Floats
 
 
-@compiled
+@entry
 def weighted_value(tables: Tables, window: Window, reward: RewardArrays, ahead: float) -> float:
     """Return the weighted sum of the objectives, *ahead* s from now."""
     params = reward.params[0]

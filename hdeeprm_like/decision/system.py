@@ -27,7 +27,7 @@ from hdeeprm_like.decision.window.arrays import NoWindow, Window, make_room
 from hdeeprm_like.decision.window.statistics import arrive, read_changes
 from hdeeprm_like.decision.window.window import JobWindow, NoJobWindow, has_ended, opens
 from hdeeprm_like.engine.bundles import Bundle, BundleType
-from hdeeprm_like.engine.compiled import by_type, compiled, inlined
+from hdeeprm_like.engine.compiled import by_type, entry, inlined
 from hdeeprm_like.engine.lifecycle import receive
 from hdeeprm_like.engine.state import Instant, State
 from hdeeprm_like.engine.tables import Tables
@@ -52,7 +52,7 @@ class Completed(Bundle):
     jobs: Ints
 
 
-@compiled
+@entry
 def take_in(core: Core, now: float, completed: Completed, count: int, submitted: int, arrivals_over: bool) -> None:
     """Move to the next instant: reward the time that has passed, update the cluster, then the window.
 
@@ -71,7 +71,7 @@ def take_in_jobs(core: Core, now: float, completed: Ints, count: int, submitted:
     bring_window(core.tables, core.window)
 
 
-@compiled
+@entry
 def note_action(core: Core, started_before: int) -> None:
     """Update window and reward after an action, given how many jobs had started in the instant before it."""
     look_at_changes(core.tables, core.window)
@@ -79,7 +79,7 @@ def note_action(core: Core, started_before: int) -> None:
     reward_action(core.tables, core.window, core.reward, started)
 
 
-@compiled
+@entry
 def settle_reward(core: Core) -> None:
     """Give the last decision the reward that was due."""
     settle_in(core.tables, core.window, core.reward)

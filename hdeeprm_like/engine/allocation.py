@@ -4,7 +4,7 @@ The core policies are those of the thesis (table 3.2), the lowest processors wit
 """
 
 from hdeeprm_like.engine.calls import number_at
-from hdeeprm_like.engine.compiled import compiled, inlined
+from hdeeprm_like.engine.compiled import callback, compiled, entry, inlined
 from hdeeprm_like.engine.cores import begin_stretch, cores_from, release
 from hdeeprm_like.engine.dispatch import check_numbers
 from hdeeprm_like.engine.joined_words import joins_words
@@ -146,6 +146,7 @@ def take_cores(tables: Tables, policy: int, j: int, p: int, rival: int, wanted: 
     return taken
 
 
+@entry
 @inlined
 def choose_cores(tables: Tables, policy: int, j: int) -> int:
     """Book the cores for a job.
@@ -159,7 +160,7 @@ def choose_cores(tables: Tables, policy: int, j: int) -> int:
     return choose_anywhere(tables, policy, j)
 
 
-@compiled
+@callback
 def choose_on_nodes(tables: Tables, policy: int, j: int) -> int:
     """Book cores on the nodes of a job's set, whatever the core policy; a job of whole nodes gets all of their cores.
 

@@ -10,12 +10,12 @@ import numpy as np
 from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.units import bytes_per_second, seconds
 from hdeeprm_like.engine.actions import Actions, calls_at_once, new_actions, number
-from hdeeprm_like.engine.bundles import Bundle, BundleType, absent
+from hdeeprm_like.engine.bundles import Bundle, BundleType
 from hdeeprm_like.engine.compiled import by_type, compiled, count_bits, inlined, shift_left
 from hdeeprm_like.engine.cores import begin_words, word_of
-from hdeeprm_like.engine.speeds import Speeds, new_speeds
+from hdeeprm_like.engine.speeds import NoSpeeds, Speeds, new_speeds
 from hdeeprm_like.engine.tables import Tables
-from hdeeprm_like.engine.traffic import MESSAGE_FLOW, Traffic, add_load, begin_flow, is_networked, new_traffic
+from hdeeprm_like.engine.traffic import MESSAGE_FLOW, NoTraffic, Traffic, add_load, begin_flow, has_routes, new_traffic
 from hdeeprm_like.engine.words import bits, words_of
 from hdeeprm_like.types import Floats, Ints, Records
 
@@ -88,8 +88,7 @@ class BatsimClock(Bundle, shared=("latency", "speed")):
         looked: (W,) bits, the cores of each word whose energy was last updated in epoch ...
         looked_in: (W,) ... of that word.
         later: (J,) jobs whose cores are still to be counted among those.
-        traffic: the network; absent if what jobs send takes no time.
-        speeds: of nodes that follow a file; absent if all are constant.
+        traffic: the network. speeds: of nodes that follow a file. A clock has both, see `goes_by_rounds`, or neither.
     """
 
     latency: Floats
@@ -104,8 +103,8 @@ class BatsimClock(Bundle, shared=("latency", "speed")):
     looked: Ints
     looked_in: Ints
     later: Ints
-    traffic: Traffic
-    speeds: Speeds
+    traffic: Traffic | NoTraffic
+    speeds: Speeds | NoSpeeds
 
 
 def new_batsim_clock(platform: Platform, jobs: int) -> BatsimClock:
@@ -115,6 +114,7 @@ def new_batsim_clock(platform: Platform, jobs: int) -> BatsimClock:
     talk["received"] = talk["looked_at"] = -1
     talk["cores"] = platform.cores
     words = int(words_of(platform.processor_cores).sum())
+    by_rounds = platform.routes is not None or platform.speeds is not None
     room = jobs + calls_at_once(jobs) + 8  # all actors that may be ready at once or have a message under way
     ready, ran, outgoing, messages = (np.zeros(room, np.int64) for _ in range(4))
     return BatsimClock(
@@ -130,9 +130,17 @@ def new_batsim_clock(platform: Platform, jobs: int) -> BatsimClock:
         looked=np.zeros(words, np.int64),
         looked_in=np.zeros(words, np.int64),
         later=np.zeros(jobs, np.int32),
-        traffic=absent(Traffic) if platform.routes is None else new_traffic(platform.routes, jobs),
-        speeds=absent(Speeds) if platform.speeds is None else new_speeds(platform, platform.speeds),
+        traffic=new_traffic(platform.routes, jobs) if by_rounds else NoTraffic(np.zeros(0)),
+        speeds=new_speeds(platform) if by_rounds else NoSpeeds(np.zeros(0)),
     )
+
+
+def goes_by_rounds(timing: BundleType) -> bool:
+    """Return from the type of a clock whether only the rounds of the actors know what happens next.
+
+    So it is in a network and where speeds follow files.
+    """
+    return bool(timing.fields["traffic"][0].kind == "Traffic")
 
 
 def way_to_master(platform: Platform) -> tuple[Floats, Floats]:
@@ -226,7 +234,7 @@ def transfer(tables: Tables, timing: BatsimClock, message: int, lowest: int, sen
 @by_type
 def send_end(tables: BundleType, timing: BundleType, lowest: object) -> object:
     """Start the transfer of the message of a job's end from a core to the server."""
-    return send_over_links if is_networked(timing) else send_alone
+    return send_over_links if goes_by_rounds(timing) else send_alone
 
 
 @inlined
@@ -241,7 +249,10 @@ def send_alone(tables: Tables, timing: BatsimClock, lowest: int) -> None:
 
 @compiled
 def send_over_links(tables: Tables, timing: BatsimClock, lowest: int) -> None:
-    """Start the transfer of the message of a job's end over links that it shares with what jobs send."""
+    """Start the transfer of the message of a job's end over links that it shares with what jobs send, if any do."""
+    if not has_routes(timing.traffic):
+        send_alone(tables, timing, lowest)
+        return
     traffic, pace = timing.traffic, timing.actions.pace[0]
     place, flow = traffic.routes.place[lowest], traffic.flows[MESSAGE_FLOW]
     for at in range(traffic.routes.gate_first[place], traffic.routes.gate_first[place + 1]):

@@ -57,7 +57,7 @@ from hdeeprm_like.engine.batsim_jobs import (
     run_job,
     set_timer,
 )
-from hdeeprm_like.engine.batsim_network import arrive, end_latency, goes_by_rounds, open_network, take_next_step
+from hdeeprm_like.engine.batsim_network import arrive, end_latency, is_by_rounds, open_network, take_next_step
 from hdeeprm_like.engine.batsim_work import end_work, start_work
 from hdeeprm_like.engine.compiled import compiled, inlined
 from hdeeprm_like.engine.lifecycle import started_job
@@ -276,9 +276,9 @@ def next_instant(tables: Tables, simulation: Simulation, timing: BatsimClock) ->
     sim = simulation.sim[0]
     while True:
         wanted = False
-        if goes_by_rounds(timing) or not only_jobs_end(simulation, timing):
+        if is_by_rounds(timing) or not only_jobs_end(simulation, timing):
             wanted = take_turns(tables, simulation, timing)
-        if not wanted and not goes_by_rounds(timing):
+        if not wanted and not is_by_rounds(timing):
             wanted = run_at_once(tables, simulation, timing)
         if wanted:
             sim.clock = timing.actions.pace[0].now

@@ -7,52 +7,51 @@ that follow files, see `batsim_speeds`.
 import numpy as np
 
 from hdeeprm_like.engine.actions import ARRIVING, LATENCY, note_end, remove_numbered, set_rate, take_step
-from hdeeprm_like.engine.batsim_actors import BatsimClock
+from hdeeprm_like.engine.batsim_actors import BatsimClock, goes_by_rounds
 from hdeeprm_like.engine.batsim_speeds import take_step_at_speeds
 from hdeeprm_like.engine.batsim_work import begin_sending
 from hdeeprm_like.engine.bundles import BundleType
 from hdeeprm_like.engine.compiled import by_type, compiled, inlined
-from hdeeprm_like.engine.speeds import follows_files
 from hdeeprm_like.engine.tables import Tables
 from hdeeprm_like.engine.tasks import Simulation
 from hdeeprm_like.engine.traffic import (
     MESSAGE_FLOW,
     begin_flow,
     end_flow,
-    is_networked,
+    has_routes,
     next_solved,
     open_traffic,
 )
 
 
 @by_type
-def goes_by_rounds(timing: BundleType) -> object:
+def is_by_rounds(timing: BundleType) -> object:
     """Return whether only the rounds of the actors know what happens next."""
-    return always if is_networked(timing) or follows_files(timing) else never
+    return always if goes_by_rounds(timing) else never
 
 
 @by_type
 def open_network(timing: BundleType) -> object:
     """Begin a simulation, if there is a network."""
-    return open_links if is_networked(timing) else no_links
+    return open_links if goes_by_rounds(timing) else no_links
 
 
 @by_type
 def take_next_step(tables: BundleType, simulation: BundleType, timing: BundleType) -> object:
     """Move the clock to what ends or changes next, and record what ends there; False if nothing does."""
-    return take_networked_step if is_networked(timing) else step_at_rates(timing)
+    return take_step_by_rounds if goes_by_rounds(timing) else take_step_alone
 
 
 @by_type
 def arrive(timing: BundleType) -> object:
     """End the flow of a message that has arrived, if there is a network."""
-    return end_message if is_networked(timing) else no_links
+    return end_message if goes_by_rounds(timing) else no_links
 
 
 @by_type
 def end_latency(tables: BundleType, timing: BundleType, owner: object, made: object) -> object:
     """End a latency: the job or the message under way begins to use its links; return whether it was a latency."""
-    return end_latency_of if is_networked(timing) else no_latency
+    return end_latency_of if goes_by_rounds(timing) else no_latency
 
 
 @inlined
@@ -92,8 +91,9 @@ def open_links(timing: BatsimClock) -> None:
 
 @inlined
 def end_message(timing: BatsimClock) -> None:
-    """End the flow of the message of a job's end."""
-    end_flow(timing.traffic, MESSAGE_FLOW)
+    """End the flow of the message of a job's end, if it is one."""
+    if has_routes(timing.traffic):
+        end_flow(timing.traffic, MESSAGE_FLOW)
 
 
 @compiled
@@ -110,24 +110,15 @@ def end_latency_of(tables: Tables, timing: BatsimClock, owner: int, made: int) -
     return True
 
 
-@by_type
-def take_step_at_rates(tables: BundleType, simulation: BundleType, timing: BundleType) -> object:
-    """Move the clock at the present rates, see `take_next_step`."""
-    return step_at_rates(timing)
-
-
-def step_at_rates(timing: BundleType) -> object:
-    """Return the function that moves the clock at the present rates."""
-    return take_step_at_speeds if follows_files(timing) else take_step_alone
-
-
 @compiled
-def take_networked_step(tables: Tables, simulation: Simulation, timing: BatsimClock) -> bool:
+def take_step_by_rounds(tables: Tables, simulation: Simulation, timing: BatsimClock) -> bool:
     """Compute the rates that have changed, and move the clock."""
     pace = timing.actions.pace[0]
+    if not has_routes(timing.traffic):
+        return take_step_at_speeds(tables, simulation, timing)
     solve(timing)
     latency = pace.latency
-    if not take_step_at_rates(tables, simulation, timing):
+    if not take_step_at_speeds(tables, simulation, timing):
         return False
     if latency < np.inf and pace.latency == np.inf:
         note_end(timing.actions, ARRIVING, pace.message_made)

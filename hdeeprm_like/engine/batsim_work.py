@@ -5,13 +5,13 @@ for it are not compiled.
 """
 
 from hdeeprm_like.engine.actions import LATENCY, add, add_numbered, number, remove_at, remove_numbered, set_rate
-from hdeeprm_like.engine.batsim_actors import TCP_GAMMA, BatsimClock, look_at_cores
+from hdeeprm_like.engine.batsim_actors import TCP_GAMMA, BatsimClock, goes_by_rounds, look_at_cores
 from hdeeprm_like.engine.batsim_joined import power_joined, slowest_joined, sums_exactly
 from hdeeprm_like.engine.bundles import BundleType
 from hdeeprm_like.engine.compiled import by_type, compiled, count_bits, inlined
 from hdeeprm_like.engine.cores import begin_words
 from hdeeprm_like.engine.joined_words import joins_words
-from hdeeprm_like.engine.speeds import follows_files, slowest_share
+from hdeeprm_like.engine.speeds import slowest_share
 from hdeeprm_like.engine.tables import Tables
 from hdeeprm_like.engine.tasks import Simulation
 from hdeeprm_like.engine.traffic import (
@@ -19,7 +19,7 @@ from hdeeprm_like.engine.traffic import (
     begin_flow,
     end_flow,
     forget_flow,
-    is_networked,
+    has_routes,
     load_links,
     note_changed,
 )
@@ -59,7 +59,7 @@ def slowest(tables: Tables, j: int) -> float:
 @by_type
 def speed_of(tables: BundleType, timing: BundleType, j: object, settled: object) -> object:
     """Return the flop/s of the slowest core of a job now; *settled*: its cores have the P-states of the decisions."""
-    return speed_at_share if follows_files(timing) else speed_in_full
+    return speed_at_share if goes_by_rounds(timing) else speed_in_full
 
 
 @inlined
@@ -70,7 +70,9 @@ def speed_in_full(tables: Tables, timing: BatsimClock, j: int, settled: bool) ->
 
 @inlined
 def speed_at_share(tables: Tables, timing: BatsimClock, j: int, settled: bool) -> float:
-    """Return the flop/s of the slowest core of a job where speeds follow files."""
+    """Return the flop/s of the slowest core of a job where speeds may follow files."""
+    if len(timing.speeds.profiles) == 0:
+        return speed_in_full(tables, timing, j, settled)
     return slowest_share(tables, timing.speeds, j)
 
 
@@ -140,25 +142,25 @@ def end_alone(tables: Tables, timing: BatsimClock, j: int) -> None:
 @by_type
 def start_work(tables: BundleType, simulation: BundleType, timing: BundleType, j: object) -> object:
     """Create the parallel task of a job."""
-    return start_flow if is_networked(timing) else start_alone
+    return start_flow if goes_by_rounds(timing) else start_alone
 
 
 @by_type
 def end_work(tables: BundleType, timing: BundleType, j: object) -> object:
     """Remove the parallel task of a job, if it exists."""
-    return stop_flow if is_networked(timing) else end_alone
+    return stop_flow if goes_by_rounds(timing) else end_alone
 
 
 @by_type
 def set_speed(simulation: BundleType, timing: BundleType, j: object, speed: object) -> object:
     """Change the speed of a job's cores, in flop/s of the slowest."""
-    return set_speed_of_flow if is_networked(timing) else set_speed_alone
+    return set_speed_of_flow if goes_by_rounds(timing) else set_speed_alone
 
 
 @by_type
 def forget_sending(timing: BundleType, j: object) -> object:
     """Note that a job sends nothing yet."""
-    return forget_flow_of if is_networked(timing) else no_flow
+    return forget_flow_of if goes_by_rounds(timing) else no_flow
 
 
 @inlined
@@ -194,7 +196,7 @@ def start_flow(tables: Tables, simulation: Simulation, timing: BatsimClock, j: i
     """Create the parallel task of a job, which sends after the latency of its longest route."""
     traffic, size = timing.traffic, simulation.tasks[j].bytes
     flow = traffic.flows[j + 1]
-    if size <= 0.0 or tables.jobs[j].size < 2:
+    if size <= 0.0 or tables.jobs[j].size < 2 or not has_routes(traffic):
         start_alone(tables, simulation, timing, j)
         return
     load_links(tables, traffic, j, size)
@@ -232,4 +234,5 @@ def stop_flow(tables: Tables, timing: BatsimClock, j: int) -> None:
         remove_at(timing.actions, place)
     else:
         remove_numbered(timing.actions, waits)
-    end_flow(timing.traffic, j + 1)
+    if has_routes(timing.traffic):
+        end_flow(timing.traffic, j + 1)

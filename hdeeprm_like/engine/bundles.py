@@ -169,20 +169,6 @@ class Bundle:
 B = TypeVar("B", bound=Bundle)
 
 
-def absent(kind: type[B]) -> B:
-    """Return the stand-in for a bundle that a run does not have.
-
-    Its type is named ``NoQueue`` if that of the bundle is ``Queue``; `compiled.by_type` dispatches on that name.
-    """
-    if kind not in _absent:
-        content = {"__annotations__": {"nothing": NDArray[np.float64]}}
-        _absent[kind] = type(f"No{kind.__name__}", (Bundle,), content)
-    return cast(B, _absent[kind](np.zeros(0)))
-
-
-_absent: dict[type[Bundle], type[Bundle]] = {}  # by the class that they replace
-
-
 def several(bundles: Sequence[Bundle]) -> Bundle:
     """Return a bundle of any number of bundles of any types, which compiled code finds by number, see `bundle_in`."""
     return _of_length(len(bundles))(*bundles)
@@ -228,6 +214,11 @@ def type_of(value: Any) -> Any:
 
 
 _columns: dict[tuple[np.dtype[Any], int], ColumnType] = {}
+
+
+def layouts_of(kind: type[Bundle]) -> list[BundleType]:
+    """Return the types of the bundles of a class that this process has made."""
+    return [layout for (made, _), layout in _types.items() if made is kind and layout is not None]
 
 
 _by_address: weakref.WeakValueDictionary[int, Bundle] = weakref.WeakValueDictionary()  # in plain Python

@@ -23,8 +23,6 @@ def address_of(function: object, *arguments: object) -> int:
         MissingCode: it must be compiled, and numba is not installed.
     """
     kinds = [type_of(one) if isinstance(one, Bundle | np.ndarray) else one for one in arguments]
-    if plain.RECORDS:
-        library.recorder.note_address(function, tuple(kinds))
     return plain.number_of(function) if plain.ENABLED else library.address_of(function, tuple(kinds))  # type: ignore[arg-type]
 
 

@@ -17,7 +17,7 @@ What holds rows of jobs, and what happens to it:
 
 import numpy as np
 
-from hdeeprm_like.engine.compiled import compiled
+from hdeeprm_like.engine.compiled import entry
 from hdeeprm_like.engine.event_clock import EventClock
 from hdeeprm_like.engine.job_lists import JobLists, insert
 from hdeeprm_like.engine.numbers import FIRST, LCFS
@@ -33,7 +33,7 @@ from hdeeprm_like.engine.tables import (
 )
 from hdeeprm_like.engine.tables import make_room as make_room_in
 from hdeeprm_like.engine.tasks import Simulation
-from hdeeprm_like.types import Floats, Ints
+from hdeeprm_like.types import Float64s, Int32s, Int64s, Ints
 
 
 def ended_rows(tables: Tables) -> Ints:
@@ -90,8 +90,8 @@ def renumber(lists: JobLists, v: int, numbers: Ints, by_row: bool) -> None:
     refill(lists, v, jobs, keys, ranks, lists.cores[v, places])
 
 
-@compiled
-def refill(lists: JobLists, v: int, jobs: Ints, keys: Floats, ranks: Ints, cores: Ints) -> None:
+@entry
+def refill(lists: JobLists, v: int, jobs: Int64s, keys: Float64s, ranks: Int64s, cores: Int32s) -> None:
     """Insert jobs in order into an empty list."""
     for i in range(len(jobs)):
         insert(lists, v, jobs[i], keys[i], ranks[i], cores[i])

@@ -2,14 +2,19 @@
 
 | decorator | for |
 |---|---|
-| `compiled` | functions that Python or other compiled functions call |
+| `compiled` | functions that other compiled functions call |
 | `inlined` | functions in hot loops, small or called from few places: they are inlined into each caller |
-| `released` | functions that several threads run at once: they release the GIL |
+| `entry` | functions that Python calls |
+| `released` | the same, for several threads at once: they release the GIL |
+| `callback` | functions that compiled code calls by address, see `calls` |
+
+What Python or an address reaches declares its types: the library has machine code for each `entry` and `callback` of
+this package, for the types that its parameters are annotated with, and for all that it calls (`build.kinds`). So no
+use needs a compiler. A user's own functions may be called by Python with arguments of any types.
 
 In all of them x / 0 is infinite or nan, as in numpy. They are written in the subset of Python that numba compiles, but
-this module does not import numba: `engine.library` holds prebuilt machine code, and `hdeeprm_like.build` compiles what
-is missing there, if numba is installed. With ``HDEEPRM_LIKE_PYTHON=1`` the same functions run as plain Python, slowly,
-for debuggers and coverage.
+this module does not import numba: `engine.library` holds prebuilt machine code, and `hdeeprm_like.build` makes it.
+With ``HDEEPRM_LIKE_PYTHON=1`` the same functions run as plain Python, slowly, for debuggers and coverage.
 """
 
 import functools
@@ -31,14 +36,15 @@ class Compiled:
 
     Attributes:
         inlines: whether it is inlined into each caller. releases: whether it releases the GIL.
+        is_entry: whether Python calls it. is_callback: whether compiled code calls it by address.
     """
 
     __name__: str
     __wrapped__: Callable[..., object]
 
-    def __init__(self, function: Callable[..., object], inlines: bool = False, releases: bool = False) -> None:
+    def __init__(self, function: Callable[..., object]) -> None:
         functools.update_wrapper(self, function)
-        self.inlines, self.releases = inlines, releases
+        self.inlines = self.releases = self.is_entry = self.is_callback = False
         self._by_kinds: dict[tuple[Any, ...], Callable[..., object]] = {}
 
     def __call__(self, *arguments: object) -> object:
@@ -50,41 +56,58 @@ class Compiled:
         return known(*arguments)
 
 
-class Recorded(Compiled):
-    """A compiled function in a build: it runs as plain Python, and what Python calls is recorded."""
+class Built(Compiled):
+    """A compiled function in the process that builds the library, where it runs as plain Python."""
 
-    def __init__(self, function: Callable[..., object], inlines: bool = False, releases: bool = False) -> None:
-        super().__init__(function, inlines, releases)
-        self.in_python = in_python(function)
+    def __init__(self, function: Callable[..., object]) -> None:
+        super().__init__(function)
+        self._in_python = in_python(function)
 
     def __call__(self, *arguments: object) -> object:
         """Call it from Python or from another such function."""
-        return library.recorder(self, arguments)
+        return self._in_python(*arguments)
 
 
-def in_python(function: F, **_: bool) -> F:
+def in_python(function: F) -> F:
     """Return a function as plain Python."""
     from hdeeprm_like.engine.plain_divisions import as_compiled  # late: processes with machine code do without
 
     return as_compiled(function)
 
 
-KIND: Any = Recorded if plain.RECORDS else in_python if plain.ENABLED else Compiled
+def marked(function: F, **marks: bool) -> F:
+    """Return a function as a compiled one with some marks, or as plain Python if that is asked for."""
+    if plain.ENABLED and not plain.BUILDS:
+        return in_python(function)
+    made = function if isinstance(function, Compiled) else (Built if plain.BUILDS else Compiled)(function)
+    for mark, value in marks.items():
+        setattr(made, mark, value)
+    return cast(F, made)
 
 
 def compiled(function: F) -> F:
     """Mark a function as compiled; type checkers still see its Python type."""
-    return cast(F, KIND(function))
+    return marked(function)
 
 
 def inlined(function: F) -> F:
     """Mark a function as inlined into each of its callers, however large these are."""
-    return cast(F, KIND(function, inlines=True))
+    return marked(function, inlines=True)
+
+
+def entry(function: F) -> F:
+    """Mark a function as one that Python calls, with arguments of the types that its parameters are annotated with."""
+    return marked(function, is_entry=True)
 
 
 def released(function: F) -> F:
-    """Mark a function as one that releases the GIL when Python calls it."""
-    return cast(F, KIND(function, releases=True))
+    """Mark a function as one that Python calls and that releases the GIL."""
+    return marked(function, is_entry=True, releases=True)
+
+
+def callback(function: F) -> F:
+    """Mark a function as one that compiled code calls by address, see `calls.address_of`."""
+    return marked(function, is_callback=True)
 
 
 class ByType:

@@ -4,7 +4,7 @@ from typing import Any
 
 from hdeeprm_like.cluster.pstates import P0, P1, P2, P3
 from hdeeprm_like.engine.bundles import Bundle
-from hdeeprm_like.engine.compiled import compiled, inlined, lowest_bit, shift_left
+from hdeeprm_like.engine.compiled import entry, inlined, lowest_bit, shift_left
 from hdeeprm_like.engine.cores import word_of
 from hdeeprm_like.engine.joined_words import head_of, joins_words, separate
 from hdeeprm_like.engine.tables import Tables
@@ -47,7 +47,7 @@ class PstateChanges(Bundle):
     pstates: Ints
 
 
-@compiled
+@entry
 def changed_pstates(tables: Tables, changes: PstateChanges, requested: bool) -> int:
     """Write the cores whose P-state differs from the one last requested, in any order; return their number.
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from hdeeprm_like.engine.compiled import compiled, count_bits, inlined, shift_left
+from hdeeprm_like.engine.compiled import compiled, count_bits, entry, inlined, shift_left
 from hdeeprm_like.engine.joined_words import (
     forget_joined,
     joins_words,
@@ -112,7 +112,7 @@ def touch_all(tables: Tables, p: int) -> None:
         touch(tables, w)
 
 
-@compiled
+@entry
 def set_available(tables: Tables, core: int, available: bool) -> None:
     """Withdraw a core or return it to service; a job that runs on it continues (Batsim's machine events)."""
     w = word_of(tables, core)

@@ -3,10 +3,10 @@
 import numpy as np
 
 from hdeeprm_like.engine.bundles import Bundle, put_word
-from hdeeprm_like.engine.compiled import compiled, inlined
+from hdeeprm_like.engine.compiled import entry, inlined
 from hdeeprm_like.engine.digits import LARGEST, LONGEST_NUMBER, SPARE, Bytes, put_next, put_text, put_whole
 from hdeeprm_like.engine.tasks import SHORTEST_RUN
-from hdeeprm_like.types import Floats, Ints, Records
+from hdeeprm_like.types import Floats, Int64s, Ints, Records
 
 COMMA, SPACE, MINUS = ord(","), ord(" "), ord("-")
 OF_WORKLOAD = ord("!")  # behind the name of a workload
@@ -63,7 +63,7 @@ class JobLines(Bundle):
     written: Ints
 
 
-@compiled
+@entry
 def put_lines(lines: JobLines, line: int, energy: bool) -> int:
     """Write lines from number *line* on, as many as there is room for.
 
@@ -178,7 +178,7 @@ def put_intervals(out: Bytes, at: int, intervals: Intervals, group: int) -> int:
     return at
 
 
-@compiled
+@entry
 def put_sets(texts: Texts, intervals: Intervals) -> None:
     """Write the intervals of each group as a text; there must be room."""
     at = 0
@@ -187,8 +187,8 @@ def put_sets(texts: Texts, intervals: Intervals) -> None:
         texts.begins[group + 1] = at
 
 
-@compiled
-def put_ids(texts: Texts, workload: Texts, numbers: Ints) -> None:
+@entry
+def put_ids(texts: Texts, workload: Texts, numbers: Int64s) -> None:
     """Write the ids of the jobs of a workload with some numbers; there must be room."""
     at = 0
     for i in range(len(numbers)):

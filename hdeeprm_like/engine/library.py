@@ -1,9 +1,10 @@
 """Prebuilt machine code: where it lies, how it is found, and how Python calls it.
 
-A *library* is a shared object with a table (JSON) beside it, which holds the symbol and the result type of each *kind*
-of call. A kind is a function with the types of its arguments, as text that is the same in every process. One library
-ships with the package; `hdeeprm_like.build` keeps in the user's own folder what it compiles because it was missing.
-Both carry a digest of all sources that go into the machine code, so stale code never runs.
+A *library* is a shared object with two tables beside it. One holds the symbol and the result type of each *kind* of
+call: a function with the types of its arguments, as text that is the same in every process. The other holds the
+`fingerprints` of all functions that each kind is made of. One library ships with the package; `hdeeprm_like.build`
+keeps in the user's own folder what it makes. Machine code is used if no source has changed since it was made, or
+none of what it is made of has.
 
 Calls pass plain words, so `ctypes` suffices: the address of a bundle, the words of a numba array, numbers as they
 are.
@@ -11,28 +12,29 @@ are.
 
 import ctypes
 import functools
-import hashlib
 import json
+import logging
 import platform
 from collections.abc import Callable
 from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from hdeeprm_like import first_use
 from hdeeprm_like.engine.bundles import BundleType, ColumnType
 from hdeeprm_like.engine.bundles import name_of as name_of_entries
+from hdeeprm_like.engine.fingerprints import fingerprint, found, identity, is_ours
 from hdeeprm_like.engine.sources import CHECKED as CHECKED
 from hdeeprm_like.engine.sources import PACKAGE as PACKAGE
-from hdeeprm_like.engine.sources import SHIPPED, kept_in
+from hdeeprm_like.engine.sources import SHIPPED, digest_of_compiler, kept_for, version_of_numba
 from hdeeprm_like.engine.sources import source_digest as source_digest
 from hdeeprm_like.errors import HDeepRMError
 
 BY_ADDRESS = "at "  # begins the kinds of functions that compiled code calls by address
 RESULTS: dict[str, Any] = {"i": ctypes.c_int64, "b": ctypes.c_bool, "f": ctypes.c_double, "n": None}
+NUMBERS: dict[Any, str] = {bool: "b", int: "i", float: "f"}
+ZEROS: dict[str, Any] = {"b": False, "i": 0, "f": 0.0}
 X86_64_V3 = ("AVX2", "FMA3", "BMI2", "F16C", "LZCNT", "MOVBE")  # the features of this level that numpy reports
 
 
@@ -74,16 +76,29 @@ def kind_of(argument: object) -> object:
     return name_of(argument) if kind is tuple else kind
 
 
-class Tables:
-    """The known libraries: kinds of calls to the place of their code.
+class Place(NamedTuple):
+    """Where the machine code of a kind of call is.
 
     Attributes:
-        entries: kind -> shared object, symbol, type of the result. kept: the folder for code compiled here.
+        path: of the shared object. symbol: in it. result: letter of the type of the result, see `RESULTS`.
+    """
+
+    path: Path
+    symbol: str
+    result: str
+
+
+class Tables:
+    """The known libraries.
+
+    Attributes:
+        entries: kind -> machine code that is made of the present sources. kept: the folder for code compiled here.
     """
 
     def __init__(self) -> None:
-        self.entries: dict[str, tuple[Path, str, str]] = {}
-        self.kept = kept_in() / f"{source_digest()}-{target()}"
+        self.entries: dict[str, Place] = {}
+        self.kept = kept_for(target())
+        self._older: dict[str, list[Place]] = {}  # made of other sources, or of these but for some functions
         self._seen: set[Path] = set()
         self._open: dict[Path, tuple[Any, Any]] = {}
         self.look()
@@ -95,33 +110,82 @@ class Tables:
                 if table not in self._seen:
                     self._seen.add(table)
                     content = json.loads(table.read_text())
-                    if content["digest"] == source_digest():
-                        code = table.with_suffix(".so")
-                        for kind, (symbol, result) in content["entries"].items():
-                            self.entries.setdefault(kind, (code, symbol, result))
+                    present = content["sources"] == source_digest()
+                    for kind, (symbol, result) in content["entries"].items():
+                        place = Place(table.with_suffix(".so"), symbol, result)
+                        if present:
+                            self.entries.setdefault(kind, place)
+                        else:
+                            self._older.setdefault(kind, []).append(place)
+
+    @property
+    def whole(self) -> bool:
+        """Whether the libraries of one folder have all kinds, as the sources are now."""
+        return any(is_whole(folder) for folder in (SHIPPED / target(), self.kept))
+
+    def find(self, kind: str) -> Place | None:
+        """Return the machine code of a kind, if it is made of what the sources hold now."""
+        for place in self._older.pop(kind, ()) if kind not in self.entries else ():
+            if is_of_present_sources(place.path, kind):
+                self.entries.setdefault(kind, place)
+        return self.entries.get(kind)
 
     def function(self, kind: str, releases: bool) -> Any:
         """Return the function of a kind for `ctypes`; None if no library has it."""
-        if kind not in self.entries:
+        place = self.find(kind)
+        if place is None:
             return None
-        path, symbol, result = self.entries[kind]
-        opened = self._opened(path)[0 if releases else 1]
-        function = getattr(opened, symbol)
-        function.restype = RESULTS[result]
+        opened = self._opened(place.path)[0 if releases else 1]
+        function = getattr(opened, place.symbol)
+        function.restype = RESULTS[place.result]
         function.status = ctypes.c_int32.in_dll(opened, "hl_status")
         return function
 
     def address(self, kind: str) -> int | None:
         """Return the address of a function that compiled code calls; None if no library has it."""
-        if kind not in self.entries:
+        place = self.find(kind)
+        if place is None:
             return None
-        path, symbol, _ = self.entries[kind]
-        return ctypes.cast(getattr(self._opened(path)[0], symbol), ctypes.c_void_p).value
+        return ctypes.cast(getattr(self._opened(place.path)[0], place.symbol), ctypes.c_void_p).value
 
     def _opened(self, path: Path) -> tuple[Any, Any]:
         if path not in self._open:
             self._open[path] = ctypes.CDLL(str(path)), ctypes.PyDLL(str(path))
         return self._open[path]
+
+
+PARTS = ".parts"  # ending of the table of what the kinds of a library are made of
+WHOLE = "whole"  # file beside libraries that have all kinds: the digest of their sources
+
+
+def is_whole(folder: Path) -> bool:
+    """Return whether the libraries in a folder have all kinds, as the sources are now."""
+    try:
+        return (folder / WHOLE).read_text() == source_digest()
+    except OSError:
+        return False
+
+
+@functools.cache
+def parts_of(path: Path) -> dict[str, Any]:
+    """Return what a library is made of; nothing that is known if its table is missing."""
+    try:
+        return json.loads(path.with_suffix(PARTS).read_text())  # type: ignore[no-any-return]
+    except (OSError, ValueError):
+        return {"compiler": ""}
+
+
+def is_of_present_sources(path: Path, kind: str) -> bool:
+    """Return whether a kind of a library is made of functions that have not changed since."""
+    parts = parts_of(path)
+    if parts["compiler"] != digest_of_compiler() or parts["numba"] != (version_of_numba() or parts["numba"]):
+        return False
+    for number in parts["entries"][kind]:
+        name, known = parts["functions"][number]
+        function = found(name)
+        if function is None or fingerprint(function) != known:
+            return False
+    return True
 
 
 @functools.cache
@@ -132,27 +196,21 @@ def tables() -> Tables:
 
 def kind_of_call(function: Any, arguments: tuple[object, ...]) -> str:
     """Return the kind of a call of a compiled function."""
-    names = " ".join(map(name_of, arguments))
-    return f"{identity(function)} {names}"
+    return " ".join([identity(function), *names_of(function, arguments)])
 
 
-def identity(function: Any) -> str:
-    """Return a name of a compiled function; functions outside this package include a digest of their sources.
+def names_of(function: Any, arguments: tuple[object, ...]) -> list[str]:
+    """Return the types of the arguments of a call; those of numbers are as declared, so an int serves as a float."""
+    given = zip(arguments, declared_numbers(function), strict=False)
+    return [declared or name_of(argument) for argument, declared in given]
 
-    Those are its file and what it uses from surrounding functions; `source_digest` covers the package's own.
-    """
-    name = f"{function.__module__}:{function.__qualname__}"
-    if function.__module__.partition(".")[0] == PACKAGE.name:
-        return name
-    code = function.__wrapped__.__code__
-    try:
-        content = Path(code.co_filename).read_bytes()
-    except OSError:  # made by exec or typed at a prompt
-        content = code.co_code + repr(code.co_consts).encode()
-    around = [cell.cell_contents for cell in function.__wrapped__.__closure__ or ()]
-    taken = [identity(one) if hasattr(one, "__wrapped__") else repr(one) for one in around]
-    digest = hashlib.sha256(content + f"{code.co_firstlineno} {taken}".encode()).hexdigest()[:16]
-    return f"{name} {digest}"
+
+@functools.cache
+def declared_numbers(function: Any) -> tuple[str, ...]:
+    """Return for each parameter of a compiled function the letter of its type if it is a number, else ''."""
+    wrapped = function.__wrapped__
+    names = wrapped.__code__.co_varnames[: wrapped.__code__.co_argcount]
+    return tuple(NUMBERS.get(wrapped.__annotations__.get(name), "") for name in names)
 
 
 def machine_code(function: Any, arguments: tuple[object, ...]) -> Callable[..., object]:
@@ -162,11 +220,12 @@ def machine_code(function: Any, arguments: tuple[object, ...]) -> Callable[..., 
         MissingCode: it must be compiled, and numba is not installed.
     """
     kind = kind_of_call(function, arguments)
-    found = tables().function(kind, function.releases)
-    if found is None:
-        compile_missing(function, arguments, kind)
-        found = tables().function(kind, function.releases)
-    return caller(found, arguments)
+    code = tables().function(kind, function.releases)
+    if code is None:
+        as_declared = zip(arguments, declared_numbers(function), strict=True)
+        compile_missing(function, tuple([ZEROS.get(letter, argument) for argument, letter in as_declared]), kind)
+        code = tables().function(kind, function.releases)
+    return caller(code, arguments, names_of(function, arguments))
 
 
 @functools.cache
@@ -180,12 +239,12 @@ def address_of(function: Any, kinds: tuple[object, ...]) -> int:
         MissingCode: it must be compiled, and numba is not installed.
     """
     kind = BY_ADDRESS + kind_of_call(function, kinds)
-    found = tables().address(kind)
-    if found is None:
+    address = tables().address(kind)
+    if address is None:
         compile_missing(function, kinds, kind)
-        found = tables().address(kind)
-    assert found is not None
-    return found
+        address = tables().address(kind)
+    assert address is not None
+    return address
 
 
 def compile_missing(function: Any, arguments: tuple[object, ...], kind: str) -> None:
@@ -193,11 +252,9 @@ def compile_missing(function: Any, arguments: tuple[object, ...], kind: str) -> 
 
     Raises:
         MissingCode: numba is not installed.
-        BeginAgain: the run of this command is so short that it runs as plain Python, see `first_use`.
     """
-    first_use.begin_again_if_short(tables().kept, compiler=find_spec("numba") is not None)
     try:
-        fallback = import_module("hdeeprm_like.build.fallback")  # late: the compiler imports this module
+        one_kind = import_module("hdeeprm_like.build.one_kind")  # late: the compiler imports this module
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] not in ("numba", "llvmlite"):
             raise
@@ -205,29 +262,30 @@ def compile_missing(function: Any, arguments: tuple[object, ...], kind: str) -> 
             f"there is no machine code for {function.__qualname__} of this kind of run in the package; "
             'install numba to compile it: pip install "hdeeprm_like[compile]"'
         ) from None
-    fallback.compile_kind(function, arguments, kind)
+    if is_ours(function):
+        say_once()
+    one_kind.compile_kind(function, arguments, kind)
 
 
-class Recorder:
-    """What a call of a compiled function does in a build; `hdeeprm_like.build.recording` has one that records it."""
-
-    def __call__(self, function: Any, arguments: tuple[object, ...]) -> object:
-        """Run a compiled function as plain Python."""
-        return function.in_python(*arguments)
-
-    def note_address(self, function: Any, kinds: tuple[object, ...]) -> None:
-        """Note that compiled code calls a function by address."""
+@functools.cache
+def say_once() -> None:
+    """Say that functions of this package are compiled."""
+    logging.getLogger(__name__).warning(
+        "machine code is missing, or older than its source: compiling what this needs; "
+        "python -m hdeeprm_like.build compiles all of it, once"
+    )
 
 
-recorder = Recorder()
+def caller(function: Any, arguments: tuple[object, ...], types: list[str]) -> Callable[..., object]:
+    """Return a function that calls machine code with arguments of these types.
 
-
-def caller(function: Any, arguments: tuple[object, ...]) -> Callable[..., object]:
-    """Return a function that calls machine code with arguments of these types."""
+    Args:
+        types: as `names_of` gives them.
+    """
     names = [f"a{i}" for i in range(len(arguments))]
     words: list[str] = []
     kinds: list[Any] = []
-    for name, argument in zip(names, arguments, strict=True):
+    for name, argument, kind in zip(names, arguments, types, strict=True):
         if hasattr(argument, "address"):
             words.append(f"{name}.address")
             kinds.append(ctypes.c_int64)
@@ -236,8 +294,7 @@ def caller(function: Any, arguments: tuple[object, ...]) -> Callable[..., object
             kinds.extend([ctypes.c_int64] * len(words_of(argument)))
         else:
             words.append(name)
-            text = name_of(argument)
-            kinds.append({"b": ctypes.c_bool, "i": ctypes.c_int64, "f": ctypes.c_double}[text])
+            kinds.append(RESULTS[kind])
     function.argtypes = kinds
     place: dict[str, Any] = {"function": function, "words_of": words_of}
     if CHECKED:

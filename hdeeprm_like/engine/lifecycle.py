@@ -8,7 +8,7 @@ import numpy as np
 from hdeeprm_like.cluster.pstates import P0, P1, P2, P3
 from hdeeprm_like.cluster.workload import ROUNDING
 from hdeeprm_like.engine.calls import call_at, number_at
-from hdeeprm_like.engine.compiled import compiled, inlined, lowest_bit
+from hdeeprm_like.engine.compiled import compiled, entry, inlined, lowest_bit
 from hdeeprm_like.engine.cores import begin_stretch, cores_from, forget_touched, release, touch_all
 from hdeeprm_like.engine.joined_words import repeats
 from hdeeprm_like.engine.node_sets import LACKS, RELEASE
@@ -159,6 +159,7 @@ def forget_starts(tables: Tables) -> None:
     clock.first_start, clock.started_now = clock.changes, 0
 
 
+@entry
 @inlined
 def start_job(tables: Tables, j: int) -> None:
     """Start a waiting job on ``allocation[placed : placed + stretches]``, which must be booked and marked for it."""
@@ -372,6 +373,7 @@ def receive(tables: Tables, now: float, completed: Ints, count: int, submitted: 
         clock.blocked = NOTHING
 
 
+@entry
 @inlined
 def log_blocked(tables: Tables) -> None:
     """Log what the selected job lacks at the end of an instant, if that changed."""
@@ -383,7 +385,7 @@ def log_blocked(tables: Tables) -> None:
         clock.blocked_before = clock.blocked
 
 
-@compiled
+@entry
 def has_room(tables: Tables) -> bool:
     """Return whether the log and the allocation have capacity for any next instant."""
     clock = tables.clock[0]

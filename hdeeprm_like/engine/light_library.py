@@ -1,6 +1,6 @@
 """Machine code for processes that load no numpy: functions of one bundle that return a number, if a library has them.
 
-`engine.library` is for all others; it compiles what is missing.
+`engine.library` is for all others. Here a library counts only if no source has changed since it was made.
 """
 
 import ctypes
@@ -11,7 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from hdeeprm_like.engine.sources import CHECKED, SHIPPED, kept_in, source_digest
+from hdeeprm_like.engine.sources import CHECKED, SHIPPED, kept_for, source_digest
 
 FLAGS = {"avx2", "fma", "bmi2", "f16c", "abm", "movbe"}  # of a processor of x86-64-v3, as Linux calls them
 READ = 8192  # bytes of the list of processors, which begins with the flags of the first one
@@ -36,12 +36,12 @@ def target() -> str | None:
 def function_of(module: str, name: str) -> Callable[[int], int] | None:
     """Return a compiled function, which takes the address of a bundle; None if no library that can be loaded has it."""
     begin = f"{module}:{name} "
-    for folder in (SHIPPED / f"{target()}", kept_in() / f"{source_digest()}-{target()}"):
+    for folder in (SHIPPED / f"{target()}", kept_for(target())):
         names = os.listdir(folder) if folder.is_dir() else ()
         for table in sorted((name for name in names if name.endswith(".json")), key=len):  # the whole library first
             text = (folder / table).read_text()
-            content: dict[str, Any] = json.loads(text) if begin in text else {"digest": ""}
-            if content["digest"] == source_digest():
+            content: dict[str, Any] = json.loads(text) if begin in text else {"sources": ""}
+            if content["sources"] == source_digest():
                 symbol = next(symbol for kind, (symbol, _) in content["entries"].items() if kind.startswith(begin))
                 with suppress(OSError):  # the folder may be one whose files cannot be executed
                     return _function(ctypes.PyDLL(str((folder / table).with_suffix(".so"))), symbol)

@@ -2,31 +2,31 @@
 
 from hdeeprm_like.engine.allocation import choose_on_nodes
 from hdeeprm_like.engine.calls import address_of
-from hdeeprm_like.engine.compiled import compiled
+from hdeeprm_like.engine.compiled import callback
 from hdeeprm_like.engine.node_places import has_nodes, has_nodes_when_idle, node_has_room, release_gpus
 from hdeeprm_like.engine.node_sets import CHOOSE, FITS, FITS_ON, LACKS, RELEASE
 from hdeeprm_like.engine.tables import CORES, NOTHING, Tables
 
 
-@compiled
+@callback
 def fits_on_nodes(tables: Tables, j: int) -> int:
     """Return 1 if a job fits on the nodes of its set now, else 0."""
     return int(has_nodes(tables, j))
 
 
-@compiled
+@callback
 def fits_on_node(tables: Tables, n: int, j: int) -> int:
     """Return 1 if a node of a job's set can take all cores of the job now, else 0."""
     return int(node_has_room(tables, n, j))
 
 
-@compiled
+@callback
 def lacking_on_nodes(tables: Tables, j: int) -> int:
     """Return CORES if the idle nodes of a job's partition and constraint could not hold it, else NOTHING."""
     return NOTHING if has_nodes_when_idle(tables, j) else CORES
 
 
-@compiled
+@callback
 def release_of_nodes(tables: Tables, j: int) -> None:
     """Release what a job holds as whole nodes, besides what is bound to its cores."""
     release_gpus(tables, j)

@@ -4,14 +4,14 @@ Cores are counted here, not named (`State.named`), so there is capacity for what
 give a job more cores than requested. Windows of the queue do not support withdrawn jobs.
 """
 
-from hdeeprm_like.engine.compiled import compiled
+from hdeeprm_like.engine.compiled import entry
 from hdeeprm_like.engine.lifecycle import note_change, start_job
 from hdeeprm_like.engine.processor_index import rank
 from hdeeprm_like.engine.tables import RUNNING, UNKNOWN, WAITING, WITHDRAWN, Tables
 from hdeeprm_like.engine.waiting_queue import dequeue
 
 
-@compiled
+@entry
 def start_outside(tables: Tables, j: int, cores: int) -> None:
     """Start a waiting job now on *cores* cores; do nothing if it is not waiting."""
     job = tables.jobs[j]
@@ -23,7 +23,7 @@ def start_outside(tables: Tables, j: int, cores: int) -> None:
     start_job(tables, j)
 
 
-@compiled
+@entry
 def withdraw(tables: Tables, j: int) -> None:
     """Remove a waiting job that its user has cancelled or that may not start now, as if it had never been submitted."""
     if tables.jobs[j].status != WAITING:
@@ -33,7 +33,7 @@ def withdraw(tables: Tables, j: int) -> None:
     note_change(tables, WITHDRAWN, j)
 
 
-@compiled
+@entry
 def runs(tables: Tables, j: int) -> bool:
     """Return whether a job runs; one that the machine could never hold does not, whatever the other scheduler says."""
     return bool(tables.jobs[j].status == RUNNING)

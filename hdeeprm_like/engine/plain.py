@@ -1,4 +1,4 @@
-"""Compiled functions as plain Python, with ``HDEEPRM_LIKE_PYTHON=1``: for debuggers, coverage and a short first use.
+"""Compiled functions as plain Python, with ``HDEEPRM_LIKE_PYTHON=1``: for debuggers, coverage and small tests.
 
 Numbers are Python's own, which are fast. The entries of columns and the fields of rows are read from memory without
 numpy's scalars, and `plain_divisions` gives divisions the results that they have in machine code.
@@ -13,9 +13,9 @@ from typing import Any, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
-VARIABLE, RECORD = "HDEEPRM_LIKE_PYTHON", "record"
+VARIABLE, BUILD = "HDEEPRM_LIKE_PYTHON", "build"
 ENABLED = os.environ.get(VARIABLE, "0") != "0"
-RECORDS = os.environ.get(VARIABLE) == RECORD  # in a build: which compiled functions Python calls
+BUILDS = os.environ.get(VARIABLE) == BUILD  # whether this process builds the library
 BITS = 64
 ALL_BITS = (1 << BITS) - 1
 
@@ -149,7 +149,7 @@ class Primitive:
 
 def primitive(in_python: F) -> F:
     """Mark a function whose machine code is in `hdeeprm_like.build.primitives`."""
-    return in_python if ENABLED and not RECORDS else cast(F, Primitive(in_python))
+    return in_python if ENABLED and not BUILDS else cast(F, Primitive(in_python))
 
 
 _by_number: list[Callable[..., object]] = []

@@ -9,7 +9,7 @@ next level the groups of the level below, until one group holds all. A place rec
 import numpy as np
 
 from hdeeprm_like.cluster.workload import ROUNDING
-from hdeeprm_like.engine.compiled import compiled, inlined
+from hdeeprm_like.engine.compiled import compiled, entry, inlined
 from hdeeprm_like.engine.numbers import HIGH_CORES, HIGH_GFLOPS, HIGH_MEM, HIGH_MEM_BW, LOW_POWER
 from hdeeprm_like.engine.processor_keys import processor_key
 from hdeeprm_like.engine.tables import RANKINGS, WIDTH, Tables
@@ -17,6 +17,7 @@ from hdeeprm_like.engine.tables import RANKINGS, WIDTH, Tables
 FEW = 3  # up to this many processors are ranked one by one
 
 
+@entry
 @inlined
 def has_tree(tables: Tables) -> bool:
     """Return whether there are so many processors that they have a tree."""

@@ -14,7 +14,7 @@ Source: SimGrid 3.32, host model ptask_L07.
 import numpy as np
 
 from hdeeprm_like.engine.bundles import Bundle
-from hdeeprm_like.engine.compiled import compiled
+from hdeeprm_like.engine.compiled import compiled, entry
 from hdeeprm_like.types import Ints, Records
 
 PRECISION = 1e-5  # a capacity is exhausted when less is left of it, unless SimGrid's options differ
@@ -84,7 +84,7 @@ def new_problem(constraints: int, variables: int, uses: int, precision: float = 
     )
 
 
-@compiled
+@entry
 def share(problem: Problem) -> None:
     """Write the values of the variables of a problem."""
     size = problem.size[0]

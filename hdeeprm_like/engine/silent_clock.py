@@ -6,7 +6,7 @@ know it leaves: `advance` returns UNUSUAL, and the server plays the session agai
 """
 
 from hdeeprm_like.engine.actions import ANSWER, CALL, MESSAGE, SUBMISSION, add, number, remove_at, take_step
-from hdeeprm_like.engine.compiled import compiled, inlined
+from hdeeprm_like.engine.compiled import compiled, entry, inlined
 from hdeeprm_like.engine.silent_actors import run_actor
 from hdeeprm_like.engine.silent_energy import begin_use, change_rates, end_use, update
 from hdeeprm_like.engine.silent_layout import (
@@ -204,7 +204,7 @@ def take_turns(session: Session) -> int:
         talk.ready, talk.next_ready, talk.at = talk.next_ready, 0, 0
 
 
-@compiled
+@entry
 def advance(session: Session) -> int:
     """Play a session until the scheduler is to reply (ASKS), nothing more can happen (OVER), or it is UNUSUAL.
 

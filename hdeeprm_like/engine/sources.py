@@ -11,6 +11,8 @@ from zlib import crc32
 PACKAGE = Path(__file__).parent.parent
 SHIPPED = PACKAGE / "data" / "machine_code"  # in a wheel, or after `make library`
 SOURCES = ("cluster", "engine", "decision", "run", "build")  # folders with the sources of compiled functions
+COMPILER = "build"  # that of these in which no function is compiled
+MAKERS = ("columns.py", "emit.py", "frontend.py")  # its files that say what becomes of a function
 CACHE = "HDEEPRM_LIKE_CACHE"  # environment variable: the folder for machine code compiled on this machine
 CHECKED = os.environ.get("NUMBA_BOUNDSCHECK", "0") not in ("0", "")  # whether every index is checked
 COARSEST_DATE = 3.0  # s, more than the steps of the dates of any file system
@@ -28,7 +30,7 @@ def source_digest() -> str:
     found = {path: os.stat(path) for path in _sources()}
     words = [f"{path} {at.st_size} {at.st_mtime_ns} {at.st_ctime_ns} {at.st_ino}" for path, at in found.items()]
     state = "\n".join(words).encode(errors="surrogateescape")
-    note = kept_in() / f"sources-{crc32(f'{CHECKED} {PACKAGE}'.encode(errors='surrogateescape')):08x}"
+    note = kept_in() / f"sources-{_installation():08x}"
     try:
         digest, _, of = note.read_bytes().partition(b"\n")
     except OSError:
@@ -42,10 +44,27 @@ def source_digest() -> str:
     return made
 
 
-def _sources() -> list[str]:
+@functools.cache
+def digest_of_compiler() -> str:
+    """Return a digest of the files that say how functions are compiled, whatever these are."""
+    return _digest_of([path for path in _sources((COMPILER,)) if path.endswith(MAKERS)])
+
+
+@functools.cache
+def version_of_numba() -> str | None:
+    """Return the version of the compiler, None if it is not installed."""
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version("numba")
+    except PackageNotFoundError:
+        return None
+
+
+def _sources(folders: tuple[str, ...] = SOURCES) -> list[str]:
     """Return the paths of the files that compiled code is made from."""
     paths: list[str] = []
-    for folder in SOURCES:
+    for folder in folders:
         found = [f"{at}{os.sep}{name}" for at, _, names in os.walk(PACKAGE / folder) for name in names]
         paths += sorted(name for name in found if name.endswith(".py"))
     return paths
@@ -79,3 +98,13 @@ def kept_in() -> Path:
     if sys.platform == "darwin":
         return Path.home() / "Library" / "Caches" / "hdeeprm_like"
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "hdeeprm_like"
+
+
+def kept_for(processor: str | None) -> Path:
+    """Return the folder in it for the machine code of this installation, for a kind of processor."""
+    return kept_in() / f"{processor}-{_installation():08x}"
+
+
+def _installation() -> int:
+    """Return a number for this installation, and for whether every index is checked."""
+    return crc32(f"{CHECKED} {PACKAGE}".encode(errors="surrogateescape"))

@@ -7,8 +7,8 @@ All nodes with one file change at once, so the next date is kept for each file. 
 import numpy as np
 
 from hdeeprm_like.cluster.platform import Platform
-from hdeeprm_like.cluster.speed_profiles import NodeSpeeds
-from hdeeprm_like.engine.bundles import Bundle, BundleType
+from hdeeprm_like.cluster.speed_profiles import NO_FILES, NO_PROFILE
+from hdeeprm_like.engine.bundles import Bundle
 from hdeeprm_like.engine.compiled import compiled, count_bits, inlined
 from hdeeprm_like.engine.cores import begin_words
 from hdeeprm_like.engine.joined_words import head_of
@@ -56,13 +56,15 @@ class Speeds(Bundle, shared=("of_processor", "steps", "shares")):
     shares: Floats
 
 
-def follows_files(timing: BundleType) -> bool:
-    """Return from the type of a clock whether speeds follow files."""
-    return bool(timing.fields["speeds"][0].kind == "Speeds")
+class NoSpeeds(Bundle):
+    """Stand-in for the speeds of a clock that goes by no rounds, see `batsim_network.goes_by_rounds`."""
+
+    nothing: Floats
 
 
-def new_speeds(platform: Platform, speeds: NodeSpeeds) -> Speeds:
+def new_speeds(platform: Platform) -> Speeds:
     """Return the speeds of a simulation before its first event: full, until the first change."""
+    speeds = platform.speeds or NO_FILES
     profiles = np.zeros(len(speeds.profiles), PROFILE)
     bounds = np.cumsum([0, *(len(profile.dates) for profile in speeds.profiles)])
     profiles["first"], profiles["end"], profiles["next"] = bounds[:-1], bounds[1:], bounds[:-1]
@@ -70,13 +72,13 @@ def new_speeds(platform: Platform, speeds: NodeSpeeds) -> Speeds:
     profiles["again"] = [profile.again for profile in speeds.profiles]
     profiles["share"] = 1.0
     changes = np.zeros(1, CHANGES)
-    changes["due"], changes["latest"] = profiles["date"].min(), -1.0
+    changes["due"], changes["latest"] = profiles["date"].min(initial=np.inf), -1.0
     return Speeds(
         changes=changes,
         profiles=profiles,
-        of_processor=np.array(speeds.of_node, np.int64)[platform.processor_node],
-        steps=np.concatenate([profile.steps for profile in speeds.profiles]),
-        shares=np.concatenate([profile.shares for profile in speeds.profiles]),
+        of_processor=np.array(speeds.of_node or [NO_PROFILE] * platform.nodes, np.int64)[platform.processor_node],
+        steps=np.concatenate([[], *(profile.steps for profile in speeds.profiles)]),
+        shares=np.concatenate([[], *(profile.shares for profile in speeds.profiles)]),
     )
 
 

@@ -1,9 +1,9 @@
 """Random numbers of compiled code: splitmix64, whose whole state is one number (Steele, Lea and Flood 2014)."""
 
 import numpy as np
-from numpy.typing import NDArray
 
-from hdeeprm_like.engine.compiled import compiled, inlined
+from hdeeprm_like.engine.compiled import entry, inlined
+from hdeeprm_like.types import Uint64s
 
 STRIDE = 0x9E3779B97F4A7C15  # increment of the state per draw
 SEEDS = 2**53  # number of seeds that give different draws
@@ -18,8 +18,8 @@ def uniform(z: np.uint64) -> float:
     return float((z >> np.uint64(11)) * (1.0 / SEEDS))
 
 
-@compiled
-def draw_below(states: NDArray[np.uint64], i: int, n: int) -> int:
+@entry
+def draw_below(states: Uint64s, i: int, n: int) -> int:
     """Advance the state at a place and return a uniform integer in [0, n)."""
     states[i] += np.uint64(STRIDE)
     return int(uniform(states[i]) * n)

@@ -12,12 +12,12 @@ from math import sqrt
 
 import numpy as np
 
-from hdeeprm_like.cluster.routes import Routes
-from hdeeprm_like.engine.bundles import Bundle, BundleType, bundled
+from hdeeprm_like.cluster.routes import NO_ROUTES, Routes
+from hdeeprm_like.engine.bundles import Bundle, bundled
 from hdeeprm_like.engine.compiled import compiled, inlined
 from hdeeprm_like.engine.sharing import Problem, new_problem, share
 from hdeeprm_like.engine.tables import Tables
-from hdeeprm_like.types import Ints, Records
+from hdeeprm_like.types import Floats, Ints, Records
 
 NONE = -1  # instead of a row
 MESSAGE_FLOW = 0  # the flow of the message under way; that of job j is j + 1
@@ -103,13 +103,15 @@ class Traffic(Bundle):
     crossed: Ints
 
 
-def is_networked(timing: BundleType) -> bool:
-    """Return from the type of a clock whether it keeps a network."""
-    return bool(timing.fields["traffic"][0].kind == "Traffic")
+class NoTraffic(Bundle):
+    """Stand-in for the network of a clock that goes by no rounds, see `batsim_network.goes_by_rounds`."""
+
+    nothing: Floats
 
 
-def new_traffic(routes: Routes, jobs: int) -> Traffic:
-    """Return the network of a simulation of some jobs before its first event."""
+def new_traffic(routes: Routes | None, jobs: int) -> Traffic:
+    """Return the network of a simulation of some jobs before its first event; without routes nothing is sent."""
+    routes = NO_ROUTES if routes is None else routes
     links, places, groups = len(routes.bandwidth), len(routes.up), len(routes.delay)
     loads = most_loads(routes, jobs)
     return Traffic(
@@ -143,6 +145,12 @@ def most_loads(routes: Routes, jobs: int) -> int:
     least = max(1.0, sqrt(links / length))  # cores that may use all links
     of_links = min(at_once * links, int(cores / least + 1) * links, cores * (cores - 1) * length)
     return of_links + at_once + links + 2
+
+
+@inlined
+def has_routes(traffic: Traffic) -> bool:
+    """Return whether what jobs send takes time."""
+    return len(traffic.routes.place) > 0
 
 
 # --- uses of capacities

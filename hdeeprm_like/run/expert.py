@@ -15,7 +15,7 @@ from hdeeprm_like.engine.compiled import released
 from hdeeprm_like.run.batch import Batch
 from hdeeprm_like.run.schedules import run_to_end
 from hdeeprm_like.run.simulator import Clock
-from hdeeprm_like.types import Bools, Floats, Ints
+from hdeeprm_like.types import FlagGrid, Float64Grid, Floats, Int64s
 
 LATENCY = 0.1  # s, upper limit of Batsim's delay from a decision to the job start
 
@@ -31,7 +31,7 @@ def planned_starts(platform: Platform, jobs: Workload, policy: Policy, clock: Cl
 
 
 @released
-def follow(batch: Batch, starts: Floats, masks: Bools, actions: Ints) -> None:
+def follow(batch: Batch, starts: Float64Grid, masks: FlagGrid, actions: Int64s) -> None:
     """Write the action of each place: start the job in a slot whose time came first, or wait; if illegal, another.
 
     Args:

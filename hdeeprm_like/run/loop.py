@@ -28,11 +28,11 @@ from hdeeprm_like.engine import batsim_clock, event_clock
 from hdeeprm_like.engine.batsim_actors import BatsimClock
 from hdeeprm_like.engine.bundles import Bundle, BundleType
 from hdeeprm_like.engine.calls import NOWHERE, address_of, call_at, number_at
-from hdeeprm_like.engine.compiled import by_type, compiled, inlined
+from hdeeprm_like.engine.compiled import by_type, callback, compiled, entry, inlined
 from hdeeprm_like.engine.lifecycle import has_room, log_blocked
 from hdeeprm_like.engine.tables import Tables
 from hdeeprm_like.engine.tasks import Simulation
-from hdeeprm_like.types import Bools, Floats, Ints
+from hdeeprm_like.types import Bools, Flags, Floats, Ints
 
 OVER, WANTED, PAUSED = 0, 1, 2  # why a run stops: end, decision, work for Python
 FOREVER = 1 << 62  # instants
@@ -98,40 +98,40 @@ def open_clock(tables: BundleType, simulation: BundleType, timing: BundleType) -
 # --- functions that a run calls by address: a run contains neither policies nor observations
 
 
-@compiled
+@callback
 def apply_constantly(tables: Tables, choices: Choices) -> None:
     """Apply the constant policy."""
     apply_policy(tables, choices, choices.params[0].constant)
 
 
-@compiled
+@callback
 def act_by_policy(tables: Tables, window: Window, choices: Choices, action: int) -> int:
     """Apply the policy of an action; return 0: an instant takes one action."""
     apply_policy(tables, choices, action)
     return 0
 
 
-@compiled
-def act_in_slot(tables: Tables, window: Window, choices: SlotChoices, action: int) -> int:
+@callback
+def act_in_slot(tables: Tables, window: Window, choices: SlotChoices | OpenChoices, action: int) -> int:
     """Start the job in a slot, or wait; return whether the agent may act again in this instant."""
     return int(act_by_slot(tables, window, choices, action))
 
 
-@compiled
-def write_void(tables: Tables, window: Window, choices: Choices, mask: Bools) -> None:
+@callback
+def write_void(tables: Tables, window: Window, choices: Choices, mask: Flags) -> None:
     """Write whether the void action is legal, if there is one; policies always are."""
     if choices.params[0].void == 1:
         mask[len(mask) - 1] = not is_over(tables)
 
 
-@compiled
-def write_slot_mask_of(tables: Tables, window: Window, choices: SlotChoices, mask: Bools) -> None:
+@callback
+def write_slot_mask_of(tables: Tables, window: Window, choices: SlotChoices, mask: Flags) -> None:
     """Write which jobs of the window can start."""
     write_slot_mask(tables, window, mask)
 
 
-@compiled
-def write_open_mask_of(tables: Tables, window: Window, choices: OpenChoices, mask: Bools) -> None:
+@callback
+def write_open_mask_of(tables: Tables, window: Window, choices: OpenChoices, mask: Flags) -> None:
     """Write that all actions may be chosen."""
     write_open_mask(tables, window, mask)
 
@@ -170,7 +170,7 @@ def new_run(
 # --- the loop
 
 
-@compiled
+@entry
 def advance(run: Run, instants: int) -> int:
     """Run to the next instant with a decision, or at most over *instants* instants; return why it stopped.
 
@@ -231,7 +231,7 @@ def look(run: Run, out: Floats, mask: Bools) -> None:
     call_at(run.calls[MASK], run.core.tables, run.core.window, run.choices, mask)
 
 
-@compiled
+@entry
 def step(run: Run, action: int) -> bool:
     """Apply an action, or BEGIN, run to the next decision and look; return False when the run is over."""
     wanted = take_step(run, action)

@@ -18,7 +18,7 @@ from hdeeprm_like.decision.policies.own_times import OwnTimes
 from hdeeprm_like.decision.policies.run_times import known_or_predicted
 from hdeeprm_like.decision.tree_files import FEATURES, Predictor, is_own, is_predictor, predictor
 from hdeeprm_like.engine.bundles import Bundle
-from hdeeprm_like.engine.compiled import compiled
+from hdeeprm_like.engine.compiled import entry
 from hdeeprm_like.engine.lifecycle import note_change
 from hdeeprm_like.engine.numbers import REQUESTED
 from hdeeprm_like.engine.running_jobs import BY_SIZE, add_running, remove_running
@@ -90,7 +90,7 @@ def replay(platform: Platform, jobs: Workload, start: Floats, times: Sequence[st
     return Predictions(events.predicted, events.features)
 
 
-@compiled
+@entry
 def play(tables: Tables, history: History, replay: Replay) -> None:
     """Process all events, and record the predictions."""
     for e in range(len(replay.time)):
@@ -114,7 +114,7 @@ def play_in_python(state: State, history: History, replay: Replay, own: OwnTimes
             happen(state.tables, kind, j)
 
 
-@compiled
+@entry
 def note_predictions(tables: Tables, history: History, replay: Replay, j: int) -> None:
     """Record the predictions for a submitted job."""
     describe_for_trees(tables, history, replay.features[j], j)
@@ -122,7 +122,7 @@ def note_predictions(tables: Tables, history: History, replay: Replay, j: int) -
         replay.predicted[i, j] = known_or_predicted(tables, history, replay.predictors[i], j)
 
 
-@compiled
+@entry
 def happen(tables: Tables, kind: int, j: int) -> None:
     """Submit, start or end a job; cores are not counted, since machines change during long traces."""
     job, now = tables.jobs[j], tables.clock[0].now

@@ -3,12 +3,12 @@
 S decisions of E episodes, concatenated in the order of the episodes.
 """
 
-from hdeeprm_like.engine.compiled import compiled
-from hdeeprm_like.types import Floats, Ints
+from hdeeprm_like.engine.compiled import entry
+from hdeeprm_like.types import Float64s, Int64s
 
 
-@compiled
-def write_returns(rewards: Floats, lengths: Ints, gamma: float, returns: Floats) -> None:
+@entry
+def write_returns(rewards: Float64s, lengths: Int64s, gamma: float, returns: Float64s) -> None:
     """Write the discounted returns."""
     end = 0
     for length in lengths:
@@ -19,9 +19,15 @@ def write_returns(rewards: Floats, lengths: Ints, gamma: float, returns: Floats)
             returns[step] = following
 
 
-@compiled
+@entry
 def write_advantages(
-    rewards: Floats, values: Floats, following: Floats, lengths: Ints, gamma: float, trace: float, advantages: Floats
+    rewards: Float64s,
+    values: Float64s,
+    following: Float64s,
+    lengths: Int64s,
+    gamma: float,
+    trace: float,
+    advantages: Float64s,
 ) -> None:
     """Write the generalized advantages."""
     end = 0
@@ -35,8 +41,8 @@ def write_advantages(
             advantages[step] = sum_of_errors
 
 
-@compiled
-def write_mean(returns: Floats, times: Floats, lengths: Ints, alike: int, ends: Ints, mean: Floats) -> None:
+@entry
+def write_mean(returns: Float64s, times: Float64s, lengths: Int64s, alike: int, ends: Int64s, mean: Float64s) -> None:
     """Write the mean returns of episodes with the same jobs, given (E,) the end of each episode."""
     for episode in range(len(lengths)):
         first = episode - episode % alike

@@ -8,7 +8,7 @@ import gymnasium
 import numpy as np
 
 import hdeeprm_like.gym  # noqa: F401
-from hdeeprm_like.build.kinds import CLOCKS, SLURM, SPACES, WATCHED, with_partitions
+from hdeeprm_like.build.exemplars import CLOCKS, SPACES, with_partitions
 from hdeeprm_like.cluster.partitions import Demand, demands_of
 from hdeeprm_like.cluster.pool import pool
 from hdeeprm_like.cluster.workload import Workload
@@ -21,6 +21,7 @@ from hdeeprm_like.run.runs import Runs
 from hdeeprm_like.run.schedules import run_to_end
 from hdeeprm_like.run.simulator import Simulator
 
+SLURM, WATCHED = "multifactor+slurm", ("sjf+slurm", "saf@ewma+slurm", "zoo:balanced+slurm")
 PLAIN = [f"sjf+{mode}" for mode in MODES if mode not in ("scored", "slurm")] + ["wfp3+easy"]
 PLACED = f"scored:{Path(__file__).parents[2] / 'agents' / 'zoo' / 'evolution' / 'begin-placed.json'}"
 USERS = ["saf@ewma+easy", "multifactor+conservative", "zoo:balanced", "fcfs+easysjf@tsafrir"]

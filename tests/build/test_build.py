@@ -1,18 +1,28 @@
 """Machine code that is built once: what has it, what happens where it is missing, and that every way gives the same."""
 
+import dis
+import importlib
+import inspect
 import json
 import os
+import pkgutil
 import shutil
 import subprocess
 import sys
 from pathlib import Path
+from types import CodeType, FunctionType
 
 import pytest
 
-from hdeeprm_like.build.kinds import PLAIN, SPACES, kinds, platform_of, some_jobs
+import hdeeprm_like
+from hdeeprm_like.build.exemplars import PLAIN, SPACES, some_jobs, with_partitions
+from hdeeprm_like.cluster.pool import pool
 from hdeeprm_like.decision.actions import PolicyActions, policy_named
 from hdeeprm_like.engine import library
-from hdeeprm_like.engine.compiled import compiled
+from hdeeprm_like.engine.compiled import Compiled, compiled
+from hdeeprm_like.engine.fingerprints import fingerprint, identity
+from hdeeprm_like.engine.sources import digest_of_compiler, version_of_numba
+from hdeeprm_like.engine.splitmix64 import draw_below
 from hdeeprm_like.engine.state import State
 
 ROOT = Path(__file__).parents[2]
@@ -53,32 +63,6 @@ def test_plain_python_gives_the_same_as_machine_code(schedules):
     assert [line for line, other in zip(done, schedules, strict=True) if line != other] == []
 
 
-MISSING = f"""
-import sys
-sys.path.insert(0, {str(PLAYS.parent)!r})
-from hdeeprm_like.build.kinds import PLAIN, SPACES, kinds, platform_of, some_jobs
-from hdeeprm_like.decision.actions import PolicyActions
-from hdeeprm_like.decision.actions import policy_named
-from hdeeprm_like.build.recording import Recorder, recording
-recorder = Recorder()
-with recording(recorder):
-    for kind in kinds():
-        kind.play()
-known = set(recorder.calls)
-import plays
-with recording(recorder):
-    for _ in (*plays.policies(), *plays.spaces(), *plays.calls(), *plays.environments()):
-        pass
-print(len(known) > 100, sorted(set(recorder.calls) - known))
-"""
-
-
-@pytest.mark.more
-def test_the_table_of_kinds_has_every_function_that_small_worlds_call():
-    """As plain Python: nothing is compiled for this."""
-    assert run(MISSING, HDEEPRM_LIKE_PYTHON="record").stdout.split() == ["True", "[]"]
-
-
 @pytest.mark.slow
 def test_code_for_older_processors_gives_the_same(schedules, tmp_path):
     """The kinds of this processor and those of x86-64-v2 differ in instructions, not in what they compute."""
@@ -94,7 +78,7 @@ def test_code_for_older_processors_gives_the_same(schedules, tmp_path):
     assert [line for line, other in zip(done, schedules, strict=True) if line != other] == []
 
 
-PAIR = "from hdeeprm_like.build.kinds import simulate\nsimulate(('fcfs+strict',), 'textbook')\n"
+PAIR = "import hdeeprm_like as hl\nhl.simulate(256, 'lublin-1', 'fcfs+strict')\n"
 
 
 def test_without_numba_a_missing_kind_is_one_line_that_says_what_to_install(tmp_path):
@@ -171,9 +155,14 @@ def test_partitions_do_not_change_the_types_of_a_run():
     for partitions in (False, True):
         jobs = some_jobs(partitions)
         for space in SPACES.values():
-            names.add((space.actions, library.name_of(space.state(platform_of(partitions), jobs, log=False).tables)))
+            names.add(
+                (
+                    space.actions,
+                    library.name_of(space.state(with_partitions() if partitions else pool(2), jobs, log=False).tables),
+                )
+            )
         actions = PolicyActions([policy_named(PLAIN)])
-        state = State(platform_of(partitions), jobs, needs=actions.needs)
+        state = State(with_partitions() if partitions else pool(2), jobs, needs=actions.needs)
         names.add(("simulate", library.name_of(state.tables)))
         names.add(("plans", library.name_of(actions.choices(state).plans)))
     assert len(names) == len({name for name, _ in names})
@@ -199,16 +188,115 @@ def test_machine_code_of_older_sources_never_runs(tmp_path):
     assert run(code, tmp_path, **cache).stdout.strip() == "500"
 
 
-def test_a_table_of_other_sources_is_not_read(tmp_path, monkeypatch):
+def test_a_table_of_other_sources_is_read_only_if_what_it_is_made_of_has_not_changed(tmp_path, monkeypatch):
     folder = tmp_path / library.target()
     folder.mkdir()
-    (folder / "all.json").write_text(json.dumps({"digest": "another", "entries": {"kind": ["hl_0", "i"]}}))
+    entries = {"same": ["hl_0", "i"], "changed": ["hl_1", "i"], "gone": ["hl_2", "i"]}
+    name = identity(draw_below)
+    functions = [[name, fingerprint(draw_below)], [name, "another"], ["hdeeprm_like.engine.splitmix64:none", ""]]
+    made = {"compiler": digest_of_compiler(), "numba": version_of_numba(), "functions": functions}
+    (folder / "all.json").write_text(json.dumps({"sources": "another", "entries": entries}))
+    (folder / "all.parts").write_text(json.dumps(made | {"entries": {"same": [0], "changed": [0, 1], "gone": [2]}}))
     monkeypatch.setattr(library, "SHIPPED", tmp_path)
     monkeypatch.setenv("HDEEPRM_LIKE_CACHE", str(tmp_path / "empty"))
-    assert library.Tables().entries == {}
+    tables = library.Tables()
+    assert [kind for kind in entries if tables.find(kind)] == ["same"]
+    assert not tables.whole
 
 
-def test_the_kinds_of_runs_are_a_finite_table():
-    named = [(kind.group, kind.name) for kind in kinds()]
-    assert len(set(named)) == len(named)
-    assert {group for group, _ in named} == {"launch", "batsim", "compare", "environments", "training", "slurm"}
+DEFINED = """
+from hdeeprm_like.engine.compiled import compiled
+
+STEP = 2.0
+@compiled
+def grown(x: float) -> float:
+    \"""Return it.\"""
+    return x * STEP + other(x)
+
+@compiled
+def other(x: float) -> float:
+    return x + 1.0
+"""
+
+
+def made_of(source):
+    """The fingerprint of `grown` in a module of some source."""
+    place = {"__name__": "own"}
+    exec(source, place)
+    return fingerprint(place["grown"])
+
+
+@pytest.mark.parametrize(
+    "change", [('"""Return', '"""Give'), ("return x * STEP", "# why\n    return x * STEP"), ("-> float", "-> object")]
+)
+def test_a_fingerprint_does_not_see_docstrings_comments_annotations_and_lines(change):
+    assert DEFINED.replace(*change) != DEFINED
+    assert made_of("\n" + DEFINED.replace(*change)) == made_of(DEFINED)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        ("* STEP", "/ STEP"),
+        ("STEP = 2.0", "STEP = 3.0"),
+        ("x + 1.0", "x + 2.0"),
+        ("@compiled\ndef other", "@inlined\ndef other"),
+    ],
+)
+def test_a_fingerprint_sees_code_numbers_and_what_is_called(change):
+    changed = DEFINED.replace(*change).replace("import compiled", "import compiled, inlined")
+    assert made_of(changed) != made_of(DEFINED.replace("import compiled", "import compiled, inlined"))
+
+
+def test_the_library_has_every_kind_that_functions_declare(built):
+    """And each is derived: a list that is kept by hand, or recorded from what is played, would lack some."""
+    done = subprocess.run(
+        [sys.executable, "-m", "hdeeprm_like.build", "--list"], check=True, cwd=ROOT, capture_output=True, text=True
+    )
+    kinds = done.stdout.splitlines()
+    assert len(kinds) > 100
+    assert [kind for kind in kinds if library.tables().find(kind) is None] == []
+
+
+def plain_functions(holder, module):
+    """The functions of a module, or of a class in it, that are not compiled."""
+    for one in list(vars(holder).values()):
+        if isinstance(one, type) and one.__module__ == module.__name__:
+            yield from plain_functions(one, module)
+        for attribute in ("__func__", "fget", "func"):
+            one = getattr(one, attribute, one) if not isinstance(one, FunctionType | Compiled) else one
+        one = inspect.unwrap(one) if isinstance(one, FunctionType) else one
+        if isinstance(one, FunctionType) and one.__module__ == module.__name__:
+            yield one
+
+
+def compiled_in(code, names):
+    """The compiled functions that some code mentions."""
+    for step in dis.get_instructions(code):
+        if step.opname == "LOAD_GLOBAL" and isinstance(names.get(step.argval), Compiled):
+            yield names[step.argval]
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from compiled_in(constant, names)
+
+
+CHOOSES = {  # functions that make or choose compiled functions, and call none of those that they mention
+    "hdeeprm_like.decision.observations.waits:writer",
+}
+
+
+def test_plain_functions_call_only_compiled_ones_that_declare_it():
+    """So the library has all that Python calls; what tests call beside it is compiled for them."""
+    found, count = [], 0
+    for info in pkgutil.walk_packages(hdeeprm_like.__path__, "hdeeprm_like."):
+        if info.name.endswith("__main__") or info.name in ("hdeeprm_like.studies.sweep.on_ray",):
+            continue
+        module = importlib.import_module(info.name)
+        for function in plain_functions(module, module):
+            where = f"{info.name}:{function.__qualname__}"
+            for one in compiled_in(function.__code__, function.__globals__) if where not in CHOOSES else ():
+                count += 1
+                if not one.is_entry and not one.is_callback:
+                    found.append(f"{where} mentions {one.__name__}")
+    assert count > 50
+    assert found == []

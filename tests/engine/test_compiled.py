@@ -16,7 +16,7 @@ from hdeeprm_like.build import frontend
 from hdeeprm_like.engine.compiled import by_type, compiled, inlined
 from hdeeprm_like.engine.library import PACKAGE
 
-MARKS = {"compiled", "inlined", "released"}
+MARKS = {"compiled", "inlined", "entry", "released", "callback"}
 ROOT = Path(__file__).parents[2]
 
 
@@ -68,7 +68,7 @@ settings = {k: repr(v) for k, v in vars(numba.config).items() if k.isupper()}
 functions = {(m.__name__, k): v for m in (arrays, codegen, numba) for k, v in vars(m).items()}
 asked = []
 llvmlite.binding.set_option = lambda *options: asked.append(options)
-import hdeeprm_like.build.fallback
+import hdeeprm_like.build.one_kind
 from hdeeprm_like.engine.compiled import compiled
 print(compiled(lambda number: 2 * number)(21))  # compiled here, which may change nothing of numba's
 now = {k: repr(v) for k, v in vars(numba.config).items() if k.isupper()}

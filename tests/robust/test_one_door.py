@@ -15,7 +15,6 @@ ALLOWED = {  # what is read there is no input of a user: file, function -> why
     ("engine/light_library.py", "read_text"): "the table beside machine code, which this process runs as it is",
     ("engine/library.py", "read_text"): "the table beside machine code, which this process runs as it is",
     ("engine/plain_divisions.py", "linecache"): "the lines of a compiled function, as a debugger shows them",
-    ("first_use.py", "read_text"): "a number that an earlier process of ours has left",
     ("example_files.py", "read_bytes"): "the package's own examples",
     ("formats/platform_json.py", "read_text"): "the package's own catalogues",
     ("importers/table.py", "read_text"): "the package's own maps of columns",

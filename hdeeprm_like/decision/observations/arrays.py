@@ -23,9 +23,9 @@ from hdeeprm_like.cluster.workload import JobLimits
 from hdeeprm_like.decision.layout import Block, names_of
 from hdeeprm_like.decision.window.arrays import Window
 from hdeeprm_like.engine.bundles import Bundle
-from hdeeprm_like.engine.compiled import compiled, inlined
+from hdeeprm_like.engine.compiled import callback, compiled, inlined
 from hdeeprm_like.engine.tables import Tables
-from hdeeprm_like.types import Floats, Records
+from hdeeprm_like.types import Float64s, Floats, Records
 
 SPAN = 30 * 86400.0  # s
 QUEUE = 1000.0  # jobs
@@ -132,8 +132,8 @@ def scale_times(view: ViewArrays, longest: float) -> None:
     view.params[0].per_log_time = 1.0 / np.log(1.0 + longest) if longest > 0.0 else 0.0
 
 
-@compiled
-def set_limits(view: ViewArrays, limits: Floats) -> None:
+@callback
+def set_limits(view: ViewArrays, limits: Float64s) -> None:
     """Scale features by the largest requests of jobs, in the order of ``summary.REQUESTS``."""
     scale_times(view, limits[0])
     for kind in range(4):

@@ -22,13 +22,13 @@ from hdeeprm_like.decision.observations.waits import with_waits
 from hdeeprm_like.decision.window.arrays import Window
 from hdeeprm_like.decision.window.window import JobWindow
 from hdeeprm_like.engine.bundles import Bundle
-from hdeeprm_like.engine.compiled import compiled, inlined
+from hdeeprm_like.engine.compiled import callback, compiled, entry, inlined
 from hdeeprm_like.engine.dispatch import by_number, check_names
 from hdeeprm_like.engine.numbers import REQUESTED
 from hdeeprm_like.engine.state import Needs, State
 from hdeeprm_like.engine.tables import Tables
 from hdeeprm_like.errors import OptionsError, did_you_mean
-from hdeeprm_like.types import Floats
+from hdeeprm_like.types import Float32s, Floats
 
 Kind: TypeAlias = specs.Kind
 KINDS = tuple(specs.OBSERVATIONS)
@@ -51,8 +51,9 @@ def write_kind(tables: Tables, window: Window, view: ViewArrays, out: Floats, ki
     """Write an observation of some kind."""
 
 
+@callback
 @inlined
-def write_view(tables: Tables, window: Window, view: ViewArrays, out: Floats) -> None:
+def write_view(tables: Tables, window: Window, view: ViewArrays, out: Float32s) -> None:
     """Write the observation of a run into (F,) float32, an image row by row."""
     write_kind(tables, window, view, out, view.params[0].kind)
 
@@ -178,7 +179,7 @@ class Written(Bundle):
     features: Floats
 
 
-@compiled
+@entry
 def write_into(tables: Tables, window: Window, view: ViewArrays, out: Written) -> None:
     """Write the observation of a run."""
     write_view(tables, window, view, out.features)

@@ -16,7 +16,7 @@ from hdeeprm_like.decision.policies.bounded import (
     start_guaranteed_on_nodes,
 )
 from hdeeprm_like.decision.policies.guarantee_rows import new_bounds
-from hdeeprm_like.decision.policies.knowledge import Knowledge, assumed_time, follow
+from hdeeprm_like.decision.policies.knowledge import Knowledge, NoKnowledge, assumed_time, follow
 from hdeeprm_like.decision.policies.node_starts import STARTS_ON_NODES, sort_prioritized, sort_scored
 from hdeeprm_like.decision.policies.placed_starts import place_by_score, see_best_cores
 from hdeeprm_like.decision.policies.plans import KNOWLEDGE, MEMORY, NO_MORE, Plans, new_plans
@@ -28,7 +28,7 @@ from hdeeprm_like.decision.policies.starting import start_anywhere, start_in_par
 from hdeeprm_like.decision.specs import code_of
 from hdeeprm_like.engine.bundles import Bundle, bundle_in
 from hdeeprm_like.engine.calls import NOWHERE, address_of, call_at
-from hdeeprm_like.engine.compiled import compiled, inlined
+from hdeeprm_like.engine.compiled import callback, entry, inlined
 from hdeeprm_like.engine.job_lists import job_at
 from hdeeprm_like.engine.lifecycle import lacking_beside_cores
 from hdeeprm_like.engine.numbers import MULTIFACTOR, SJF
@@ -59,8 +59,8 @@ def open_decision(tables: Tables, plans: Plans, k: int) -> bool:
     return bool(clock.waiting > 0)
 
 
-@compiled
-def sort_changed(tables: Tables, plans: Plans, knowledge: Knowledge, k: int) -> None:
+@callback
+def sort_changed(tables: Tables, plans: Plans, knowledge: Knowledge | NoKnowledge, k: int) -> None:
     """Sort the lists of baseline *k* whose order changes with time."""
     plan = plans.plans[k]
     if plan.changing:
@@ -230,7 +230,8 @@ def prepare(tables: Tables, plans: Plans, k: int) -> None:
         look_now(tables, plans)
 
 
-@compiled
+@callback
+@entry
 def decide(tables: Tables, plans: Plans, k: int) -> None:
     """Start the jobs that baseline *k* starts now."""
     plan = plans.plans[k]

@@ -17,13 +17,13 @@ from hdeeprm_like.decision.policies.releases import HEARD_LATE
 from hdeeprm_like.decision.policies.reserved_nodes import look_now, start_on_allowed
 from hdeeprm_like.decision.policies.starting import RESERVED, book_anywhere, start_if_fits
 from hdeeprm_like.engine.allocation import return_cores
-from hdeeprm_like.engine.compiled import compiled
+from hdeeprm_like.engine.compiled import callback, compiled
 from hdeeprm_like.engine.job_lists import copy_jobs, job_at
 from hdeeprm_like.engine.lifecycle import start_job
 from hdeeprm_like.engine.tables import CORES, NOTHING, Tables
 
 
-@compiled
+@callback
 def open_guarantees(tables: Tables, plans: Plans, bounds: Bounds, k: int) -> None:
     """Bring the guarantees to the present, and start the jobs whose reservation begins or that are due."""
     follow_guarantees(tables, plans, bounds, k)
@@ -33,7 +33,7 @@ def open_guarantees(tables: Tables, plans: Plans, bounds: Bounds, k: int) -> Non
     start_due_jobs(tables, plans, bounds, k)
 
 
-@compiled
+@callback
 def close_guarantees(tables: Tables, plans: Plans, bounds: Bounds, k: int) -> None:
     """Skip the job starts of this decision when changes are read next, and request a call when a reservation begins.
 
@@ -86,7 +86,7 @@ def start_due_jobs(tables: Tables, plans: Plans, bounds: Bounds, k: int) -> None
 # --- the start of one job beside the guarantees of others; `starting.start_if_fits` calls it by address
 
 
-@compiled
+@callback
 def start_guaranteed(tables: Tables, plans: Plans, bounds: Bounds, k: int, j: int) -> int:
     """Start a job that may run on all nodes if it delays no reservation; return as `starting.start_if_fits`."""
     if not leaves_reservations(tables, plans, bounds, k, j):
@@ -102,7 +102,7 @@ def start_guaranteed(tables: Tables, plans: Plans, bounds: Bounds, k: int, j: in
     return NOTHING
 
 
-@compiled
+@callback
 def start_guaranteed_on_nodes(tables: Tables, plans: Plans, bounds: Bounds, k: int, j: int) -> int:
     """Start a job on nodes of its partition if it delays no reservation; return NOTHING or CORES."""
     now = tables.clock[0].now

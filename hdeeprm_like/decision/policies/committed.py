@@ -12,7 +12,7 @@ from hdeeprm_like.decision.policies.releases import expected_finish, sort_releas
 from hdeeprm_like.decision.policies.reservations import find_room, looks_at_nodes, release_at_shadow
 from hdeeprm_like.decision.policies.starting import start_if_fits
 from hdeeprm_like.engine.bundles import Bundle
-from hdeeprm_like.engine.compiled import compiled
+from hdeeprm_like.engine.compiled import callback, compiled
 from hdeeprm_like.engine.job_lists import copy_jobs, job_at, nth_job
 from hdeeprm_like.engine.numbers import FIRST_PREDICTED
 from hdeeprm_like.engine.state import State
@@ -36,7 +36,7 @@ def new_pick(state: State, baseline: Baseline, jobs: int) -> Pick:
     return Pick(np.zeros(1, np.int64), np.zeros(jobs))
 
 
-@compiled
+@callback
 def start_committed(tables: Tables, plans: Plans, memory: Pick, k: int) -> None:
     """Start the picked job, then pick the next, until one blocks; meanwhile backfill if the mode does."""
     plan, clock = plans.plans[k], tables.clock[0]

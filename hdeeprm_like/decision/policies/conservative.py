@@ -34,7 +34,7 @@ from hdeeprm_like.decision.policies.plans import Plans, pass_changes, planned_ti
 from hdeeprm_like.decision.policies.releases import expected_finish, is_overdue, sort_releases
 from hdeeprm_like.decision.policies.starting import start_if_fits
 from hdeeprm_like.engine.bundles import Bundle
-from hdeeprm_like.engine.compiled import compiled
+from hdeeprm_like.engine.compiled import callback, compiled
 from hdeeprm_like.engine.fitting import fits
 from hdeeprm_like.engine.job_lists import copy_jobs
 from hdeeprm_like.engine.numbers import FIRST_PREDICTED
@@ -127,7 +127,7 @@ def refresh(tables: Tables, plans: Plans, memory: Reservations, k: int) -> None:
     planned.jobs = before_new
 
 
-@compiled
+@callback
 def start_conservative(tables: Tables, plans: Plans, memory: Reservations, k: int) -> None:
     """Start the jobs whose reservation is for now."""
     plan, planned, now = plans.plans[k], memory.planned[0], tables.clock[0].now

@@ -13,7 +13,7 @@ from hdeeprm_like.decision.policies.plans import NO_JOB, Plans, planned_time
 from hdeeprm_like.decision.policies.reservations import reserve
 from hdeeprm_like.decision.policies.starting import start_if_fits
 from hdeeprm_like.engine.bundles import Bundle
-from hdeeprm_like.engine.compiled import compiled
+from hdeeprm_like.engine.compiled import callback, compiled
 from hdeeprm_like.engine.fitting import fits
 from hdeeprm_like.engine.job_lists import copy_jobs, job_at, next_fitting
 from hdeeprm_like.engine.numbers import FIRST_PREDICTED, TETRIS_SRTF
@@ -48,7 +48,7 @@ def new_tries(state: State, baseline: Baseline, jobs: int) -> Tries:
     return Tries(np.zeros(1, TRY))
 
 
-@compiled
+@callback
 def start_in_order(tables: Tables, plans: Plans, k: int) -> None:
     """Start jobs until one does not fit."""
     while tables.clock[0].waiting > 0:
@@ -56,7 +56,7 @@ def start_in_order(tables: Tables, plans: Plans, k: int) -> None:
             return
 
 
-@compiled
+@callback
 def start_with_backfilling(tables: Tables, plans: Plans, memory: Tries, k: int) -> None:
     """Start jobs until one does not fit, then those that do not delay it (EASY)."""
     start_in_order(tables, plans, k)
@@ -64,7 +64,7 @@ def start_with_backfilling(tables: Tables, plans: Plans, memory: Tries, k: int) 
         backfill(tables, plans, memory, k)
 
 
-@compiled
+@callback
 def start_all_that_fit(tables: Tables, plans: Plans, k: int) -> None:
     """Start every job that fits, in order."""
     clock, v = tables.clock[0], plans.plans[k].list
@@ -77,7 +77,7 @@ def start_all_that_fit(tables: Tables, plans: Plans, k: int) -> None:
             i += 1
 
 
-@compiled
+@callback
 def start_best_pairs(tables: Tables, plans: Plans, k: int) -> None:
     """Start the job with the best packing score, again and again until none fits; ties go to the first in order.
 

@@ -19,7 +19,7 @@ from hdeeprm_like.decision.policies.history_rows import GROUP, KNOWN, OUTLOOK, P
 from hdeeprm_like.decision.policies.trees import Trees, new_trees
 from hdeeprm_like.decision.tree_files import Predictor
 from hdeeprm_like.engine.bundles import Bundle
-from hdeeprm_like.engine.compiled import compiled, inlined
+from hdeeprm_like.engine.compiled import compiled, entry, inlined
 from hdeeprm_like.engine.numbers import EXPECTED, FIRST_PREDICTED, LEARNED, SURVIVAL
 from hdeeprm_like.engine.state import State
 from hdeeprm_like.engine.tables import ENDED, KIND_BITS, KIND_MASK, STARTED, SUBMITTED, WITHDRAWN, Tables, longer
@@ -154,7 +154,7 @@ def place_of(history: History, user: int, request: float) -> int:
     return int(place)
 
 
-@compiled
+@entry
 def put_group(history: History, number: int) -> None:
     """Insert a group into the hash table."""
     found = history.groups[number]
@@ -188,7 +188,7 @@ def range_of(request: float) -> int:
     return 2 if request <= RANGE_ENDS[2] else 3
 
 
-@compiled
+@entry
 def read_history(tables: Tables, history: History) -> None:
     """Read what has happened to jobs since the last call."""
     begin_reading(history)
@@ -299,6 +299,7 @@ def mean_slowdown(history: History) -> float:
     return float(past.slowdowns / past.lengths if past.lengths > 0.0 else 1.0)
 
 
+@entry
 @inlined
 def requests_hold(history: History) -> bool:
     """Return whether the last jobs ran as long as requested."""

@@ -10,10 +10,11 @@ from hdeeprm_like.decision.policies.run_times import known_or_predicted
 from hdeeprm_like.decision.policies.scores import Scores, new_scores
 from hdeeprm_like.decision.tree_files import predictor
 from hdeeprm_like.engine.bundles import Bundle, BundleType
-from hdeeprm_like.engine.compiled import by_type, compiled, inlined
+from hdeeprm_like.engine.compiled import by_type, callback, inlined
 from hdeeprm_like.engine.job_keys import known_time
 from hdeeprm_like.engine.state import State
 from hdeeprm_like.engine.tables import Tables, longer
+from hdeeprm_like.types import Floats
 
 
 class Knowledge(Bundle):
@@ -26,6 +27,12 @@ class Knowledge(Bundle):
     history: History
     scores: Scores
     placing: Placing
+
+
+class NoKnowledge(Bundle):
+    """Stand-in for the knowledge of baselines that need none."""
+
+    nothing: Floats
 
 
 def new_knowledge(state: State, baselines: Sequence[Baseline], predictors: Sequence[str]) -> Knowledge:
@@ -55,7 +62,7 @@ def make_room_for_jobs(knowledge: Knowledge, jobs: int) -> None:
 # --- functions of knowledge that are called by address
 
 
-@compiled
+@callback
 def follow(tables: Tables, knowledge: Knowledge) -> None:
     """Update the history with what has happened."""
     read_history(tables, knowledge.history)
@@ -73,7 +80,7 @@ def known_only(tables: Tables, knowledge: object, times: int, j: int) -> float:
     return known_time(tables, times, j)
 
 
-@compiled
+@callback
 def assumed_time(tables: Tables, knowledge: Knowledge, times: int, j: int) -> float:
     """Return a run time that may be predicted from the past."""
     return known_or_predicted(tables, knowledge.history, times, j)

@@ -18,7 +18,7 @@ from hdeeprm_like.decision.policies.plans import Plans, planned_time
 from hdeeprm_like.decision.policies.releases import sort_releases
 from hdeeprm_like.decision.policies.reserved_nodes import allow_until, as_now, has_cores
 from hdeeprm_like.decision.policies.starting import start_if_fits
-from hdeeprm_like.engine.compiled import compiled, inlined, shift_left
+from hdeeprm_like.engine.compiled import callback, compiled, inlined, shift_left
 from hdeeprm_like.engine.job_lists import copy_jobs
 from hdeeprm_like.engine.node_places import pick_nodes
 from hdeeprm_like.engine.tables import NOTHING, WAITING, Tables
@@ -209,7 +209,7 @@ def start_strictly(tables: Tables, plans: Plans, k: int, most: int) -> None:
             close_partition(tables, plans, q)
 
 
-@compiled
+@callback
 def start_around_guarantees(tables: Tables, plans: Plans, k: int) -> None:
     """Start every job, in order, that fits around the guaranteed starts of all others."""
     count = copy_jobs(tables.waiting, plans.plans[k].list, plans.queue)

@@ -15,42 +15,45 @@ from hdeeprm_like.decision.policies.scored import sort_by_score
 from hdeeprm_like.decision.policies.scores import stage_of
 from hdeeprm_like.decision.policies.slurm_priorities import book_usage, prioritize
 from hdeeprm_like.decision.specs import code_of
-from hdeeprm_like.engine.compiled import compiled, inlined
+from hdeeprm_like.engine.compiled import callback, inlined
 from hdeeprm_like.engine.tables import Tables
 
 
-@compiled
+@callback
 def sort_prioritized(tables: Tables, plans: Plans, knowledge: Knowledge, k: int) -> None:
     """Sort the queue of baseline *k* by Slurm's own priorities."""
     book_usage(tables, plans)
     prioritize(tables, plans, k)
 
 
-@compiled
+@callback
 def sort_scored(tables: Tables, plans: Plans, knowledge: Knowledge, k: int) -> None:
     """Sort the queue by the scores of learned policy *k*."""
     sort_by_score(tables, plans, knowledge, k, stage_of(knowledge.history, k))
 
 
+@callback
 @inlined
 def start_heads(tables: Tables, plans: Plans, k: int) -> None:
     """Start jobs in order until one of each partition does not fit."""
     start_strictly(tables, plans, k, tables.clock[0].waiting)
 
 
+@callback
 @inlined
 def start_without_reservations(tables: Tables, plans: Plans, k: int) -> None:
     """Start every job that fits, in order."""
     start_around_reservations(tables, plans, k, 0)
 
 
+@callback
 @inlined
 def start_around_all(tables: Tables, plans: Plans, k: int) -> None:
     """Start jobs that delay no job before them."""
     start_around_reservations(tables, plans, k, len(plans.queue))
 
 
-@compiled
+@callback
 def start_around_heads(tables: Tables, plans: Plans, k: int) -> None:
     """Start jobs that do not delay the head of a partition, from the queue or from the list of candidates."""
     if plans.plans[k].candidates == plans.plans[k].list:

@@ -4,13 +4,14 @@ A policy pair serves the queue head of line: jobs start until the selected job d
 """
 
 from hdeeprm_like.engine.allocation import choose_cores
-from hdeeprm_like.engine.compiled import compiled
+from hdeeprm_like.engine.compiled import callback, entry
 from hdeeprm_like.engine.lifecycle import start_job
 from hdeeprm_like.engine.tables import NOTHING, Tables
 from hdeeprm_like.engine.waiting_queue import select_job
 
 
-@compiled
+@callback
+@entry
 def apply_pair(tables: Tables, job_policy: int, core_policy: int) -> int:
     """Start jobs by a policy pair until the selected one does not fit; return how many started (thesis 3.2.3.2)."""
     clock = tables.clock[0]

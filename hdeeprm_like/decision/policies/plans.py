@@ -21,7 +21,7 @@ from hdeeprm_like.decision.mode_specs import (
     STRICT,
 )
 from hdeeprm_like.decision.names import ORDERS, PLACEMENTS, Baseline, number_of_times
-from hdeeprm_like.decision.policies.knowledge import Knowledge, make_room_for_jobs, new_knowledge
+from hdeeprm_like.decision.policies.knowledge import Knowledge, NoKnowledge, make_room_for_jobs, new_knowledge
 from hdeeprm_like.decision.policies.node_rows import (
     OWN_PRIORITIES,
     NodePlans,
@@ -35,7 +35,7 @@ from hdeeprm_like.decision.policies.node_rows import (
     no_slurm_rows,
 )
 from hdeeprm_like.decision.policies.preemption_rows import make_room_for_requeues
-from hdeeprm_like.engine.bundles import Bundle, absent, several
+from hdeeprm_like.engine.bundles import Bundle, several
 from hdeeprm_like.engine.calls import float_at
 from hdeeprm_like.engine.compiled import compiled, inlined
 from hdeeprm_like.engine.job_keys import known_time
@@ -114,7 +114,7 @@ class Plans(Bundle, opaque=("knowledge", "guarantees", "memories")):
         queue, releases: (J + 1,) scratch: waiting jobs in order, and running jobs by expected end, in this decision.
         release_ends: (J + 1,) s, expected ends of the latter.
         node_cores, node_memory, node_gpus: (N,) scratch: cores, MB and GPUs free at some time.
-        knowledge: about users; absent if no baseline uses any.
+        knowledge: about users, or none if no baseline uses any.
         node_plans: reservations of nodes. node_profile: free capacity of nodes by date. slurm: its priorities.
         guarantees: of each baseline (`guarantee_rows.Bounds`), one bundle for each.
         memories: what each baseline remembers for its mode (`mode_specs.ModeSpec.memory`), one bundle for each.
@@ -127,7 +127,7 @@ class Plans(Bundle, opaque=("knowledge", "guarantees", "memories")):
     node_cores: Ints
     node_memory: Floats
     node_gpus: Floats
-    knowledge: Knowledge
+    knowledge: Knowledge | NoKnowledge
     node_plans: NodePlans
     node_profile: NodeProfile
     slurm: SlurmRows
@@ -205,7 +205,7 @@ def new_plans(
         node_cores=np.zeros(nodes, np.int64),
         node_memory=np.zeros(nodes),
         node_gpus=np.zeros(nodes),
-        knowledge=new_knowledge(state, baselines, predictors) if looks_back else absent(Knowledge),
+        knowledge=new_knowledge(state, baselines, predictors) if looks_back else NoKnowledge(np.zeros(0)),
         node_plans=new_node_plans(state.tables.node_sets, jobs) if partitioned else no_node_plans(),
         node_profile=new_node_profile(state, jobs, bool(reserves or any(learned))),
         slurm=slurm_rows_of(state, baselines),

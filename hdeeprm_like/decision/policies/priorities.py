@@ -8,7 +8,7 @@ from collections.abc import Callable
 from hdeeprm_like.decision.policies.history import ANY, History, begin_reading, read_change
 from hdeeprm_like.decision.policies.knowledge import Knowledge, expected_time
 from hdeeprm_like.engine.bundles import BundleType
-from hdeeprm_like.engine.compiled import by_type, compiled, inlined
+from hdeeprm_like.engine.compiled import by_type, callback, compiled, inlined
 from hdeeprm_like.engine.dispatch import by_number, check_numbers
 from hdeeprm_like.engine.job_keys import KEYS, lasting_key, unicep, wfp3
 from hdeeprm_like.engine.job_sorting import sort_by_keys
@@ -99,7 +99,7 @@ def sort_again(tables: Tables, knowledge: Knowledge, v: int, order: int, times: 
 # --- fair shares, skipped if no policy uses users
 
 
-@compiled
+@callback
 def share_out(tables: Tables, knowledge: Knowledge) -> None:
     """Add the usage of users since the last decision, and decay their earlier usage.
 

@@ -18,10 +18,10 @@ from hdeeprm_like.decision.policies.plans import Plans
 from hdeeprm_like.decision.policies.scored import describe, sort_by_score
 from hdeeprm_like.decision.policies.scores import COUNT, QUEUE, STAGES, look_at_queue, stage_of, weigh
 from hdeeprm_like.decision.score_parts import FEATURES
-from hdeeprm_like.engine.compiled import compiled
+from hdeeprm_like.engine.compiled import entry
 from hdeeprm_like.engine.job_lists import copy_jobs
 from hdeeprm_like.engine.tables import Tables
-from hdeeprm_like.types import Floats, Ints
+from hdeeprm_like.types import Float64Grid, Float64s, Floats, Int64s, Ints
 
 
 class Ranked(NamedTuple):
@@ -50,13 +50,13 @@ def ranked_by(baseline: Baseline, tables: Tables, plans: Plans, k: int) -> Ranke
     return Ranked(rows, keys, because)
 
 
-@compiled
+@entry
 def begin(tables: Tables, plans: Plans, k: int) -> bool:
     """Bring baseline *k* to the present instant, its queue in order; return False if no job waits."""
     return open_decision(tables, plans, k)
 
 
-@compiled
+@entry
 def write_order(tables: Tables, plans: Plans, k: int) -> int:
     """Write the jobs in the order of baseline *k* to ``Plans.queue``; return their number."""
     return int(copy_jobs(tables.waiting, plans.plans[k].list, plans.queue))
@@ -79,9 +79,9 @@ def score_terms(
     }
 
 
-@compiled
+@entry
 def write_scores(
-    tables: Tables, plans: Plans, knowledge: Knowledge, s: int, rows: Ints, features: Floats, scores: Floats
+    tables: Tables, plans: Plans, knowledge: Knowledge, s: int, rows: Int64s, features: Float64Grid, scores: Float64s
 ) -> None:
     """Write (R, F) features and (R,) queue scores of some jobs, in stage *s*."""
     look_at_queue(tables, knowledge.scores, s)
@@ -100,8 +100,8 @@ def kept_before(tables: Tables, plans: Plans, k: int, rows: Ints) -> Ints:
     return kept
 
 
-@compiled
-def write_needed(tables: Tables, knowledge: Knowledge, s: int, rows: Ints, needed: Ints) -> None:
+@entry
+def write_needed(tables: Tables, knowledge: Knowledge, s: int, rows: Int64s, needed: Int64s) -> None:
     """Write (R,) how many cores must be free for some jobs to start, in stage *s*."""
     if knowledge.scores.params[s].keeps == 1:
         find_kept(tables, knowledge.history, knowledge.scores, s)
@@ -109,7 +109,7 @@ def write_needed(tables: Tables, knowledge: Knowledge, s: int, rows: Ints, neede
         needed[i] = needed_cores(tables, knowledge.history, knowledge.scores, s, rows[i])
 
 
-@compiled
+@entry
 def notice(tables: Tables, plans: Plans, k: int) -> None:
     """Update baseline *k* with what has happened until now, as at each decision, without deciding anything."""
     learn(tables, plans, k)

@@ -8,7 +8,7 @@ from hdeeprm_like.decision.policies.plans import Plans, planned_time
 from hdeeprm_like.decision.policies.reserved_nodes import has_cores
 from hdeeprm_like.decision.policies.starting import start_if_fits
 from hdeeprm_like.engine.bundles import Bundle
-from hdeeprm_like.engine.compiled import compiled, inlined
+from hdeeprm_like.engine.compiled import callback, inlined
 from hdeeprm_like.engine.job_lists import copy_jobs, job_at, next_fitting
 from hdeeprm_like.engine.state import State
 from hdeeprm_like.engine.tables import NOTHING, Tables
@@ -41,7 +41,7 @@ def may_start(tables: Tables, plans: Plans, memory: Reserve, k: int, j: int) -> 
     return bool(planned_time(tables, plans, k, j) <= memory.short[0])
 
 
-@compiled
+@callback
 def start_beside_reserve(tables: Tables, plans: Plans, memory: Reserve, k: int) -> None:
     """Start every job that fits, in order; only short ones use the cores kept for them, unless nothing runs."""
     clock, v = tables.clock[0], plans.plans[k].list
@@ -55,7 +55,7 @@ def start_beside_reserve(tables: Tables, plans: Plans, memory: Reserve, k: int) 
             i += 1
 
 
-@compiled
+@callback
 def start_beside_kept(tables: Tables, plans: Plans, memory: Reserve, k: int) -> None:
     """Do the same with partitions."""
     forget_reservations(tables, plans)

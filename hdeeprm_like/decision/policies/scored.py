@@ -35,7 +35,7 @@ from hdeeprm_like.decision.policies.starting import start_if_fits
 from hdeeprm_like.decision.score_files import plans_profiles
 from hdeeprm_like.engine.bundles import Bundle
 from hdeeprm_like.engine.calls import NOWHERE, call_at
-from hdeeprm_like.engine.compiled import compiled, inlined
+from hdeeprm_like.engine.compiled import callback, compiled, entry, inlined
 from hdeeprm_like.engine.job_lists import copy_jobs, job_at, next_fitting
 from hdeeprm_like.engine.job_sorting import sort_by_keys
 from hdeeprm_like.engine.state import State
@@ -63,7 +63,7 @@ def new_scored(state: State, baseline: Baseline, jobs: int) -> Scored:
     return Scored(new_ahead(jobs, most, futures), new_profile(jobs, plans_profiles(learned)))
 
 
-@compiled
+@callback
 def start_scored(tables: Tables, plans: Plans, knowledge: Knowledge, memory: Scored, k: int) -> None:
     """Start the jobs that learned policy *k* starts now."""
     v = plans.plans[k].list
@@ -98,7 +98,7 @@ def start_ahead(tables: Tables, plans: Plans, knowledge: Knowledge, ahead: Ahead
             start_if_fits(tables, plans, k, ahead.played[i].job)
 
 
-@compiled
+@entry
 def sort_by_score(tables: Tables, plans: Plans, knowledge: Knowledge, k: int, s: int) -> None:
     """Sort the waiting jobs by their scores now."""
     sort_list_by_score(tables, plans, knowledge, plans.plans[k].list, s)

@@ -20,7 +20,7 @@ from hdeeprm_like.decision.policies.run_times import bring_outlook
 from hdeeprm_like.decision.score_files import ScoredPolicy
 from hdeeprm_like.decision.score_parts import FEATURES, OF_JOB, Keep, LookAhead, Score
 from hdeeprm_like.engine.bundles import Bundle
-from hdeeprm_like.engine.compiled import compiled, inlined
+from hdeeprm_like.engine.compiled import compiled, entry, inlined
 from hdeeprm_like.engine.dispatch import check_names
 from hdeeprm_like.engine.tables import Tables
 from hdeeprm_like.types import Floats, Records
@@ -215,6 +215,7 @@ def write_params(row: np.void, stage: ScoredPolicy, believes: int) -> None:
     row["wait"] = ahead.wait
 
 
+@entry
 @inlined
 def stage_of(history: History, k: int) -> int:
     """Return the row of the stage that policy *k* is in."""

@@ -16,7 +16,7 @@ from hdeeprm_like.decision.policies.scored import sort_list_by_score
 from hdeeprm_like.decision.policies.scores import stage_of
 from hdeeprm_like.decision.policies.slurm_priorities import own_priority, sort_by_priority
 from hdeeprm_like.engine.calls import call_at
-from hdeeprm_like.engine.compiled import compiled, inlined
+from hdeeprm_like.engine.compiled import callback, compiled, inlined
 from hdeeprm_like.engine.job_lists import copy_jobs
 from hdeeprm_like.engine.numbers import BY_SCORE, WATCH_RATE
 from hdeeprm_like.engine.tables import Tables
@@ -32,7 +32,7 @@ def sort_by_order(tables: Tables, plans: Plans, k: int) -> None:
         call_at(plans.plans[k].reorder_at, tables, plans, plans.knowledge, k)
 
 
-@compiled
+@callback
 def reorder(tables: Tables, plans: Plans, knowledge: Knowledge, k: int) -> None:
     """Sort the list in the order of baseline *k* now."""
     plan = plans.plans[k]

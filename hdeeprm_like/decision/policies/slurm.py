@@ -66,7 +66,7 @@ from hdeeprm_like.decision.policies.slurm_suspension import (
     suspends,
 )
 from hdeeprm_like.decision.policies.starting import start_if_fits
-from hdeeprm_like.engine.compiled import compiled, count_bits, inlined
+from hdeeprm_like.engine.compiled import callback, compiled, count_bits, inlined
 from hdeeprm_like.engine.job_lists import copy_jobs
 from hdeeprm_like.engine.node_places import as_idle, pick_nodes
 from hdeeprm_like.engine.numbers import MULTIFACTOR
@@ -74,7 +74,7 @@ from hdeeprm_like.engine.tables import NOTHING, Tables
 from hdeeprm_like.types import Ints
 
 
-@compiled
+@callback
 def start_like_slurm(tables: Tables, plans: Plans, k: int) -> None:
     """Start the jobs that Slurm would start now."""
     clock, rows = tables.clock[0], plans.slurm.params[0]

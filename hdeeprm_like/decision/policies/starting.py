@@ -13,7 +13,7 @@ from hdeeprm_like.decision.policies.reserved_nodes import TOUCHING, allow_until,
 from hdeeprm_like.engine.allocation import choose_cores, return_cores
 from hdeeprm_like.engine.bundles import bundle_in
 from hdeeprm_like.engine.calls import NOWHERE, number_at
-from hdeeprm_like.engine.compiled import compiled, inlined
+from hdeeprm_like.engine.compiled import callback, compiled, inlined
 from hdeeprm_like.engine.lifecycle import start_job
 from hdeeprm_like.engine.numbers import BEST_FIT, TETRIS_SRTF
 from hdeeprm_like.engine.packing import best_node, is_whole
@@ -37,7 +37,7 @@ def start_if_fits(tables: Tables, plans: Plans, k: int, j: int) -> int:
     return number_at(plan.fit_at, tables, plans, k, j)
 
 
-@compiled
+@callback
 def start_in_partition(tables: Tables, plans: Plans, k: int, j: int) -> int:
     """Start a job on nodes of its partition that are not reserved during its assumed run time."""
     now = tables.clock[0].now
@@ -48,7 +48,7 @@ def start_in_partition(tables: Tables, plans: Plans, k: int, j: int) -> int:
     return NOTHING if start_on_allowed(tables, plans, j) else CORES
 
 
-@compiled
+@callback
 def start_anywhere(tables: Tables, plans: Plans, k: int, j: int) -> int:
     """Start a job that may run on all nodes."""
     clock, plan, asks = tables.clock[0], plans.plans[k], False

@@ -33,7 +33,7 @@ from hdeeprm_like.decision.window.arrays import (
     new_window,
 )
 from hdeeprm_like.engine.bundles import copy_entries
-from hdeeprm_like.engine.compiled import compiled, inlined
+from hdeeprm_like.engine.compiled import compiled, entry, inlined
 from hdeeprm_like.engine.fitting import fits_now, fits_some_node
 from hdeeprm_like.engine.state import State
 from hdeeprm_like.engine.tables import Tables
@@ -220,7 +220,7 @@ def has_ended(tables: Tables, window: Window) -> bool:
     return bool(params.started >= params.placed or tables.clock[0].now >= params.until - EARLY)
 
 
-@compiled
+@entry
 def opens(tables: Tables, window: Window) -> bool:
     """Return whether a decision is due now."""
     params, clock = window.params[0], tables.clock[0]

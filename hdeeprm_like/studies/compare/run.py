@@ -10,23 +10,20 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import replace
-from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.schedule import FIGURES, UNKNOWN, figures
 from hdeeprm_like.errors import ResultsError
-from hdeeprm_like.first_use import expect
 from hdeeprm_like.formats.files import alone_in, replacing, write_json
 from hdeeprm_like.formats.windows import Window
 from hdeeprm_like.inputs import read_json, read_rows
 from hdeeprm_like.launch.agent_names import Trained
-from hdeeprm_like.launch.short_runs import seconds_for_a_job
 from hdeeprm_like.progress import progress_bar
 from hdeeprm_like.run.simulator import Clock
 from hdeeprm_like.studies.compare.inputs import AnyInputs, Comparison, description, inputs_of
-from hdeeprm_like.studies.compare.policies import Paired, Policy, Recorded, reference_named
+from hdeeprm_like.studies.compare.policies import Policy, reference_named
 from hdeeprm_like.studies.compare.statistics import OF_TESTS, Rows, p_values_of, summary_of
 from hdeeprm_like.studies.compare.windows import schedules
 
@@ -174,7 +171,6 @@ def run_all(
     found = tasks_of(work, 1 if alone else count)
     tasks = (({number: inputs.window(number) for number in numbers}, policies) for numbers, policies in found)
     if alone:
-        expect(plain_seconds(inputs, work), shown=progress)  # not for other processes, which might differ
         for windows, policies in tasks:
             yield schedule_windows(windows, policies, machine, clock, invented, whole)
         return
@@ -190,19 +186,6 @@ def run_all(
         while running:
             finished, running = wait(running, return_when=FIRST_COMPLETED)
             yield from (future.result() for future in finished)
-
-
-def plain_seconds(inputs: AnyInputs, work: list[tuple[int, list[Policy]]]) -> float:
-    """Return what the work takes as plain Python, in s; infinite if a policy is to be compiled first."""
-    named = inputs.comparison.clock == "batsim" or inputs.comparison.platform is not None
-    cores, seconds = inputs.machine.cores, 0.0
-    for policy in (policy for _, policies in work for policy in policies):
-        if isinstance(policy, Trained):
-            return inf
-        if not isinstance(policy, Recorded):
-            played = policy.pair if isinstance(policy, Paired) else policy
-            seconds += inputs.jobs * seconds_for_a_job(played, cores, named)
-    return seconds
 
 
 def read_results(output: Path, record: dict[str, Any]) -> dict[tuple[str, int], dict[str, Any]]:

@@ -1,10 +1,11 @@
-"""Compilation of missing machine code in the calling process, kept for the next one."""
+"""Compilation of one missing kind of call in the calling process, kept for the next one."""
 
 import gc
 import hashlib
 import os
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -25,8 +26,11 @@ def compile_kind(function: Any, arguments: tuple[object, ...], kind: str) -> Non
     """
     with progress(f"compiling {function.__name__}, once for this machine"), without_collection():
         part = frontend.part_of(function, tuple(map(frontend.type_of, arguments)))
-        name = hashlib.sha256(kind.encode()).hexdigest()[:20]
-        emit.write_library(kept(), name, {kind: part})
+        folder, begin = kept(), hashlib.sha256(kind.encode()).hexdigest()[:20]
+        older = list(folder.glob(f"{begin}-*"))
+        emit.write_library(folder, f"{begin}-{time.time_ns()}", {kind: part})  # a new name: `tables` knows the older
+        for path in older:
+            path.unlink(missing_ok=True)
     library.tables().look()
 
 
