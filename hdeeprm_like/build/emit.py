@@ -189,8 +189,8 @@ def made_of(kinds: Mapping[str, Part]) -> dict[str, Any]:
         functions = {by_symbol[symbol].function for symbol in reached}
         names = sorted({identity(function) for function in functions if has_name(function)})
         entries[kind] = [numbers.setdefault(name, len(numbers)) for name in names]
-    functions = [(name, fingerprint(found(name))) for name in numbers]
-    return {"compiler": digest_of_compiler(), "numba": version_of_numba(), "functions": functions, "entries": entries}
+    made = [(name, fingerprint(found(name))) for name in numbers]
+    return {"compiler": digest_of_compiler(), "numba": version_of_numba(), "functions": made, "entries": entries}
 
 
 def write_library(folder: Path, name: str, kinds: Mapping[str, Part], processor: str = "") -> Path:

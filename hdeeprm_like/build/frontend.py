@@ -259,7 +259,9 @@ def _of_compiled(function: Compiled) -> Any:
 
 @functools.cache
 def _of_choice(choice: ByType) -> Any:
-    return _callable(parameters_of(choice.choose), lambda kinds: _call(choice.choose(*kinds), kinds), choice.__name__)
+    return _callable(
+        parameters_of(choice.choose_by_type), lambda kinds: _call(choice.choose_by_type(*kinds), kinds), choice.__name__
+    )
 
 
 @typeof_impl.register(Compiled)  # type: ignore[untyped-decorator]

@@ -15,7 +15,6 @@ from importlib import import_module
 from typing import Annotated, Any, get_args, get_origin
 
 import numpy as np
-from numpy.typing import NDArray
 
 import hdeeprm_like
 from hdeeprm_like.engine import bundles, library
@@ -80,7 +79,8 @@ def stand_ins(hint: Any, by_address: bool) -> Iterator[Any]:
         for one in get_args(hint):
             yield from stand_ins(one, by_address)
     elif get_origin(hint) is Annotated:
-        array = array_of(*get_args(hint))
+        _, entry, dimensions = get_args(hint)
+        array = np.zeros((1,) * dimensions, entry)
         yield bundles.type_of(array) if by_address else array
     elif isinstance(hint, type) and issubclass(hint, Bundle):
         layouts = bundles.layouts_of(hint)
@@ -89,9 +89,3 @@ def stand_ins(hint: Any, by_address: bool) -> Iterator[Any]:
         yield from layouts
     else:
         raise TypeError(f"{hint} does not tell a type that machine code can be made for")
-
-
-def array_of(array: Any, dimensions: int) -> NDArray[Any]:
-    """Return an array of a declared type."""
-    (entry,) = get_args(get_args(array)[1])
-    return np.zeros((1,) * dimensions, entry)

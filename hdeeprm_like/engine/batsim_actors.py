@@ -5,6 +5,8 @@ actors ready: that is one round. The clock moves when no actor is ready. So whet
 reaches the mailbox first depends on how many rounds each needed before.
 """
 
+from typing import cast
+
 import numpy as np
 
 from hdeeprm_like.cluster.platform import Platform
@@ -103,8 +105,8 @@ class BatsimClock(Bundle, shared=("latency", "speed")):
     looked: Ints
     looked_in: Ints
     later: Ints
-    traffic: Traffic | NoTraffic
-    speeds: Speeds | NoSpeeds
+    traffic: Traffic
+    speeds: Speeds
 
 
 def new_batsim_clock(platform: Platform, jobs: int) -> BatsimClock:
@@ -130,8 +132,8 @@ def new_batsim_clock(platform: Platform, jobs: int) -> BatsimClock:
         looked=np.zeros(words, np.int64),
         looked_in=np.zeros(words, np.int64),
         later=np.zeros(jobs, np.int32),
-        traffic=new_traffic(platform.routes, jobs) if by_rounds else NoTraffic(np.zeros(0)),
-        speeds=new_speeds(platform) if by_rounds else NoSpeeds(np.zeros(0)),
+        traffic=new_traffic(platform.routes, jobs) if by_rounds else cast(Traffic, NoTraffic(np.zeros(0))),
+        speeds=new_speeds(platform) if by_rounds else cast(Speeds, NoSpeeds(np.zeros(0))),
     )
 
 

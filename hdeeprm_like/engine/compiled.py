@@ -120,11 +120,11 @@ class ByType:
 
     def __init__(self, choose: Callable[..., Any]) -> None:
         functools.update_wrapper(self, choose)
-        self.choose = choose
+        self.choose_by_type = choose
 
     def __call__(self, *arguments: object) -> object:
         """Choose and call in plain Python; compiled functions choose at compile time."""
-        return self.choose(*[getattr(argument, "layout", None) for argument in arguments])(*arguments)
+        return self.choose_by_type(*[getattr(argument, "layout", None) for argument in arguments])(*arguments)
 
 
 def by_type(choose: Callable[..., Any]) -> Callable[..., Any]:

@@ -85,13 +85,11 @@ def of_value(value: Any, attributes: tuple[str, ...], seen: set[CodeType]) -> It
     Args:
         attributes: names that may be looked up in it, if it is a module of this package.
     """
-    from hdeeprm_like.engine.compiled import ByType, Compiled  # late: that module imports this one
-
     if isinstance(value, FunctionType):
         yield from of_function(value, seen)
-    elif isinstance(value, ByType):
-        yield from of_function(value.choose, seen)
-    elif isinstance(value, Compiled):
+    elif hasattr(value, "choose_by_type"):  # see `compiled.by_type`
+        yield from of_function(value.choose_by_type, seen)
+    elif hasattr(value, "is_callback"):  # a compiled function
         yield identity(value) if has_name(value) else fingerprint(value)
     elif isinstance(value, ModuleType) and value.__name__.partition(".")[0] == PACKAGE.name:
         for name in attributes:

@@ -1,6 +1,9 @@
 """What baselines know about users, and the scores that use it: shared by all baselines of an action space."""
 
 from collections.abc import Sequence
+from typing import cast
+
+import numpy as np
 
 from hdeeprm_like.decision.names import Baseline, number_of_times
 from hdeeprm_like.decision.policies.history import DEMANDS, OUTLOOKS, History, new_history, read_history
@@ -33,6 +36,11 @@ class NoKnowledge(Bundle):
     """Stand-in for the knowledge of baselines that need none."""
 
     nothing: Floats
+
+
+def no_knowledge() -> Knowledge:
+    """Return that stand-in."""
+    return cast(Knowledge, NoKnowledge(np.zeros(0)))
 
 
 def new_knowledge(state: State, baselines: Sequence[Baseline], predictors: Sequence[str]) -> Knowledge:

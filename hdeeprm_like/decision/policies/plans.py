@@ -21,7 +21,7 @@ from hdeeprm_like.decision.mode_specs import (
     STRICT,
 )
 from hdeeprm_like.decision.names import ORDERS, PLACEMENTS, Baseline, number_of_times
-from hdeeprm_like.decision.policies.knowledge import Knowledge, NoKnowledge, make_room_for_jobs, new_knowledge
+from hdeeprm_like.decision.policies.knowledge import Knowledge, make_room_for_jobs, new_knowledge, no_knowledge
 from hdeeprm_like.decision.policies.node_rows import (
     OWN_PRIORITIES,
     NodePlans,
@@ -127,7 +127,7 @@ class Plans(Bundle, opaque=("knowledge", "guarantees", "memories")):
     node_cores: Ints
     node_memory: Floats
     node_gpus: Floats
-    knowledge: Knowledge | NoKnowledge
+    knowledge: Knowledge
     node_plans: NodePlans
     node_profile: NodeProfile
     slurm: SlurmRows
@@ -205,7 +205,7 @@ def new_plans(
         node_cores=np.zeros(nodes, np.int64),
         node_memory=np.zeros(nodes),
         node_gpus=np.zeros(nodes),
-        knowledge=new_knowledge(state, baselines, predictors) if looks_back else NoKnowledge(np.zeros(0)),
+        knowledge=new_knowledge(state, baselines, predictors) if looks_back else no_knowledge(),
         node_plans=new_node_plans(state.tables.node_sets, jobs) if partitioned else no_node_plans(),
         node_profile=new_node_profile(state, jobs, bool(reserves or any(learned))),
         slurm=slurm_rows_of(state, baselines),

@@ -6,7 +6,7 @@ Orders that do not change are kept sorted as jobs arrive and leave, see ``engine
 from collections.abc import Callable
 
 from hdeeprm_like.decision.policies.history import ANY, History, begin_reading, read_change
-from hdeeprm_like.decision.policies.knowledge import Knowledge, expected_time
+from hdeeprm_like.decision.policies.knowledge import Knowledge, NoKnowledge, expected_time
 from hdeeprm_like.engine.bundles import BundleType
 from hdeeprm_like.engine.compiled import by_type, callback, compiled, inlined
 from hdeeprm_like.engine.dispatch import by_number, check_numbers
@@ -69,7 +69,9 @@ check_numbers("orders", ORDERS, {*KEYS, *CHANGING_KEYS}, "decision.policies.prio
 
 @compiled
 @by_number("order", CHANGING_KEYS)
-def changing_key(tables: Tables, knowledge: Knowledge, order: int, time: float, j: int, used: float) -> float:
+def changing_key(
+    tables: Tables, knowledge: Knowledge | NoKnowledge, order: int, time: float, j: int, used: float
+) -> float:
     """Return the key of a job now.
 
     Args:
@@ -79,7 +81,7 @@ def changing_key(tables: Tables, knowledge: Knowledge, order: int, time: float, 
 
 
 @compiled
-def sort_again(tables: Tables, knowledge: Knowledge, v: int, order: int, times: int) -> None:
+def sort_again(tables: Tables, knowledge: Knowledge | NoKnowledge, v: int, order: int, times: int) -> None:
     """Recompute the keys of all waiting jobs in a list and sort them; few jobs move from one decision to the next.
 
     Args:
