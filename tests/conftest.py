@@ -3,6 +3,7 @@
 import json
 import logging
 import re
+import sys
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -43,7 +44,7 @@ def pytest_sessionfinish(session):
         return  # of several processes the first one looks; and an old library lacks what has changed
     compiled = list(compiled_beside_the_library())
     if compiled:
-        print("\nThe library lacks, so that these were compiled:", *compiled, sep="\n  ")
+        sys.stdout.write("\n  ".join(["\nThe library lacks, so that these were compiled:", *compiled]) + "\n")
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 
@@ -54,6 +55,7 @@ def compiled_beside_the_library():
         if path.stat().st_mtime <= (kept / library.WHOLE).stat().st_mtime:
             continue  # of the library
         for kind in json.loads(path.read_text())["entries"]:
-            function = fingerprints.found(kind.removeprefix(library.BY_ADDRESS).partition(" ")[0])
-            if function is not None and (function.is_entry or function.is_callback):
+            name = kind.removeprefix(library.BY_ADDRESS).partition(" ")[0]
+            function = fingerprints.found(name) if name.startswith(library.PACKAGE.name) else None
+            if getattr(function, "is_entry", False) or getattr(function, "is_callback", False):
                 yield kind

@@ -1,7 +1,7 @@
 """What a user of an installed package does, in an environment without numba and with an empty cache: ``make package``.
 
-The commands and Python blocks of all pages run there, too: ``tests/test_docs.py`` with the same variable. Nothing may be
-compiled, fall back to plain Python or show a traceback, and nothing in the package's folder may change.
+The commands and Python blocks of all pages run there, too: ``tests/test_docs.py`` with the same variable. Nothing may
+be compiled, fall back to plain Python or show a traceback, and nothing in the package's folder may change.
 """
 
 import json
