@@ -71,7 +71,7 @@ def stand_ins(hint: Any, by_address: bool) -> Iterator[Any]:
         by_address: whether compiled code passes it, for which an array is a column.
 
     Raises:
-        TypeError: it does not tell a type.
+        TypeError: it names no type.
     """
     if hint in NUMBERS:
         yield NUMBERS[hint]
@@ -88,4 +88,4 @@ def stand_ins(hint: Any, by_address: bool) -> Iterator[Any]:
             raise TypeError(f"build.exemplars makes no {hint.__name__}")
         yield from layouts
     else:
-        raise TypeError(f"{hint} does not tell a type that machine code can be made for")
+        raise TypeError(f"{hint} is no type that machine code can be made for")
