@@ -2,8 +2,9 @@
 
 ``agents/``, ``platforms/`` and ``workloads/`` stay at the top of the repository, where a reader looks for them. A wheel
 holds them as ``hdeeprm_like/examples/agents`` and so on, so that a user without a clone has them too. A wheel also
-holds the library of compiled code for this machine's family of processors, or for all with
-HDEEPRM_LIKE_FAMILIES=all, so it is for one platform, and for any Python: the library is reached by ctypes. An installation with ``pip install -e`` has none; see docs/compiled.md.
+holds the library of compiled code for this machine's family of processors, or for all with HDEEPRM_LIKE_FAMILIES=all.
+So it is for one platform, and for any Python: the library is reached by ctypes. An installation with
+``pip install -e`` has none; see docs/compiled.md.
 """
 
 import os

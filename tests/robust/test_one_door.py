@@ -8,7 +8,6 @@ import pytest
 PACKAGE = Path(__file__).parents[2] / "hdeeprm_like"
 DOOR = PACKAGE / "inputs.py"
 ALLOWED = {  # what is read there is no input of a user: file, function -> why
-    ("engine/library.py", "read_bytes"): "the sources of a user's compiled function",
     ("engine/sources.py", "open"): "the package's own sources, of which machine code is made",
     ("engine/sources.py", "read_bytes"): "the digest of these that an earlier process of ours has left",
     ("engine/light_library.py", "open"): "what the kernel says of the processor",
