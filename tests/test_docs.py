@@ -1,5 +1,7 @@
 """What the README and the site show: commands and Python run as they are typed, away from the clone, and print what the
-page shows; pages are built without a warning."""
+page shows; pages are built without a warning.
+
+``make package`` runs all of it with an installed package, without numba: then the machine code must be whole."""
 
 import json
 import os
@@ -14,6 +16,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
+INSTALLED = os.environ.get("HDEEPRM_LIKE_TRIED")  # Python of an environment in which the package is installed
+PYTHON = INSTALLED or sys.executable
 sys.path.append(str(ROOT / "docs"))
 
 from make_notebooks import write_notebooks  # noqa: E402
@@ -54,7 +58,7 @@ def commands_of(block):
 
 
 COMMANDS = [(page, block, output) for page, block, output in blocks("sh") if commands_of(block)]
-PYTHON = blocks("python")
+PYTHON_BLOCKS = blocks("python")
 WITHOUT_CLONE = {"README.md", "docs/index.md", "docs/cluster.md", "docs/shipped.md", "docs/python.md"} | {
     path.relative_to(ROOT).as_posix() for path in (ROOT / "docs" / "tutorials").glob("*.md")
 }
@@ -105,17 +109,19 @@ def new_clone(folder, names=()):
         (folder / name).symlink_to(ROOT / name)
     (folder / "bin").mkdir()
     command = folder / "bin" / "hdeeprm-like"
-    command.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m hdeeprm_like "$@"\n')
+    command.write_text(f'#!/bin/sh\nexec {shlex.quote(PYTHON)} -m hdeeprm_like "$@"\n')
     command.chmod(0o755)
     return folder
 
 
 def run(clone, command):
     path = f"{clone / 'bin'}:{os.environ['PATH']}"
-    environment = os.environ | {"PATH": path, "PYTHONPATH": str(ROOT), "MPLBACKEND": "agg"}
-    return subprocess.run(
+    environment = os.environ | {"PATH": path, "PYTHONPATH": "" if INSTALLED else str(ROOT), "MPLBACKEND": "agg"}
+    done = subprocess.run(
         command, cwd=clone, env=environment, timeout=3600, capture_output=True, text=True, check=False
     )
+    assert "machine code is missing" not in done.stderr
+    return done
 
 
 # the commands of the README stay; more pages
@@ -123,7 +129,7 @@ def run(clone, command):
 @pytest.mark.parametrize(("page", "block", "shown"), COMMANDS, ids=ids_of(COMMANDS))
 def test_commands_work_as_typed_and_print_what_the_page_shows(clones, page, block, shown):
     for needed in written_before(page, block):
-        made = run(clones(page), [sys.executable, "-c", needed])
+        made = run(clones(page), [PYTHON, "-c", needed])
         assert made.returncode == 0, made.stderr
     printed = ""
     for line in commands_of(block):
@@ -138,17 +144,17 @@ def test_commands_work_as_typed_and_print_what_the_page_shows(clones, page, bloc
 def written_before(page, block):
     """The blocks of Python that write files and stand before a block of commands on its page."""
     before = (ROOT / page).read_text(encoding="utf-8").partition(block)[0]
-    return [text for name, text, _ in PYTHON if name == page and "write_text" in text and text in before]
+    return [text for name, text, _ in PYTHON_BLOCKS if name == page and "write_text" in text and text in before]
 
 
 # compiles nothing new; the blocks of README and index stay; more pages
 @pytest.mark.lane(more=FIRST_TO_READ, slow=rf"(?!README\.md|{FIRST_TO_READ}).*")
-@pytest.mark.parametrize(("page", "block", "shown"), PYTHON, ids=ids_of(PYTHON))
+@pytest.mark.parametrize(("page", "block", "shown"), PYTHON_BLOCKS, ids=ids_of(PYTHON_BLOCKS))
 def test_python_works_as_typed_and_prints_what_the_page_shows(clones, page, block, shown):
-    before = [text for name, text, _ in PYTHON if name == page]
+    before = [text for name, text, _ in PYTHON_BLOCKS if name == page]
     before = before[: before.index(block)] if page in WITHOUT_CLONE else [one for one in before if "import" in one][:1]
     needed = [] if "import" in block else before
-    done = run(clones(page), [sys.executable, "-c", "\n".join(["import contextlib, io", *map(silent, needed), block])])
+    done = run(clones(page), [PYTHON, "-c", "\n".join(["import contextlib, io", *map(silent, needed), block])])
     assert done.returncode == 0, done.stderr
     if shown:
         assert differences(done.stdout, shown) == [], done.stdout
@@ -172,7 +178,7 @@ def test_the_figures_of_a_page_are_compared_with_what_was_printed():
 
 
 def test_pages_for_newcomers_name_no_path_of_the_repository():
-    shown = [(page, block) for page, block, _ in (*COMMANDS, *PYTHON) if page in WITHOUT_CLONE]
+    shown = [(page, block) for page, block, _ in (*COMMANDS, *PYTHON_BLOCKS) if page in WITHOUT_CLONE]
     assert {page for page, _ in shown} == WITHOUT_CLONE
     named = [(page, path) for page, block in shown for path in re.findall(r"\b(?:agents|platforms|workloads)/", block)]
     assert named == []
@@ -269,8 +275,8 @@ def test_every_link_between_files_leads_somewhere():
 
 def test_there_is_something_to_run():
     assert len(COMMANDS) > 20
-    assert len(PYTHON) > 4
-    assert sum(bool(shown) for _, _, shown in (*COMMANDS, *PYTHON)) > 9
+    assert len(PYTHON_BLOCKS) > 4
+    assert sum(bool(shown) for _, _, shown in (*COMMANDS, *PYTHON_BLOCKS)) > 9
 
 
 # builds the site; `make docs` does so too
