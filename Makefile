@@ -44,16 +44,13 @@ docs: .venv/tested
 	$(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html
 	@echo "The site is in docs/_build/html/index.html"
 
-# Wheel and sdist, each installed into a bare environment, away from the clone, and tried there.
-package:
+# Wheel and sdist, each installed where there is no numba and tried away from the clone with an empty cache: the wheel with
+# everything that the pages show, the sdist with the first pages.
+package: .venv/tested
 	rm -rf dist && $(PYTHON) -m venv .venv-build && .venv-build/bin/python -m pip install --quiet build
-	.venv-build/bin/python -m build --outdir dist .
-	for made in dist/*.whl dist/*.tar.gz; do \
-	  rm -rf .venv-package && $(PYTHON) -m venv .venv-package && \
-	  .venv-package/bin/python -m pip install --quiet -c constraints.txt "$$made" && \
-	  (cd "$$(mktemp -d)" && $(CURDIR)/.venv-package/bin/hdeeprm-like example gaia x && \
-	   $(CURDIR)/.venv-package/bin/hdeeprm-like launch --options x/first.json) || exit 1; \
-	done
+	.venv-build/bin/python -m build --outdir dist . > /dev/null
+	.ci/try_package dist/*.whl -m "not bench" -k "typed or installed" tests/package tests/test_docs.py
+	.ci/try_package dist/*.tar.gz -k "typed or installed" tests/package tests/test_docs.py
 	@echo "Both are in dist/ and work without the clone"
 
 # Searches from nothing: five seeds that begin with round numbers and see made jobs only, 100 s of CPU each. What they find has

@@ -15,6 +15,7 @@ from hdeeprm_like.build import emit, frontend
 from hdeeprm_like.engine import library
 
 FUNCTIONS = 200  # typical number compiled for a run, for the progress bar
+IN_USE = 3600.0  # s, for which other processes may still read what they have found
 PACE: dict[str, Any] = {"unit": " functions", "leave": False, "delay": 1.0, "mininterval": 0.5}  # s
 
 
@@ -27,7 +28,7 @@ def compile_kind(function: Any, arguments: tuple[object, ...], kind: str) -> Non
     with progress(f"compiling {function.__name__}, once for this machine"), without_collection():
         part = frontend.part_of(function, tuple(map(frontend.type_of, arguments)))
         folder, begin = kept(), hashlib.sha256(kind.encode()).hexdigest()[:20]
-        older = list(folder.glob(f"{begin}-*"))
+        older = [path for path in folder.glob(f"{begin}-*") if path.stat().st_mtime < time.time() - IN_USE]
         emit.write_library(folder, f"{begin}-{time.time_ns()}", {kind: part})  # a new name: `tables` knows the older
         for path in older:
             path.unlink(missing_ok=True)
