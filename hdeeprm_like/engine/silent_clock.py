@@ -49,7 +49,7 @@ from hdeeprm_like.engine.silent_session import (
     sender_of,
     wake,
 )
-from hdeeprm_like.engine.tasks import SHORTEST_CALL
+from hdeeprm_like.engine.dates import SAME_DATE
 
 MOST_ROWS = 8  # that an actor adds in a turn, and some
 
@@ -80,7 +80,7 @@ def grant(session: Session, place: int) -> None:
         actions.pace[0].submission = session.jobs[talk.next_job].submit - talk.reached
         actions.pace[0].submission_made = number(actions)
     else:
-        add(actions, CALL, max(talk.call_date - actions.pace[0].now, SHORTEST_CALL), 1.0)
+        add(actions, CALL, max(talk.call_date - actions.pace[0].now, SAME_DATE), 1.0)
 
 
 @compiled
