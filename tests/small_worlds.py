@@ -15,8 +15,8 @@ from small import Stepper, jobs, platform
 from hdeeprm_like.cluster.partitions import Demand, Partitions, demands_of
 from hdeeprm_like.decision.actions import PolicyActions
 from hdeeprm_like.decision.names import PACKINGS, PLACEMENTS, baseline
-from hdeeprm_like.engine.state import State
 from hdeeprm_like.engine.dates import SAME_DATE
+from hdeeprm_like.engine.state import State
 
 CLOCKS = ("textbook", "one-by-one", "batsim")
 CONSTRAINTS = ("cores", "memory", "gpus", "whole", "cap", "all", "all whole")

@@ -37,9 +37,9 @@ def call_date(wanted: float, now: float) -> float:
 
 @compiled
 def request_call(tables: Tables, wanted: float) -> float:
-    """Return the date of a call to request in a message, and note it; infinite if such a call is on its way, or none wanted.
+    """Return the date of a call to request in a message, and note it; infinite if none is, or one is on its way.
 
-    A date is forgotten only if too many are on their way; at worst its call is requested twice.
+    If too many are on their way the latest is forgotten; at worst its call is requested twice.
     """
     clock = tables.clock[0]
     if wanted == np.inf:
@@ -53,7 +53,7 @@ def request_call(tables: Tables, wanted: float) -> float:
         call = clock.calls[i]
         if call > clock.now and wanted <= call <= date:
             return np.inf
-        if call <= clock.now or clock.calls[place] > clock.now and call > clock.calls[place]:
+        if call <= clock.now or (clock.calls[place] > clock.now and call > clock.calls[place]):
             place = i
     clock.calls[place] = date
     return float(date)

@@ -7,6 +7,7 @@ know it leaves: `advance` returns UNUSUAL, and the server plays the session agai
 
 from hdeeprm_like.engine.actions import ANSWER, CALL, MESSAGE, SUBMISSION, add, number, remove_at, take_step
 from hdeeprm_like.engine.compiled import compiled, inlined
+from hdeeprm_like.engine.dates import SAME_DATE
 from hdeeprm_like.engine.silent_actors import run_actor
 from hdeeprm_like.engine.silent_energy import begin_use, change_rates, end_use, update
 from hdeeprm_like.engine.silent_layout import (
@@ -49,7 +50,6 @@ from hdeeprm_like.engine.silent_session import (
     sender_of,
     wake,
 )
-from hdeeprm_like.engine.dates import SAME_DATE
 
 MOST_ROWS = 8  # that an actor adds in a turn, and some
 

@@ -104,7 +104,8 @@ def start_guaranteed(tables: Tables, plans: Plans, bounds: Bounds, k: int, j: in
     lacks = book_anywhere(tables, plans, k, j)
     if lacks != NOTHING:
         return int(lacks)
-    if bounds.state[0].on_nodes == 1 and not keep_to_allowed(tables, plans, bounds, k, j, begin_in_plan(tables, bounds, j)):
+    begin = begin_in_plan(tables, bounds, j)
+    if bounds.state[0].on_nodes == 1 and not keep_to_allowed(tables, plans, bounds, k, j, begin):
         return_cores(tables, j)
         return CORES
     start_job(tables, j)

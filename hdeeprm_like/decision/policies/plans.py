@@ -35,6 +35,7 @@ from hdeeprm_like.decision.policies.node_rows import (
     no_slurm_rows,
 )
 from hdeeprm_like.decision.policies.preemption_rows import make_room_for_requeues
+from hdeeprm_like.decision.score_files import plans_profiles
 from hdeeprm_like.engine.bundles import Bundle, absent, several
 from hdeeprm_like.engine.calls import float_at
 from hdeeprm_like.engine.compiled import compiled, inlined
@@ -196,6 +197,7 @@ def new_plans(
     reserves = plans["bounded"].any() or (plans["mode"] == CONSERVATIVE).any()
     # so machine code for platforms with partitions is compiled once
     partitioned = state.platform.partitions is not None
+    dated = (plans["mode"] == CONSERVATIVE).any() or any(map(plans_profiles, learned))
     looks_back = partitioned or any(baseline.looks_back for baseline in baselines)
     return Plans(
         plans=plans,
@@ -207,7 +209,7 @@ def new_plans(
         node_gpus=np.zeros(nodes),
         knowledge=new_knowledge(state, baselines, predictors) if looks_back else absent(Knowledge),
         node_plans=new_node_plans(state.tables.node_sets, jobs) if partitioned else no_node_plans(),
-        node_profile=new_node_profile(state, jobs, bool(reserves or any(learned))),
+        node_profile=new_node_profile(state, jobs, bool(reserves or any(learned)), bool(dated)),
         slurm=slurm_rows_of(state, baselines),
         guarantees=several(guarantees),
         memories=several(memories),

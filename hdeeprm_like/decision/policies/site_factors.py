@@ -24,7 +24,6 @@ from hdeeprm_like.engine.tables import Tables
 from hdeeprm_like.types import Ints
 
 
-
 @inlined
 def sort_by_order(tables: Tables, plans: Plans, k: int) -> None:
     """Sort the list in the order of baseline *k*, if that changes with time."""

@@ -92,5 +92,4 @@ def keeps_reservations(tables: Tables, plans: Plans, k: int, j: int) -> bool:
     """
     if plans.plans[k].reserved == HEAD:
         return leaves_to_head(tables, plans, k, j)
-    keep_to_profile(tables, plans, j)
-    return True
+    return keep_to_profile(tables, plans, j)
