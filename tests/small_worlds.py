@@ -15,8 +15,8 @@ from small import Stepper, jobs, platform
 from hdeeprm_like.cluster.partitions import Demand, Partitions, demands_of
 from hdeeprm_like.decision.actions import PolicyActions
 from hdeeprm_like.decision.names import PACKINGS, PLACEMENTS, baseline
+from hdeeprm_like.engine.dates import SAME_DATE
 from hdeeprm_like.engine.state import State
-from hdeeprm_like.engine.tasks import SHORTEST_CALL
 
 CLOCKS = ("textbook", "one-by-one", "batsim")
 CONSTRAINTS = ("cores", "memory", "gpus", "whole", "cap", "all", "all whole")
@@ -204,7 +204,7 @@ class Watch:
     def start(self, now, started, call):
         """Note when jobs end that start now: after their delay, or as the slowest of their cores computes."""
         if call < np.inf:
-            self.call = max(call, now + SHORTEST_CALL)
+            self.call = max(call, now + SAME_DATE)
         elif self.call <= now:
             self.call = np.inf
         for j, cores in started:

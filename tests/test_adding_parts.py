@@ -14,7 +14,8 @@ from pathlib import Path
 
 import pytest
 
-PACKAGE = Path(__file__).parent.parent / "hdeeprm_like"
+TESTS = Path(__file__).parent
+PACKAGE = TESTS.parent / "hdeeprm_like"
 MOST_FILES = 2  # that CONTRIBUTING names for a part
 
 BEGIN = """
@@ -87,7 +88,10 @@ def start_one(tables: Tables, plans: Plans, k: int) -> None:
     if tables.clock[0].running == 0:
         start_if_fits(tables, plans, k, job_at(tables.waiting, plans.plans[k].list, 0, 0))
 ''',
-            ("decision/mode_specs.py", "}\n\nMODES = "): '    "single": ModeSpec("starts one job at a time", '
+            (
+                "decision/mode_specs.py",
+                '    "easyfcfs": ModeSpec(',
+            ): '    "single": ModeSpec("starts one job at a time", '
             'start="single:start_one", on_nodes="single:start_one"),\n',
         },
         SIMULATE.format(cores=4, policy="sjf+single"),
@@ -130,7 +134,7 @@ def start_in_turn(tables: Tables, plans: Plans, memory: Turns, k: int) -> None:
         start_if_fits(tables, plans, k, nth_job(tables.waiting, plans.plans[k].list, place))
         memory.taken[0] += 1
 ''',
-            ("decision/mode_specs.py", "}\n\nMODES = "): '    "turns": ModeSpec("takes turns", '
+            ("decision/mode_specs.py", '    "strict": ModeSpec('): '    "turns": ModeSpec("takes turns", '
             'start="turns:start_in_turn", on_nodes="turns:start_in_turn", memory="turns:new_turns"),\n',
         },
         SIMULATE.format(cores=4, policy="sjf+turns"),
@@ -245,6 +249,22 @@ print(Path("starts.png").stat().st_size > 1000)
 }
 
 
+MODES = """
+import hdeeprm_like as hl
+from small import jobs, platform
+from hdeeprm_like.decision.mode_specs import MODES
+DICE = random.Random(3)
+ROWS = sorted((DICE.randrange(30), DICE.randrange(1, 40), DICE.randrange(1, 9)) for _ in range(60))
+SUBMIT, SECONDS, SIZE = zip(*ROWS)
+WORKLOAD = jobs(SUBMIT, SECONDS, SIZE, estimate=[2 * time for time in SECONDS])
+NODES = platform((100.0, [(8, 1.0, 1.0, 1.0)]), (100.0, [(4, 1.0, 1.0, 1.0)]))
+for mode in MODES:
+    if mode not in ("single", "turns", "slurm", "scored"):
+        ending = "-tetris" if mode == "packing" else ""
+        print(mode, hl.simulate(NODES, WORKLOAD, f"laf+{mode}{ending}", clock="textbook").start.tolist())
+"""
+"""Prints what each mode starts when."""
+
 RUN = """
 import json, os, sys, traceback
 from pathlib import Path
@@ -283,10 +303,10 @@ def printed(tmp_path_factory):
     for part in PARTS.values():
         add(part, copy)
     (folder / "runs").mkdir()
-    programs = json.dumps({kind: BEGIN + part.program for kind, part in PARTS.items()})
+    programs = {kind: BEGIN + part.program for kind, part in PARTS.items()} | {"all modes": "import random" + MODES}
     done = subprocess.run(
-        [sys.executable, "-c", RUN, programs],
-        env=os.environ | {"PYTHONPATH": str(folder), "HDEEPRM_LIKE_PYTHON": "1", "MPLBACKEND": "agg"},
+        [sys.executable, "-c", RUN, json.dumps(programs)],
+        env=os.environ | {"PYTHONPATH": f"{folder}:{TESTS}", "HDEEPRM_LIKE_PYTHON": "1", "MPLBACKEND": "agg"},
         cwd=folder / "runs",
         capture_output=True,
         text=True,
@@ -303,3 +323,10 @@ def test_a_part_works_at_once_under_its_name(printed, kind):
 @pytest.mark.parametrize("kind", PARTS)
 def test_a_part_is_added_in_two_files_at_most(kind):
     assert len({file for file, _ in PARTS[kind].text}) <= MOST_FILES
+
+
+def test_a_mode_inserted_anywhere_changes_no_other(printed, capsys):
+    exec("import random" + MODES, {})
+    assert printed["all modes"].split("\n") == capsys.readouterr().out.split("\n")
+    starts = [line.split(" ", 1)[1] for line in printed["all modes"].splitlines()]
+    assert len(set(starts)) >= len(starts) - 2  # most modes differ here, so an exchange of two is seen

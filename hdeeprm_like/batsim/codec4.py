@@ -129,7 +129,7 @@ class Codec4:
         if commands.kills:
             events.append(("KILL_JOB", {"job_ids": [identifiers[job] for job in commands.kills]}))
         if math.isfinite(commands.wake_at):
-            events.append(("CALL_ME_LATER", {"timestamp": round(commands.wake_at, 6)}))
+            events.append(("CALL_ME_LATER", {"timestamp": commands.wake_at}))
         return events
 
     def format(self, now: float, events: Sequence[WireEvent]) -> str:

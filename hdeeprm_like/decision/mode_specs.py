@@ -5,6 +5,8 @@ To add a mode, write the function that starts jobs, and add its entry here. Noth
 
 from hdeeprm_like.decision.specs import Spec
 
+IN_ORDER, BY_ARRIVAL, SHORTEST_FIRST = 0, 1, 2  # orders of the candidates for backfilling
+
 
 class ModeSpec(Spec):
     """A mode.
@@ -17,12 +19,17 @@ class ModeSpec(Spec):
             ``(state, baseline, jobs)``, with capacity for so many jobs; a `bundles.Bundle`. Empty for a mode without
             memory. A function that starts jobs gets it if it takes ``(tables, plans, memory, k)``.
         streams: whether jobs can be streamed through it: it keeps nothing of a job but the job's row.
+        candidates: in which order jobs behind the head are examined. looks_at_ends: whether it reads when running jobs
+            are expected to end. profiles: whether it reserves for each job, on a profile of what is free at each date.
     """
 
     start: str = ""
     on_nodes: str = ""
     memory: str = ""
     streams: bool = False
+    candidates: int = IN_ORDER
+    looks_at_ends: bool = True
+    profiles: bool = False
 
 
 MODES_BY_NAME: dict[str, ModeSpec] = {
@@ -31,12 +38,14 @@ MODES_BY_NAME: dict[str, ModeSpec] = {
         start="easy:start_in_order",
         on_nodes="node_starts:start_heads",
         streams=True,
+        looks_at_ends=False,
     ),
     "greedy": ModeSpec(
         "starts every job that fits, in order",
         start="easy:start_all_that_fit",
         on_nodes="node_starts:start_without_reservations",
         streams=True,
+        looks_at_ends=False,
     ),
     "commit": ModeSpec(
         "picks the first job of the order, and waits until it fits even if others come before it meanwhile",
@@ -44,6 +53,7 @@ MODES_BY_NAME: dict[str, ModeSpec] = {
         start="committed:start_committed",
         on_nodes="node_starts:start_heads",
         memory="committed:new_pick",
+        candidates=BY_ARRIVAL,
     ),
     "easy": ModeSpec(
         "reserves cores for the head of the queue and backfills, in order, what does not delay it",
@@ -60,12 +70,14 @@ MODES_BY_NAME: dict[str, ModeSpec] = {
         on_nodes="node_starts:start_around_all",
         memory="conservative:new_reservations",
         streams=True,
+        profiles=True,
     ),
     "packing": ModeSpec(
         "starts the pair of job and node with the best score until none fits",
         "Grandl et al. 2014",
         start="easy:start_best_pairs",
         on_nodes="node_starts:start_without_reservations",
+        looks_at_ends=False,
     ),
     "easyfcfs": ModeSpec(
         "as easy, but backfills in order of arrival",
@@ -73,6 +85,7 @@ MODES_BY_NAME: dict[str, ModeSpec] = {
         on_nodes="node_starts:start_around_heads",
         memory="easy:new_tries",
         streams=True,
+        candidates=BY_ARRIVAL,
     ),
     "easysjf": ModeSpec(
         "as easy, but backfills the shortest requests first",
@@ -80,6 +93,7 @@ MODES_BY_NAME: dict[str, ModeSpec] = {
         on_nodes="node_starts:start_around_heads",
         memory="easy:new_tries",
         streams=True,
+        candidates=SHORTEST_FIRST,
     ),
     "commitbackfill": ModeSpec(
         "as commit, and backfills around the job that it waits for",
@@ -87,6 +101,7 @@ MODES_BY_NAME: dict[str, ModeSpec] = {
         start="committed:start_committed",
         on_nodes="node_starts:start_around_heads",
         memory="committed:new_pick",
+        candidates=BY_ARRIVAL,
     ),
     "scored": ModeSpec(
         "a learned policy starts jobs itself",
@@ -100,6 +115,7 @@ MODES_BY_NAME: dict[str, ModeSpec] = {
         on_nodes="reserve:start_beside_kept",
         memory="reserve:new_reserve",
         streams=True,
+        looks_at_ends=False,
     ),
     "slurm": ModeSpec(
         "Slurm's own schedulers start jobs; needs partitions",
@@ -116,5 +132,4 @@ MODES_BY_NAME: dict[str, ModeSpec] = {
 MODES = {name: number for number, name in enumerate(MODES_BY_NAME)}
 """The number of each mode in compiled code."""
 
-STRICT, GREEDY, COMMIT, EASY, CONSERVATIVE, PACKING, EASY_FCFS, EASY_SJF, COMMIT_BACKFILL, SCORED = range(10)
-RESERVE, SLURM, BOUNDED = 10, 11, 12
+COMMIT_BACKFILL, SCORED, SLURM, BOUNDED = (MODES[name] for name in ("commitbackfill", "scored", "slurm", "bounded"))

@@ -186,16 +186,18 @@ def book_picked(tables: Tables, j: int) -> None:
 
 
 @compiled
-def book_on(tables: Tables, cores: Ints, j: int) -> None:
-    """Book the lowest free cores of some nodes for a job.
+def book_on(tables: Tables, cores: Ints, j: int) -> bool:
+    """Book the lowest free cores of some nodes for a job; return whether that many are free.
 
     Args:
-        cores: (N,) cores to book on each node; at least that many are free there.
+        cores: (N,) cores to book on each node.
     """
-    picks = 0
+    picks, missing = 0, 0
     for n in range(len(tables.nodes)):
-        p, left = tables.nodes[n].first_processor, cores[n]
-        while left > 0:
+        node, left = tables.nodes[n], cores[n]
+        for p in range(node.first_processor, node.first_processor + node.processors):
+            if left <= 0:
+                break
             taken = min(left, tables.loads[p].free)
             if taken > 0:
                 note_before(tables, picks, p)
@@ -203,10 +205,11 @@ def book_on(tables: Tables, cores: Ints, j: int) -> None:
                 book(tables, p, taken, j)
                 rank(tables, p)
                 left -= taken
-            p += 1
+        missing += max(left, 0)
     write_allocation(tables, FIRST_FIT, j, picks)
     for i in range(picks):
         tables.loads[tables.picks[i].processor].picked = 0
+    return bool(missing == 0)
 
 
 @inlined

@@ -9,6 +9,7 @@ from hdeeprm_like.engine.batsim_actors import ANSWERER, COMMAND, NOTHING, READY,
 from hdeeprm_like.engine.batsim_jobs import find_changes
 from hdeeprm_like.engine.compiled import compiled, inlined, lowest_bit, shift_left
 from hdeeprm_like.engine.cores import forget_touched
+from hdeeprm_like.engine.dates import wire_time
 from hdeeprm_like.engine.lifecycle import forget_starts
 from hdeeprm_like.engine.tables import Tables
 from hdeeprm_like.engine.tasks import Simulation
@@ -17,22 +18,6 @@ from hdeeprm_like.engine.tasks import Simulation
 ASK, NEXT, COME, SENT = 0, 1, 2, 3
 
 ALL_APPLIED = 1 << 4  # the bit after those of the four P-states
-
-
-@compiled
-def wire_time(time: float) -> float:
-    """Round a time to the microseconds that the wire carries, exactly as printf and a parser would."""
-    scaled = time * 1e6
-    big = time * 134217729.0  # Dekker's product: error is the rounding error of the multiplication
-    high = big - (big - time)
-    low = time - high
-    error = (high * 1e6 - scaled) + low * 1e6
-    whole = np.floor(scaled)
-    rest = scaled - whole
-    # the error may be too small to change a half by addition
-    if rest > 0.5 or (rest == 0.5 and (error > 0.0 or (error == 0.0 and whole % 2.0 == 1.0))):
-        whole += 1.0
-    return float(whole / 1e6)
 
 
 # --- the answerer

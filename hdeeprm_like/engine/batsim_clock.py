@@ -47,7 +47,7 @@ from hdeeprm_like.engine.batsim_actors import (
     transfer,
     wake,
 )
-from hdeeprm_like.engine.batsim_answers import ASK, begin_answer, bring_next, run_answerer, wire_time
+from hdeeprm_like.engine.batsim_answers import ASK, begin_answer, bring_next, run_answerer
 from hdeeprm_like.engine.batsim_at_once import only_jobs_end, run_at_once, send_first
 from hdeeprm_like.engine.batsim_helpers import CHOOSE, run_caller, run_killer, run_submitter, stop
 from hdeeprm_like.engine.batsim_jobs import (
@@ -60,9 +60,10 @@ from hdeeprm_like.engine.batsim_jobs import (
 from hdeeprm_like.engine.batsim_network import arrive, end_latency, is_by_rounds, open_network, take_next_step
 from hdeeprm_like.engine.batsim_work import end_work, start_work
 from hdeeprm_like.engine.compiled import compiled, inlined
+from hdeeprm_like.engine.dates import SAME_DATE, request_call, wire_time
 from hdeeprm_like.engine.lifecycle import started_job
 from hdeeprm_like.engine.tables import Tables
-from hdeeprm_like.engine.tasks import SHORTEST_CALL, Simulation
+from hdeeprm_like.engine.tasks import Simulation
 
 # Stages of the actors: what each does at its next turn
 HEAR, LOOK, LISTEN, INFORM = 0, 1, 2, 3  # the server
@@ -216,8 +217,7 @@ def grant(tables: Tables, simulation: Simulation, timing: BatsimClock, place: in
         left = simulation.submit[simulation.sim[0].next_job] - talk.reached
         pace.submission, pace.submission_made = left, number(timing.actions)
     elif request == SLEEP:
-        wanted = wire_time(simulation.sim[0].call_requested)
-        add(timing.actions, CALL, max(wanted - pace.now, SHORTEST_CALL), 1.0)
+        add(timing.actions, CALL, max(simulation.sim[0].call_requested - pace.now, SAME_DATE), 1.0)
         simulation.sim[0].call_requested = np.inf
 
 
@@ -292,7 +292,8 @@ def next_instant(tables: Tables, simulation: Simulation, timing: BatsimClock) ->
 @inlined
 def apply_decisions(tables: Tables, simulation: Simulation, timing: BatsimClock) -> None:
     """Begin to apply the decisions."""
-    talk = timing.talk[0]
+    talk, sim = timing.talk[0], simulation.sim[0]
+    sim.call_requested = request_call(tables, sim.call_requested)
     if talk.ran == 2 and talk.answerer_place == 1 and timing.ran[1] == SERVER * REQUESTS + GET:
         talk.ran = talk.answerer_place = talk.requests = 0
         send_first(tables, simulation, timing)

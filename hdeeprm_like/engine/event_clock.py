@@ -10,10 +10,11 @@ import numpy as np
 
 from hdeeprm_like.engine.bundles import Bundle
 from hdeeprm_like.engine.compiled import compiled, inlined, lowest_bit
+from hdeeprm_like.engine.dates import call_date
 from hdeeprm_like.engine.joined_words import repeats
 from hdeeprm_like.engine.lifecycle import started_job, write_log
 from hdeeprm_like.engine.tables import ENDS_NOW, IDLE_CORE, LOG_END, LOG_START, RUNNING, Tables
-from hdeeprm_like.engine.tasks import SHORTEST_CALL, SUCCESS, WALLTIME_REACHED, Simulation
+from hdeeprm_like.engine.tasks import SUCCESS, WALLTIME_REACHED, Simulation
 from hdeeprm_like.engine.words import without_lowest
 from hdeeprm_like.types import Ints, Records
 
@@ -171,7 +172,7 @@ def apply_decisions(tables: Tables, simulation: Simulation, timing: EventClock) 
     """
     sim, clock = simulation.sim[0], tables.clock[0]
     if sim.call_requested < np.inf:
-        sim.call = max(sim.call_requested, sim.clock + SHORTEST_CALL)
+        sim.call = call_date(sim.call_requested, sim.clock)
         sim.call_requested = np.inf
     for i in range(clock.started_now):
         j = started_job(tables, i)

@@ -103,14 +103,14 @@ class NumberedSets:
             self.members.append(self._partitions.nodes[number] & suits)
         return self._numbers[key]
 
-    def rows(self, demands: Demands, sizes: Ints, whole: bool = False) -> Records:
+    def rows(self, demands: Demands, sizes: Ints, whole: bool = False, ids: Sequence[str] = ()) -> Records:
         """Return (J,) DEMAND.
 
         Args:
-            whole: whether one node must take all cores of a job.
+            whole: whether one node must take all cores of a job. ids: of the jobs, for errors.
 
         Raises:
-            WorkloadError: there is no such partition.
+            WorkloadError: there is no such partition, or a job requests more nodes than cores.
             OptionsError: a job requests several nodes, but one must take all of its cores.
         """
         rows = np.zeros(len(sizes), DEMAND)
@@ -119,6 +119,11 @@ class NumberedSets:
         rows["nodes"], rows["task"], rows["asked"] = demands.nodes, np.maximum(demands.task, 1), sizes
         rows["exclusive"] = demands.exclusive | self._partitions.exclusive[rows["partition"]]
         rows["gpus"] = demands.gpus_per_node
+        thin = (demands.nodes > sizes) & (rows["exclusive"] == 0)  # whole nodes may be more than the requested cores
+        if thin.any():
+            row = int(thin.argmax())
+            wanted = f"requests {demands.nodes[row]} nodes and {sizes[row]} cores; each node needs one"
+            raise WorkloadError(f"job {ids[row].partition('!')[2][:40]}: {wanted}" if ids else wanted)
         if whole and len(rows) and demands.nodes.max() > 1:
             raise OptionsError(f"a job requests {demands.nodes.max()} nodes, but one must take all of its cores")
         if whole:
@@ -139,7 +144,8 @@ def new_node_sets(platform: Platform, jobs: Workload | None, numbered: NumberedS
         whole: whether one node must take all cores of a job.
 
     Raises:
-        WorkloadError: a job requests an unknown partition, or nodes on a platform without partitions.
+        WorkloadError: a job requests an unknown partition, nodes on a platform without partitions, or more nodes than
+            cores.
         OptionsError: a job requests several nodes, but one must take all of its cores.
     """
     demands = None if jobs is None else jobs.demands
@@ -148,7 +154,7 @@ def new_node_sets(platform: Platform, jobs: Workload | None, numbered: NumberedS
             refuse_demands(jobs.ids, demands)
         return no_node_sets()
     sizes = np.zeros(0, np.int64) if jobs is None else jobs.size
-    rows = numbered.rows(demands or no_demands(len(sizes)), sizes, whole)
+    rows = numbered.rows(demands or no_demands(len(sizes)), sizes, whole, () if jobs is None else jobs.ids)
     nodes, places = platform.nodes, int(np.minimum(np.maximum(sizes, rows["nodes"]), platform.nodes).sum()) + 1
     assert platform.partitions is not None
     weights = np.unique(platform.partitions.weights, return_inverse=True)[1]
@@ -243,7 +249,7 @@ def add_demand(
         whole: whether one node must take all cores of a job.
 
     Raises:
-        WorkloadError: there is no such partition.
+        WorkloadError: there is no such partition, or it requests more nodes than cores.
         OptionsError: it requests several nodes, but one must take all of its cores.
     """
     demands, sizes = demands_of([demand]), np.array([size])

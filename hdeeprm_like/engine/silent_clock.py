@@ -7,6 +7,7 @@ know it leaves: `advance` returns UNUSUAL, and the server plays the session agai
 
 from hdeeprm_like.engine.actions import ANSWER, CALL, MESSAGE, SUBMISSION, add, number, remove_at, take_step
 from hdeeprm_like.engine.compiled import compiled, entry, inlined
+from hdeeprm_like.engine.dates import SAME_DATE
 from hdeeprm_like.engine.silent_actors import run_actor
 from hdeeprm_like.engine.silent_energy import begin_use, change_rates, end_use, update
 from hdeeprm_like.engine.silent_layout import (
@@ -49,7 +50,6 @@ from hdeeprm_like.engine.silent_session import (
     sender_of,
     wake,
 )
-from hdeeprm_like.engine.tasks import SHORTEST_CALL
 
 MOST_ROWS = 8  # that an actor adds in a turn, and some
 
@@ -80,7 +80,7 @@ def grant(session: Session, place: int) -> None:
         actions.pace[0].submission = session.jobs[talk.next_job].submit - talk.reached
         actions.pace[0].submission_made = number(actions)
     else:
-        add(actions, CALL, max(talk.call_date - actions.pace[0].now, SHORTEST_CALL), 1.0)
+        add(actions, CALL, max(talk.call_date - actions.pace[0].now, SAME_DATE), 1.0)
 
 
 @compiled

@@ -10,6 +10,7 @@ from hdeeprm_like.cluster.partitions import NO_DEMAND
 from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.workload import JobLimits, Workload
 from hdeeprm_like.engine import core_pstates, lifecycle
+from hdeeprm_like.engine.dates import request_call
 from hdeeprm_like.engine.job_rows import Request, countable, fill_job, fill_jobs
 from hdeeprm_like.engine.node_calls import connect
 from hdeeprm_like.engine.node_sets import NumberedSets, add_demand, most_cores, new_node_sets
@@ -248,12 +249,14 @@ class State(StateView):
         """Return the decisions of this instant.
 
         Args:
-            requested: count P-states as changed at once, for drivers without a simulator that applies them.
+            requested: count P-states as changed at once, and calls as requested, for drivers without a simulator that
+                applies them.
         """
         t = self.tables
         clock = t.clock[0]
         lifecycle.log_blocked(t)
-        commands = Commands(kills=self.kills, wake_at=self.wake_at)
+        call = request_call(t, self.wake_at) if requested else self.wake_at
+        commands = Commands(kills=self.kills, wake_at=call)
         if clock["rejected_now"]:
             commands.rejects = t.rejected_now[: clock["rejected_now"]].tolist()
         for j in self.started_now.tolist():

@@ -9,7 +9,6 @@ from hdeeprm_like.types import Floats, Ints, Records
 SUCCESS, WALLTIME_REACHED, KILLED = 1, 2, 3  # outcome of a job, 0 while it has none
 
 SHORTEST_RUN = 1e-5  # s, what Batsim reports for a job without work
-SHORTEST_CALL = 1e-5  # s, Batsim extends shorter waits to this
 ALL_KNOWN = 1 << 62  # larger than any row
 
 

@@ -335,6 +335,7 @@ class Runs:
         state = self.space.state(self.platform, blank(jobs), log=False, limits=self._scale, named=self._named)
         if self._sets is not None:
             take_sets(state.tables.node_sets, self._sets, places + 1)
+        state.tables.clock["places"] = places  # as if of the jobs that are not known yet, for what is sized by it
         play = Play(Simulator(state, blank(jobs), self._clock), self.space.system(state))
         if not play.is_built_in:
             raise OptionsError("a part of the decision space is no built-in one, which runs side by side need")

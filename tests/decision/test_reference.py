@@ -56,8 +56,8 @@ KNOWN = {
     "DEMAND": ("set partition nodes task exclusive asked gpus", "held first_hold"),
     "CLOCK": (
         "now free_cores most_cores whole partitioned",
-        "watts joules wake_at random epoch submitted waiting demanding sorted always running completed rejected placed "
-        "places changes first_start started_now rejected_now touched blocked blocked_job blocked_before "
+        "watts joules wake_at calls random epoch submitted waiting demanding sorted always running completed rejected "
+        "placed places changes first_start started_now rejected_now touched blocked blocked_job blocked_before "
         "arrivals_over logged decisions ends_now",
     ),
 }

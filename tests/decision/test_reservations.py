@@ -4,9 +4,15 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from batsim_talk import LIMITS
 from small import jobs, platform, step_baseline
 
 from hdeeprm_like.cluster.partitions import Demand, Partitions, demands_of
+from hdeeprm_like.decision.actions import PolicyActions
+from hdeeprm_like.decision.names import baseline
+from hdeeprm_like.decision.policies.baselines import make_room, new_baselines
+from hdeeprm_like.engine.job_rows import Request
+from hdeeprm_like.engine.state import State
 
 
 def node(cores, memory=1000.0):
@@ -81,6 +87,33 @@ def test_conservative_starts_a_job_on_other_cores_than_the_fastest_if_these_are_
     simulator = step_baseline(cluster, workload, "fcfs+conservative")
     assert simulator.simulation.tasks["start"].tolist() == [0, 4, 1]
     assert simulator.state.cores_of(2).tolist() == [2]
+
+
+def test_conservative_keeps_its_promises_however_many_nodes_and_dates_there_are():
+    # 2,100 nodes of one core; 90 jobs run on half of them, the head needs nearly all, the last does not fit beside it
+    seconds, size = [*range(100, 190), 10.0, 10_000.0], [11] * 90 + [2095, 11]
+    workload = jobs([0] * 90 + [1, 2], seconds, size, memory=1.0, estimate=seconds, delay=seconds)
+    assert starts(platform(*[node(1)] * 2100), workload, "fcfs+conservative")[90:] == [189, 199]
+
+
+def test_conservative_knows_all_dates_where_jobs_become_known_during_the_run():
+    policy = baseline("fcfs+conservative")
+    state = State(platform(node(4), node(4)), None, needs=PolicyActions([policy]).needs, limits=LIMITS)
+    plans = new_baselines(state, [policy])
+    for _ in range(70):
+        state.append(Request(0.0, 5, 1.0, 1e9, 1.0, 0.0))
+    make_room(plans, state, [policy])
+    profile = plans.node_profile
+    assert len(profile.dates) >= 1 + 2 * 70
+    assert len(profile.changes) >= 2 * 70
+    assert len(profile.hold_node) >= 2 * 70 + 2
+
+
+def test_with_partitions_each_job_may_have_a_reservation(two_partitions):
+    workload = replace(jobs([0.0] * 1500), demands=demands_of([Demand("all")] * 1500))
+    policy = baseline("fcfs+conservative")
+    state = State(two_partitions, workload, needs=PolicyActions([policy]).needs)
+    assert len(new_baselines(state, [policy]).node_plans.begins) >= 1500 + 2
 
 
 def test_a_committed_pick_waits_for_memory_as_for_cores():

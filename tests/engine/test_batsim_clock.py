@@ -8,7 +8,7 @@ from random_worlds import platforms, workloads
 from small import begun, jobs, platform, run
 
 from hdeeprm_like.decision.policies.pairs import apply_pair
-from hdeeprm_like.engine.batsim_clock import wire_time
+from hdeeprm_like.engine.dates import wire_time
 
 
 @settings(max_examples=1000)

@@ -9,11 +9,14 @@ import numpy as np
 import pytest
 from batsim_talk import LIMITS, difference_from_server, play_on_server, talk, write_inputs
 from random_worlds import world
+from small import jobs, platform
 
+from hdeeprm_like.batsim.codec4 import Codec4
 from hdeeprm_like.batsim.session import Conversation
 from hdeeprm_like.cli.main import main
 from hdeeprm_like.cluster.workload import JobLimits
 from hdeeprm_like.decision.actions import PolicyActions
+from hdeeprm_like.decision.names import baseline
 from hdeeprm_like.decision.system import DecisionSystem
 from hdeeprm_like.engine.state import State
 from hdeeprm_like.engine.tables import RUNNING
@@ -74,7 +77,25 @@ def system_of(cluster, limits, pair, agent, workload=None):
     return DecisionSystem(state, actions)
 
 
-def differences(seed, folder, meddling=False):
+def crowded(seed):
+    """24 cores in 4 nodes with more work than they can do at once, memory and GPUs in two thirds of the worlds."""
+    rng, more = np.random.default_rng(seed), seed % 3
+    count, nodes = int(rng.integers(15, 31)), [(100.0, [(6, 1.0, 10.0, 1e6)])] * 4
+    seconds = np.round(np.exp(rng.uniform(3.0, 10.5, count)), int(rng.integers(0, 4)))
+    workload = jobs(
+        submit=rng.integers(0, 30_000, count),
+        seconds=seconds,
+        estimate=seconds if rng.random() < 0.5 else np.ceil(seconds * rng.uniform(1.0, 5.0, count)),
+        delay=seconds,
+        size=rng.integers(1, 25, count),
+        memory=rng.choice([0.0, 0.0, 1.7, 19.7], count) * (more > 0),
+        gpus=rng.choice([0, 0, 0, 1], count) * (more > 1),
+    )
+    order = ("saf", "lcfs", "sjf", "zoo:slowdown", "zoo:balanced")[seed % 5]
+    return platform(*nodes, gpus=[0, 1, 2, 4]), workload, baseline(f"{order}+bounded:{(0.1, 1)[seed % 2]}")
+
+
+def differences(seed, folder, meddling=False, world=world):
     """Play a world in process and with the server; what is not the same."""
     cluster, workload, pair = world(seed)
     exact = write_inputs(cluster, workload, folder)
@@ -108,6 +129,23 @@ def all_differences(seeds, folder, **more):
 @pytest.mark.more
 def test_worlds_of_ties_are_the_same_with_the_server(tmp_path):
     assert all_differences(range(100), tmp_path) == {}
+
+
+@pytest.mark.parametrize("seeds", [range(10), pytest.param(range(10, 400), marks=pytest.mark.slow)], ids=str)
+def test_guaranteed_starts_come_when_they_do_in_process_and_no_call_is_requested_twice(seeds, tmp_path, monkeypatch):
+    requested = []
+    format_of = Codec4.format
+
+    def note(codec, now, events):
+        requested[-1] += [data["timestamp"] for kind, data in events if kind == "CALL_ME_LATER"]
+        return format_of(codec, now, events)
+
+    monkeypatch.setattr(Codec4, "format", note)
+    for seed in seeds:
+        requested.append([])
+        assert differences(seed, tmp_path, world=crowded) == "", seed
+        assert len(requested[-1]) == len(set(requested[-1])), seed
+    assert sum(map(len, requested)) > len(seeds)
 
 
 @pytest.mark.slow

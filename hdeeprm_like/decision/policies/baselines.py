@@ -17,6 +17,7 @@ from hdeeprm_like.decision.policies.bounded import (
 )
 from hdeeprm_like.decision.policies.guarantee_rows import new_bounds
 from hdeeprm_like.decision.policies.knowledge import Knowledge, NoKnowledge, assumed_time, follow
+from hdeeprm_like.decision.policies.node_rows import make_room_for_profile
 from hdeeprm_like.decision.policies.node_starts import STARTS_ON_NODES, sort_prioritized, sort_scored
 from hdeeprm_like.decision.policies.placed_starts import place_by_score, see_best_cores
 from hdeeprm_like.decision.policies.plans import KNOWLEDGE, MEMORY, NO_MORE, Plans, new_plans
@@ -133,6 +134,7 @@ def own_bundles(plans: Plans, state: State, baselines: Sequence[Baseline]) -> It
 
 def make_room(plans: Plans, state: State, baselines: Sequence[Baseline]) -> None:
     """Grow plans and memories to all known jobs; with Batsim jobs become known during the run."""
+    make_room_for_profile(plans.node_profile, state, len(state.tables.jobs))
     if len(state.tables.jobs) + 1 > len(plans.queue):
         make_room_in_plans(plans, len(state.tables.jobs))
         for memory, larger in own_bundles(plans, state, baselines):

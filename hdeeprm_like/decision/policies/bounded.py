@@ -13,11 +13,11 @@ from hdeeprm_like.decision.policies.guarantees import (
     note_start,
 )
 from hdeeprm_like.decision.policies.plans import Plans, planned_time
-from hdeeprm_like.decision.policies.releases import HEARD_LATE
 from hdeeprm_like.decision.policies.reserved_nodes import look_now, start_on_allowed
 from hdeeprm_like.decision.policies.starting import RESERVED, book_anywhere, start_if_fits
 from hdeeprm_like.engine.allocation import return_cores
-from hdeeprm_like.engine.compiled import callback, compiled
+from hdeeprm_like.engine.compiled import callback, compiled, inlined
+from hdeeprm_like.engine.dates import REPORTED_LATE
 from hdeeprm_like.engine.job_lists import copy_jobs, job_at
 from hdeeprm_like.engine.lifecycle import start_job
 from hdeeprm_like.engine.tables import CORES, NOTHING, Tables
@@ -61,7 +61,7 @@ def start_reserved_jobs(tables: Tables, plans: Plans, bounds: Bounds, k: int) ->
         if reserved > now:
             bound.soonest = min(bound.soonest, reserved)
         elif start_if_fits(tables, plans, k, j) != NOTHING:
-            if reserved < now - HEARD_LATE:
+            if reserved < now - REPORTED_LATE:
                 hasten(tables, plans, bounds, k, j)
             else:
                 bound.soonest = min(bound.soonest, now)  # try again as soon as anything happens
@@ -86,6 +86,16 @@ def start_due_jobs(tables: Tables, plans: Plans, bounds: Bounds, k: int) -> None
 # --- the start of one job beside the guarantees of others; `starting.start_if_fits` calls it by address
 
 
+@inlined
+def begin_in_plan(tables: Tables, bounds: Bounds, j: int) -> float:
+    """Return when a job that starts now begins in the plan: when its reservation does, if that has just begun.
+
+    So a start that is reported late runs into no reservation that follows its own.
+    """
+    now, reserved = tables.clock[0].now, bounds.reserved[j]
+    return float(reserved if has_begun(tables, bounds, j) and reserved >= now - REPORTED_LATE else now)
+
+
 @callback
 def start_guaranteed(tables: Tables, plans: Plans, bounds: Bounds, k: int, j: int) -> int:
     """Start a job that may run on all nodes if it delays no reservation; return as `starting.start_if_fits`."""
@@ -94,7 +104,8 @@ def start_guaranteed(tables: Tables, plans: Plans, bounds: Bounds, k: int, j: in
     lacks = book_anywhere(tables, plans, k, j)
     if lacks != NOTHING:
         return int(lacks)
-    if bounds.state[0].on_nodes == 1 and not keep_to_allowed(tables, plans, bounds, k, j):
+    begin = begin_in_plan(tables, bounds, j)
+    if bounds.state[0].on_nodes == 1 and not keep_to_allowed(tables, plans, bounds, k, j, begin):
         return_cores(tables, j)
         return CORES
     start_job(tables, j)
@@ -105,10 +116,10 @@ def start_guaranteed(tables: Tables, plans: Plans, bounds: Bounds, k: int, j: in
 @callback
 def start_guaranteed_on_nodes(tables: Tables, plans: Plans, bounds: Bounds, k: int, j: int) -> int:
     """Start a job on nodes of its partition if it delays no reservation; return NOTHING or CORES."""
-    now = tables.clock[0].now
-    allow_on_set(tables, plans, bounds, k, j, now, now + planned_time(tables, plans, k, j))
+    begin = begin_in_plan(tables, bounds, j)
+    allow_on_set(tables, plans, bounds, k, j, begin, begin + planned_time(tables, plans, k, j))
     if not start_on_allowed(tables, plans, j):
-        if not has_begun(tables, plans, bounds, k, j):
+        if not has_begun(tables, bounds, j):
             return CORES
         allow_reserved(tables, plans, bounds, k, j)  # restrict the nodes: others are picked, and the job fits on these
         if not start_on_allowed(tables, plans, j):

@@ -192,7 +192,7 @@ def start_or_reserve(tables: Tables, plans: Plans, k: int, j: int, need: int, ti
     Args:
         need: cores that must be free for it, no fewer than its own. time: s, assumed run time.
     """
-    begin = earliest_on_nodes(tables, plans, k, j, need, time, plans.node_profile.points[0])
+    begin = earliest_on_nodes(tables, plans, k, j, need, time, plans.node_profile.state[0].points)
     if begin == np.inf:
         return begin
     if begin > tables.clock[0].now or start_if_fits(tables, plans, k, j) != NOTHING:

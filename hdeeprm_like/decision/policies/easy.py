@@ -7,7 +7,7 @@ capacity to the head.
 
 import numpy as np
 
-from hdeeprm_like.decision.mode_specs import EASY_FCFS, EASY_SJF
+from hdeeprm_like.decision.mode_specs import IN_ORDER, SHORTEST_FIRST
 from hdeeprm_like.decision.names import Baseline
 from hdeeprm_like.decision.policies.plans import NO_JOB, Plans, planned_time
 from hdeeprm_like.decision.policies.reservations import reserve
@@ -158,7 +158,7 @@ def backfill(tables: Tables, plans: Plans, memory: Tries, k: int) -> None:
     if clock.submitted == tried + 1:
         if tables.jobs[tried].status == WAITING and tables.jobs[tried].size <= clock.free_cores:
             backfill_one(tables, plans, memory, k, tried)
-    elif plan.mode == EASY_FCFS or plan.mode == EASY_SJF:
+    elif plan.candidates_by != IN_ORDER:
         count = copy_jobs(tables.waiting, plan.candidates, plans.queue)
         sort_ties(tables, plans, k, count)
         for i in range(count):
@@ -201,7 +201,7 @@ def sort_ties(tables: Tables, plans: Plans, k: int, count: int) -> None:
         while place > 0:
             other = plans.queue[place - 1]
             alike = tables.jobs[other].submit == tables.jobs[j].submit
-            if plan.mode == EASY_SJF:
+            if plan.candidates_by == SHORTEST_FIRST:
                 alike = alike and planned_time(tables, plans, k, other) == planned_time(tables, plans, k, j)
             key, own = keys[plan.list, other], keys[plan.list, j]
             if not alike or key < own or (key == own and other < j):

@@ -217,14 +217,13 @@ def allow_reserved(tables: Tables, plans: Plans, bounds: Bounds, k: int, j: int)
 
 
 @compiled
-def keep_to_allowed(tables: Tables, plans: Plans, bounds: Bounds, k: int, j: int) -> bool:
-    """Move the booked cores of a job to other nodes if some are reserved while it would run.
+def keep_to_allowed(tables: Tables, plans: Plans, bounds: Bounds, k: int, j: int, begin: float) -> bool:
+    """Move the booked cores of a job to other nodes if some are reserved while it would run, from a date in s on.
 
     Returns:
         False if it does not fit on other nodes.
     """
-    now = tables.clock[0].now
-    allow_beside(tables, plans, bounds, k, j, now, now + planned_time(tables, plans, k, j))
+    allow_beside(tables, plans, bounds, k, j, begin, begin + planned_time(tables, plans, k, j))
     note_nodes(tables, plans, tables.clock[0].placed, j)
     for n in range(len(tables.nodes)):
         if plans.node_profile.picked[n] > 0 and not is_allowed(bounds, n):

@@ -165,7 +165,7 @@ def hasten(tables: Tables, plans: Plans, bounds: Bounds, k: int, j: int) -> None
 
 
 @inlined
-def has_begun(tables: Tables, plans: Plans, bounds: Bounds, k: int, j: int) -> bool:
+def has_begun(tables: Tables, bounds: Bounds, j: int) -> bool:
     """Return whether the reservation of a waiting job has begun."""
     reserved = bounds.reserved[j]
     return bool(reserved <= tables.clock[0].now and reserved != NONE_RESERVED)
@@ -177,7 +177,7 @@ def leaves_reservations(tables: Tables, plans: Plans, bounds: Bounds, k: int, j:
 
     From that date on the cores are its own. If the reservation has begun they are its own now.
     """
-    if has_begun(tables, plans, bounds, k, j):
+    if has_begun(tables, bounds, j):
         return True
     reserved, now = bounds.reserved[j], tables.clock[0].now
     end = now + planned_time(tables, plans, k, j)

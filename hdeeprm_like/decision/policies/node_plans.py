@@ -146,11 +146,9 @@ def soonest(tables: Tables, plans: Plans, k: int, j: int, time: float) -> float:
 
 @compiled
 def reserve_picked(tables: Tables, plans: Plans, begin: float, end: float) -> None:
-    """Reserve the picked nodes, if there is space for one more reservation."""
+    """Reserve the picked nodes; each job, partition and window has at most one reservation."""
     nodes = plans.node_plans
     r = nodes.state[0].reservations
-    if r == len(nodes.begins):
-        return
     nodes.state[0].reservations += 1
     nodes.begins[r], nodes.ends[r] = begin, end
     place = r

@@ -1,9 +1,10 @@
 """Availability profile per node: free cores, MB and GPUs from date to date, for reservations of many jobs.
 
 It replaces the profile of cores (`conservative`) if a waiting job requests memory or GPUs, or jobs run whole on a node.
-It is rebuilt at each decision: the expected ends of the running jobs, then one job after the other at the first date
-from which on it fits for its assumed run time. Waiting jobs get the lowest of these nodes. Jobs that start now get the
-cores of the placement, or others if some of these are reserved.
+What a date changes is stored, not what is free then, so it has as many dates as jobs need on any machine. It is rebuilt
+at each decision: the expected ends of the running jobs, then one job after the other at the first date from which on it
+fits for its assumed run time. Waiting jobs get the lowest of these nodes. Jobs that start now get the cores of the
+placement, or others if some of these are reserved.
 """
 
 import numpy as np
@@ -18,6 +19,9 @@ from hdeeprm_like.engine.cores import available_in, begin_stretch, cores_from
 from hdeeprm_like.engine.processor_keys import counts_cores, places
 from hdeeprm_like.engine.tables import Tables
 
+NONE = -1  # instead of a change
+BEGIN, DATE, LEAST = 0, 1, 2  # rows of NodeProfile.cores and so on
+
 
 @inlined
 def needs_nodes(tables: Tables) -> bool:
@@ -27,35 +31,46 @@ def needs_nodes(tables: Tables) -> bool:
 
 @compiled
 def begin_dates(tables: Tables, plans: Plans, k: int) -> None:
-    """Write the free capacity of nodes now, and from each end of a running job on."""
-    profile, plan, count = plans.node_profile, plans.plans[k], len(tables.nodes)
-    plan.reserved, plan.on_nodes, profile.points[0] = ALL, 1, 1
+    """Write the free capacity of nodes now, and what each end of a running job changes."""
+    profile, plan, state = plans.node_profile, plans.plans[k], plans.node_profile.state[0]
+    plan.reserved, plan.on_nodes = ALL, 1
+    state.points, state.changes, state.holds = 1, 0, 0
     look_at_present(tables, plans)
-    profile.rows[0], profile.dates[0], profile.usable[0] = 0, tables.clock[0].now, tables.clock[0].free_cores
-    copy_entries(profile.cores[0], 0, plans.node_cores, 0, count)
-    copy_entries(profile.memory[0], 0, plans.node_memory, 0, count)
-    copy_entries(profile.gpus[0], 0, plans.node_gpus, 0, count)
+    profile.rows[0], profile.first_change[0] = 0, NONE
+    profile.dates[0], profile.usable[0] = tables.clock[0].now, tables.clock[0].free_cores
     for i in range(sort_releases(tables, plans, k)):
-        j, row = plans.releases[i], profile.points[0] - 1
+        j, row = plans.releases[i], state.points - 1
         if plans.release_ends[i] > profile.dates[row]:
-            if 2 * profile.points[0] >= len(profile.dates):
-                return  # later releases are ignored, which leaves dates for reservations
-            copy_row(plans, row, row + 1)
-            row = row + 1
-            profile.rows[row], profile.dates[row] = row, plans.release_ends[i]
-            profile.points[0] += 1
+            row += 1
+            profile.rows[row], profile.dates[row], profile.first_change[row] = row, plans.release_ends[i], NONE
+            profile.usable[row] = profile.usable[row - 1]
+            state.points += 1
         note_nodes(tables, plans, tables.jobs[j].first, j)
-        add_picked(tables, plans, row, j, 1)
+        first = state.holds
+        profile.usable[row] += store_picked(plans)
+        add_change(plans, row, j, 1, first)
+
+
+@compiled
+def store_picked(plans: Plans) -> int:
+    """Store the picked nodes as the next holds; return their cores."""
+    profile, state, total = plans.node_profile, plans.node_profile.state[0], 0
+    for n in range(len(profile.picked)):
+        if profile.picked[n] > 0:
+            profile.hold_node[state.holds], profile.hold_cores[state.holds] = n, profile.picked[n]
+            state.holds += 1
+            total += profile.picked[n]
+    return int(total)
 
 
 @inlined
-def copy_row(plans: Plans, source: int, target: int) -> None:
-    """Copy the row of one date to another."""
-    profile, count = plans.node_profile, len(plans.node_profile.picked)
-    profile.usable[target] = profile.usable[source]
-    copy_entries(profile.cores[target], 0, profile.cores[source], 0, count)
-    copy_entries(profile.memory[target], 0, profile.memory[source], 0, count)
-    copy_entries(profile.gpus[target], 0, profile.gpus[source], 0, count)
+def add_change(plans: Plans, row: int, j: int, share: int, first: int) -> None:
+    """Add to a date that a job returns what it holds, all holds from *first* on, or takes it with *share* -1."""
+    profile, state = plans.node_profile, plans.node_profile.state[0]
+    change = profile.changes[state.changes]
+    change.job, change.share, change.first_hold, change.held = j, share, first, state.holds - first
+    change.next, profile.first_change[row] = profile.first_change[row], state.changes
+    state.changes += 1
 
 
 @compiled
@@ -77,107 +92,126 @@ def note_nodes(tables: Tables, plans: Plans, begin: int, j: int) -> None:
 
 
 @compiled
-def add_picked(tables: Tables, plans: Plans, row: int, j: int, share: int) -> None:
-    """Add the capacity that a job has on the picked nodes to a row, or subtract it with *share* -1."""
-    profile, job = plans.node_profile, tables.jobs[j]
-    for n in range(len(tables.nodes)):
-        cores = share * profile.picked[n]
-        if cores != 0:
-            profile.usable[row] += cores
-            profile.cores[row, n] += cores
-            profile.memory[row, n] += cores * job.memory
-            profile.gpus[row, n] += cores * job.gpus
+def pass_date(tables: Tables, plans: Plans, at: int, row: int) -> None:
+    """Change the free capacity of nodes at a date, in row *at* of ``NodeProfile.cores`` and so on, by its changes."""
+    profile, c = plans.node_profile, plans.node_profile.first_change[row]
+    while c != NONE:
+        change = profile.changes[c]
+        job = tables.jobs[change.job]
+        for hold in range(change.first_hold, change.first_hold + change.held):
+            n, cores = profile.hold_node[hold], change.share * profile.hold_cores[hold]
+            profile.cores[at, n] += cores
+            profile.memory[at, n] += cores * job.memory
+            profile.gpus[at, n] += cores * job.gpus
+        c = change.next
+
+
+@inlined
+def copy_capacity(plans: Plans, source: int, target: int) -> None:
+    """Copy the free capacity of nodes from one row of ``NodeProfile.cores`` and so on to another."""
+    profile, count = plans.node_profile, len(plans.node_profile.picked)
+    copy_entries(profile.cores[target], 0, profile.cores[source], 0, count)
+    copy_entries(profile.memory[target], 0, profile.memory[source], 0, count)
+    copy_entries(profile.gpus[target], 0, profile.gpus[source], 0, count)
 
 
 @compiled
 def place_at(plans: Plans, date: float) -> int:
     """Return the place of a date after the first, inserted if there is none."""
-    profile = plans.node_profile
-    low, high = 0, profile.points[0]
+    profile, state = plans.node_profile, plans.node_profile.state[0]
+    low, high = 0, state.points
     while low < high:
         middle = (low + high) // 2
         if profile.dates[profile.rows[middle]] < date:
             low = middle + 1
         else:
             high = middle
-    if low == profile.points[0] or profile.dates[profile.rows[low]] > date:
-        for i in range(profile.points[0], low, -1):
+    if low == state.points or profile.dates[profile.rows[low]] > date:
+        for i in range(state.points, low, -1):
             profile.rows[i] = profile.rows[i - 1]
-        profile.rows[low], profile.dates[profile.points[0]] = profile.points[0], date
-        copy_row(plans, profile.rows[low - 1], profile.points[0])
-        profile.points[0] += 1
+        row = state.points
+        profile.rows[low], profile.dates[row], profile.first_change[row] = row, date, NONE
+        profile.usable[row] = profile.usable[profile.rows[low - 1]]
+        state.points += 1
     return int(low)
 
 
 @compiled
 def occupy_picked(tables: Tables, plans: Plans, k: int, j: int, begin: float, end: float) -> None:
-    """Reserve a job's capacity on the picked nodes for a span of time; skip it if there are too many dates."""
-    profile = plans.node_profile
-    if end <= begin or profile.points[0] + 2 > len(profile.dates):
+    """Reserve a job's capacity on the picked nodes for a span of time."""
+    profile, holds = plans.node_profile, plans.node_profile.state[0].holds
+    if end <= begin:
         return
     first = place_at(plans, begin)
     last = place_at(plans, end)
+    cores = store_picked(plans)
     for i in range(first, last):
-        add_picked(tables, plans, profile.rows[i], j, -1)
+        profile.usable[profile.rows[i]] -= cores
+    add_change(plans, profile.rows[first], j, -1, holds)
+    add_change(plans, profile.rows[last], j, 1, holds)
 
 
 @compiled
 def earliest_on_nodes(tables: Tables, plans: Plans, k: int, j: int, need: int, time: float, most: int) -> float:
     """Return the earliest date from which on a job fits for a span of time; infinite for never.
 
-    The least capacity of nodes in that span stays in ``NodeProfile.least_cores`` and so on.
+    The least capacity of nodes in that span stays in row LEAST of ``NodeProfile.cores`` and so on.
 
     Args:
         need: cores that must be free for it, no fewer than its own. most: number of dates to try.
     """
-    profile, i = plans.node_profile, 0
-    points = profile.points[0]
+    profile, points, count, i = plans.node_profile, plans.node_profile.state[0].points, len(tables.nodes), 0
+    copy_entries(profile.cores[BEGIN], 0, plans.node_cores, 0, count)
+    copy_entries(profile.memory[BEGIN], 0, plans.node_memory, 0, count)
+    copy_entries(profile.gpus[BEGIN], 0, plans.node_gpus, 0, count)
     while i < min(most, points):
         row = profile.rows[i]
         end, last = profile.dates[row] + time, i
+        pass_date(tables, plans, BEGIN, row)
         while last == i or (last < points and profile.dates[profile.rows[last]] < end):
             if profile.usable[profile.rows[last]] < need:
                 break
             last += 1
-        if last == i or (last < points and profile.dates[profile.rows[last]] < end):
-            i = last + 1  # any start until then would meet it, too
-            continue
-        begin_least(plans, row)
-        for n in range(i + 1, last):
-            lower_least(plans, profile.rows[n])
-        room = 0.0
-        for n in range(len(tables.nodes)):
-            room += least_room(tables, plans, n, j)
-        if room >= tables.jobs[j].size:
-            return float(profile.dates[row])
-        i += 1
+        if last > i and (last == points or profile.dates[profile.rows[last]] >= end):
+            find_least(tables, plans, i, last)
+            room = 0.0
+            for n in range(count):
+                room += least_room(tables, plans, n, j)
+            if room >= tables.jobs[j].size:
+                return float(profile.dates[row])
+            last = i
+        for n in range(i + 1, min(last + 1, points)):  # any start until the last of these would meet it, too
+            pass_date(tables, plans, BEGIN, profile.rows[n])
+        i = last + 1
     return np.inf
 
 
-@inlined
-def begin_least(plans: Plans, row: int) -> None:
-    """Begin a span: copy the capacity of nodes from a row."""
-    profile, count = plans.node_profile, len(plans.node_profile.picked)
-    copy_entries(profile.least_cores, 0, profile.cores[row], 0, count)
-    copy_entries(profile.least_memory, 0, profile.memory[row], 0, count)
-    copy_entries(profile.least_gpus, 0, profile.gpus[row], 0, count)
-
-
-@inlined
-def lower_least(plans: Plans, row: int) -> None:
-    """Extend a span: lower the capacity of nodes to that of another row."""
+@compiled
+def find_least(tables: Tables, plans: Plans, i: int, last: int) -> None:
+    """Find the least capacity of nodes from date *i* to before date *last*; that at the former is known."""
     profile = plans.node_profile
-    for n in range(len(profile.picked)):
-        profile.least_cores[n] = min(profile.least_cores[n], profile.cores[row, n])
-        profile.least_memory[n] = min(profile.least_memory[n], profile.memory[row, n])
-        profile.least_gpus[n] = min(profile.least_gpus[n], profile.gpus[row, n])
+    copy_capacity(plans, BEGIN, LEAST)
+    if last > i + 1:
+        copy_capacity(plans, BEGIN, DATE)
+    for place in range(i + 1, last):
+        row = profile.rows[place]
+        pass_date(tables, plans, DATE, row)
+        c = profile.first_change[row]
+        while c != NONE:
+            change = profile.changes[c]
+            for hold in range(change.first_hold, change.first_hold + (change.held if change.share < 0 else 0)):
+                n = profile.hold_node[hold]
+                profile.cores[LEAST, n] = min(profile.cores[LEAST, n], profile.cores[DATE, n])
+                profile.memory[LEAST, n] = min(profile.memory[LEAST, n], profile.memory[DATE, n])
+                profile.gpus[LEAST, n] = min(profile.gpus[LEAST, n], profile.gpus[DATE, n])
+            c = change.next
 
 
 @inlined
 def least_room(tables: Tables, plans: Plans, n: int, j: int) -> float:
     """Return how many cores of a job fit on a node throughout the span."""
     profile = plans.node_profile
-    return room_on(tables, float(profile.least_cores[n]), profile.least_memory[n], profile.least_gpus[n], j)
+    return room_on(tables, float(profile.cores[LEAST, n]), profile.memory[LEAST, n], profile.gpus[LEAST, n], j)
 
 
 @compiled
@@ -191,17 +225,17 @@ def pick_lowest(tables: Tables, plans: Plans, j: int) -> None:
 
 
 @compiled
-def keep_to_profile(tables: Tables, plans: Plans, j: int) -> None:
-    """Move the cores booked for a job to other nodes if they are reserved during the span."""
+def keep_to_profile(tables: Tables, plans: Plans, j: int) -> bool:
+    """Move the cores booked for a job to other nodes if they are reserved during the span; return whether it fits."""
     profile, job = plans.node_profile, tables.jobs[j]
     note_nodes(tables, plans, tables.clock[0].placed, j)
     for n in range(len(tables.nodes)):
-        cores, memory, gpus = float(profile.least_cores[n]), profile.least_memory[n], profile.least_gpus[n]
+        cores, memory, gpus = float(profile.cores[LEAST, n]), profile.memory[LEAST, n], profile.gpus[LEAST, n]
         if profile.picked[n] > 0 and places(cores, memory, gpus, job.memory, job.gpus) < profile.picked[n]:
             return_cores(tables, j)
             pick_lowest(tables, plans, j)
-            book_on(tables, profile.picked, j)
-            return
+            return book_on(tables, profile.picked, j)
+    return True
 
 
 @inlined

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hdeeprm_like.cluster.partitions import Demands
 from hdeeprm_like.cluster.platform import Platform
@@ -23,8 +24,7 @@ from hdeeprm_like.engine.numbers import WATCH_DEPTH
 from hdeeprm_like.engine.state import State
 from hdeeprm_like.types import Floats, Ints, Records
 
-MOST_RESERVATIONS = 1000  # reservations at once; further ones are skipped
-MOST_ENTRIES, LEAST_DATES = 2**17, 64  # of NodeProfile: dates times nodes, and dates; they bound its memory
+OF_DATES, OF_HOLDS = ("rows", "dates", "usable", "first_change", "changes"), ("hold_node", "hold_cores")  # NodeProfile
 
 OWN_PRIORITIES = "own_priorities"  # platform setting: whether multifactor uses its weights in every mode
 
@@ -59,27 +59,53 @@ class NodePlans(Bundle):
     idle: Ints
 
 
-class NodeProfile(Bundle):
-    """Free capacity of nodes from some dates on; M dates, N nodes.
+NODE_PROFILE = np.dtype(
+    [
+        ("points", "i8"),  # number of dates
+        ("changes", "i8"),  # used entries of NodeProfile.changes
+        ("holds", "i8"),  # used entries of NodeProfile.hold_node
+    ],
+    align=True,
+)
+
+NODE_CHANGE = np.dtype(
+    [
+        ("job", "i4"),
+        ("share", "i4"),  # 1 if what it holds becomes free, -1 if that is taken
+        ("held", "i8"),  # nodes that it holds: hold_node[first_hold : first_hold + held]
+        ("first_hold", "i8"),
+        ("next", "i8"),  # next change of that date, -1 for none
+    ],
+    align=True,
+)
+
+
+class NodeProfile(Bundle, written_first=("state", *OF_DATES, *OF_HOLDS, "cores", "memory", "gpus", "picked")):
+    """Free capacity of nodes from some dates on: what it is now, and what changes at each date; M dates, N nodes.
+
+    It has capacity for all known jobs: each has at most two dates and holds at most as many nodes as it requests cores.
 
     Attributes:
-        points: (1,) number of dates.
+        state: (1,) NODE_PROFILE.
         rows: (M,) the row of each date, in the order of dates. dates: (M,) s, of each row.
-        usable: (M,) cores that may serve jobs. cores, memory, gpus: (M, N) free capacity, MB.
-        least_cores, least_memory, least_gpus: (N,) scratch: least free capacity over a span of time.
+        usable: (M,) cores that may serve jobs. first_change: (M,) the first change of each row, -1 for none.
+        changes: (M,) NODE_CHANGE. hold_node, hold_cores: the nodes in the changes, and a job's cores on each.
+        cores, memory, gpus: (3, N) scratch: free capacity, MB, at the begin of a span of time, at a date in it, and the
+            least in it.
         picked: (N,) scratch: cores of a job on each node.
     """
 
-    points: Ints
+    state: Records
     rows: Ints
     dates: Floats
     usable: Ints
+    first_change: Ints
+    changes: Records
+    hold_node: Ints
+    hold_cores: Ints
     cores: Ints
     memory: Floats
     gpus: Floats
-    least_cores: Ints
-    least_memory: Floats
-    least_gpus: Floats
     picked: Ints
 
 
@@ -199,13 +225,9 @@ def new_node_plans(sets: NodeSets, jobs: int) -> NodePlans:
     """
     count, words = sets.member_bits.shape
     partitions = len(sets.partition_nodes)
-    most = (min(jobs, MOST_RESERVATIONS) or MOST_RESERVATIONS) + partitions + MOST_WINDOWS if partitions else 0
     return NodePlans(
         state=np.zeros(1, NODE_STATE),
-        begins=np.zeros(most),
-        ends=np.zeros(most),
-        reserved=np.zeros((most, words), np.int64),
-        by_end=np.zeros(most, np.int64),
+        **reservations_for(jobs, partitions, words),
         bits=np.zeros(words, np.int64),
         taken=np.zeros(partitions, np.int64),
         free=np.zeros(count, np.int64),
@@ -219,32 +241,67 @@ def no_node_plans() -> NodePlans:
     return new_node_plans(no_node_sets(), 0)
 
 
-def new_node_profile(state: State, jobs: int, wanted: bool) -> NodeProfile:
+def new_node_profile(state: State, jobs: int, wanted: bool, dated: bool) -> NodeProfile:
     """Return the arrays of a node profile; absent with partitions, and unless *wanted*.
 
     Args:
-        jobs: 0 if unknown.
+        jobs: 0 if unknown. dated: whether it has other dates than now.
     """
     needless = not wanted or state.platform.partitions is not None
-    nodes, most = 0 if needless else state.platform.nodes, MOST_ENTRIES
-    dates = 0 if needless or not state.named else min(2 * (jobs or most) + 3, max(most // nodes, LEAST_DATES))
+    nodes = 0 if needless else state.platform.nodes
+    dates, holds = profile_size(state, jobs) if dated and state.named and nodes else (0, 0)
     return NodeProfile(
-        points=np.zeros(1, np.int64),
+        state=np.zeros(1, NODE_PROFILE),
         rows=np.zeros(dates, np.int64),
         dates=np.zeros(dates),
         usable=np.zeros(dates, np.int64),
-        cores=np.zeros((dates, nodes), np.int64),
-        memory=np.zeros((dates, nodes)),
-        gpus=np.zeros((dates, nodes)),
-        least_cores=np.zeros(nodes, np.int64),
-        least_memory=np.zeros(nodes),
-        least_gpus=np.zeros(nodes),
+        first_change=np.zeros(dates, np.int64),
+        changes=np.zeros(dates, NODE_CHANGE),
+        hold_node=np.zeros(holds, np.int32),
+        hold_cores=np.zeros(holds, np.int32),
+        cores=np.zeros((3, nodes), np.int64),
+        memory=np.zeros((3, nodes)),
+        gpus=np.zeros((3, nodes)),
         picked=np.zeros(nodes, np.int64),
     )
 
 
+def profile_size(state: State, jobs: int) -> tuple[int, int]:
+    """Return how many dates and held nodes a node profile has at most with some jobs.
+
+    What the jobs hold together is no more than the cores that they can get; what the running ones do, than the machine.
+    """
+    nodes, places = state.platform.nodes, int(state.tables.clock["places"][0])
+    return 2 * jobs + 3, min(places, jobs * nodes) + state.platform.cores
+
+
+def make_room_for_profile(profile: NodeProfile, state: State, jobs: int) -> None:
+    """Grow a node profile to some known jobs; it is made anew at each decision, so nothing is copied."""
+    if len(profile.dates) == 0:
+        return
+    for size, names in zip(profile_size(state, jobs), (OF_DATES, OF_HOLDS), strict=True):
+        for name in names:
+            column = getattr(profile, name)
+            if len(column) < size:
+                setattr(profile, name, np.zeros(max(size, 2 * len(column)), column.dtype))
+
+
+def reservations_for(jobs: int, partitions: int, words: int) -> dict[str, NDArray[Any]]:
+    """Return the columns of `NodePlans` for a reservation of each job, each partition and each window, by name."""
+    most = jobs + partitions + MOST_WINDOWS if partitions else 0
+    columns = {"begins": np.zeros(most), "ends": np.zeros(most), "by_end": np.zeros(most, np.int64)}
+    return {**columns, "reserved": np.zeros((most, words), np.int64)}
+
+
 def make_room_for_sets(plans: NodePlans, sets: NodeSets) -> None:
-    """Grow the arrays to all sets of nodes; with Batsim they become known during the run."""
+    """Grow the arrays to all jobs and all sets of nodes; with Batsim they become known during the run.
+
+    Reservations are made anew at each decision, so none is copied.
+    """
+    jobs, partitions = len(sets.demands), len(plans.taken)
+    if jobs + partitions + MOST_WINDOWS > len(plans.begins):
+        for name, column in reservations_for(jobs, partitions, len(plans.bits)).items():
+            setattr(plans, name, column)
     count = len(sets.members)
     if count > len(plans.free):
         plans.free, plans.idle = np.zeros(count, np.int64), np.zeros(count, np.int64)

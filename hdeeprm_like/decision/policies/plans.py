@@ -7,19 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from hdeeprm_like.decision.mode_specs import (
-    COMMIT,
-    COMMIT_BACKFILL,
-    CONSERVATIVE,
-    EASY_FCFS,
-    EASY_SJF,
-    GREEDY,
-    MODES,
-    PACKING,
-    RESERVE,
-    SLURM,
-    STRICT,
-)
+from hdeeprm_like.decision.mode_specs import BY_ARRIVAL, IN_ORDER, MODES, MODES_BY_NAME, SHORTEST_FIRST, SLURM
 from hdeeprm_like.decision.names import ORDERS, PLACEMENTS, Baseline, number_of_times
 from hdeeprm_like.decision.policies.knowledge import Knowledge, make_room_for_jobs, new_knowledge, no_knowledge
 from hdeeprm_like.decision.policies.node_rows import (
@@ -35,6 +23,7 @@ from hdeeprm_like.decision.policies.node_rows import (
     no_slurm_rows,
 )
 from hdeeprm_like.decision.policies.preemption_rows import make_room_for_requeues
+from hdeeprm_like.decision.score_files import plans_profiles
 from hdeeprm_like.engine.bundles import Bundle, several
 from hdeeprm_like.engine.calls import float_at
 from hdeeprm_like.engine.compiled import compiled, inlined
@@ -70,7 +59,8 @@ PLAN = np.dtype(
         ("order_times", "i8"),  # the run times of the order, see ``names.number_of_times``,
         ("times", "i8"),  # and of reservations
         ("list", "i8"),  # list of waiting jobs in its order
-        ("candidates", "i8"),  # list of candidates for backfilling
+        ("candidates", "i8"),  # list of candidates for backfilling,
+        ("candidates_by", "i8"),  # and their order: IN_ORDER, BY_ARRIVAL or SHORTEST_FIRST
         ("changing", "i8"),  # 1 if the order changes with time,
         ("candidates_change", "i8"),  # 1 if the order of the candidates does
         ("ends", "i8"),  # list of running jobs by expected end, -1 if not needed
@@ -142,16 +132,15 @@ def order_of(baseline: Baseline) -> int:
 
 def needs_of(baseline: Baseline) -> Needs:
     """Return the sorted lists of jobs that a baseline reads."""
-    mode, order = MODES[baseline.mode], order_of(baseline)
+    mode, order = MODES_BY_NAME[baseline.mode], order_of(baseline)
     order_times, times = number_of_times(baseline.order_times), number_of_times(baseline.times)
     by_times = order not in (FCFS, BY_SCORE)  # a learned policy sorts its list itself
     own = (order, min(order_times, FIRST_PREDICTED) if by_times else REQUESTED)
-    by_submission = dict.fromkeys((EASY_FCFS, COMMIT, COMMIT_BACKFILL), (FCFS, REQUESTED))
-    shortest = (SJF, min(times, OF_CANDIDATES))
-    candidates = shortest if mode == EASY_SJF else by_submission.get(mode, own)
+    by_arrival, shortest = (FCFS, REQUESTED), (SJF, min(times, OF_CANDIDATES))
+    candidates = {IN_ORDER: own, BY_ARRIVAL: by_arrival, SHORTEST_FIRST: shortest}[mode.candidates]
     if baseline.bound:
-        candidates = FCFS, REQUESTED
-    looks_at_ends = mode not in (STRICT, GREEDY, PACKING, RESERVE) or baseline.looks_back
+        candidates = by_arrival
+    looks_at_ends = mode.looks_at_ends or baseline.looks_back
     ends = ((BY_SIZE, times if times == ACTUAL else REQUESTED),) if looks_at_ends else ()
     if baseline.watched:  # the queue by priority, and by the order of the watch
         own, candidates = (MULTIFACTOR, REQUESTED), own
@@ -178,6 +167,7 @@ def new_plans(
         needs = needs_of(baseline)
         state.require(needs, baseline.name)
         plan["order"], plan["mode"] = order_of(baseline), MODES[baseline.mode]
+        plan["candidates_by"] = MODES_BY_NAME[baseline.mode].candidates
         plan["core_policy"] = PLACEMENTS.get(baseline.placement, FIRST_FIT)  # that of a file is in `placing`
         plan["order_times"] = number_of_times(baseline.order_times, predictors)
         plan["times"] = number_of_times(baseline.times, predictors)
@@ -192,10 +182,9 @@ def new_plans(
         plan["ends"] = state.needs.ends.index(needs.ends[0]) if needs.ends else -1
         plan["bounded"], plan["reserved"] = (1, EACH) if baseline.bound else (0, NO_JOB)
     plans["held"] = -1
-    learned = [baseline.learned for baseline in baselines]
-    reserves = plans["bounded"].any() or (plans["mode"] == CONSERVATIVE).any()
     # so machine code for platforms with partitions is compiled once
     partitioned = state.platform.partitions is not None
+    dated = any(MODES_BY_NAME[one.mode].profiles or plans_profiles(one.learned) for one in baselines)
     looks_back = partitioned or any(baseline.looks_back for baseline in baselines)
     return Plans(
         plans=plans,
@@ -207,7 +196,7 @@ def new_plans(
         node_gpus=np.zeros(nodes),
         knowledge=new_knowledge(state, baselines, predictors) if looks_back else no_knowledge(),
         node_plans=new_node_plans(state.tables.node_sets, jobs) if partitioned else no_node_plans(),
-        node_profile=new_node_profile(state, jobs, bool(reserves or any(learned))),
+        node_profile=new_node_profile(state, jobs, dated or bool(plans["bounded"].any()), dated),
         slurm=slurm_rows_of(state, baselines),
         guarantees=several(guarantees),
         memories=several(memories),

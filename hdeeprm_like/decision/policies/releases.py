@@ -4,12 +4,12 @@ import numpy as np
 
 from hdeeprm_like.decision.policies.plans import Plans, planned_time
 from hdeeprm_like.engine.compiled import compiled, inlined
+from hdeeprm_like.engine.dates import REPORTED_LATE
 from hdeeprm_like.engine.job_lists import copy_column, copy_jobs, job_at
 from hdeeprm_like.engine.numbers import FIRST_PREDICTED
 from hdeeprm_like.engine.tables import Tables
 
 OVERDUE = 1.0  # s, expected remaining time of a job that has outrun its request
-HEARD_LATE = 0.1  # s, largest delay of the report of a job's end by messages or simultaneous events
 
 
 @inlined
@@ -32,7 +32,7 @@ def later_than_now(end: float, now: float) -> float:
     """
     if end > now:
         return end
-    return float(np.nextafter(now, np.inf) if end > now - HEARD_LATE else now + OVERDUE)
+    return float(np.nextafter(now, np.inf) if end > now - REPORTED_LATE else now + OVERDUE)
 
 
 @compiled

@@ -9,8 +9,6 @@ from hdeeprm_like.engine.lifecycle import start_job
 from hdeeprm_like.engine.node_places import look_at_nodes, pick_nodes
 from hdeeprm_like.engine.tables import Tables
 
-TOUCHING = 1e-5  # s within which the end of a job and the begin of a reservation are one date
-
 
 @compiled
 def look_now(tables: Tables, plans: Plans) -> None:

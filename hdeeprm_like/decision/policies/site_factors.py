@@ -17,12 +17,11 @@ from hdeeprm_like.decision.policies.scores import stage_of
 from hdeeprm_like.decision.policies.slurm_priorities import own_priority, sort_by_priority
 from hdeeprm_like.engine.calls import call_at
 from hdeeprm_like.engine.compiled import callback, compiled, inlined
+from hdeeprm_like.engine.dates import SAME_DATE
 from hdeeprm_like.engine.job_lists import copy_jobs
 from hdeeprm_like.engine.numbers import BY_SCORE, WATCH_RATE
 from hdeeprm_like.engine.tables import Tables
 from hdeeprm_like.types import Ints
-
-CLOSE = 1e-5  # s, tolerance of the date of a look
 
 
 @inlined
@@ -48,8 +47,8 @@ def watch_look(tables: Tables, plans: Plans, k: int) -> float:
     clock, plan, rows = tables.clock[0], plans.plans[k], plans.slurm.params[0]
     if plan.watch <= 0.0 or (plan.reordered == 0 and rows.looked == clock.changes and rows.behind == 0):
         return np.inf
-    next_one = plan.watch * np.ceil((clock.now - CLOSE) / plan.watch)
-    return float(next_one if next_one > rows.looked_at + CLOSE else next_one + plan.watch)
+    next_one = plan.watch * np.ceil((clock.now - SAME_DATE) / plan.watch)
+    return float(next_one if next_one > rows.looked_at + SAME_DATE else next_one + plan.watch)
 
 
 @compiled

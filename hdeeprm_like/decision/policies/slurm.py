@@ -34,7 +34,7 @@ from hdeeprm_like.decision.policies.node_plans import (
     touches_completing,
 )
 from hdeeprm_like.decision.policies.plans import Plans, planned_time
-from hdeeprm_like.decision.policies.reserved_nodes import TOUCHING, allow_until, has_cores, look_now
+from hdeeprm_like.decision.policies.reserved_nodes import allow_until, has_cores, look_now
 from hdeeprm_like.decision.policies.site_factors import sort_by_order, watch_look, watch_queue
 from hdeeprm_like.decision.policies.slurm_limits import (
     close_windows,
@@ -45,7 +45,6 @@ from hdeeprm_like.decision.policies.slurm_limits import (
 )
 from hdeeprm_like.decision.policies.slurm_looks import (
     FULL,
-    JUST,
     TICK,
     ask_main,
     backfill_look,
@@ -67,6 +66,7 @@ from hdeeprm_like.decision.policies.slurm_suspension import (
 )
 from hdeeprm_like.decision.policies.starting import start_if_fits
 from hdeeprm_like.engine.compiled import callback, compiled, count_bits, inlined
+from hdeeprm_like.engine.dates import SAME_DATE
 from hdeeprm_like.engine.job_lists import copy_jobs
 from hdeeprm_like.engine.node_places import as_idle, pick_nodes
 from hdeeprm_like.engine.numbers import MULTIFACTOR
@@ -85,27 +85,27 @@ def start_like_slurm(tables: Tables, plans: Plans, k: int) -> None:
         prioritize(tables, plans, k)
     else:
         sort_by_order(tables, plans, k)
-    if watch_look(tables, plans, k) <= clock.now + JUST:
+    if watch_look(tables, plans, k) <= clock.now + SAME_DATE:
         watch_queue(tables, plans, k)
     leave_nodes(tables, plans, k)
     catch_up(tables, plans)
     pass_windows(tables, plans)
     ask_main(plans, clock.now, clock.submitted, clock.completed)
     known = len(plans.slurm.main_dates) > 0
-    if rows.due > 0 and clock.now >= rows.last_main + rows.gap - JUST:
+    if rows.due > 0 and clock.now >= rows.last_main + rows.gap - SAME_DATE:
         rows.last_main = clock.now
         if not waits_for_nodes(tables, plans):
             look_now(tables, plans)
             start_by_priority(tables, plans, k, clock.waiting if rows.due == FULL else rows.depth + 1)
         rows.due = 0
     changes = clock.changes + clock.completed + rows.leaving
-    if backfill_look(plans, clock.now, changes) <= clock.now + JUST:
+    if backfill_look(plans, clock.now, changes) <= clock.now + SAME_DATE:
         if waits_for_nodes(tables, plans):
             rows.next_backfill = clock.now + TICK
         else:
             look_now(tables, plans)
             rows.seen = changes
-            rows.next_backfill = clock.now + (2.0 * JUST if known else rows.interval)
+            rows.next_backfill = clock.now + (2.0 * SAME_DATE if known else rows.interval)
             backfill_like_slurm(tables, plans, k)
     if clock.waiting > 0:
         soon = min(next_wake(tables, plans, k, by_priority), next_window(plans, rows.windows_seen))
@@ -159,7 +159,7 @@ def begin_job(tables: Tables, plans: Plans, k: int, j: int) -> bool:
         note_cores(tables, plans, k, j)
     if takes and not starts:
         now = tables.clock[0].now
-        allow_until(tables, plans, j, now, now + planned_time(tables, plans, k, j) + TOUCHING)
+        allow_until(tables, plans, j, now, now + planned_time(tables, plans, k, j) + SAME_DATE)
         starts = start_beside(tables, plans, k, j)
     rows.avoid = 0
     return starts
@@ -219,7 +219,7 @@ def try_job(tables: Tables, plans: Plans, k: int, j: int) -> int:
     over = multiple(tables, now + rows.window, rows.resolution)
     room_from = room_at_all(tables, plans, k, j, now)
     while True:
-        allow_until(tables, plans, j, begin, begin + time + TOUCHING)  # as `start_if_fits` does
+        allow_until(tables, plans, j, begin, begin + time + SAME_DATE)  # as `start_if_fits` does
         later = next_end_for(tables, plans, j, begin)
         later = later if later < over else np.inf
         start = np.inf

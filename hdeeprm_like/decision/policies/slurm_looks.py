@@ -10,12 +10,12 @@ from hdeeprm_like.decision.policies.plans import Plans
 from hdeeprm_like.decision.policies.site_factors import watch_look
 from hdeeprm_like.decision.policies.slurm_priorities import whole_second
 from hdeeprm_like.engine.compiled import compiled, inlined, shift_left
+from hdeeprm_like.engine.dates import SAME_DATE
 from hdeeprm_like.engine.job_lists import copy_jobs
 from hdeeprm_like.engine.tables import ENDED, KIND_BITS, KIND_MASK, Tables
 from hdeeprm_like.types import Floats
 
 DEEP, FULL = 1, 2  # passes of the main scheduler: as deep as default_queue_depth, over the full queue
-JUST = 1e-5  # s within which two dates are one
 TICK = 1.0  # s between two looks of a thread that waits for something to do
 
 
@@ -32,9 +32,9 @@ def ask_main(plans: Plans, now: float, submitted: int, completed: int) -> None:
     full = now >= rows.next_full
     if full:
         rows.next_full += rows.full * np.ceil((now - rows.next_full) / rows.full + 1e-9)
-    if (full and not known) or main_look(plans, now, asked) <= now + JUST:
+    if (full and not known) or main_look(plans, now, asked) <= now + SAME_DATE:
         rows.main_seen, rows.reordered = asked, 0
-        rows.next_main = now + (2.0 * JUST if known else rows.delay)
+        rows.next_main = now + (2.0 * SAME_DATE if known else rows.delay)
         rows.due = FULL if full else max(rows.due, DEEP)
     if rows.at_once == 1 and completed != rows.ended and not known:
         rows.ended = completed
@@ -67,10 +67,10 @@ def next_look(dates: Floats, now: float, earliest: float, phase: float, wanted: 
         wanted: whether it then finds something to do. tick: s.
     """
     if len(dates) > 0:
-        place = np.searchsorted(dates, max(now, earliest) - JUST)
+        place = np.searchsorted(dates, max(now, earliest) - SAME_DATE)
         if place < len(dates):
             return float(dates[place])
-    return float(phase + tick * np.ceil((max(now, earliest) - phase - JUST) / tick)) if wanted else np.inf
+    return float(phase + tick * np.ceil((max(now, earliest) - phase - SAME_DATE) / tick)) if wanted else np.inf
 
 
 @inlined
@@ -107,11 +107,11 @@ def catch_up(tables: Tables, plans: Plans) -> None:
         if change & KIND_MASK != ENDED:
             continue
         date = tables.jobs[change >> KIND_BITS].finish
-        if date < clock.now - JUST:
+        if date < clock.now - SAME_DATE:
             rows.ended += 1
             look_at_nothing(plans, date - rows.linger, clock.now)
             look_at_nothing(plans, date, clock.now)
-    while rows.next_full < clock.now - JUST:
+    while rows.next_full < clock.now - SAME_DATE:
         rows.next_main = max(rows.next_main, rows.next_full + rows.delay)
         rows.next_full += rows.full
 
@@ -122,18 +122,18 @@ def look_at_nothing(plans: Plans, date: float, now: float) -> None:
     rows = plans.slurm.params[0]
     if rows.at_once == 0 and date > rows.next_main - rows.delay:
         look = next_look(plans.slurm.main_dates, date, rows.next_main, rows.main_phase, True, rows.tick)
-        if look < now - JUST:
+        if look < now - SAME_DATE:
             rows.next_main = look + rows.delay
     if date > rows.next_backfill - rows.interval:
         look = next_look(plans.slurm.backfill_dates, date, rows.next_backfill, rows.next_backfill, True, TICK)
-        if look < now - JUST:
+        if look < now - SAME_DATE:
             rows.next_backfill = look + rows.interval
 
 
 @inlined
 def has_ended(tables: Tables, plans: Plans, j: int) -> bool:
     """Return whether a job has ended, though its nodes are still completing."""
-    return bool(tables.clock[0].now >= tables.jobs[j].start + plans.slurm.works[j] - JUST)
+    return bool(tables.clock[0].now >= tables.jobs[j].start + plans.slurm.works[j] - SAME_DATE)
 
 
 @compiled
@@ -163,7 +163,7 @@ def next_leaving(tables: Tables, plans: Plans, k: int) -> float:
     soonest, now = np.inf, tables.clock[0].now
     for i in range(copy_jobs(tables.running, plans.plans[k].ends, plans.releases)):
         end = tables.jobs[plans.releases[i]].start + plans.slurm.works[plans.releases[i]]
-        if end > now + JUST:
+        if end > now + SAME_DATE:
             soonest = min(soonest, end)
     return float(soonest)
 

@@ -21,13 +21,13 @@ from hdeeprm_like.decision.policies.reserved_nodes import as_now
 from hdeeprm_like.decision.policies.slurm_looks import DEEP, has_ended
 from hdeeprm_like.decision.policies.slurm_priorities import own_priority, sort_by_priority
 from hdeeprm_like.engine.compiled import compiled, inlined
+from hdeeprm_like.engine.dates import SAME_DATE
 from hdeeprm_like.engine.job_lists import copy_jobs
 from hdeeprm_like.engine.node_places import pick_nodes
 from hdeeprm_like.engine.tables import ENDED, ENDS_NOW, KIND_BITS, KIND_MASK, Tables
 from hdeeprm_like.engine.waiting_queue import enqueue
 
 LAST = 1 << 40  # more than any number of nodes
-CLOSE = 1e-5  # s within which two dates are one
 
 
 @inlined
@@ -39,7 +39,7 @@ def preempts(plans: Plans) -> bool:
 @inlined
 def waits_again(tables: Tables, plans: Plans, j: int) -> bool:
     """Return whether a requeued job may not start yet."""
-    return preempts(plans) and plans.slurm.preemption.arrival[j] > tables.clock[0].now + CLOSE
+    return preempts(plans) and plans.slurm.preemption.arrival[j] > tables.clock[0].now + SAME_DATE
 
 
 @inlined
@@ -72,7 +72,7 @@ def queue_again(tables: Tables, plans: Plans, k: int) -> None:
             back += 1
     if back > 0:
         sort_by_priority(tables, plans, plans.plans[k].list)
-    if back > 0 or clock.now >= state.next - CLOSE:
+    if back > 0 or clock.now >= state.next - SAME_DATE:
         params.seen, params.main_seen, params.reordered = -1, -1, 1
         state.next = next_return(tables, plans, k)
 
@@ -83,7 +83,7 @@ def next_return(tables: Tables, plans: Plans, k: int) -> float:
     soonest = np.inf
     for i in range(copy_jobs(tables.waiting, plans.plans[k].list, plans.queue)):
         date = plans.slurm.preemption.arrival[plans.queue[i]]
-        if date > tables.clock[0].now + CLOSE:
+        if date > tables.clock[0].now + SAME_DATE:
             soonest = min(soonest, date)
     return float(soonest)
 
@@ -121,7 +121,7 @@ def find_victims(tables: Tables, plans: Plans, k: int, j: int) -> int:
             continue
         if rows.over[rows.of_job[j], of] == 0 or rows.mode[of] % SUSPEND == OFF or has_ended(tables, plans, other):
             continue
-        if now < tables.jobs[other].start + rows.exempt[of] - CLOSE:
+        if now < tables.jobs[other].start + rows.exempt[of] - SAME_DATE:
             rows.state[0].next = min(rows.state[0].next, tables.jobs[other].start + rows.exempt[of])
             continue
         place = count

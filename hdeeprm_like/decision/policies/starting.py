@@ -9,11 +9,12 @@ from hdeeprm_like.decision.mode_specs import SLURM
 from hdeeprm_like.decision.policies.node_profile import keep_to_profile
 from hdeeprm_like.decision.policies.plans import EACH, HEAD, NO_JOB, Plans, planned_time
 from hdeeprm_like.decision.policies.reservations import leaves_to_head
-from hdeeprm_like.decision.policies.reserved_nodes import TOUCHING, allow_until, start_on_allowed
+from hdeeprm_like.decision.policies.reserved_nodes import allow_until, start_on_allowed
 from hdeeprm_like.engine.allocation import choose_cores, return_cores
 from hdeeprm_like.engine.bundles import bundle_in
 from hdeeprm_like.engine.calls import NOWHERE, number_at
 from hdeeprm_like.engine.compiled import callback, compiled, inlined
+from hdeeprm_like.engine.dates import SAME_DATE
 from hdeeprm_like.engine.lifecycle import start_job
 from hdeeprm_like.engine.numbers import BEST_FIT, TETRIS_SRTF
 from hdeeprm_like.engine.packing import best_node, is_whole
@@ -43,7 +44,7 @@ def start_in_partition(tables: Tables, plans: Plans, k: int, j: int) -> int:
     now = tables.clock[0].now
     end = now + planned_time(tables, plans, k, j)
     if plans.plans[k].mode == SLURM:
-        end += TOUCHING  # under Slurm a job may not even end when a reservation begins
+        end += SAME_DATE  # under Slurm a job may not even end when a reservation begins
     allow_until(tables, plans, j, now, end)
     return NOTHING if start_on_allowed(tables, plans, j) else CORES
 
@@ -91,5 +92,4 @@ def keeps_reservations(tables: Tables, plans: Plans, k: int, j: int) -> bool:
     """
     if plans.plans[k].reserved == HEAD:
         return leaves_to_head(tables, plans, k, j)
-    keep_to_profile(tables, plans, j)
-    return True
+    return keep_to_profile(tables, plans, j)

@@ -34,6 +34,7 @@ from hdeeprm_like.decision.window.arrays import (
 )
 from hdeeprm_like.engine.bundles import copy_entries
 from hdeeprm_like.engine.compiled import compiled, entry, inlined
+from hdeeprm_like.engine.dates import wire_time
 from hdeeprm_like.engine.fitting import fits_now, fits_some_node
 from hdeeprm_like.engine.state import State
 from hdeeprm_like.engine.tables import Tables
@@ -238,7 +239,7 @@ def wait(tables: Tables, window: Window) -> bool:
     """Wait; return whether the agent decides again in this instant, as nothing else can happen any more."""
     params, clock = window.params[0], tables.clock[0]
     if params.step > 0.0:
-        params.next_step = clock.now + params.step
+        params.next_step = wire_time(clock.now + params.step)
         clock.wake_at = params.next_step
         return False
     return is_over(tables)
