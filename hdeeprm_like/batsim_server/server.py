@@ -226,8 +226,8 @@ class Server:
         job = running.job
         reports = self._workflows.get(job.workload)
         if reports is not None:
-            yield (self.simulation.engine.post, job.identifier, reports)
             yield (self.simulation.engine.skip,)  # to find the mailbox by name
+            yield (self.simulation.engine.put, job.identifier, reports)
         self.simulation.outbox.job_completed(
             job.identifier, job.state, job.return_code, job.alloc, self.simulation.engine.now
         )
