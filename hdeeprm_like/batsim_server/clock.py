@@ -269,7 +269,7 @@ class Clock:
             self._go_on(action)
 
     def _share_loopback(self, loopback: Constraint) -> None:
-        """Let messages to the server share the capacity from a host to itself with what begins to use it."""
+        """Make messages to the server share the capacity from a host to itself with what begins to use it."""
         self.loopback = None
         self._ways.clear()
         if (arriving := self._arriving) is not None:
