@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from math import inf
 
 from hdeeprm_like.batsim_server.countdowns import MOST_STEPS, Action, Alarms, Countdown, Works
-from hdeeprm_like.batsim_server.sharing import Sharing, Variable, Work
+from hdeeprm_like.batsim_server.sharing import Constraint, Sharing, Variable, Work
 from hdeeprm_like.batsim_server.simgrid_options import SimgridOptions
 from hdeeprm_like.batsim_server.ways import Arriving, Way, way_of
 
@@ -20,13 +20,14 @@ class Clock:
 
     Attributes:
         now: s.
-        silent: whether only messages to the server use links, and no energy is measured.
+        quiet: whether only messages to the server use links.
+        loopback: the capacity from a host to itself, as long as only messages to the server have used it.
         simgrid: the options of SimGrid's model.
     """
 
     def __init__(
         self,
-        message_work: Callable[[str, str, float], Work | float],
+        message_work: Callable[[str, str, float], Work],
         on_rates: Callable[[Sequence[Variable]], None] | None,
         before_end: Callable[[Sequence[int]], None] | None,
         simgrid: SimgridOptions,
@@ -34,7 +35,8 @@ class Clock:
     ) -> None:
         """Start at time 0; the arguments are those of the `Engine`."""
         self.now = 0.0
-        self.silent = False
+        self.quiet = False
+        self.loopback: Constraint | None = None
         self.sharing = Sharing(simgrid.work_amount)
         self._message_work = message_work
         self._on_rates = on_rates
@@ -70,7 +72,7 @@ class Clock:
         """Return the remaining share of a task."""
         if action.countdown is self._works:
             return self._works.left(action)
-        return 0.0 if action.countdown is None else 1.0
+        return 0.0 if action.countdown is None or action.empty else 1.0
 
     def remove(self, action: Action, unseen: bool = False) -> None:
         """Remove an action from the clock; the energy of its machines is updated first, unless *unseen*."""
@@ -89,12 +91,8 @@ class Clock:
     def carry(self, source: str, destination: str, size: float, on_end: Callable[[], None]) -> Action:
         """Begin to transfer bytes from one host to another."""
         work = self._message_work(source, destination, size)
-        if isinstance(work, float):
-            action = self.new_action(on_end, ())
-            self._works.add(action, 1.0, self.now, work)
-        else:
-            action = self.new_action(on_end, work.machines)
-            self.begin_work(action, work)
+        action = self.new_action(on_end, work.machines)
+        self.begin_work(action, work)
         return action
 
     def next_sequence(self) -> int:
@@ -102,19 +100,16 @@ class Clock:
         self._sequence += 1
         return self._sequence
 
-    def rate_alone(self, host: str) -> float:
-        """Return the rate in 1/s of a message from the server's host to itself; 0 if it has a latency or may share."""
-        way = self.way(host, host)
-        return way.rate if way is not None and not way.latency and way.left else 0.0
-
-    def pass_alone(self, rate: float) -> bool:
-        """Advance by the way of a message to the server, at a rate in 1/s, if no action ends before or with it.
+    def pass_alone(self, host: str) -> bool:
+        """Advance by the way of a message from the server's host to itself, if no action ends before or with it.
 
         Returns:
-            Whether that was so; if not, nothing has changed.
+            Whether that was so, without a latency or anything to share; if not, nothing has changed.
         """
-        if not self._plain:
+        way = self.way(host, host)
+        if not self._plain or way is None or way.latency or not way.left:
             return False
+        rate = way.rate
         if self.sharing.dirty:
             self._share()
         step = 1.0 / rate
@@ -233,7 +228,9 @@ class Clock:
             return self._ways[source, destination]
         except KeyError:
             work = self._message_work(source, destination, 1.0)
-            way = self._ways[source, destination] = way_of(work, self.silent, self.simgrid)
+            alone = self.quiet or (work.weights.keys() == {self.loopback} and not work.latency)
+            measured = self._before_end is not None and work.machines
+            way = self._ways[source, destination] = way_of(work, self.simgrid) if alone and not measured else None
             return way
 
     def begin_way(self, way: Way, on_end: Callable[[], None]) -> None:
@@ -261,6 +258,8 @@ class Clock:
 
     def begin_work(self, action: Action, work: Work) -> None:
         """Make an action one that does work, after its latency."""
+        if self.loopback in work.weights:
+            self._share_loopback(self.loopback)
         action.variable = Variable(work.weights, work.crowds, action)
         action.bytes_delay = work.bytes_delay
         action.empty = not any(work.weights.values())
@@ -268,6 +267,17 @@ class Clock:
             self._latencies.add(action, work.latency, self.now)
         else:
             self._go_on(action)
+
+    def _share_loopback(self, loopback: Constraint) -> None:
+        """Make messages to the server share the capacity from a host to itself with what begins to use it."""
+        self.loopback = None
+        self._ways.clear()
+        if (arriving := self._arriving) is not None:
+            self._arriving = None
+            action = Action(arriving.sequence, arriving.on_end, ())
+            action.variable = Variable({loopback: 1.0}, owner=action)
+            self._works.add(action, arriving.left, self.now)
+            self.sharing.enable(action.variable)
 
     def _go_on(self, action: Action) -> None:
         """Start a task's use of its hosts and links."""

@@ -73,7 +73,7 @@ class Engine(Clock):
 
     def __init__(
         self,
-        message_work: Callable[[str, str, float], Work | float],
+        message_work: Callable[[str, str, float], Work],
         on_rates: Callable[[Sequence[Variable]], None] | None = None,
         before_end: Callable[[Sequence[int]], None] | None = None,
         simgrid: SimgridOptions = SIMGRID,
@@ -82,8 +82,7 @@ class Engine(Clock):
         """Start at time 0 without actors.
 
         Args:
-            message_work: returns the load of a message of some bytes from one host to another, or just its rate in 1/s
-            if it shares nothing.
+            message_work: returns the load of a message of some bytes from one host to another.
             on_rates: called with the tasks that have a new rate.
             before_end: called with the machines of an action that ends, before others get its share of them.
             simgrid: the tolerances of SimGrid's model.

@@ -21,6 +21,13 @@ FindProfile: TypeAlias = Callable[[Any], "Profile"]  # finds a profile by a fiel
 Parameters = TypeVar("Parameters")
 
 
+def part_done(running: "RunningJob", task: "Task", _: Any) -> dict[str, Any]:
+    """Return which part of a job runs, and its progress; -1 for one that consists of no others."""
+    if task.part is None:
+        return {"current_task_index": task.index}
+    return {"current_task_index": task.index, "current_task": task.part.progress(running)}
+
+
 class ProfileType(NamedTuple, Generic[Parameters]):
     """One type of profile: its reader and its execution.
 
@@ -38,7 +45,7 @@ class ProfileType(NamedTuple, Generic[Parameters]):
     summary: str
     read: Callable[[Fields, FindProfile], Parameters]
     run: Callable[["RunningJob", "Task", Parameters], Steps]
-    progress: Callable[["RunningJob", "Task", Parameters], dict[str, Any]] = lambda running, task, _: {"progress": 0.0}
+    progress: Callable[["RunningJob", "Task", Parameters], dict[str, Any]] = part_done
     hosts: Callable[[Parameters], int | None] = lambda _: None
     any_size: Callable[[Parameters], bool] = lambda _: False
     parts: Callable[[Parameters], Sequence["Profile"]] = lambda _: ()
@@ -172,7 +179,7 @@ class Task:
 
     Attributes:
         began: s. action: the running parallel task, None if there is none.
-        part: the task of the profile inside this one that runs now. index: its position in a sequence.
+        part: the task of the profile inside this one that runs now. index: its position in a sequence; -1 before one.
     """
 
     def __init__(self, profile: Profile) -> None:
@@ -180,7 +187,7 @@ class Task:
         self.profile = profile
         self.began = 0.0
         self.action: Action | None = None
-        self.index = 0
+        self.index = -1
         self.part: Task | None = None
 
     def innermost(self) -> "Task":
@@ -234,6 +241,7 @@ class RunningJob:
     def perform_part(self, task: Task, profile: Profile) -> Steps:
         """Execute a profile inside the one of *task*."""
         task.part = Task(profile)
+        task.index += 1
         return (yield from self.perform(task.part))
 
     def sleep(self, seconds: float) -> Steps:

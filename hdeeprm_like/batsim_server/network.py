@@ -14,30 +14,29 @@ class Network:
         self._platform = platform
         self._machines = machines
         self._constraints: dict[Link, Constraint] = {}
-        self._messages: dict[tuple[str, str, float], Work | float] = {}
+        self._messages: dict[tuple[str, str, float], Work] = {}
+
+    @property
+    def loopback(self) -> Constraint:
+        """Return the capacity from each host to itself, unless the platform has a route for that."""
+        return self._constraint(self._platform.routing.loopback)
 
     def route(self, source: str, destination: str) -> tuple[list[Constraint], float]:
         """Return the capacities between two hosts and the latency in s."""
         links, latency = self._platform.route(source, destination)
         return [self._constraint(link) for link in links], latency
 
-    def message_work(self, source: str, destination: str, size: float) -> Work | float:
-        """Return the load of a message from one host to another; its rate in 1/s if it shares nothing."""
+    def message_work(self, source: str, destination: str, size: float) -> Work:
+        """Return the load of a message from one host to another."""
         known = self._messages.get((source, destination, size))
         if known is None:
             links, latency = self._platform.route(source, destination)
-            if len(links) == 1 and links[0].fatpipe and latency == 0.0:
-                known = links[0].bandwidth / size
-            else:
-                numbers = [
-                    machine.number for machine in self._machines.all if machine.host.name in (source, destination)
-                ]
-                weights = {self._machines[number].constraint: 0.0 for number in numbers}
-                for link in links:
-                    used = 0.0 if link.fatpipe else weights.get(self._constraint(link), 0.0)
-                    weights[self._constraint(link)] = used + size
-                known = Work(weights, numbers, latency, latency * size)
-            self._messages[source, destination, size] = known
+            numbers = [machine.number for machine in self._machines.all if machine.host.name in (source, destination)]
+            weights = {self._machines[number].constraint: 0.0 for number in numbers}
+            for link in links:
+                used = 0.0 if link.fatpipe else weights.get(self._constraint(link), 0.0)
+                weights[self._constraint(link)] = used + size
+            known = self._messages[source, destination, size] = Work(weights, numbers, latency, latency * size)
         return known
 
     def _constraint(self, link: Link) -> Constraint:

@@ -149,10 +149,8 @@ class Server:
         for the next one, whose number is `_under_way`.
         """
         engine, server = self.simulation.engine, self.simulation.engine.server
-        rate = engine.rate_alone(self.simulation.master)
-        if not rate or engine.in_round != 2 or server.pending or moments[0][0] > engine.now:
-            return 0
-        if not engine.pass_alone(rate):
+        master = self.simulation.master
+        if engine.in_round != 2 or server.pending or moments[0][0] > engine.now or not engine.pass_alone(master):
             return 0
         engine.next_sequence()
         for number, (_, content) in enumerate(moments):
@@ -165,7 +163,7 @@ class Server:
                 sequence = engine.spawn_within(request[1], request[2], steps)
             else:
                 sequence = engine.next_sequence()
-            if server.pending or not engine.pass_alone(rate):
+            if server.pending or not engine.pass_alone(master):
                 self._under_way = sequence
                 return number + 1
         raise AssertionError("a reply ends with the scheduler's readiness")
@@ -226,8 +224,8 @@ class Server:
         job = running.job
         reports = self._workflows.get(job.workload)
         if reports is not None:
-            yield (self.simulation.engine.post, job.identifier, reports)
             yield (self.simulation.engine.skip,)  # to find the mailbox by name
+            yield (self.simulation.engine.put, job.identifier, reports)
         self.simulation.outbox.job_completed(
             job.identifier, job.state, job.return_code, job.alloc, self.simulation.engine.now
         )

@@ -2,12 +2,11 @@
 
 from array import array
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple, TypeGuard
+from typing import NamedTuple
 
 from hdeeprm_like.batsim_server.jobs import Job
 from hdeeprm_like.batsim_server.profile_types.computing import HOMOGENEOUS, HOMOGENEOUS_TOTAL, PARALLEL
 from hdeeprm_like.batsim_server.replies import Reply, SchedulerEvent
-from hdeeprm_like.batsim_server.sharing import Work
 from hdeeprm_like.batsim_server.simulation import Simulation
 from hdeeprm_like.batsim_server.ways import Way, way_of
 from hdeeprm_like.engine import silent_layout as layout
@@ -34,15 +33,15 @@ class Switch(NamedTuple):
     pstate: int
 
 
-def way_to_server(simulation: Simulation, source: str) -> tuple[Way | None, bool]:
+def way_to_server(simulation: Simulation, source: str) -> tuple[Way, bool]:
     """Return the way of a message from a host to the server, and whether it updates the energy of that host."""
     work = simulation.network.message_work(source, simulation.master, 1.0)
-    return way_of(work, simulation.quiet, simulation.engine.simgrid), isinstance(work, Work)
+    return way_of(work, simulation.engine.simgrid), bool(work.machines)
 
 
-def is_possible(way: Way | None) -> TypeGuard[Way]:
+def is_possible(way: Way) -> bool:
     """Return whether machine code knows the way of a message: one with a latency takes time after that, too."""
-    return way is not None and (way.left > 0.0 or way.latency == 0.0)
+    return way.left > 0.0 or way.latency == 0.0
 
 
 class Decisions:

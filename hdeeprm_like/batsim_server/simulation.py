@@ -86,7 +86,7 @@ class Simulation:
 
             self.engine.change_before_steps(SpeedProfiles(self.machines.all, self.change_speed).before)
         self.quiet = self._is_quiet()
-        self.engine.silent = self.quiet and not options.energy
+        self.engine.quiet, self.engine.loopback = self.quiet, self.network.loopback
         self.outbox = self.new_outbox()
         self.running: dict[str, RunningJob] = {}
         self.rows: list[JobRow] = []

@@ -42,17 +42,8 @@ class Arriving:
         return self.left < precision
 
 
-def way_of(work: Work | float, silent: bool, simgrid: SimgridOptions) -> Way | None:
-    """Return the way of a message; None if it may share something.
-
-    Args:
-        work: its load, or its rate if it surely shares nothing.
-        silent: whether nothing else uses links.
-    """
-    if isinstance(work, float):
-        return Way(0.0, 1.0, work)
-    if not silent:
-        return None
+def way_of(work: Work, simgrid: SimgridOptions) -> Way:
+    """Return the way of a message with some load that shares nothing."""
     variable, sharing = Variable(work.weights), Sharing(simgrid.work_amount)
     if work.latency > 0.0:
         variable.way_limit = simgrid.tcp_gamma / (2.0 * work.bytes_delay)

@@ -102,17 +102,21 @@ class _Reader:
     def zone_content(self, element: Any, zone: Zone | None) -> None:
         if element.tag in ("zone", "AS"):
             return self.zone(element, zone)
+        if element.tag == "cluster":
+            return self.cluster(element, zone)
         if zone is None:
             raise self.fail(f"<{element.tag}> outside of a zone is not imitated")
         readers = {
             "host": self.host,
             "router": self.router,
             "link": self.link,
-            "cluster": self.cluster,
             "peer": self.peer,
             "route": self.route,
             "zoneRoute": self.route,
             "ASroute": self.route,
+            "bypassRoute": self.bypass,
+            "bypassZoneRoute": self.bypass,
+            "bypassASroute": self.bypass,
         }
         if element.tag == "prop":
             return None
@@ -158,17 +162,17 @@ class _Reader:
                 raise self.fail(f"{name!r}: coordinates {place!r} are not three numbers with a blank between two")
             where = f"{self.path}: {name!r}: coordinates"
             x, y, height = (COORDINATE.in_text(word, PlatformError, where) for word in words)
-            zone.coordinates[name] = (x, y, height)
+            self.platform.routing.coordinates[name] = (x, y, height)
 
     def host(self, element: Any, zone: Zone) -> None:
         for child in element:
-            if child.tag != "prop":
+            if child.tag not in ("prop", "disk"):  # no profile uses disks
                 raise self.fail(f"host {element.get('id')!r}: <{child.tag}> is not imitated")
         self.add_host(element, self.text(element, "id"), zone, self.properties(element))
 
     def add_host(self, element: Any, name: str, zone: Zone, properties: dict[str, str]) -> None:
         if element.get("state_file"):
-            raise self.fail(f"host {name!r}: state_file is not imitated")
+            raise self.fail(f"host {name!r}: state_file is refused: jobs on a host that fails never end in Batsim")
         profile = None
         if file := element.get("speed_file") or element.get("availability_file"):  # the older name
             if element.tag not in ("host", "peer"):
@@ -242,11 +246,21 @@ class _Reader:
 
     def route(self, element: Any, zone: Zone) -> None:
         source, destination = self.text(element, "src"), self.text(element, "dst")
-        between_zones = element.tag != "route"
-        ends = [
-            self.text(element, "gw_src" if between_zones else "src"),
-            self.text(element, "gw_dst" if between_zones else "dst"),
-        ]
+        there, back = self.hops(element, "" if element.tag == "route" else "gw_")
+        zone.hops[source, destination] = there
+        if self.text(element, "symmetrical", "YES").upper() == "YES" and source != destination:
+            zone.hops.setdefault((destination, source), back)
+
+    def bypass(self, element: Any, zone: Zone) -> None:
+        between = self.text(element, "src"), self.text(element, "dst")
+        there, _ = self.hops(element, "" if element.tag == "bypassRoute" else "gw_")
+        if not there.links or between in zone.bypasses:
+            raise self.fail(f"<{element.tag}> from {between[0]!r} to {between[1]!r}: has no link, or is the second one")
+        zone.bypasses[between] = there
+
+    def hops(self, element: Any, gateway: str) -> tuple[Hop, Hop]:
+        """Return the route of an element, and the one back; *gateway* begins the attributes that name its ends."""
+        ends = [self.text(element, f"{gateway}{end}") for end in ("src", "dst")]
         for point in ends:
             if point not in self.platform.routing.zone_of:
                 raise self.fail(f"a route ends at {point!r}, which is no host and no router before it")
@@ -259,11 +273,9 @@ class _Reader:
             name, direction = self.text(part, "id"), self.text(part, "direction", "")
             forward.append(self.find_link(name, direction if direction != "NONE" else ""))
             backward.append(self.find_link(name, opposite.get(direction, "")))
-        zone.hops[source, destination] = Hop(tuple(forward), ends[0], ends[1])
-        if self.text(element, "symmetrical", "YES").upper() == "YES" and source != destination:
-            zone.hops.setdefault((destination, source), Hop(tuple(reversed(backward)), ends[1], ends[0]))
+        return Hop(tuple(forward), ends[0], ends[1]), Hop(tuple(reversed(backward)), ends[1], ends[0])
 
-    def cluster(self, element: Any, parent: Zone) -> None:
+    def cluster(self, element: Any, parent: Zone | None) -> None:
         name, prefix = self.text(element, "id"), self.text(element, "prefix", "")
         suffix = self.text(element, "suffix", "")
         if self.text(element, "topology", "FLAT") != "FLAT":
@@ -320,7 +332,7 @@ class _Reader:
             )
             zone.loopbacks[name] = Link(f"{link}_loopback", speed, delay, fatpipe=True)
 
-    def wired_cluster(self, element: Any, parent: Zone) -> None:
+    def wired_cluster(self, element: Any, parent: Zone | None) -> None:
         """Read a cluster that is a fat tree, a torus or a dragonfly; it has no router, so a host is its gateway."""
         from hdeeprm_like.cluster.topologies import topology_of  # few platforms have any
 

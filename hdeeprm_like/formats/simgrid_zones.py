@@ -5,7 +5,8 @@ A zone holds hosts and routers, or other zones; ``routing`` decides how a route 
 =================================== ===============================================================================
 ``Full``                            the routes of the file; between two hosts without a route there is no link at all
 ``Floyd``, ``Dijkstra(Cache)``      the route over the routes of the file with the fewest links
-``Vivaldi``                         no links (but those of peers); a latency that follows from coordinates
+``Vivaldi``                         no links (but those of peers); a latency that follows from coordinates, for a
+                                    zone ``d`` in it those of the router ``router_d``
 ``None``                            no routes
 a cluster                           each host's link to a backbone, or a fat tree, torus or dragonfly
 =================================== ===============================================================================
@@ -84,8 +85,8 @@ class Zone:
         depth: number of zones around it.
         points: the hosts, routers and zones in it, in the order of the file.
         hops: the routes between two points.
+        bypasses: those that replace the route between two points, or between the zones around them.
         star: links up and down per host, in a cluster and for peers.
-        coordinates: per host x, y and height, in ms.
         wires: of a cluster that is no star.
     """
 
@@ -98,9 +99,9 @@ class Zone:
         self.properties = properties
         self.points: list[str] = []
         self.hops: dict[tuple[str, str], Hop] = {}
+        self.bypasses: dict[tuple[str, str], Hop] = {}
         self.star: dict[str, tuple[tuple[Link, ...], tuple[Link, ...]]] = {}
         self.loopbacks: dict[str, Link] = {}
-        self.coordinates: dict[str, tuple[float, float, float]] = {}
         self.wires: Wires | None = None
         self._before: dict[str, dict[str, str]] = {}  # per start: predecessor of each point
 
@@ -110,6 +111,22 @@ class Zone:
             return self._shortest_way(source, destination)
         hop = self.hops.get((source, destination))
         return [hop] if hop else []
+
+    def bypass(self, here: "Zone", there: "Zone") -> Hop | None:
+        """Return what replaces the route from one zone to another inside this one: the innermost, as in SimGrid."""
+        if not self.bypasses:
+            return None
+        ends = [[zone.name for zone in end.up_to(self)] for end in (here, there)]
+        for most in range(max(map(len, ends))):
+            pairs = [pair for less in range(most) for pair in ((less, most), (most, less))]
+            for i, j in (*pairs, (most, most)):
+                if i < len(ends[0]) and j < len(ends[1]) and (ends[0][i], ends[1][j]) in self.bypasses:
+                    return self.bypasses[ends[0][i], ends[1][j]]
+        return None
+
+    def up_to(self, outer: "Zone") -> "list[Zone]":
+        """Return this zone and those around it, up to the one in *outer*."""
+        return [self, *(self.parent.up_to(outer) if self.parent and self.parent is not outer else [])]
 
     def _shortest_way(self, source: str, destination: str) -> list[Hop]:
         """Return the route with the fewest links; among several, the one that SimGrid finds."""
@@ -188,6 +205,7 @@ class Routing:
         self.loopback = loopback()
         self.zones: dict[str, Zone] = {}
         self.zone_of: dict[str, Zone] = {}  # zone of each host and router
+        self.coordinates: dict[str, tuple[float, float, float]] = {}  # x, y and height of those that have them, in ms
         self._known: dict[tuple[str, str], tuple[tuple[Link, ...], float]] = {}
 
     def route(self, source: str, destination: str) -> tuple[tuple[Link, ...], float]:
@@ -212,6 +230,9 @@ class Routing:
         if depth > DEEPEST_ROUTE:
             raise PlatformError(f"{self.path}: the route from {source!r} to {destination!r} never ends")
         if here is there:
+            if (bypass := here.bypasses.get((source, destination))) is not None:
+                links.extend(bypass.links)
+                return _with(latency, bypass.links)
             return self._inside(here, source, destination, links, latency)
         below_here, below_there = here, there
         while below_here.parent is not below_there.parent:
@@ -220,7 +241,16 @@ class Routing:
             elif below_there.parent is not None:
                 below_there = below_there.parent
         common = below_here.parent
+        bypass = common.bypass(here, there) if common else None
+        if bypass is not None:  # SimGrid takes the loopback where a host is itself the end of the bypass
+            latency = self._walk(source, bypass.leave, links, latency, depth + 1)
+            links.extend(bypass.links)
+            return self._walk(bypass.enter, destination, links, _with(latency, bypass.links), depth + 1)
         way = common.way(below_here.name, below_there.name) if common else []
+        if common is not None and common.routing == "Vivaldi":
+            ends = f"router_{below_here.name}", f"router_{below_there.name}"  # wherever they are in these zones
+            way = [Hop((), *ends)] if self.coordinates.keys() >= {*ends} else []
+            latency += self._distance(*ends) if way else 0.0
         if common is None or not way:
             raise PlatformError(f"{self.path}: no route from {source!r} to {destination!r}")
         backwards = common.routing.startswith("Dijkstra")  # its routes are put together from their ends
@@ -268,13 +298,13 @@ class Routing:
             elif not way and zone.routing != "Full":
                 raise PlatformError(f"{self.path}: no route from {source!r} to {destination!r} in zone {zone.name!r}")
         latency = _with(latency, reversed(found) if zone.routing.startswith("Dijkstra") else found)
-        return latency + self._distance(zone, source, destination) if zone.routing == "Vivaldi" else latency
+        return latency + self._distance(source, destination) if zone.routing == "Vivaldi" else latency
 
-    def _distance(self, zone: Zone, source: str, destination: str) -> float:
+    def _distance(self, source: str, destination: str) -> float:
         """Return the latency in s between two hosts with coordinates."""
         for point in (source, destination):
-            if point not in zone.coordinates:
+            if point not in self.coordinates:
                 raise PlatformError(f"{self.path}: {point!r} has no coordinates, which a Vivaldi zone needs")
-        x, y, height = zone.coordinates[source]
-        x2, y2, height2 = zone.coordinates[destination]
+        x, y, height = self.coordinates[source]
+        x2, y2, height2 = self.coordinates[destination]
         return (math.sqrt((x - x2) * (x - x2) + (y - y2) * (y - y2)) + abs(height) + abs(height2)) / 1000.0

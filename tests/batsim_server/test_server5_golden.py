@@ -12,10 +12,7 @@ import zmq
 
 from hdeeprm_like.batsim_server.batsim5 import cli
 from hdeeprm_like.errors import ProtocolError
-from hdeeprm_like.formats.flatbuffers_message import read_message, write_message
-from hdeeprm_like.formats.flatbuffers_schema import read_schema
 
-SCHEMA = Path(__file__).parent.parent / "batsim5.fbs"
 GOLDEN = Path(__file__).parent.parent / "golden" / "batsim5"
 CASES = sorted(path.name for path in GOLDEN.iterdir())
 REFUSED = ["err_call_offset", "force_stop_simple"]  # on which Batsim aborts
@@ -70,34 +67,6 @@ def test_the_server_says_and_writes_what_batsim_did_to_the_byte(case, folder):
     options, _ = cli.read_command_line(command_line(case, folder))
     recording = Recording(case)
     assert cli.play(options, recording.ask)
-    assert recording.over
-    assert_same_files(case, folder)
-
-
-class BinaryRecording(Recording):
-    """The same in binary messages by a schema of the tests; the schedulers' replies have no field beyond it."""
-
-    schema = read_schema(SCHEMA)
-
-    def ask(self, message):
-        if "hex" in self.messages[self.heard]:
-            answer = super().ask(message)
-            return struct.pack("=I", 1) + self.packed(answer[4:])
-        said = read_message(self.schema, message, "message")
-        expected = json.loads(self.messages[self.heard]["raw"])
-        assert said == read_message(self.schema, write_message(self.schema, expected, "message"), "message")
-        self.heard += 2
-        return self.packed(self.messages[self.heard - 1]["raw"])
-
-    def packed(self, text):
-        return write_message(self.schema, json.loads(text), "reply")
-
-
-@pytest.mark.parametrize("case", [case for case in CASES if case not in REFUSED])
-def test_the_server_says_and_writes_the_same_in_binary_messages(case, folder):
-    options, _ = cli.read_command_line(command_line(case, folder))
-    recording = BinaryRecording(case)
-    assert cli.play(options.replaced(schema=SCHEMA), recording.ask)
     assert recording.over
     assert_same_files(case, folder)
 

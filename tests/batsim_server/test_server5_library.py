@@ -13,7 +13,6 @@ from server_inputs import platform_xml, workload
 from hdeeprm_like.batsim_server.batsim5 import cli
 
 SOURCE = Path(__file__).with_name("one_by_one.c")
-SCHEMA = Path(__file__).parent.parent / "batsim5.fbs"
 PROFILES = {"sleep5": {"type": "delay", "delay": 5}, "work4": {"type": "parallel_homogeneous", "cpu": 4e9, "com": 0}}
 JOBS = [(0, 2, "sleep5", None), (0, 4, "work4", None), (1, 1, "sleep5", None), (30, 1, "work4", 2)]
 
@@ -61,33 +60,9 @@ def test_a_library_runs_jobs_one_after_the_other_and_a_second_time_the_same(word
         assert found[-1]["final_state"] == "COMPLETED_WALLTIME_REACHED"
 
 
-@pytest.fixture(scope="module")
-def binary(tmp_path_factory):
-    """A library in C++ with what FlatBuffers' own compiler made of the tests' schema."""
-    compilers = shutil.which("flatc"), shutil.which("g++")
-    if None in compilers:
-        pytest.skip("there are no compilers of FlatBuffers and C++ here")
-    folder = tmp_path_factory.mktemp("binary")
-    subprocess.run([compilers[0], "--cpp", "-o", folder, SCHEMA], check=True)
-    library = folder / "libbinary.so"
-    source = Path(__file__).with_name("binary_one_by_one.cpp")
-    made = subprocess.run([compilers[1], "-shared", "-fPIC", "-I", folder, "-o", library, source], capture_output=True)
-    if b"flatbuffers/flatbuffers.h" in made.stderr:
-        pytest.skip("there are no headers of FlatBuffers here")
-    assert made.returncode == 0, made.stderr.decode()
-    return str(library)
-
-
-def test_a_library_in_cpp_speaks_binary_messages(words, binary, tmp_path):
-    assert cli.main([*words, "-l", binary, "", "--schema", str(SCHEMA)]) == 0
-    found = list(csv.DictReader((tmp_path / "out" / "jobs.csv").read_text().splitlines()))
-    assert [float(row["starting_time"]) for row in found] == pytest.approx([0.0, 5.0, 9.0, 30.0], abs=0.01)
-    assert found[-1]["final_state"] == "COMPLETED_WALLTIME_REACHED"
-
-
 @pytest.mark.parametrize(
     ("init", "line"),
-    [("fail", "batsim_edc_init has failed with 3"), ("binary", "name that file by --schema")],
+    [("fail", "batsim_edc_init has failed with 3"), ("binary", "request JSON (flags 2)")],
 )
 def test_a_library_that_fails_or_wants_another_format_is_one_line(init, line, words, one_by_one, capsys):
     assert cli.main([*words, "-l", one_by_one, init]) == 1

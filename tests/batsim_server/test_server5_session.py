@@ -11,6 +11,7 @@ from server_inputs import CLUSTER, platform_xml, random_workload, storage_xml
 from hdeeprm_like.batsim_server.batsim5 import cli
 from hdeeprm_like.batsim_server.batsim5.json_text import encode
 from hdeeprm_like.batsim_server.engine import TIMEOUT, Engine, Mailbox
+from hdeeprm_like.batsim_server.sharing import Constraint, Work
 from hdeeprm_like.errors import OptionsError, ProtocolError, WorkloadError
 
 PROFILES = {
@@ -68,7 +69,7 @@ def test_storage_hosts_are_numbered_and_reported_after_those_that_compute(tmp_pa
 
 @pytest.mark.parametrize(("exact", "told"), [(True, ["late", 1.25]), (False, [TIMEOUT, 0.5])])
 def test_an_exact_timeout_is_off_once_a_message_has_left(exact, told):
-    engine, mailbox, heard = Engine(lambda *way: 1.0, exact_timeouts=exact), Mailbox(), []
+    engine, mailbox, heard = Engine(lambda *way: Work({Constraint(1.0): 1.0}, ()), exact_timeouts=exact), Mailbox(), []
 
     def receive():
         heard.append((yield (engine.get_within, mailbox, 0.5)))

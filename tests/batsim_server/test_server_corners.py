@@ -60,6 +60,16 @@ def test_two_ranks_of_one_machine_send_over_its_loopback(tmp_path):
     assert float(rows(tmp_path)[0]["execution_time"]) == pytest.approx(0.1, abs=1e-6)
 
 
+@pytest.mark.parametrize(("sent", "stretch"), [([1e7, 0, 0, 0], 1502.2), ([0, 1e7, 0, 0], 4.0)])
+def test_messages_to_the_server_share_the_loopback_with_what_a_rank_sends_to_itself(sent, stretch, tmp_path):
+    """SimGrid gives a message beside such a task 5e12 bytes/s instead of 1e10, so the killed job ran 2e-13 s."""
+    profile = {"pair": {"type": "parallel", "cpu": [1e9, 1e9], "com": sent}}
+    both = reply(1.0, start(0, "0-1"), ("KILL_JOB", {"job_ids": ["w0!0"]}))
+    options = write_inputs(tmp_path, workload([(1, 2, "pair", None)], profile), platform_xml(2, latency="10us"))
+    assert play(options, Script(reply(0.0), both).ask)
+    assert float(rows(tmp_path)[0]["stretch"]) == pytest.approx(stretch, rel=1e-6)
+
+
 @pytest.mark.parametrize(("policy", "bytes_on_it"), [("SHARED", 2e6), ("FATPIPE", 1e6)])
 def test_a_message_that_crosses_a_link_twice_needs_twice_its_capacity(policy, bytes_on_it, tmp_path):
     xml = (

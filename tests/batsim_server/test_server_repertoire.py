@@ -111,6 +111,52 @@ def test_a_job_that_has_ended_unheard_can_be_killed_and_one_that_was_heard_of_ca
         play(options, script.ask)
 
 
+PARTS = {
+    "sleep5": {"type": "delay", "delay": 5},
+    "use": {"type": "usage_trace", "trace": "use.txt"},
+    "say": {"type": "send", "msg": {}, "sleeptime": 5},
+    "hear": {"type": "recv", "polltime": 1},
+    "first": {"type": "composed", "seq": ["use", "sleep5"]},
+    "answer": {"type": "recv", "timeout": "sleep5"},
+    "far": {"type": "parallel_homogeneous", "cpu": 0, "com": 1e6},
+}
+
+
+def killed(folder, profile, xml=None, when=0.0):
+    """Return the progress of a job on two machines that is killed some s after its start, or in the same reply."""
+    for name, text in (("use.txt", "rank.txt\n"), ("rank.txt", "0 m_usage 1 9e9\n")):
+        (folder / name).write_text(text)
+    options = write_inputs(folder, workload([(0, 2, profile, None), (99, 1, "sleep5", None)], PARTS), xml)
+    kill = ("KILL_JOB", {"job_ids": ["w0!0"]})
+    if when:
+        later = [reply(0.0, start("0-1"), ("CALL_ME_LATER", {"timestamp": when})), *[at(when, reply(when, kill))] * 2]
+    script = Script(reply(0.0), *(later if when else [reply(0.0, start("0-1"), kill)]))
+    play(options, script.ask)
+    return events_of(script, "JOB_KILLED")[0]["job_progress"]["w0!0"]
+
+
+@pytest.mark.parametrize("when", [0.0, 1.5])
+def test_a_killed_job_that_is_neither_a_task_nor_a_delay_has_no_progress(when, tmp_path):
+    for profile in ("use", "say", "hear"):
+        nothing = {"profile_name": profile, "current_task_index": -1}
+        assert killed(tmp_path, profile, when=when) == nothing
+    inside = {"current_task_index": 0, "current_task": {"profile_name": "use", "current_task_index": -1}}
+    assert killed(tmp_path, "first", when=when) == {"profile_name": "first", **inside}
+
+
+def test_batsim_aborts_where_a_job_is_killed_in_what_follows_a_message(tmp_path):
+    with pytest.raises(ProtocolError, match="is killed in 'sleep5' after 'answer'; Batsim aborts there"):
+        killed(tmp_path, "answer")
+
+
+def test_a_task_that_only_waits_for_a_latency_has_done_all_its_work(tmp_path):
+    hosts = "".join(f'<host id="h{i}" speed="1Gf" coordinates="{9 * i} 0 0"/>' for i in range(2))
+    master = '<host id="master_host" speed="1Gf" coordinates="0 0 0"/>'
+    xml = f'{HEAD}<zone id="z" routing="Vivaldi">{master}{hosts}</zone></platform>'
+    assert killed(tmp_path, "far", xml)["progress"] == 1.0
+    assert killed(tmp_path, "far", CLUSTER)["progress"] == pytest.approx(0.0, abs=1e-3)
+
+
 def test_a_reply_from_the_past_is_taken_at_once(tmp_path):
     options = write_inputs(tmp_path, workload([(3, 1, "sleep5", None)], PROFILES))
     assert play(options, Script(reply(0.0), reply(1.0, start())).ask)

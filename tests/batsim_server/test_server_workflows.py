@@ -64,6 +64,19 @@ def test_a_workflow_has_as_many_jobs_at_a_time_as_it_may(tmp_path):
     assert all(later[0] >= earlier[1] for earlier, later in pairwise(spans))
 
 
+@pytest.mark.parametrize(("seconds", "ends"), [(2, False), (3, True)])
+def test_a_workflow_whose_tasks_end_together_gets_stuck_as_in_batsim(seconds, ends, tmp_path):
+    """The server waits to report the second end to the submitter, which waits to send a task to the server."""
+    edges = '<child ref="c"><parent ref="a"/></child><child ref="d"><parent ref="b"/></child>'
+    tasks = "".join(f'<job id="{task}" runtime="{seconds if task == "b" else 2}"/>' for task in "abcd")
+    (tmp_path / "g.xml").write_text(f"<adag>{tasks}{edges}</adag>")
+    write_inputs(tmp_path, workload([], SLEEP))
+    options, _ = read_command_line(["-p", str(tmp_path / "p.xml"), "-W", str(tmp_path / "g.xml")])
+    scheduler = Filler()
+    assert play(options.replaced(export=str(tmp_path / "out")), scheduler.ask) == ends
+    assert len(scheduler.heard_of("JOB_COMPLETED")) == 4 * ends
+
+
 def test_jobs_after_the_last_workflow_can_be_ignored(tmp_path):
     jobs = [(1, 1, "s", None), (99, 1, "s", None)]
     scheduler, rows = played(tmp_path, "-W", str(tmp_path / "dag.xml"), "--ignore-beyond-last-workflow", jobs=jobs)

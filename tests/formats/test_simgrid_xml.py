@@ -108,8 +108,9 @@ def test_a_cluster_has_a_link_per_host_and_a_backbone_crossed_once(tmp_path):
         ('<host id="h" speed="nan"/>', "unit|number|usable"),
         ('<host id="h" speed="1Gf" core="0"/>', "number of cores"),
         ('<host id="h" speed="1Gf" pstate="3"/>', "P-states"),
-        ('<host id="h" speed="1Gf" state_file="x"/>', "state_file"),
-        ('<host id="h" speed="1Gf"><disk id="d"/></host>', "disk"),
+        ('<host id="h" speed="1Gf" state_file="x"/>', "state_file is refused: jobs on a host that fails never end"),
+        ('<host id="h" speed="1Gf"><mount id="d"/></host>', "mount"),
+        (PAIR + '<bypassRoute src="a" dst="b"/>', "has no link"),
         ('<host id="h" speed="1Gf" coordinates="0 0"/>', "three numbers"),
         (HOST + HOST, "twice"),
         ('<hosts id="h"/>', "did you mean 'host'"),
@@ -133,6 +134,55 @@ def test_what_is_not_imitated_is_refused_in_one_line(inside, hint, tmp_path):
     with pytest.raises(PlatformError, match=hint) as error:
         read(tmp_path, inside)
     assert "\n" not in str(error.value)
+
+
+def test_disks_are_left_out(tmp_path):
+    disk = '<disk id="d" read_bw="1MBps" write_bw="1MBps"><prop id="size" value="1GiB"/></disk>'
+    host = read(tmp_path, f'<host id="h" speed="1Gf">{disk}<prop id="room" value="1"/></host>').hosts["h"]
+    assert host.properties == {"room": "1"}
+
+
+def test_a_cluster_may_be_the_whole_platform(tmp_path):
+    path = tmp_path / "platform.xml"
+    cluster = '<cluster id="c" prefix="h" suffix="" radical="0-1" speed="1Gf" bw="1MBps" lat="5us"/>'
+    path.write_text(f'<platform version="4.1">{cluster}</platform>')
+    assert names_of(read_simgrid_xml(path), "h0", "h1") == (["c_link_0_UP", "c_link_1_DOWN"], pytest.approx(1e-5))
+    path.write_text(f'<platform version="4.1">{cluster}{cluster.replace("c", "d", 1)}</platform>')
+    with pytest.raises(PlatformError):
+        read_simgrid_xml(path)
+
+
+ZONES = """
+<zone id="A" routing="Full">
+  <zone id="AA" routing="Full"><host id="a0" speed="1Gf"/><host id="a1" speed="1Gf"/>
+    <link id="la" bandwidth="1GBps" latency="1us"/><route src="a0" dst="a1"><link_ctn id="la"/></route></zone>
+  <zone id="AB" routing="Full"><host id="b0" speed="1Gf"/></zone>
+  <link id="lab" bandwidth="1GBps" latency="2us"/>
+  <zoneRoute src="AA" dst="AB" gw_src="a0" gw_dst="b0"><link_ctn id="lab"/></zoneRoute></zone>
+<zone id="B" routing="Full"><host id="c0" speed="1Gf"/><host id="c1" speed="1Gf"/>
+  <link id="lc" bandwidth="1GBps" latency="3us"/><route src="c0" dst="c1"><link_ctn id="lc"/></route>
+  <bypassRoute src="c0" dst="c0"><link_ctn id="lc"/></bypassRoute></zone>
+<link id="x" bandwidth="1GBps" latency="7us"/><link id="w" bandwidth="1GBps" latency="13us"/>
+<zoneRoute src="A" dst="B" gw_src="a0" gw_dst="c0"><link_ctn id="x"/></zoneRoute>
+<bypassZoneRoute src="A" dst="B" gw_src="b0" gw_dst="c1"><link_ctn id="w"/></bypassZoneRoute>
+"""
+INNER = '<bypassZoneRoute src="AA" dst="B" gw_src="a1" gw_dst="c0"><link_ctn id="w"/></bypassZoneRoute>'
+
+
+@pytest.mark.parametrize(
+    ("more", "source", "destination", "links", "microseconds"),
+    [  # what SimGrid 3.32 answered
+        ("", "a1", "c0", ["la", "lab", "w", "lc"], 19),
+        ("", "b0", "c1", ["__loopback__", "w", "__loopback__"], 13),
+        ("", "c1", "b0", ["lc", "x", "lab"], 12),
+        ("", "c0", "c0", ["lc"], 3),
+        (INNER, "a0", "c1", ["la", "w", "lc"], 17),
+        (INNER, "b0", "c0", ["__loopback__", "w", "lc"], 16),
+    ],
+)
+def test_a_bypass_replaces_the_route_of_what_it_names(more, source, destination, links, microseconds, tmp_path):
+    platform = read(tmp_path, ZONES + more)
+    assert names_of(platform, source, destination) == (links, pytest.approx(microseconds * 1e-6))
 
 
 def names_of(platform, source, destination):
@@ -205,6 +255,22 @@ def test_coordinates_give_a_latency_and_peers_have_links(source, destination, li
         outer='<zone id="main" routing="Vivaldi">',
     )
     assert names_of(platform, source, destination) == (links, pytest.approx(latency))
+
+
+def test_zones_of_a_vivaldi_zone_are_connected_by_routers_with_their_names(tmp_path):
+    zone = (
+        '<zone id="{0}" routing="Full"><zone id="in{0}" routing="Full">'
+        '<router id="router_{0}" coordinates="{1}"/></zone>'
+        '<zone id="of{0}" routing="Full"><host id="h{0}" speed="1Gf"/></zone>'
+        '<link id="l{0}" bandwidth="1GBps" latency="1ms"/><zoneRoute src="of{0}" dst="in{0}" gw_src="h{0}" '
+        'gw_dst="router_{0}"><link_ctn id="l{0}"/></zoneRoute></zone>'
+    )
+    both = zone.format("a", "1 2 3") + zone.format("b", "4 6 1")
+    platform = read(tmp_path, both, outer='<zone id="main" routing="Vivaldi">')
+    assert names_of(platform, "ha", "hb") == (["la", "lb"], pytest.approx(0.009 + 0.002))
+    platform = read(tmp_path, both.replace("router_b", "r"), outer='<zone id="main" routing="Vivaldi">')
+    with pytest.raises(PlatformError, match="no route"):
+        platform.route("ha", "hb")
 
 
 @pytest.mark.parametrize(("routing", "hint"), [("None", "None"), ("Vivaldi", "coordinates"), ("Floyd", "no route")])

@@ -115,6 +115,12 @@ class Maker:
                 sides = ""
             ends = f'src="{one}" dst="{other}"{sides}{gateways(one, other)}'
             routes.append(f"<{tag} {ends}>{crossed}</{tag}>")
+        if len(points) > 1 and self.dice.random() < 0.3:  # these go one way, and need links
+            one, other = self.dice.sample(points, 2)
+            links, crossed = self.links()
+            wires.append(links)
+            instead = f"bypass{tag[0].upper()}{tag[1:]}"
+            routes.append(f'<{instead} src="{one}" dst="{other}"{gateways(one, other)}>{crossed}</{instead}>')
         self.dice.shuffle(routes)
         return "".join(wires + routes)
 

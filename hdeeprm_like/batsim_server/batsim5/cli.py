@@ -91,7 +91,6 @@ def read_command_line(argv: Sequence[str]) -> tuple[Options5, int]:
         energy=arguments.energy_host,
         socket=place,
         library=Path(place) if in_library else None,
-        schema=Path(arguments.schema) if arguments.schema else None,
         export=arguments.export,
         master=arguments.master_host,
         mmax=arguments.mmax,
@@ -150,7 +149,6 @@ def _parser() -> Parser:
         help="outside events, one JSON object per line",
     )
     add("--imitate", default=RC2, metavar="WHICH", help="rc2 with its faults (default), or documented without them")
-    add("--schema", metavar="FILE", help="batprotocol.fbs of your Batsim, for schedulers with binary messages")
     add("-q", "--quiet", action="store_true", help="log errors only")
     add("-v", "--verbosity", default="info", metavar="LEVEL", help=", ".join(VERBOSITIES))
     add("--timeout", type=float, metavar="S", help="end when the scheduler is silent for S seconds (default: wait)")

@@ -15,7 +15,6 @@ class Options5(ServerOptions):
 
     Attributes:
         library: the C library that is the scheduler; None if it is at the socket.
-        schema: of binary messages, None if there are none.
         init: a text for the scheduler, sent before anything else.
         arguments: the whole command line, which is sent to the scheduler.
         imitate: ``rc2`` with the faults of the release candidate, or ``documented`` without them.
@@ -26,7 +25,6 @@ class Options5(ServerOptions):
     export: str = "out/"
     trace_machine_states: bool = False
     library: Path | None = None
-    schema: Path | None = None
     init: str = ""
     arguments: tuple[str, ...] = ("batsim",)
     imitate: str = RC2

@@ -1,6 +1,6 @@
 """The profile type ``composed``: other profiles one after the other."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from hdeeprm_like.batsim_server.fields import Fields
 from hdeeprm_like.batsim_server.jobs import FindProfile, Profile, ProfileType, RunningJob, Steps, Task
@@ -27,25 +27,15 @@ def read(fields: Fields, find: FindProfile) -> Sequence:
 def run(running: RunningJob, task: Task, sequence: Sequence) -> Steps:
     """Run the profiles in turn, until one ends with a nonzero code."""
     for index in range(sequence.repeat * len(sequence.profiles)):
-        task.index = index
         if code := (yield from running.perform_part(task, sequence.profiles[index % len(sequence.profiles)])):
             return code
     return 0
-
-
-def progress(running: RunningJob, task: Task, sequence: Sequence) -> dict[str, Any]:
-    """Return which of the profiles runs, and its progress."""
-    content: dict[str, Any] = {"current_task_index": task.index}
-    if task.part is not None:
-        content["current_task"] = task.part.progress(running)
-    return content
 
 
 COMPOSED = ProfileType(
     "the profiles of ``seq`` one after the other, ``repeat`` times",
     read,
     run,
-    progress,
     any_size=lambda sequence: all(profile.any_size for profile in sequence.profiles),
     parts=lambda sequence: sequence.profiles,
     silent=lambda sequence: all(profile.type.silent(profile.parameters) for profile in sequence.profiles),

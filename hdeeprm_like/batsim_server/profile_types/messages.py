@@ -1,11 +1,11 @@
 """The profile types ``send`` and ``recv``: messages between a job and the scheduler."""
 
 import re
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from hdeeprm_like.batsim_server.fields import Fields
-from hdeeprm_like.batsim_server.jobs import FindProfile, ProfileType, RunningJob, Steps, Task
-from hdeeprm_like.errors import WorkloadError
+from hdeeprm_like.batsim_server.jobs import FindProfile, ProfileType, RunningJob, Steps, Task, part_done
+from hdeeprm_like.errors import ProtocolError, WorkloadError
 
 
 class Sending(NamedTuple):
@@ -76,5 +76,19 @@ def run_recv(running: RunningJob, task: Task, receiving: Receiving) -> Steps:
     return (yield from running.perform_part(task, found))
 
 
+def progress_of_recv(running: RunningJob, task: Task, receiving: Receiving) -> dict[str, Any]:
+    """Return that of a job that waits.
+
+    Raises:
+        ProtocolError: it waits no longer.
+    """
+    if task.part is not None:
+        name, after = task.profile.name, task.part.profile.name
+        raise ProtocolError(f"job {running.job.identifier} is killed in {after!r} after {name!r}; Batsim aborts there")
+    return part_done(running, task, receiving)
+
+
 SEND = ProfileType("sends ``msg`` to the scheduler, then sleeps ``sleeptime`` s", read_send, run_send)
-RECV = ProfileType("waits for a message: runs ``success``, ``failure`` or ``timeout``", read_recv, run_recv)
+RECV = ProfileType(
+    "waits for a message: runs ``success``, ``failure`` or ``timeout``", read_recv, run_recv, progress_of_recv
+)
