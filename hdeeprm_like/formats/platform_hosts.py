@@ -30,18 +30,18 @@ from hdeeprm_like.errors import PlatformError
 from hdeeprm_like.formats.json_value import JsonValue
 from hdeeprm_like.formats.partitions_json import read_partitions
 from hdeeprm_like.formats.platform_json import MOST_CORES
-from hdeeprm_like.formats.platform_properties import PREFIX, SPEED, WATTS, platform_from_properties
+from hdeeprm_like.formats.platform_properties import CORE_SIGN, PREFIX, SPEED, WATTS, platform_from_properties
 from hdeeprm_like.formats.platform_xml import LIMITER, MASTER, PARTITIONS, POWER_CAP, TOPOLOGY
-from hdeeprm_like.formats.simgrid_hosts import Host
+from hdeeprm_like.formats.simgrid_hosts import Host, speeds_of
 from hdeeprm_like.formats.simgrid_xml import SimgridPlatform, read_simgrid_xml
 from hdeeprm_like.values import UTMOST, Number
 
 log = logging.getLogger(__name__)
 
 NO_LIMIT = 1e12  # MB of memory of a node, and GB/s of a processor, where the XML says nothing: more than jobs request
+UNKNOWN_SPEED = "1Gf"  # of a machine whose speed Batsim does not send
 UNKNOWN_WATTS = 1.0  # of a core of a host without wattage_per_state, as in a pool
 PSTATES = 4  # of the hosts that HDeepRM writes, which begin in the last
-CORE_SIGN = "#"  # between the name of a host and the number of a core; it is before letters and digits in byte order
 NO_LINK_SPEED = 1.25e9  # bytes/s, that of a platform without links
 CAP = Number(0.0, UTMOST, above=True, noun="number of W")
 
@@ -95,6 +95,19 @@ def computing_hosts(platform: SimgridPlatform) -> tuple[str, list[Host]]:
     master = next(iter([*masters, *named]), "")
     computing = sorted((name for name in roles if name != master and roles[name] != "storage"), key=str.encode)
     return master, [platform.hosts[name] for name in computing]
+
+
+def platform_of_machines(machines: Sequence[tuple[str, Mapping[str, str]]]) -> Platform:
+    """Return the platform of Batsim's machines, given their names and properties; Batsim 4 does not send speeds.
+
+    Raises:
+        PlatformError: one has no usable speed or power.
+    """
+    hosts = []
+    for name, props in machines:
+        speeds = speeds_of(props.get(SPEED, UNKNOWN_SPEED))
+        hosts.append(Host(name, speeds, 0, {key: text for key, text in props.items() if key != SPEED}, {}))
+    return platform_from_properties(cores_of(hosts, ["batsim"] * len(hosts)), "batsim")
 
 
 # -- the properties of a host, where it does not have them
