@@ -72,9 +72,7 @@ class Listener(Protocol):
         """Receive the time of the message in s; called before the message's events."""
         ...
 
-    def simulation_begins(
-        self, hosts: Sequence[Host], profiles: Any, registration: bool, sharing: bool = True
-    ) -> None:
+    def simulation_begins(self, hosts: Sequence[Host], profiles: Any, registration: bool, sharing: bool = True) -> None:
         """Receive the machines in the order of their ids, the profiles, and what Batsim does and allows.
 
         Args:

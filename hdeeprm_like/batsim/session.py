@@ -129,9 +129,7 @@ class Conversation:
             raise ProtocolError(f"the now of a message is {now:g} s; {LARGEST_TIME:g} s is the end of time")
         self.now = now
 
-    def simulation_begins(
-        self, hosts: Sequence[Host], profiles: Any, registration: bool, sharing: bool = True
-    ) -> None:
+    def simulation_begins(self, hosts: Sequence[Host], profiles: Any, registration: bool, sharing: bool = True) -> None:
         """Make the decision system for these machines.
 
         Raises:

@@ -18,6 +18,7 @@ import json
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import groupby
 from pathlib import Path
 
@@ -31,18 +32,20 @@ from hdeeprm_like.formats.json_value import JsonValue
 from hdeeprm_like.formats.partitions_json import read_partitions
 from hdeeprm_like.formats.platform_json import MOST_CORES
 from hdeeprm_like.formats.platform_properties import CORE_SIGN, PREFIX, SPEED, WATTS, platform_from_properties
-from hdeeprm_like.formats.platform_xml import LIMITER, MASTER, PARTITIONS, POWER_CAP, TOPOLOGY
+from hdeeprm_like.formats.platform_xml import LIMITER, MASTER, MASTER_LINK, PARTITIONS, POWER_CAP, TOPOLOGY
 from hdeeprm_like.formats.simgrid_hosts import Host, speeds_of
+from hdeeprm_like.formats.simgrid_routes import routes_of_file
 from hdeeprm_like.formats.simgrid_xml import SimgridPlatform, read_simgrid_xml
+from hdeeprm_like.formats.simgrid_zones import LOOPBACK_BANDWIDTH
 from hdeeprm_like.values import UTMOST, Number
 
 log = logging.getLogger(__name__)
 
 NO_LIMIT = 1e12  # MB of memory of a node, and GB/s of a processor, where the XML says nothing: more than jobs request
+NO_HOST = "none"  # a name that no host has
 UNKNOWN_SPEED = "1Gf"  # of a machine whose speed Batsim does not send
 UNKNOWN_WATTS = 1.0  # of a core of a host without wattage_per_state, as in a pool
 PSTATES = 4  # of the hosts that HDeepRM writes, which begin in the last
-NO_LINK_SPEED = 1.25e9  # bytes/s, that of a platform without links
 CAP = Number(0.0, UTMOST, above=True, noun="number of W")
 
 Way = tuple[float, float]  # bytes/s and s of the route from a host to the master host
@@ -66,10 +69,14 @@ def read_platform_xml(path: Path) -> Platform:
     name = path.name.split(".")[0]
     props = found.hosts[master].properties if master else {}
     try:
-        clusters, network = _clusters(found, hosts, master, path)
+        clusters, network, loopback = _clusters(found, hosts, master, path)
         listed = cores_of(hosts, clusters)
         platform = platform_from_properties(listed, props.get(f"{PREFIX}platform", name), network)
+        platform = replace(platform, master_link=loopback)
         platform = _with_own_links(platform, found, props.get(TOPOLOGY, ""))
+        if platform.network is None or not found.link_texts.keys() >= {"global_link_0"}:
+            names, sizes = tuple([host.name for host in hosts]), tuple([host.cores for host in hosts])
+            platform = replace(platform, links_of_file=partial(routes_of_file, path, names, sizes, master))
     except PlatformError as error:
         told = str(error)
         raise PlatformError(told if told.startswith(str(path)) else f"{path}: {told}") from None
@@ -108,6 +115,17 @@ def platform_of_machines(machines: Sequence[tuple[str, Mapping[str, str]]]) -> P
         speeds = speeds_of(props.get(SPEED, UNKNOWN_SPEED))
         hosts.append(Host(name, speeds, 0, {key: text for key, text in props.items() if key != SPEED}, {}))
     return platform_from_properties(cores_of(hosts, ["batsim"] * len(hosts)), "batsim")
+
+
+def master_to_name(path: Path) -> str:
+    """Return the name of the master host of a file for Batsim's command line; a host with that role is not named twice.
+
+    Raises:
+        PlatformError: the file cannot be read.
+    """
+    found = read_simgrid_xml(path, links=False)
+    master, _ = computing_hosts(found)
+    return master if master and "role" not in found.hosts[master].properties else NO_HOST
 
 
 # -- the properties of a host, where it does not have them
@@ -194,6 +212,7 @@ def _with_own_links(platform: Platform, found: SimgridPlatform, topology: str) -
         bandwidths, latencies = zip(*filter(None, links), strict=True)
         limits = limits if any(limits) else ()
         platform = replace(platform, network=Network(bandwidths, latencies, *shared), limiters=limits)
+        platform = replace(platform, master_link=texts.get(MASTER_LINK))
     platform = replace(platform, topology=topology)
     nodes_connected(platform)
     return platform
@@ -201,39 +220,46 @@ def _with_own_links(platform: Platform, found: SimgridPlatform, topology: str) -
 
 def _clusters(
     found: SimgridPlatform, hosts: Sequence[Host], master: str, path: Path
-) -> tuple[list[str], Network | None]:
-    """Return the cluster of each host, and their links; None for those of other hosts than these."""
+) -> tuple[list[str], Network | None, tuple[str, str] | None]:
+    """Return the cluster of each host, the links of the clusters, None if not known, and the way of the master host."""
     zones = [found.routing.zone_of[host.name].name for host in hosts]
     if len(list(groupby(zones))) > len(set(zones)):  # in the order of names, hosts of one zone are between others
         zones = [next(iter(found.routing.zones))] * len(hosts)
-    if any(f"{PREFIX}cluster" in host.properties for host in hosts):
-        return zones, None
-    ways = _ways(path, hosts, master)
-    if ways is None:
-        return zones, None
+    known = None
+    if not any(f"{PREFIX}cluster" in host.properties for host in hosts):
+        known = _ways(path, hosts, master)
+    if known is None:
+        return zones, None, None
+    *ways, own = known
     keys = list(zip(zones, ways, strict=True))
     if len(list(groupby(keys))) > len(set(keys)):  # then the way of a zone is the longest of its hosts
         longest = {zone: max((way for at, way in keys if at == zone), key=lambda way: way[1]) for zone in set(zones)}
         keys = [(zone, longest[zone]) for zone in zones]
     of_zone = {zone: list(dict.fromkeys(way for at, way in keys if at == zone)) for zone in dict.fromkeys(zones)}
     names = [zone if len(of_zone[zone]) == 1 else f"{zone}_{of_zone[zone].index(way)}" for zone, way in keys]
-    kept = [way for _, way in dict.fromkeys(keys)]
-    bandwidths, latencies = [f"{bandwidth!r}Bps" for bandwidth, _ in kept], [f"{latency!r}s" for _, latency in kept]
-    widest = max(kept)[0]
-    return names, Network(tuple(bandwidths), tuple(latencies), f"{widest!r}Bps", "0us")
+    links = [_texts(way) for _, way in dict.fromkeys(keys)]
+    widest = max(way for _, way in keys)[0]
+    bandwidths, latencies = zip(*links, strict=True)
+    network = Network(bandwidths, latencies, *_texts((widest, 0.0)))
+    return names, network, None if own == (LOOPBACK_BANDWIDTH, 0.0) else _texts(own)
+
+
+def _texts(way: Way) -> tuple[str, str]:
+    """Return the bandwidth and the latency of a way as SimGrid writes them."""
+    return f"{way[0]!r}Bps", f"{way[1]!r}s"
 
 
 def _ways(path: Path, hosts: Sequence[Host], master: str) -> list[Way] | None:
-    """Return the way of each host to the master host, None if they are not known."""
+    """Return the way of each host, and then of the master host, to the master host; None if they are not known."""
     if not master:
         return None
     try:
         linked = read_simgrid_xml(path)
-        routes = [linked.route(host.name, master) for host in hosts]
+        routes = [linked.route(name, master) for name in (*(host.name for host in hosts), master)]
     except PlatformError as error:
         log.warning("%s; so the messages of its hosts take no time", error)
         return None
-    return [(min((link.bandwidth for link in links), default=NO_LINK_SPEED), latency) for links, latency in routes]
+    return [(min((link.bandwidth for link in links), default=LOOPBACK_BANDWIDTH), way) for links, way in routes]
 
 
 # -- speeds that change

@@ -37,6 +37,7 @@ MOST_CORES = 1_000_000
 SLURM = "slurm"  # key of partitions and Slurm's scheduling settings
 POWER_CAP = "power_cap"  # key of the limit in W of all cores together
 TOPOLOGY = "topology"  # key of how the nodes are connected
+MASTER_LINK = "master_link"  # key of the way from Batsim's master host to itself
 LIMITER = "limiter"  # key of what a node sends and receives in all
 SPEED_FILE = "speed_file"  # key of how the speed of nodes changes
 HOSTS = "hosts"  # key of the names of the cores in Batsim, in their order
@@ -99,7 +100,7 @@ def read_platform(path: Path, types: Sequence[Path] = ()) -> Platform:
         PlatformError: a file cannot be read or is invalid; the message names the file, the JSON path and the remedy.
     """
     root = JsonValue(read_json(path, PlatformError), path, PlatformError)
-    keys = root.fields(["clusters", "global_links"], ["types", SLURM, POWER_CAP, TOPOLOGY, HOSTS])
+    keys = root.fields(["clusters", "global_links"], ["types", SLURM, POWER_CAP, TOPOLOGY, HOSTS, MASTER_LINK])
     known = _types_beside(path.parent, read_types())
     for extra in types:
         known = _types_given(extra, known)
@@ -311,6 +312,7 @@ def _build(path: Path, keys: Mapping[str, JsonValue], known: Types) -> Platform:
         network=network,
         limiters=tuple(limiters) if any(limiters) else (),
         speeds=_speeds(groups, profiles),
+        master_link=_link(keys[MASTER_LINK], known) if MASTER_LINK in keys else None,
         **_columns(groups, known),
     )
 

@@ -20,6 +20,7 @@ from hdeeprm_like.formats.platform_json import (
     FLOPS,
     HOSTS,
     LIMITER,
+    MASTER_LINK,
     MB_IN_GB,
     POWER_CAP,
     SLURM,
@@ -71,6 +72,8 @@ def write_platform_json(platform: Platform, path: Path) -> None:
         "clusters": listed,
         "global_links": used.link(network.global_bandwidth, network.global_latency),
     }
+    if platform.master_link is not None:
+        content[MASTER_LINK] = used.link(*platform.master_link)
     if used.added:
         content["types"] = used.added
     if platform.partitions is not None:

@@ -42,6 +42,7 @@ MASTER = "master_host"
 PARTITIONS = f"{PREFIX}partitions"
 POWER_CAP = f"{PREFIX}power_cap"  # W
 TOPOLOGY = f"{PREFIX}topology"
+MASTER_LINK = "master_link"
 LIMITER = "limiter_"  # before the number of a node, in the name of its link
 MOST_ROUTED = 256  # cores of a platform with a topology: the XML has a route for each pair
 
@@ -96,7 +97,7 @@ def _lines(platform: Platform, routing: str, routed: bool, speed_files: Sequence
         f"{_partitions(platform)}{_power_cap(platform)}{_topology(platform)}"
         f'        <prop id="{WATTS}" value="0.0:0.0"/>\n'
         f'        <prop id="{OLD_WATTS}" value="0.0:0.0"/>\n'
-        "      </host>\n"
+        f"      </host>\n{_master_link(platform)}"
         "    </zone>\n"
     )
     core_cluster = platform.node_cluster[platform.processor_node[platform.core_processor]]
@@ -128,6 +129,17 @@ def _partitions(platform: Platform) -> str:
         return ""
     text = json.dumps(partitions_as_json(platform.partitions), separators=(",", ":"))
     return f'        <prop id="{PARTITIONS}" value="{_quoted(text)}"/>\n'
+
+
+def _master_link(platform: Platform) -> str:
+    """Return the way from the master host to itself."""
+    if platform.master_link is None:
+        return ""
+    bandwidth, latency = platform.master_link
+    return (
+        f'      <link id="{MASTER_LINK}" sharing_policy="FATPIPE" bandwidth="{bandwidth}" latency="{latency}"/>\n'
+        f'      <route src="{MASTER}" dst="{MASTER}"><link_ctn id="{MASTER_LINK}"/></route>\n'
+    )
 
 
 def _power_cap(platform: Platform) -> str:
