@@ -17,6 +17,7 @@ from hdeeprm_like.cluster.workload import Workload
 from hdeeprm_like.decision.rates import file_of_rates, read_rates
 from hdeeprm_like.engine.node_sets import refuse_demands
 from hdeeprm_like.errors import HDeepRMError, OptionsError, WorkloadError
+from hdeeprm_like.formats.any_platform import platform_from
 from hdeeprm_like.formats.log_words import demands_of_trace
 from hdeeprm_like.formats.open import Holds, format_of, has_ending_of, load_platform, load_trace, load_workload
 from hdeeprm_like.formats.shipped import Kind, found
@@ -140,10 +141,7 @@ def experiment_of(
     overrides = overrides or Overrides()
     if overrides.seed is not None:
         options = options.model_copy(update={"seed": overrides.seed})
-    named = overrides.platform, options.platform_file_path
-    platform_path = named[0] or named_path(path, named[1], "platform_file_path", "--platform", "platform")
-    types = [path.parent / name for name in options.type_file_paths]
-    platform = readers.platform(platform_path, types)
+    platform_path, platform = platform_of(path, options, overrides.platform, readers)
     if options.nb_resources not in (None, platform.cores):
         message = f"{path}: nb_resources: {options.nb_resources}, but {platform_path} has {platform.cores} cores"
         if overrides.platform is None:
@@ -156,6 +154,24 @@ def experiment_of(
 
         experiment = replace(experiment, platform=with_network(platform))
     return replace(experiment, platform_path=platform_path, options_path=path)
+
+
+def platform_of(
+    path: Path, options: Options, override: Path | None, readers: Readers = READERS
+) -> tuple[Path, Platform]:
+    """Return the file of the platform, or the number of its cores, and the platform.
+
+    Args:
+        path: of the options file. override: a file that counts in place of what the options name.
+    """
+    named = options.platform_file_path
+    if override is None and isinstance(named, int):
+        try:
+            return Path(str(named)), platform_from(named)
+        except OptionsError as error:
+            raise OptionsError(f"{path}: platform_file_path: {error}") from None
+    file = override or named_path(path, str(named), "platform_file_path", "--platform", "platform")
+    return file, readers.platform(file, [path.parent / name for name in options.type_file_paths])
 
 
 def are_options_of(recorded: object, experiment: Experiment) -> bool:

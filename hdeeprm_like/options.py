@@ -263,7 +263,10 @@ class Options(Section):
     workload_file_path: str = Field(
         "", description=f"Jobs, a name, e.g. 'gaia', or a file: {names('trace', 'workload')}."
     )
-    platform_file_path: str = Field("", description=f"Platform, a name, e.g. 'gaia', or a file: {names('platform')}.")
+    platform_file_path: str | int = Field(
+        "",
+        description=f"Platform, a name, e.g. 'gaia', a file: {names('platform')}; or cores of a pool of equal ones.",
+    )
     type_file_paths: list[str] = Field([], description="Files or folders that extend the types.")
     network: bool = Field(
         False, description="Whether the embedded simulator simulates messages and latencies as Batsim does, job by job."

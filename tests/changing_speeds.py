@@ -13,7 +13,8 @@ from hdeeprm_like.cluster.speed_profiles import NO_PROFILE, NodeSpeeds, SpeedPro
 from hdeeprm_like.decision.actions import PolicyActions, policy_named
 from hdeeprm_like.engine.state import State
 from hdeeprm_like.formats.batsim_numbers import read_number
-from hdeeprm_like.formats.platform_xml import read_platform_xml, write_platform_xml
+from hdeeprm_like.formats.platform_hosts import read_platform_xml
+from hdeeprm_like.formats.platform_xml import write_platform_xml
 from hdeeprm_like.formats.workload_json import read_workload
 from hdeeprm_like.formats.workload_json_writer import write_workload
 from hdeeprm_like.run.simulator import Simulator

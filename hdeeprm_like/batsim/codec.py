@@ -48,6 +48,10 @@ class Cores(Protocol):
         """Return the machines of cores in Batsim's notation, ``0-3 6``."""
         ...
 
+    def places(self, cores: Sequence[int]) -> list[int] | None:
+        """Return the place of each core's machine among those named; None if each core has a machine of its own."""
+        ...
+
     def cores_named(self, text: object, what: str) -> list[int]:
         """Return the cores of a set of machines; *what* names the event, for error messages."""
         ...
@@ -68,8 +72,12 @@ class Listener(Protocol):
         """Receive the time of the message in s; called before the message's events."""
         ...
 
-    def simulation_begins(self, hosts: Sequence[Host], profiles: Any, registration: bool) -> None:
-        """Receive the machines in the order of their ids, the profiles, and whether Batsim waits for dynamic jobs."""
+    def simulation_begins(self, hosts: Sequence[Host], profiles: Any, registration: bool, sharing: bool = True) -> None:
+        """Receive the machines in the order of their ids, the profiles, and what Batsim does and allows.
+
+        Args:
+            registration: whether it waits for dynamic jobs. sharing: whether several jobs may have one machine.
+        """
         ...
 
     def simulation_ends(self) -> None:

@@ -119,7 +119,10 @@ class Codec4:
         for job in commands.rejects:
             events.append(("REJECT_JOB", {"job_id": identifiers[job]}))
         for job, cores in commands.starts:
-            events.append(("EXECUTE_JOB", {"job_id": identifiers[job], "alloc": machines.named(cores.tolist())}))
+            data: Content = {"job_id": identifiers[job], "alloc": machines.named(cores.tolist())}
+            if places := machines.places(cores.tolist()):
+                data["mapping"] = {str(rank): str(place) for rank, place in enumerate(places)}
+            events.append(("EXECUTE_JOB", data))
         changed: dict[int, list[int]] = {}
         for core, pstate in commands.pstates.items():
             changed.setdefault(pstate, []).append(core)
@@ -163,7 +166,8 @@ def _begin(data: Content, listener: Listener) -> None:
     config = data.get("config")
     registration = isinstance(config, dict) and config.get("dynamic-jobs-enabled") is True
     profiles = data.get("profiles", {})
-    listener.simulation_begins(read_hosts(data.get("compute_resources")), profiles, registration)
+    sharing = data.get("allow_compute_sharing", True) is True
+    listener.simulation_begins(read_hosts(data.get("compute_resources")), profiles, registration, sharing)
 
 
 def _end(data: Content, listener: Listener) -> None:

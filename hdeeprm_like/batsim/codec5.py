@@ -102,11 +102,14 @@ class Codec5(Codec4):
         for job in commands.rejects:
             events.append(("RejectJobEvent", {"job_id": identifiers[job]}))
         for job, cores in commands.starts:
-            allocation = {
+            allocation: Content = {
                 "host_allocation": machines.named(cores.tolist()),
                 "executor_placement_type": "PredefinedExecutorPlacementStrategyWrapper",
                 "executor_placement": {"strategy": "SpreadOverHostsFirst"},
             }
+            if places := machines.places(cores.tolist()):
+                kind = "CustomExecutorToHostMapping"
+                allocation |= {"executor_placement_type": kind, "executor_placement": {"mapping": places}}
             events.append(("ExecuteJobEvent", {"job_id": identifiers[job], "allocation": allocation}))
         for pstate in sorted(set(commands.pstates.values())):
             changed = [core for core, wanted in commands.pstates.items() if wanted == pstate]
@@ -215,7 +218,7 @@ def read_hosts(resources: Any) -> list[Host]:
         resources: ``computation_hosts`` of SimulationBeginsEvent.
 
     Raises:
-        ProtocolError: they are malformed, or have too few P-states.
+        ProtocolError: they are malformed.
     """
     if not isinstance(resources, list) or not resources:
         raise ProtocolError("computation_hosts must list machines")
@@ -241,9 +244,9 @@ def _properties(machine: Content, where: str) -> dict[str, str]:
 
 
 def _speeds(machine: Content, where: str) -> str:
+    """Return the speeds of the first P-states as text, as many as HDeepRM's machines have."""
     speeds = machine.get("computation_speed")
-    needed = len(SPEED_SHARE)
-    if not isinstance(speeds, list) or len(speeds) < needed or machine.get("pstate_count") != len(speeds):
-        raise ProtocolError(f"{where}: {needed} P-states, each with its computation_speed, are needed")
-    known = AMOUNT.all_of(speeds[:needed], ProtocolError, where, "computation_speed")
+    if not isinstance(speeds, list) or not speeds or machine.get("pstate_count") != len(speeds):
+        raise ProtocolError(f"{where}: P-states, each with its computation_speed, are needed")
+    known = AMOUNT.all_of(speeds[: len(SPEED_SHARE)], ProtocolError, where, "computation_speed")
     return ", ".join(f"{speed!r}f" for speed in known)

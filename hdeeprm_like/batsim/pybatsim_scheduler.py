@@ -9,6 +9,12 @@ from hdeeprm_like.batsim.session import Conversation
 from hdeeprm_like.engine.state import Commands
 from hdeeprm_like.errors import OptionsError, ProtocolError
 
+OUTCOMES = {
+    "nb_jobs_successful": "COMPLETED_SUCCESSFULLY",
+    "nb_jobs_failed": "COMPLETED_FAILED",
+    "nb_jobs_timeout": "COMPLETED_WALLTIME_REACHED",
+    "nb_jobs_killed": "COMPLETED_KILLED",
+}  # PyBatsim's counters of ended jobs
 PYBATSIM_EVENTS = ("SIMULATION_BEGINS", "SIMULATION_ENDS")  # the first and the last event of PyBatsim's own loop
 
 
@@ -49,7 +55,18 @@ class Scheduler(BatsimScheduler):  # type: ignore[misc]
             raise ProtocolError("a message has several parts; one is needed")
         message = self.conversation.parse(text)
         self._commands = self.conversation.hear(message)
+        self._count()
         return message | {"events": [event for event in message["events"] if event["type"] in PYBATSIM_EVENTS]}
+
+    def _count(self) -> None:
+        """Feed the counters that PyBatsim's launcher prints at the end, and of which its exit status is made."""
+        heard, batsim, commands = self.conversation, self._batsim, self._commands
+        batsim.nb_jobs_submitted = batsim.nb_jobs_submitted_from_batsim = len(heard.identifiers)
+        batsim.nb_jobs_scheduled += len(commands.starts)
+        batsim.nb_jobs_rejected += len(commands.rejects)
+        batsim.nb_jobs_completed = heard.completed
+        for counter, outcome in OUTCOMES.items():
+            setattr(batsim, counter, heard.outcomes.get(outcome, 0))
 
     def refuse(self, why: str, patience: float = PARTING) -> None:
         """Refuse Batsim's next message, and free the address."""

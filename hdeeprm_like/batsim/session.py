@@ -15,11 +15,13 @@ from hdeeprm_like.batsim.codec4 import Codec4
 from hdeeprm_like.batsim.machine_map import MachineMap, map_machines
 from hdeeprm_like.batsim.profiles import Profiles
 from hdeeprm_like.cluster.platform import Platform
+from hdeeprm_like.cluster.pstates import change
 from hdeeprm_like.cluster.workload import JobLimits
 from hdeeprm_like.decision.system import Agent, DecisionSystem
 from hdeeprm_like.engine.cores import set_available
 from hdeeprm_like.engine.state import Commands, Instant
-from hdeeprm_like.errors import ProtocolError, WorkloadError
+from hdeeprm_like.errors import PlatformError, ProtocolError, WorkloadError
+from hdeeprm_like.formats.platform_properties import are_ours
 
 log = logging.getLogger(__name__)
 
@@ -78,6 +80,7 @@ class Conversation:
         self._running: set[int] = set()
         self._arrivals_over = False
         self._decision_due = False  # for other reasons than arrivals and ends of jobs
+        self._steps = True  # whether machines change their P-state
         self._registration = False  # whether Batsim waits for dynamic jobs; there are none
         self._completed_now: list[int] = []
         self._submitted_now = 0
@@ -110,6 +113,8 @@ class Conversation:
         while system.open:
             system.act(self._agent.act(*system.observe()))
         commands = state.drain(requested=True)
+        if not self._steps:  # these hosts stay in the P-state that they have
+            commands.pstates.clear()
         for job, _ in commands.starts:
             self._running.add(job)
         return commands
@@ -124,9 +129,18 @@ class Conversation:
             raise ProtocolError(f"the now of a message is {now:g} s; {LARGEST_TIME:g} s is the end of time")
         self.now = now
 
-    def simulation_begins(self, hosts: Sequence[Host], profiles: Any, registration: bool) -> None:
-        """Make the decision system for these machines."""
+    def simulation_begins(self, hosts: Sequence[Host], profiles: Any, registration: bool, sharing: bool = True) -> None:
+        """Make the decision system for these machines.
+
+        Raises:
+            PlatformError: machines have several cores, and Batsim gives each to one job at a time.
+        """
         self.machines, platform = map_machines(hosts, self._platform)
+        if self.machines.shared and not sharing:
+            raise PlatformError(
+                "Batsim's hosts have several cores; start it with --enable-compute-sharing, so that jobs can share them"
+            )
+        self._steps = are_ours(hosts[0][1]) or change(platform.processor_flops[0].tolist())
         self._profiles = Profiles(profiles, self._exact)
         self._registration = registration
         self._reference_flops = platform.reference_flops

@@ -51,11 +51,15 @@ def parts_of(platform: Platform) -> Ints:
 def routes_of(platform: Platform) -> Routes:
     """Return the routes of a platform, as in its XML: over a link per node and a link per cluster, or a topology.
 
+    Those of a platform of SimGrid are the file's.
+
     Latencies are summed in SimGrid's order, for the same last bits.
 
     Raises:
-        PlatformError: the topology does not fit the nodes.
+        PlatformError: the topology does not fit the nodes, or the links of the file cannot be used.
     """
+    if platform.links_of_file is not None:
+        return platform.links_of_file()
     star = _star(platform)
     topology = nodes_connected(platform)
     return star if topology is None else _wired(platform, topology, star)

@@ -2,6 +2,7 @@
 
 import hashlib
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 
@@ -64,6 +65,9 @@ class Platform:
         limiters: one per cluster, the bandwidth of a link that all messages out of and into a node cross, and with a
             topology those of a switch, too; ``""`` for none, empty for none at all.
         speeds: which nodes have a speed that changes in time, and how; None if no node has.
+        master_link: bandwidth and latency of the way from Batsim's master host to itself, as SimGrid writes them; None
+            for SimGrid's own, 10 GB/s without latency.
+        links_of_file: returns the routes over the links of a platform of SimGrid; None for those of `network`.
     """
 
     name: str
@@ -86,6 +90,8 @@ class Platform:
     topology: str = ""
     limiters: tuple[str, ...] = ()
     speeds: NodeSpeeds | None = None
+    master_link: tuple[str, str] | None = None
+    links_of_file: Callable[[], Routes] | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         try:
@@ -162,10 +168,12 @@ class Platform:
         found = hashlib.sha256()
         absent = {
             "routes": True,
+            "links_of_file": True,
             "topology": not self.topology,
             "power_cap": math.isinf(self.power_cap),
             "limiters": not self.limiters,
             "speeds": self.speeds is None,
+            "master_link": self.master_link is None,
         }
         for column in fields(self):
             value = getattr(self, column.name)

@@ -80,7 +80,8 @@ class BatsimClock(Bundle, shared=("latency", "speed")):
     """What Batsim's clock adds to a ``Simulation``.
 
     Attributes:
-        latency: (P,) s and speed: (P,) bytes/s of the route from a core of each processor to the server.
+        latency: (P + 1,) s and speed: (P + 1,) bytes/s of the route from a core of each processor to the server, and
+            of that from the master host to itself.
         actions: everything that takes time.
         talk: (1,) TALK.
         ready: actors of the next round. ran: actors that have run in this round, with their requests.
@@ -146,17 +147,23 @@ def goes_by_rounds(timing: BundleType) -> bool:
 
 
 def way_to_master(platform: Platform) -> tuple[Floats, Floats]:
-    """Return (P,) s of latency and (P,) bytes/s of the route from each processor to the server on the master host."""
+    """Return s of latency and bytes/s of the route to the server on the master host.
+
+    Returns:
+        (P + 1,) and (P + 1,): from each processor, and from the master host itself.
+    """
     network = platform.links
     wide, far = bytes_per_second(network.global_bandwidth), seconds(network.global_latency)
     latency = np.array([seconds(text) + far for text in network.cluster_latency])
     speed = np.array([min(wide, bytes_per_second(text)) for text in network.cluster_bandwidth])
     if platform.limiters:
         speed = np.minimum(speed, [bytes_per_second(text) if text else np.inf for text in platform.limiters])
+    own = (str(LOOPBACK), "0s") if platform.master_link is None else platform.master_link
+    latency, speed = np.append(latency, seconds(own[1])), np.append(speed, bytes_per_second(own[0]))
     most = np.full(len(latency), np.inf)
     np.divide(TCP_GAMMA, 2.0 * latency, out=most, where=latency > 0.0)
-    cluster = platform.node_cluster[platform.processor_node]
-    return latency[cluster], np.minimum(speed, most)[cluster]
+    place = np.append(platform.node_cluster[platform.processor_node], len(latency) - 1)
+    return latency[place], np.minimum(speed, most)[place]
 
 
 # --- rounds
@@ -227,10 +234,10 @@ def transfer(tables: Tables, timing: BatsimClock, message: int, lowest: int, sen
     talk, pace = timing.talk[0], timing.actions.pace[0]
     talk.server_waits, talk.on_the_way, talk.sender_first = 0, message, sender_first
     pace.message, pace.message_made = 1.0, number(timing.actions)
-    if message % KINDS != END:
-        pace.speed = LOOPBACK
-        return
-    send_end(tables, timing, lowest)
+    if message % KINDS == END:
+        send_end(tables, timing, lowest)
+    else:
+        send_along(timing, len(timing.latency) - 1)
 
 
 @by_type
@@ -242,11 +249,17 @@ def send_end(tables: BundleType, timing: BundleType, lowest: object) -> object:
 @inlined
 def send_alone(tables: Tables, timing: BatsimClock, lowest: int) -> None:
     """Start the transfer of the message of a job's end over links that nothing else uses."""
-    p, pace = tables.core_processor[lowest], timing.actions.pace[0]
-    if timing.latency[p] > 0.0:
-        pace.latency, pace.speed, pace.speed_then = timing.latency[p], 0.0, timing.speed[p]
+    send_along(timing, tables.core_processor[lowest])
+
+
+@inlined
+def send_along(timing: BatsimClock, way: int) -> None:
+    """Start a transfer over the links of one of the routes to the server, which nothing else uses."""
+    pace = timing.actions.pace[0]
+    if timing.latency[way] > 0.0:
+        pace.latency, pace.speed, pace.speed_then = timing.latency[way], 0.0, timing.speed[way]
     else:
-        pace.speed = timing.speed[p]
+        pace.speed = timing.speed[way]
 
 
 @compiled

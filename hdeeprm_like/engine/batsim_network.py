@@ -7,7 +7,7 @@ that follow files, see `batsim_speeds`.
 import numpy as np
 
 from hdeeprm_like.engine.actions import ARRIVING, LATENCY, note_end, remove_numbered, set_rate, take_step
-from hdeeprm_like.engine.batsim_actors import BatsimClock, goes_by_rounds
+from hdeeprm_like.engine.batsim_actors import END, KINDS, LOOPBACK, BatsimClock, goes_by_rounds
 from hdeeprm_like.engine.batsim_speeds import take_step_at_speeds
 from hdeeprm_like.engine.batsim_work import begin_sending
 from hdeeprm_like.engine.bundles import BundleType
@@ -27,7 +27,14 @@ from hdeeprm_like.engine.traffic import (
 @by_type
 def is_by_rounds(timing: BundleType) -> object:
     """Return whether only the rounds of the actors know what happens next."""
-    return always if goes_by_rounds(timing) else never
+    return always if goes_by_rounds(timing) else has_slow_loopback
+
+
+@inlined
+def has_slow_loopback(timing: BatsimClock) -> bool:
+    """Return whether the messages of the master host to itself take another time than SimGrid's default."""
+    own = len(timing.latency) - 1
+    return bool(timing.latency[own] > 0.0 or timing.speed[own] != LOOPBACK)
 
 
 @by_type
@@ -58,12 +65,6 @@ def end_latency(tables: BundleType, timing: BundleType, owner: object, made: obj
 def always(timing: BatsimClock) -> bool:
     """Return True."""
     return True
-
-
-@inlined
-def never(timing: BatsimClock) -> bool:
-    """Return False."""
-    return False
 
 
 @inlined
@@ -117,10 +118,10 @@ def take_step_by_rounds(tables: Tables, simulation: Simulation, timing: BatsimCl
     if not has_routes(timing.traffic):
         return take_step_at_speeds(tables, simulation, timing)
     solve(timing)
-    latency = pace.latency
+    ends = pace.latency < np.inf and timing.talk[0].on_the_way % KINDS == END
     if not take_step_at_speeds(tables, simulation, timing):
         return False
-    if latency < np.inf and pace.latency == np.inf:
+    if ends and pace.latency == np.inf:
         note_end(timing.actions, ARRIVING, pace.message_made)
     return True
 

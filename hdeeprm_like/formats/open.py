@@ -67,7 +67,7 @@ FORMATS: tuple[Format, ...] = (
         "XML",
         "platform",
         (".xml", ".xml.gz"),
-        f"{HERE}.platform_xml:read_platform_xml",
+        f"{HERE}.platform_hosts:read_platform_xml",
         f"{HERE}.platform_xml:write_platform_xml",
     ),
     Format("KSU's CSV of machines", "platform", (".csv", ".csv.gz"), f"{HERE}.machines_csv:read_machines_csv"),

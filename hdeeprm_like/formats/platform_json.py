@@ -23,19 +23,26 @@ import numpy as np
 
 from hdeeprm_like.cluster.links import nodes_connected
 from hdeeprm_like.cluster.platform import Network, Platform, core_names, flops_by_pstate, watts_by_pstate
+from hdeeprm_like.cluster.pstates import SPEED_SHARE
 from hdeeprm_like.cluster.speed_profiles import NO_PROFILE, NodeSpeeds, SpeedProfile
 from hdeeprm_like.errors import PlatformError, did_you_mean
 from hdeeprm_like.formats.json_value import JsonValue
 from hdeeprm_like.formats.partitions_json import read_partitions
+from hdeeprm_like.formats.platform_properties import AMOUNT, POSITIVE
 from hdeeprm_like.inputs import read_json
 from hdeeprm_like.records import Record
+from hdeeprm_like.values import Number
 
 MOST_CORES = 1_000_000
 SLURM = "slurm"  # key of partitions and Slurm's scheduling settings
 POWER_CAP = "power_cap"  # key of the limit in W of all cores together
 TOPOLOGY = "topology"  # key of how the nodes are connected
+MASTER_LINK = "master_link"  # key of the way from Batsim's master host to itself
 LIMITER = "limiter"  # key of what a node sends and receives in all
 SPEED_FILE = "speed_file"  # key of how the speed of nodes changes
+HOSTS = "hosts"  # key of the names of the cores in Batsim, in their order
+FLOPS, WATTS = "flops", "watts"  # keys of a core's flop/s and W in each P-state, where they do not follow from P0
+PEAK = ("clock_rate", "dpflops_per_cycle", "power")  # keys of what they follow from
 MB_IN_GB = 1000
 
 FILES = {
@@ -52,11 +59,11 @@ T = TypeVar("T")
 
 
 class ProcessorType(Record):
-    """A processor type: *cores* identical cores of *gflops* and *watts* each, *bandwidth* GB/s shared by them."""
+    """A processor type: identical cores of *flops* and *watts* in each P-state, *bandwidth* GB/s shared by them."""
 
     cores: int
-    gflops: float
-    watts: float
+    flops: tuple[float, ...]
+    watts: tuple[float, ...]
     bandwidth: float
 
 
@@ -93,7 +100,7 @@ def read_platform(path: Path, types: Sequence[Path] = ()) -> Platform:
         PlatformError: a file cannot be read or is invalid; the message names the file, the JSON path and the remedy.
     """
     root = JsonValue(read_json(path, PlatformError), path, PlatformError)
-    keys = root.fields(["clusters", "global_links"], ["types", SLURM, POWER_CAP, TOPOLOGY])
+    keys = root.fields(["clusters", "global_links"], ["types", SLURM, POWER_CAP, TOPOLOGY, HOSTS, MASTER_LINK])
     known = _types_beside(path.parent, read_types())
     for extra in types:
         known = _types_given(extra, known)
@@ -101,6 +108,13 @@ def read_platform(path: Path, types: Sequence[Path] = ()) -> Platform:
         known = _types_of_kinds(keys["types"], known)
     _check_references(known)
     platform = _build(path, keys, known)
+    if HOSTS in keys:
+        names = [name.text() for name in keys[HOSTS].elements()]
+        if len(set(names)) != platform.cores or len(names) != platform.cores:
+            raise keys[HOSTS].wrong(
+                f"{len(set(names))} different names; one for each of {platform.cores} cores is needed"
+            )
+        platform = replace(platform, core_names=tuple(names))
     if POWER_CAP in keys:
         platform = replace(platform, power_cap=keys[POWER_CAP].positive())
     if TOPOLOGY in keys:
@@ -182,21 +196,32 @@ def _node_type(value: JsonValue) -> NodeType:
 
 
 def _processor_type(value: JsonValue) -> ProcessorType:
-    keys = value.fields(
-        ["cores", "clock_rate", "dpflops_per_cycle", "mem_bw", "power"], ["id", "type", "uarch", "llc_size"]
-    )
+    figures = (FLOPS, WATTS) if FLOPS in value.entries() else PEAK
+    keys = value.fields(["cores", *figures, "mem_bw"], ["id", "type", "uarch", "llc_size"])
     cores = keys["cores"].count()
     if cores > MOST_CORES:
         raise keys["cores"].wrong(f"more than {MOST_CORES:,} cores")
-    gflops = keys["clock_rate"].positive() * keys["dpflops_per_cycle"].positive()
-    if min(flops_by_pstate(gflops)[:2]) <= 0:
-        raise value.wrong(f"clock_rate * dpflops_per_cycle is {gflops:g} GFLOP/s a core; at least 0.001 is needed")
     for key in ("id", "type", "uarch"):
         if key in keys:
             keys[key].text()
     if "llc_size" in keys:
         keys["llc_size"].positive()
-    return ProcessorType(cores, gflops, keys["power"].positive() / cores, keys["mem_bw"].positive())
+    bandwidth = keys["mem_bw"].positive()
+    if FLOPS in keys:
+        return ProcessorType(cores, _each_pstate(keys[FLOPS], POSITIVE), _each_pstate(keys[WATTS], AMOUNT), bandwidth)
+    gflops = keys["clock_rate"].positive() * keys["dpflops_per_cycle"].positive()
+    flops = tuple(flops_by_pstate(gflops))
+    if min(flops[:2]) <= 0:
+        raise value.wrong(f"clock_rate * dpflops_per_cycle is {gflops:g} GFLOP/s a core; at least 0.001 is needed")
+    return ProcessorType(cores, flops, tuple(watts_by_pstate(keys["power"].positive() / cores)), bandwidth)
+
+
+def _each_pstate(value: JsonValue, kind: Number) -> tuple[float, ...]:
+    """Return a figure in each P-state."""
+    figures = tuple([one.number(kind) for one in value.elements()])
+    if len(figures) != len(SPEED_SHARE):
+        raise value.wrong(f"has {len(figures)} figures; one for each of the {len(SPEED_SHARE)} P-states is needed")
+    return figures
 
 
 def _check_references(known: Types) -> None:
@@ -287,6 +312,7 @@ def _build(path: Path, keys: Mapping[str, JsonValue], known: Types) -> Platform:
         network=network,
         limiters=tuple(limiters) if any(limiters) else (),
         speeds=_speeds(groups, profiles),
+        master_link=_link(keys[MASTER_LINK], known) if MASTER_LINK in keys else None,
         **_columns(groups, known),
     )
 
@@ -338,8 +364,8 @@ def _columns(groups: Sequence[_Group], known: Types) -> dict[str, Any]:
     types = np.concatenate([np.tile(one, size) for one, size in zip(within, sizes, strict=True)])  # (P,)
     processors_of_node = np.repeat([len(one) for one in within], sizes)  # (N,)
     cores = np.array([known.processors[name].cores for name in catalogue])[types]  # (P,)
-    flops = np.array([flops_by_pstate(known.processors[name].gflops) for name in catalogue])
-    watts = np.array([watts_by_pstate(known.processors[name].watts) for name in catalogue])
+    flops = np.array([known.processors[name].flops for name in catalogue])
+    watts = np.array([known.processors[name].watts for name in catalogue])
     bandwidth = np.array([known.processors[name].bandwidth for name in catalogue])
     return {
         "node_cluster": np.repeat([group.cluster for group in groups], sizes),

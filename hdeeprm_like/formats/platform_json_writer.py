@@ -1,6 +1,6 @@
 """Write a platform as the JSON that `platform_json` reads, including hardware types missing from the catalogues.
 
-The JSON has no host names: reading it gives ``cor_00000`` and so on.
+It has the names of hosts only where they are not ``cor_00000`` and so on.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -11,18 +11,22 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hdeeprm_like.cluster.platform import GIGA, Platform, flops_by_pstate, watts_by_pstate
+from hdeeprm_like.cluster.platform import GIGA, Platform, core_names, flops_by_pstate, watts_by_pstate
 from hdeeprm_like.cluster.pstates import POWER_SHARE, SPEED_SHARE
 from hdeeprm_like.errors import PlatformError
 from hdeeprm_like.formats.files import write_json
 from hdeeprm_like.formats.partitions_json import partitions_as_json
 from hdeeprm_like.formats.platform_json import (
+    FLOPS,
+    HOSTS,
     LIMITER,
+    MASTER_LINK,
     MB_IN_GB,
     POWER_CAP,
     SLURM,
     SPEED_FILE,
     TOPOLOGY,
+    WATTS,
     NodeType,
     ProcessorType,
     Types,
@@ -50,7 +54,7 @@ def write_platform_json(platform: Platform, path: Path) -> None:
     partitions again; files of changing speeds are written beside it.
 
     Raises:
-        PlatformError: it has properties that the JSON cannot hold, such as P-states other than HDeepRM's.
+        PlatformError: a node has a fraction of a GPU, which the JSON cannot hold.
         ResultsError: the file cannot be written.
     """
     network = platform.links
@@ -68,6 +72,8 @@ def write_platform_json(platform: Platform, path: Path) -> None:
         "clusters": listed,
         "global_links": used.link(network.global_bandwidth, network.global_latency),
     }
+    if platform.master_link is not None:
+        content[MASTER_LINK] = used.link(*platform.master_link)
     if used.added:
         content["types"] = used.added
     if platform.partitions is not None:
@@ -76,6 +82,8 @@ def write_platform_json(platform: Platform, path: Path) -> None:
         content[POWER_CAP] = platform.power_cap
     if platform.topology:
         content[TOPOLOGY] = platform.topology
+    if platform.core_names != core_names(platform.cores):
+        content[HOSTS] = list(platform.core_names)
     write_json(path, content)
 
 
@@ -112,18 +120,19 @@ def _alike(platform: Platform) -> list[int]:
 
 
 def _processor_type(platform: Platform, processor: int) -> ProcessorType:
-    name = platform.processor_types[processor]
     flops, watts = platform.processor_flops[processor].tolist(), platform.processor_watts[processor].tolist()
+    bandwidth = float(platform.processor_bandwidth[processor])
+    return ProcessorType(int(platform.processor_cores[processor]), tuple(flops), tuple(watts), bandwidth)
+
+
+def _figures(kind: ProcessorType) -> dict[str, Any]:
+    """Return speed and power of a type: the peak from which HDeepRM derives those of all P-states, else each."""
+    flops, watts = list(kind.flops), list(kind.watts)
     gflops = _before_rounding([one / GIGA for one in flops], SPEED_SHARE, lambda peak: flops_by_pstate(peak) == flops)
     power = _before_rounding(watts, POWER_SHARE, lambda peak: watts_by_pstate(peak) == watts)
-    if gflops is None or power is None:
-        what = "speeds" if gflops is None else "powers"
-        raise PlatformError(
-            f"platform {platform.name!r}: the {what} of processor type {name!r} in its P-states are not those that "
-            "HDeepRM derives, so JSON cannot hold them"
-        )
-    bandwidth = float(platform.processor_bandwidth[processor])
-    return ProcessorType(int(platform.processor_cores[processor]), gflops, power, bandwidth)
+    if not gflops or not power:
+        return {FLOPS: flops, WATTS: watts}
+    return {"clock_rate": gflops, "dpflops_per_cycle": 1, "power": power * kind.cores}
 
 
 def _before_rounding(rounded: Sequence[float], shares: Sequence[float], fits: Callable[[float], bool]) -> float | None:
@@ -165,15 +174,9 @@ class _Used:
 
     def _processor(self, name: str, kind: ProcessorType) -> str:
         known = self._known.processors.get(name)
-        if known is not None and _same(known, kind):
+        if known == kind:
             return name
-        described = {
-            "cores": kind.cores,
-            "clock_rate": kind.gflops,
-            "dpflops_per_cycle": 1,
-            "mem_bw": kind.bandwidth,
-            "power": kind.watts * kind.cores,
-        }
+        described = {"cores": kind.cores, "mem_bw": kind.bandwidth, **_figures(kind)}
         return self._add("processors", name, kind, described)
 
     def _add(self, kind: str, wanted: str, what: object, described: dict[str, Any]) -> str:
@@ -187,15 +190,6 @@ class _Used:
         added[name] = described
         self._names[kind, (wanted, what)] = name
         return name
-
-
-def _same(known: ProcessorType, kind: ProcessorType) -> bool:
-    """Return whether two types have equal cores, bandwidth, speeds and powers, at the resolution of platforms."""
-    return (
-        (known.cores, known.bandwidth) == (kind.cores, kind.bandwidth)
-        and flops_by_pstate(known.gflops) == flops_by_pstate(kind.gflops)
-        and watts_by_pstate(known.watts) == watts_by_pstate(kind.watts)
-    )
 
 
 def _gigabytes(memory: float) -> float:

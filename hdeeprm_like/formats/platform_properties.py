@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hdeeprm_like.cluster.platform import GIGA, Network, Platform
-from hdeeprm_like.cluster.pstates import SPEED_SHARE
+from hdeeprm_like.cluster.pstates import SPEED_SHARE, change
 from hdeeprm_like.errors import PlatformError
 from hdeeprm_like.values import UTMOST, Number, Whole, wrong
 
@@ -56,6 +56,7 @@ class Figures(NamedTuple):
     gpus: float
 
 
+CORE_SIGN = "#"  # between a host and the number of its core in the name of that; before letters in byte order
 Hosts = Sequence[tuple[str, Mapping[str, str]]]  # names and properties in the order of Batsim's machine ids
 
 
@@ -67,6 +68,16 @@ _KEYS = tuple(_key(name) for name in Figures._fields)
 # the keys of single values, empty for those of several
 _SCALARS = tuple("" if name in ("speed", "watts") else _key(name) for name in Figures._fields)
 GPUS = _key("gpus")
+
+
+def are_ours(properties: Mapping[str, str]) -> bool:
+    """Return whether a host has properties of ours; its speed, which Batsim 5 sends of any host, does not count."""
+    return any(key.startswith(PREFIX) and key != SPEED for key in properties)
+
+
+def host_of(core: str) -> str:
+    """Return the name of the host of a core: its own, or what is before `CORE_SIGN`."""
+    return core.partition(CORE_SIGN)[0]
 
 
 # -- from a platform to properties
@@ -273,7 +284,7 @@ def first_mismatch(platform: Platform, hosts: Hosts) -> str | None:
     """Return a line on the first host that differs from the core of that number in *platform*, None if there is none.
 
     A host without the properties of the hierarchy, from another program, must match in its name or at least in a number
-    in it, and in power and speed of each P-state if it has these properties.
+    in it, and in power and speed of each P-state if it has these properties and the platform's have HDeepRM's P-states.
 
     Args:
         hosts: in the order of Batsim's machine ids.
@@ -288,8 +299,7 @@ def first_mismatch(platform: Platform, hosts: Hosts) -> str | None:
         if same is not None and props == same and host == platform.core_names[core]:
             continue
         try:
-            ours = any(key.startswith(PREFIX) and key != SPEED for key in props)
-            compare = _difference if ours else _difference_to_stranger
+            compare = _difference if are_ours(props) else _difference_to_stranger
             wrong = compare(core, platform.core_names[core], figures[processor], host, props)
         except PlatformError as error:
             return str(error)
@@ -315,8 +325,10 @@ def _difference(core: int, name: str, expected: Figures, host: str, props: Mappi
 def _difference_to_stranger(core: int, name: str, expected: Figures, host: str, props: Mapping[str, str]) -> str | None:
     """Compare with a host of another program's XML, which has at most the power among our properties."""
     digits = host[len(host.rstrip("0123456789")) :]
-    if host != name and (not digits or (digits.lstrip("0") or "0") != str(core)):
+    if host != host_of(name) and (not digits or (digits.lstrip("0") or "0") != str(core)):
         return f"core {core} is {name!r}; Batsim 3 and 4 number hosts in byte order, which requires leading zeros"
+    if not change(expected.speed):  # then it has its own P-states
+        return None
     if WATTS in props:
         watts = _read("watts", host, props[WATTS])
         if any(abs(its - mine) > MILLI for its, mine in zip(watts, expected.watts, strict=True)):

@@ -1,4 +1,4 @@
-"""Write a platform as XML for SimGrid and Batsim, and read it back (thesis 3.1.2, B.1).
+"""Write a platform as XML for SimGrid and Batsim (thesis 3.1.2, B.1); `platform_hosts` reads it back.
 
 A core is a host; the only level above it in SimGrid is the zone, so every host carries the rest as properties, see
 `platform_properties`. The host ``master_host`` carries ``hdeeprm_platform``, the name of the platform, and
@@ -13,26 +13,20 @@ topology, the links of it and a route between each two cores are written. Cores 
 """
 
 import json
-import logging
 import math
-import os
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from hdeeprm_like.cluster.links import nodes_connected, routes_of, wired_links
-from hdeeprm_like.cluster.platform import Network, Platform
+from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.pstates import P3
-from hdeeprm_like.cluster.speed_profiles import NO_PROFILE, NodeSpeeds, SpeedProfile
 from hdeeprm_like.cluster.topologies import Topology
 from hdeeprm_like.errors import PlatformError
 from hdeeprm_like.formats.files import replacing
-from hdeeprm_like.formats.json_value import JsonValue
-from hdeeprm_like.formats.partitions_json import partitions_as_json, read_partitions
+from hdeeprm_like.formats.partitions_json import partitions_as_json
 from hdeeprm_like.formats.platform_properties import (
     OLD_WATTS,
     PREFIX,
@@ -40,30 +34,17 @@ from hdeeprm_like.formats.platform_properties import (
     WATTS,
     Figures,
     figures_of,
-    first_mismatch,
-    platform_from_properties,
     properties_of,
 )
-from hdeeprm_like.formats.simgrid_profiles import read_speed_profile, write_speed_files
-from hdeeprm_like.inputs import read_document
-from hdeeprm_like.values import UTMOST, Number
-
-if TYPE_CHECKING:
-    from xml.etree.ElementTree import Element
-
-__all__ = ["first_mismatch", "platform_from_properties", "read_platform_xml", "write_platform_xml"]
-
-log = logging.getLogger(__name__)
+from hdeeprm_like.formats.simgrid_profiles import write_speed_files
 
 MASTER = "master_host"
 PARTITIONS = f"{PREFIX}partitions"
 POWER_CAP = f"{PREFIX}power_cap"  # W
 TOPOLOGY = f"{PREFIX}topology"
+MASTER_LINK = "master_link"
 LIMITER = "limiter_"  # before the number of a node, in the name of its link
 MOST_ROUTED = 256  # cores of a platform with a topology: the XML has a route for each pair
-SPEED_FILES = ("speed_file", "availability_file")  # attributes of hosts, the latter is the older name
-SERVER_ONLY = ("state_file", "limiter_link")  # attributes of SimGrid
-CAP = Number(0.0, UTMOST, above=True, noun="number of W")
 
 
 def write_platform_xml(platform: Platform, path: Path, routed: bool = False) -> None:
@@ -116,7 +97,7 @@ def _lines(platform: Platform, routing: str, routed: bool, speed_files: Sequence
         f"{_partitions(platform)}{_power_cap(platform)}{_topology(platform)}"
         f'        <prop id="{WATTS}" value="0.0:0.0"/>\n'
         f'        <prop id="{OLD_WATTS}" value="0.0:0.0"/>\n'
-        "      </host>\n"
+        f"      </host>\n{_master_link(platform)}"
         "    </zone>\n"
     )
     core_cluster = platform.node_cluster[platform.processor_node[platform.core_processor]]
@@ -148,6 +129,17 @@ def _partitions(platform: Platform) -> str:
         return ""
     text = json.dumps(partitions_as_json(platform.partitions), separators=(",", ":"))
     return f'        <prop id="{PARTITIONS}" value="{_quoted(text)}"/>\n'
+
+
+def _master_link(platform: Platform) -> str:
+    """Return the way from the master host to itself."""
+    if platform.master_link is None:
+        return ""
+    bandwidth, latency = platform.master_link
+    return (
+        f'      <link id="{MASTER_LINK}" sharing_policy="FATPIPE" bandwidth="{bandwidth}" latency="{latency}"/>\n'
+        f'      <route src="{MASTER}" dst="{MASTER}"><link_ctn id="{MASTER_LINK}"/></route>\n'
+    )
 
 
 def _power_cap(platform: Platform) -> str:
@@ -264,125 +256,3 @@ def _quoted(text: str) -> str:
     if text.isidentifier():  # true for the many names of cores
         return text
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace('"', "&quot;")
-
-
-def read_platform_xml(path: Path) -> Platform:
-    """Read a platform written by `write_platform_xml` (``.xml`` or ``.xml.gz``).
-
-    Raises:
-        PlatformError: it cannot be read, or is a SimGrid platform without the properties of the hierarchy.
-    """
-    root = _parsed(path)
-    _warn_of_others(root, path)
-    hosts, files = [], dict[str, str]()
-    name, partitions, cap, topology = path.name.split(".")[0], "", "", ""
-    for host in root.iter("host"):
-        props = {prop.get("id", ""): prop.get("value", "") for prop in host.iter("prop")}
-        if host.get("id") == MASTER:
-            name, partitions = props.get(PREFIX + "platform", name), props.get(PARTITIONS, "")
-            cap, topology = props.get(POWER_CAP, cap), props.get(TOPOLOGY, topology)
-        else:
-            hosts.append((host.get("id", ""), props))
-            file = next(filter(None, map(host.get, SPEED_FILES)), "")
-            files[host.get("id", "")] = os.path.normpath(file) if file else ""
-    hosts.sort(key=lambda host: host[0].encode())
-    if not any(key.startswith(PREFIX) for _, props in hosts for key in props):
-        raise PlatformError(
-            f"{path}: its hosts do not name their processor and node, so the hierarchy is unknown; "
-            "give the platform as JSON instead"
-        )
-    try:
-        platform = replace(
-            platform_from_properties(hosts, name, _network(root)), topology=topology, limiters=_limits(root)
-        )
-        nodes_connected(platform)
-    except PlatformError as error:
-        raise PlatformError(f"{path}: {error}") from None
-    if any(files.values()):
-        platform = replace(platform, speeds=_speeds(platform, [files[name] for name, _ in hosts], path))
-    if cap:
-        platform = replace(platform, power_cap=CAP.in_text(cap, PlatformError, path, f"{POWER_CAP} of {MASTER}"))
-    if not partitions:
-        return platform
-    try:
-        value = JsonValue(json.loads(partitions), path, PlatformError)
-    except (ValueError, RecursionError) as error:
-        raise PlatformError(f"{path}: {PARTITIONS} of {MASTER}: no valid JSON: {error}") from None
-    return replace(platform, partitions=read_partitions(value, platform.nodes))
-
-
-def _warn_of_others(root: "Element", path: Path) -> None:
-    """Warn of the first attribute, added by hand, that simulations without Batsim or its server do not follow."""
-    for element in root.iter():
-        for name in SERVER_ONLY:
-            if element.get(name):
-                _warn(path, f"<{element.tag}> {element.get('id', '')!r}", name)
-                return
-
-
-def _warn(path: Path, where: str, what: str) -> None:
-    log.warning("%s: %s: %s counts only with Batsim or `hdeeprm-like batsim`", path, where, what)
-
-
-def _parsed(path: Path) -> "Element":
-    from xml.etree.ElementTree import ParseError
-
-    from defusedxml import DefusedXmlException
-    from defusedxml.ElementTree import fromstring
-
-    try:
-        root: Element = fromstring(read_document(path, PlatformError))
-    except ParseError as error:
-        raise PlatformError(f"{path}: not valid XML: {error}") from error
-    except (DefusedXmlException, ValueError) as error:
-        raise PlatformError(f"{path}: XML entities are refused, a platform needs none") from error
-    if root.tag != "platform":
-        raise PlatformError(f"{path}: the XML is a <{root.tag}>; a SimGrid <platform> is needed")
-    return root
-
-
-def _network(root: "Element") -> Network | None:
-    """Return the links of each cluster, None if they were not written by `write_platform_xml`."""
-    links = []
-    for zone in root.iterfind("./zone/zone"):
-        link = zone.find("link")
-        if link is not None:
-            links.append((link.get("bandwidth", ""), link.get("latency", "")))
-    shared = root.find("./zone/link")
-    if not links or shared is None:
-        return None
-    bandwidths, latencies = tuple(zip(*links, strict=True))
-    return Network(bandwidths, latencies, shared.get("bandwidth", ""), shared.get("latency", ""))
-
-
-def _limits(root: "Element") -> tuple[str, ...]:
-    """Return the bandwidth of the limiters of each cluster, "" for none; empty if no cluster has any."""
-    limits = []
-    for zone in root.iterfind("./zone/zone"):
-        links = zone.findall("link")
-        if links:
-            own = (link.get("bandwidth", "") for link in links if link.get("id", "").startswith(LIMITER))
-            limits.append(next(own, ""))
-    return tuple(limits) if any(limits) else ()
-
-
-def _speeds(platform: Platform, files: Sequence[str], path: Path) -> NodeSpeeds | None:
-    """Return the changes of speeds, given the file of each core, "" for none.
-
-    A platform has one file for all cores of a node; if the XML has several, the node's speed is constant here.
-
-    Raises:
-        PlatformError: a file cannot be used.
-    """
-    core_node = platform.processor_node[platform.core_processor].tolist()
-    of_node = [files[core] for core in np.searchsorted(core_node, np.arange(platform.nodes)).tolist()]
-    others = [core for core, node in enumerate(core_node) if files[core] != of_node[node]]
-    if others:
-        _warn(path, f"<host> {platform.core_names[others[0]]!r}", f"a {SPEED_FILES[0]} other than that of its node")
-    for core in others:
-        of_node[core_node[core]] = ""
-    profiles: dict[SpeedProfile, int] = {}
-    numbers = {"": NO_PROFILE}
-    for name in filter(None, dict.fromkeys(of_node)):
-        numbers[name] = profiles.setdefault(read_speed_profile(path.parent / name), len(profiles))
-    return NodeSpeeds(tuple(profiles), tuple(numbers[name] for name in of_node)) if profiles else None

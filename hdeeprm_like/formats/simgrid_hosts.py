@@ -21,8 +21,11 @@ class Host(NamedTuple):
     cores: int = 1
     profile: "SpeedProfile | None" = None  # how its speed changes, if it does
 
-    def power_ranges(self) -> tuple[tuple[float, float, float], ...]:
+    def power_ranges(self, exact: bool = True) -> tuple[tuple[float, float, float], ...]:
         """Return per P-state the W when idle, at the least load and at full load.
+
+        Args:
+            exact: whether each P-state needs its own.
 
         Raises:
             PlatformError: the property ``wattage_per_state`` is missing or does not fit the P-states.
@@ -36,7 +39,7 @@ class Host(NamedTuple):
             ranges = _watts(text)
         except PlatformError as cause:
             raise PlatformError(f"{where}: {cause}") from None
-        if len(ranges) != len(self.speeds):
+        if exact and len(ranges) != len(self.speeds):
             raise PlatformError(f"{where}: wattage_per_state has {len(ranges)} entries for {len(self.speeds)} P-states")
         return ranges
 

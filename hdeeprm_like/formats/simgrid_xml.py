@@ -15,6 +15,7 @@ from defusedxml.ElementTree import ParseError, fromstring
 
 from hdeeprm_like.cluster.speed_profiles import SpeedProfile
 from hdeeprm_like.errors import PlatformError, did_you_mean
+from hdeeprm_like.formats.simgrid_cabinets import fill_star
 from hdeeprm_like.formats.simgrid_hosts import Host, speeds_of
 from hdeeprm_like.formats.simgrid_units import BANDWIDTHS, TIMES, measure
 from hdeeprm_like.formats.simgrid_zones import ROUTINGS, Hop, Link, Routing, Wires, Zone
@@ -24,6 +25,7 @@ from hdeeprm_like.values import UTMOST, Number
 HOST_LIMIT = 1 << 20  # hosts in one cluster
 CORE_LIMIT = 1 << 20  # cores of one host
 COORDINATE = Number(-UTMOST, UTMOST)
+IN_CLUSTER_ZONES = ("cabinet", "backbone", "host_link")  # read when all else of the zone is
 _POLICIES = ("SHARED", "FATPIPE", "SPLITDUPLEX")
 
 
@@ -36,6 +38,8 @@ class SimgridPlatform:
         self.hosts: dict[str, Host] = {}
         self.routing = Routing(path)
         self.settings: list[str] = []  # SimGrid options set by the file, as NAME:VALUE
+        self.link_texts: dict[str, tuple[str, str]] = {}  # bandwidth and latency of each <link> as in the file
+        self.failing = ""  # the first host with a state_file
 
     def route(self, source: str, destination: str) -> tuple[tuple[Link, ...], float]:
         """Return the links from one host to another, and the latency of all of them in s.
@@ -46,8 +50,11 @@ class SimgridPlatform:
         return self.routing.route(source, destination)
 
 
-def read_simgrid_xml(path: Path) -> SimgridPlatform:
+def read_simgrid_xml(path: Path, links: bool = True) -> SimgridPlatform:
     """Return the platform described by a SimGrid XML file.
+
+    Args:
+        links: whether the links and the routes over them are wanted; else what is said of them need not be supported.
 
     Raises:
         PlatformError: the file cannot be read, is no XML, or uses something unsupported.
@@ -63,7 +70,7 @@ def read_simgrid_xml(path: Path) -> SimgridPlatform:
         raise PlatformError(f"{path}: not valid XML: {cause}") from cause
     if root.tag != "platform":
         raise PlatformError(f"{path}: the root is <{root.tag}>, not <platform>")
-    reader = _Reader(str(path))
+    reader = _Reader(str(path), links)
     for element in root:
         if element.tag == "config":
             reader.platform.settings += [f"{name}:{value}" for name, value in reader.properties(element).items()]
@@ -75,10 +82,15 @@ def read_simgrid_xml(path: Path) -> SimgridPlatform:
 
 
 class _Reader:
-    """Walks the elements once, zones from the outside in, routes after the points that they connect."""
+    """Walks the elements once, zones from the outside in, routes after the points that they connect.
 
-    def __init__(self, path: str) -> None:
+    Attributes:
+        linked: whether links and routes are read; hosts are in any case.
+    """
+
+    def __init__(self, path: str, linked: bool = True) -> None:
         self.path = path
+        self.linked = linked
         self.platform = SimgridPlatform(path)
         self.links: dict[tuple[str, str], Link] = {}  # (name, "" or UP or DOWN)
         self.leaves = 0  # of all fat trees
@@ -102,6 +114,10 @@ class _Reader:
     def zone_content(self, element: Any, zone: Zone | None) -> None:
         if element.tag in ("zone", "AS"):
             return self.zone(element, zone)
+        if element.tag in ("prop", *IN_CLUSTER_ZONES):
+            return None
+        if not self.linked and element.tag not in ("host", "cluster", "peer", "link"):
+            return None
         if element.tag == "cluster":
             return self.cluster(element, zone)
         if zone is None:
@@ -118,8 +134,6 @@ class _Reader:
             "bypassZoneRoute": self.bypass,
             "bypassASroute": self.bypass,
         }
-        if element.tag == "prop":
-            return None
         if element.tag not in readers:
             raise self.fail(f"<{element.tag}> is not imitated{did_you_mean(element.tag, readers)}")
         return readers[element.tag](element, zone)
@@ -141,14 +155,15 @@ class _Reader:
 
     def zone(self, element: Any, parent: Zone | None) -> None:
         routing = self.text(element, "routing", "Full")
-        if routing not in ROUTINGS:
+        routing = "cluster" if routing.lower() == "cluster" else routing
+        if routing not in (*ROUTINGS, "cluster") and self.linked:
             known = ", ".join(ROUTINGS)
-            raise self.fail(
-                f"zone {element.get('id')!r}: routing {routing!r} is not imitated; {known} and clusters are"
-            )
+            raise self.fail(f"zone {element.get('id')!r}: routing {routing!r} is not imitated; {known} and Cluster are")
         zone = self.new_zone(element, parent, routing)
         for child in element:
             self.zone_content(child, zone)
+        if routing == "cluster":
+            fill_star(self, element, zone)
 
     def netpoint(self, name: str, zone: Zone, element: Any = None) -> None:
         if name in self.platform.routing.zone_of:
@@ -166,13 +181,15 @@ class _Reader:
 
     def host(self, element: Any, zone: Zone) -> None:
         for child in element:
-            if child.tag not in ("prop", "disk"):  # no profile uses disks
+            if child.tag not in ("prop", "disk") and self.linked:  # no profile uses disks
                 raise self.fail(f"host {element.get('id')!r}: <{child.tag}> is not imitated")
         self.add_host(element, self.text(element, "id"), zone, self.properties(element))
 
     def add_host(self, element: Any, name: str, zone: Zone, properties: dict[str, str]) -> None:
         if element.get("state_file"):
-            raise self.fail(f"host {name!r}: state_file is refused: jobs on a host that fails never end in Batsim")
+            if self.linked:
+                raise self.fail(f"host {name!r}: state_file is refused: jobs on a host that fails never end in Batsim")
+            self.platform.failing = self.platform.failing or name
         profile = None
         if file := element.get("speed_file") or element.get("availability_file"):  # the older name
             if element.tag not in ("host", "peer"):
@@ -211,6 +228,10 @@ class _Reader:
         zone.star[name] = ((self.find_link(f"link_{name}_UP", ""),), (self.find_link(f"link_{name}_DOWN", ""),))
 
     def link(self, element: Any, zone: Zone) -> None:
+        if not self.linked:
+            texts = element.get("bandwidth", ""), element.get("latency", "")
+            self.platform.link_texts[self.text(element, "id")] = texts
+            return
         for refused in ("bandwidth_file", "latency_file", "state_file"):
             if element.get(refused):
                 raise self.fail(f"link {element.get('id')!r}: {refused} is not imitated")
@@ -243,6 +264,11 @@ class _Reader:
             hint = "; it is SPLITDUPLEX: say direction UP or DOWN" if name in known else did_you_mean(name, known)
             raise self.fail(f"a route uses the link {name!r}{hint if known else ''}")
         return found
+
+    def link_named(self, full: str) -> Link:
+        """Return the link of a name in which the direction is part of it: ``l_UP``."""
+        name, _, direction = full.rpartition("_")
+        return self.links.get((name, direction)) or self.find_link(full, "")
 
     def route(self, element: Any, zone: Zone) -> None:
         source, destination = self.text(element, "src"), self.text(element, "dst")
@@ -282,7 +308,7 @@ class _Reader:
             return self.wired_cluster(element, parent)
         zone = self.new_zone(element, parent, "cluster")
         backbone: tuple[Link, ...] = ()
-        if element.get("bb_bw"):
+        if element.get("bb_bw") and self.linked:
             policy = self.text(element, "bb_sharing_policy", "SHARED")
             if policy == "SPLITDUPLEX":
                 raise self.fail(f"cluster {name!r}: a SPLITDUPLEX backbone is not imitated")

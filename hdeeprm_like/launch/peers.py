@@ -61,6 +61,7 @@ class Peer(Record):
         words: the command to start it with; none if a user starts it by hand.
         address: where to listen. folder: the run's directory as Batsim sees it; None where that is the same.
         timeout: s that either side may be silent. version: of Batsim, 4 or 5.
+        master: name of the master host in a user's own platform, whose hosts need not tell their power; None for ours.
     """
 
     simulator: str
@@ -69,6 +70,7 @@ class Peer(Record):
     folder: str | None = None
     timeout: float = TIMEOUT
     version: int = 4
+    master: str | None = None
 
     @property
     def by_hand(self) -> bool:
@@ -96,10 +98,12 @@ class Peer(Record):
         folder = self.folder or str(output.resolve())
         if self.version == 5:
             files = ["-p", f"{folder}/platform.xml", "-w", f"{folder}/{WORKLOAD5}", "-e", f"{folder}/out_"]
-            traces = ["--energy-host", "--trace-machine-state", "--trace-pstate-changes", "-q"]
+            energy = ["--energy-host"] if self.master is None else ["-m", self.master]
+            traces = [*energy, "--trace-machine-state", "--trace-pstate-changes", "-q"]
             return [*(self.words or ("batsim",)), *traces, *files, "-s", address, ""]
         files = ["-p", f"{folder}/platform.xml", "-w", f"{folder}/workload.json", "-e", f"{folder}/out"]
-        return [*(self.words or ("batsim",)), "-E", "-q", "--disable-schedule-tracing", "-s", address, *files]
+        energy = ["-E"] if self.master is None else ["-m", self.master, "--enable-compute-sharing"]
+        return [*(self.words or ("batsim",)), *energy, "-q", "--disable-schedule-tracing", "-s", address, *files]
 
 
 class Embedded(Peer):

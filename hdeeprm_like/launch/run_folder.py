@@ -43,13 +43,19 @@ def write_inputs(experiment: Experiment, folder: Path) -> None:
         copy_text(experiment.workload_path, folder / WORKLOAD_OF_RUN)
     else:
         write(experiment.workload, folder / WORKLOAD_OF_RUN, "workload")
-    if experiment.options.network and experiment.platform.network is not None:
+    of_run, foreign = folder / PLATFORM_OF_RUN, experiment.platform.links_of_file is not None
+    if experiment.options.network and experiment.platform.network is not None and not foreign:
         routed = not experiment.platform.topology or experiment.platform.cores <= MOST_ROUTED
-        write_platform_xml(experiment.platform, folder / PLATFORM_OF_RUN, routed=routed)
-    elif is_left_by_run(experiment.platform_path, "platform") and experiment.platform.speeds is None:
-        copy_text(experiment.platform_path, folder / PLATFORM_OF_RUN)
+        write_platform_xml(experiment.platform, of_run, routed=routed)
+    elif foreign == experiment.options.network and is_copied(experiment):
+        copy_text(experiment.platform_path, of_run)
     else:
-        write(experiment.platform, folder / PLATFORM_OF_RUN, "platform")
+        write(experiment.platform, of_run, "platform")
+
+
+def is_copied(experiment: Experiment) -> bool:
+    """Return whether the platform has the format of those in the folders of runs, and no further files."""
+    return is_left_by_run(experiment.platform_path, "platform") and experiment.platform.speeds is None
 
 
 def inputs_of(platform: Platform) -> list[str]:

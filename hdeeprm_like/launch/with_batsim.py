@@ -18,6 +18,7 @@ from hdeeprm_like.errors import HDeepRMError, ResultsError
 from hdeeprm_like.experiment import WORKLOAD_OF_RUN, Experiment, is_left_by_run
 from hdeeprm_like.formats.batsim_numbers import read_number
 from hdeeprm_like.formats.files import write_json
+from hdeeprm_like.formats.platform_hosts import master_to_name
 from hdeeprm_like.formats.training_logs import FILES as LEARNING_LOGS
 from hdeeprm_like.inputs import read_json, read_rows
 from hdeeprm_like.launch.drivers import Driver
@@ -65,6 +66,8 @@ def launch_batsim(driver: Driver, output: Path, peer: Peer, *, runs: int = 1, pr
     """
     if is_left_by_run(driver.experiment.workload_path, "workload"):  # what this program writes has known profiles
         peer.check(driver.experiment.workload_path)
+    if driver.experiment.platform.links_of_file is not None and driver.experiment.options.network:
+        peer = peer.replaced(master=master_to_name(driver.experiment.platform_path))
     run = first_record(driver, peer, runs)
     line = peer.meet(output)  # from here on a message of Batsim may be pending, and is always answered
     began, claimed = time.perf_counter(), False

@@ -22,8 +22,8 @@ from hdeeprm_like.decision.system import FirstAction
 from hdeeprm_like.engine.state import Commands
 from hdeeprm_like.errors import PlatformError, ProtocolError
 from hdeeprm_like.formats.batsim_numbers import read_number
+from hdeeprm_like.formats.platform_hosts import read_platform_xml
 from hdeeprm_like.formats.platform_properties import figures_of, properties_of
-from hdeeprm_like.formats.platform_xml import read_platform_xml
 from hdeeprm_like.formats.workload_json import read_workload
 from hdeeprm_like.launch.drivers import Classic
 from hdeeprm_like.launch.peers import Peer, is_of_batsim5, peer_of

@@ -23,9 +23,10 @@ from small import jobs, platform, run
 from hdeeprm_like.batsim_server import cli
 from hdeeprm_like.decision.names import CORE_POLICIES, JOB_POLICIES
 from hdeeprm_like.errors import PlatformError, ProtocolError
+from hdeeprm_like.formats.platform_hosts import read_platform_xml
 from hdeeprm_like.formats.platform_json import read_platform
 from hdeeprm_like.formats.platform_properties import figures_of, properties_of
-from hdeeprm_like.formats.platform_xml import read_platform_xml, write_platform_xml
+from hdeeprm_like.formats.platform_xml import write_platform_xml
 from hdeeprm_like.formats.workload_json import read_workload
 from hdeeprm_like.results.batsim_files import interval_set, parse_interval_set
 

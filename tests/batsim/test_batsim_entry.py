@@ -14,7 +14,7 @@ from small import jobs, platform, run
 from hdeeprm_like.batsim_server import cli as server
 from hdeeprm_like.cli.main import main
 from hdeeprm_like.entry import PYBATSIM
-from hdeeprm_like.formats.platform_xml import read_platform_xml
+from hdeeprm_like.formats.platform_hosts import read_platform_xml
 from hdeeprm_like.formats.workload_json import read_workload
 from hdeeprm_like.learning.checkpoint import read_checkpoint
 

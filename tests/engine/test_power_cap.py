@@ -15,8 +15,9 @@ from hdeeprm_like import load_platform, simulate
 from hdeeprm_like.decision.actions import PolicyActions, policy_named
 from hdeeprm_like.engine.state import State
 from hdeeprm_like.errors import PlatformError
+from hdeeprm_like.formats.platform_hosts import read_platform_xml
 from hdeeprm_like.formats.platform_json_writer import write_platform_json
-from hdeeprm_like.formats.platform_xml import read_platform_xml, write_platform_xml
+from hdeeprm_like.formats.platform_xml import write_platform_xml
 from hdeeprm_like.run.loop import OVER, advance
 from hdeeprm_like.run.simulator import Simulator
 from hdeeprm_like.run.to_end import constant_run

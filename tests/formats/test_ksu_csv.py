@@ -13,7 +13,8 @@ from hdeeprm_like.errors import HDeepRMError
 from hdeeprm_like.experiment import load_experiment
 from hdeeprm_like.formats.jobs_csv import read_jobs_csv, write_jobs_csv
 from hdeeprm_like.formats.machines_csv import read_machines_csv
-from hdeeprm_like.formats.platform_xml import read_platform_xml, write_platform_xml
+from hdeeprm_like.formats.platform_hosts import read_platform_xml
+from hdeeprm_like.formats.platform_xml import write_platform_xml
 
 MACHINES = "MachineName,TotalMemory,TotalCPUs,TotalGPUs\nfat,64000,8,2\nthin,1500.5,4,0\n"
 JOBS = """JobName,RequestedMemory,RequestedCPUs,RequestedGPUs,RequestedDuration,ActualDuration,SubmitTime

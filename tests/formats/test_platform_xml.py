@@ -15,14 +15,15 @@ from hypothesis import strategies as st
 
 from hdeeprm_like.cluster.platform import Network, Platform, flops_by_pstate, watts_by_pstate
 from hdeeprm_like.errors import PlatformError
+from hdeeprm_like.formats.platform_hosts import read_platform_xml
 from hdeeprm_like.formats.platform_json import core_names, read_platform
-from hdeeprm_like.formats.platform_properties import figures_of, properties_of
-from hdeeprm_like.formats.platform_xml import (
+from hdeeprm_like.formats.platform_properties import (
+    figures_of,
     first_mismatch,
     platform_from_properties,
-    read_platform_xml,
-    write_platform_xml,
+    properties_of,
 )
+from hdeeprm_like.formats.platform_xml import write_platform_xml
 
 ROOT = Path(__file__).parents[2]
 GOLDEN = ROOT / "tests" / "golden" / "hdeeprm" / "platform.xml.gz"

@@ -21,7 +21,7 @@ from hdeeprm_like.decision.system import DecisionSystem
 from hdeeprm_like.engine.state import State
 from hdeeprm_like.engine.tables import RUNNING
 from hdeeprm_like.errors import ProtocolError
-from hdeeprm_like.formats.platform_xml import read_platform_xml
+from hdeeprm_like.formats.platform_hosts import read_platform_xml
 from hdeeprm_like.formats.workload_json import read_workload
 from hdeeprm_like.run.python_loop import play
 from hdeeprm_like.run.simulator import Simulator

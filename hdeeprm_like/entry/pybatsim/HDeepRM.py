@@ -18,9 +18,8 @@ from hdeeprm_like.decision.actions import classic_policies
 from hdeeprm_like.decision.system import DecisionSystem, FirstAction
 from hdeeprm_like.engine.state import State
 from hdeeprm_like.errors import HDeepRMError, OptionsError, did_you_mean
-from hdeeprm_like.experiment import RANDOM_POLICIES, generator, load_experiment
+from hdeeprm_like.experiment import RANDOM_POLICIES, generator, load_experiment, platform_of
 from hdeeprm_like.formats.files import write_json
-from hdeeprm_like.formats.open import load_platform
 from hdeeprm_like.formats.shipped import found
 from hdeeprm_like.options import Options, explain
 from hdeeprm_like.results.overutilization import overutilizations
@@ -63,11 +62,9 @@ class HDeepRM(Scheduler):
         self.experiment = read(options)
         if self.experiment.pybatsim.agent.type != "CLASSIC":
             raise OptionsError(f"-o: a LEARNING agent is named as {LEARNING}")
-        path = self.experiment.platform_file_path
         platform = None
-        if path:
-            types = [Path(p) for p in self.experiment.type_file_paths]
-            platform = load_platform(found(path, "platform"), types)
+        if self.experiment.platform_file_path:
+            _, platform = platform_of(Path("-o"), self.experiment, None)
         return Conversation(self.decide, FirstAction(), platform)
 
     def learning(self, options: Mapping[str, Any]) -> Conversation:
