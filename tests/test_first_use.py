@@ -23,7 +23,7 @@ from hdeeprm_like.first_use import (
 )
 from hdeeprm_like.launch.short_runs import MODES, seconds_for_a_job
 from hdeeprm_like.studies.compare import run
-from hdeeprm_like.studies.compare.policies import Paired, policy_named
+from hdeeprm_like.studies.compare.policies import Paired, compared_policy
 
 WITHOUT_NUMBA = "import sys; sys.modules['numba'] = sys.modules['llvmlite'] = None; "
 COMMAND = "import sys; from hdeeprm_like.cli.main import main; sys.exit(main())"
@@ -176,7 +176,7 @@ def test_inputs_that_can_be_read_only_once_are_not_read_again(tmp_path, monkeypa
 
 
 def policy_of(name):
-    policy = policy_named(name)
+    policy = compared_policy(name)
     return policy.pair if isinstance(policy, Paired) else policy
 
 

@@ -113,12 +113,12 @@ def run_launch(options: argparse.Namespace) -> int | None:
 
 def expect_plain_python(options: argparse.Namespace, experiment: "Experiment") -> None:
     """Note what the runs of a classic agent take if they must be plain Python."""
-    from hdeeprm_like.decision.actions import classic_policies
+    from hdeeprm_like.decision.actions import policy_named
     from hdeeprm_like.first_use import expect
     from hdeeprm_like.launch.short_runs import seconds_for_a_job
 
     if experiment.options.pybatsim.agent.type == "CLASSIC":
-        policy = classic_policies(*experiment.options.classic_pair).policies[0]
+        policy = policy_named(experiment.options.classic_policy)
         jobs = len(experiment.workload) * options.runs
         expect(jobs * seconds_for_a_job(policy, experiment.platform.cores, named=True), shown=not options.quiet)
 

@@ -4,7 +4,7 @@ from math import inf
 
 from hdeeprm_like.decision.actions import Policy
 from hdeeprm_like.decision.names import Baseline
-from hdeeprm_like.decision.score_files import is_scored
+from hdeeprm_like.decision.policy_words import is_scored
 from hdeeprm_like.engine.numbers import FIRST_CHANGING, FIRST_PREDICTED, ORDERS, RUN_TIMES
 
 MODES = ("strict", "greedy", "easy", "easyfcfs", "easysjf", "reserve")  # the others take ever longer in long queues

@@ -14,6 +14,7 @@ from hdeeprm_like.batsim.codec import Codec
 from hdeeprm_like.batsim.codec4 import Codec4
 from hdeeprm_like.batsim.process import Stopped, interruptible
 from hdeeprm_like.batsim.session import Conversation
+from hdeeprm_like.decision.names import case_of
 from hdeeprm_like.errors import HDeepRMError, ResultsError
 from hdeeprm_like.experiment import WORKLOAD_OF_RUN, Experiment, is_left_by_run
 from hdeeprm_like.formats.batsim_numbers import read_number
@@ -23,6 +24,7 @@ from hdeeprm_like.inputs import read_json, read_rows
 from hdeeprm_like.launch.drivers import Driver
 from hdeeprm_like.launch.peers import LOG, SCHEDULE, SCHEDULE5, WORKLOAD5, Peer
 from hdeeprm_like.launch.run_folder import RECORD, description, inputs_of, listed_files, rejected_jobs, write_inputs
+from hdeeprm_like.refusals import BATSIM, refuse
 from hdeeprm_like.results.decision_log import DECISIONS
 from hdeeprm_like.results.overutilization import overutilizations
 
@@ -59,12 +61,14 @@ def launch_batsim(driver: Driver, output: Path, peer: Peer, *, runs: int = 1, pr
         The content of ``run.json``.
 
     Raises:
-        OptionsError: the address is in use.
+        OptionsError: the address is in use, or a policy does not go with Batsim or the platform.
         ResultsError: the directory cannot be written.
         WorkloadError: our server does not know a profile.
     """
     if is_left_by_run(driver.experiment.workload_path, "workload"):  # what this program writes has known profiles
         peer.check(driver.experiment.workload_path)
+    for policy in driver.policies:
+        refuse(case_of(policy, BATSIM).on(driver.experiment.platform, driver.experiment.options.whole))
     run = first_record(driver, peer, runs)
     line = peer.meet(output)  # from here on a message of Batsim may be pending, and is always answered
     began, claimed = time.perf_counter(), False
