@@ -1,6 +1,6 @@
 """The table of what does not go together: policies, what plays them, and what they play on.
 
-Everything that plays a policy asks this table, before anything runs, and no other module decides it. The reference of
+Everything that plays a policy looks into this table before anything runs, and no other module decides it. The reference of
 the docs is made from it, and a generated test plays what it does not refuse.
 """
 
@@ -61,7 +61,7 @@ class Case(NamedTuple):
     streams: bool = True
     bounded: bool = False
     driver: str = ""
-    clock: str = "batsim"
+    clock: str = ""
     platform: str = ""
     partitions: bool | None = None
     own_priorities: bool = False
@@ -89,7 +89,7 @@ class Case(NamedTuple):
 
 
 class Machine(Protocol):
-    """What the table asks of a platform."""
+    """What the table reads of a platform."""
 
     @property
     def name(self) -> str:
@@ -196,7 +196,7 @@ REFUSALS = (
         ANY,
         f"{STREAM} on the clock `batsim`",
         "clock {clock!r}: jobs are streamed on textbook and one-by-one only",
-        lambda case: case.driver == STREAM and case.clock not in EVENT_CLOCKS,
+        lambda case: case.driver == STREAM and case.clock not in ("", *EVENT_CLOCKS),
     ),
     Refusal(
         "a pair, or a job policy of one's own",
@@ -225,7 +225,7 @@ REFUSALS = (
     Refusal(
         "`+slurm`, or Slurm's own priorities in a model of it",
         BATSIM,
-        "{policy}: ranks all jobs beforehand as Slurm does, and Batsim tells each at its submission; take --simulator "
+        "{policy}: ranks all jobs beforehand as Slurm does, and Batsim names each at its submission; take --simulator "
         "embedded",
         lambda case: case.like_slurm and case.driver == BATSIM,
     ),

@@ -286,7 +286,7 @@ def policy_in(name: str, driver: str = "") -> Pair | Baseline:
 
 
 def case_of(policy: "Baseline | tuple[Any, str]", driver: str = "") -> Case:
-    """Return what the table of refusals is asked about a policy.
+    """Return a policy as the table of refusals looks it up.
 
     Args:
         policy: a baseline or a pair, whose job policy may be a function.

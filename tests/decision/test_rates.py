@@ -5,7 +5,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hdeeprm_like.decision.pair_names import beside
 from paper_clusters import cluster, jobs
 from roll_outs import batched, one_by_one
 from small import jobs as small_jobs
@@ -13,6 +12,7 @@ from test_launch import experiment_file
 
 from hdeeprm_like.cli.main import main
 from hdeeprm_like.decision.named_parts import objectives_named
+from hdeeprm_like.decision.policy_words import beside
 from hdeeprm_like.decision.presets import Space
 from hdeeprm_like.decision.rates import read_rates
 from hdeeprm_like.engine.state import Instant, State
