@@ -1,6 +1,6 @@
 """The table of what does not go together: policies, what plays them, and what they play on.
 
-Everything that plays a policy looks into this table before anything runs, and no other module decides it. The reference of
+Everything that plays a policy looks here before anything runs, and no other module decides it. The reference of
 the docs is made from it, and a generated test plays what it does not refuse.
 """
 

@@ -29,7 +29,7 @@ from hdeeprm_like.decision.score_files import KEPT, read_object, version_of
 from hdeeprm_like.decision.score_parts import FEATURES as SCORE_FEATURES
 from hdeeprm_like.decision.score_parts import OF_JOB, mapping
 from hdeeprm_like.errors import OptionsError
-from hdeeprm_like.plugins import attribute_of, import_file
+from hdeeprm_like.plugins import attribute_of, import_file, takes
 from hdeeprm_like.records import Record
 from hdeeprm_like.values import NUMBER
 
@@ -103,7 +103,10 @@ def predictor(times: str) -> Predictor:
 def _read(path: Path, *version: int) -> Predictor:
     """Return the predictor in a file, whose *version* changes with it."""
     if path.suffix == OWN_ENDING:
-        return Predictor(own=attribute_of(import_file(path), "Predictor", "run times", OptionsError))
+        made = attribute_of(import_file(path), "Predictor", "run times", OptionsError)
+        if not takes(made, 1):
+            raise OptionsError(f"{path}: Predictor: cannot be made with (state)")
+        return Predictor(own=made)
     return predictor_of(read_object(path), str(path))
 
 

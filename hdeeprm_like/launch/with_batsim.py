@@ -7,6 +7,7 @@ server of Batsim's protocol in this process. The run's directory says "incomplet
 import json
 import time
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from hdeeprm_like.decision.names import case_of
 from hdeeprm_like.errors import HDeepRMError, ResultsError
 from hdeeprm_like.experiment import WORKLOAD_OF_RUN, Experiment, is_left_by_run
 from hdeeprm_like.formats.batsim_numbers import read_number
-from hdeeprm_like.formats.files import write_json
+from hdeeprm_like.formats.files import alone_in, write_json
 from hdeeprm_like.formats.training_logs import FILES as LEARNING_LOGS
 from hdeeprm_like.inputs import read_json, read_rows
 from hdeeprm_like.launch.drivers import Driver
@@ -77,8 +78,10 @@ def launch_batsim(driver: Driver, output: Path, peer: Peer, *, runs: int = 1, pr
     def over() -> bool:  # who started Batsim by hand may end us when Batsim has ended
         return peer.by_hand and len(talks) == runs and talks[-1].ended
 
+    locked = ExitStack()
     try:
         with interruptible(lambda: line.thinking_since, peer.timeout, over):
+            locked.enter_context(alone_in(output))
             claim(output, run)
             claimed = True
             prepare(driver.experiment, output, peer)
@@ -100,10 +103,13 @@ def launch_batsim(driver: Driver, output: Path, peer: Peer, *, runs: int = 1, pr
     finally:
         line.close()
         driver.close()
+        if not claimed:
+            locked.close()
     run["wall_seconds"] = round(time.perf_counter() - began, 6)
     inputs = inputs_of(driver.experiment.platform)
     run["files"] = sorted({*inputs, RECORD, *(name for name in OUTPUTS if (output / name).exists())})
-    write_json(output / RECORD, run)
+    with locked:
+        write_json(output / RECORD, run)
     driver.finish()
     return run
 
@@ -145,7 +151,6 @@ def claim(output: Path, run: dict[str, Any]) -> None:
         ResultsError: it cannot be written, or its ``run.json`` is of no run.
     """
     try:
-        output.mkdir(parents=True, exist_ok=True)
         earlier = {*listed_files(output), *OUTPUTS} - {RECORD}
         write_json(output / RECORD, run)
         for name in earlier:

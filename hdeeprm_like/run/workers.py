@@ -7,11 +7,32 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
-from multiprocessing import active_children, get_context
+from multiprocessing import active_children, resource_tracker
+from multiprocessing.context import SpawnContext, SpawnProcess
 
 from hdeeprm_like.plugins import Place, trust, trusted
 
+ENDINGS = (signal.SIGTERM, signal.SIGINT)
 CHECK = 1.0  # s between two checks that the parent still exists
+
+
+class Undisturbed(SpawnProcess):
+    """A process whose start no signal interrupts: the child would print that what it is to do breaks off."""
+
+    def start(self) -> None:
+        """Start it, then let signals through again."""
+        resource_tracker.ensure_running()  # which also lets them through
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, ENDINGS)
+        try:
+            super().start()
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+class Spawning(SpawnContext):
+    """Starts processes so."""
+
+    Process = Undisturbed
 
 
 @contextmanager
@@ -20,7 +41,7 @@ def workers(count: int | None = None) -> Iterator[ProcessPoolExecutor]:
 
     If the block ends with an error, such as Ctrl-C, they end at once and their work is lost.
     """
-    context = get_context("spawn")  # a forked process would share the state of our threads
+    context = Spawning()  # a forked process would share the state of our threads
     before = set(active_children())
     with ProcessPoolExecutor(
         count or os.cpu_count() or 1, mp_context=context, initializer=begin_worker, initargs=(os.getpid(), trusted())
@@ -50,6 +71,7 @@ def end_with_parent(parent: int) -> None:
     Ctrl-C reaches all processes of a terminal; here the parent ends its workers.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDINGS)  # blocked while it was started
     os.environ.setdefault("OMP_NUM_THREADS", "1")  # with one process per processor, threads would only compete
 
     def watch() -> None:

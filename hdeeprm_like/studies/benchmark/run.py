@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from hdeeprm_like.errors import HDeepRMError, OptionsError, ResultsError
-from hdeeprm_like.formats.files import null_for_nan, write_json
+from hdeeprm_like.formats.files import alone_in, null_for_nan, write_json
 from hdeeprm_like.formats.shipped import existing
 from hdeeprm_like.inputs import read_object
 from hdeeprm_like.studies.benchmark.protocol import AGAINST, FULL, PROTOCOL, QUICK, REFERENCES, Case
@@ -40,24 +40,25 @@ def benchmark(
     chosen = compared_policy(policy)
     if isinstance(chosen, Recorded):
         raise OptionsError("benchmark: the recorded schedule is no policy; name one")
-    check_folder(output, chosen.name, quick)
-    compared = [compared_policy(name) for name in REFERENCES]
-    compared += [chosen] if chosen not in compared else []
-    cases = [case_of(case, tuple(compared), chosen, output, processes, progress) for case in (QUICK if quick else FULL)]
-    card: dict[str, Any] = {
-        "protocol": PROTOCOL,
-        "quick": quick,
-        "policy": chosen.name,
-        "version": __version__,
-        "against": AGAINST,
-        "cost": cost_of(chosen),
-        "cases": cases,
-    }
-    write_json(output / CARD, card)
-    from hdeeprm_like.studies.benchmark.page import write_card_page
+    with alone_in(output):
+        check_folder(output, chosen.name, quick)
+        compared = [compared_policy(name) for name in REFERENCES]
+        compared += [chosen] if chosen not in compared else []
+        cases = [case_of(case, tuple(compared), chosen, output, processes, progress) for case in (QUICK if quick else FULL)]
+        card: dict[str, Any] = {
+            "protocol": PROTOCOL,
+            "quick": quick,
+            "policy": chosen.name,
+            "version": __version__,
+            "against": AGAINST,
+            "cost": cost_of(chosen),
+            "cases": cases,
+        }
+        write_json(output / CARD, card)
+        from hdeeprm_like.studies.benchmark.page import write_card_page
 
-    write_card_page(card, output / PAGE)
-    return card
+        write_card_page(card, output / PAGE)
+        return card
 
 
 def check_folder(output: Path, policy: str, quick: bool) -> None:
