@@ -7,12 +7,12 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
-from multiprocessing import active_children, resource_tracker
+from multiprocessing import active_children
 from multiprocessing.context import SpawnContext, SpawnProcess
 
 from hdeeprm_like.plugins import Place, trust, trusted
+from hdeeprm_like.signals import deferred
 
-ENDINGS = (signal.SIGTERM, signal.SIGINT)
 CHECK = 1.0  # s between two checks that the parent still exists
 
 
@@ -20,13 +20,9 @@ class Undisturbed(SpawnProcess):
     """A process whose start no signal interrupts: the child would print that what it is to do breaks off."""
 
     def start(self) -> None:
-        """Start it, then let signals through again."""
-        resource_tracker.ensure_running()  # which also lets them through
-        before = signal.pthread_sigmask(signal.SIG_BLOCK, ENDINGS)
-        try:
+        """Start it; a signal counts afterwards."""
+        with deferred(signal.SIGTERM, signal.SIGINT):
             super().start()
-        finally:
-            signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 class Spawning(SpawnContext):
@@ -71,7 +67,6 @@ def end_with_parent(parent: int) -> None:
     Ctrl-C reaches all processes of a terminal; here the parent ends its workers.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDINGS)  # blocked while it was started
     os.environ.setdefault("OMP_NUM_THREADS", "1")  # with one process per processor, threads would only compete
 
     def watch() -> None:

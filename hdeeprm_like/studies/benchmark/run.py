@@ -44,7 +44,8 @@ def benchmark(
         check_folder(output, chosen.name, quick)
         compared = [compared_policy(name) for name in REFERENCES]
         compared += [chosen] if chosen not in compared else []
-        cases = [case_of(case, tuple(compared), chosen, output, processes, progress) for case in (QUICK if quick else FULL)]
+        played = QUICK if quick else FULL
+        cases = [case_of(case, tuple(compared), chosen, output, processes, progress) for case in played]
         card: dict[str, Any] = {
             "protocol": PROTOCOL,
             "quick": quick,
