@@ -64,11 +64,11 @@ def job_lines(lines: JobLines, energy: bool = True) -> Iterator[bytes | memoryvi
             yield out[: int(lines.written[0])]
 
 
-def names_of(names: Sequence[str]) -> Texts:
-    """Return names as CSV writes them, with the parts around a ``!`` each on its own; most have nothing to quote."""
-    if not any(letter in "".join(names) for letter in ',"\n\r'):
+def names_of(names: Sequence[str], ids: bool = False) -> Texts:
+    """Return names as CSV writes them; of the *ids* of jobs, ``workload!job``, each part on its own."""
+    if quoted("".join(names))[:1] != '"':  # most have nothing to quote
         return texts_of(names)
-    return texts_of(["!".join(map(quoted, name.split("!", 1))) for name in names])
+    return texts_of(["!".join(map(quoted, name.split("!", 1 if ids else 0))) for name in names])
 
 
 def texts_of(texts: Sequence[str]) -> Texts:

@@ -109,7 +109,7 @@ class Record:
     def lines(self) -> JobLines:
         """What the lines of ``out_jobs.csv`` are made of."""
         jobs = self.workload
-        ids, profiles = names_of(jobs.ids), names_of(jobs.profiles)
+        ids, profiles = names_of(jobs.ids, ids=True), names_of(jobs.profiles)
         return lines_of(self.order, ids, profiles, (jobs.submit, jobs.walltime), jobs.size, self.tasks, self.intervals)
 
     @cached_property
