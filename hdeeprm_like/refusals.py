@@ -217,12 +217,6 @@ REFUSALS = (
         lambda case: case.bounded and case.driver == WATCH,
     ),
     Refusal(
-        "`+slurm`",
-        "a platform without partitions",
-        "{policy}: needs a platform with partitions, as hdeeprm-like import and hdeeprm-like whatif make them",
-        lambda case: case.mode == "slurm" and case.partitions is False,
-    ),
-    Refusal(
         "`+slurm`, or Slurm's own priorities in a model of it",
         BATSIM,
         "{policy}: ranks all jobs beforehand as Slurm does, and Batsim names each at its submission; take --simulator "
@@ -235,6 +229,12 @@ REFUSALS = (
         "{policy}: ranks the jobs of each episode beforehand, which runs side by side do not; take a single "
         "environment, or gymnasium.vector.SyncVectorEnv",
         lambda case: case.like_slurm and case.driver == ENVIRONMENTS,
+    ),
+    Refusal(
+        "`+slurm`",
+        "a platform without partitions",
+        "{policy}: needs a platform with partitions, as hdeeprm-like import and hdeeprm-like whatif make them",
+        lambda case: case.mode == "slurm" and case.partitions is False,
     ),
     Refusal(
         "a placement score, `-zoo:NAME`, `-scored:FILE.json` or a learned policy with one",

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.workload import JobLimits
-from hdeeprm_like.decision.names import case_of
 from hdeeprm_like.decision.observations.view import OBSERVATIONS
 from hdeeprm_like.decision.presets import Space
 from hdeeprm_like.engine.job_rows import countable
@@ -20,7 +19,7 @@ from hdeeprm_like.envs.settings import reset_options
 from hdeeprm_like.envs.single import RENDER_FPS
 from hdeeprm_like.envs.windows import Windows, WorkloadOf, draws_of
 from hdeeprm_like.errors import AgentError, OptionsError, WorkloadError, did_you_mean
-from hdeeprm_like.refusals import ENVIRONMENTS, refuse
+from hdeeprm_like.refusals import ENVIRONMENTS
 from hdeeprm_like.run.batch import AT_ONCE, DRAWS, FIGURES, NEXT_STEP, NO_DECISION, STAY
 from hdeeprm_like.run.runs import Runs
 from hdeeprm_like.run.simulator import CLOCKS, Clock
@@ -95,9 +94,7 @@ class SchedulingVectorEnv(VectorEnv[Any, Ints, Any]):
             OptionsError: a value is invalid, or a part of the space is a user's own.
         """
         check(clock, autoreset, copy, render_mode, num_envs=num_envs, threads=threads, max_steps=max_steps)
-        if space.actions == "policies":
-            for policy in space.pairs:
-                refuse(case_of(policy, ENVIRONMENTS).on(platform))
+        space.refuse(platform, ENVIRONMENTS, clock)
         self.render_mode = render_mode
         self.autoreset_mode = autoreset = AutoresetMode(autoreset)  # TorchRL asks for the attribute
         self._same_step = autoreset == AutoresetMode.SAME_STEP

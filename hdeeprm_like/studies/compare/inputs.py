@@ -11,7 +11,7 @@ import numpy as np
 
 from hdeeprm_like.cluster import metrics
 from hdeeprm_like.cluster.platform import Platform
-from hdeeprm_like.decision.names import Baseline
+from hdeeprm_like.decision.names import Baseline, case_of
 from hdeeprm_like.decision.policy_words import RECORDED
 from hdeeprm_like.errors import OptionsError, WorkloadError
 from hdeeprm_like.formats.any_platform import platform_from
@@ -32,6 +32,7 @@ from hdeeprm_like.inputs import sha256
 from hdeeprm_like.launch.agent_names import Trained
 from hdeeprm_like.limits import CORES, refusal
 from hdeeprm_like.plugins import python_files
+from hdeeprm_like.refusals import COMPARE, refuse
 from hdeeprm_like.studies.compare.policies import Paired, Policy, Recorded
 from hdeeprm_like.studies.compare.sampling import Windows, places_of
 
@@ -230,7 +231,7 @@ def inputs_of(comparison: Comparison) -> AnyInputs:
     """
     if is_workload(comparison.trace):
         days = days_of(comparison)
-        check_agents(days)
+        check_policies(days)
         return days
     trace = load_trace(comparison.trace)
     pool = comparison.platform is None  # then read twice, because leaving out jobs copies the columns of the others
@@ -242,12 +243,17 @@ def inputs_of(comparison: Comparison) -> AnyInputs:
     inputs = replace(inputs, trace=with_requested_times(trace))
     if comparison.windows.sampling == "all":
         inputs = replace(inputs, only=inputs.window(0), trace=take(trace, slice(0)))
-    check_agents(inputs)
+    check_policies(inputs)
     return inputs
 
 
-def check_agents(inputs: AnyInputs) -> None:
-    """Refuse agents that cannot be loaded or do not fit the machine."""
+def check_policies(inputs: AnyInputs) -> None:
+    """Refuse policies that do not go with the machine or the clock, and agents that cannot be loaded."""
+    comparison = inputs.comparison
+    for policy in comparison.policies:
+        if isinstance(policy, Baseline | Paired):
+            case = case_of(policy.pair if isinstance(policy, Paired) else policy, COMPARE)
+            refuse(case._replace(clock=comparison.clock).on(inputs.machine, comparison.whole))
     agents = [policy for policy in inputs.comparison.policies if isinstance(policy, Trained)]
     if agents:
         from hdeeprm_like.launch.trained import system_of
