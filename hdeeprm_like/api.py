@@ -15,7 +15,7 @@ from hdeeprm_like.cluster import schedule as schedules
 from hdeeprm_like.cluster.links import with_network
 from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.workload import Workload
-from hdeeprm_like.decision.actions import PolicyActions, check_whole, policy_named
+from hdeeprm_like.decision.actions import PolicyActions, policy_named
 from hdeeprm_like.errors import OptionsError, WorkloadError
 from hdeeprm_like.experiment import Experiment
 from hdeeprm_like.formats import open as formats
@@ -24,6 +24,7 @@ from hdeeprm_like.formats.shipped import Names, existing, listed, shipped
 from hdeeprm_like.formats.windows import JobsBy, Window
 from hdeeprm_like.jobs_in_files import jobs_in
 from hdeeprm_like.launch.agent_names import agent_named
+from hdeeprm_like.refusals import AGENT, BASELINE, SIMULATE, Case, refuse
 from hdeeprm_like.run.schedules import jobs_that_ran, run_to_end, schedule_of
 from hdeeprm_like.run.simulator import Clock, Simulator, check_clock
 
@@ -205,9 +206,8 @@ def _played(
 ) -> tuple[Simulator, Workload]:
     """Run the jobs to their ends, see `simulate`; return what moved the cluster, and the jobs."""
     agent = agent_named(policy)
-    actions = PolicyActions([policy_named(policy)]) if agent is None else None
-    if whole and actions is not None:
-        check_whole(actions.policies)
+    actions = PolicyActions([policy_named(policy, SIMULATE)]) if agent is None else None
+    refuse(Case(policy, AGENT if actions is None else BASELINE, driver=SIMULATE).on(machine, whole))
     if isinstance(workload, Workload):
         jobs = Window(workload, 0.0)
     else:

@@ -214,7 +214,7 @@ def space_of(env: EnvOptions, folder: Path) -> "Space":
         **{name: getattr(window, name) for name in ("head", "tail", "order", "opens", "step", "jump")},
         **{name: getattr(actions, name) for name in ("core_policy", "waiting", "void", "masked")},
         "actions": actions.policies or actions.kind,
-        "pairs": actions.pairs if actions.selection else None,
+        "pairs": actions.names if actions.selection else None,
         "objectives": env.objective,
     }
     return space_with(PRESETS[env.preset], given, folder)

@@ -10,23 +10,30 @@ from typing import Annotated, Any, Literal, get_args
 from pydantic import ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from hdeeprm_like.decision import specs
-from hdeeprm_like.decision.names import CORE_POLICY_NAMES, names_own
-from hdeeprm_like.decision.pair_names import (
-    JOB_POLICY_NAMES,
-    Pair,
-    beside,
-    check_name,
-    check_part,
-    split_pair,
-    split_policy,
-)
+from hdeeprm_like.decision.names import CORE_POLICY_NAMES, JOB_POLICY_NAMES, Baseline, Pair, policy_in
+from hdeeprm_like.decision.policy_words import beside
 from hdeeprm_like.decision.rates import file_of_rates
 from hdeeprm_like.errors import OptionsError, did_you_mean
 from hdeeprm_like.formats.open import names
 from hdeeprm_like.inputs import read_json
 from hdeeprm_like.option_sections import Section, TraceOptions, TrainingSection, shown
+from hdeeprm_like.refusals import LAUNCH
 
-ALL_PAIRS = tuple((job, core) for job in JOB_POLICY_NAMES for core in CORE_POLICY_NAMES)
+ALL_PAIRS = tuple(f"{job}-{core}" for job in JOB_POLICY_NAMES for core in CORE_POLICY_NAMES)
+
+
+def check_part(name: str, known: Sequence[str]) -> None:
+    """Raise a ValueError if *name* is neither known nor a user's own, ``'file.py:attribute'``."""
+    if ":" not in name and name not in known:
+        raise ValueError(f"{name!r} is not known{did_you_mean(name, known)}")
+
+
+def checked_policy(name: str, driver: str = "") -> Pair | Baseline:
+    """Return the policy of a name; raise a ValueError if there is none, or it is not for this driver."""
+    try:
+        return policy_in(name, driver)
+    except OptionsError as error:
+        raise ValueError(str(error)) from None
 
 
 class ActionOptions(Section):
@@ -68,7 +75,7 @@ class ActionOptions(Section):
     def known_core_policy(cls, policy: str | None) -> str | None:
         """Refuse a core policy that does not exist."""
         if policy is not None:
-            check_name(policy, CORE_POLICY_NAMES, "core policy")
+            check_part(policy, CORE_POLICY_NAMES)
         return policy
 
     @field_validator("selection")
@@ -79,17 +86,17 @@ class ActionOptions(Section):
             for job, cores in group.items():
                 check_part(job, JOB_POLICY_NAMES)
                 for core in cores:
-                    check_name(core, CORE_POLICY_NAMES, "core policy")
+                    checked_policy(f"{job}-{core}")
         return selection
 
     @field_validator("policies")
     @classmethod
     def known_policies(cls, policies: list[str]) -> list[str]:
         """Refuse policies that do not exist, and those that are listed twice."""
-        split = [split_policy(policy) for policy in policies]
-        for policy in policies:
-            if split.count(split_policy(policy)) > 1:
-                raise ValueError(f"{policy!r} is listed twice")
+        found = [checked_policy(policy) for policy in policies]
+        for name, policy in zip(policies, found, strict=True):
+            if found.count(policy) > 1:
+                raise ValueError(f"{name!r} is listed twice")
         return policies
 
     @model_validator(mode="after")
@@ -102,12 +109,10 @@ class ActionOptions(Section):
         return self
 
     @property
-    def pairs(self) -> tuple[Pair, ...]:
-        """The listed policies, or the selected pairs, in the order of the file; a baseline has its placement second."""
-        if self.policies:
-            return tuple(split_policy(policy) for policy in self.policies)
-        listed = [(job, core) for group in self.selection for job, cores in group.items() for core in cores]
-        return tuple(dict.fromkeys(listed)) or ALL_PAIRS
+    def names(self) -> tuple[str, ...]:
+        """The names of the listed policies, or of the selected pairs, in the order of the file."""
+        listed = [f"{job}-{core}" for group in self.selection for job, cores in group.items() for core in cores]
+        return tuple(self.policies) or tuple(dict.fromkeys(listed)) or ALL_PAIRS
 
 
 class WindowOptions(Section):
@@ -231,7 +236,7 @@ class AgentOptions(Section):
     def known(cls, pair: str | None) -> str | None:
         """Refuse a pair that does not exist."""
         if pair is not None:
-            split_pair(pair)
+            checked_policy(pair, LAUNCH)
         return pair
 
     @model_validator(mode="after")
@@ -287,27 +292,25 @@ class Options(Section):
         if self.whole and agent.type != "CLASSIC":
             raise ValueError("whole: needs a baseline; a LEARNING agent with the actions 'machines' chooses one node")
         if self.policy is not None:
-            split_pair(self.policy)
+            checked_policy(self.policy, LAUNCH)
             if agent.policy_pair is not None or agent.type != "CLASSIC":
                 raise ValueError(
                     "policy: needs a CLASSIC agent without pybatsim.agent.policy_pair; omit one of the two"
                 )
             return self
-        if agent.type == "CLASSIC" and agent.policy_pair is None and len(actions.pairs) != 1:
+        if agent.type == "CLASSIC" and agent.policy_pair is None and len(actions.names) != 1:
             raise ValueError(
-                f"pybatsim.agent: a CLASSIC agent follows one policy pair, {len(actions.pairs)} are given; set "
+                f"pybatsim.agent: a CLASSIC agent follows one policy pair, {len(actions.names)} are given; set "
                 "pybatsim.agent.policy_pair, or select one pair in pybatsim.env.actions.selection"
             )
-        job = self.classic_pair[0] if agent.type == "CLASSIC" else ""
-        if names_own(job):
-            raise ValueError(f"pybatsim.env.actions: {job!r} needs a LEARNING agent")
+        if agent.type == "CLASSIC" and agent.policy_pair is None:
+            checked_policy(self.classic_policy, LAUNCH)
         return self
 
     @property
-    def classic_pair(self) -> Pair:
-        """The pair of a classic agent."""
-        name = self.policy or self.pybatsim.agent.policy_pair
-        return split_pair(name) if name else self.pybatsim.env.actions.pairs[0]
+    def classic_policy(self) -> str:
+        """The name of the policy of a classic agent."""
+        return self.policy or self.pybatsim.agent.policy_pair or self.pybatsim.env.actions.names[0]
 
 
 def read_options(path: Path) -> Options:

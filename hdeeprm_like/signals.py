@@ -80,3 +80,23 @@ def raised_by(numbers: Iterable[int], error: Callable[[int], BaseException | Non
         _ours.discard(stop)
         if pending and before.get(by) in _ours:
             os.kill(os.getpid(), by)
+
+
+@contextmanager
+def deferred(*numbers: int) -> Iterator[None]:
+    """Hold signals back until the block ends. Outside the main thread, where none is handled, this does nothing.
+
+    A mask would not do: another thread receives the signal then, and the main thread handles it all the same.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    arrived: list[int] = []
+    before = {number: signal.signal(number, lambda number, frame: arrived.append(number)) for number in numbers}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, signal.SIG_DFL if handler is None else handler)
+        for number in arrived:
+            os.kill(os.getpid(), number)

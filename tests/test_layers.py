@@ -8,6 +8,7 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent
 PACKAGE = "hdeeprm_like"
 BASE = {
+    "refusals",
     "types",
     "errors",
     "inputs",
@@ -34,6 +35,7 @@ MAY_IMPORT = {  # layer: the other layers that it may import besides those that 
     "signals": set(),
     "progress": set(),
     "records": set(),
+    "refusals": set(),
     "values": set(),
     "version": set(),
     "cluster": set(),

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hdeeprm_like.decision.actions import PolicyActions
-from hdeeprm_like.decision.names import CORE_POLICIES, JOB_POLICIES
+from hdeeprm_like.decision.names import CORE_POLICIES, JOB_POLICIES, policy_in
 from hdeeprm_like.decision.observations.view import KINDS
 from hdeeprm_like.decision.presets import PRESETS
 from hdeeprm_like.decision.rewards import MODES, OBJECTIVES
@@ -22,7 +22,6 @@ from hdeeprm_like.options import (
     Options,
     read_options,
     schema,
-    split_pair,
 )
 
 CLASSIC = {"seed": 1, "pybatsim": {"agent": {"policy_pair": "first-high_gflops"}}}
@@ -32,7 +31,7 @@ CLASSIC = {"seed": 1, "pybatsim": {"agent": {"policy_pair": "first-high_gflops"}
 def test_a_policy_may_stand_at_the_top(tmp_path, policy):
     (tmp_path / "o.json").write_text(json.dumps({"seed": 1, "policy": policy}))
     (tmp_path / "p.json").write_text(json.dumps({"seed": 1, "pybatsim": {"agent": {"policy_pair": policy}}}))
-    assert read_options(tmp_path / "o.json").classic_pair == read_options(tmp_path / "p.json").classic_pair
+    assert read_options(tmp_path / "o.json").classic_policy == read_options(tmp_path / "p.json").classic_policy
 
 
 @pytest.mark.parametrize("policy", ["zoo:balanced", "sjf+easy-low_power"])
@@ -40,7 +39,7 @@ def test_a_policy_may_be_called_so_by_a_classic_agent(tmp_path, policy):
     (tmp_path / "o.json").write_text(json.dumps({"seed": 1, "pybatsim": {"agent": {"policy": policy}}}))
     read = read_options(tmp_path / "o.json")
     assert read.pybatsim.agent.policy_pair == policy
-    assert read.classic_pair == options([], policy_pair=policy).classic_pair
+    assert read.classic_policy == options([], policy_pair=policy).classic_policy
 
 
 def test_a_policy_of_an_agent_is_checked_as_a_pair_is_and_goes_with_no_other(tmp_path):
@@ -72,7 +71,7 @@ def test_the_options_know_all_policies_and_objectives_that_exist():
     assert env["preset"]["enum"] == list(PRESETS)
     assert env["reward"]["anyOf"][0]["enum"] == list(MODES)
     assert len(ALL_PAIRS) == 36
-    assert PolicyActions(ALL_PAIRS, void=True).size == 37
+    assert PolicyActions([policy_in(name) for name in ALL_PAIRS], void=True).size == 37
 
 
 def options(selection, **agent):
@@ -85,13 +84,13 @@ def test_a_selection_is_taken_in_the_order_of_the_file_and_each_pair_once():
     chosen = options(
         [{"first": ["low_power", "random"], "shortest": ["random"]}, {"first": ["random"]}], type="LEARNING"
     )
-    pairs = chosen.pybatsim.env.actions.pairs
-    assert pairs == (("first", "low_power"), ("first", "random"), ("shortest", "random"))
+    pairs = chosen.pybatsim.env.actions.names
+    assert pairs == ("first-low_power", "first-random", "shortest-random")
 
 
 def test_a_selection_keeps_the_order_of_the_options_file():
-    pairs = ActionOptions(selection=[{"shortest": ["low_power", "high_gflops"]}, {"first": ["random"]}]).pairs
-    assert list(pairs) == [("shortest", "low_power"), ("shortest", "high_gflops"), ("first", "random")]
+    pairs = ActionOptions(selection=[{"shortest": ["low_power", "high_gflops"]}, {"first": ["random"]}]).names
+    assert pairs == ("shortest-low_power", "shortest-high_gflops", "first-random")
 
 
 def policies(*names, **actions):
@@ -101,12 +100,7 @@ def policies(*names, **actions):
 
 def test_policies_may_be_baselines_pairs_and_pairs_with_a_job_policy_of_ones_own():
     section = policies("sjf+easy", "fcfs-best_fit", "shortest-low_power", "own.py:mine-random").pybatsim.env.actions
-    assert section.pairs == (
-        ("sjf+easy", "high_gflops"),
-        ("fcfs+strict", "best_fit"),
-        ("shortest", "low_power"),
-        ("own.py:mine", "random"),
-    )
+    assert section.names == ("sjf+easy", "fcfs-best_fit", "shortest-low_power", "own.py:mine-random")
 
 
 def test_the_decision_space_has_the_policies_of_the_file_as_its_actions():
@@ -120,7 +114,7 @@ def test_the_decision_space_has_the_policies_of_the_file_as_its_actions():
     [
         (["sjf+eazy"], {}, "mode 'eazy' is not known; did you mean 'easy'?"),
         (["sfj+easy"], {}, "order 'sfj' is not known; did you mean 'sjf'?"),
-        (["shortst-high_gflops"], {}, "'shortst' is no job policy; did you mean 'shortest'?"),
+        (["shortst-high_gflops"], {}, "order 'shortst' is not known; did you mean 'shortest'?"),
         (["own.py:mine-high_gflop"], {}, "'high_gflop' is no core policy; did you mean 'high_gflops'?"),
         (["sjf", "sjf+strict"], {}, "'sjf' is listed twice"),
         (["sjf"], {"selection": [{"first": ["random"]}]}, "exclude one another"),
@@ -140,18 +134,18 @@ def test_policies_that_make_no_sense_are_refused_with_their_place_in_one_line(na
 
 def test_a_classic_agent_may_follow_the_only_policy_of_the_list():
     content = {"seed": 1, "pybatsim": {"env": {"actions": {"policies": ["sjf+easy"]}}}}
-    assert Options.model_validate(content).classic_pair == ("sjf+easy", "high_gflops")
+    assert Options.model_validate(content).classic_policy == "sjf+easy"
 
 
 def test_no_selection_means_all_pairs():
-    assert options([], type="LEARNING").pybatsim.env.actions.pairs == ALL_PAIRS
+    assert options([], type="LEARNING").pybatsim.env.actions.names == ALL_PAIRS
 
 
 def test_a_classic_agent_follows_its_pair_or_the_only_one_selected():
-    assert options([], policy_pair="shortest-low_power").classic_pair == ("shortest", "low_power")
-    assert options([{"first": ["high_mem"]}]).classic_pair == ("first", "high_mem")
+    assert options([], policy_pair="shortest-low_power").classic_policy == "shortest-low_power"
+    assert options([{"first": ["high_mem"]}]).classic_policy == "first-high_mem"
     both = options([{"first": ["high_mem"]}], policy_pair="shortest-low_power")
-    assert both.classic_pair == ("shortest", "low_power")
+    assert both.classic_policy == "shortest-low_power"
 
 
 @pytest.mark.parametrize("selection", [[], [{"first": ["high_mem", "random"]}]])
@@ -162,7 +156,7 @@ def test_a_classic_agent_needs_exactly_one_pair(selection):
 
 @pytest.mark.parametrize("pair", ALL_PAIRS)
 def test_every_pair_is_split_at_its_dash(pair):
-    assert split_pair("-".join(pair)) == pair
+    assert "-".join(policy_in(pair)) == pair
 
 
 def test_keys_of_a_users_learner_are_kept():

@@ -185,9 +185,7 @@ def test_what_cannot_be_had_is_refused_in_one_line(files, tmp_path):
         with pytest.raises(WorkloadError, match=told):
             hdrm.simulate(files / "platform.json", path, "fcfs")
     where = {"platform": files / "platform.json", "workload": files / "workload.json"}
-    with pytest.raises(
-        OptionsError, match=r"multifactor\+slurm: needs a platform with partitions and jobs that request"
-    ):
+    with pytest.raises(OptionsError, match=r"multifactor\+slurm: ranks the jobs of each episode beforehand"):
         gymnasium.make_vec("hdeeprm_like/PolicySelect-v0", 2, **where, actions=["multifactor+slurm"])
 
 

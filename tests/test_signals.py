@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from hdeeprm_like.signals import raised_by
+from hdeeprm_like.signals import deferred, raised_by
 
 
 class Asked(BaseException):
@@ -153,3 +153,18 @@ def test_two_signals_that_are_lost_leave_nothing_behind():
         call_from_c(ask)
         call_from_c(ask)
     assert heard_afterwards() == []
+
+
+def test_a_signal_that_is_held_back_counts_afterwards():
+    done = []
+
+    def work():
+        with deferred(signal.SIGUSR1):
+            threading.Thread(target=ask).start()
+            time.sleep(0.05)
+            done.append("the block")
+        done.append("more")
+
+    with pytest.raises(Asked), raised_by([signal.SIGUSR1], asked):
+        work()
+    assert done == ["the block"]

@@ -19,7 +19,7 @@ from hdeeprm_like.errors import OptionsError, ProtocolError
 POLL = 0.1  # s between two checks that Batsim still runs
 LINGER = 2000  # ms, limit for sending the last answer
 PARTING = 5.0  # s to wait for Batsim's next message in order to refuse it
-LARGEST_MESSAGE = 1 << 30  # bytes
+LARGEST_MESSAGE = 1 << 28  # bytes; the first one of a million machines has 150 MB
 HAPPENING = struct.Struct("=hi")  # event of a monitored socket, and the connection
 
 
@@ -55,6 +55,7 @@ class Endpoint:
         self.thinking_since: float | None = None
         self._context = zmq.Context()
         self._socket = self._context.socket(zmq.REP)
+        self._socket.setsockopt(zmq.MAXMSGSIZE, LARGEST_MESSAGE)  # before it is bound, or it limits nothing
         try:
             self._socket.bind(address)
         except zmq.ZMQError as cause:
@@ -62,7 +63,6 @@ class Endpoint:
             self._context.term()
             raise OptionsError(f"cannot listen on {address!r}: {cause}") from None
         self._socket.setsockopt(zmq.RCVTIMEO, int(POLL * 1000))
-        self._socket.setsockopt(zmq.MAXMSGSIZE, LARGEST_MESSAGE)
         self._monitor = self._socket.get_monitor_socket(zmq.EVENT_ACCEPTED | zmq.EVENT_DISCONNECTED)
         self._connections: set[int] = set()
         self.address = str(self._socket.getsockopt_string(zmq.LAST_ENDPOINT).rstrip("\0"))

@@ -5,8 +5,8 @@ import sys
 
 from hdeeprm_like.cli.arguments import Commands, add_trust_flag, at_most, command, completed, moment
 from hdeeprm_like.cli.names import add_named, learned_policies
-from hdeeprm_like.errors import OptionsError
 from hdeeprm_like.limits import CORES, JOBS
+from hdeeprm_like.refusals import EXPLAIN
 
 MOST_SHOWN = 12  # jobs that are shown
 
@@ -30,12 +30,12 @@ def add_explain(commands: Commands) -> None:
 
 def run_explain(options: argparse.Namespace) -> None:
     """Print the policy as formulas, and with a trace also its queue at one moment."""
-    from hdeeprm_like.decision.names import baseline, is_baseline
+    from hdeeprm_like.decision.names import Baseline, policy_in
     from hdeeprm_like.studies.explain import explain_moment, explained
 
-    policy = baseline(options.policy) if is_baseline(options.policy) else None
-    if policy is None or policy.learned is None:
-        raise OptionsError(f"policy {options.policy!r}: is no learned policy, zoo:NAME or scored:FILE.json")
+    policy = policy_in(options.policy, EXPLAIN)
+    assert isinstance(policy, Baseline)
+    assert policy.learned is not None
     for line in explained(policy.learned, policy.bound):
         sys.stdout.write(f"{line}\n")
     if options.trace is None:

@@ -64,8 +64,7 @@ def completed_policies(action: argparse.Action, *others: str, several: bool = Fa
 
 def policies_like(begun: str) -> Iterable[str]:
     """Return policies by name: orders, and what may follow behind a ``+`` or a ``-`` once that is typed."""
-    from hdeeprm_like.decision.names import CORE_POLICY_NAMES, MODES, SHORTHANDS
-    from hdeeprm_like.decision.pair_names import JOB_POLICY_NAMES
+    from hdeeprm_like.decision.names import CORE_POLICY_NAMES, JOB_POLICY_NAMES, MODES, SHORTHANDS
     from hdeeprm_like.engine.numbers import ORDERS
 
     if "+" in begun:
@@ -78,6 +77,7 @@ def policies_like(begun: str) -> Iterable[str]:
 
 def learned_policies() -> Iterable[str]:
     """Return the names of the shipped learned policies, e.g. ``zoo:balanced``."""
-    from hdeeprm_like.decision.score_files import ZOO, zoo
+    from hdeeprm_like.decision.policy_words import ZOO
+    from hdeeprm_like.decision.score_files import zoo
 
     return [f"{ZOO}{name}" for name in zoo()]

@@ -15,6 +15,7 @@ from hdeeprm_like.cli.names import completed_policies
 from hdeeprm_like.engine.numbers import WATCH_DEPTH, WATCH_FACTOR, WATCH_INTERVAL, WATCH_RATE
 from hdeeprm_like.errors import OptionsError
 from hdeeprm_like.limits import JOBS, SITE_FACTOR
+from hdeeprm_like.refusals import WATCH
 
 if TYPE_CHECKING:
     import subprocess
@@ -119,19 +120,16 @@ def names(text: str) -> tuple[str, ...]:
 
 
 def _run_watch(options: argparse.Namespace) -> None:
-    from hdeeprm_like.decision.names import baseline
+    from hdeeprm_like.decision.names import Baseline, policy_in
     from hdeeprm_like.slurm.commands import Programs
     from hdeeprm_like.slurm.factors import FactorFile
     from hdeeprm_like.slurm.journal import Journal
     from hdeeprm_like.slurm.rest import Rest
     from hdeeprm_like.slurm.watch import ENDINGS, Watch, WatchOptions
 
-    policy = baseline(options.policy).alone
-    if policy.needs_run_times:
-        raise OptionsError(f"--policy {options.policy}: uses actual run times, which are unknown in a real Slurm")
-    if policy.bound and policy.rule != policy.order:
-        raise OptionsError(f"--policy {options.policy}: cannot guarantee starts, because Slurm starts the jobs")
-    policy = replace(policy, bound=0.0)  # of a learned policy whose file has guarantees, only the order counts here
+    found = policy_in(options.policy, WATCH)
+    assert isinstance(found, Baseline)
+    policy = replace(found.alone, bound=0.0)  # of a file with guarantees only the order counts here
     slurm = Programs() if options.rest is None else Rest(options.rest)
     _need_programs(NEEDED if options.apply or not options.rest else ("scontrol",))
     file = FactorFile(options.state)

@@ -70,6 +70,7 @@ def add_whatif(commands: Commands) -> None:
 
 def run_whatif(options: argparse.Namespace) -> None:
     """Answer, and print the sentences."""
+    from hdeeprm_like.formats.files import alone_in
     from hdeeprm_like.studies.whatif.answer import answer
     from hdeeprm_like.studies.whatif.changes import change_named
     from hdeeprm_like.studies.whatif.inputs import load_log, load_machine, machine_of_cores
@@ -83,8 +84,10 @@ def run_whatif(options: argparse.Namespace) -> None:
     policies = [name.strip() for name in options.policies.split(",") if name.strip()]
     watch = options.interval, options.max_factor
     machine = machine_of_cores(options.cores) if options.machine is None else load_machine(options.machine)
-    found = answer(machine, load_log(options.jobs, machine), options.now, policies, changes, *watch, options.calibrate)
-    write_answer(found, options.output)
+    log = load_log(options.jobs, machine)
+    with alone_in(options.output):
+        found = answer(machine, log, options.now, policies, changes, *watch, options.calibrate)
+        write_answer(found, options.output)
     if not options.quiet:
         tell(found, options.output)
 

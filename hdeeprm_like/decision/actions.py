@@ -4,11 +4,12 @@ A policy is a pair of the thesis, a baseline, or a user's own job policy with a 
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 import numpy as np
 
-from hdeeprm_like.decision.names import CORE_POLICIES, JOB_POLICIES, Baseline, baseline, is_baseline
+from hdeeprm_like.decision.names import CORE_POLICIES, JOB_POLICIES, Baseline, case_of, policy_in
 from hdeeprm_like.decision.policies.pairs import apply_pair
 from hdeeprm_like.decision.tree_files import is_own
 from hdeeprm_like.engine.allocation import choose_cores
@@ -20,7 +21,8 @@ from hdeeprm_like.engine.numbers import RANDOM_JOB, REQUESTED
 from hdeeprm_like.engine.state import Needs, State
 from hdeeprm_like.engine.tables import NOTHING, Tables
 from hdeeprm_like.errors import OptionsError, did_you_mean
-from hdeeprm_like.plugins import answered
+from hdeeprm_like.plugins import answered, find
+from hdeeprm_like.refusals import BATSIM, refuse
 from hdeeprm_like.types import Bools, Floats, Ints, Records
 
 if TYPE_CHECKING:  # a run by a pair of the thesis does without baselines, whose modules take a tenth of its start
@@ -180,6 +182,7 @@ class PolicyActions:
         """
         if not self.built_in:
             raise OptionsError("a user's own policies and predictors are Python and do not run in compiled code")
+        self.refuse_on(state)
         from hdeeprm_like.decision.policies.baselines import decide, new_baselines
 
         state.require(self.needs, self.names[0])
@@ -192,6 +195,12 @@ class PolicyActions:
         if self.baselines:
             calls[BASELINE] = address_of(decide, state.tables, plans, 0)
         return Choices(params, self.numbers, plans, calls)
+
+    def refuse_on(self, state: State) -> None:
+        """Raise an OptionsError if a policy does not go with the platform of a run, or with what is known there."""
+        driver = "" if state.knows_run_times else BATSIM
+        for policy in self.policies:
+            refuse(case_of(policy, driver).on(state.platform, state.whole))
 
     def mask(self, state: State) -> Bools:
         """Return which actions are legal now: all, but the void one only while something else can still happen."""
@@ -240,6 +249,7 @@ class PolicyActions:
         from hdeeprm_like.decision.policies.own_times import OwnTimes
 
         if self._plans is None or self._plans[0] is not state:
+            self.refuse_on(state)
             self._plans = state, new_baselines(state, self.baselines), OwnTimes(state, self.baselines)
         _, plans, own_times = self._plans
         make_room(plans, state, self.baselines)
@@ -257,36 +267,19 @@ def name_of(policy: Policy) -> str:
     return f"{job if isinstance(job, str) else getattr(job, '__name__', 'own')}-{core}"
 
 
-def policy_named(name: str) -> Policy:
-    """Return the policy of ``"shortest-high_gflops"`` or ``"sjf+easy"``.
+def policy_named(name: str, driver: str = "", folder: Path | None = None) -> Policy:
+    """Return the policy of a name, see `names.policy_in`, with a user's own job policy loaded.
+
+    Args:
+        driver: as there. folder: that the file of a job policy is relative to; None for the current one.
 
     Raises:
-        OptionsError: there is no policy of that name.
+        OptionsError: there is no policy of that name, or it is not for this driver.
     """
-    job, dash, core = name.partition("-")
-    if dash and job in JOB_POLICIES:
-        return job, core
-    return baseline(name) if is_baseline(job) else (job, core)
-
-
-def classic_policies(job_policy: str, core_policy: str) -> PolicyActions:
-    """Return the only action of a classic agent: a policy pair of the thesis, or a baseline with a core policy."""
-    if job_policy in JOB_POLICIES:
-        return PolicyActions([(job_policy, core_policy)])
-    return PolicyActions([baseline(f"{job_policy}-{core_policy}")])
-
-
-def check_whole(policies: Sequence[Policy]) -> None:
-    """Raise if a policy spreads jobs over nodes where each job must be on one node.
-
-    Raises:
-        OptionsError: a policy is no baseline.
-    """
-    for policy in policies:
-        if not isinstance(policy, Baseline):
-            raise OptionsError(
-                f"whole: the policy pair {name_of(policy)} spreads jobs over nodes; take a baseline, as sjf+greedy"
-            )
+    found = policy_in(name, driver)
+    if isinstance(found, Baseline) or found[0] in JOB_POLICIES:
+        return found
+    return find(found[0], JOB_POLICIES, "job policy", folder), found[1]
 
 
 def apply_own(state: State, policy: JobPolicy, core_policy: int) -> None:

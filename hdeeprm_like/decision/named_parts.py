@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from hdeeprm_like.decision import specs
-from hdeeprm_like.decision.actions import JobPolicy, Pair, Policy, policy_named
-from hdeeprm_like.decision.names import CORE_POLICIES, JOB_POLICIES, names_own
+from hdeeprm_like.decision.actions import Pair, Policy, policy_named
+from hdeeprm_like.decision.names import CORE_POLICIES, JOB_POLICIES
 from hdeeprm_like.decision.presets import Space
 from hdeeprm_like.decision.rates import file_of_rates, read_rates
 from hdeeprm_like.decision.rewards import OBJECTIVES, Objective, Rated
@@ -68,24 +68,13 @@ def space_with(space: Space, given: Mapping[str, Any], folder: Path | None = Non
         found["objectives"] = objectives_named(found["objectives"], folder)
     listed = found.get("actions")
     if isinstance(listed, Sequence) and not isinstance(listed, str):
-        found["actions"], found["pairs"] = "policies", [policy_with_own(policy, folder) for policy in listed]
+        found["actions"], found["pairs"] = "policies", [policy_of(policy, folder) for policy in listed]
     elif "pairs" in found:
         named = [found["pairs"]] if isinstance(found["pairs"], str) else found["pairs"]
-        found["pairs"] = [pair_named(pair, folder) for pair in named]
+        found["pairs"] = [policy_of(pair, folder) for pair in named]
     if "pairs" in found:
         found["pairs"] = tuple(found["pairs"])
     return replace(space, **found)
-
-
-def policy_with_own(wanted: str, folder: Path | None = None) -> Policy:
-    """Return the policy of ``"sjf+easy"`` or ``"shortest-high_gflops"``, or a pair with a user's own job policy.
-
-    Raises:
-        OptionsError: there is no policy of that name.
-    """
-    if not isinstance(wanted, str):
-        raise OptionsError(f"actions: names of policies are needed, as 'sjf+easy', not {wanted!r:.80}")
-    return pair_named(wanted, folder) if names_own(wanted) else policy_named(wanted)
 
 
 def objectives_named(
@@ -117,17 +106,15 @@ def objective_named(name: str, folder: Path | None = None) -> Objective:
     return found
 
 
-def pair_named(wanted: str | Pair, folder: Path | None = None) -> Pair:
-    """Return the policy pair of ``"shortest-high_gflops"``, of ``"own.py:longest-low_power"``, or of both its parts.
+def policy_of(wanted: str | Pair, folder: Path | None = None) -> Policy:
+    """Return the policy of a name, or of a job policy and a core policy.
 
     Raises:
-        OptionsError: it is no pair, or its job policy is not known.
+        OptionsError: there is no such policy.
     """
-    job: str | JobPolicy
     if isinstance(wanted, str):
-        job, dash, core = wanted.rpartition("-")
-        if not dash:
-            raise OptionsError(f"policy pair {wanted!r} is not of the form 'job_policy-core_policy'")
-    else:
-        job, core = wanted
+        return policy_named(wanted, folder=folder)
+    if not isinstance(wanted, tuple | list):
+        raise OptionsError(f"actions: names of policies are needed, as 'sjf+easy', not {wanted!r:.80}")
+    job, core = wanted
     return find(job, {name: name for name in JOB_POLICIES}, "job policy", folder) if isinstance(job, str) else job, core

@@ -18,37 +18,27 @@ raises them by at most 5000; in ``"sjf+slurm:0"`` the order replaces Slurm's pri
 This module only handles names and imports nothing heavy; `engine.job_keys` and `decision.policies` compute.
 """
 
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any, TypeAlias
 
+from hdeeprm_like import refusals
 from hdeeprm_like.decision.mode_options import (
     GUARANTEED,
     KEPT_SHARE,
     OWN,
-    RESERVED,
     SHORT,
     USUAL_BOUND,
     WATCHED,
-    bound_of,
-    looks_of,
     options_of,
 )
-from hdeeprm_like.decision.mode_specs import MODES
+from hdeeprm_like.decision.mode_specs import MODES, MODES_BY_NAME
 from hdeeprm_like.decision.placement_files import Placement
-from hdeeprm_like.decision.score_files import LEARNED as LEARNED_PREFIX
-from hdeeprm_like.decision.score_files import (
-    SCORED,
-    ZOO,
-    ScoredPolicy,
-    file_of,
-    is_scored,
-    plans_profiles,
-    scored_policy,
-    split_scored,
-)
-from hdeeprm_like.decision.tree_files import is_predictor, predictor, with_files
+from hdeeprm_like.decision.policy_words import LEARNED as LEARNED_PREFIX
+from hdeeprm_like.decision.policy_words import Words, is_scored, words_of
+from hdeeprm_like.decision.score_files import ScoredPolicy, file_of, plans_profiles, scored_policy
+from hdeeprm_like.decision.tree_files import is_own, is_predictor, predictor
 from hdeeprm_like.engine.numbers import (
     CORE_POLICIES,
     FIRST_PREDICTED,
@@ -62,6 +52,7 @@ from hdeeprm_like.engine.numbers import (
     WATCH_INTERVAL,
 )
 from hdeeprm_like.errors import OptionsError, did_you_mean
+from hdeeprm_like.refusals import Case, refuse
 
 __all__ = [
     "CORE_POLICIES",
@@ -77,15 +68,13 @@ __all__ = [
 
 PERFECT = "P"  # suffix of a mode: order and reservations use actual run times
 AT = "@"  # before the run times of an order or of a mode's reservations
+OF_LEARNED = ("scored", WATCHED, GUARANTEED)  # modes that a learned policy goes with
+USUAL_CORES = "high_gflops"  # core policy of a user's own job policy that names none
 
-MODE_OF_SCORED = re.compile(r"(.+?)\+(slurm|scored|bounded)(?::((?!.*\.json)[^-]*))?(-[a-z_]+)?")
-BY_FILE = re.compile(r"(.+?)-((?:zoo:[^-:]+)|(?:scored:.+\.json))")  # a rule, and the learned policy that places
-TIMES_OF_SCORED = re.compile(
-    rf"({ZOO}[^@+]*|{SCORED}.+?\.json)@({LEARNED_PREFIX}.+?\.(?:json|py)|[a-z0-9_]*)(?=[+-]|$)"
-)
-HIDDEN = "\0"  # before the number of a file whose path is hidden while a name is split
+Pair: TypeAlias = tuple[str, str]
+"""A job policy, one of the thesis or a user's own ``file.py:attribute``, and a core policy."""
 
-CORE_POLICY_NAMES = tuple(CORE_POLICIES)
+JOB_POLICY_NAMES, CORE_POLICY_NAMES = tuple(JOB_POLICIES), tuple(CORE_POLICIES)
 PLACEMENT_NAMES = tuple(PLACEMENTS)
 
 SHORTHANDS = {
@@ -267,20 +256,60 @@ def number_of_times(times: str, predictors: Sequence[str] = ()) -> int:
     return RUN_TIMES[times]
 
 
-def holds_file(name: str) -> bool:
-    """Return whether the colon in a name belongs to a learned policy or predictor, not to a user's own part."""
-    return is_scored(name) or AT + LEARNED_PREFIX in name or BY_FILE.fullmatch(name) is not None
+def policy_in(name: str, driver: str = "") -> Pair | Baseline:
+    """Return the policy of a name: the one reading of it, for every command.
+
+    A job policy of the thesis and a core policy, ``"smallest-high_gflops"``, are a pair, also where the job policy is
+    an order, too; ``"smallest+strict-high_gflops"`` is the baseline, and so is ``"smallest"`` alone.
+
+    Args:
+        driver: what is to play it, of `refusals.DRIVERS`. What that cannot is refused before a file is read.
+
+    Raises:
+        OptionsError: there is no policy of that name, or it is not for this driver.
+    """
+    words = words_of(name)
+    by_words = Case(name, words.kind, learned=is_scored(words.order), uses_file=words.uses_file, driver=driver)
+    refuse(by_words)
+    if words.kind in (refusals.PAIR, refusals.OWN):
+        if words.order_times is not None or words.mode is not None:
+            raise OptionsError(f"policy {name!r:.80}: a job policy of your own has no mode and no run times")
+        core = USUAL_CORES if words.placement is None else words.placement
+        if core not in CORE_POLICIES:
+            raise OptionsError(
+                f"policy {name!r:.80}: {core!r:.80} is no core policy{did_you_mean(core, CORE_POLICIES)}"
+            )
+        return words.order, core
+    found = baseline(name)
+    refuse(case_of(found, driver))
+    return found
 
 
-def names_own(name: str) -> bool:
-    """Return whether a name names a user's own part, such as ``own.py:attribute``."""
-    options = any(f"+{mode}:" in name for mode in (RESERVED, WATCHED, GUARANTEED))
-    return ":" in name and not holds_file(name) and not options
+def case_of(policy: "Baseline | tuple[Any, str]", driver: str = "") -> Case:
+    """Return a policy as the table of refusals looks it up.
 
-
-def is_baseline(name: str) -> bool:
-    """Return whether a name without a placement looks like a baseline's; it may still be invalid."""
-    return is_scored(name) or "+" in name or AT in name or name in ORDERS or name in SHORTHANDS
+    Args:
+        policy: a baseline or a pair, whose job policy may be a function.
+    """
+    if not isinstance(policy, Baseline):
+        job, core = policy
+        own = not isinstance(job, str) or job not in JOB_POLICIES
+        shown = job if isinstance(job, str) else getattr(job, "__name__", "own")
+        return Case(f"{shown}-{core}", refusals.OWN if own else refusals.PAIR, python=own, driver=driver)
+    return Case(
+        policy.name,
+        order=policy.order,
+        mode=policy.mode,
+        learned=is_scored(policy.order),
+        uses_file=bool(policy.files),
+        python=any(is_own(times) for times in policy.predictors),
+        looks_back=policy.looks_back,
+        needs_run_times=policy.needs_run_times,
+        by_score=policy.placement_score is not None,
+        streams=MODES_BY_NAME[policy.mode].streams and not policy.bound,
+        bounded=policy.bound != (policy.learned.bounded if policy.learned else 0.0),
+        driver=driver,
+    )
 
 
 def baseline(name: str) -> Baseline:
@@ -289,110 +318,65 @@ def baseline(name: str) -> Baseline:
     Raises:
         OptionsError: unknown order, mode, placement or run times, or they do not go together.
     """
-    by_file = BY_FILE.fullmatch(name)
-    if by_file is not None:
-        if BY_FILE.fullmatch(by_file[1]) is not None:
-            raise OptionsError(f"baseline {name!r:.80}: has several learned placements; one is possible")
-        return replace(baseline(by_file[1]), placement=by_file[2])
-    if is_scored(name):
-        return learned_baseline(name)
-    files: list[str] = []
-
-    def hide(path: str) -> str:  # names are split at characters that a path may contain
-        files.append(LEARNED_PREFIX + path)
-        return f"{HIDDEN}{len(files) - 1}"
-
-    params, dash, placement = with_files(SHORTHANDS.get(name, name), hide).partition("-")
-    order, _, mode = params.partition("+")
-    order, at_order, order_times = order.partition(AT)
-    mode, at_mode, times = (mode or "strict").partition(AT)
-    if mode.endswith(PERFECT) and not (at_order or at_mode):
-        mode, order_times, times = mode.removesuffix(PERFECT), "actual", "actual"
-    mode, colon, options = mode.partition(":")
-    kept, short = options_of(name, options) if mode == RESERVED and colon else (-1, SHORT)
-    looks = looks_of(name, options) if mode == WATCHED and colon else (WATCH_INTERVAL, WATCH_FACTOR)
-    bound = 0.0
-    if mode == GUARANTEED:
-        bound = bound_of(name, options) if colon else USUAL_BOUND
-    if colon and mode not in (RESERVED, WATCHED, GUARANTEED):
-        raise OptionsError(
-            f"baseline {name!r:.80}: {mode!r:.80} has no options; only {RESERVED}, {WATCHED} and {GUARANTEED} have, as "
-            f"saf+{RESERVED}:64, saf+{WATCHED}:60 and saf+{GUARANTEED}:2"
-        )
-    order_times = order_times if at_order else order_times or "requested"  # "sjf@" is refused below
-    times = times if at_mode else times or "requested"
-    order_times, times = (
-        files[int(one.removeprefix(HIDDEN))] if one.startswith(HIDDEN) else one for one in (order_times, times)
-    )
-    parts: list[tuple[str, Iterable[str], str]] = [(order, ORDERS, "order"), (mode, MODES, "mode")]
+    words = words_of(SHORTHANDS.get(name, name))
+    learned = scored_policy(words.order) if is_scored(words.order) else None
+    if learned is None:
+        check_order(name, words.order)
+    whole_mode, order_times, times = mode_and_times(words, learned)
+    mode, colon, options = whole_mode.partition(":")
+    check_mode(name, mode if mode in MODES else whole_mode, learned)
+    fields = options_of(name, mode, options if colon else None)
+    if learned is not None and mode != WATCHED:
+        mode, fields = "scored", {"bound": learned.bounded} | fields
     for one in (order_times, times):
         if is_predictor(f"{one}:"):  # also where the file was forgotten
             predictor(one)
         else:
-            parts.append((one, RUN_TIMES, "run times"))
-    if dash:
-        parts.append((placement, PLACEMENT_NAMES, "placement"))
-    for part, known, what in parts:
-        if part not in known:
-            for number, file in enumerate(files):  # a predictor where no @ is before it
-                part = part.replace(f"{HIDDEN}{number}", file)
-            raise OptionsError(f"baseline {name!r}: {what} {part!r} is not known{did_you_mean(part, known)}")
-    return Baseline(order, mode, order_times, times, placement, kept, short, *looks, bound)
+            check_known(name, one, RUN_TIMES, "run times")
+    if words.placement is not None and not is_scored(words.placement):
+        check_known(name, words.placement, PLACEMENT_NAMES, "placement")
+    return Baseline(words.order, mode, order_times, times, words.placement or "", **fields)
+
+
+def mode_and_times(words: Words, learned: ScoredPolicy | None) -> tuple[str, str, str]:
+    """Return the mode with its options, the run times of the order, and those of reservations."""
+    order_times, mode, times = words.order_times, words.mode, words.times
+    if learned is not None:
+        return mode or "scored", learned.times if order_times is None else order_times, times or "requested"
+    mode = mode or "strict"
+    if mode.endswith(PERFECT) and order_times is None and times is None:
+        return mode.removesuffix(PERFECT), "actual", "actual"
+    order_times, times = ("requested" if one is None else one for one in (order_times, times))  # "sjf@" is refused
+    return mode, order_times, times
+
+
+def check_order(name: str, order: str) -> None:
+    """Raise an OptionsError if there is no order of the queue of that name."""
+    if order in JOB_POLICIES and order not in ORDERS:
+        raise OptionsError(
+            f"baseline {name!r:.80}: {order!r} is no order, but a job policy of pairs, as {order}-{USUAL_CORES}"
+        )
+    check_known(name, order, ORDERS, "order", ORDERS | JOB_POLICIES)
+
+
+def check_mode(name: str, mode: str, learned: ScoredPolicy | None) -> None:
+    """Raise an OptionsError if there is no such mode, or a learned policy does not go with it."""
+    check_known(name, mode, MODES, "mode")
+    if learned is not None and (mode not in OF_LEARNED or words_of(name).times is not None):
+        raise OptionsError(
+            f"baseline {name!r:.80}: a learned policy starts jobs itself, has guaranteed starts (+{GUARANTEED}), or "
+            f"gives its order to Slurm (+{WATCHED}), and has its run times behind its name, as zoo:steady@ewma"
+        )
+
+
+def check_known(name: str, part: str, known: Iterable[str], what: str, near: Iterable[str] = ()) -> None:
+    """Raise an OptionsError with the nearest name, of *known* or *near*, if a part of a name is not known."""
+    if part not in known:
+        raise OptionsError(
+            f"baseline {name!r:.80}: {what} {part!r:.80} is not known{did_you_mean(part, near or known)}"
+        )
 
 
 def names_mode(name: str) -> bool:
     """Return whether the name of a baseline includes its mode."""
-    if is_scored(name):
-        return MODE_OF_SCORED.fullmatch(split_times(name)[0]) is not None
-    return "+" in with_files(name, lambda path: HIDDEN) or name in SHORTHANDS
-
-
-def learned_baseline(name: str) -> Baseline:
-    """Return the baseline of a learned policy: ``"zoo:balanced"``, with ``@survival``, ``+slurm`` or ``+bounded``.
-
-    Raises:
-        OptionsError: there is no such policy, or its file or its run times cannot be used.
-    """
-    plain, given = split_times(name)
-    match = MODE_OF_SCORED.fullmatch(plain)
-    if match is None:
-        order, placement = split_scored(plain)
-        mode, options = "scored", None
-        if order.startswith(ZOO) and "+" in order:
-            raise OptionsError(
-                f"baseline {name!r:.80}: a learned policy starts jobs itself ({order.partition('+')[0]:.80}), has "
-                f"guaranteed starts (+{GUARANTEED}), or gives its order to Slurm (+{WATCHED})"
-            )
-    else:
-        order, mode, options, dash = match.groups()
-        placement = dash.removeprefix("-") if dash else ""
-        if placement and placement not in PLACEMENT_NAMES:
-            raise OptionsError(
-                f"baseline {name!r:.80}: placement {placement!r:.80} is not known"
-                f"{did_you_mean(placement, PLACEMENT_NAMES)}"
-            )
-    policy = scored_policy(order)
-    times = policy.times if given is None else given
-    if is_predictor(times):
-        predictor(times)
-    elif times not in RUN_TIMES:
-        raise OptionsError(
-            f"baseline {name!r:.80}: run times {times!r:.80} is not known{did_you_mean(times, RUN_TIMES)}"
-        )
-    if options is not None and mode not in (WATCHED, GUARANTEED):
-        raise OptionsError(f"baseline {name!r:.80}: {mode} has no options; {WATCHED} has, as zoo:balanced+{WATCHED}:60")
-    if mode == WATCHED:
-        interval, factor = (WATCH_INTERVAL, WATCH_FACTOR) if options is None else looks_of(name, options)
-        return Baseline(order, mode, times, placement=placement, interval=interval, factor=factor)
-    bound = policy.bounded
-    if mode == GUARANTEED:
-        bound = USUAL_BOUND if options is None else bound_of(name, options)
-    return Baseline(order, "scored", times, placement=placement, bound=bound)
-
-
-def split_times(name: str) -> tuple[str, str | None]:
-    """Split the run times off the name of a learned policy: ``"zoo:steady@ewma+bounded"`` -> ``"zoo:steady+bounded"``,
-    ``"ewma"``; None where it names none.
-    """
-    match = TIMES_OF_SCORED.match(name)
-    return (name, None) if match is None else (match[1] + name[match.end() :], match[2])
+    return words_of(SHORTHANDS.get(name, name)).mode is not None

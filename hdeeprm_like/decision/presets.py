@@ -16,6 +16,7 @@ from hdeeprm_like.decision import specs
 from hdeeprm_like.decision.actions import ALL_PAIRS, ActionSpace, Policy, PolicyActions, policy_named
 from hdeeprm_like.decision.job_actions import JobSlots
 from hdeeprm_like.decision.layout import Layout, plain_layout
+from hdeeprm_like.decision.names import case_of
 from hdeeprm_like.decision.observations.view import OBSERVATIONS, Kind, View, needs_of_view
 from hdeeprm_like.decision.rewards import OBJECTIVES, Mode, Objective, Reward
 from hdeeprm_like.decision.system import DecisionSystem, Observer
@@ -25,6 +26,7 @@ from hdeeprm_like.engine.numbers import REQUESTED
 from hdeeprm_like.engine.state import THESIS, Needs, State
 from hdeeprm_like.errors import OptionsError, did_you_mean
 from hdeeprm_like.plugins import answered, function_name
+from hdeeprm_like.refusals import refuse
 from hdeeprm_like.values import NUMBER, Whole
 
 NewActions: TypeAlias = Callable[[State, JobWindow], ActionSpace]
@@ -91,6 +93,15 @@ class Space:
         if not isinstance(self.actions, str) and not callable(self.actions):
             object.__setattr__(self, "pairs", tuple(policy_named(one) for one in self.actions))
             object.__setattr__(self, "actions", "policies")
+
+    def refuse(self, platform: Platform, driver: str, clock: str) -> None:
+        """Raise if a policy among the actions does not go with a platform, a clock or what plays it.
+
+        Raises:
+            HDeepRMError: why, see `refusals`.
+        """
+        for policy in self.pairs if self.actions == "policies" else ():
+            refuse(case_of(policy, driver).on(platform)._replace(clock=clock))
 
     @property
     def slots(self) -> int:

@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from hdeeprm_like.decision.placement_files import Placement, placement_of
+from hdeeprm_like.decision.policy_words import ENDING, LEARNED, SCORED, ZOO
 from hdeeprm_like.decision.score_parts import (
     Keep,
     LookAhead,
@@ -44,8 +45,7 @@ MANY = 10**9  # jobs
 LEAST_BOUND, MOST_BOUND = 0.1, 100.0  # of K, how many times all work a job waits at most
 KEPT = 8  # files whose content is kept
 
-ZOO, SCORED, ENDING = "zoo:", "scored:", ".json"
-LEARNED, EXPECTED = "learned:", "expected"  # before the file of a predictor; the run times that scores use by default
+EXPECTED = "expected"  # the run times that scores use by default
 
 
 class ScoredPolicy(Record):
@@ -74,20 +74,6 @@ class ScoredPolicy(Record):
 def plans_profiles(policy: ScoredPolicy | None) -> bool:
     """Return whether a learned policy has more than one reservation, which needs a profile of free cores."""
     return policy is not None and max(policy.reservations, policy.exact.reservations if policy.exact else 1) > 1
-
-
-def is_scored(name: str) -> bool:
-    """Return whether a name looks like that of a learned policy: ``zoo:NAME`` or ``scored:FILE.json``."""
-    return name.startswith((ZOO, SCORED))
-
-
-def split_scored(name: str) -> tuple[str, str]:
-    """Split off a placement: ``"scored:my-file.json-first_fit"`` -> ``"scored:my-file.json"``, ``"first_fit"``."""
-    stem, ending, placement = name.partition(ENDING + "-")
-    if name.startswith(ZOO) and not ending:
-        stem, _, placement = name.partition("-")
-        return stem, placement
-    return (stem + ENDING, placement) if ending else (name, "")
 
 
 @lru_cache(maxsize=1)

@@ -19,17 +19,17 @@ A predictor may also be a user's own Python file, ``learned:FILE.py``, with a cl
 This module reads the files and imports nothing heavy; `policies.trees` evaluates them, `studies.prediction` makes them.
 """
 
-import re
 from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from hdeeprm_like.decision.score_files import KEPT, LEARNED, read_object, version_of
+from hdeeprm_like.decision.policy_words import ENDING, LEARNED, OWN_ENDING
+from hdeeprm_like.decision.score_files import KEPT, read_object, version_of
 from hdeeprm_like.decision.score_parts import FEATURES as SCORE_FEATURES
 from hdeeprm_like.decision.score_parts import OF_JOB, mapping
 from hdeeprm_like.errors import OptionsError
-from hdeeprm_like.plugins import attribute_of, import_file
+from hdeeprm_like.plugins import attribute_of, import_file, takes
 from hdeeprm_like.records import Record
 from hdeeprm_like.values import NUMBER
 
@@ -48,9 +48,6 @@ FEATURES = dict(list(SCORE_FEATURES.items())[:OF_JOB]) | {
 }
 """The features of trees: the first are those of learned policies that depend only on the job and its user."""
 
-ENDING, OWN = ".json", ".py"
-WHOLE_NAME = re.compile(rf"{LEARNED}(.+?(?:{re.escape(ENDING)}|{re.escape(OWN)}))(?=[+-]|$)")
-# the path ends at the first ending followed by "+", "-" or nothing; before that any character is allowed
 MOST_NODES = 1_000_000  # in all trees of a file
 
 
@@ -85,12 +82,7 @@ def is_predictor(times: str) -> bool:
 
 def is_own(times: str) -> bool:
     """Return whether run times name a user's own predictor, written in Python."""
-    return is_predictor(times) and times.endswith(OWN)
-
-
-def with_files(name: str, change: Callable[[str], str]) -> str:
-    """Return the name of a baseline with *change* applied to the path of each ``learned:FILE.json``."""
-    return WHOLE_NAME.sub(lambda match: change(match[1]), name)
+    return is_predictor(times) and times.endswith(OWN_ENDING)
 
 
 def predictor(times: str) -> Predictor:
@@ -100,16 +92,21 @@ def predictor(times: str) -> Predictor:
         OptionsError: there is no such predictor, or its file cannot be used.
     """
     path = Path(times.removeprefix(LEARNED))
-    if not WHOLE_NAME.fullmatch(times):
-        raise OptionsError(f"run times {times!r:.80}: write learned:FILE{ENDING} for a learned predictor, or {OWN}")
+    if path.suffix not in (ENDING, OWN_ENDING):
+        raise OptionsError(
+            f"run times {times!r:.80}: write learned:FILE{ENDING} for a learned predictor, or {OWN_ENDING}"
+        )
     return _read(path, *version_of(path))
 
 
 @lru_cache(maxsize=KEPT)
 def _read(path: Path, *version: int) -> Predictor:
     """Return the predictor in a file, whose *version* changes with it."""
-    if path.suffix == OWN:
-        return Predictor(own=attribute_of(import_file(path), "Predictor", "run times", OptionsError))
+    if path.suffix == OWN_ENDING:
+        made = attribute_of(import_file(path), "Predictor", "run times", OptionsError)
+        if not takes(made, 1):
+            raise OptionsError(f"{path}: Predictor: cannot be made with (state)")
+        return Predictor(own=made)
     return predictor_of(read_object(path), str(path))
 
 

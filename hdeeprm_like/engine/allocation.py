@@ -29,7 +29,7 @@ from hdeeprm_like.engine.packing import SHARES, packed_processor
 from hdeeprm_like.engine.processor_index import rank, rank_picks
 from hdeeprm_like.engine.processor_keys import PROCESSOR_KEYS, counts_cores, node_fits, processor_key
 from hdeeprm_like.engine.processor_search import best_processor, lowest_processor, random_processor, rival_of
-from hdeeprm_like.engine.serving_cores import next_roomy, serve_joined, take_lowest, take_random
+from hdeeprm_like.engine.serving_cores import draw_for_cores, next_roomy, serve_joined, take_lowest, take_random
 from hdeeprm_like.engine.tables import CORES, NOTHING, Tables
 from hdeeprm_like.types import Ints
 
@@ -222,7 +222,7 @@ def choose_anywhere(tables: Tables, policy: int, j: int) -> int:
     size = tables.jobs[j].size
     if size > tables.clock[0].free_cores:
         return CORES
-    if counts_cores(tables) and policy != RANDOM_CORE:  # the random policy still draws once for each core
+    if counts_cores(tables) and policy != RANDOM_CORE:  # the random policy still draws
         tables.loads[0].free -= size
         rank(tables, 0)
         return NOTHING
@@ -305,6 +305,8 @@ def return_cores(tables: Tables, j: int) -> None:
 def write_allocation(tables: Tables, policy: int, j: int, picks: int) -> None:
     """Assign to a job the cores booked on the picked processors: the lowest free ones, or random ones."""
     if counts_cores(tables):
+        if policy == RANDOM_CORE:
+            draw_for_cores(tables, 0)
         return
     tables.jobs[j].stretches = 0
     if joins_words(tables):

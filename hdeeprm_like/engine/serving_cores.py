@@ -64,6 +64,17 @@ def take_random(tables: Tables, p: int, j: int) -> None:
 
 
 @compiled
+def draw_for_cores(tables: Tables, p: int) -> None:
+    """Draw as often as `take_random` where cores have no names, so that what is drawn next is the same."""
+    needed = tables.loads[p].picked
+    left = tables.loads[p].free + needed
+    while needed > 0:
+        if draw(tables, left) < needed:
+            needed -= 1
+        left -= 1
+
+
+@compiled
 def serve(tables: Tables, w: int, bit: int, cores: int, j: int) -> None:
     """Assign neighbouring cores of a word to a job, appended to those that it has already."""
     word = tables.words[w]

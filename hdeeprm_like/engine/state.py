@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from hdeeprm_like import refusals
 from hdeeprm_like.cluster.partitions import NO_DEMAND
 from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.workload import JobLimits, Workload
@@ -25,7 +26,7 @@ from hdeeprm_like.engine.tables import (
     make_room,
     new_tables,
 )
-from hdeeprm_like.errors import PlatformError, WorkloadError
+from hdeeprm_like.errors import WorkloadError
 from hdeeprm_like.types import Ints
 
 LOGGED = 8  # initial capacity of the log in entries for each job; those never written take no memory
@@ -94,9 +95,7 @@ def refuse(platform: Platform, jobs: Workload | None, whole: bool, named: bool) 
     """
     if not named and not countable(platform, jobs):
         raise ValueError("cores need names unless there is one processor and all jobs request only cores")
-    if platform.power_cap < np.inf and (whole or platform.partitions is not None):
-        where = "platforms with partitions" if platform.partitions is not None else "jobs that run whole on a node"
-        raise PlatformError(f"platform {platform.name!r}: a power cap is not supported with {where}")
+    refusals.refuse(refusals.Case().on(platform, whole))
 
 
 class State(StateView):
@@ -113,6 +112,7 @@ class State(StateView):
         kills: job rows to end.
         named: whether the cores of each job are known.
         needs: the sorted lists of jobs that are maintained.
+        whole: whether one node must take all cores of a job.
         knows_run_times: whether actual run times are known, as in the embedded simulator.
     """
 
@@ -146,7 +146,7 @@ class State(StateView):
             if jobs is None:
                 raise ValueError("the limits of jobs that are not known must be given")
             limits = jobs.limits()
-        self.platform, self.jobs, self._whole = platform, jobs, whole
+        self.platform, self.jobs, self.whole = platform, jobs, whole
         self.limits = limits
         self.kills: list[int] = []
         self.known = 0 if jobs is None else len(jobs)
@@ -177,9 +177,9 @@ class State(StateView):
             ends=needs.ends,
             seed=seed,
             log=4 * platform.cores + LOGGED * self.known if log else 0,
-            node_sets=new_node_sets(platform, self.jobs, self._sets, self._whole),
+            node_sets=new_node_sets(platform, self.jobs, self._sets, self.whole),
         )
-        tables.clock["whole"], tables.clock["epoch"] = self._whole, epoch
+        tables.clock["whole"], tables.clock["epoch"] = self.whole, epoch
         tables.clock["sorted"] = tables.clock["always"] = len(needs.orders)
         tables.clock["places"] = self._places if self.named else 0
         if platform.partitions is not None:
@@ -228,7 +228,7 @@ class State(StateView):
             raise WorkloadError(why)
         most = min(request.size, self.platform.cores)
         if self._sets is not None:
-            most = add_demand(self.tables.node_sets, self._sets, self.platform, row, request.size, demand, self._whole)
+            most = add_demand(self.tables.node_sets, self._sets, self.platform, row, request.size, demand, self.whole)
         self._places += most
         self.known += 1
         if row == len(self.tables.jobs):

@@ -20,6 +20,7 @@ from hdeeprm_like.envs.windows import Windows, WorkloadOf, draws_of
 from hdeeprm_like.errors import AgentError, OptionsError, WorkloadError, did_you_mean
 from hdeeprm_like.formats.open import load_workload
 from hdeeprm_like.formats.shipped import existing
+from hdeeprm_like.refusals import ENVIRONMENT
 from hdeeprm_like.run.batch import DRAWS, NO_DECISION
 from hdeeprm_like.run.episodes import fragment
 from hdeeprm_like.run.memory import copy_run
@@ -134,6 +135,7 @@ class SchedulingEnv(gymnasium.Env[Any, np.int64]):
             )
         if max_steps is not None:
             COUNT.of(max_steps, OptionsError, "max_steps")
+        space.refuse(platform, ENVIRONMENT, clock)
         self.space = space
         self.platform = platform
         self.clock: Clock = clock

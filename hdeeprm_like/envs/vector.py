@@ -19,6 +19,7 @@ from hdeeprm_like.envs.settings import reset_options
 from hdeeprm_like.envs.single import RENDER_FPS
 from hdeeprm_like.envs.windows import Windows, WorkloadOf, draws_of
 from hdeeprm_like.errors import AgentError, OptionsError, WorkloadError, did_you_mean
+from hdeeprm_like.refusals import ENVIRONMENTS
 from hdeeprm_like.run.batch import AT_ONCE, DRAWS, FIGURES, NEXT_STEP, NO_DECISION, STAY
 from hdeeprm_like.run.runs import Runs
 from hdeeprm_like.run.simulator import CLOCKS, Clock
@@ -93,6 +94,7 @@ class SchedulingVectorEnv(VectorEnv[Any, Ints, Any]):
             OptionsError: a value is invalid, or a part of the space is a user's own.
         """
         check(clock, autoreset, copy, render_mode, num_envs=num_envs, threads=threads, max_steps=max_steps)
+        space.refuse(platform, ENVIRONMENTS, clock)
         self.render_mode = render_mode
         self.autoreset_mode = autoreset = AutoresetMode(autoreset)  # TorchRL asks for the attribute
         self._same_step = autoreset == AutoresetMode.SAME_STEP

@@ -8,7 +8,7 @@ import logging
 import math
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO, TextIO, cast
 
@@ -101,13 +101,14 @@ def tidy(folder: Path, *names: str) -> None:
 
 @contextmanager
 def alone_in(folder: Path) -> Iterator[None]:
-    """Create a folder for results and lock out other commands until the block ends.
+    """Create a folder for results and lock out other commands until the block ends; a new one still empty then goes.
 
     The lock is the operating system's, on the folder itself: it leaves no file and ends with the process.
 
     Raises:
         ResultsError: another command is writing there, or the folder cannot be created.
     """
+    existed = folder.exists()
     try:
         folder.mkdir(parents=True, exist_ok=True)
         handle = os.open(folder, os.O_RDONLY)
@@ -122,6 +123,9 @@ def alone_in(folder: Path) -> Iterator[None]:
             log.debug("%s: cannot be locked: %s", folder, error)
         yield
     finally:
+        if not existed:
+            with suppress(OSError):  # something is there
+                folder.rmdir()
         os.close(handle)
 
 

@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 from pathlib import Path
 
+from hdeeprm_like.decision.policy_words import AGENT
 from hdeeprm_like.errors import OptionsError, did_you_mean
 from hdeeprm_like.formats.shipped import examples_folder
 
-AGENT = "agent:"
 ZOO = "zoo/"  # begins the names of agents that come along; a folder of that name is ./zoo
 SHIPPED_AGENTS = "agents/zoo/trained"  # in the folder of what comes along
 

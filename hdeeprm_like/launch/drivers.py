@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.workload import JobLimits
-from hdeeprm_like.decision.actions import check_whole, classic_policies
+from hdeeprm_like.decision.actions import Policy, PolicyActions, policy_named
 from hdeeprm_like.engine.state import State
 from hdeeprm_like.experiment import Experiment
 from hdeeprm_like.progress import progress_bar
+from hdeeprm_like.refusals import LAUNCH
 
 if TYPE_CHECKING:
     from hdeeprm_like.decision.system import Agent, DecisionSystem
@@ -26,6 +27,10 @@ class Driver(Protocol):
     """
 
     experiment: Experiment
+
+    @property
+    def policies(self) -> tuple[Policy, ...]:
+        """The policies that it may apply."""
 
     @property
     def entries(self) -> dict[str, Any]:
@@ -62,6 +67,11 @@ class Classic:
         self.experiment = experiment
 
     @property
+    def policies(self) -> tuple[Policy, ...]:
+        """The one of the options."""
+        return (policy_named(self.experiment.options.classic_policy, LAUNCH),)
+
+    @property
     def entries(self) -> dict[str, Any]:
         """Nothing: the options have its name."""
         return {}
@@ -74,10 +84,7 @@ class Classic:
         from hdeeprm_like.run.simulator import Simulator  # not needed where Batsim simulates
         from hdeeprm_like.run.to_end import run_policy
 
-        experiment, options = self.experiment, self.experiment.options
-        policies = classic_policies(*options.classic_pair)
-        if options.whole:
-            check_whole(policies.policies)
+        experiment, options, policies = self.experiment, self.experiment.options, PolicyActions(self.policies)
         seed, jobs = experiment.policy_seed, experiment.workload
         state = State(experiment.platform, jobs, seed=seed, needs=policies.needs, whole=options.whole)
         simulator = Simulator(state, jobs)
@@ -90,10 +97,7 @@ class Classic:
         """Begin a run that Batsim simulates."""
         from hdeeprm_like.decision.system import DecisionSystem
 
-        options = self.experiment.options
-        actions = classic_policies(*options.classic_pair)
-        if options.whole:
-            check_whole(actions.policies)
+        options, actions = self.experiment.options, PolicyActions(self.policies)
         seed, needs = self.experiment.policy_seed, actions.needs
         return DecisionSystem(
             State(platform, None, seed=seed, limits=limits, needs=needs, whole=options.whole), actions

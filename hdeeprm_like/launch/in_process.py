@@ -85,7 +85,6 @@ def staged(output: Path) -> Iterator[Path]:
     Raises:
         ResultsError: *output* cannot be written, or holds files of the same names that no run has left there.
     """
-    existed = output.exists()
     with alone_in(output):
         earlier = listed_files(output)
         refuse_to_overwrite(output, INPUTS, earlier)
@@ -101,8 +100,6 @@ def staged(output: Path) -> Iterator[Path]:
             move_into(output, stage, earlier)
         finally:
             shutil.rmtree(stage, ignore_errors=True)
-            if not existed and not any(output.iterdir()):
-                output.rmdir()
 
 
 def move_into(output: Path, stage: Path, earlier: Sequence[str]) -> None:

@@ -4,7 +4,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from hdeeprm_like.decision.actions import classic_policies
 from hdeeprm_like.decision.system import DecisionSystem, FirstAction
 from hdeeprm_like.errors import OptionsError
 from hdeeprm_like.experiment import Experiment
@@ -36,8 +35,9 @@ class Rewarded(Classic):
         experiment = self.experiment
         if experiment.options.whole:
             raise OptionsError("--log-decisions: whole: baselines that put each job whole on one node are not rewarded")
-        pairs = classic_policies(*experiment.options.classic_pair).policies
-        as_pair = replace(experiment.space, actions="policies", pairs=pairs, void=False, masked=True, opens="waiting")
+        as_pair = replace(
+            experiment.space, actions="policies", pairs=self.policies, void=False, masked=True, opens="waiting"
+        )
         space = replace(as_pair, step=0.0, jump=False, until=0.0, placed=0)
         jobs = experiment.workload
         system = space.system(space.state(experiment.platform, jobs, experiment.policy_seed))

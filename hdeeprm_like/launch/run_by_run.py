@@ -9,6 +9,7 @@ from typing import Any
 
 from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.workload import JobLimits
+from hdeeprm_like.decision.actions import Policy, PolicyActions
 from hdeeprm_like.decision.system import DecisionSystem
 from hdeeprm_like.formats.files import write_lines
 from hdeeprm_like.formats.training_logs import REWARDS
@@ -39,6 +40,12 @@ class RunByRun:
         learner.agent.greedy = self._testing and learner.experiment.options.training.greedy
         self._rewards: list[float] = []
         self._log: TrainingLog | None = None
+
+    @property
+    def policies(self) -> tuple[Policy, ...]:
+        """Those among its actions."""
+        actions = self.learner.actions
+        return actions.policies if isinstance(actions, PolicyActions) else ()
 
     @property
     def entries(self) -> dict[str, Any]:

@@ -7,6 +7,7 @@ server of Batsim's protocol in this process. The run's directory says "incomplet
 import json
 import time
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -14,16 +15,18 @@ from hdeeprm_like.batsim.codec import Codec
 from hdeeprm_like.batsim.codec4 import Codec4
 from hdeeprm_like.batsim.process import Stopped, interruptible
 from hdeeprm_like.batsim.session import Conversation
+from hdeeprm_like.decision.names import case_of
 from hdeeprm_like.errors import HDeepRMError, ResultsError
 from hdeeprm_like.experiment import WORKLOAD_OF_RUN, Experiment, is_left_by_run
 from hdeeprm_like.formats.batsim_numbers import read_number
-from hdeeprm_like.formats.files import write_json
+from hdeeprm_like.formats.files import alone_in, write_json
 from hdeeprm_like.formats.platform_hosts import master_to_name
 from hdeeprm_like.formats.training_logs import FILES as LEARNING_LOGS
 from hdeeprm_like.inputs import read_json, read_rows
 from hdeeprm_like.launch.drivers import Driver
 from hdeeprm_like.launch.peers import LOG, SCHEDULE, SCHEDULE5, WORKLOAD5, Peer
 from hdeeprm_like.launch.run_folder import RECORD, description, inputs_of, listed_files, rejected_jobs, write_inputs
+from hdeeprm_like.refusals import BATSIM, refuse
 from hdeeprm_like.results.decision_log import DECISIONS
 from hdeeprm_like.results.overutilization import overutilizations
 
@@ -60,12 +63,14 @@ def launch_batsim(driver: Driver, output: Path, peer: Peer, *, runs: int = 1, pr
         The content of ``run.json``.
 
     Raises:
-        OptionsError: the address is in use.
+        OptionsError: the address is in use, or a policy does not go with Batsim or the platform.
         ResultsError: the directory cannot be written.
         WorkloadError: our server does not know a profile.
     """
     if is_left_by_run(driver.experiment.workload_path, "workload"):  # what this program writes has known profiles
         peer.check(driver.experiment.workload_path)
+    for policy in driver.policies:
+        refuse(case_of(policy, BATSIM).on(driver.experiment.platform, driver.experiment.options.whole))
     if driver.experiment.platform.links_of_file is not None and driver.experiment.options.network:
         peer = peer.replaced(master=master_to_name(driver.experiment.platform_path))
     run = first_record(driver, peer, runs)
@@ -76,8 +81,10 @@ def launch_batsim(driver: Driver, output: Path, peer: Peer, *, runs: int = 1, pr
     def over() -> bool:  # who started Batsim by hand may end us when Batsim has ended
         return peer.by_hand and len(talks) == runs and talks[-1].ended
 
+    locked = ExitStack()
     try:
         with interruptible(lambda: line.thinking_since, peer.timeout, over):
+            locked.enter_context(alone_in(output))
             claim(output, run)
             claimed = True
             prepare(driver.experiment, output, peer)
@@ -99,10 +106,13 @@ def launch_batsim(driver: Driver, output: Path, peer: Peer, *, runs: int = 1, pr
     finally:
         line.close()
         driver.close()
+        if not claimed:
+            locked.close()
     run["wall_seconds"] = round(time.perf_counter() - began, 6)
     inputs = inputs_of(driver.experiment.platform)
     run["files"] = sorted({*inputs, RECORD, *(name for name in OUTPUTS if (output / name).exists())})
-    write_json(output / RECORD, run)
+    with locked:
+        write_json(output / RECORD, run)
     driver.finish()
     return run
 
@@ -144,7 +154,6 @@ def claim(output: Path, run: dict[str, Any]) -> None:
         ResultsError: it cannot be written, or its ``run.json`` is of no run.
     """
     try:
-        output.mkdir(parents=True, exist_ok=True)
         earlier = {*listed_files(output), *OUTPUTS} - {RECORD}
         write_json(output / RECORD, run)
         for name in earlier:

@@ -92,10 +92,21 @@ def parse_interval_set(text: str, *, below: int = 1 << 24, error: type[HDeepRMEr
     return sorted(ids)
 
 
+def quoted(text: str) -> str:
+    """Return a name as CSV writes it: in quotation marks if a reader would split it."""
+    split = any(letter in text for letter in ',"\n\r')
+    return '"' + text.replace('"', '""') + '"' if split else text
+
+
+def unquoted(text: str) -> str:
+    """Return the name that `quoted` has written."""
+    return text[1:-1].replace('""', '"') if text.startswith('"') else text
+
+
 def job_line(row: JobRow) -> str:
     """Return the line of ``out_jobs.csv`` for one job, without its end of line."""
     head = (
-        f"{row.job_id},{row.workload},{row.profile},{row.submission_time:f},{row.size},{row.walltime:f},"
+        f"{quoted(row.job_id)},{quoted(row.workload)},{quoted(row.profile)},{row.submission_time:f},{row.size},{row.walltime:f},"
         f"{row.success:d},{row.final_state},"
     )
     start, run = row.starting_time, row.execution_time

@@ -7,7 +7,7 @@ import numpy as np
 from hdeeprm_like.engine.digits import LONGEST_NUMBER, SPARE
 from hdeeprm_like.engine.job_texts import NUMBERS, Intervals, JobLines, Texts, put_ids, put_lines, put_sets
 from hdeeprm_like.engine.tasks import KILLED, SUCCESS, WALLTIME_REACHED
-from hdeeprm_like.results.batsim_files import SHORTEST_RUN, JobRow, job_line
+from hdeeprm_like.results.batsim_files import SHORTEST_RUN, JobRow, job_line, quoted, unquoted
 from hdeeprm_like.results.core_intervals import interval_text
 from hdeeprm_like.types import Floats, Ints, Records
 
@@ -62,6 +62,13 @@ def job_lines(lines: JobLines, energy: bool = True) -> Iterator[bytes | memoryvi
             yield f"{job_line(rows_of(lines, energy, before, done)[0])}\n".encode()
         else:
             yield out[: int(lines.written[0])]
+
+
+def names_of(names: Sequence[str], ids: bool = False) -> Texts:
+    """Return names as CSV writes them; of the *ids* of jobs, ``workload!job``, each part on its own."""
+    if quoted("".join(names))[:1] != '"':  # most have nothing to quote
+        return texts_of(names)
+    return texts_of(["!".join(map(quoted, name.split("!", 1 if ids else 0))) for name in names])
 
 
 def texts_of(texts: Sequence[str]) -> Texts:
@@ -127,9 +134,9 @@ def rows_of(lines: JobLines, energy: bool = True, first: int = 0, end: int | Non
     cores = (interval_text_of(lines.cores, j) for j in jobs.tolist())
     return [
         JobRow(
-            job_id=name.partition("!")[2],
-            workload=name.partition("!")[0],
-            profile=profile,
+            job_id=unquoted(name.partition("!")[2]),
+            workload=unquoted(name.partition("!")[0]),
+            profile=unquoted(profile),
             submission_time=submit,
             size=size,
             walltime=limit,

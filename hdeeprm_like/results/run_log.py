@@ -37,7 +37,7 @@ from hdeeprm_like.results.batsim_files import (
     write_schedule,
 )
 from hdeeprm_like.results.core_intervals import interval_text, intervals_of, joined, last_times, spread
-from hdeeprm_like.results.job_lines import interval_sets, job_lines, lines_of, rows_of, texts_of
+from hdeeprm_like.results.job_lines import interval_sets, job_lines, lines_of, names_of, rows_of
 from hdeeprm_like.results.overutilization import Spans, blocked_spans, overutilizations
 from hdeeprm_like.results.run_files import SCHEDULE
 from hdeeprm_like.results.run_reader import DIGIT, Requests, Run, RunJobs
@@ -109,7 +109,7 @@ class Record:
     def lines(self) -> JobLines:
         """What the lines of ``out_jobs.csv`` are made of."""
         jobs = self.workload
-        ids, profiles = texts_of(jobs.ids), texts_of(jobs.profiles)
+        ids, profiles = names_of(jobs.ids, ids=True), names_of(jobs.profiles)
         return lines_of(self.order, ids, profiles, (jobs.submit, jobs.walltime), jobs.size, self.tasks, self.intervals)
 
     @cached_property

@@ -67,11 +67,22 @@ def view_of(folder: Path, record: dict[str, Any]) -> str:
 
 
 def rows_of(path: Path) -> list[dict[str, str]]:
-    """Return the rows of a log, none where it is not there yet; a line that is being written is left out."""
+    """Return the rows of a log, none where it is not there yet; a line that is being written is left out.
+
+    Raises:
+        ResultsError: it is no table.
+    """
     if not path.exists():
         return []
     whole, _, _ = read_text(path, ResultsError).rpartition("\n")
-    return list(csv.DictReader(whole.splitlines()))
+    try:
+        rows = list(csv.DictReader(whole.splitlines()))
+    except csv.Error as error:
+        raise ResultsError(f"{path}: is no log of a training: {error}") from error
+    for line, row in enumerate(rows, 2):
+        if None in row:
+            raise ResultsError(f"{path}:{line}: has more cells than the line of names")
+    return rows
 
 
 def column(rows: Sequence[dict[str, str]], name: str) -> Floats:

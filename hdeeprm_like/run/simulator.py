@@ -11,6 +11,7 @@ from hdeeprm_like.engine.event_clock import EventClock, new_event_clock
 from hdeeprm_like.engine.state import State
 from hdeeprm_like.engine.tasks import Simulation, new_simulation
 from hdeeprm_like.errors import OptionsError, WorkloadError, did_you_mean
+from hdeeprm_like.refusals import Case, refuse
 
 Clock: TypeAlias = Literal["batsim", "textbook", "one-by-one"]
 CLOCKS: tuple[Clock, ...] = get_args(Clock)
@@ -37,10 +38,7 @@ def new_clock(clock: str, platform: Platform, jobs: int) -> BatsimClock | EventC
     check_clock(clock)
     if clock == "batsim":
         return new_batsim_clock(platform, jobs)
-    if platform.routes is not None:
-        raise OptionsError(f"network: the clock {clock!r} knows no latencies; use 'batsim'")
-    if platform.speeds is not None:
-        raise OptionsError(f"platform {platform.name!r}: speed_file: the clock {clock!r} follows none; use 'batsim'")
+    refuse(Case(clock=clock).on(platform))
     return new_event_clock(clock == "one-by-one", platform.processors, jobs)
 
 

@@ -11,9 +11,8 @@ import numpy as np
 
 from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.workload import Workload
-from hdeeprm_like.decision.actions import Choices, Policy, PolicyActions, name_of
-from hdeeprm_like.decision.mode_specs import MODES_BY_NAME
-from hdeeprm_like.decision.names import Baseline
+from hdeeprm_like.decision.actions import Choices, Policy, PolicyActions
+from hdeeprm_like.decision.names import case_of
 from hdeeprm_like.decision.policies.baselines import forget
 from hdeeprm_like.decision.policies.baselines import make_room as make_room_for_plans
 from hdeeprm_like.engine.compaction import compact, ended_rows, make_room
@@ -22,15 +21,13 @@ from hdeeprm_like.engine.job_rows import countable, fill_jobs
 from hdeeprm_like.engine.state import State
 from hdeeprm_like.engine.tables import longer
 from hdeeprm_like.engine.tasks import ALL_KNOWN, fill_tasks
-from hdeeprm_like.errors import OptionsError
+from hdeeprm_like.refusals import STREAM, refusal_of, refuse
 from hdeeprm_like.run.loop import FOREVER, OVER, Run, advance
 from hdeeprm_like.run.simulator import Clock, Simulator
 from hdeeprm_like.run.to_end import constant_run
 from hdeeprm_like.types import Ints, Records
 
-STREAMED_MODES = tuple(name for name, spec in MODES_BY_NAME.items() if spec.streams)  # modes of baselines
 AHEAD = 1.0  # s after a submission within which an instant must know all submissions
-STREAMED_CLOCKS: tuple[Clock, ...] = ("textbook", "one-by-one")
 
 ENDED_JOB = np.dtype(
     [
@@ -52,23 +49,12 @@ def check_streams(policy: Policy, clock: str) -> None:
     Raises:
         OptionsError: it does.
     """
-    if clock not in STREAMED_CLOCKS:
-        raise OptionsError(f"clock {clock!r}: jobs are streamed on {' and '.join(STREAMED_CLOCKS)} only")
-    modes = f"pairs as first-high_gflops and baselines in the modes {', '.join(STREAMED_MODES)} are"
-    if not PolicyActions([policy]).built_in:
-        raise OptionsError(f"{name_of(policy)}: is Python, through which no jobs are streamed; {modes}")
-    if isinstance(policy, Baseline) and (policy.mode not in STREAMED_MODES or policy.looks_back):
-        why = "uses what it knows of ended jobs" if policy.looks_back else "keeps a plan of all jobs"
-        raise OptionsError(f"{policy.name}: {why}, so no jobs are streamed through it; {modes}")
+    refuse(case_of(policy, STREAM)._replace(clock=clock))
 
 
 def streams(policy: Policy, clock: str) -> bool:
     """Return whether jobs can be streamed through a policy on a clock."""
-    try:
-        check_streams(policy, clock)
-    except OptionsError:
-        return False
-    return True
+    return refusal_of(case_of(policy, STREAM)._replace(clock=clock)) is None
 
 
 def parts_of(jobs: Workload, size: int) -> Iterator[Workload]:

@@ -7,11 +7,28 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
-from multiprocessing import active_children, get_context
+from multiprocessing import active_children
+from multiprocessing.context import SpawnContext, SpawnProcess
 
 from hdeeprm_like.plugins import Place, trust, trusted
+from hdeeprm_like.signals import deferred
 
 CHECK = 1.0  # s between two checks that the parent still exists
+
+
+class Undisturbed(SpawnProcess):
+    """A process whose start no signal interrupts: the child would print that what it is to do breaks off."""
+
+    def start(self) -> None:
+        """Start it; a signal counts afterwards."""
+        with deferred(signal.SIGTERM, signal.SIGINT):
+            super().start()
+
+
+class Spawning(SpawnContext):
+    """Starts processes so."""
+
+    Process = Undisturbed
 
 
 @contextmanager
@@ -20,7 +37,7 @@ def workers(count: int | None = None) -> Iterator[ProcessPoolExecutor]:
 
     If the block ends with an error, such as Ctrl-C, they end at once and their work is lost.
     """
-    context = get_context("spawn")  # a forked process would share the state of our threads
+    context = Spawning()  # a forked process would share the state of our threads
     before = set(active_children())
     with ProcessPoolExecutor(
         count or os.cpu_count() or 1, mp_context=context, initializer=begin_worker, initargs=(os.getpid(), trusted())

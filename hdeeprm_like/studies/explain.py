@@ -10,7 +10,7 @@ import pandas as pd
 from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.workload import Workload
 from hdeeprm_like.decision.actions import PolicyActions
-from hdeeprm_like.decision.names import Baseline
+from hdeeprm_like.decision.names import Baseline, case_of
 from hdeeprm_like.decision.policies.guarantee_rows import Bounds
 from hdeeprm_like.decision.policies.guarantees import SLACK
 from hdeeprm_like.decision.policies.ranking import kept_before, score_terms
@@ -19,6 +19,7 @@ from hdeeprm_like.decision.score_parts import FEATURES, Keep, LookAhead, Score, 
 from hdeeprm_like.engine.bundles import bundle_in
 from hdeeprm_like.engine.state import State
 from hdeeprm_like.errors import OptionsError
+from hdeeprm_like.refusals import EXPLAIN, refuse
 from hdeeprm_like.run.loop import OVER, advance
 from hdeeprm_like.run.simulator import Clock, Simulator
 from hdeeprm_like.run.to_end import constant_run
@@ -189,9 +190,7 @@ def explain_moment(machine: Platform, jobs: Workload, policy: Baseline, at: floa
     Raises:
         OptionsError: the policy is no learned one, or no two jobs wait from then on.
     """
-    learned = policy.learned
-    if learned is None:
-        raise OptionsError(f"policy {policy.name!r}: is no learned one; only learned policies have scores")
+    refuse(case_of(policy, EXPLAIN))
     actions = PolicyActions([policy])
     state = State(machine, jobs, needs=actions.needs, log=False)
     simulator = Simulator(state, jobs, clock)

@@ -13,7 +13,6 @@ from hdeeprm_like.cluster.schedule import Schedule
 from hdeeprm_like.cluster.totals import Totals
 from hdeeprm_like.cluster.workload import Workload
 from hdeeprm_like.decision.actions import policy_named
-from hdeeprm_like.decision.names import holds_file
 from hdeeprm_like.engine.job_texts import Intervals, JobLines
 from hdeeprm_like.engine.tasks import TASK
 from hdeeprm_like.errors import OptionsError
@@ -22,6 +21,7 @@ from hdeeprm_like.formats.files import alone_in, null_for_nan, replacing_bytes, 
 from hdeeprm_like.formats.swf import swf_parts
 from hdeeprm_like.formats.windows import Window, windows_in_order
 from hdeeprm_like.limits import CORES, refusal
+from hdeeprm_like.refusals import STREAM
 from hdeeprm_like.results.batsim_files import JOB_COLUMNS
 from hdeeprm_like.results.job_lines import ids_of, job_lines, lines_of, same
 from hdeeprm_like.run.simulator import Clock
@@ -60,12 +60,7 @@ def stream(
         WorkloadError: the trace cannot be used, or is not in the order of submission.
         ResultsError: the folder cannot be written.
     """
-    if holds_file(policy):  # refused before its file is read or Python that it names is run
-        raise OptionsError(
-            f"{policy:.80}: learned policies and predictors use what they know of ended jobs, so no jobs are streamed "
-            "through them; take a baseline, as sjf+easy, or the command compare"
-        )
-    chosen = policy_named(policy)
+    chosen = policy_named(policy, STREAM)  # refuses before a file is read or Python that it names is run
     check_streams(chosen, clock)
     parts = swf_parts(trace, endless=True)
     first = next(parts)

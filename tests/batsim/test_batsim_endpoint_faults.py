@@ -373,3 +373,19 @@ def test_one_endpoint_plays_one_simulation_after_the_other(folder):
     endpoint.close()
     assert errors == []
     assert play_on_server(talk(), folder)[1]
+
+
+def test_a_message_larger_than_any_of_batsim_is_not_held(monkeypatch):
+    monkeypatch.setattr("hdeeprm_like.batsim.endpoint.LARGEST_MESSAGE", 1000)
+    endpoint, ours, context = Endpoint(f"tcp://127.0.0.1:{free_port()}"), talk(), zmq.Context()
+    peer = context.socket(zmq.REQ)
+    try:
+        peer.connect(endpoint.address)
+        peer.send(b" " * 1001)
+        with pytest.raises(ProtocolError, match="has said nothing"):
+            endpoint.play(ours, first_patience=0.5)
+        assert not ours.begun
+    finally:
+        peer.close(linger=0)
+        context.term()
+        endpoint.close(0)

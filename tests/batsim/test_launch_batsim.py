@@ -471,8 +471,8 @@ def test_a_policy_pair_under_batsim_loads_no_baselines_no_decision_spaces_and_no
     code = """
 import sys
 import hdeeprm_like.batsim.endpoint, hdeeprm_like.experiment, hdeeprm_like.launch.with_batsim
-from hdeeprm_like.launch.drivers import classic_policies
-assert len(classic_policies("shortest", "high_gflops").needs.searched) == 1
+from hdeeprm_like.decision.actions import PolicyActions, policy_named
+assert len(PolicyActions([policy_named("shortest-high_gflops")]).needs.searched) == 1
 print(*sys.modules, sep="\\n")
 """
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()

@@ -22,13 +22,13 @@ from hdeeprm_like.cli.main import main
 from hdeeprm_like.inputs import read_json
 from hdeeprm_like.results.pictures import COLOURS, picture
 from hdeeprm_like.studies.compare.bootstrap import intervals
-from hdeeprm_like.studies.compare.policies import policy_named
+from hdeeprm_like.studies.compare.policies import compared_policy
 
 pytestmark = pytest.mark.bench
 
 RUNS, SWEEP = os.environ.get("RUNS", ""), os.environ.get("SWEEP", "")
 KEPT, SHORT = (16, 24, 32, 40, 48, 64, 80, 96), (300, 1000, 3600, 10000)  # cores, s
-RULES = [policy_named(f"saf+reserve:{cores}:{seconds}").name for cores in KEPT for seconds in SHORT]
+RULES = [compared_policy(f"saf+reserve:{cores}:{seconds}").name for cores in KEPT for seconds in SHORT]
 OTHERS = ["saf+easy", "saf+greedy", "zoo:balanced"]
 BOUNDED = "bounded_slowdown"
 IN_WORDS = {  # what titles of variants begin with, for the picture

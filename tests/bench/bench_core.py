@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from hdeeprm_like.decision.actions import PolicyActions
+from hdeeprm_like.decision.actions import PolicyActions, policy_named
 from hdeeprm_like.engine.state import State
 from hdeeprm_like.experiment import load_experiment
 from hdeeprm_like.run.simulator import Simulator
@@ -45,7 +45,7 @@ def simulated(path, faster=1.0, repeat=1):
     """Simulate an experiment with its arrivals so many times *faster*; what it took, without reading and compiling."""
     experiment = load_experiment(path)
     workload = replace(experiment.workload, submit=experiment.workload.submit / faster)
-    policies = PolicyActions([experiment.options.classic_pair])
+    policies = PolicyActions([policy_named(experiment.options.classic_policy)])
     few = replace(workload, **{name: getattr(workload, name)[:5] for name in COLUMNS})
     list(run_policy(Simulator(State(experiment.platform, few, needs=policies.needs), few), policies))  # loads the code
     seconds = []

@@ -4,7 +4,7 @@ import pytest
 from paper_clusters import cluster, jobs, learning_jobs, started
 
 from hdeeprm_like.decision.actions import PolicyActions
-from hdeeprm_like.decision.named_parts import pair_named
+from hdeeprm_like.decision.named_parts import policy_of
 from hdeeprm_like.decision.system import DecisionSystem
 from hdeeprm_like.engine.numbers import FIRST
 from hdeeprm_like.engine.state import Instant, State
@@ -35,14 +35,14 @@ def test_a_pair_whose_jobs_are_not_kept_sorted_is_refused():
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("shortest", "not of the form"),
+        ("shortest", "a job policy of pairs, as shortest-high_gflops"),
         ("shortes-high_gflops", "did you mean 'shortest'"),
         ("first-high_gflop", "did you mean 'high_gflops'"),
     ],
 )
 def test_a_wrong_pair_is_refused_with_the_nearest_name(name, said):
     with pytest.raises(OptionsError, match=said):
-        PolicyActions([pair_named(name)])
+        PolicyActions([policy_of(name)])
 
 
 def test_an_empty_action_space_and_a_pair_listed_twice_are_refused():

@@ -12,7 +12,7 @@ from small import Stepper, jobs, platform
 from small_worlds import CLOCKS, CONSTRAINTS, PARTITIONED, SLOW, built, draw
 
 from hdeeprm_like.decision.actions import PolicyActions, policy_named
-from hdeeprm_like.decision.names import baseline, names_own
+from hdeeprm_like.decision.names import baseline
 from hdeeprm_like.engine.bundles import bundle_in
 from hdeeprm_like.engine.state import State
 from hdeeprm_like.errors import OptionsError
@@ -161,7 +161,6 @@ def test_names_say_what_is_guaranteed():
     ):
         assert baseline(name).name == name
         assert baseline(baseline(name).name) == baseline(name)
-        assert not names_own(name)
         assert policy_named(name) == baseline(name)
     assert baseline("saf+bounded:1").name == "saf+bounded"
     for name in ("zoo:balanced+bounded", "zoo:slowdown+bounded:2-first_fit"):

@@ -86,6 +86,25 @@ def test_a_file_without_a_predictor_is_refused(own):
         baseline(f"sjf@{own('predictor = 1')}+easy")
 
 
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("    pass", "cannot be made with"),
+        ("    def __init__(self):\n        pass", "cannot be made with"),
+        ("    def __init__(self, state):\n        pass", "cannot be called with"),
+        ("    def __init__(self, state):\n        1 / 0", r"my-own\.py:3: ZeroDivisionError"),
+        (
+            "    def __init__(self, state):\n        pass\n    def __call__(self, state, jobs):\n        1 / 0",
+            r"my-own\.py:5: ZeroDivisionError",
+        ),
+    ],
+)
+def test_a_predictor_of_another_form_is_refused_in_a_line(own, text, message):
+    name = f"sjf@{own(f'class Predictor:{chr(10)}{text}')}+easy"
+    with pytest.raises(OptionsError, match=message):
+        run_to_end(platform(*FOUR), some_jobs(9), PolicyActions([baseline(name)]), "textbook")
+
+
 # compiles one more kind of run, for 3 to 15 s
 @pytest.mark.more
 def test_the_shipped_one_is_compared_and_launched_and_measured(tmp_path, capsys):

@@ -12,7 +12,7 @@ from test_launch import experiment_file
 
 from hdeeprm_like.cli.main import main
 from hdeeprm_like.decision.named_parts import objectives_named
-from hdeeprm_like.decision.pair_names import beside
+from hdeeprm_like.decision.policy_words import beside
 from hdeeprm_like.decision.presets import Space
 from hdeeprm_like.decision.rates import read_rates
 from hdeeprm_like.engine.state import Instant, State

@@ -5,7 +5,7 @@ import pytest
 from small import jobs, platform, step_baseline
 
 from hdeeprm_like.decision.actions import policy_named
-from hdeeprm_like.decision.names import baseline, names_own
+from hdeeprm_like.decision.names import baseline
 from hdeeprm_like.decision.presets import PRESETS
 from hdeeprm_like.errors import OptionsError
 
@@ -48,7 +48,6 @@ def test_an_eighth_of_the_cores_is_kept_for_jobs_up_to_1000_s_unless_the_name_sa
     ):
         assert baseline(name).name == name
         assert baseline(baseline(name).name) == baseline(name)
-        assert not names_own(name)
         assert policy_named(name) == baseline(name)
 
 

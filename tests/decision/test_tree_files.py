@@ -6,13 +6,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hdeeprm_like.decision.named_parts import policy_with_own
-from hdeeprm_like.decision.names import baseline
+from hdeeprm_like.decision.named_parts import policy_of
+from hdeeprm_like.decision.names import baseline, policy_in
 from hdeeprm_like.decision.policies.trees import new_trees, sum_of_trees
+from hdeeprm_like.decision.policy_words import beside
 from hdeeprm_like.decision.score_parts import FEATURES as SCORE_FEATURES
 from hdeeprm_like.decision.tree_files import FEATURES, predictor, predictor_of
 from hdeeprm_like.errors import OptionsError
-from hdeeprm_like.options import beside, split_pair, split_policy
 
 LEAF = {"baseline": 0, "trees": [[{"value": -1.0}]]}
 ASKS = {"feature": "log_last", "at_most": 0.5, "left": 1, "right": 2}
@@ -44,9 +44,8 @@ def test_paths_may_hold_what_names_are_split_at(name):
 
 def test_options_files_and_lists_of_policies_take_such_names(name):
     text = f"sjf@{name}+easy"
-    assert split_pair(f"{text}-best_fit") == (text, "best_fit")
-    assert split_policy(text) == (text, "high_gflops")
-    assert policy_with_own(text) == baseline(text)
+    assert policy_in(f"{text}-best_fit").placement == "best_fit"
+    assert policy_in(text) == policy_of(text) == baseline(text)
 
 
 def test_files_in_an_options_file_are_named_from_its_folder():

@@ -14,11 +14,12 @@ from hdeeprm_like.decision.names import (
     PLACEMENTS,
     Baseline,
     baseline,
+    policy_in,
 )
 from hdeeprm_like.decision.system import DecisionSystem
 from hdeeprm_like.engine.state import State
 from hdeeprm_like.errors import OptionsError
-from hdeeprm_like.options import ALL_PAIRS, split_pair
+from hdeeprm_like.options import ALL_PAIRS
 from hdeeprm_like.run.python_loop import play
 from hdeeprm_like.run.simulator import Simulator
 from hdeeprm_like.run.to_end import run_policy
@@ -145,8 +146,6 @@ def test_names_give_the_placement_unless_it_is_the_usual_one():
     assert baseline("fcfs-tetris").name == "fcfs+strict-tetris"
     assert baseline("bfbp").name == "fcfs+packing"
     assert baseline("tetris").name == "fcfs+packing-tetris"
-    assert split_pair("sjf+greedy-first_fit") == ("sjf+greedy", "first_fit")
-    assert split_pair("bfbp") == ("fcfs+packing", "best_fit")
 
 
 @pytest.mark.parametrize(
@@ -160,13 +159,11 @@ def test_names_give_the_placement_unless_it_is_the_usual_one():
 def test_wrong_placements_are_one_line(name, message):
     with pytest.raises(OptionsError, match=message):
         baseline(name)
-    with pytest.raises(ValueError, match=message):
-        split_pair(name)
 
 
 def test_pairs_of_the_thesis_know_the_core_policies_of_the_thesis_only():
-    with pytest.raises(ValueError, match="'best_fit' is no core policy"):
-        split_pair("shortest-best_fit")
+    with pytest.raises(OptionsError, match="'best_fit' is no core policy"):
+        policy_in("shortest-best_fit")
 
 
 clusters = st.lists(st.tuples(st.integers(1, 4), st.integers(1, 2), st.integers(0, 3)), min_size=1, max_size=4)

@@ -1,5 +1,8 @@
 """Lines of jobs in compiled code: the bytes that Python writes."""
 
+import csv
+import io
+
 import numpy as np
 import pytest
 from hypothesis import example, given, settings
@@ -17,6 +20,7 @@ from hdeeprm_like.results.job_lines import (
     interval_sets,
     job_lines,
     lines_of,
+    names_of,
     rows_of,
     strings_of,
     texts_of,
@@ -87,7 +91,9 @@ def lines_with(order, names, profiles, submit, walltime, start, finish, joules, 
     if cores is None:
         cores = Intervals(np.arange(count + 1) * 2, np.array([0, 6] * count), np.array([3, 6] * count))
     times = np.array(submit, np.float64), np.array(walltime, np.float64)
-    return lines_of(np.array(order), texts_of(names), texts_of(profiles), times, np.array(size, np.int64), tasks, cores)
+    return lines_of(
+        np.array(order), names_of(names, ids=True), names_of(profiles), times, np.array(size, np.int64), tasks, cores
+    )
 
 
 def written(lines, energy=True):
@@ -153,3 +159,20 @@ def test_numbers_are_written_with_all_their_digits(numbers):
 def test_texts_are_found_again_whatever_they_hold():
     for texts in ([], [""], ["", ""], ["a", "", "bc"], ["line\nend", "ö", "\0"]):
         assert strings_of(texts_of(texts), range(len(texts))) == texts
+
+
+ODD = st.text(st.characters(blacklist_categories=("Cs",), blacklist_characters="\0!"), min_size=1, max_size=12)
+
+
+@settings(max_examples=30)
+@given(st.lists(ODD | st.sampled_from(["a,b", "a\nb", '"', '"a"', 'a"b,c', "\r"]), min_size=1, max_size=5, unique=True))
+def test_names_that_a_reader_of_csv_would_split_are_quoted(names):
+    count = len(names)
+    tasks = np.zeros(count, TASK)
+    cores = Intervals(np.zeros(count + 1, np.int64), np.zeros(0, np.int64), np.zeros(0, np.int64))
+    ids, times = names_of([f"w0!{name}" for name in names], ids=True), (np.zeros(count), np.full(count, np.inf))
+    lines = lines_of(np.arange(count), ids, names_of(names), times, np.ones(count, np.int64), tasks, cores)
+    text = b"".join(bytes(part) for part in job_lines(lines)).decode()
+    assert [(row[0], row[2]) for row in csv.reader(io.StringIO(text, newline=""))] == [(name, name) for name in names]
+    assert [(row.job_id, row.profile) for row in rows_of(lines)] == [(name, name) for name in names]
+    assert "".join(f"{job_line(row)}\n" for row in rows_of(lines)) == text

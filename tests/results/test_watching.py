@@ -57,3 +57,11 @@ def test_what_is_no_training_is_refused_in_one_line(tmp_path, capsys):
     with pytest.raises(SystemExit):
         main(["watch", str(tmp_path), "--every", "0"])
     assert "a number of seconds from 0.1 to 3600 is needed" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("line", ["1,2,3,4\n", "1," + "9" * 200_000 + "\n"])
+def test_a_line_that_is_no_row_of_the_log_is_refused(line, tmp_path, capsys):
+    folder = left(tmp_path / "run", [1.0])
+    (folder / "evaluations.csv").write_text("episode,reward\n" + line)
+    assert main(["watch", str(folder), "--once"]) == 2
+    assert capsys.readouterr().err.count("\n") == 1

@@ -99,6 +99,16 @@ def test_who_tried_jobs_in_vain_does_not_take_later_ones_for_those():
     check_same(workload, 4, "fcfs+easy", "textbook", 44)
 
 
+@pytest.mark.parametrize("policy", ["random-random", "random-high_cores", "first-random"])
+def test_random_policies_draw_the_same_where_cores_are_counted(policy):
+    workload, actions = drawn(5, 60, 12, 60), PolicyActions([policy_named(policy)])
+    named = run_to_end(pool(12), workload, actions, "textbook", seed=3, epoch=100.0).simulation.tasks["start"]
+    counted = check_same(workload, 12, policy, "textbook", 7)
+    assert counted.simulator.state.named is False
+    whole = run_to_end(pool(12), workload, actions, "textbook", named=False, seed=3, epoch=100.0)
+    assert whole.simulation.tasks["start"].tolist() == named.tolist()
+
+
 def test_rows_are_as_many_as_jobs_that_wait_and_run_and_come():
     workload = jobs(submit=np.arange(20_000) * 10.0, seconds=9.0)
     stream = check_same(workload, 1, "fcfs+easy", "textbook", 100)

@@ -100,7 +100,7 @@ def test_jobs_are_named_as_the_trace_names_them(tmp_path, capsys, name):
 
 def test_what_cannot_be_explained_is_refused(name, capsys):
     workload = jobs(submit=[0], seconds=[10], size=[6])
-    with pytest.raises(OptionsError, match="is no learned one"):
+    with pytest.raises(OptionsError, match="is no learned policy"):
         explain_moment(platform(*EIGHT), workload, baseline("sjf+easy"), at=0.0)
     with pytest.raises(OptionsError, match="no two jobs wait at 5 s or later"):
         explain_moment(platform(*EIGHT), workload, baseline(name), at=5.0)

@@ -35,7 +35,6 @@ from hdeeprm_like.engine.lifecycle import lacking_beside_cores
 from hdeeprm_like.engine.numbers import MULTIFACTOR, SJF
 from hdeeprm_like.engine.state import State
 from hdeeprm_like.engine.tables import CORES, NOTHING, Tables
-from hdeeprm_like.errors import OptionsError
 from hdeeprm_like.types import Floats
 
 
@@ -171,7 +170,7 @@ def new_baselines(state: State, baselines: Sequence[Baseline]) -> Plans:
     """Return the memory of baselines before their first decision, with the addresses of the functions of their modes.
 
     Raises:
-        OptionsError: a baseline needs actual run times, which are unknown here; or its lists are not maintained.
+        ValueError: their lists are not maintained.
     """
     memories = [new_memory(state, baseline) for baseline in baselines]
     guarantees = [new_guarantees(state, baseline) for baseline in baselines]
@@ -191,15 +190,9 @@ def new_baselines(state: State, baselines: Sequence[Baseline]) -> Plans:
 
 
 def connect_mode(plan: Any, tables: Tables, plans: Plans, memory: Bundle, baseline: Baseline) -> None:
-    """Write to a row of ``Plans.plans`` the addresses of functions that start jobs.
-
-    Raises:
-        OptionsError: the mode knows no partitions, and the platform has some.
-    """
+    """Write to a row of ``Plans.plans`` the addresses of functions that start jobs."""
     mode, on_nodes = int(plan["mode"]), bool(tables.clock["partitioned"][0])
-    starts = STARTS_ON_NODES.get(BOUNDED if baseline.bound else mode) if on_nodes else STARTS[mode]
-    if starts is None:
-        raise OptionsError(f"{baseline.name}: this mode knows no partitions, and the platform has some")
+    starts = STARTS_ON_NODES[BOUNDED if baseline.bound else mode] if on_nodes else STARTS[mode]
     plan["takes"] = taken_by(starts)
     taken = {NO_MORE: (), MEMORY: (memory,), KNOWLEDGE: (plans.knowledge, memory)}[int(plan["takes"])]
     plan["start_at"] = address_of(starts, tables, plans, *taken, 0)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hdeeprm_like.cluster.partitions import Demands
+from hdeeprm_like.cluster.partitions import Demands, no_demands
 from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.workload import Workload
 from hdeeprm_like.decision.policies.limit_rows import MOST_WINDOWS, SlurmLimits, new_slurm_limits
@@ -26,7 +26,6 @@ from hdeeprm_like.types import Floats, Ints, Records
 
 OF_DATES, OF_HOLDS = ("rows", "dates", "usable", "first_change", "changes"), ("hold_node", "hold_cores")  # NodeProfile
 
-OWN_PRIORITIES = "own_priorities"  # platform setting: whether multifactor uses its weights in every mode
 
 NODE_STATE = np.dtype(
     [
@@ -312,9 +311,8 @@ def new_slurm_rows(platform: Platform, jobs: Workload, sets: NodeSets) -> SlurmR
 
     Settings that the platform does not have get Slurm's defaults.
     """
-    partitions, demands = platform.partitions, jobs.demands
+    partitions, demands = platform.partitions, jobs.demands or no_demands(len(jobs))
     assert partitions is not None
-    assert demands is not None
     settings = partitions.settings
     params = np.zeros(1, SLURM)
     write_settings(params, settings)

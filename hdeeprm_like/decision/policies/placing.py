@@ -10,13 +10,11 @@ from hdeeprm_like.decision.placement_files import CORE_FEATURES, JOB_FEATURES
 from hdeeprm_like.engine.bundles import Bundle
 from hdeeprm_like.engine.state import State
 from hdeeprm_like.engine.tables import WIDTH, Tables
-from hdeeprm_like.errors import OptionsError
 from hdeeprm_like.types import Floats, Ints, Records
 
 CORE = {name: number for number, name in enumerate(CORE_FEATURES)}
 JOB = {name: number for number, name in enumerate(JOB_FEATURES)}
 FIXED = 5  # the first so many features of cores never change: those of a class of processors
-UNPLACED = "high_gflops"  # a placement without a score
 SEVERAL = -1  # in place of a class, for processors of several
 
 PLACEMENT = np.dtype([("estimates", "i8")], align=True)  # 1 if the score uses the run time
@@ -53,19 +51,9 @@ class Placing(Bundle, shared=("rows", "mean", "weights", "classes", "fixed", "un
 
 
 def new_placing(state: State, baselines: Sequence[Baseline]) -> Placing:
-    """Return the placement scores of some baselines.
-
-    Raises:
-        OptionsError: a baseline has one, but the platform has partitions, whose nodes are chosen by their weights.
-    """
+    """Return the placement scores of some baselines."""
     placements, platform = [baseline.placement_score for baseline in baselines], state.platform
     used = any(placement is not None for placement in placements)
-    if used and platform.partitions is not None:
-        name = next(baseline.name for baseline in baselines if baseline.placement_score is not None)
-        raise OptionsError(
-            f"{name}: chooses cores by a placement score, but on a platform with partitions Slurm's weights choose the "
-            f"nodes; give it another placement, as -{UNPLACED}"
-        )
     rows, weights = np.zeros(len(placements), PLACEMENT), np.zeros((len(placements) * len(CORE), len(JOB)))
     for k, placement in enumerate(placements):
         if placement is not None:

@@ -11,7 +11,6 @@ from hdeeprm_like.decision.mode_specs import BY_ARRIVAL, IN_ORDER, MODES, MODES_
 from hdeeprm_like.decision.names import ORDERS, PLACEMENTS, Baseline, number_of_times
 from hdeeprm_like.decision.policies.knowledge import Knowledge, make_room_for_jobs, new_knowledge, no_knowledge
 from hdeeprm_like.decision.policies.node_rows import (
-    OWN_PRIORITIES,
     NodePlans,
     NodeProfile,
     SlurmRows,
@@ -42,7 +41,7 @@ from hdeeprm_like.engine.numbers import (
 from hdeeprm_like.engine.running_jobs import BY_SIZE
 from hdeeprm_like.engine.state import Needs, State
 from hdeeprm_like.engine.tables import Tables, longer
-from hdeeprm_like.errors import OptionsError
+from hdeeprm_like.refusals import OWN_PRIORITIES
 from hdeeprm_like.types import Floats, Ints, Records
 
 NO_JOB, HEAD, ALL, EACH = 0, 1, 2, 3  # values of Plan.reserved: for which jobs cores are reserved; EACH: as guaranteed
@@ -156,14 +155,12 @@ def new_plans(
         memories, guarantees: of the baselines.
 
     Raises:
-        OptionsError: a baseline needs actual run times, which are unknown here; or its lists are not maintained.
+        ValueError: their lists are not maintained.
     """
     count, jobs, nodes = len(baselines), len(state.tables.jobs), state.platform.nodes
     plans = np.zeros(count, PLAN)
     predictors = predictors_of(baselines)
     for plan, baseline in zip(plans, baselines, strict=True):
-        if baseline.needs_run_times and not state.knows_run_times:
-            raise OptionsError(f"{baseline.name}: needs actual run times, which only the embedded simulator knows")
         needs = needs_of(baseline)
         state.require(needs, baseline.name)
         plan["order"], plan["mode"] = order_of(baseline), MODES[baseline.mode]
@@ -204,20 +201,12 @@ def new_plans(
 
 
 def slurm_rows_of(state: State, baselines: Sequence[Baseline]) -> SlurmRows:
-    """Return the state of Slurm's scheduler, empty if no baseline is like it.
-
-    Raises:
-        OptionsError: the platform has no partitions, or the jobs do not say which they request.
-    """
+    """Return the state of Slurm's scheduler, empty if no baseline is like it."""
     slurm = [one for one in baselines if one.mode == "slurm" or has_own_priorities(state, one)]
-    jobs = state.jobs
     if not slurm:
         return no_slurm_rows() if state.platform.partitions is not None else kept_slurm_rows()
-    if jobs is None or jobs.demands is None or state.platform.partitions is None:
-        raise OptionsError(
-            f"{slurm[0].name}: needs a platform with partitions and jobs that request them, as "
-            "hdeeprm-like import and hdeeprm-like whatif make them"
-        )
+    jobs = state.jobs
+    assert jobs is not None  # otherwise `refusals` has refused
     rows = new_slurm_rows(state.platform, jobs, state.tables.node_sets)
     make_room_for_requeues(state.tables, rows.preemption)
     return rows

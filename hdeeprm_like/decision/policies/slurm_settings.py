@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from hdeeprm_like.cluster.partitions import no_demands
 from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.workload import Workload
 from hdeeprm_like.engine.node_sets import NodeSets
@@ -77,9 +78,8 @@ def number(value: object, otherwise: float) -> float:
 
 def fixed_priorities(platform: Platform, jobs: Workload, sets: NodeSets, settings: Mapping[str, Any]) -> Floats:
     """Return (J,) the part of the priorities of jobs that does not change with time."""
-    partitions, demands = platform.partitions, jobs.demands
+    partitions, demands = platform.partitions, jobs.demands or no_demands(len(jobs))
     assert partitions is not None
-    assert demands is not None
 
     def weight(name: str) -> float:
         return number(settings.get(f"PriorityWeight{name}"), 0.0)

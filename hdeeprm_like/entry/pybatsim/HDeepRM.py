@@ -14,7 +14,7 @@ from hdeeprm_like.batsim.pybatsim_scheduler import Scheduler
 from hdeeprm_like.batsim.session import Conversation
 from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.workload import JobLimits
-from hdeeprm_like.decision.actions import classic_policies
+from hdeeprm_like.decision.actions import PolicyActions, policy_named
 from hdeeprm_like.decision.system import DecisionSystem, FirstAction
 from hdeeprm_like.engine.state import State
 from hdeeprm_like.errors import HDeepRMError, OptionsError, did_you_mean
@@ -22,6 +22,7 @@ from hdeeprm_like.experiment import RANDOM_POLICIES, generator, load_experiment,
 from hdeeprm_like.formats.files import write_json
 from hdeeprm_like.formats.shipped import found
 from hdeeprm_like.options import Options, explain
+from hdeeprm_like.refusals import BATSIM
 from hdeeprm_like.results.overutilization import overutilizations
 
 if TYPE_CHECKING:
@@ -94,7 +95,7 @@ class HDeepRM(Scheduler):
 
     def decide(self, platform: Platform, limits: JobLimits) -> DecisionSystem:
         """Make the decision system of a platform."""
-        actions = classic_policies(*self.experiment.classic_pair)
+        actions = PolicyActions([policy_named(self.experiment.classic_policy, BATSIM)])
         seed = int(generator(self.experiment.seed, RANDOM_POLICIES).integers(2**63))
         return DecisionSystem(State(platform, None, seed=seed, limits=limits, needs=actions.needs), actions)
 

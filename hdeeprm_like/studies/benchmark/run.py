@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from hdeeprm_like.errors import HDeepRMError, OptionsError, ResultsError
-from hdeeprm_like.formats.files import null_for_nan, write_json
+from hdeeprm_like.formats.files import alone_in, null_for_nan, write_json
 from hdeeprm_like.formats.shipped import existing
 from hdeeprm_like.inputs import read_object
 from hdeeprm_like.studies.benchmark.protocol import AGAINST, FULL, PROTOCOL, QUICK, REFERENCES, Case
 from hdeeprm_like.studies.compare.inputs import Comparison, inputs_of
-from hdeeprm_like.studies.compare.policies import Policy, Recorded, policy_named
+from hdeeprm_like.studies.compare.policies import Policy, Recorded, compared_policy
 from hdeeprm_like.studies.compare.run import POLICY, run_comparison
 from hdeeprm_like.studies.compare.sampling import windows_named
 from hdeeprm_like.studies.compare.windows import schedules
@@ -37,27 +37,29 @@ def benchmark(
         OptionsError: there is no such policy, or it is the recorded schedule.
         ResultsError: the folder holds the card of another policy or protocol.
     """
-    chosen = policy_named(policy)
+    chosen = compared_policy(policy)
     if isinstance(chosen, Recorded):
         raise OptionsError("benchmark: the recorded schedule is no policy; name one")
-    check_folder(output, chosen.name, quick)
-    compared = [policy_named(name) for name in REFERENCES]
-    compared += [chosen] if chosen not in compared else []
-    cases = [case_of(case, tuple(compared), chosen, output, processes, progress) for case in (QUICK if quick else FULL)]
-    card: dict[str, Any] = {
-        "protocol": PROTOCOL,
-        "quick": quick,
-        "policy": chosen.name,
-        "version": __version__,
-        "against": AGAINST,
-        "cost": cost_of(chosen),
-        "cases": cases,
-    }
-    write_json(output / CARD, card)
-    from hdeeprm_like.studies.benchmark.page import write_card_page
+    with alone_in(output):
+        check_folder(output, chosen.name, quick)
+        compared = [compared_policy(name) for name in REFERENCES]
+        compared += [chosen] if chosen not in compared else []
+        played = QUICK if quick else FULL
+        cases = [case_of(case, tuple(compared), chosen, output, processes, progress) for case in played]
+        card: dict[str, Any] = {
+            "protocol": PROTOCOL,
+            "quick": quick,
+            "policy": chosen.name,
+            "version": __version__,
+            "against": AGAINST,
+            "cost": cost_of(chosen),
+            "cases": cases,
+        }
+        write_json(output / CARD, card)
+        from hdeeprm_like.studies.benchmark.page import write_card_page
 
-    write_card_page(card, output / PAGE)
-    return card
+        write_card_page(card, output / PAGE)
+        return card
 
 
 def check_folder(output: Path, policy: str, quick: bool) -> None:

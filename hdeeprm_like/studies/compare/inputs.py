@@ -11,7 +11,8 @@ import numpy as np
 
 from hdeeprm_like.cluster import metrics
 from hdeeprm_like.cluster.platform import Platform
-from hdeeprm_like.decision.names import Baseline
+from hdeeprm_like.decision.names import Baseline, case_of
+from hdeeprm_like.decision.policy_words import RECORDED
 from hdeeprm_like.errors import OptionsError, WorkloadError
 from hdeeprm_like.formats.any_platform import platform_from
 from hdeeprm_like.formats.open import endings, has_ending_of, load_platform, load_trace
@@ -31,7 +32,8 @@ from hdeeprm_like.inputs import sha256
 from hdeeprm_like.launch.agent_names import Trained
 from hdeeprm_like.limits import CORES, refusal
 from hdeeprm_like.plugins import python_files
-from hdeeprm_like.studies.compare.policies import ACTUAL, Paired, Policy, Recorded
+from hdeeprm_like.refusals import COMPARE, refuse
+from hdeeprm_like.studies.compare.policies import Paired, Policy, Recorded
 from hdeeprm_like.studies.compare.sampling import Windows, places_of
 
 if TYPE_CHECKING:
@@ -207,7 +209,7 @@ def days_of(comparison: Comparison) -> Days:
     if comparison.platform is None and comparison.cores is None:
         raise OptionsError(f"{source}: a workload names no machine; add --platform FILE or --cores N")
     if any(isinstance(policy, Recorded) for policy in comparison.policies):
-        raise OptionsError(f"policy {ACTUAL}: a workload does not record waits; compare it on a trace")
+        raise OptionsError(f"policy {RECORDED}: a workload does not record waits; compare it on a trace")
     machine = platform_from(comparison.cores or 0) if comparison.platform is None else machine_named(comparison)
     files = [source]
     if source.is_dir():
@@ -229,7 +231,7 @@ def inputs_of(comparison: Comparison) -> AnyInputs:
     """
     if is_workload(comparison.trace):
         days = days_of(comparison)
-        check_agents(days)
+        check_policies(days)
         return days
     trace = load_trace(comparison.trace)
     pool = comparison.platform is None  # then read twice, because leaving out jobs copies the columns of the others
@@ -241,12 +243,17 @@ def inputs_of(comparison: Comparison) -> AnyInputs:
     inputs = replace(inputs, trace=with_requested_times(trace))
     if comparison.windows.sampling == "all":
         inputs = replace(inputs, only=inputs.window(0), trace=take(trace, slice(0)))
-    check_agents(inputs)
+    check_policies(inputs)
     return inputs
 
 
-def check_agents(inputs: AnyInputs) -> None:
-    """Refuse agents that cannot be loaded or do not fit the machine."""
+def check_policies(inputs: AnyInputs) -> None:
+    """Refuse policies that do not go with the machine or the clock, and agents that cannot be loaded."""
+    comparison = inputs.comparison
+    for policy in comparison.policies:
+        if isinstance(policy, Baseline | Paired):
+            case = case_of(policy.pair if isinstance(policy, Paired) else policy, COMPARE)
+            refuse(case._replace(clock=comparison.clock).on(inputs.machine, comparison.whole))
     agents = [policy for policy in inputs.comparison.policies if isinstance(policy, Trained)]
     if agents:
         from hdeeprm_like.launch.trained import system_of
@@ -263,7 +270,7 @@ def check_recorded(inputs: Inputs) -> None:
     """
     comparison = inputs.comparison
     if comparison.platform is not None:
-        raise OptionsError(f"policy {ACTUAL}: ran on the trace's own machine; compare it without --platform")
+        raise OptionsError(f"policy {RECORDED}: ran on the trace's own machine; compare it without --platform")
     rows = np.unique(np.concatenate([np.arange(begin, begin + inputs.jobs) for begin in inputs.begins]))
     jobs = take(inputs.trace, rows)
     known, first = recorded(jobs), int(np.argmin(recorded(jobs)))
@@ -272,15 +279,15 @@ def check_recorded(inputs: Inputs) -> None:
         unknown += f"the windows, first of job {jobs.job[first]}"
         of_window = recorded(inputs.trace)
         if not all(of_window[begin : begin + inputs.jobs].any() for begin in inputs.begins):
-            raise WorkloadError(f"{comparison.trace}: {unknown}; the policy {ACTUAL} needs some in each window")
-        log.warning("%s: %s; the policy %s leaves them out", comparison.trace, unknown, ACTUAL)
+            raise WorkloadError(f"{comparison.trace}: {unknown}; the policy {RECORDED} needs some in each window")
+        log.warning("%s: %s; the policy %s leaves them out", comparison.trace, unknown, RECORDED)
         jobs = take(jobs, np.flatnonzero(known))
     start = jobs.submit + jobs.wait
     busiest = int(metrics.load(start, start + run_times(jobs), sizes(jobs))[1].max())
     if busiest > inputs.machine.cores:
         log.warning(
             "%s: records up to %d busy cores of %d; the utilization of the policy %s counts at most all cores",
-            *(comparison.trace, busiest, inputs.machine.cores, ACTUAL),
+            *(comparison.trace, busiest, inputs.machine.cores, RECORDED),
         )
 
 

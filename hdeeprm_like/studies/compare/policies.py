@@ -4,24 +4,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
-from hdeeprm_like.decision.names import Baseline, baseline, is_baseline
-from hdeeprm_like.decision.pair_names import JOB_POLICY_NAMES, split_pair
+from hdeeprm_like.decision.names import Baseline, policy_in
+from hdeeprm_like.decision.policy_words import RECORDED
 from hdeeprm_like.errors import OptionsError
 from hdeeprm_like.launch.agent_names import Trained, agent_named
-from hdeeprm_like.plugins import find
+from hdeeprm_like.refusals import COMPARE
 
 if TYPE_CHECKING:
-    from hdeeprm_like.decision.actions import JobPolicy, Pair
-
-ACTUAL = "actual"
-PYTHON = ".py:"  # in the name of a job policy of one's own
+    from hdeeprm_like.decision.actions import Pair
 
 
 @dataclass(frozen=True)
 class Recorded:
     """The recorded schedule of the trace's own machine: each job starts after the wait in the trace."""
 
-    name: str = ACTUAL
+    name: str = RECORDED
 
 
 @dataclass(frozen=True)
@@ -41,46 +38,33 @@ class Paired:
         Raises:
             OptionsError: there is none of that name.
         """
-        if PYTHON not in self.name:
-            job, core = split_pair(self.name)
-            return job, core
-        place, _, rest = self.name.partition(PYTHON)
-        function, _, core = rest.partition("-")
-        own: JobPolicy = find(f"{place}{PYTHON}{function}", {}, "policy")
-        return own, core or "high_gflops"
+        from hdeeprm_like.decision.actions import policy_named  # with the engine
+
+        policy = policy_named(self.name, COMPARE)
+        assert not isinstance(policy, Baseline)
+        return policy
 
 
 Policy: TypeAlias = Baseline | Trained | Recorded | Paired
 
 
-def policy_named(name: str) -> Policy:
+def compared_policy(name: str) -> Policy:
     """Return the policy of a name.
 
     Raises:
         OptionsError: it is not known, or the folder of an agent is missing.
     """
-    if name == ACTUAL:
+    if name == RECORDED:
         return Recorded()
-    return agent_named(name) or paired(name) or baseline(name)
-
-
-def paired(name: str) -> Paired | None:
-    """Return the pair, or the job policy of the user's own, that a name means; None for another policy.
-
-    Raises:
-        OptionsError: there is none of that name.
-    """
-    job, dash, _ = name.partition("-")
-    if PYTHON not in name.partition("+")[0] and not (dash and job in JOB_POLICY_NAMES and not is_baseline(job)):
-        return None
-    from hdeeprm_like.decision.actions import PolicyActions  # with the engine
-
-    found = Paired(name)
-    try:
-        PolicyActions([found.pair])
-    except ValueError as cause:
-        raise OptionsError(f"policy {name!r:.80}: {cause}") from None
-    return found
+    agent = agent_named(name)
+    if agent is not None:
+        return agent
+    found = policy_in(name, COMPARE)
+    if isinstance(found, Baseline):
+        return found
+    paired = Paired(name)
+    _ = paired.pair  # refuses a job policy that is not in its file
+    return paired
 
 
 def policies_named(text: str) -> tuple[Policy, ...]:
@@ -91,7 +75,7 @@ def policies_named(text: str) -> tuple[Policy, ...]:
     """
     found: list[Policy] = []
     for name in (part.strip() for part in text.split(",")):
-        policy = policy_named(name)
+        policy = compared_policy(name)
         if policy in found:
             raise OptionsError(f"policies: {policy.name} is listed twice")
         found.append(policy)
@@ -104,7 +88,7 @@ def reference_named(name: str, policies: Sequence[Policy]) -> str:
     Raises:
         OptionsError: it is not one of the compared policies.
     """
-    found = policy_named(name.strip()).name
+    found = compared_policy(name.strip()).name
     if found not in (policy.name for policy in policies):
         known = ", ".join(policy.name for policy in policies)
         raise OptionsError(f"reference: {found} is none of the policies that are compared: {known}")

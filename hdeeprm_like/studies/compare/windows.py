@@ -7,7 +7,7 @@ import numpy as np
 from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.schedule import Schedule
 from hdeeprm_like.cluster.workload import Workload
-from hdeeprm_like.decision.actions import PolicyActions, check_whole
+from hdeeprm_like.decision.actions import PolicyActions
 from hdeeprm_like.decision.names import Baseline
 from hdeeprm_like.engine.job_rows import countable
 from hdeeprm_like.errors import WorkloadError
@@ -54,8 +54,6 @@ def schedule(
     if isinstance(policy, Trained):
         return schedules(machine, [window], policy, clock)[0]
     jobs, actions = window.workload, policy.pair if isinstance(policy, Paired) else policy
-    if whole:
-        check_whole([actions])
     if (
         len(jobs) >= LONG
         and isinstance(policy, Baseline)

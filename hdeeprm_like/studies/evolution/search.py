@@ -21,12 +21,13 @@ from tqdm import tqdm
 from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.schedule import FIGURES, Schedule
 from hdeeprm_like.cluster.workload import Workload
-from hdeeprm_like.decision.actions import PolicyActions
-from hdeeprm_like.decision.names import Baseline, baseline
+from hdeeprm_like.decision.actions import Policy, PolicyActions, policy_named
+from hdeeprm_like.decision.names import Baseline
 from hdeeprm_like.decision.placement_files import split_term
 from hdeeprm_like.decision.policies.placing import CORE, JOB
 from hdeeprm_like.decision.policies.scores import EXACT, FEATURE, KINDS, USUAL
-from hdeeprm_like.decision.score_files import SCORED, read_scored
+from hdeeprm_like.decision.policy_words import SCORED
+from hdeeprm_like.decision.score_files import read_scored
 from hdeeprm_like.engine.job_rows import countable
 from hdeeprm_like.engine.state import State
 from hdeeprm_like.errors import OptionsError, ResultsError
@@ -104,7 +105,7 @@ Row = list[tuple[Weight, float]]  # each weight and its value
 
 
 def played(
-    machine: Platform, jobs: Workload, policy: Baseline, rows: Sequence[Row], clock: Clock = "textbook"
+    machine: Platform, jobs: Workload, policy: Policy, rows: Sequence[Row], clock: Clock = "textbook"
 ) -> list[dict[str, float]]:
     """Return the figures of a window under one policy with each of some rows in place of its own weights.
 
@@ -127,7 +128,9 @@ def played(
                 knowledge.placing.weights[weight.row, weight.column] = value
             else:
                 knowledge.scores.weights[weight.row, weight.column] = value
-        if values and policy.learned is not None and policy.learned.exact is None:  # both stages are one
+        if (
+            values and isinstance(policy, Baseline) and policy.learned is not None and policy.learned.exact is None
+        ):  # both stages are one
             weights, params = knowledge.scores.weights, knowledge.scores.params
             weights[KINDS:], params[EXACT] = weights[:KINDS], params[USUAL]
         while advance(run, FOREVER) != OVER:
@@ -187,8 +190,8 @@ def ratios_on(
 ) -> list[list[float]]:
     """Return the figures of each of some candidates beside those of the reference, on the window of a number."""
     machine, jobs = window_of(options, folder, number)
-    (reference,) = played(machine, jobs, baseline(options.reference), [[]], options.clock)
-    return [log_ratios(own, reference) for own in played(machine, jobs, baseline(name), rows, options.clock)]
+    (reference,) = played(machine, jobs, policy_named(options.reference), [[]], options.clock)
+    return [log_ratios(own, reference) for own in played(machine, jobs, policy_named(name), rows, options.clock)]
 
 
 class Search:

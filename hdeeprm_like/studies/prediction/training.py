@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from hdeeprm_like.decision.score_files import LEARNED
-from hdeeprm_like.decision.tree_files import ENDING, FEATURES, Node, Predictor, predictor_of
+from hdeeprm_like.decision.policy_words import ENDING, LEARNED
+from hdeeprm_like.decision.tree_files import FEATURES, Node, Predictor, predictor_of
 from hdeeprm_like.errors import OptionsError, WorkloadError
 from hdeeprm_like.formats.files import write_json
 from hdeeprm_like.formats.swf_cuts import take

@@ -10,13 +10,13 @@ from hdeeprm_like.cluster.schedule import UNKNOWN, figures
 from hdeeprm_like.formats.requested_times import with_requested_times
 from hdeeprm_like.formats.windows import Window, usable
 from hdeeprm_like.studies.compare.inputs import Comparison, Inputs, machine_of
-from hdeeprm_like.studies.compare.policies import policy_named
+from hdeeprm_like.studies.compare.policies import compared_policy
 from hdeeprm_like.studies.compare.sampling import Windows
 from hdeeprm_like.studies.compare.windows import schedule
 from hdeeprm_like.studies.sweep.playing import Figures, trace_at
 from hdeeprm_like.studies.sweep.tasks import Task
 
-policy_at = lru_cache(maxsize=64)(policy_named)
+policy_at = lru_cache(maxsize=64)(compared_policy)
 
 
 def compared(task: Task, folder: Path) -> Figures:

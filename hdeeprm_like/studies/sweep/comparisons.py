@@ -7,10 +7,9 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from hdeeprm_like.decision.pair_names import beside
+from hdeeprm_like.decision.policy_words import AGENT, beside
 from hdeeprm_like.errors import OptionsError
 from hdeeprm_like.formats.shipped import Kind, found
-from hdeeprm_like.launch.agent_names import AGENT
 from hdeeprm_like.options import explain
 from hdeeprm_like.studies.compare.inputs import Comparison, Days, agents_of, inputs_of
 from hdeeprm_like.studies.compare.policies import policies_named

@@ -21,7 +21,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from hdeeprm_like import limits
-from hdeeprm_like.decision.pair_names import beside
+from hdeeprm_like.decision.policy_words import beside
 from hdeeprm_like.errors import OptionsError
 from hdeeprm_like.formats.shipped import Kind, found, shipped
 from hdeeprm_like.inputs import read_json

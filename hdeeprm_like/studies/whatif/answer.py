@@ -11,9 +11,11 @@ from typing import Any
 import numpy as np
 
 from hdeeprm_like.cluster.platform import Platform
+from hdeeprm_like.decision.names import case_of
 from hdeeprm_like.engine.numbers import WATCH_FACTOR, WATCH_INTERVAL
 from hdeeprm_like.errors import WorkloadError
 from hdeeprm_like.formats.files import null_for_nan
+from hdeeprm_like.refusals import WHATIF, refuse
 from hdeeprm_like.studies.compare.bootstrap import CONFIDENCE, resampled_means
 from hdeeprm_like.studies.whatif.calibration import Calibration, calibrate
 from hdeeprm_like.studies.whatif.changes import Change
@@ -105,6 +107,7 @@ def answer(
     """
     asked = asked_for(now, policies, changes, interval, factor)  # refuses a wrong name at once
     for one in asked:
+        refuse(case_of(one.policy, WHATIF).on(machine))
         if one.change is not None:
             prepared(machine, log, one.policy, one.change)  # refuses a change that this machine cannot have
     fitted = calibrate(machine, log, asked[0].policy) if calibrated else None

@@ -19,8 +19,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from hdeeprm_like.decision.mode_options import WATCHED
-from hdeeprm_like.decision.names import Baseline, baseline, names_mode
+from hdeeprm_like.decision.names import Baseline, names_mode, policy_in
 from hdeeprm_like.engine.numbers import WATCH_FACTOR, WATCH_INTERVAL
+from hdeeprm_like.refusals import WHATIF
 from hdeeprm_like.studies.whatif.changes import Change
 
 NOW, POLICY, CHANGE, MECHANISM, OTHER = "now", "policy", "change", "mechanism", "other scheduler"
@@ -59,7 +60,7 @@ def asked_for(
     Raises:
         OptionsError: a policy is not known.
     """
-    present = baseline(now)
+    present = baseline_of(now)
     named = [through(name, present, interval, factor) for name in policies]
     chosen = [policy for policy in dict.fromkeys(named) if policy != present]
     asked = [Asked(present, NOW)]
@@ -76,9 +77,16 @@ def asked_for(
     return asked
 
 
+def baseline_of(name: str) -> Baseline:
+    """Return the baseline of a name; raise an OptionsError for what has no order and mechanism."""
+    policy = policy_in(name, WHATIF)
+    assert isinstance(policy, Baseline)
+    return policy
+
+
 def through(name: str, present: Baseline, interval: float, factor: int) -> Baseline:
     """Return the policy of a name; one that names no mechanism runs through Slurm's where that is the one of now."""
-    policy = baseline(name)
+    policy = baseline_of(name)
     if present.mode == WATCHED and not names_mode(name):
         policy = replace(policy, mode=WATCHED)
     return replace(policy, interval=interval, factor=factor) if policy.watched and not policy.options else policy

@@ -14,11 +14,11 @@ from hdeeprm_like.decision.actions import PolicyActions
 from hdeeprm_like.decision.mode_options import OWN, WATCHED
 from hdeeprm_like.decision.names import Baseline
 from hdeeprm_like.decision.policies.limit_rows import JOB_LIMITS
-from hdeeprm_like.decision.policies.node_rows import OWN_PRIORITIES
 from hdeeprm_like.decision.policies.preemption_rows import PREEMPTION, SUSPEND
 from hdeeprm_like.decision.policies.slurm_settings import END_LATENCY
 from hdeeprm_like.engine.job_rows import countable
 from hdeeprm_like.errors import OptionsError, WorkloadError
+from hdeeprm_like.refusals import OWN_PRIORITIES
 from hdeeprm_like.run.schedules import run_to_end
 from hdeeprm_like.run.simulator import Simulator
 from hdeeprm_like.studies.whatif.changes import Change

@@ -8,7 +8,7 @@ import numpy as np
 
 from hdeeprm_like.cluster.metrics import load
 from hdeeprm_like.cluster.schedule import Schedule, figures
-from hdeeprm_like.decision.actions import classic_policies
+from hdeeprm_like.decision.actions import PolicyActions, policy_named
 from hdeeprm_like.experiment import Experiment, Overrides, load_experiment
 from hdeeprm_like.formats.shipped import examples_folder
 from hdeeprm_like.launch.drivers import Classic
@@ -45,7 +45,7 @@ class Played:
 
 def play(experiment: Experiment) -> Played:
     """Run an experiment of a policy pair to its end."""
-    policies = classic_policies(*experiment.options.classic_pair)
+    policies = PolicyActions([policy_named(experiment.options.classic_policy)])
     jobs = experiment.workload
     simulator = run_to_end(experiment.platform, jobs, policies, "batsim", seed=experiment.policy_seed, log=True)
     schedule = schedule_of(simulator, jobs)

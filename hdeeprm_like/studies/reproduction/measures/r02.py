@@ -24,7 +24,7 @@ from hdeeprm_like.inputs import read_rows
 from hdeeprm_like.jobs_in_files import jobs_in
 from hdeeprm_like.run.python_loop import Play
 from hdeeprm_like.run.simulator import Clock, Simulator
-from hdeeprm_like.studies.compare.policies import policy_named
+from hdeeprm_like.studies.compare.policies import compared_policy
 from hdeeprm_like.studies.compare.windows import schedule
 from hdeeprm_like.studies.reproduction.place import Findings, Place
 from hdeeprm_like.types import Floats
@@ -60,7 +60,7 @@ def three_and_seven_jobs(place: Place) -> dict[str, float]:
     machine = pool(3)
     window = jobs_in(place.example("workloads/worked_seven_jobs.json"), machine)
     for key, name in (("fcfs", "fcfs"), ("backfill", "fcfs+conservative")):
-        played = schedule(machine, window, policy_named(name))
+        played = schedule(machine, window, compared_policy(name))
         found |= {f"c22_{key}_start": float(played.start[6]), f"c22_{key}_makespan": float(played.finish.max())}
     return found
 
@@ -68,7 +68,9 @@ def three_and_seven_jobs(place: Place) -> dict[str, float]:
 def slowdown(place: Place, cores: int, name: str) -> float:
     """Return the mean slowdown of a worked example, first come first served."""
     machine = pool(cores)
-    played = schedule(machine, jobs_in(place.example(f"workloads/worked_{name}.json"), machine), policy_named("fcfs"))
+    played = schedule(
+        machine, jobs_in(place.example(f"workloads/worked_{name}.json"), machine), compared_policy("fcfs")
+    )
     return float(np.mean(1.0 + played.wait / played.run_time))
 
 

@@ -14,7 +14,7 @@ from hdeeprm_like.formats.swf import Trace
 from hdeeprm_like.formats.swf_cuts import disjoint_begins, take, window_begins
 from hdeeprm_like.formats.windows import usable, window
 from hdeeprm_like.results.pictures import BLUE, RED, log_scale, picture
-from hdeeprm_like.studies.compare.policies import policy_named
+from hdeeprm_like.studies.compare.policies import compared_policy
 from hdeeprm_like.studies.compare.windows import schedule
 from hdeeprm_like.studies.reproduction.claims import student
 from hdeeprm_like.studies.reproduction.place import Findings, Place
@@ -115,7 +115,7 @@ def of_windows(path: Path, cores: int, tens: bool = False) -> dict[str, dict[str
     for begin in begins:
         jobs = window(jobs_from(trace, begin), cores)
         for policy, name in POLICIES.items():
-            played = schedule(pool(cores), jobs, policy_named(name))
+            played = schedule(pool(cores), jobs, compared_policy(name))
             row = figures(played)
             for figure, name_of in TOLD.items():
                 found[policy][figure].append(row[name_of])

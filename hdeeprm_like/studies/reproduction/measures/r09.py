@@ -14,7 +14,7 @@ from hdeeprm_like.formats.swf import Trace
 from hdeeprm_like.formats.swf_cuts import take
 from hdeeprm_like.formats.windows import usable, window
 from hdeeprm_like.results.pictures import BLUE, log_scale, picture
-from hdeeprm_like.studies.compare.policies import policy_named
+from hdeeprm_like.studies.compare.policies import compared_policy
 from hdeeprm_like.studies.compare.windows import schedule
 from hdeeprm_like.studies.reproduction.claims import student
 from hdeeprm_like.studies.reproduction.place import Findings, Place
@@ -73,7 +73,7 @@ def online(trace: Trace, begin: int, policy: str) -> dict[str, float]:
     jobs = ENOUGH
     while jobs <= len(trace) - begin:
         part = window(take(trace, np.arange(begin, begin + jobs)), CORES)
-        played = schedule(pool(CORES), part, policy_named(policy))
+        played = schedule(pool(CORES), part, compared_policy(policy))
         end = float(np.sort(played.start)[PLACED - 1])
         if end <= played.submit[-1]:
             return until(played, end)

@@ -11,7 +11,7 @@ from hdeeprm_like.formats.windows import Window
 from hdeeprm_like.inputs import read_rows
 from hdeeprm_like.launch.agent_names import Trained
 from hdeeprm_like.results.pictures import COLOURS, picture
-from hdeeprm_like.studies.compare.policies import policy_named
+from hdeeprm_like.studies.compare.policies import compared_policy
 from hdeeprm_like.studies.compare.windows import schedule
 from hdeeprm_like.studies.reproduction.claims import student
 from hdeeprm_like.studies.reproduction.measures.learning import evaluations, held_out, progress, trained
@@ -90,7 +90,8 @@ def experiment_of_pg(place: Place) -> Experiment:
 def slowdowns(experiment: Experiment, policy: str, jobs_of: JobsOf, episodes: int) -> np.ndarray:
     """Return the mean slowdown of each of some episodes under a heuristic."""
     played = [
-        schedule(experiment.platform, Window(jobs_of(number), 0.0), policy_named(policy)) for number in range(episodes)
+        schedule(experiment.platform, Window(jobs_of(number), 0.0), compared_policy(policy))
+        for number in range(episodes)
     ]
     return np.array([np.mean(1.0 + one.wait / one.run_time) for one in played])
 

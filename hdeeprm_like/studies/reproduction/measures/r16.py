@@ -10,7 +10,7 @@ from hdeeprm_like.cluster.workload import Workload
 from hdeeprm_like.experiment import Experiment, load_experiment
 from hdeeprm_like.formats.windows import Window
 from hdeeprm_like.run.episodes import fragment
-from hdeeprm_like.studies.compare.policies import policy_named
+from hdeeprm_like.studies.compare.policies import compared_policy
 from hdeeprm_like.studies.compare.windows import schedule
 from hdeeprm_like.studies.reproduction.claims import student
 from hdeeprm_like.studies.reproduction.measures.learning import played, trained
@@ -104,7 +104,7 @@ def alone(place: Place, experiment: Experiment, parts: list[Workload], name: str
     found: list[dict[str, float]] = place.part(
         f"placed-{name.replace('+', '-')}",
         lambda: [
-            row_of(schedule(experiment.platform, Window(part, 0.0), policy_named(name), "one-by-one"), 1)
+            row_of(schedule(experiment.platform, Window(part, 0.0), compared_policy(name), "one-by-one"), 1)
             for part in parts
         ],
     )

@@ -11,7 +11,7 @@ from hdeeprm_like.formats.requested_times import with_requested_times
 from hdeeprm_like.formats.swf_cuts import take, window_begins
 from hdeeprm_like.formats.windows import Window, usable, window
 from hdeeprm_like.launch.agent_names import Trained
-from hdeeprm_like.studies.compare.policies import policy_named
+from hdeeprm_like.studies.compare.policies import compared_policy
 from hdeeprm_like.studies.compare.sampling import Windows, places_of
 from hdeeprm_like.studies.compare.windows import schedule
 from hdeeprm_like.studies.reproduction.measures.learning import played
@@ -31,7 +31,7 @@ def windows_of(path: Path, cores: int, offsets: Path | None = None) -> list[Wind
 
 def by_heuristic(windows: list[Window], cores: int, policy: str) -> dict[str, list[float]]:
     """Return the figures of a heuristic, one value for each window."""
-    return both([schedule(pool(cores), one, policy_named(policy)) for one in windows])
+    return both([schedule(pool(cores), one, compared_policy(policy)) for one in windows])
 
 
 def by_agent(windows: list[Window], cores: int, agent: Trained) -> dict[str, list[float]]:

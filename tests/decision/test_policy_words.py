@@ -1,0 +1,107 @@
+"""Names of policies: their words, and that every command reads one name as one policy."""
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hdeeprm_like import refusals
+from hdeeprm_like.decision.actions import name_of, policy_named
+from hdeeprm_like.decision.named_parts import policy_of
+from hdeeprm_like.decision.names import CORE_POLICIES, JOB_POLICIES, Baseline, policy_in
+from hdeeprm_like.decision.policy_words import Words, signs_and_words, words_of
+from hdeeprm_like.decision.presets import Space
+from hdeeprm_like.errors import OptionsError
+from hdeeprm_like.options import read_options
+from hdeeprm_like.studies.compare.policies import Paired, compared_policy
+
+NAMES = (
+    "sjf",
+    "smallest",
+    "smallest-high_gflops",
+    "smallest+strict-high_gflops",
+    "random-random",
+    "first-low_power",
+    "saf+bounded:.1",
+    "saf+reserve:4:.5-best_fit",
+    "sjf@ewma+easy@tsafrir-spread",
+    "fcfs+easyP",
+    "zoo:balanced",
+    "zoo:steady@survival+bounded:2-first_fit",
+    "bfbp",
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("sjf@ewma+reserve:4:.5@tsafrir-spread", Words("sjf", "ewma", "reserve:4:.5", "tsafrir", "spread")),
+        ("scored:a-b+c@d.json+bounded-low_power", Words("scored:a-b+c@d.json", None, "bounded", None, "low_power")),
+        ("sjf+easy-scored:x-y.json", Words("sjf", None, "easy", None, "scored:x-y.json")),
+        ("sjf@learned:my-own.py+easy", Words("sjf", "learned:my-own.py", "easy")),
+        ("my-folder/own.py:longest-low_power", Words("my-folder/own.py:longest", placement="low_power")),
+        ("scored:no-ending", Words("scored:no-ending")),
+        ("agent:runs/a+b-c", Words("agent:runs/a+b-c")),
+    ],
+)
+def test_a_word_ends_at_a_sign_that_is_in_no_path(name, words):
+    assert words_of(name) == words
+
+
+@given(st.text("zo:scredlarnt.jpy/@+-ab\n", max_size=40))
+def test_the_words_behind_their_signs_are_the_name(name):
+    assert "".join(sign + word for sign, word in signs_and_words(name)) == name
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_command_reads_one_name_as_one_policy(name, tmp_path):
+    found = policy_in(name)
+    (tmp_path / "o.json").write_text(json.dumps({"seed": 1, "policy": name}))
+    compared = compared_policy(name)
+    assert policy_named(read_options(tmp_path / "o.json").classic_policy, refusals.LAUNCH) == found
+    assert (compared.pair if isinstance(compared, Paired) else compared) == found
+    assert Space(actions=[name]).pairs == (policy_of(name),) == (found,)
+    assert policy_in(name_of(found)) == found
+
+
+def test_a_job_policy_and_a_core_policy_of_the_thesis_are_a_pair_also_where_an_order_has_that_name():
+    assert {type(policy_in(f"{job}-{core}")) for job in JOB_POLICIES for core in CORE_POLICIES} == {tuple}
+    assert isinstance(policy_in("smallest"), Baseline)
+    assert policy_in("smallest+strict-low_power") == Baseline("smallest", "strict", placement="low_power")
+    with pytest.raises(OptionsError, match="'best_fit' is no core policy"):
+        policy_in("smallest-best_fit")
+
+
+def test_a_job_policy_of_ones_own_goes_with_the_fastest_cores_unless_it_names_others():
+    file = Path(__file__).parents[2] / "agents" / "own_parts.py"
+    assert (
+        policy_in(f"{file}:longest") == policy_in(f"{file}:longest-high_gflops") == (f"{file}:longest", "high_gflops")
+    )
+    assert policy_named(f"{file}:longest-low_power")[1] == "low_power"
+    assert policy_named("own_parts.py:longest", folder=file.parent)[0].__name__ == "longest"
+
+
+@pytest.mark.parametrize(
+    "name", ["sjf+easy-a-b", "sjf@a@b", "sjf+easy+greedy", "sjf-low_power@ewma", "sjf-zoo:a-zoo:b"]
+)
+def test_words_in_another_order_are_refused_in_one_line(name):
+    with pytest.raises(OptionsError, match="is not of the form ORDER@TIMES") as refused:
+        policy_in(name)
+    assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("driver", "name"),
+    [
+        (driver, name)
+        for driver in refusals.DRIVERS
+        for name in ("agent:zoo/none", "actual")
+        if name != "actual" or driver != refusals.COMPARE
+    ],
+)
+def test_agents_and_recorded_schedules_are_refused_where_nothing_plays_them(driver, name):
+    if name == "actual" or driver not in refusals.AGENTS_PLAYED:
+        with pytest.raises(OptionsError, match=r"is a trained agent|is the schedule that a trace records"):
+            policy_in(name, driver)
