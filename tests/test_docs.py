@@ -34,6 +34,7 @@ SKIPPED = (
     "python -m hdeeprm_like.build",
     "pip install",
     "python agents/train_maskable_ppo.py",
+    "python tests/bench/",
     "docker ",
     "make ",
     "eval ",
