@@ -90,9 +90,12 @@ class Guarantees:
         self.promised[j] = self.begins[j]
 
     def hasten(self, j):
-        """Move a reservation to the first date with room."""
+        """Move a reservation to the first date with room, later only if its own date is past."""
+        begin, nodes = self.begins[j], self.sets[j]
         self.begins[j], self.sets[j] = math.inf, set()
         self.reserve_at(j, self.as_soon(j))
+        if self.now < begin < self.begins[j]:
+            self.begins[j], self.sets[j] = begin, nodes
 
     # --- decisions
 

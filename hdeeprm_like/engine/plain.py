@@ -38,6 +38,10 @@ class Column(np.ndarray[Any, Any]):
         found = self.view(np.ndarray)[index]
         return column(found) if isinstance(found, np.ndarray) else found
 
+    def __array_wrap__(self, found: Any, context: Any = None, return_scalar: bool = False) -> Any:
+        """Return what a function of numpy has found: of a reduction a number, as for other arrays."""
+        return found.view(np.ndarray)[()] if found.ndim == 0 else column(found)
+
     def __repr__(self) -> str:
         """Return what numpy shows, which reads entries one by one."""
         return repr(self.view(np.ndarray))

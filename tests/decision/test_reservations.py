@@ -109,6 +109,7 @@ def test_conservative_knows_all_dates_where_jobs_become_known_during_the_run():
     assert len(profile.hold_node) >= 2 * 70 + 2
 
 
+@pytest.mark.more
 def test_with_partitions_each_job_may_have_a_reservation(two_partitions):
     workload = replace(jobs([0.0] * 1500), demands=demands_of([Demand("all")] * 1500))
     policy = baseline("fcfs+conservative")

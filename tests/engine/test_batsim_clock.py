@@ -8,7 +8,8 @@ from random_worlds import platforms, workloads
 from small import begun, jobs, platform, run
 
 from hdeeprm_like.decision.policies.pairs import apply_pair
-from hdeeprm_like.engine.dates import wire_time
+from hdeeprm_like.engine.dates import SAME_DATE, request_call, wire_time
+from hdeeprm_like.engine.state import Instant, State
 
 
 @settings(max_examples=1000)
@@ -29,6 +30,27 @@ def test_a_time_on_the_wire_is_what_printf_and_a_parser_make_of_it(time):
 def test_times_halfway_between_two_microseconds_round_as_printf_does(whole, micro):
     time = whole + (micro + 0.5) * 1e-6
     assert wire_time(time) == float(f"{time:.6f}")
+
+
+@settings(max_examples=500)
+@given(st.floats(0.0, 1e9), st.floats(-10.0, 1e6))
+@example(16321.62, 3e-12)  # a reservation with more digits than the wire
+@example(44541.333333, 3.3e-7)
+@example(1e13, 0.0)
+def test_a_call_is_dated_neither_before_its_date_nor_before_now_and_requested_once(moment, ahead):
+    state, now = State(platform(), jobs()), wire_time(moment)
+    state.receive(Instant(now, [], 0, False))
+    wanted = now + ahead
+    date = request_call(state.tables, wanted)
+    assert date == float(f"{date:.6f}")
+    assert date > now
+    assert wanted <= date <= max(wanted, now + SAME_DATE) + 1e-6 + 1e-15 * now
+    assert request_call(state.tables, wanted) == np.inf
+    later = request_call(state.tables, date + 1.0)
+    assert later > date
+    assert request_call(state.tables, later) == request_call(state.tables, np.inf) == np.inf
+    state.receive(Instant(date, [], 0, False))
+    assert date < request_call(state.tables, wanted) <= date + SAME_DATE + 1e-6 + 1e-15 * now
 
 
 def instants(cluster, workload):

@@ -58,6 +58,16 @@ def test_sets_are_of_the_nodes_of_a_partition_with_the_features(shapes):
     assert numbered.columns.sum(axis=1).tolist() == [7, 3, 3, 7]
 
 
+def test_a_job_with_more_nodes_than_cores_is_refused_unless_it_gets_whole_nodes(shapes):
+    demands = replace(no_demands(2), nodes=np.array([1, 2]))
+    numbered = NumberedSets(shapes.platform.partitions)
+    with pytest.raises(WorkloadError, match=r"^job 7: requests 2 nodes and 1 cores; each node needs one$"):
+        numbered.rows(demands, np.array([1, 1]), ids=("w0!6", "w0!7"))
+    assert numbered.rows(demands, np.array([1, 2]))["nodes"].tolist() == [1, 2]
+    whole = replace(demands, exclusive=np.array([False, True]))
+    assert numbered.rows(whole, np.array([1, 1]))["nodes"].tolist() == [1, 2]
+
+
 def test_jobs_of_whole_nodes_may_get_more_cores_than_they_request(shapes):
     assert most_cores(shapes.platform, np.array([0, 2]), np.array([1, 2])).tolist() == [13, 24]
     assert most_cores(replace(shapes.platform, partitions=None), 0, np.array([1, 2])).tolist() == [1, 2]

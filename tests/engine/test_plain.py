@@ -123,6 +123,16 @@ def test_a_column_is_shown_as_any_array():
     assert (str(plain.column(array)), repr(plain.column(array))) == (str(array), repr(array))
 
 
+@pytest.mark.parametrize("reduce", [np.max, np.sum, np.mean, np.any, np.argmin, np.median, np.ndarray.max])
+def test_a_reduction_of_a_column_is_a_number_as_of_any_array(reduce):
+    rows = plain.column(np.array([(1, 7.0), (2, 3.0)], [("n", "i8"), ("x", "f8")]))
+    for values in (plain.column(np.array([3.0, 1.0, 2.0])), rows["n"], rows["x"], plain.column(np.eye(2))):
+        found, expected = reduce(values), reduce(np.array(values))
+        assert isinstance(found, np.generic)
+        assert {found} == {expected}
+    assert isinstance(rows["x"] + 1.0, plain.Column)
+
+
 def test_words_without_a_sign_stay_words_that_wrap_around():
     column = plain.column(np.array([2**63 + 1], np.uint64))
     with np.errstate(all="ignore"):

@@ -3,21 +3,32 @@
 import csv
 import gzip
 import random
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
-from batsim_talk import LIMITS, difference_from_server, play_on_server, talk, write_inputs
+from batsim_talk import (
+    LIMITS,
+    difference_from_server,
+    jobs_of,
+    play_on_server,
+    play_on_server5,
+    talk,
+    write_inputs,
+)
 from random_worlds import world
 from small import jobs, platform
 
 from hdeeprm_like.batsim.codec4 import Codec4
+from hdeeprm_like.batsim.codec5 import Codec5
 from hdeeprm_like.batsim.session import Conversation
 from hdeeprm_like.cli.main import main
 from hdeeprm_like.cluster.workload import JobLimits
 from hdeeprm_like.decision.actions import PolicyActions
 from hdeeprm_like.decision.names import baseline
 from hdeeprm_like.decision.system import DecisionSystem
+from hdeeprm_like.engine.bundles import bundle_in
 from hdeeprm_like.engine.state import State
 from hdeeprm_like.engine.tables import RUNNING
 from hdeeprm_like.errors import ProtocolError
@@ -146,6 +157,27 @@ def test_guaranteed_starts_come_when_they_do_in_process_and_no_call_is_requested
         assert differences(seed, tmp_path, world=crowded) == "", seed
         assert len(requested[-1]) == len(set(requested[-1])), seed
     assert sum(map(len, requested)) > len(seeds)
+
+
+BATSIMS = {4: (Codec4, play_on_server, "out_jobs.csv"), 5: (Codec5, play_on_server5, "five_jobs.csv")}
+
+
+@pytest.mark.parametrize("seeds", [(3, 13), pytest.param(range(100), marks=pytest.mark.slow)], ids=str)
+@pytest.mark.parametrize("version", BATSIMS)
+def test_no_job_starts_after_its_guarantee_with_batsim(version, seeds, tmp_path):
+    """Calls come up to a millisecond late with Batsim 5, and what starts then ends later than planned."""
+    codec, play_on, file = BATSIMS[version]
+    for seed in seeds:
+        cluster, drawn, policy = crowded(seed)
+        workload = replace(drawn, requested_time=drawn.delay, requested_ops=drawn.delay * 1e9)
+        exact = write_inputs(cluster, workload, tmp_path)
+        cluster = read_platform_xml(tmp_path / "platform.xml")
+        policy = baseline(policy.name.partition("+")[0] + "+bounded:0.1")
+        ours = talk(cluster, policy, 3, exact, JobLimits(1e6, 24.0, 100.0, 1.0), codec=codec())
+        assert play_on(ours, tmp_path)[1]
+        promised, rows = bundle_in(ours.system.actions._plans[1].guarantees, 0).promised, jobs_of(tmp_path / file)
+        late = [float(rows[job]["starting_time"] or "nan") - promised[row] for job, row in ours._rows.items()]
+        assert np.nanmax(late) < 0.002, seed
 
 
 @pytest.mark.slow

@@ -64,19 +64,19 @@ def last_before(tables: Tables, plans: Plans, bounds: Bounds, k: int, j: int, da
 
 
 @compiled
-def earliest_begin(tables: Tables, plans: Plans, bounds: Bounds, k: int, j: int) -> float:
-    """Return the first date at which a job fits, infinite for never."""
+def earliest_begin(tables: Tables, plans: Plans, bounds: Bounds, k: int, j: int, before: float) -> float:
+    """Return the first date at which a job fits, and keep its nodes; *before* if there is no earlier one."""
     now = tables.clock[0].now
     if bounds.state[0].on_nodes == 0:
-        return float(earliest_from(bounds.profile, tables.jobs[j].size, planned_time(tables, plans, k, j), now))
-    bounds.anywhere[j] = 0
+        begin = float(earliest_from(bounds.profile, tables.jobs[j].size, planned_time(tables, plans, k, j), now))
+        return min(begin, before)
     begin = float(first_count(tables, plans, bounds, k, j, now))
-    while begin < np.inf:
+    while begin < before:
         if has_nodes_at(tables, plans, bounds, k, j, begin):
             keep_nodes(tables, plans, bounds, k, j)
             return begin
         begin = float(first_count(tables, plans, bounds, k, j, first_after(tables, plans, bounds, k, j, begin)))
-    return np.inf
+    return before
 
 
 @compiled

@@ -152,16 +152,20 @@ def guarantee(tables: Tables, plans: Plans, bounds: Bounds, k: int, j: int) -> N
     bounds.due[j] = bound.due
     begin = latest_begin(tables, plans, bounds, k, j, now + longest / used)
     if begin < now:
-        begin = earliest_begin(tables, plans, bounds, k, j)
+        begin = earliest_begin(tables, plans, bounds, k, j, np.inf)
     bounds.promised[j] = begin
     put_in(tables, plans, bounds, k, j, begin)
 
 
 @compiled
 def hasten(tables: Tables, plans: Plans, bounds: Bounds, k: int, j: int) -> None:
-    """Move the reservation of a job to the first date at which it fits; later only if its own date no longer fits."""
+    """Move the reservation of a job to the first date at which it fits; later only if its own date is past.
+
+    Until then it holds, also where a job that it follows has started a moment late, and so is expected to end later.
+    """
+    before = bounds.reserved[j] if bounds.reserved[j] > tables.clock[0].now else np.inf
     take_out(tables, plans, bounds, k, j)
-    put_in(tables, plans, bounds, k, j, earliest_begin(tables, plans, bounds, k, j))
+    put_in(tables, plans, bounds, k, j, earliest_begin(tables, plans, bounds, k, j, before))
 
 
 @inlined

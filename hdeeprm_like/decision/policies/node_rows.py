@@ -275,7 +275,7 @@ def profile_size(state: State, jobs: int) -> tuple[int, int]:
 
 
 def make_room_for_profile(profile: NodeProfile, state: State, jobs: int) -> None:
-    """Grow a node profile to some known jobs; it is made anew at each decision, so nothing is copied."""
+    """Grow a node profile to some known jobs; it is made again at each decision, so nothing is copied."""
     if len(profile.dates) == 0:
         return
     for size, names in zip(profile_size(state, jobs), (OF_DATES, OF_HOLDS), strict=True):
@@ -295,7 +295,7 @@ def reservations_for(jobs: int, partitions: int, words: int) -> dict[str, NDArra
 def make_room_for_sets(plans: NodePlans, sets: NodeSets) -> None:
     """Grow the arrays to all jobs and all sets of nodes; with Batsim they become known during the run.
 
-    Reservations are made anew at each decision, so none is copied.
+    Reservations are made again at each decision, so none is copied.
     """
     jobs, partitions = len(sets.demands), len(plans.taken)
     if jobs + partitions + MOST_WINDOWS > len(plans.begins):
