@@ -280,9 +280,8 @@ def _speeds(platform: Platform, hosts: Sequence[Host], path: Path) -> NodeSpeeds
         if host in others:
             of_node[node] = None
     if others:
-        log.warning(
-            "%s: host %r: a speed_file other than that of its node counts only with Batsim", path, others[0].name
-        )
+        what = "a speed_file other than that of its node counts only with Batsim or `hdeeprm-like batsim`"
+        log.warning("%s: <host> %r: %s", path, others[0].name, what)
     profiles = list(dict.fromkeys(filter(None, of_node.values())))
     numbers = [NO_PROFILE if one is None else profiles.index(one) for one in of_node.values()]
     return NodeSpeeds(tuple(profiles), tuple(numbers)) if profiles else None
