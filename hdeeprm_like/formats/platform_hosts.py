@@ -145,6 +145,7 @@ def cores_of(hosts: Sequence[Host], clusters: Sequence[str]) -> list[tuple[str, 
     listed: list[tuple[str, Mapping[str, str]]] = []
     for place, (host, cluster) in enumerate(zip(hosts, clusters, strict=True)):
         kind = f"{host.cores} x {host.speeds[0] / GIGA:g} GFLOP/s"
+        kind += f" ({host.properties[WATTS].split(',')[0].strip()} W)" if WATTS in host.properties else ""
         defaults = {
             f"{PREFIX}node_type": kind,
             f"{PREFIX}processor_type": kind,

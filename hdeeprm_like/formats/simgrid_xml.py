@@ -117,13 +117,14 @@ class _Reader:
             return None
         if not self.linked and element.tag not in ("host", "cluster", "peer", "link"):
             return None
+        if element.tag == "cluster":
+            return self.cluster(element, zone)
         if zone is None:
             raise self.fail(f"<{element.tag}> outside of a zone is not imitated")
         readers = {
             "host": self.host,
             "router": self.router,
             "link": self.link,
-            "cluster": self.cluster,
             "peer": self.peer,
             "route": self.route,
             "zoneRoute": self.route,
@@ -303,7 +304,7 @@ class _Reader:
         if self.text(element, "symmetrical", "YES").upper() == "YES" and source != destination:
             zone.hops.setdefault((destination, source), Hop(tuple(reversed(backward)), ends[1], ends[0]))
 
-    def cluster(self, element: Any, parent: Zone) -> None:
+    def cluster(self, element: Any, parent: Zone | None) -> None:
         name, prefix = self.text(element, "id"), self.text(element, "prefix", "")
         suffix = self.text(element, "suffix", "")
         if self.text(element, "topology", "FLAT") != "FLAT":
@@ -360,7 +361,7 @@ class _Reader:
             )
             zone.loopbacks[name] = Link(f"{link}_loopback", speed, delay, fatpipe=True)
 
-    def wired_cluster(self, element: Any, parent: Zone) -> None:
+    def wired_cluster(self, element: Any, parent: Zone | None) -> None:
         """Read a cluster that is a fat tree, a torus or a dragonfly; it has no router, so a host is its gateway."""
         from hdeeprm_like.cluster.topologies import topology_of  # few platforms have any
 
