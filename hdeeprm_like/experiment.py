@@ -169,7 +169,7 @@ def platform_of(
         try:
             return Path(str(named)), platform_from(named)
         except OptionsError as error:
-            raise OptionsError(f"{path}: platform_file_path: {error}") from None
+            raise OptionsError(f"{path}: platform_file_path: {str(error).removeprefix('platform: ')}") from None
     file = override or named_path(path, str(named), "platform_file_path", "--platform", "platform")
     return file, readers.platform(file, [path.parent / name for name in options.type_file_paths])
 

@@ -285,6 +285,14 @@ class Options(Section):
     pybatsim: PybatsimOptions = PybatsimOptions.model_construct()
     training: TrainingSection = TrainingSection.model_construct()
 
+    @field_validator("platform_file_path", mode="before")
+    @classmethod
+    def is_a_platform(cls, platform: Any) -> Any:
+        """Refuse what is neither text nor a whole number in one line."""
+        if type(platform) not in (str, int):
+            raise ValueError(f"{shown(platform)}: a name, a file, or the cores of a pool as a whole number is needed")
+        return platform
+
     @model_validator(mode="after")
     def classic_follows_one_pair(self) -> "Options":
         """Refuse a classic agent without exactly one policy pair."""

@@ -26,11 +26,12 @@ from small import Finished, platform
 
 from hdeeprm_like.batsim_server import cli
 from hdeeprm_like.batsim_server.simulation import Simulation
-from hdeeprm_like.cluster.routes import NO_LINK, Routes
+from hdeeprm_like.cluster.routes import Routes
 from hdeeprm_like.decision.actions import PolicyActions
 from hdeeprm_like.decision.names import baseline
 from hdeeprm_like.engine.state import State
 from hdeeprm_like.errors import HDeepRMError
+from hdeeprm_like.formats.simgrid_routes import routes_between
 from hdeeprm_like.formats.simgrid_xml import read_simgrid_xml
 from hdeeprm_like.formats.workload_json import read_workload
 from hdeeprm_like.results.batsim_files import parse_interval_set
@@ -67,38 +68,6 @@ class Recording:
     jobs: list
 
 
-def routes_between(simgrid, hosts, master):
-    """The routes between hosts of a SimGrid platform: each is a place and a group of its own."""
-    links, first, crossed, delay = {}, [0], [], np.zeros((len(hosts),) * 2)
-    gate_first, gates, gate_delay = [0], [], []
-    for a, source in enumerate(hosts):
-        for b, destination in enumerate(hosts):
-            if a != b:
-                way, delay[a, b] = simgrid.route(source, destination)
-                crossed += [links.setdefault(link, len(links)) for link in way]
-            first.append(len(crossed))
-        way, latency = simgrid.route(source, master)
-        gates += [links.setdefault(link, len(links)) for link in way]
-        gate_first.append(len(gates))
-        gate_delay.append(latency)
-    each, none = np.arange(len(hosts)), np.full(len(hosts), NO_LINK)
-    return Routes(
-        bandwidth=np.array([link.bandwidth for link in links], np.float64),
-        fatpipe=np.array([link.fatpipe for link in links], np.bool_),
-        place=each,
-        group=each,
-        up=none,
-        down=none,
-        limiter=none,
-        first=np.array(first),
-        links=np.array(crossed, np.int64),
-        delay=delay,
-        gate_first=np.array(gate_first),
-        gate_links=np.array(gates, np.int64),
-        gate_delay=np.array(gate_delay),
-    )
-
-
 def read_recording(case, table):
     """The recording of a folder; *table* is the text of its ``out_jobs.csv``.  None if no job sends anything."""
     words = shlex.split((case / "cmdline.txt").read_text().splitlines()[0])[1:]
@@ -114,7 +83,7 @@ def read_recording(case, table):
         simgrid = read_simgrid_xml(options.platform)
     used = 1 + max(core for job in jobs for core in job.cores)
     hosts = [machine.host for machine in simulation.machines.all[:used]]
-    routes = routes_between(simgrid, [host.name for host in hosts], simulation.master)
+    routes = routes_between(simgrid, [host.name for host in hosts], [1] * used, simulation.master)
     return Recording([host.speeds[0] for host in hosts], routes, jobs)
 
 

@@ -145,6 +145,7 @@ def cores_of(hosts: Sequence[Host], clusters: Sequence[str]) -> list[tuple[str, 
     listed: list[tuple[str, Mapping[str, str]]] = []
     for place, (host, cluster) in enumerate(zip(hosts, clusters, strict=True)):
         kind = f"{host.cores} x {host.speeds[0] / GIGA:g} GFLOP/s"
+        kind += f" ({host.properties[WATTS].split(',')[0].strip()} W)" if WATTS in host.properties else ""
         defaults = {
             f"{PREFIX}node_type": kind,
             f"{PREFIX}processor_type": kind,
@@ -280,9 +281,8 @@ def _speeds(platform: Platform, hosts: Sequence[Host], path: Path) -> NodeSpeeds
         if host in others:
             of_node[node] = None
     if others:
-        log.warning(
-            "%s: host %r: a speed_file other than that of its node counts only with Batsim", path, others[0].name
-        )
+        what = "a speed_file other than that of its node counts only with Batsim or `hdeeprm-like batsim`"
+        log.warning("%s: <host> %r: %s", path, others[0].name, what)
     profiles = list(dict.fromkeys(filter(None, of_node.values())))
     numbers = [NO_PROFILE if one is None else profiles.index(one) for one in of_node.values()]
     return NodeSpeeds(tuple(profiles), tuple(numbers)) if profiles else None

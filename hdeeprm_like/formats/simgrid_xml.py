@@ -15,7 +15,6 @@ from defusedxml.ElementTree import ParseError, fromstring
 
 from hdeeprm_like.cluster.speed_profiles import SpeedProfile
 from hdeeprm_like.errors import PlatformError, did_you_mean
-from hdeeprm_like.formats.simgrid_cabinets import fill_star
 from hdeeprm_like.formats.simgrid_hosts import Host, speeds_of
 from hdeeprm_like.formats.simgrid_units import BANDWIDTHS, TIMES, measure
 from hdeeprm_like.formats.simgrid_zones import ROUTINGS, Hop, Link, Routing, Wires, Zone
@@ -163,7 +162,22 @@ class _Reader:
         for child in element:
             self.zone_content(child, zone)
         if routing == "cluster":
-            fill_star(self, element, zone)
+            self.star(element, zone)
+
+    def star(self, element: Any, zone: Zone) -> None:
+        """Read the cabinets and host_links of a zone, when its hosts and links are known, as SimGrid does."""
+        backbone: tuple[Link, ...] = ()
+        for one in element.findall("backbone") if self.linked else ():
+            self.link(one, zone)
+            backbone = (self.find_link(self.text(one, "id"), ""),)
+        for one in element.findall("host_link") if self.linked else ():
+            up, down = (self.link_named(self.text(one, way)) for way in ("up", "down"))
+            zone.star[self.text(one, "id")] = ((up, *backbone), (*backbone, down))
+        for cabinet in element.findall("cabinet"):
+            prefix, suffix = self.text(cabinet, "prefix", ""), self.text(cabinet, "suffix", "")
+            for member in self.radical(self.text(cabinet, "radical")):
+                host = f"{prefix}{member}{suffix}"
+                self.cluster_host(cabinet, {}, zone, host, f"link_{host}", backbone)
 
     def netpoint(self, name: str, zone: Zone, element: Any = None) -> None:
         if name in self.platform.routing.zone_of:

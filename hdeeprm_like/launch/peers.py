@@ -61,7 +61,7 @@ class Peer(Record):
         words: the command to start it with; none if a user starts it by hand.
         address: where to listen. folder: the run's directory as Batsim sees it; None where that is the same.
         timeout: s that either side may be silent. version: of Batsim, 4 or 5.
-        master: name of the master host in a user's own platform, whose hosts need not tell their power; None for ours.
+        master: name of the master host in a user's own platform, whose hosts may have no power; None for ours.
     """
 
     simulator: str

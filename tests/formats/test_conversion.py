@@ -70,11 +70,28 @@ def test_types_that_the_catalogues_lack_are_written_along(tmp_path):
         assert np.array_equal(getattr(before, column), getattr(after, column)), column
 
 
-def test_p_states_that_are_not_ours_do_not_fit_in_json(tmp_path):
+def test_p_states_that_are_not_ours_and_names_of_hosts_stay_in_json(tmp_path):
     odd = platform()
-    odd.processor_flops[0, 1] = 1e9
-    with pytest.raises(PlatformError, match="the speeds of processor type 'p' in its P-states"):
-        write_platform_json(odd, tmp_path / "p.json")
+    odd.processor_flops[0, 1], odd.processor_watts[0, 2] = 1e-7, 0.0
+    odd = replace(odd, master_link=("498MBps", "15us"))
+    write_platform_json(odd, tmp_path / "p.json")
+    after = load_platform(tmp_path / "p.json")
+    assert after.processor_flops.tolist() == odd.processor_flops.tolist()
+    assert after.processor_watts.tolist() == odd.processor_watts.tolist()
+    assert (after.core_names, after.master_link) == (odd.core_names, odd.master_link)
+    content = json.loads((tmp_path / "p.json").read_text())
+    (tmp_path / "p.json").write_text(json.dumps(content | {"hosts": content["hosts"][1:]}))
+    with pytest.raises(PlatformError, match=r"hosts: 3 different names; one for each of 4 cores is needed"):
+        load_platform(tmp_path / "p.json")
+    processors = content["types"]["processors"]["p"]
+    for wrong, why in (
+        ({"flops": [1.0]}, "has 1 figures; one for each of the 4 P-states"),
+        ({"power": 1}, "unknown key"),
+    ):
+        content["types"]["processors"]["p"] = processors | wrong
+        (tmp_path / "p.json").write_text(json.dumps(content))
+        with pytest.raises(PlatformError, match=why):
+            load_platform(tmp_path / "p.json")
 
 
 def test_a_trace_becomes_a_workload_and_a_trace_again(tmp_path, capsys):

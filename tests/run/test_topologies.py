@@ -14,8 +14,9 @@ from hdeeprm_like.cluster.platform import Network
 from hdeeprm_like.errors import PlatformError
 from hdeeprm_like.formats.batsim_numbers import read_number
 from hdeeprm_like.formats.open import load_platform
+from hdeeprm_like.formats.platform_hosts import read_platform_xml
 from hdeeprm_like.formats.platform_json_writer import write_platform_json
-from hdeeprm_like.formats.platform_xml import MOST_ROUTED, read_platform_xml, write_platform_xml
+from hdeeprm_like.formats.platform_xml import MOST_ROUTED, write_platform_xml
 from hdeeprm_like.formats.workload_json_writer import write_workload
 from hdeeprm_like.results.batsim_files import parse_interval_set
 
