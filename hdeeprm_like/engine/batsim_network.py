@@ -1,8 +1,4 @@
-"""Steps of Batsim's clock in a network: rates follow from all that is sent, and messages of jobs' ends share links.
-
-Here every instant is left to the rounds of the actors: the fast path of `batsim_at_once` knows no links, and no speeds
-that follow files, see `batsim_speeds`.
-"""
+"""Steps of Batsim's clock in a network: rates follow from all that is sent, and messages of jobs' ends share links."""
 
 import numpy as np
 
@@ -23,12 +19,6 @@ from hdeeprm_like.engine.traffic import (
     next_solved,
     open_traffic,
 )
-
-
-@by_type
-def goes_by_rounds(timing: BundleType) -> object:
-    """Return whether only the rounds of the actors know what happens next."""
-    return always if is_networked(timing) or follows_files(timing) else never
 
 
 @by_type
@@ -53,18 +43,6 @@ def arrive(timing: BundleType) -> object:
 def end_latency(tables: BundleType, timing: BundleType, owner: object, made: object) -> object:
     """End a latency: the job or the message under way begins to use its links; return whether it was a latency."""
     return end_latency_of if is_networked(timing) else no_latency
-
-
-@inlined
-def always(timing: BatsimClock) -> bool:
-    """Return True."""
-    return True
-
-
-@inlined
-def never(timing: BatsimClock) -> bool:
-    """Return False."""
-    return False
 
 
 @inlined
