@@ -120,6 +120,10 @@ class Codec(Protocol):
         """Call the listener for the contents of a message, in their order."""
         ...
 
+    def awaits_ends(self) -> bool:
+        """Return whether jobs end in this instant that the last message does not report yet."""
+        ...
+
     def events_of(
         self, commands: Commands, identifiers: Sequence[str], machines: Cores, finish_registration: bool
     ) -> list[WireEvent]:

@@ -102,6 +102,10 @@ class Codec4:
             except ProtocolError as cause:
                 raise ProtocolError(f"{kind}: {cause}") from None
 
+    def awaits_ends(self) -> bool:
+        """Return False: what ends in one instant is in one message."""
+        return False
+
     def events_of(
         self, commands: Commands, identifiers: Sequence[str], machines: Cores, finish_registration: bool
     ) -> list[WireEvent]:

@@ -20,6 +20,7 @@ from typing import Any, TypeAlias
 
 from hdeeprm_like.batsim.codec import AMOUNT, Cores, Host, Listener, Submission, WireEvent, shown
 from hdeeprm_like.batsim.codec4 import Codec4, Content
+from hdeeprm_like.batsim.walltime_ends import WalltimeEnds
 from hdeeprm_like.cluster.pstates import SPEED_SHARE
 from hdeeprm_like.cluster.workload import known_number
 from hdeeprm_like.engine.state import Commands
@@ -48,8 +49,8 @@ class Codec5(Codec4):
     """The `Codec` of one conversation with Batsim 5.
 
     Batsim 5 reveals the duration of its own messages, 1e-10 s each. Decisions use times rounded to microseconds, as in
-    Batsim 4, and answers carry these times; if they were rounded up, Batsim waits until then. So the schedules are the
-    same with both.
+    Batsim 4, and answers carry these times; if they were rounded up, Batsim waits until then. Decisions wait for the
+    ends of walltimes that Batsim 4 reports together (`walltime_ends`). So the schedules are the same with both.
     """
 
     kind, data, parts, begins = "event_type", "event", "an event_type and an event", "SimulationBeginsEvent"
@@ -63,6 +64,8 @@ class Codec5(Codec4):
     def __init__(self) -> None:
         """Expect a handshake."""
         self._greeted = False
+        self._now = 0.0  # s, rounded
+        self._ends = WalltimeEnds()
 
     def greet(self, raw: str | bytes) -> str | None:
         """Return the answer to the first message, a length and an unused text; None for others.
@@ -94,10 +97,33 @@ class Codec5(Codec4):
         """
         return super().parse(raw.rstrip("\0") if isinstance(raw, str) else raw.rstrip(b"\0"))
 
+    def deliver(self, message: Any, listener: Listener) -> None:
+        """Call the listener for the contents of a message.
+
+        Raises:
+            ProtocolError: the message is invalid.
+        """
+        super().deliver(message, listener)
+        submitted: dict[str, float] = {}
+        completed: list[str] = []
+        for event in message["events"]:
+            kind, data = event["event_type"], event.get("event", {})
+            if kind == "JobSubmittedEvent" and (data["job"].get("walltime") or 0) > 0:
+                submitted[data["job_id"]] = data["job"]["walltime"]
+            elif kind == "JobCompletedEvent":
+                completed.append(data["job_id"])
+        self._now = round(message["now"], DECIMALS)
+        self._ends.message(message["now"], submitted, completed)
+
+    def awaits_ends(self) -> bool:
+        """Return whether a walltime is still to end that Batsim 4 would have reported in the last message."""
+        return self._ends.awaited()
+
     def events_of(
         self, commands: Commands, identifiers: Sequence[str], machines: Cores, finish_registration: bool
     ) -> list[WireEvent]:
         """Return the events that carry commands, in the order in which the embedded simulator applies them."""
+        self._ends.start([identifiers[job] for job, _ in commands.starts], len(commands.rejects), self._now)
         events: list[WireEvent] = []
         for job in commands.rejects:
             events.append(("RejectJobEvent", {"job_id": identifiers[job]}))

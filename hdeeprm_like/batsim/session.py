@@ -97,8 +97,8 @@ class Conversation:
         return self._decide()
 
     def _decide(self) -> Commands:
-        """Decide, if there is something to decide on."""
-        if not self.begun:
+        """Decide, if there is something to decide on, and all of it is known."""
+        if not self.begun or self._codec.awaits_ends():
             return NOTHING
         system, state = self.system, self.system.state
         clock = state.tables.clock[0]

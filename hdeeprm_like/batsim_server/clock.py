@@ -95,33 +95,6 @@ class Clock:
         self.begin_work(action, work)
         return action
 
-    def next_sequence(self) -> int:
-        """Return the number of an action that begins now."""
-        self._sequence += 1
-        return self._sequence
-
-    def pass_alone(self, host: str) -> bool:
-        """Advance by the way of a message from the server's host to itself, if no action ends before or with it.
-
-        Returns:
-            Whether that was so, without a latency or anything to share; if not, nothing has changed.
-        """
-        way = self.way(host, host)
-        if not self._plain or way is None or way.latency or not way.left:
-            return False
-        rate = way.rate
-        if self.sharing.dirty:
-            self._share()
-        step = 1.0 / rate
-        date = self.now + step
-        if 1.0 - rate * step >= self._precision:
-            return False
-        if date >= min(self._works.safe, self._timers.safe, self._latencies.safe):
-            return False
-        self._note(step)
-        self.now = date
-        return True
-
     def advance(self) -> bool:
         """Move the clock to the nearest end of an action; return whether there was one."""
         if self.sharing.dirty:
@@ -235,7 +208,8 @@ class Clock:
 
     def begin_way(self, way: Way, on_end: Callable[[], None]) -> None:
         """Begin a message's way to the server."""
-        self._arriving = Arriving(self.next_sequence(), way, on_end)
+        self._sequence += 1
+        self._arriving = Arriving(self._sequence, way, on_end)
 
     def timer(self, seconds: float, on_end: Callable[[], None], machine: int) -> Action:
         """Begin a time of some s, on a machine unless that is negative."""

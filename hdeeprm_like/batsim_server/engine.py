@@ -8,7 +8,6 @@ An actor is a generator. It yields requests, tuples ``(method of Engine, argumen
 
 from collections import deque
 from collections.abc import Callable, Generator, Sequence
-from contextlib import suppress
 from typing import Any
 
 from hdeeprm_like.batsim_server.clock import Clock
@@ -68,7 +67,6 @@ class Engine(Clock):
 
     Attributes:
         server: the mailbox of the server.
-        in_round: number of the actors in the round that runs, if they are several.
     """
 
     def __init__(
@@ -91,7 +89,6 @@ class Engine(Clock):
         """
         super().__init__(message_work, on_rates, before_end, simgrid, exact_timeouts)
         self._ready: list[tuple[Actor, Any]] = []
-        self.in_round = 0
         self.server = Mailbox()
 
     # Requests ---------------------------------------------------------------------------------------------------
@@ -190,41 +187,6 @@ class Engine(Clock):
         target.script.close()
         self.wake(actor, None)
 
-    # A conversation in which nothing else happens ---------------------------------------------------------------
-
-    def spawn_within(self, script: Script, host: str, then: Script) -> int:
-        """Start an actor while the server and the conversation are the only ready ones, up to where it waits.
-
-        Args:
-            then: what the server does with the actor in the same round, after the actor's first step.
-
-        Returns:
-            The number of the server's next message, which it gets in that round.
-        """
-        actor = Actor(script, host)
-        request = next(script, None)
-        with suppress(StopIteration):
-            then.send(actor)
-        if request is None:
-            actor.alive = False
-        else:
-            request[0](actor, *request[1:])
-        sequence = self.next_sequence()
-        while self._ready:
-            self._run_ready()
-        return sequence
-
-    def put_first(self, actor: Actor, content: Any) -> None:
-        """Send to the server before the messages that wait."""
-        message = actor.waits_for = Message(actor, actor.host, content, self.server, 1.0)
-        self.server.pending.appendleft(message)
-
-    def get_numbered(self, actor: Actor, sequence: int) -> None:
-        """Answer the next message to the server, whose way got its number before."""
-        later, self._sequence = self._sequence, sequence - 1
-        self.get(actor)
-        self._sequence = later
-
     # The loop ---------------------------------------------------------------------------------------------------
 
     def begin(self, script: Script, host: str) -> Actor:
@@ -252,7 +214,6 @@ class Engine(Clock):
 
     def _run_ready(self) -> None:
         ran, self._ready = self._ready, []
-        self.in_round = len(ran)
         asking: list[tuple[Actor, Request]] = []
         for actor, answer in ran:
             if actor.alive:

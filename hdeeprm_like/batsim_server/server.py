@@ -21,7 +21,6 @@ from hdeeprm_like.results.batsim_files import interval_set
 logger = logging.getLogger(__name__)
 
 Content = tuple[str, Any]  # kind and content of a message to the server
-SPAWNING = SCHEDULER_EVENTS.keys() - {"SET_RESOURCE_STATE", "QUERY"}  # whose handlers at most start an actor
 Ask = Callable[[str], bytes]  # sends a message to the scheduler, returns its reply
 
 
@@ -44,9 +43,7 @@ class Server:
         self._jobs_to_come = len(simulation.workloads) + len(self._workflows)
         self._events_to_come = len(simulation.events)
         self._scheduler_ready = False
-        self._passed: tuple[str, Any] | None = None  # a message that came while nothing else happened
         self._debugging = logger.isEnabledFor(logging.DEBUG)
-        self._under_way = 0  # number of the action of a message that is on its way
         self._handlers: dict[str, Callable[[Any], Script | None]] = {  # handlers of messages from the other actors
             "SCHED_READY": self._on_ready,
             "SCHEDULER_EVENT": lambda event: self.scheduler_events[event.kind](simulation, event),
@@ -84,13 +81,7 @@ class Server:
         simulation, engine, outbox = self.simulation, self.simulation.engine, self.simulation.outbox
         yield from self._begin()
         while not self.ended:
-            if self._passed is not None:
-                (kind, content), self._passed = self._passed, None
-            elif self._under_way:
-                number, self._under_way = self._under_way, 0
-                kind, content = yield (engine.get_numbered, number)
-            else:
-                kind, content = yield (engine.get,)
+            kind, content = yield (engine.get,)
             steps = self._handlers[kind](content)
             if steps is not None:
                 yield from steps
@@ -133,40 +124,10 @@ class Server:
         reply = self._read(raw)
         moments: list[tuple[float, Content]] = [(e.timestamp, ("SCHEDULER_EVENT", e)) for e in reply.events]
         moments.append((reply.now, ("SCHED_READY", None)))
-        first = self._pass(moments)
-        if self._under_way:
-            yield (engine.put_first, moments[first][1])
-            first += 1
-        for date, content in moments[first:]:
+        for date, content in moments:
             if date > engine.now:
                 yield (engine.sleep, date - engine.now)
             yield (engine.put, content)
-
-    def _pass(self, moments: Sequence[tuple[float, Content]]) -> int:
-        """Deliver the first events of a reply without the actors while nothing else happens; return how many.
-
-        What is done is what the actors would do, in their order: the server's `_passed` is the last event, or it waits
-        for the next one, whose number is `_under_way`.
-        """
-        engine, server = self.simulation.engine, self.simulation.engine.server
-        master = self.simulation.master
-        if engine.in_round != 2 or server.pending or moments[0][0] > engine.now or not engine.pass_alone(master):
-            return 0
-        engine.next_sequence()
-        for number, (_, content) in enumerate(moments):
-            kind = content[1].kind if content[1] is not None else ""
-            if kind not in SPAWNING or moments[number + 1][0] > engine.now:
-                self._passed = content
-                return number + 1
-            steps = self.scheduler_events[kind](self.simulation, content[1])
-            if steps is not None and (request := next(steps, None)) is not None:
-                sequence = engine.spawn_within(request[1], request[2], steps)
-            else:
-                sequence = engine.next_sequence()
-            if server.pending or not engine.pass_alone(master):
-                self._under_way = sequence
-                return number + 1
-        raise AssertionError("a reply ends with the scheduler's readiness")
 
     def _read(self, raw: bytes) -> Reply:
         return read_reply(raw, self.scheduler_events)

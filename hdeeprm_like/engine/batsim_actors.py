@@ -91,7 +91,7 @@ class BatsimClock(Bundle, shared=("latency", "speed")):
         looked: (W,) bits, the cores of each word whose energy was last updated in epoch ...
         looked_in: (W,) ... of that word.
         later: (J,) jobs whose cores are still to be counted among those.
-        traffic: the network. speeds: of nodes that follow a file. A clock has both, see `goes_by_rounds`, or neither.
+        traffic: the network. speeds: of nodes that follow a file. A clock has both, see `rates_change`, or neither.
     """
 
     latency: Floats
@@ -117,7 +117,7 @@ def new_batsim_clock(platform: Platform, jobs: int) -> BatsimClock:
     talk["received"] = talk["looked_at"] = -1
     talk["cores"] = platform.cores
     words = int(words_of(platform.processor_cores).sum())
-    by_rounds = platform.routes is not None or platform.speeds is not None
+    change = platform.routes is not None or platform.speeds is not None
     room = jobs + calls_at_once(jobs) + 8  # all actors that may be ready at once or have a message under way
     ready, ran, outgoing, messages = (np.zeros(room, np.int64) for _ in range(4))
     return BatsimClock(
@@ -133,16 +133,13 @@ def new_batsim_clock(platform: Platform, jobs: int) -> BatsimClock:
         looked=np.zeros(words, np.int64),
         looked_in=np.zeros(words, np.int64),
         later=np.zeros(jobs, np.int32),
-        traffic=new_traffic(platform.routes, jobs) if by_rounds else cast(Traffic, NoTraffic(np.zeros(0))),
-        speeds=new_speeds(platform) if by_rounds else cast(Speeds, NoSpeeds(np.zeros(0))),
+        traffic=new_traffic(platform.routes, jobs) if change else cast(Traffic, NoTraffic(np.zeros(0))),
+        speeds=new_speeds(platform) if change else cast(Speeds, NoSpeeds(np.zeros(0))),
     )
 
 
-def goes_by_rounds(timing: BundleType) -> bool:
-    """Return from the type of a clock whether only the rounds of the actors know what happens next.
-
-    So it is in a network and where speeds follow files.
-    """
+def rates_change(timing: BundleType) -> bool:
+    """Return from the type of a clock whether the rates of what is under way change: in a network, or with speed files."""
     return bool(timing.fields["traffic"][0].kind == "Traffic")
 
 
@@ -243,7 +240,7 @@ def transfer(tables: Tables, timing: BatsimClock, message: int, lowest: int, sen
 @by_type
 def send_end(tables: BundleType, timing: BundleType, lowest: object) -> object:
     """Start the transfer of the message of a job's end from a core to the server."""
-    return send_over_links if goes_by_rounds(timing) else send_alone
+    return send_over_links if rates_change(timing) else send_alone
 
 
 @inlined

@@ -1,13 +1,9 @@
-"""Steps of Batsim's clock in a network: rates follow from all that is sent, and messages of jobs' ends share links.
-
-Here every instant is left to the rounds of the actors: the fast path of `batsim_at_once` knows no links, and no speeds
-that follow files, see `batsim_speeds`.
-"""
+"""Steps of Batsim's clock in a network: rates follow from all that is sent, and messages of jobs' ends share links."""
 
 import numpy as np
 
 from hdeeprm_like.engine.actions import ARRIVING, LATENCY, note_end, remove_numbered, set_rate, take_step
-from hdeeprm_like.engine.batsim_actors import END, KINDS, LOOPBACK, BatsimClock, goes_by_rounds
+from hdeeprm_like.engine.batsim_actors import END, KINDS, BatsimClock, rates_change
 from hdeeprm_like.engine.batsim_speeds import take_step_at_speeds
 from hdeeprm_like.engine.batsim_work import begin_sending
 from hdeeprm_like.engine.bundles import BundleType
@@ -25,46 +21,27 @@ from hdeeprm_like.engine.traffic import (
 
 
 @by_type
-def is_by_rounds(timing: BundleType) -> object:
-    """Return whether only the rounds of the actors know what happens next."""
-    return always if goes_by_rounds(timing) else has_slow_loopback
-
-
-@inlined
-def has_slow_loopback(timing: BatsimClock) -> bool:
-    """Return whether the messages of the master host to itself take another time than SimGrid's default."""
-    own = len(timing.latency) - 1
-    return bool(timing.latency[own] > 0.0 or timing.speed[own] != LOOPBACK)
-
-
-@by_type
 def open_network(timing: BundleType) -> object:
     """Begin a simulation, if there is a network."""
-    return open_links if goes_by_rounds(timing) else no_links
+    return open_links if rates_change(timing) else no_links
 
 
 @by_type
 def take_next_step(tables: BundleType, simulation: BundleType, timing: BundleType) -> object:
     """Move the clock to what ends or changes next, and record what ends there; False if nothing does."""
-    return take_step_by_rounds if goes_by_rounds(timing) else take_step_alone
+    return take_step_at_changing_rates if rates_change(timing) else take_step_alone
 
 
 @by_type
 def arrive(timing: BundleType) -> object:
     """End the flow of a message that has arrived, if there is a network."""
-    return end_message if goes_by_rounds(timing) else no_links
+    return end_message if rates_change(timing) else no_links
 
 
 @by_type
 def end_latency(tables: BundleType, timing: BundleType, owner: object, made: object) -> object:
     """End a latency: the job or the message under way begins to use its links; return whether it was a latency."""
-    return end_latency_of if goes_by_rounds(timing) else no_latency
-
-
-@inlined
-def always(timing: BatsimClock) -> bool:
-    """Return True."""
-    return True
+    return end_latency_of if rates_change(timing) else no_latency
 
 
 @inlined
@@ -112,7 +89,7 @@ def end_latency_of(tables: Tables, timing: BatsimClock, owner: int, made: int) -
 
 
 @compiled
-def take_step_by_rounds(tables: Tables, simulation: Simulation, timing: BatsimClock) -> bool:
+def take_step_at_changing_rates(tables: Tables, simulation: Simulation, timing: BatsimClock) -> bool:
     """Compute the rates that have changed, and move the clock."""
     pace = timing.actions.pace[0]
     if not has_routes(timing.traffic):

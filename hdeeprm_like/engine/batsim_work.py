@@ -5,7 +5,7 @@ for it are not compiled.
 """
 
 from hdeeprm_like.engine.actions import LATENCY, add, add_numbered, number, remove_at, remove_numbered, set_rate
-from hdeeprm_like.engine.batsim_actors import TCP_GAMMA, BatsimClock, goes_by_rounds, look_at_cores
+from hdeeprm_like.engine.batsim_actors import TCP_GAMMA, BatsimClock, look_at_cores, rates_change
 from hdeeprm_like.engine.batsim_joined import power_joined, slowest_joined, sums_exactly
 from hdeeprm_like.engine.bundles import BundleType
 from hdeeprm_like.engine.compiled import by_type, compiled, count_bits, inlined
@@ -59,7 +59,7 @@ def slowest(tables: Tables, j: int) -> float:
 @by_type
 def speed_of(tables: BundleType, timing: BundleType, j: object, settled: object) -> object:
     """Return the flop/s of the slowest core of a job now; *settled*: its cores have the P-states of the decisions."""
-    return speed_at_share if goes_by_rounds(timing) else speed_in_full
+    return speed_at_share if rates_change(timing) else speed_in_full
 
 
 @inlined
@@ -142,25 +142,25 @@ def end_alone(tables: Tables, timing: BatsimClock, j: int) -> None:
 @by_type
 def start_work(tables: BundleType, simulation: BundleType, timing: BundleType, j: object) -> object:
     """Create the parallel task of a job."""
-    return start_flow if goes_by_rounds(timing) else start_alone
+    return start_flow if rates_change(timing) else start_alone
 
 
 @by_type
 def end_work(tables: BundleType, timing: BundleType, j: object) -> object:
     """Remove the parallel task of a job, if it exists."""
-    return stop_flow if goes_by_rounds(timing) else end_alone
+    return stop_flow if rates_change(timing) else end_alone
 
 
 @by_type
 def set_speed(simulation: BundleType, timing: BundleType, j: object, speed: object) -> object:
     """Change the speed of a job's cores, in flop/s of the slowest."""
-    return set_speed_of_flow if goes_by_rounds(timing) else set_speed_alone
+    return set_speed_of_flow if rates_change(timing) else set_speed_alone
 
 
 @by_type
 def forget_sending(timing: BundleType, j: object) -> object:
     """Note that a job sends nothing yet."""
-    return forget_flow_of if goes_by_rounds(timing) else no_flow
+    return forget_flow_of if rates_change(timing) else no_flow
 
 
 @inlined

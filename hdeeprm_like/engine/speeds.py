@@ -57,7 +57,7 @@ class Speeds(Bundle, shared=("of_processor", "steps", "shares")):
 
 
 class NoSpeeds(Bundle):
-    """Stand-in for the speeds of a clock that goes by no rounds, see `batsim_network.goes_by_rounds`."""
+    """Stand-in for the speeds of a clock where all are constant, see `batsim_actors.rates_change`."""
 
     nothing: Floats
 

@@ -104,7 +104,7 @@ class Traffic(Bundle):
 
 
 class NoTraffic(Bundle):
-    """Stand-in for the network of a clock that goes by no rounds, see `batsim_network.goes_by_rounds`."""
+    """Stand-in for the network of a clock without one, see `batsim_actors.rates_change`."""
 
     nothing: Floats
 

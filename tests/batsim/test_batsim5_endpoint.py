@@ -58,6 +58,24 @@ def test_the_schedule_of_a_pair_is_the_same_with_batsim_4_and_5_and_in_process(
     assert_same_schedule(run(platform, workload, pair, 3), play_both(folder, lambda: talk_of(platform, pair, exact)))
 
 
+@pytest.mark.parametrize("pair", [("random", "high_gflops"), ("shortest", "random")])
+@pytest.mark.parametrize("seed", range(4))
+def test_pairs_that_draw_have_one_schedule_where_walltimes_end_as_jobs_arrive(seed, pair, tmp_path):
+    rng, count = np.random.default_rng(seed), 40
+    many = jobs(
+        submit=np.sort(rng.integers(0, 160, count)).astype(float),
+        seconds=rng.uniform(2.0, 30.0, count),
+        walltime=np.where(rng.random(count) < 0.3, np.inf, rng.integers(2, 20, count)),
+        size=rng.integers(1, 5, count),
+    )
+    cluster = platform((4000.0, [(2, 1.0, 100.0, 10.0), (2, 2.0, 80.5, 10.0)]))
+    exact = write_inputs(cluster, many, tmp_path)
+    cluster = read_platform_xml(tmp_path / "platform.xml")
+    many = read_workload(tmp_path / "workload.json", reference_flops=cluster.reference_flops)
+    assert play_on_server5(talk_of(cluster, pair, exact)(Codec5()), tmp_path)[1]
+    assert_same_schedule(run(cluster, many, pair, 3), tmp_path / "five_jobs.csv")
+
+
 def talk_of(platform, pair, exact):
     return lambda codec: talk(platform, pair, 3, exact, codec=codec)
 

@@ -42,6 +42,9 @@ class LineCodec:
             else:
                 listener.job_completed(f"w!{name}", "DONE")
 
+    def awaits_ends(self):
+        return False
+
     def events_of(self, commands, identifiers, machines, finish_registration):
         return [(identifiers[job], {"on": machines.named(cores.tolist())}) for job, cores in commands.starts]
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from batsim_talk import TEXT
+from hdeeprm_like.decision.pair_names import split_pair
 
 from hdeeprm_like.batsim.session import Conversation
 from hdeeprm_like.batsim_server.cli import play, read_command_line
@@ -14,7 +15,6 @@ from hdeeprm_like.cli.main import main
 from hdeeprm_like.cluster.links import with_network
 from hdeeprm_like.cluster.platform import watts_by_pstate
 from hdeeprm_like.decision.actions import classic_policies
-from hdeeprm_like.decision.pair_names import split_pair
 from hdeeprm_like.decision.system import DecisionSystem, FirstAction
 from hdeeprm_like.engine.state import State
 from hdeeprm_like.errors import PlatformError

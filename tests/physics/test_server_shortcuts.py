@@ -1,6 +1,6 @@
 """The server's shortcuts change nothing: no message, no time to its last bit, no row of a file.
 
-Without them every reply is delivered by actors, every action follows each step, and every message shares its links.
+Without them every action follows each step, and every message shares its links.
 """
 
 import json
@@ -48,7 +48,6 @@ def assert_the_same(scenario, folder, monkeypatch):
     monkeypatch.setattr(clock, "MOST_STEPS", 7)
     short = played(scenario, folder)
     with monkeypatch.context() as without:
-        without.setattr(Server, "_pass", lambda server, moments: 0)
         without.setattr(countdowns, "NEAR", inf)
         without.setattr(clock.Clock, "way", lambda *_: None)
         assert played(scenario, folder) == short
