@@ -46,6 +46,7 @@ class Case(NamedTuple):
         driver: of `DRIVERS`. clock: of the simulation. platform: its name. partitions: None if it is not known.
         own_priorities: whether the order multifactor is Slurm's own in every mode there.
         capped, network, changing_speeds: what the platform has. whole: whether one node takes all cores.
+        exclusive: whether a job requests whole nodes.
     """
 
     policy: str = ""
@@ -69,6 +70,7 @@ class Case(NamedTuple):
     network: bool = False
     changing_speeds: bool = False
     whole: bool = False
+    exclusive: bool = False
 
     @property
     def like_slurm(self) -> bool:
@@ -215,6 +217,12 @@ REFUSALS = (
         WATCH,
         "{policy}: cannot guarantee starts, because Slurm starts the jobs",
         lambda case: case.bounded and case.driver == WATCH,
+    ),
+    Refusal(
+        "jobs that request whole nodes",
+        BATSIM,
+        "platform {platform!r}: a job gets whole nodes, and Batsim gives no more cores than requested",
+        lambda case: case.exclusive and case.driver == BATSIM,
     ),
     Refusal(
         "`+slurm`, or Slurm's own priorities in a model of it",
