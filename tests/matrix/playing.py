@@ -244,13 +244,13 @@ DRIVERS = {
     "env-textbook": Driver(single("textbook"), refusals.ENVIRONMENT, "textbook", NOT_WHOLE, draws_alike=False),
     "vector-batsim": Driver(vector("batsim"), refusals.ENVIRONMENTS, "batsim", NOT_WHOLE, draws_alike=False),
     "vector-textbook": Driver(vector("textbook"), refusals.ENVIRONMENTS, "textbook", NOT_WHOLE, draws_alike=False),
-    "stream-textbook": Driver(streamed("textbook"), refusals.STREAM, "textbook", POOL, TEXT),
-    "stream-one-by-one": Driver(streamed("one-by-one"), refusals.STREAM, "one-by-one", POOL, TEXT),
+    "stream-textbook": Driver(streamed("textbook"), refusals.STREAM, "textbook", POOL, TEXT, weight=24),
+    "stream-one-by-one": Driver(streamed("one-by-one"), refusals.STREAM, "one-by-one", POOL, TEXT, weight=16),
     "compare-textbook": Driver(compared("textbook"), refusals.COMPARE, "textbook", draws_alike=False),
     "compare-batsim": Driver(compared("batsim"), refusals.COMPARE, "batsim", draws_alike=False, weight=2),
-    "whatif": Driver(asked_what_if, refusals.WHATIF, "textbook", POOL, weight=2, draws_alike=False),
-    "explain": Driver(explained, refusals.EXPLAIN, "textbook", POOL, weight=2, draws_alike=False),
-    "slurm-dry-run": Driver(watched, refusals.WATCH, "", POOL, weight=2),
+    "whatif": Driver(asked_what_if, refusals.WHATIF, "textbook", POOL, weight=16, draws_alike=False),
+    "explain": Driver(explained, refusals.EXPLAIN, "textbook", POOL, weight=16, draws_alike=False),
+    "slurm-dry-run": Driver(watched, refusals.WATCH, "", POOL, weight=12),
 }
 
 
