@@ -11,7 +11,7 @@ from hdeeprm_like.errors import OptionsError
 from hdeeprm_like.refusals import REFUSALS, Case, refusal_of, refuse
 
 NAMES = ("first-high_gflops", "sjf+easy", "fcfs+commit", "sjf@ewma+easy", "fcfs+easyP", "saf+bounded", "zoo:balanced",
-         "zoo:balanced+bounded", "multifactor+slurm", "sjf+slurm")  # fmt: skip
+         "zoo:balanced+bounded", "multifactor+slurm", "sjf+slurm:60")  # fmt: skip
 KINDS = (refusals.PAIR, refusals.OWN, refusals.AGENT, refusals.RECORDED)
 FACTS = ("partitions", "capped", "network", "changing_speeds", "whole", "exclusive", "by_score")
 

@@ -198,7 +198,7 @@ def test_a_watch_of_a_real_slurm_takes_the_order_of_such_a_name():
     assert baseline("zoo:balanced+slurm").alone == baseline("zoo:balanced")
     assert baseline("sjf@ewma+slurm").alone == baseline("sjf@ewma")
     with pytest.raises(OptionsError, match="in its own options"):
-        _ = baseline("sjf+slurm:60").alone
+        policy_in("sjf+slurm:60", WATCH)
 
 
 def test_a_file_of_scores_may_have_the_name_of_a_mode_in_its_path(tmp_path):
