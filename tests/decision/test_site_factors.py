@@ -9,11 +9,12 @@ from small import cluster, jobs
 
 from hdeeprm_like.cluster.partitions import Demand, demands_of
 from hdeeprm_like.decision.actions import PolicyActions
-from hdeeprm_like.decision.names import baseline
+from hdeeprm_like.decision.names import baseline, policy_in
 from hdeeprm_like.decision.policies.site_factors import want_factors
 from hdeeprm_like.engine.numbers import WATCH_DEPTH, WATCH_FACTOR, WATCH_INTERVAL, WATCH_RATE
 from hdeeprm_like.engine.state import State
 from hdeeprm_like.errors import OptionsError
+from hdeeprm_like.refusals import WATCH
 from hdeeprm_like.run.loop import OVER, advance
 from hdeeprm_like.run.schedules import run_to_end
 from hdeeprm_like.run.simulator import Simulator
