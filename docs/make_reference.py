@@ -28,6 +28,7 @@ from hdeeprm_like.formats.open import FORMATS
 from hdeeprm_like.formats.shipped import TITLES, listed
 from hdeeprm_like.learning.agent_options import constructors, options_of, parameters_of
 from hdeeprm_like.options import Options
+from hdeeprm_like.refusals import DRIVERS, REFUSALS
 from hdeeprm_like.results.plots import PICTURES
 
 SERVERS = {"batsim": batsim_main, "batsim5": batsim5_main}
@@ -132,13 +133,29 @@ def policies() -> str:
         "Run times": numbers.RUN_TIMES,
     }
     text = "# Names of policies\n\n[Policies](../../policies.md) explains them.\n\n"
-    text += "A policy pair is `JOB-CORE`, a baseline `ORDER[@TIMES]+MODE[@TIMES][-PLACEMENT]`.\n\n"
+    text += (
+        "A policy pair is `JOB-CORE`, a baseline `ORDER[@TIMES]+MODE[@TIMES][-PLACEMENT]`. A job policy with a core "
+        "policy is a pair also where an order has its name: `smallest-low_power`; the baseline is "
+        "`smallest+strict-low_power`.\n\n"
+    )
     for title, known in parts.items():
         text += f"## {title}\n\n{', '.join(f'`{name}`' for name in known)}\n\n"
     text += f"## Modes\n\n{table(('mode', 'how it starts jobs', 'source'), rows_of(MODES_BY_NAME))}\n"
     rows = [(f"`{name}`", meaning) for name, meaning in FEATURES.items()]
     text += f"## Features of learned policies\n\n{table(('feature', 'what it is'), rows)}\n"
-    return text + f"## Features of placements\n\n{placement_features()}"
+    text += f"## Features of placements\n\n{placement_features()}\n"
+    played = table(("what plays a policy", "what it is"), [(f"`{name}`", what) for name, what in DRIVERS.items()])
+    refused = table(
+        ("policy", "where", "what is printed"), [(row.who, row.where, printed(row.line)) for row in REFUSALS]
+    )
+    return text + f"## What does not go together\n\nWhat is not in the second table is played.\n\n{played}\n{refused}"
+
+
+def printed(line: str) -> str:
+    """Return the line of a refusal with capitals for what is filled in."""
+    for field, shown in (("{policy}", "POLICY"), ("{platform!r}", "PLATFORM"), ("{clock!r}", "CLOCK")):
+        line = line.replace(field, shown)
+    return line
 
 
 def placement_features() -> str:

@@ -16,6 +16,7 @@ from hdeeprm_like.cluster.links import with_network
 from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.workload import Workload
 from hdeeprm_like.decision.actions import PolicyActions, policy_named
+from hdeeprm_like.decision.names import case_of
 from hdeeprm_like.errors import OptionsError, WorkloadError
 from hdeeprm_like.experiment import Experiment
 from hdeeprm_like.formats import open as formats
@@ -24,7 +25,7 @@ from hdeeprm_like.formats.shipped import Names, existing, listed, shipped
 from hdeeprm_like.formats.windows import JobsBy, Window
 from hdeeprm_like.jobs_in_files import jobs_in
 from hdeeprm_like.launch.agent_names import agent_named
-from hdeeprm_like.refusals import AGENT, BASELINE, SIMULATE, Case, refuse
+from hdeeprm_like.refusals import AGENT, SIMULATE, Case, refuse
 from hdeeprm_like.run.schedules import jobs_that_ran, run_to_end, schedule_of
 from hdeeprm_like.run.simulator import Clock, Simulator, check_clock
 
@@ -207,7 +208,8 @@ def _played(
     """Run the jobs to their ends, see `simulate`; return what moved the cluster, and the jobs."""
     agent = agent_named(policy)
     actions = PolicyActions([policy_named(policy, SIMULATE)]) if agent is None else None
-    refuse(Case(policy, AGENT if actions is None else BASELINE, driver=SIMULATE).on(machine, whole))
+    case = Case(policy, AGENT, driver=SIMULATE) if actions is None else case_of(actions.policies[0], SIMULATE)
+    refuse(case.on(machine, whole)._replace(clock=clock))
     if isinstance(workload, Workload):
         jobs = Window(workload, 0.0)
     else:

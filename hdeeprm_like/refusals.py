@@ -43,9 +43,11 @@ class Case(NamedTuple):
         python: whether a part is a user's own Python.
         looks_back, needs_run_times: of `Baseline`. by_score: whether a placement score chooses its cores.
         streams: whether its mode keeps nothing of a job but the job's row. bounded: whether its name guarantees starts.
+        sets_watch: whether its name says how a watch looks.
         driver: of `DRIVERS`. clock: of the simulation. platform: its name. partitions: None if it is not known.
         own_priorities: whether the order multifactor is Slurm's own in every mode there.
         capped, network, changing_speeds: what the platform has. whole: whether one node takes all cores.
+        exclusive: whether a job requests whole nodes.
     """
 
     policy: str = ""
@@ -60,6 +62,7 @@ class Case(NamedTuple):
     by_score: bool = False
     streams: bool = True
     bounded: bool = False
+    sets_watch: bool = False
     driver: str = ""
     clock: str = ""
     platform: str = ""
@@ -69,6 +72,7 @@ class Case(NamedTuple):
     network: bool = False
     changing_speeds: bool = False
     whole: bool = False
+    exclusive: bool = False
 
     @property
     def like_slurm(self) -> bool:
@@ -215,6 +219,18 @@ REFUSALS = (
         WATCH,
         "{policy}: cannot guarantee starts, because Slurm starts the jobs",
         lambda case: case.bounded and case.driver == WATCH,
+    ),
+    Refusal(
+        "jobs that request whole nodes",
+        BATSIM,
+        "platform {platform!r}: a job gets whole nodes, and Batsim gives no more cores than requested",
+        lambda case: case.exclusive and case.driver == BATSIM,
+    ),
+    Refusal(
+        "how a watch looks, `+slurm:60:5000`",
+        WATCH,
+        "{policy}: write the order alone, and how a watch looks in its own options, --interval and --max-factor",
+        lambda case: case.sets_watch and case.driver == WATCH,
     ),
     Refusal(
         "`+slurm`, or Slurm's own priorities in a model of it",

@@ -2,7 +2,7 @@
 
 | part | its types |
 |---|---|
-| clock | the textbook's; Batsim's, which goes by rounds in a network and where speeds follow files |
+| clock | the textbook's; Batsim's, also in a network or where speeds follow files |
 | run | a schedule without rewards, or an episode |
 | actions | policies, jobs in slots (masked or not), Python's own |
 

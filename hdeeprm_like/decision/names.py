@@ -182,15 +182,9 @@ class Baseline:
 
     @property
     def alone(self) -> "Baseline":
-        """The order without Slurm's mechanism, for a watch of a real Slurm, which has its own.
-
-        Raises:
-            OptionsError: the name gives an interval, which is an option of the watch itself.
-        """
+        """The order without Slurm's mechanism, for a watch of a real Slurm, which has its own."""
         if self.mode != WATCHED:
             return self
-        if self.options:
-            raise OptionsError(f"baseline {self.name!r}: write {self.order}, and how a watch looks in its own options")
         return replace(self, mode="scored" if self.learned else "strict")
 
     @property
@@ -308,6 +302,7 @@ def case_of(policy: "Baseline | tuple[Any, str]", driver: str = "") -> Case:
         by_score=policy.placement_score is not None,
         streams=MODES_BY_NAME[policy.mode].streams and not policy.bound,
         bounded=policy.bound != (policy.learned.bounded if policy.learned else 0.0),
+        sets_watch=policy.mode == WATCHED and bool(policy.options),
         driver=driver,
     )
 

@@ -139,7 +139,10 @@ def new_batsim_clock(platform: Platform, jobs: int) -> BatsimClock:
 
 
 def rates_change(timing: BundleType) -> bool:
-    """Return from the type of a clock whether the rates of what is under way change: in a network, or with speed files."""
+    """Return from the type of a clock whether rates of what is under way change.
+
+    So it is in a network, and where speeds follow files.
+    """
     return bool(timing.fields["traffic"][0].kind == "Traffic")
 
 

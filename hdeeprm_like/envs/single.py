@@ -310,6 +310,8 @@ class SchedulingEnv(gymnasium.Env[Any, np.int64]):
         submit, start, finish = jobs["submit"][done], tasks["start"][done], tasks["finish"][done]
         size = jobs["size"][done].astype(np.int64)
         wait, run = np.maximum(start - submit, 0.0), np.maximum(finish - start, SHORTEST_RUN)
+        begun = np.maximum(start, submit)  # not submit + wait, whose rounding would let jobs share cores for a moment
+        ended = np.maximum(finish, begun)
         found = {
             "slowdown": metrics.slowdown(wait, run),
             "bounded_slowdown": metrics.bounded_slowdown(wait, run),
@@ -317,7 +319,7 @@ class SchedulingEnv(gymnasium.Env[Any, np.int64]):
         }
         means = {name: float(values.mean()) if len(values) else float("nan") for name, values in found.items()}
         return means | {
-            "utilization": metrics.utilization(submit, submit + wait, submit + wait + run, size, self.platform.cores),
+            "utilization": metrics.utilization(submit, begun, ended, size, self.platform.cores),
             "makespan": metrics.makespan(finish),
             "jobs": float(len(submit)),
         }

@@ -16,6 +16,7 @@ from hdeeprm_like.batsim.codec4 import Codec4
 from hdeeprm_like.batsim.process import Stopped, interruptible
 from hdeeprm_like.batsim.session import Conversation
 from hdeeprm_like.decision.names import case_of
+from hdeeprm_like.engine.node_sets import NumberedSets
 from hdeeprm_like.errors import HDeepRMError, ResultsError
 from hdeeprm_like.experiment import WORKLOAD_OF_RUN, Experiment, is_left_by_run
 from hdeeprm_like.formats.batsim_numbers import read_number
@@ -26,7 +27,7 @@ from hdeeprm_like.inputs import read_json, read_rows
 from hdeeprm_like.launch.drivers import Driver
 from hdeeprm_like.launch.peers import LOG, SCHEDULE, SCHEDULE5, WORKLOAD5, Peer
 from hdeeprm_like.launch.run_folder import RECORD, description, inputs_of, listed_files, rejected_jobs, write_inputs
-from hdeeprm_like.refusals import BATSIM, refuse
+from hdeeprm_like.refusals import BATSIM, Case, refuse
 from hdeeprm_like.results.decision_log import DECISIONS
 from hdeeprm_like.results.overutilization import overutilizations
 
@@ -69,8 +70,7 @@ def launch_batsim(driver: Driver, output: Path, peer: Peer, *, runs: int = 1, pr
     """
     if is_left_by_run(driver.experiment.workload_path, "workload"):  # what this program writes has known profiles
         peer.check(driver.experiment.workload_path)
-    for policy in driver.policies:
-        refuse(case_of(policy, BATSIM).on(driver.experiment.platform, driver.experiment.options.whole))
+    refuse_early(driver)
     if driver.experiment.platform.links_of_file is not None and driver.experiment.options.network:
         peer = peer.replaced(master=master_to_name(driver.experiment.platform_path))
     run = first_record(driver, peer, runs)
@@ -115,6 +115,20 @@ def launch_batsim(driver: Driver, output: Path, peer: Peer, *, runs: int = 1, pr
         write_json(output / RECORD, run)
     driver.finish()
     return run
+
+
+def refuse_early(driver: Driver) -> None:
+    """Raise if a policy does not go with Batsim or the platform, or the jobs do not.
+
+    Raises:
+        HDeepRMError: why, see `refusals`.
+    """
+    experiment, exclusive = driver.experiment, False
+    if experiment.platform.partitions is not None and experiment.workload.demands is not None:
+        rows = NumberedSets(experiment.platform.partitions).rows(experiment.workload.demands, experiment.workload.size)
+        exclusive = bool(rows["exclusive"].any())
+    for case in [case_of(policy, BATSIM) for policy in driver.policies] or [Case(driver=BATSIM)]:
+        refuse(case.on(experiment.platform, experiment.options.whole)._replace(exclusive=exclusive))
 
 
 def conversations(driver: Driver, output: Path, peer: Peer, runs: int) -> Iterator[Conversation]:

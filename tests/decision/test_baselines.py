@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from small import jobs, platform, run_baseline, step_baseline
 
+from hdeeprm_like.api import simulate
 from hdeeprm_like.decision.actions import PolicyActions
 from hdeeprm_like.decision.names import MODES, ORDERS, baseline
 from hdeeprm_like.decision.system import DecisionSystem
@@ -229,3 +230,11 @@ def test_names_are_checked_and_give_the_semantics():
 def test_the_textbooks_clock_goes_on_where_times_are_too_large_for_nanoseconds():
     late = jobs(submit=[0, 3e7, 3e7 + 1], seconds=[1, 7, 5], size=3)
     assert starts(late, "fcfs") == [0, 3e7, 3e7 + 7]
+
+
+def test_a_job_that_has_just_come_has_not_waited_though_the_message_of_its_arrival_is_later():
+    """UNICEP would put a job of one core first at once, because of the millionth of a second in Batsim's dates."""
+    machine = platform((1000.0, [(3, 1.0, 100.0, 10.0)]))
+    workload = jobs(submit=[0.0, 1.25, 2.12345678], seconds=[10.0, 10.0, 10.0], size=[2, 2, 1])
+    for clock in ("batsim", "textbook"):
+        assert simulate(machine, workload, "unicep+strict", clock).start[2] > 9.0

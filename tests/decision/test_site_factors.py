@@ -9,11 +9,12 @@ from small import cluster, jobs
 
 from hdeeprm_like.cluster.partitions import Demand, demands_of
 from hdeeprm_like.decision.actions import PolicyActions
-from hdeeprm_like.decision.names import baseline
+from hdeeprm_like.decision.names import baseline, policy_in
 from hdeeprm_like.decision.policies.site_factors import want_factors
 from hdeeprm_like.engine.numbers import WATCH_DEPTH, WATCH_FACTOR, WATCH_INTERVAL, WATCH_RATE
 from hdeeprm_like.engine.state import State
 from hdeeprm_like.errors import OptionsError
+from hdeeprm_like.refusals import WATCH
 from hdeeprm_like.run.loop import OVER, advance
 from hdeeprm_like.run.schedules import run_to_end
 from hdeeprm_like.run.simulator import Simulator
@@ -198,7 +199,7 @@ def test_a_watch_of_a_real_slurm_takes_the_order_of_such_a_name():
     assert baseline("zoo:balanced+slurm").alone == baseline("zoo:balanced")
     assert baseline("sjf@ewma+slurm").alone == baseline("sjf@ewma")
     with pytest.raises(OptionsError, match="in its own options"):
-        _ = baseline("sjf+slurm:60").alone
+        policy_in("sjf+slurm:60", WATCH)
 
 
 def test_a_file_of_scores_may_have_the_name_of_a_mode_in_its_path(tmp_path):

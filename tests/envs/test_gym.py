@@ -160,7 +160,7 @@ def test_models_workloads_and_functions_make_episodes():
         ({"heads": 3}, "'heads' is no field of a decision space; did you mean 'head'"),
         ({"observation": "imagine"}, "did you mean 'image'"),
         ({"objectives": "makespam"}, "did you mean 'makespan'"),
-        ({"pairs": ["shortest"]}, "is not of the form 'job_policy-core_policy'"),
+        ({"pairs": ["shortest"]}, "is no order, but a job policy of pairs"),
         ({"pairs": [f"{OWN}:shortest-low_power"]}, "has no 'shortest'"),
         ({"opens": "always"}, "opens 'always' is not known"),
         ({"preset": 3}, "preset 3 is not known"),

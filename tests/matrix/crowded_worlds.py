@@ -86,9 +86,10 @@ def make_pool(folder):
 def some_jobs(machine, count=40, memory=False, gpus=False, limits=False, messages=False):
     """Jobs that arrive within 200 s and need far longer than that on a machine of some 14 cores."""
     dice, flops = np.random.default_rng(11), machine.reference_flops / 1e9
-    submit = np.sort(dice.integers(0, 200, count)).astype(float)
-    seconds = dice.integers(2, 60, count).astype(float)
-    estimate = np.floor(seconds * dice.choice([1, 1, 2, 4], count))
+    submit, seconds = np.sort(dice.uniform(0, 200, count)), dice.uniform(2, 60, count)
+    whole = dice.random(count) < 0.5  # half of the times coincide with others, half have all digits
+    submit, seconds = np.sort(np.where(whole, np.floor(submit), submit)), np.where(whole, np.ceil(seconds), seconds)
+    estimate = seconds * dice.choice([1, 1, 2, 3.7], count)
     on_gpus = dice.choice([0, 0, 0, 0, 1], count) if gpus else np.zeros(count)
     size = np.where(on_gpus > 0, 1 + np.arange(count) % 2, dice.integers(1, 5, count))
     made = jobs(

@@ -16,14 +16,16 @@ from hdeeprm_like.engine.numbers import BY_SCORE, MULTIFACTOR, ORDERS, UNICEP, W
 from hdeeprm_like.engine.tables import ENDED, KIND_BITS, KIND_MASK, STARTED, Tables
 
 DAY = 86400.0  # s
+MOMENT = 1e-6  # s; the dates of Batsim's messages have six decimals
 HALF_LIFE = 7 * DAY  # of a user's usage, as Slurm's PriorityDecayHalfLife
 MAX_AGE = 7 * DAY  # largest age of a job, as Slurm's PriorityMaxAge
 
 
 @inlined
 def waited(tables: Tables, j: int) -> float:
-    """Return the wait of a job until now, in s."""
-    return float(tables.clock[0].now - tables.jobs[j].submit)
+    """Return the wait of a job until now, in s; one that has just come has not waited, whatever the clock rounds."""
+    wait = tables.clock[0].now - tables.jobs[j].submit
+    return float(wait if wait > MOMENT else 0.0)
 
 
 @inlined
