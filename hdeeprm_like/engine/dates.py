@@ -6,7 +6,7 @@ it is for nor before now, so that what waits for the date finds that it has come
 
 import numpy as np
 
-from hdeeprm_like.engine.compiled import compiled, inlined
+from hdeeprm_like.engine.compiled import compiled, entry, inlined
 from hdeeprm_like.engine.tables import Tables
 
 SAME_DATE = 1e-5  # s within which two computed dates are one; also the shortest wait for a call, as in Batsim
@@ -35,7 +35,7 @@ def call_date(wanted: float, now: float) -> float:
     return float(max(wanted, now + SAME_DATE, np.nextafter(now, np.inf)))
 
 
-@compiled
+@entry
 def request_call(tables: Tables, wanted: float) -> float:
     """Return the date of a call to request in a message, and note it; infinite if none is, or one is on its way.
 
