@@ -7,9 +7,14 @@ to a change are recomputed.
 Source: SimGrid 3.32, host model ptask_L07.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from math import inf
+from struct import Struct
 from typing import Any, NamedTuple
+
+SIZE, CONSTRAINT, VARIABLE = Struct("=qqqd"), Struct("=ddqqd"), Struct("=ddddq")  # rows of `engine.sharing`
+LOAD, NUMBER = Struct("=ddq"), Struct("=q")  # of a use
 
 
 class Constraint:
@@ -77,17 +82,19 @@ class Variable:
 
     Attributes:
         crowds: of the hosts with several ranks of the task.
+        loads: what `_Solver` wants to know of its uses.
         way_limit: 1/s, limit by the latency of its route; negative: unlimited.
         bound: 1/s, limit in all; negative: unlimited.
         owner: what progresses with that share.
     """
 
-    __slots__ = ("bound", "crowds", "enabled", "owner", "value", "way_limit", "weights")
+    __slots__ = ("bound", "crowds", "enabled", "loads", "owner", "value", "way_limit", "weights")
 
     def __init__(self, weights: dict[Constraint, float], crowds: Crowds = NO_CROWDS, owner: Any = None) -> None:
         """Start disabled and unlimited."""
         self.weights = weights
         self.crowds = crowds
+        self.loads: dict[Constraint, bytes] = {}
         self.way_limit = self.bound = -1.0
         self.value = 0.0  # 1/s
         self.enabled = False
@@ -105,9 +112,11 @@ class Variable:
         """Return the largest load of one rank on a constraint, where all ranks together have *weight*."""
         return self.crowds[constraint].heaviest if constraint in self.crowds else weight
 
-    def takers(self, constraint: Constraint) -> int:
-        """Return the number of ranks with a load on a constraint."""
-        return self.crowds[constraint].ranks if constraint in self.crowds else 1
+    def load(self, constraint: Constraint, weight: float) -> bytes:
+        """Return its load on a constraint as `_Solver` takes it; how many ranks have some is a part of that."""
+        takers = self.crowds[constraint].ranks if constraint in self.crowds else 1
+        self.loads[constraint] = LOAD.pack(weight, self.heaviest(constraint, weight), takers)
+        return self.loads[constraint]
 
 
 class Sharing:
@@ -117,6 +126,7 @@ class Sharing:
         """Start without variables; a capacity is exhausted when less than *precision* is left of it."""
         self.precision = precision
         self.dirty: dict[Variable, None] = {}
+        self._solver = _Solver()
 
     def enable(self, variable: Variable) -> None:
         """Start a variable's use of its constraints."""
@@ -160,7 +170,8 @@ class Sharing:
                 continue
             component = _connected(variable)
             if len(component) > 1 or variable.crowds or not _grows_at_once(variable, self.precision):
-                _share(component, self.precision)
+                for one, value in zip(component, self._solver.shares(component, self.precision), strict=True):
+                    one.value = value
             done.update(component)
         return list(done)
 
@@ -196,29 +207,42 @@ def _grows_at_once(variable: Variable, precision: float) -> bool:
     return left < precision
 
 
-def _share(component: dict[Variable, None], precision: float) -> None:
-    """Set the values of variables that share constraints, by the solver of the embedded simulator."""
-    import numpy as np  # many simulations share nothing, and begin sooner without these two
+class _Solver:
+    """The solver of the embedded simulator; the tables of its problem are filled as bytes."""
 
-    from hdeeprm_like.engine.sharing import CONSTRAINT, USE, VARIABLE, new_problem, share
+    def __init__(self) -> None:
+        """Start without room for any problem."""
+        self._tables: list[memoryview] = [memoryview(b"")] * 4
+        self._solve: Callable[[], None] = lambda: None
+        self._values: Any = None
 
-    numbers = {variable: number for number, variable in enumerate(component)}
-    used = dict.fromkeys(c for variable in component for c, weight in variable.weights.items() if weight > 0.0)
-    constraints: list[tuple[float, float, int, bool, float]] = []
-    uses: list[tuple[float, float, int, int]] = []
-    for constraint in used:
-        constraints.append((constraint.bound, 0.0, len(uses), constraint.fatpipe, 0.0))
-        for other, weight in constraint.variables.items():
-            if weight > 0.0:
-                heaviest, takers = other.heaviest(constraint, weight), other.takers(constraint)
-                uses.append((weight, heaviest, takers, numbers[other]))
-    constraints.append((0.0, 0.0, len(uses), False, 0.0))
-    problem = new_problem(len(used), len(component), len(uses), precision)
-    problem.constraints = np.array(constraints, CONSTRAINT)
-    problem.variables = np.array([(variable.bound, 0.0, 0.0, 0.0, 1) for variable in component], VARIABLE)
-    if uses:
-        problem.uses = np.array(uses, USE)
-    problem.size[0] = (len(used), len(component), len(uses), precision)
-    share(problem)
-    for variable, value in zip(component, problem.variables["value"].tolist(), strict=True):
-        variable.value = value
+    def _make_room(self, constraints: int, variables: int, uses: int) -> None:
+        """Make room for some numbers of rows."""
+        from hdeeprm_like.engine.sharing import new_problem, share  # many simulations share nothing, and begin sooner
+
+        problem = new_problem(constraints, variables, uses)
+        tables = problem.size, problem.constraints, problem.variables, problem.uses
+        self._tables = [table.view("u1").data for table in tables]
+        self._solve, self._values = partial(share, problem), problem.variables["value"]
+
+    def shares(self, component: dict[Variable, None], precision: float) -> list[float]:
+        """Return the values of variables that share constraints."""
+        numbers = {variable: NUMBER.pack(number) for number, variable in enumerate(component)}
+        rows: list[bytes] = []
+        uses: list[bytes] = []
+        for constraint in dict.fromkeys([c for one in component for c, weight in one.weights.items() if weight > 0.0]):
+            rows.append(CONSTRAINT.pack(constraint.bound, 0.0, len(uses), constraint.fatpipe, 0.0))
+            for other, weight in constraint.variables.items():
+                if weight > 0.0:
+                    uses.append((other.loads.get(constraint) or other.load(constraint, weight)) + numbers[other])
+        size = SIZE.pack(len(rows), len(numbers), len(uses), precision)
+        rows.append(CONSTRAINT.pack(0.0, 0.0, len(uses), False, 0.0))
+        limits = [VARIABLE.pack(variable.bound, 0.0, 0.0, 0.0, 1) for variable in component]
+        contents = size, b"".join(rows), b"".join(limits), b"".join(uses)
+        if any(len(table) < len(content) for table, content in zip(self._tables, contents, strict=True)):
+            self._make_room(2 * len(rows), 2 * len(limits), 2 * len(uses))
+        for table, content in zip(self._tables, contents, strict=True):
+            table[: len(content)] = content
+        self._solve()
+        values: list[float] = self._values[: len(limits)].tolist()
+        return values

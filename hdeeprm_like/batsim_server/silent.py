@@ -37,7 +37,7 @@ def is_silent(simulation: Simulation) -> bool:
         return False
     if not machines or any(machine.stores for machine in machines):
         return False
-    if not is_possible(way_to_server(simulation, simulation.master)[0]):
+    if not is_possible(way_to_server(simulation, simulation.master)):
         return False
     if options.energy and not all(machine.computes_in(machine.pstate) for machine in machines):
         return False

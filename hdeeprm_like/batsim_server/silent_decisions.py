@@ -33,10 +33,9 @@ class Switch(NamedTuple):
     pstate: int
 
 
-def way_to_server(simulation: Simulation, source: str) -> tuple[Way, bool]:
-    """Return the way of a message from a host to the server, and whether it updates the energy of that host."""
-    work = simulation.network.message_work(source, simulation.master, 1.0)
-    return way_of(work, simulation.engine.simgrid), bool(work.machines)
+def way_to_server(simulation: Simulation, source: str) -> Way:
+    """Return the way of a message from a host to the server."""
+    return way_of(simulation.network.message_work(source, simulation.master, 1.0), simulation.engine.simgrid)
 
 
 def is_possible(way: Way) -> bool:
@@ -124,14 +123,14 @@ class Decisions:
     def _note_way(self, number: int) -> None:
         """Note the way of a message from a machine to the server."""
         at = number * len(MACHINE)
-        if self._machines[at + MACHINE["way"]] != layout.NO_WAY:
+        if self._machines[at + MACHINE["way"]]:
             return
-        way, seen = way_to_server(self._simulation, self._simulation.machines[number].host.name)
+        way = way_to_server(self._simulation, self._simulation.machines[number].host.name)
         if not is_possible(way):
             raise Unusual
         ways = self._ways
         ways[at + MACHINE["latency"]], ways[at + MACHINE["share"]], ways[at + MACHINE["rate"]] = way
-        self._machines[at + MACHINE["way"]] = layout.SEEN if seen else layout.UNSEEN
+        self._machines[at + MACHINE["way"]] = 1
 
     def _reject(self, event: SchedulerEvent, place: int) -> int:
         self._commands[place + ROW] = self._row(event.data.get("job_id"))

@@ -65,7 +65,7 @@ class SilentSession:
         self._events, self._event_times = memory.integers("events"), memory.floats("events")
         self._bytes = {name: memoryview(memory.arrays[name]) for name in ("reply", "out", "allocs")}
         memory.integers("numbers")[:] = numbers
-        way, at = way_to_server(simulation, simulation.master)[0], TALK["latency"]
+        way, at = way_to_server(simulation, simulation.master), TALK["latency"]
         self._times[at], self._times[at + 1], self._times[at + 2] = way
         self._note_jobs(texts)
         self._note_machines(powers, places)

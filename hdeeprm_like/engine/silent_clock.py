@@ -20,7 +20,6 @@ from hdeeprm_like.engine.silent_layout import (
     MOST_STRUCK,
     OVER,
     PLACE_BYTES,
-    SEEN,
     SERVER,
     SUBMITTER,
     UNREAD,
@@ -126,9 +125,7 @@ def end_actions(session: Session) -> None:
         if owner == MESSAGE:
             sender = sender_of(talk.on_the_way)
             if session.meter[0].measures and talk.on_the_way % KINDS == END:
-                m = session.jobs[talk.on_the_way // KINDS].first
-                if session.machines[m].way == SEEN:
-                    update(session, m)
+                update(session, session.jobs[talk.on_the_way // KINDS].first)
             talk.received = talk.on_the_way
             if sender >= 0 and talk.sender_first:
                 wake(session, sender)

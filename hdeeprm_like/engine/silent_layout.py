@@ -157,9 +157,8 @@ MACHINE = (
     ("latency", "f8"),  # s, of a message to the server
     ("share", "f8"),  # of it that takes time after that
     ("rate", "f8"),  # 1/s
-    ("way", "i8"),  # what is known of that way: NO_WAY, UNSEEN, SEEN
+    ("way", "i8"),  # 1 if that way is known
 )
-NO_WAY, UNSEEN, SEEN = 0, 1, 2  # whether the end of a message from there updates the machine's energy
 POWER = (("speed", "f8"), ("cores", "f8"), ("idle", "f8"), ("least", "f8"), ("most", "f8"))  # flop/s of a core, W
 METER = (
     ("measures", "i8"),  # 1 if energy is measured

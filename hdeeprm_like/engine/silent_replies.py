@@ -16,7 +16,6 @@ from hdeeprm_like.engine.silent_layout import (
     EXECUTE_WORD,
     JOB_KEY,
     KNOWN_WORDS,
-    NO_WAY,
     NOW_KEY,
     REJECT,
     REJECT_WORD,
@@ -234,7 +233,7 @@ def takes(session: Session, kind: int) -> bool:
     if kind == EXECUTE_WORD and command.job >= 0 and command.count > 0 and command.wanted < 0.0:
         job = session.jobs[command.job]
         command.kind = EXECUTE
-        known = session.machines[session.chosen[command.first]].way != NO_WAY and not job.listed
+        known = session.machines[session.chosen[command.first]].way == 1 and not job.listed
         return bool(known and job.wanted in (0, command.count))
     if kind == REJECT_WORD and command.job >= 0 and command.count == 0 and command.wanted < 0.0:
         command.kind = REJECT
