@@ -57,6 +57,6 @@ def jobs_in(
         plain = Options.model_validate(values | {"pybatsim": {"agent": {"type": "LEARNING"}}})
     except ValidationError as error:
         raise OptionsError(explain(error.errors()[0])) from None
-    overrides = Overrides(**{"workload" if ready else "trace": path}, leave_out_larger=leave_out_larger)
-    workload = load_jobs(path, plain, platform, overrides).workload
-    return Window(workload, 0.0)
+    workload, trace = (path, None) if ready else (None, path)
+    overrides = Overrides(workload=workload, trace=trace, leave_out_larger=leave_out_larger)
+    return Window(load_jobs(path, plain, platform, overrides).workload, 0.0)

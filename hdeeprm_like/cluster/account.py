@@ -7,7 +7,7 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from hdeeprm_like.types import Bools, Floats, Ints
+from hdeeprm_like.types import Bools, Ints
 
 log = logging.getLogger(__name__)
 
@@ -48,7 +48,7 @@ class Account:
     entries: dict[str, Entry] = field(default_factory=dict)
 
     def add(
-        self, kind: Kind, reason: str, rows: Bools | None = None, lines: Ints | None = None, area: Floats | None = None
+        self, kind: Kind, reason: str, rows: Bools | None = None, lines: Ints | None = None, area: Any = None
     ) -> None:
         """Count some jobs.
 

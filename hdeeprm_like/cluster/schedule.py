@@ -139,7 +139,11 @@ QUANTITIES = {
         "turnaround_time",
     ),
     "slowdown": Quantity(
-        "slowdown", "1", lambda s: metrics.slowdown(s.wait, s.run_time), "turnaround over run time", "slowdown"
+        "slowdown",
+        "1",
+        lambda s: metrics.slowdown(s.wait[s.run_time > 0.0], s.run_time[s.run_time > 0.0]),
+        "turnaround over run time, of the jobs that ran for more than 0 s",
+        "slowdown",
     ),
     "per_processor_slowdown": Quantity(
         "per-processor slowdown",

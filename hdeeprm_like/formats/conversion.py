@@ -12,6 +12,7 @@ from hdeeprm_like.cluster.partitions import NO_DEMAND
 from hdeeprm_like.cluster.workload import Workload
 from hdeeprm_like.errors import OptionsError, WorkloadError
 from hdeeprm_like.formats.batsim5_json import write_batsim5
+from hdeeprm_like.formats.job_reading import Reading, larger_of
 from hdeeprm_like.formats.open import (
     Holds,
     check_writable,
@@ -21,7 +22,6 @@ from hdeeprm_like.formats.open import (
     load_workload,
     write,
 )
-from hdeeprm_like.formats.job_reading import Reading, larger_of
 from hdeeprm_like.formats.swf import Trace
 from hdeeprm_like.formats.swf_cuts import size_of, trace_of_workload
 from hdeeprm_like.formats.swf_header import cores_of

@@ -54,9 +54,7 @@ def larger_of(leave_out: bool) -> Larger:
     return "leave out" if leave_out else "refuse"
 
 
-def read_jobs(
-    path: Path, reading: Reading, enough: Callable[[Trace], bool] | None = None, say: bool = True
-) -> Trace:
+def read_jobs(path: Path, reading: Reading, enough: Callable[[Trace], bool] | None = None, say: bool = True) -> Trace:
     """Return the jobs of a log in the order of the file, with the account of what was left out and changed.
 
     In what is returned `Trace.processors` are the cores of each job, its run time is known unless the rules do without,
@@ -96,7 +94,7 @@ def parts_of_jobs(path: Path, reading: Reading) -> Iterator[Trace]:
         WorkloadError: as for `read_jobs`; a job is submitted before the one above it; or no job has a requested time,
         and whether CPU times can replace them is known only at the end.
     """
-    reader, cpu_times, latest, missing = _Reader(str(path), reading), CpuTimes(), -np.inf, 0
+    reader, cpu_times, latest = _Reader(str(path), reading), CpuTimes(), -np.inf
     for part in swf_parts(path, endless=True):
         found = reader.take(part)
         if not len(found):

@@ -8,8 +8,8 @@
 | cores | those it got, else those it requested | requested, else got | the larger of both |
 | memory unknown, on a machine that has memory | needs none | left out | needs none |
 
-Sources: Chapin et al., "Benchmarks and Standards for the Evaluation of Parallel Job Schedulers", 1999, and version 2.2 of
-the format; HDeepRM thesis 3.1.3; the reader of RLScheduler.
+Sources: Chapin et al., "Benchmarks and Standards for the Evaluation of Parallel Job Schedulers", 1999, and version 2.2
+of the format; HDeepRM thesis 3.1.3; the reader of RLScheduler.
 """
 
 from collections.abc import Mapping

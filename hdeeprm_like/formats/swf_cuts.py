@@ -25,9 +25,7 @@ def take(trace: Trace, rows: Ints | slice) -> Trace:
     Args:
         rows: of the jobs; a slice copies no column.
     """
-    columns: dict[str, Any] = {
-        name: column[rows] for name in COLUMNS if (column := getattr(trace, name)) is not None
-    }
+    columns: dict[str, Any] = {name: column[rows] for name in COLUMNS if (column := getattr(trace, name)) is not None}
     return replace(trace, header=tuple(_recounted(trace.header, len(columns["job"]))), **columns)
 
 
@@ -71,7 +69,9 @@ def cut(
         inside &= size_of(trace) <= larger_than
     rows = np.flatnonzero(inside)[skip:][:first]
     if not len(rows):
-        raise WorkloadError(f"{trace.path}: none of {len(trace)} jobs is left: {int(inside.sum())} are in that time and of that size")
+        raise WorkloadError(
+            f"{trace.path}: none of {len(trace)} jobs is left: {int(inside.sum())} are in that time and of that size"
+        )
     return take(trace, rows)
 
 

@@ -47,7 +47,7 @@ def convert(
     rng: np.random.Generator,
     first: int | None = None,
     skip: int = 0,
-    limits: Limits = Limits(),  # noqa: B008 - frozen
+    limits: Limits = Limits(),
     runtimes: Literal["accuracy", "trace"] = "accuracy",
     partitions: bool = False,
 ) -> Workload:
@@ -59,8 +59,8 @@ def convert(
       original used one draw for all jobs with equal requests); rounded down to whole operations.
     - jobs are numbered from 0 in the order of the trace; the clock starts with the earliest of them.
 
-    Both draws are made for every line of the trace from separate streams, so a job keeps its draws whatever is left out.
-    The account is that of the lines between the first *skip* ones and the last job.
+    Both draws are made for every line of the trace from separate streams, so a job keeps its draws whatever is left
+    out. The account is that of the lines between the first *skip* ones and the last job.
 
     Args:
         lines: of the trace. reading: which of them are jobs.
@@ -85,16 +85,16 @@ def convert(
         beyond = _beyond(jobs, requests, limits, runtimes)
         rows = np.flatnonzero(~np.logical_or.reduce([*beyond.values()]))[:first]
         assert jobs.row is not None
-        assert jobs.account is not None
         if len(rows) != first or not (lines.requested_time[skip : jobs.row[rows[-1]] + 1] > 0.0).any():
             break
         end = int(jobs.row[rows[-1]]) + 1
-    good, area = np.ones(len(jobs), np.bool_), np.maximum(jobs.run, 0.0) * jobs.processors
+    account, good = jobs.account, np.ones(len(jobs), np.bool_)
+    assert account is not None
     for reason, refused in beyond.items():
-        jobs.account.add("left out", reason, good & refused, jobs.line, area)
+        account.add("left out", reason, good & refused, jobs.line, np.maximum(jobs.run, 0.0) * jobs.processors)
         good &= ~refused
     if not len(rows):
-        why = "; ".join(map(str, jobs.account.of("left out")))
+        why = "; ".join(map(str, account.of("left out")))
         raise WorkloadError(f"{lines.path}: none of {len(jobs)} jobs is left: {why}")
     _check_times(jobs, rows, requests.time, runtimes == "trace")
     return _workload(jobs, requests, rows, reference_flops, capacity, runtimes, partitions)

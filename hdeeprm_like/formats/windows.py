@@ -64,7 +64,8 @@ def window(
         raise WorkloadError(f"{trace.path}: no job of it is left")
     ties = trace.job if jobs_by == "id" else np.arange(jobs)
     order = np.lexsort((ties, trace.submit))
-    submit, run, requested = (column[order].astype(np.float64) for column in (trace.submit, trace.run, trace.requested_time))  # fmt: skip
+    times = trace.submit, trace.run, trace.requested_time
+    submit, run, requested = (column[order].astype(np.float64) for column in times)
     speed = 1e9 if platform is None else platform.reference_flops
     digits, epoch = len(str(jobs)), float(submit[0]) if epoch is None else epoch
     workload = Workload(

@@ -42,8 +42,8 @@ def stream(
     """Simulate a trace on a pool; write its jobs as they end, and the figures at the end.
 
     `JOBS` has a line for each job in the order of their ends, in the columns of Batsim. The id of a job is its number
-    among those that count, from 0; cores have no names, and energy is not measured. Either both files are written at the
-    end, or neither.
+    among those that count, from 0; cores have no names, and energy is not measured. Either both files are written at
+    the end, or neither.
 
     Args:
         trace: SWF, plain or ``.gz``, in the order of submission. policy: a baseline or a pair.

@@ -108,9 +108,7 @@ def predictors_named(text: str) -> tuple[str, ...]:
     return names
 
 
-def read_recording(
-    path: Path, split: float, cores: int | None = None, leave_out_larger: bool = False
-) -> Recording:
+def read_recording(path: Path, split: float, cores: int | None = None, leave_out_larger: bool = False) -> Recording:
     """Read a trace with the recorded starts of its jobs.
 
     Args:

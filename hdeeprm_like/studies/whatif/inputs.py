@@ -11,6 +11,7 @@ from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.pool import pool
 from hdeeprm_like.cluster.workload import Workload
 from hdeeprm_like.errors import OptionsError, WorkloadError
+from hdeeprm_like.formats.job_reading import Reading, larger_of, read_jobs
 from hdeeprm_like.formats.log_words import (
     GPUS,
     NODES,
@@ -20,7 +21,6 @@ from hdeeprm_like.formats.log_words import (
     words_of_csv,
     words_of_trace,
 )
-from hdeeprm_like.formats.job_reading import Reading, larger_of, read_jobs
 from hdeeprm_like.formats.open import has_ending_of, load_platform, load_workload
 from hdeeprm_like.formats.swf_cuts import take
 from hdeeprm_like.formats.swf_header import start_of
