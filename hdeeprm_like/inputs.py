@@ -147,7 +147,7 @@ def encoding_of(data: "io.BufferedReader[Any]", path: Path, error: type[HDeepRME
     """
     start = data.peek(HEAD)[:HEAD]
     encoding = next((name for mark, name in MARKS.items() if start.startswith(mark)), "utf-8")
-    if start.count(0) * 100 > len(start) and encoding != "utf-16":  # one in a name does no harm
+    if start.count(0) * 4 > len(start) and encoding != "utf-16":  # one in a name does no harm
         raise error(f"{path}: is no text (byte {start.index(0)} is zero)")
     return encoding
 

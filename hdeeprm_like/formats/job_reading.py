@@ -139,6 +139,8 @@ class _Reader:
             WorkloadError: one is larger than the machine.
         """
         rules, account, line = self.reading.rules, self.account, part.line
+        if not len(part):
+            return replace(part, account=account)
         cores = self._cores(part)
         run, wait, size = part.run, part.wait, size_of(part, rules)
         good = np.ones(len(part), np.bool_)

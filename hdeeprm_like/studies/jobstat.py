@@ -10,7 +10,7 @@ import pandas as pd
 from hdeeprm_like.cluster.workload import Workload
 from hdeeprm_like.errors import OptionsError, WorkloadError, did_you_mean
 from hdeeprm_like.experiment import without_larger
-from hdeeprm_like.formats.job_reading import Reading, read_jobs
+from hdeeprm_like.formats.job_reading import Reading, jobs_of, read_jobs
 from hdeeprm_like.formats.open import has_ending_of, load_workload
 from hdeeprm_like.formats.swf import Trace
 from hdeeprm_like.formats.trace_jobs import drawn_bandwidths, memory_of
@@ -78,7 +78,7 @@ def jobstat(jobs: Workload | Trace, field: str, statistic: str, *, seed: int | N
     """Return one statistic over one field of all jobs; memory is that of the jobs whose memory is known.
 
     Args:
-        jobs: a workload, or a trace as `jobs_in` reads it.
+        jobs: a workload, or a trace as it is in the file, or as `jobs_in` reads it.
         field: one of `FIELDS`.
         statistic: one of `STATISTICS` or a percentile, ``"p95"``.
         seed: of the bandwidths, which a trace does not have.
@@ -133,6 +133,7 @@ def _columns(jobs: Workload | Trace, seed: int | None) -> dict[str, Floats]:
     """Return the known fields in the order of `FIELDS`."""
     if not isinstance(jobs, Trace):
         return {name: column(jobs) for name, column in FIELDS.items()}
+    jobs = jobs if jobs.account is not None else jobs_of(jobs, Reading(larger="keep"))
     found = {name: column(jobs) for name, column in OF_TRACES.items()}
     if seed is not None:
         found["mem_bw"] = drawn_bandwidths(jobs, np.random.default_rng(seed))
