@@ -28,6 +28,7 @@ import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any, TextIO
@@ -356,12 +357,15 @@ class _Table:
 
     def _memory(self, columns: Mapping[str, Any]) -> Floats:
         """Return (n,) KB for each CPU, -1 where unknown."""
-        amount = np.nan_to_num(self._amounts("memory"), nan=-1.0)
+        unit = KILOBYTES[(self.map.units or {}).get("memory", "KB")]
+        kilobytes, flagged = np.array(self._read("memory", partial(_memory, unit=unit), (np.nan, False))).T
+        amount = np.nan_to_num(kilobytes, nan=-1.0)
         cpus = np.where(columns["requested_cpus"] > 0, columns["requested_cpus"], columns["cpus"])
         if self.map.memory_of == "cpu":
             return amount
+        of_cpu = np.where(flagged > 0, amount, -1.0)
         nodes = np.maximum(columns["nodes"], 1) if self.map.memory_of == "node" else 1
-        return np.where((amount >= 0) & (cpus > 0), amount * nodes / np.maximum(cpus, 1), -1.0)
+        return np.where((amount >= 0) & (cpus > 0) & (of_cpu < 0), amount * nodes / np.maximum(cpus, 1), of_cpu)
 
     def _moments(self) -> dict[str, Moments]:
         if self.map.clock == "seconds":
@@ -384,6 +388,14 @@ def _amount(text: str) -> float:
     """Return a number; what is negative or beyond all reason, as logs write "no limit", is unknown."""
     value = float(text)
     return value if 0 <= value < EXACT_MOST else np.nan
+
+
+def _memory(text: str, unit: float) -> tuple[float, bool]:
+    """Return KB, unknown for no limit, and whether Slurm marks them as those of each CPU; *unit* is in KB."""
+    if unit != KILOBYTES["MB"] or not text.isdecimal():
+        return _amount(text) * unit, False
+    megabytes, flagged = fields.unflagged(int(text[:25]))
+    return (megabytes * unit if megabytes >= 0 else np.nan), flagged
 
 
 def _span(text: str) -> float:

@@ -45,6 +45,27 @@ def test_the_accounting_of_pbs_and_of_torque(tmp_path):
     assert report.kept + report.dropped.total() == report.records == 3
 
 
+@pytest.mark.parametrize(
+    ("settings", "cpus"),
+    [
+        ("Resource_List.ncpus=1 Resource_List.nodes=2:ppn=8", 16),  # a server's default beside the request
+        ("Resource_List.ncpus=1 Resource_List.nodes=1:big:ppn=8+2:ppn=4", 16),
+        ("Resource_List.ncpus=1 Resource_List.nodes=2 exec_host=n1/0-7+n2/0,2", 10),
+        ("Resource_List.ncpus=1 exec_host=n1/3+n1/2+n1/1+n1/0", 4),
+        ("Resource_List.ncpus=16 Resource_List.nodect=2 exec_host=n1/0*8+n2/0*8", 16),  # PBS Professional
+        ("Resource_List.ncpus=16 exec_host=n1/0+n2/0", 16),
+        ("Resource_List.ncpus=1 Resource_List.nodes=1 exec_host=n1/0", 1),
+        ("Resource_List.nodes=3", 3),
+    ],
+)
+def test_the_default_number_of_cpus_of_torque_is_no_request(tmp_path, settings, cpus):
+    line = (
+        f"03/02/2026 08:10:00;E;1.s;user=u queue=q ctime={T} qtime={T} etime={T} start={T} end={T + 60} Exit_status=0"
+    )
+    trace, _, _ = read(tmp_path, f"{line} {settings}\n", "pbs")
+    assert trace.requested_processors.tolist() == [cpus]
+
+
 def test_lsb_acct_of_lsf_nine_and_ten(tmp_path):
     trace, extra, report = read(tmp_path, LSF, "lsf")
     assert [one["JobID"] for one in extra] == ["7", "", "10"]  # a task of an array has no number of its own here
