@@ -377,6 +377,12 @@ def check_jobs(path: Path, workload: Workload, platform: Platform) -> None:
 
     The decision system rejects a job that only lacks memory.
     """
+    check_sizes(path, workload, platform)
+    check_demands(path, workload, platform)
+
+
+def check_sizes(path: Path, workload: Workload, platform: Platform) -> None:
+    """Refuse a workload with a job that requests more cores than the platform has."""
     largest = int(np.argmax(workload.size))
     if workload.size[largest] > platform.cores:
         _, _, job = workload.ids[largest].partition("!")
@@ -384,7 +390,6 @@ def check_jobs(path: Path, workload: Workload, platform: Platform) -> None:
             f"{path}: job {job} requests {workload.size[largest]} cores; the platform has {platform.cores}; "
             "--leave-out-larger leaves such jobs out"
         )
-    check_demands(path, workload, platform)
 
 
 def check_demands(path: Path, workload: Workload, platform: Platform) -> None:

@@ -83,13 +83,13 @@ class Account:
 
     def line(self) -> str:
         """Return what was left out, changed and guessed in one line."""
-        told = [f"{kind}: {'; '.join(map(str, some))}" for kind in KINDS[:3] if (some := self.of(kind))]
-        return f"{self.source}: {self.jobs - self.left_out:,} of {self.jobs:,} jobs are used; {'; '.join(told)}"
+        found = [f"{kind}: {'; '.join(map(str, some))}" for kind in KINDS[:3] if (some := self.of(kind))]
+        return "; ".join([f"{self.jobs - self.left_out:,} of {self.jobs:,} jobs are used", *found])
 
     def say(self) -> None:
         """Log the account in one line, once for a source: a warning if it matters, else information."""
         if any(one.kind != "noted" for one in self.entries.values()):
-            _say(self.line(), logging.WARNING if self.matters else logging.INFO)
+            _say(f"{self.source}: {self.line()}", logging.WARNING if self.matters else logging.INFO)
 
     def text(self) -> str:
         """Return all of it for people."""
@@ -112,7 +112,7 @@ class Account:
             }
             for kind in KINDS
         }
-        return {"jobs": self.jobs, "core_seconds": self.core_seconds} | found
+        return {"summary": self.line(), "jobs": self.jobs, "core_seconds": self.core_seconds} | found
 
 
 @cache

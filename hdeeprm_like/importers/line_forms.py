@@ -67,8 +67,7 @@ def pbs_resources(found: Mapping[str, str]) -> tuple[str, str, str]:
     """Return CPUs, GPUs and nodes of a job by what PBS or Torque has of them; empty where it has nothing.
 
     Torque writes its default ``Resource_List.ncpus=1`` beside ``nodes=2:ppn=8``, so the CPUs are, in this order: those
-    of ``nodes`` if it names any ``ppn``; the slots in ``exec_host`` if they are more; ``ncpus``; ``procs``; one for each
-    node.
+    of ``nodes`` if it names any ``ppn``; the slots in ``exec_host`` if they are more; ``ncpus``; ``procs``; one a node.
     """
     asked = found.get("Resource_List.nodes") or found.get("Resource_List.neednodes", "")
     count, named = {"ppn": 0, "gpus": 0}, False
@@ -89,7 +88,7 @@ def pbs_resources(found: Mapping[str, str]) -> tuple[str, str, str]:
 
 
 def exec_slots(text: str) -> int:
-    """Return the slots that a job had: ``n1/0+n1/1``, ``n1/0-7+n2/0,2``, or ``n1/0*8`` as PBS Professional writes it."""
+    """Return the slots that a job had: ``n1/0+n1/1``, ``n1/0-7+n2/0,2``, or ``n1/0*8`` of PBS Professional."""
     slots = 0
     for part in filter(None, text.split("+")):
         listed, _, times = part.partition("/")[2].partition("*")

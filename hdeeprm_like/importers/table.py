@@ -27,8 +27,8 @@ import csv
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from importlib import resources
 from functools import partial
+from importlib import resources
 from itertools import islice
 from pathlib import Path
 from typing import Any, TextIO
@@ -358,12 +358,13 @@ class _Table:
     def _memory(self, columns: Mapping[str, Any]) -> Floats:
         """Return (n,) KB for each CPU, -1 where unknown."""
         unit = KILOBYTES[(self.map.units or {}).get("memory", "KB")]
+        kilobytes: Floats
         kilobytes, flagged = np.array(self._read("memory", partial(_memory, unit=unit), (np.nan, False))).T
         amount = np.nan_to_num(kilobytes, nan=-1.0)
         cpus = np.where(columns["requested_cpus"] > 0, columns["requested_cpus"], columns["cpus"])
         if self.map.memory_of == "cpu":
             return amount
-        of_cpu = np.where(flagged > 0, amount, -1.0)
+        of_cpu: Floats = np.where(flagged > 0, amount, -1.0)
         nodes = np.maximum(columns["nodes"], 1) if self.map.memory_of == "node" else 1
         return np.where((amount >= 0) & (cpus > 0) & (of_cpu < 0), amount * nodes / np.maximum(cpus, 1), of_cpu)
 

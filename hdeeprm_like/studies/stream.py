@@ -86,7 +86,9 @@ def stream(
                 file.writelines(job_lines(lines_of_ended(ended), energy=False))
                 bar.update(len(ended))
             figures = totals.figures()
-            summary.write(f"{json.dumps(null_for_nan(figures), indent=2, allow_nan=False)}\n".encode())
+            assert first.account is not None
+            written = null_for_nan(figures) | {"account": first.account.content()}
+            summary.write(f"{json.dumps(written, indent=2, allow_nan=False)}\n".encode())
             summary.flush()  # detects a full disk before either file is in place
             file.flush()
     return figures

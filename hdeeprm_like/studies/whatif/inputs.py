@@ -11,6 +11,7 @@ from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.pool import pool
 from hdeeprm_like.cluster.workload import Workload
 from hdeeprm_like.errors import OptionsError, WorkloadError
+from hdeeprm_like.experiment import check_sizes, without_larger
 from hdeeprm_like.formats.job_reading import Reading, larger_of, read_jobs
 from hdeeprm_like.formats.log_words import (
     GPUS,
@@ -82,7 +83,7 @@ def load_log(path: Path, machine: Platform, leave_out_larger: bool = False) -> L
     if has_ending_of(path, "trace"):
         log = _of_trace(path, machine, leave_out_larger)
     elif path.name.endswith((".csv", ".csv.gz")):
-        log = _of_csv(path, machine)
+        log = _of_csv(path, machine, leave_out_larger)
     else:
         raise WorkloadError(f"{path}: a trace (.swf, .swf.gz) or the .csv that hdeeprm-like import writes is needed")
     return with_demands(log, machine)
@@ -109,13 +110,14 @@ def _of_trace(path: Path, machine: Platform, leave_out_larger: bool) -> Log:
     return Log(jobs, wait, found.epoch + start_of(trace.header), words, notes, path.name, trace.account.jobs)
 
 
-def _of_csv(path: Path, machine: Platform) -> Log:
+def _of_csv(path: Path, machine: Platform, leave_out_larger: bool) -> Log:
     jobs = load_workload(path, reference_flops=machine.reference_flops)
+    jobs = without_larger(jobs, machine.cores) if leave_out_larger else jobs
+    check_sizes(path, jobs, machine)
     columns = words_of_csv(path, ("JobName", "Submitted", "Started"))
     rows = {name: row for row, name in enumerate(columns["JobName"])}
     chosen = [rows[name.partition("!")[2]] for name in jobs.ids]
     told = {name: [column[row] for row in chosen] for name, column in columns.items()}
-    ran = jobs.ops > 0.0
     epoch, wait = 0.0, np.full(len(jobs), np.nan)
     if "Submitted" in told and "Started" in told:
         submitted, started = numbers_in(told["Submitted"], np.nan), numbers_in(told["Started"], np.nan)
@@ -135,8 +137,7 @@ def _of_csv(path: Path, machine: Platform) -> Log:
     )
     words = {name: told.get(name, [UNKNOWN] * len(jobs)) for name in WORDS}
     words |= {name: told[name] for name in (GPUS, NODES) if name in told}
-    log = Log(jobs, wait, epoch, words, name=path.name, read=len(columns["JobName"]))
-    return log if ran.all() else log.take(np.flatnonzero(ran))
+    return Log(jobs, wait, epoch, words, name=path.name, read=len(columns["JobName"]))
 
 
 def with_demands(log: Log, machine: Platform) -> Log:
