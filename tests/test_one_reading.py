@@ -1,4 +1,4 @@
-"""One trace with every oddity of logs means the same jobs to every command, one by one, and all give the same account."""
+"""A trace with every oddity of logs means the same jobs to every command, one by one, and gives the same account."""
 
 import csv
 import json
@@ -241,7 +241,7 @@ def test_a_job_larger_than_the_machine_names_what_to_do_or_is_left_out_on_reques
         (
             RLSCHEDULER,
             [1, 2, 5, 6, 7, 7, 8, 9, 10, 11, 14],
-        ),  # those of 0 s are left out, the others of no time run 10 s
+        ),  # not those of 0 s; unknown ones run 10 s
         (HDEEPRM, [1, 2, 3, 4, 5, 6, 7, 7, 8, 9, 10, 11]),  # all with a request; 14 has no memory
     ],
 )

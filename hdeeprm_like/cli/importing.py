@@ -72,12 +72,6 @@ def _add_slurm_flags(added: argparse.ArgumentParser) -> None:
         help="arrival of a job that is held, depends on another or begins later (default eligible)",
     )
     added.add_argument(
-        "--cpus",
-        choices=("requested", "allocated"),
-        default="requested",
-        help="size of a job: CPUs requested, or allocated, e.g. whole nodes (default requested)",
-    )
-    added.add_argument(
         "--time-limit",
         metavar="T",
         help="time limit of jobs without one (UNLIMITED, Partition_Limit), e.g. 2-00:00:00",
@@ -162,7 +156,6 @@ def _run_slurm_log(
         arrival=options.arrival,
         limit=_limit(options.time_limit),
         limits=tuple(limits.items()),
-        cpus=options.cpus,
         **more,
     )
     _finish(read(options.file, reading, Report(str(options.file), kind)), options, cores)

@@ -140,7 +140,7 @@ def test_pm100_written_as_csv(tmp_path):
     trace, extra, _ = table(tmp_path, as_csv(row), "pm100.csv", toml("pm100"))
     assert (trace.wait[0], trace.run[0], trace.requested_time[0]) == (30, 600, 3600)
     assert (trace.processors[0], trace.requested_processors[0], extra[0]["GPUs"]) == (128, 32, "4")
-    assert trace.requested_memory[0] == 16 * 1024**2 / 32
+    assert trace.requested_memory[0] == 16 * 1024**2 / 128
 
 
 def test_fdata_written_as_csv(tmp_path):
