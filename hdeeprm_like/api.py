@@ -378,9 +378,8 @@ def load_workload(
             ``.gz``). On a pool the jobs of a trace keep their run times; for other platforms they are
             converted as in HDeepRM, with operations that follow from the requested time.
         platform: as for `simulate`; None for the machine that belongs to a name; required for a file.
-        jobs, skip: of a trace: number of jobs, None for all, after skipping so many lines. The experiment of the
-            thesis, with its own reading of the trace, is ``load_experiment("gaia")``.
-        seed: of the properties of jobs that a trace lacks.
+        jobs, skip: of a trace: number of jobs, None for all, after skipping so many lines; the experiment of the thesis
+            is ``load_experiment("gaia")``. seed: of the properties of jobs that a trace lacks.
         leave_out_larger: whether jobs larger than the platform are left out; otherwise they are an error.
 
     Raises:

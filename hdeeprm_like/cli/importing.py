@@ -17,7 +17,10 @@ if TYPE_CHECKING:
     from hdeeprm_like.importers.report import Report
     from hdeeprm_like.importers.sacct import Reading
 
-MAPS = "eagle, pm100, fdata, frontier, pbs (also Torque), lsf, kueue (also Volcano), or a file of yours"
+MAPS = (
+    "eagle, pm100, fdata, frontier, pbs (also Torque), lsf, gridengine, oar, cobalt, htcondor, kueue (also Volcano), "
+    "or a file of yours"
+)
 TRACES = (".swf", ".swf.gz", ".csv", ".csv.gz")
 PLATFORMS = (".json",)
 

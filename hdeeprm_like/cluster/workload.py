@@ -96,16 +96,18 @@ class Workload:
     def __len__(self) -> int:
         return len(self.ids)
 
-    def take(self, rows: Ints) -> "Workload":
-        """Return some of the jobs, in the order of their rows."""
+    def take(self, rows: Ints | slice) -> "Workload":
+        """Return some of the jobs, in the order of their rows; a slice copies no column."""
         columns: dict[str, Any] = {}
+        chosen = np.arange(len(self))[rows]
         for column in fields(self):
             value = getattr(self, column.name)
             if isinstance(value, np.ndarray):
                 columns[column.name] = value[rows]
             elif isinstance(value, tuple):
-                columns[column.name] = tuple([value[row] for row in rows.tolist()])
-        return replace(self, **columns, demands=None if self.demands is None else self.demands.take(rows))
+                consecutive = isinstance(rows, slice)
+                columns[column.name] = value[rows] if consecutive else tuple([value[row] for row in chosen.tolist()])
+        return replace(self, **columns, demands=None if self.demands is None else self.demands.take(chosen))
 
     @property
     def is_known(self) -> bool:

@@ -64,7 +64,7 @@ def convert_file(
     if holds == "trace":
         workload, left_out = _workload_of(load_trace(source), flops, cores, leave_out_larger)
     else:
-        workload, left_out = load_workload(source, reference_flops=flops, capacity=cores), ""
+        workload, left_out = _complete(source, flops, cores), ""
     write(workload, target, "workload")
     if batsim == 5:
         write_batsim5(target, target, WorkloadError)
@@ -96,7 +96,7 @@ def content_of(path: Path) -> Holds:
 
 def _trace_of(source: Path, flops: float, cores: int | None) -> tuple[Trace, str]:
     """Return the jobs of a workload as a trace, and a description of requests that a trace cannot hold."""
-    workload = load_workload(source, reference_flops=flops, capacity=cores)
+    workload = _complete(source, flops, cores)
     lost = ["bandwidths"] if workload.bandwidth.any() else []
     lost += ["GPUs"] if workload.gpus.any() else []
     demands = [] if workload.demands is None else list(workload.demands.each())
@@ -108,6 +108,19 @@ def _trace_of(source: Path, flops: float, cores: int | None) -> tuple[Trace, str
     ]
     words = f" (left out, for a trace does not hold it: {', '.join(lost)})" if lost else ""
     return trace_of_workload(workload, flops, source.name), words
+
+
+def _complete(source: Path, flops: float, cores: int | None) -> Workload:
+    """Return the jobs of a workload.
+
+    Raises:
+        OptionsError: some send messages or have profiles that no other format holds.
+    """
+    workload = load_workload(source, reference_flops=flops, capacity=cores, network=True)
+    if not workload.is_known:
+        job = workload.ids[int(np.argmax(np.isnan(workload.bytes)))].partition("!")[2]
+        raise OptionsError(f"{source}: job {job} has a profile of a kind that no other format holds")
+    return workload
 
 
 def _workload_of(trace: Trace, flops: float, cores: int | None, leave_out_larger: bool) -> tuple[Workload, str]:

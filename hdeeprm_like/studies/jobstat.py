@@ -70,7 +70,7 @@ def jobs_in(path: Path, cores: int | None = None, leave_out_larger: bool = False
     """
     if has_ending_of(path, "trace"):
         return read_jobs(path, Reading(cores, "leave out" if leave_out_larger else "keep"))
-    jobs = load_workload(path, reference_flops=1e9)
+    jobs = load_workload(path, reference_flops=1e9, network=True)
     return without_larger(jobs, cores) if leave_out_larger and cores is not None else jobs
 
 

@@ -22,6 +22,7 @@ from hdeeprm_like.formats.job_reading import Reading
 from hdeeprm_like.formats.job_rules import HDEEPRM, RULES, STANDARD
 from hdeeprm_like.formats.plain_numbers import plain_numbers
 from hdeeprm_like.formats.swf import FIELDS, WHOLE, Trace, read_swf, swf_parts, write_swf
+from hdeeprm_like.formats.swf_header import cores_of
 from hdeeprm_like.formats.swf_lines import job_of
 from hdeeprm_like.formats.trace_jobs import ACCURACY, ACCURACY_STEPS, BANDWIDTHS, Limits, convert
 from hdeeprm_like.formats.workload_json import read_workload
@@ -530,3 +531,49 @@ def test_comments_among_the_jobs_that_go_on_for_ever_are_refused(tmp_path):
     path.write_text(f"{LINE}\n" + "; a\n" * 1_500_000)
     with pytest.raises(WorkloadError, match="1,000,000 lines in a row that are no job"):
         read_swf(path)
+
+
+@pytest.mark.parametrize(
+    "pack",
+    [
+        lambda text: gzip.compress(text.encode()),  # under a name without .gz
+        lambda text: text.encode("utf-16"),
+        lambda text: text.encode("utf-8-sig"),
+        lambda text: f"JobID Submit Wait Run Procs\n{text}".encode(),  # a line of names that is no comment
+    ],
+)
+def test_a_trace_is_known_whatever_it_is_packed_in(tmp_path, pack):
+    path = tmp_path / "t.swf"
+    path.write_bytes(pack(f"{LINE}\n{LINE}\n"))
+    assert read_swf(path).job.tolist() == [7, 7]
+
+
+def test_the_lines_of_jobs_are_numbered_as_in_the_file(tmp_path):
+    found = trace(tmp_path, f"; one\n\n{LINE}\n; two\n{LINE}\n{LINE}\n")
+    assert found.line.tolist() == [3, 5, 6]
+
+
+@pytest.mark.parametrize(
+    ("header", "cores", "sure"),
+    [
+        ("MaxProcs: 8", 8, True),
+        (" MaxProcs : 8", 8, True),
+        ("MaxProcs 8", 8, True),
+        ("maxprocs:8", 8, True),
+        ("Max Procs=8", 8, True),
+        ("MaxProcessors: 8 (in 2 partitions)", 8, True),
+        ("MAX_CPUS: 1,024", 1024, True),
+        ("MaxProcs: 1'024.", 1024, True),
+        ("MaxNodes: 4\nMaxProcs: 8", 8, True),
+        ("MaxNodes: 4", 4, False),
+        ("MaxProcs: UNKNOWN\nMaxNodes: 4", 4, False),
+        ("MaxProcs: -1\nMaxNodes: 4", 4, False),
+        ("MaxProcs: 8x16\nMaxNodes: 8", 8, False),
+        ("MaxProcs: 128 512", None, False),  # two partitions, or thousands
+        ("MaxProcsPerNode: 4", None, False),
+        ("Note: MaxProcs: 4 was wrong", None, False),
+    ],
+)
+def test_the_processors_of_the_header_are_read_in_any_spelling(header, cores, sure):
+    found = cores_of(header.split("\n"))
+    assert (found.number, found.sure) == (cores, sure) if cores else found is None

@@ -210,7 +210,7 @@ def test_a_key_that_a_job_lacks_is_named(tmp_path, key):
         (
             {"type": "composed", "seq": []},
             ": jobs[0]: profile 'A' is of type 'composed'; the embedded simulator knows delay and "
-            "parallel_homogeneous and, if the options file says 'network': true, all others",
+            "parallel_homogeneous; launch with 'network': true in the options file plays all others",
         ),
     ],
 )
