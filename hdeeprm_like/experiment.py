@@ -49,7 +49,7 @@ class Overrides(Record):
     """Values of the command line that override the options file; paths are relative to the current folder.
 
     Attributes:
-        network: whether Batsim simulates the jobs, which may then send messages. cores: of a pool in place of a platform.
+        network: whether Batsim simulates the jobs, which may send messages. cores: of a pool in place of a platform.
         leave_out_larger: whether jobs larger than the platform are left out; otherwise they are an error.
     """
 

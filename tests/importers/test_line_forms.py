@@ -75,7 +75,7 @@ OTHERS = {
     "oar": (
         "job_id,submission_time,start_time,stop_time,moldable_walltime,cores,nodes,state,job_user,project,queue_name,"
         "job_name\n"
-        f"7,{T},{T + 60},{T + 660},3600,16,2,Terminated,ada,phys,all.q,sim\n8,{T},0,0,3600,16,2,Error,bob,phys,all.q,sim\n"
+        f"7,{T},{T + 60},{T + 660},3600,16,2,Terminated,ada,phys,a,sim\n8,{T},0,0,3600,16,2,Error,bob,phys,a,sim\n"
     ),
     "cobalt": (
         "JOB_NAME,COBALT_JOBID,QUEUED_TIMESTAMP,START_TIMESTAMP,END_TIMESTAMP,USERNAME_GENID,PROJECT_NAME_GENID,QUEUE_NAME,"
