@@ -240,6 +240,7 @@ def compare(
     output: str | Path | None = None,
     processes: int = 1,
     whole: bool = False,
+    leave_out_larger: bool = False,
 ) -> "pd.DataFrame":
     """Compare policies on the same windows of a trace, as the command ``compare`` does.
 
@@ -253,7 +254,7 @@ def compare(
         windows: number of windows and jobs of each: ``"10x1024"`` (the default) at random places,
             ``"disjoint:60x1024"`` spread evenly and sharing no job, ``"disjoint:60"`` the same, ``"all"`` the
             whole trace as one. Claims need windows that share no job: others are not independent samples.
-        offsets: a CSV whose column ``start_index`` has the first job of each window, counted from 0 among the usable
+        offsets: a CSV whose column ``start_index`` has the first job of each window, counted from 0 among the
             jobs of the trace. All are used, or the first N with *windows* ``"NxJ"``; 1024 jobs each by default.
         reference: the policy that each is compared with, one of *policies*; None for the best.
         jobs_by: order of jobs with one submission time: that of the file, or with ``"id"`` of their numbers.
@@ -265,6 +266,7 @@ def compare(
         processes: most processes at a time. With more than one, a script needs the guard
             ``if __name__ == "__main__":`` of `multiprocessing`.
         whole: whether baselines place each job on a single node, as for `simulate`.
+        leave_out_larger: as for `load_workload`.
 
     Returns:
         One row for each policy, in the order given: the mean of each figure, for the main ones with its standard
@@ -292,6 +294,7 @@ def compare(
         jobs_by=jobs_by,
         reference=reference,
         whole=whole,
+        leave_out_larger=leave_out_larger,
     )
     with tempfile.TemporaryDirectory() if output is None else nullcontext(output) as folder:
         return run(comparison, Path(folder), processes, progress=False)[0]
@@ -305,6 +308,7 @@ def stream(
     clock: Clock = "textbook",
     *,
     seed: int = 0,
+    leave_out_larger: bool = False,
 ) -> dict[str, float]:
     """Simulate a trace of any length on a pool, some jobs at a time, as the command ``stream`` does.
 
@@ -317,7 +321,7 @@ def stream(
             greedy, easy, easyfcfs, easysjf and reserve that does not use past jobs; or a pair.
         output: folder for ``out_jobs.csv``, with the jobs in the order in which they end, and ``figures.json``.
         cores: of the pool; None for those of the header. clock: ``"textbook"`` or ``"one-by-one"``.
-        seed: of random policies.
+        seed: of random policies. leave_out_larger: as for `load_workload`.
 
     Returns:
         The figures as in `Schedule.figures`; NaN for medians, percentiles and others that need all jobs.
@@ -329,7 +333,16 @@ def stream(
     """
     from hdeeprm_like.studies.stream import stream as run
 
-    return run(existing(trace, "trace"), policy, Path(output), cores, clock, seed, progress=False)
+    return run(
+        existing(trace, "trace"),
+        policy,
+        Path(output),
+        cores,
+        clock,
+        seed,
+        progress=False,
+        leave_out_larger=leave_out_larger,
+    )
 
 
 def load_platform(path: str | Path, types: Sequence[str | Path] = ()) -> Platform:
@@ -349,9 +362,15 @@ def load_platform(path: str | Path, types: Sequence[str | Path] = ()) -> Platfor
 
 
 def load_workload(
-    path: str | Path, platform: AnyPlatform | None = None, *, jobs: int | None = None, skip: int = 0, seed: int = 0
+    path: str | Path,
+    platform: AnyPlatform | None = None,
+    *,
+    jobs: int | None = None,
+    skip: int = 0,
+    seed: int = 0,
+    leave_out_larger: bool = False,
 ) -> Workload:
-    """Read the jobs of a file for a platform.
+    """Read the jobs of a file for a platform; ``Workload.account`` says what was left out, changed and guessed.
 
         >>> len(load_workload("gaia", jobs=1000))
         1000
@@ -361,9 +380,9 @@ def load_workload(
             ``.gz``). On a pool the jobs of a trace keep their run times; for other platforms they are
             converted as in HDeepRM, with operations that follow from the requested time.
         platform: as for `simulate`; None for the machine that belongs to a name; required for a file.
-        jobs, skip: of a trace: number of jobs, None for all, after skipping so many lines. The experiment of the
-            thesis has ``jobs=1000, skip=4, seed=20091995``; `load_experiment` reads it as ``"gaia"``.
-        seed: of the properties of jobs that a trace lacks.
+        jobs, skip: of a trace: number of jobs, None for all, after skipping so many lines; the experiment of the thesis
+            is ``load_experiment("gaia")``. seed: of the properties of jobs that a trace lacks.
+        leave_out_larger: whether jobs larger than the platform are left out; otherwise they are an error.
 
     Raises:
         PlatformError, WorkloadError: the platform or the file cannot be used, or a job requests too many cores.
@@ -374,7 +393,7 @@ def load_workload(
         if str(path) not in known:
             raise OptionsError(f"load_workload: {file}: names no machine; add platform, a name, path or cores")
         platform = known[str(path)].machine
-    return jobs_in(file, platform_from(platform), seed, jobs, skip).workload
+    return jobs_in(file, platform_from(platform), seed, jobs, skip, leave_out_larger).workload
 
 
 def load_experiment(path: str | Path) -> Experiment:

@@ -2,10 +2,9 @@
 
 import logging
 import os
-from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
-from functools import cache, partial
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
@@ -18,11 +17,12 @@ from hdeeprm_like.decision.rates import file_of_rates, read_rates
 from hdeeprm_like.engine.node_sets import refuse_demands
 from hdeeprm_like.errors import HDeepRMError, OptionsError, WorkloadError
 from hdeeprm_like.formats.any_platform import platform_from
-from hdeeprm_like.formats.log_words import demands_of_trace
+from hdeeprm_like.formats.job_reading import Reading, larger_of
+from hdeeprm_like.formats.job_rules import RULES
 from hdeeprm_like.formats.open import Holds, format_of, has_ending_of, load_platform, load_trace, load_workload
 from hdeeprm_like.formats.shipped import Kind, found
 from hdeeprm_like.formats.swf import Trace
-from hdeeprm_like.formats.trace_jobs import convert, knows_memory
+from hdeeprm_like.formats.trace_jobs import Limits, convert, knows_memory
 from hdeeprm_like.options import EnvOptions, Options, read_options
 from hdeeprm_like.records import Record
 from hdeeprm_like.values import SEED
@@ -49,7 +49,8 @@ class Overrides(Record):
     """Values of the command line that override the options file; paths are relative to the current folder.
 
     Attributes:
-        network: whether Batsim simulates the jobs, which may then send messages.
+        network: whether Batsim simulates the jobs, which may send messages. cores: of a pool in place of a platform.
+        leave_out_larger: whether jobs larger than the platform are left out; otherwise they are an error.
     """
 
     platform: Path | None = None
@@ -57,6 +58,8 @@ class Overrides(Record):
     workload: Path | None = None
     seed: int | None = None
     network: bool = False
+    leave_out_larger: bool = False
+    cores: int | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,7 +70,6 @@ class Experiment:
         options: of the file and the command line.
         platform_path, workload_path: their files.
         platform, workload: their contents.
-        skipped: lines of the trace that gave no job, by reason.
         options_path: of the options file.
     """
 
@@ -76,7 +78,6 @@ class Experiment:
     workload_path: Path
     platform: Platform
     workload: Workload
-    skipped: Counter[str] = field(default_factory=Counter)
     options_path: Path = Path()
 
     def rng(self, stream: int) -> np.random.Generator:
@@ -141,10 +142,14 @@ def experiment_of(
     overrides = overrides or Overrides()
     if overrides.seed is not None:
         options = options.model_copy(update={"seed": overrides.seed})
+    if overrides.cores is not None:
+        if overrides.platform is not None:
+            raise OptionsError("--cores and --platform exclude one another: the machine is one of them")
+        options = options.model_copy(update={"platform_file_path": overrides.cores})
     platform_path, platform = platform_of(path, options, overrides.platform, readers)
     if options.nb_resources not in (None, platform.cores):
         message = f"{path}: nb_resources: {options.nb_resources}, but {platform_path} has {platform.cores} cores"
-        if overrides.platform is None:
+        if overrides.platform is None and overrides.cores is None:
             raise OptionsError(message)
         log.info("%s; the platform counts", message)
     check_rates(options.pybatsim.env, path.parent)
@@ -303,54 +308,57 @@ def load_jobs(
         workload = load_workload(source, reference_flops=flops, capacity=platform.cores, network=network)
         if platform.partitions is None and source.name.endswith((".csv", ".csv.gz")):
             workload = replace(workload, demands=None)  # a log has the nodes of its own machine, not of this platform
+        if overrides.leave_out_larger:
+            workload = without_larger(workload, platform.cores)
         check_jobs(source, workload, platform)
+        if workload.account is not None:
+            workload.account.say()
         return Experiment(options, Path(), source, platform, workload)
-    return converted(path, options, platform, source, readers)
+    return converted(path, options, platform, source, overrides, readers)
 
 
-def converted(path: Path, options: Options, platform: Platform, source: Path, readers: Readers) -> Experiment:
+def converted(
+    path: Path, options: Options, platform: Platform, source: Path, overrides: Overrides, readers: Readers
+) -> Experiment:
     """Read a trace as far as needed, and convert it as the options say.
 
     Args:
         path: of the options file. source: of the trace.
     """
     how = options.workload
-    conversion = partial(
-        convert,
-        reference_flops=platform.reference_flops,
-        capacity=platform.cores,
-        first=options.nb_jobs,
-        skip=how.skip,
-        max_time=how.max_time,
-        max_cores=min(how.max_cores or platform.cores, platform.cores),
-        max_memory=how.max_memory,
-        max_bandwidth=how.max_bandwidth,
-        runtimes=how.runtimes,
+    reading = Reading(
+        platform.cores,
+        larger_of(overrides.leave_out_larger or how.max_cores is not None),
+        RULES[how.reading],
+        missing_memory=how.missing_memory,
     )
+
+    def conversion(lines: Trace) -> Workload:
+        return convert(
+            lines,
+            reading,
+            reference_flops=platform.reference_flops,
+            capacity=platform.cores,
+            rng=generator(options.seed, CONVERTER),
+            first=options.nb_jobs,
+            skip=how.skip,
+            limits=Limits(how.max_time, how.max_cores, how.max_memory, how.max_bandwidth),
+            runtimes=how.runtimes,
+            partitions=platform.partitions is not None,
+        )
 
     def enough(trace: Trace) -> bool:
         if len(trace) < how.skip + (options.nb_jobs or 0) or not (trace.requested_time > 0.0).any():
             return False  # field 6 may hold the requested times of a trace without any
-        if how.missing_memory is None and not knows_memory(trace):
-            return False  # no job can be converted yet; to try that for each part of a long trace would take long
+        if not knows_memory(trace):
+            return False  # the rest of the trace decides what unknown memory means
         try:
-            workload, _ = conversion(trace, rng=generator(options.seed, CONVERTER), missing_memory=how.missing_memory)
+            return len(conversion(trace)) == options.nb_jobs
         except WorkloadError:  # the whole trace says what is wrong
             return False
-        return len(workload) == options.nb_jobs
 
     # requests for partitions may stand in a file beside the trace, whose columns count as a whole
-    trace = readers.trace(source, enough if options.nb_jobs and platform.partitions is None else None)
-    missing_memory = how.missing_memory
-    if missing_memory is None and not knows_memory(trace):
-        log.warning("%s: has no memory of any job; all are assumed to need none", source)
-        missing_memory = 0.0
-    workload, skipped = conversion(
-        trace,
-        rng=generator(options.seed, CONVERTER),
-        missing_memory=missing_memory,
-        demands=None if platform.partitions is None else demands_of_trace(trace),
-    )
+    workload = conversion(readers.trace(source, enough if options.nb_jobs and platform.partitions is None else None))
     check_demands(source, workload, platform)
     if how.estimates is not None:
         from hdeeprm_like.cluster.synthetic.estimates import estimate_workload
@@ -358,17 +366,24 @@ def converted(path: Path, options: Options, platform: Platform, source: Path, re
 
         estimates = estimates_named(how.estimates, where=f"{path}: workload.estimates")
         workload = estimate_workload(workload, estimates, generator(options.seed, ESTIMATES))
-    if skipped:
-        warn_once(f"{source}: {skipped.total()} lines gave no job: {'; '.join(reasons(skipped))}")
+    if workload.account is not None:
+        workload.account.say()
     if options.nb_jobs and len(workload) < options.nb_jobs:
         log.warning("%s: holds %d jobs, %d were requested", source, len(workload), options.nb_jobs)
-    return Experiment(options, Path(), source, platform, workload, skipped)
+    return Experiment(options, Path(), source, platform, workload)
 
 
-@cache
-def warn_once(message: str) -> None:
-    """Log a warning once, even if the same file is read again."""
-    log.warning("%s", message)
+def without_larger(workload: Workload, cores: int) -> Workload:
+    """Return the jobs of a workload that are not larger than a machine; the account counts the others."""
+    larger = workload.size > cores
+    if not larger.any():
+        return workload
+    if workload.account is not None:
+        reason = f"larger than the machine, which has {cores:,} cores"
+        workload.account.add("left out", reason, larger, area=workload.size * workload.requested_time)
+    if larger.all():
+        raise WorkloadError(f"all {len(larger):,} jobs are larger than the machine, which has {cores:,} cores")
+    return workload.take(np.flatnonzero(~larger))
 
 
 def check_jobs(path: Path, workload: Workload, platform: Platform) -> None:
@@ -376,13 +391,19 @@ def check_jobs(path: Path, workload: Workload, platform: Platform) -> None:
 
     The decision system rejects a job that only lacks memory.
     """
+    check_sizes(path, workload, platform)
+    check_demands(path, workload, platform)
+
+
+def check_sizes(path: Path, workload: Workload, platform: Platform) -> None:
+    """Refuse a workload with a job that requests more cores than the platform has."""
     largest = int(np.argmax(workload.size))
     if workload.size[largest] > platform.cores:
         _, _, job = workload.ids[largest].partition("!")
         raise WorkloadError(
-            f"{path}: job {job} requests {workload.size[largest]} cores; the platform has {platform.cores}"
+            f"{path}: job {job} requests {workload.size[largest]} cores; the platform has {platform.cores}; "
+            "--leave-out-larger leaves such jobs out"
         )
-    check_demands(path, workload, platform)
 
 
 def check_demands(path: Path, workload: Workload, platform: Platform) -> None:
@@ -422,9 +443,3 @@ def made_jobs(path: Path, options: Options, platform: Platform, episode: int = 0
         message = str(error)
         raise OptionsError(message if message.startswith(str(path)) else f"{path}: workload: {message}") from None
     return replace(jobs.workload(platform.reference_flops), capacity=platform.cores)
-
-
-def reasons(skipped: Counter[str]) -> Iterator[str]:
-    """Yield the number of skipped lines for each reason, the most frequent first."""
-    for reason, lines in skipped.most_common():
-        yield f"{lines} had {reason}"

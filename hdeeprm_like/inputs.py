@@ -108,8 +108,8 @@ def _unpacked(raw: BinaryIO) -> BinaryIO:
 
 
 @contextmanager
-def opened(path: Path, error: type[HDeepRMError], endless: bool = False) -> Iterator[BinaryIO]:
-    """Open an input for reading, unpacked if its name ends in ``.gz``.
+def opened(path: Path, error: type[HDeepRMError], endless: bool = False) -> Iterator["io.BufferedReader[Any]"]:
+    """Open an input for reading, unpacked if its name ends in ``.gz`` or its content is that of such a file.
 
     Args:
         endless: whether it may hold more than `largest_input`, as for a reader that keeps little of it.
@@ -120,18 +120,36 @@ def opened(path: Path, error: type[HDeepRMError], endless: bool = False) -> Iter
     with reading(path, error):
         check_regular(path, error)
         most = math.inf if endless else largest_input()
-        if path.suffix != ".gz" and path.stat().st_size > most * MEGA:
+        with open(path, "rb") as file:
+            is_packed = path.suffix == ".gz" or file.read(len(GZIP)) == GZIP
+        if not is_packed and path.stat().st_size > most * MEGA:
             raise too_large(path, f"{most} MB", error)
         with (
             open(path, "rb") as raw,
-            _unpacked(raw) if path.suffix == ".gz" else raw as packed,
+            _unpacked(raw) if is_packed else raw as packed,
             io.BufferedReader(_Bounded(packed, path, error, most), READ_AT_ONCE) as data,
         ):
             yield data
 
 
-PACKED: Mapping[bytes, str] = {b"\x1f\x8b": "gzip", b"BZh": "bz2", b"\xfd7zXZ": "lzma"}  # modules that unpack
+GZIP = b"\x1f\x8b"
+PACKED: Mapping[bytes, str] = {GZIP: "gzip", b"BZh": "bz2", b"\xfd7zXZ": "lzma"}  # modules that unpack
 STANDARD_INPUT = "-"
+HEAD = 2**16  # bytes that are looked at before anything is read
+MARKS = {b"\xef\xbb\xbf": "utf-8-sig", b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}  # a PowerShell writes the second
+
+
+def encoding_of(data: "io.BufferedReader[Any]", path: Path, error: type[HDeepRMError]) -> str:
+    """Return the encoding of a text by its first bytes, which stay unread.
+
+    Raises:
+        HDeepRMError: as *error* says; it is no text.
+    """
+    start = data.peek(HEAD)[:HEAD]
+    encoding = next((name for mark, name in MARKS.items() if start.startswith(mark)), "utf-8")
+    if start.count(0) * 4 > len(start) and encoding != "utf-16":  # one in a name does no harm
+        raise error(f"{path}: is no text (byte {start.index(0)} is zero)")
+    return encoding
 
 
 @contextmanager

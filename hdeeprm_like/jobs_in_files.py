@@ -7,16 +7,23 @@ from pydantic import ValidationError
 from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.errors import OptionsError
 from hdeeprm_like.experiment import Overrides, load_jobs
+from hdeeprm_like.formats.job_reading import Reading, jobs_of, larger_of
 from hdeeprm_like.formats.open import has_ending_of, load_trace
-from hdeeprm_like.formats.requested_times import with_requested_times
 from hdeeprm_like.formats.swf_cuts import take
-from hdeeprm_like.formats.windows import Window, usable, window
+from hdeeprm_like.formats.windows import Window, window
 from hdeeprm_like.limits import JOBS
 from hdeeprm_like.options import Options, explain
 from hdeeprm_like.values import Whole
 
 
-def jobs_in(path: Path, platform: Platform, seed: int = 0, jobs: int | None = None, skip: int = 0) -> Window:
+def jobs_in(
+    path: Path,
+    platform: Platform,
+    seed: int = 0,
+    jobs: int | None = None,
+    skip: int = 0,
+    leave_out_larger: bool = False,
+) -> Window:
     """Return the jobs of a file for a platform, without an options file.
 
     On a pool the jobs of a trace keep their run times; for other machines they are converted as for an options file
@@ -26,6 +33,7 @@ def jobs_in(path: Path, platform: Platform, seed: int = 0, jobs: int | None = No
         path: a complete workload or a trace. seed: of the properties of jobs that a trace lacks.
         jobs, skip: of a trace: number of jobs, None for all, after skipping so many lines, as ``nb_jobs`` and
             ``workload.skip`` of an options file.
+        leave_out_larger: whether jobs larger than the platform are left out; otherwise they are an error.
 
     Raises:
         WorkloadError: the file cannot be used, or a job requests more cores than the platform has.
@@ -38,14 +46,17 @@ def jobs_in(path: Path, platform: Platform, seed: int = 0, jobs: int | None = No
     if ready and (jobs is not None or skip):
         raise OptionsError(f"{path}: is a complete workload, which runs whole; jobs and skip need a trace")
     if platform.processors == 1 and not ready:
-        trace = load_trace(path)
-        chosen = take(trace, slice(skip, None)) if skip else trace
-        return window(take(with_requested_times(usable(chosen)), slice(jobs)), platform.cores)
+        lines = load_trace(path)
+        reading = Reading(platform.cores, larger_of(leave_out_larger), memory=False)
+        found = jobs_of(take(lines, slice(skip, None)) if skip else lines, reading)
+        assert found.account is not None
+        found.account.say()
+        return window(take(found, slice(jobs)), platform.cores)
     values = {"seed": seed, "nb_jobs": jobs, "workload": {"skip": skip}}
     try:
         plain = Options.model_validate(values | {"pybatsim": {"agent": {"type": "LEARNING"}}})
     except ValidationError as error:
         raise OptionsError(explain(error.errors()[0])) from None
-    overrides = Overrides(workload=path) if ready else Overrides(trace=path)
-    workload = load_jobs(path, plain, platform, overrides).workload
-    return Window(workload, 0.0)
+    workload, trace = (path, None) if ready else (None, path)
+    overrides = Overrides(workload=workload, trace=trace, leave_out_larger=leave_out_larger)
+    return Window(load_jobs(path, plain, platform, overrides).workload, 0.0)

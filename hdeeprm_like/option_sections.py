@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator, model_validator
 
 from hdeeprm_like import limits
+from hdeeprm_like.formats.job_rules import RulesName
 
 
 class Section(BaseModel):
@@ -41,14 +42,19 @@ class TraceOptions(Section):
 
     skip: Annotated[int, Field(ge=0)] = Field(0, description="Jobs of the trace to leave out at its beginning.")
     max_time: Annotated[float, Field(gt=0)] | None = Field(None, description="s; longer requests are left out.")
-    max_cores: Annotated[int, Field(ge=1)] | None = Field(None, description="Larger jobs are left out.")
+    max_cores: Annotated[int, Field(ge=1)] | None = Field(
+        None, description="Larger jobs are left out; those larger than the machine, too, which are an error otherwise."
+    )
     max_memory: Annotated[float, Field(gt=0)] | None = Field(None, description="MB per core.")
     max_bandwidth: Annotated[float, Field(gt=0)] | None = Field(None, description="GB/s per core.")
     runtimes: Literal["accuracy", "trace"] = Field(
         "accuracy", description="Real run times: drawn by the accuracy of requests, or those of the trace."
     )
+    reading: RulesName = Field(
+        "standard", description="Rules by which lines are jobs: those of SWF, of HDeepRM's converter or of RLScheduler."
+    )
     missing_memory: Annotated[float, Field(ge=0)] | None = Field(
-        None, description="MB per core of jobs with unknown memory; without it they are left out."
+        None, description="MB per core of jobs with unknown memory; without it they need none."
     )
     model: Literal["lublin", "mao", "ksu"] | None = Field(
         None, description="Jobs are drawn from a published model; no trace is read."

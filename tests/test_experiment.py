@@ -114,9 +114,10 @@ def loaded_from(files, monkeypatch, lines, whole, **changes):
     monkeypatch.setattr(swf, "READ_AT_ONCE", 2)
     readers = Readers(trace=lambda path, enough: swf.read_swf(path, None if whole else enough))
     found = experiment_of(files / "exp.json", read_options(files / "exp.json"), readers=readers)
-    return found.workload, found.skipped
+    return found.workload, {one.reason: one.jobs for one in found.workload.account.entries.values()}
 
 
+PERFECT = "the run time replaces it, a perfect estimate"
 BROKEN = "here a trace is broken"
 
 
@@ -133,10 +134,10 @@ def test_a_trace_is_read_no_further_than_its_first_jobs(files, monkeypatch):
 @pytest.mark.parametrize("late", ["requested", "memory"])
 def test_a_trace_is_read_on_while_its_later_jobs_may_change_the_first_ones(files, monkeypatch, late):
     lines = [line_of_trace(number, **{late: -1 if number < 4 else 90}) for number in range(8)]
-    found = loaded_from(files, monkeypatch, lines, False, nb_jobs=2)
+    found = loaded_from(files, monkeypatch, lines, False, nb_jobs=2, workload={"reading": "hdeeprm"})
     assert found[0].requested_time.tolist() == ([30.0, 30.0] if late == "requested" else [60.0, 60.0])
     assert found[0].submit.tolist() == [0.0, 1.0]
-    assert dict(found[1]) == ({} if late == "requested" else {"no memory": 4})
+    assert found[1]["of unknown memory" if late == "memory" else f"without a requested time (field 9): {PERFECT}"] == 4
 
 
 @pytest.mark.parametrize("seed", range(20))

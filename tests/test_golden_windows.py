@@ -11,9 +11,10 @@ from hdeeprm_like.cli.main import main
 from hdeeprm_like.cluster import metrics
 from hdeeprm_like.cluster.pool import pool
 from hdeeprm_like.decision.names import baseline
-from hdeeprm_like.formats.swf import read_swf
+from hdeeprm_like.formats.job_reading import Reading, read_jobs
+from hdeeprm_like.formats.job_rules import RLSCHEDULER
 from hdeeprm_like.formats.swf_cuts import take
-from hdeeprm_like.formats.windows import usable, window
+from hdeeprm_like.formats.windows import window
 from hdeeprm_like.studies.compare.windows import schedule
 
 ROOT = Path(__file__).parents[1]
@@ -31,7 +32,7 @@ TIE_OF_COMPLETIONS = {
 
 @cache
 def trace(name):
-    return usable(read_swf(ROOT / "workloads" / f"{TRACES[name][0]}.swf.gz"))
+    return read_jobs(ROOT / "workloads" / f"{TRACES[name][0]}.swf.gz", Reading(rules=RLSCHEDULER))
 
 
 @cache

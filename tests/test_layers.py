@@ -48,7 +48,7 @@ MAY_IMPORT = {  # layer: the other layers that it may import besides those that 
     "results": DECIDES | {"formats", "run"},
     "learning": DECIDES | {"formats", "run"},
     "options": {"decision", "formats", "option_sections"},
-    "option_sections": set(),
+    "option_sections": {"formats"},
     "experiment": DECIDES | {"formats", "options", "run"},
     "jobs_in_files": DECIDES | {"experiment", "formats", "options"},
     "example_files": {"formats"},

@@ -10,7 +10,7 @@ from hdeeprm_like.cli.names import add_named, agent_named, completed_with_files
 from hdeeprm_like.errors import did_you_mean, one_line
 from hdeeprm_like.formats.open import names
 from hdeeprm_like.formats.shipped import names_of
-from hdeeprm_like.limits import Limit, refusal
+from hdeeprm_like.limits import CORES, Limit, refusal
 from hdeeprm_like.values import POSITIVE, SEED, Number, Whole
 
 PROGRAM = "hdeeprm-like"
@@ -106,6 +106,17 @@ def add_trust_flag(added: argparse.ArgumentParser) -> None:
         help="run all Python code named by an options file, a policy's file or the record of a training; without this "
         "flag only files in the folder that the command line names, plugins, and what it names itself",
     )
+
+
+def add_reading_flags(added: argparse.ArgumentParser, machine: str = "default: from the header of the trace") -> None:
+    """Add the flags of the machine that a log is read for; every command that reads jobs has them.
+
+    Args:
+        machine: what it is without the flag.
+    """
+    added.add_argument("--cores", type=at_most(CORES), metavar="N", help=f"cores of the machine ({machine})")
+    text = "leave out jobs larger than the machine, and count them; without it such a job is an error"
+    added.add_argument("--leave-out-larger", action="store_true", help=text)
 
 
 def add_input_flags(added: argparse.ArgumentParser) -> None:

@@ -5,10 +5,10 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hdeeprm_like.cli.arguments import Commands, add_trust_flag, at_most, command, next_command, seed
+from hdeeprm_like.cli.arguments import Commands, add_reading_flags, add_trust_flag, at_most, command, next_command, seed
 from hdeeprm_like.cli.names import add_named, completed_policies
 from hdeeprm_like.formats.open import names
-from hdeeprm_like.limits import CORES, PROCESSES
+from hdeeprm_like.limits import PROCESSES
 
 if TYPE_CHECKING:
     from hdeeprm_like.studies.compare.statistics import Rows
@@ -87,7 +87,7 @@ def add_jobs_flags(added: argparse.ArgumentParser) -> None:
         "--offsets",
         kinds=("offsets",),
         metavar="CSV",
-        help="take the first jobs of the windows from the column start_index, counted from 0 among the usable jobs; "
+        help="take the first jobs of the windows from the column start_index, counted from 0 among the jobs; "
         "NxJ takes the first N of them",
     )
     added.add_argument("--seed", type=seed, default=1, help="seed of the places of random windows (default 1)")
@@ -97,9 +97,7 @@ def add_jobs_flags(added: argparse.ArgumentParser) -> None:
         default="file",
         help="order of jobs with one submission time: by place in the file or by number (default file)",
     )
-    added.add_argument(
-        "--cores", type=at_most(CORES), metavar="N", help="cores of a pool (default: from the header of the trace)"
-    )
+    add_reading_flags(added)
     shown = f"a machine in place of a pool: a name, e.g. gaia, or a file: {names('platform')}"
     add_named(added, "--platform", kinds=("platform",), metavar="FILE", help=shown)
     added.add_argument(
@@ -136,6 +134,7 @@ def run_compare(options: argparse.Namespace) -> None:
         tests=options.tests,
         whole=options.whole,
         published=published_named(options.published),
+        leave_out_larger=options.leave_out_larger,
     )
     progress = not options.quiet
     summary, tests = run_comparison(comparison, options.output, options.processes, progress, options.pictures)

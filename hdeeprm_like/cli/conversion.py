@@ -4,12 +4,11 @@ import argparse
 import sys
 from pathlib import Path
 
-from hdeeprm_like.cli.arguments import Commands, at_most, command, gflops
+from hdeeprm_like.cli.arguments import Commands, add_reading_flags, command, gflops
 from hdeeprm_like.cli.names import completed_with_files
 from hdeeprm_like.cli.workloads import GIGA
 from hdeeprm_like.formats.open import names
 from hdeeprm_like.formats.shipped import Kind, found, is_name, names_of
-from hdeeprm_like.limits import CORES
 
 JOBS: tuple[Kind, ...] = ("trace", "workload")
 
@@ -32,9 +31,7 @@ def add_convert(commands: Commands) -> None:
         metavar="G",
         help="speed of the cores that the run times refer to (default 1)",
     )
-    added.add_argument(
-        "--cores", type=at_most(CORES), metavar="N", help="cores of the machine (default: those of the source)"
-    )
+    add_reading_flags(added, "default: those of the source")
     added.add_argument(
         "--batsim",
         type=int,
@@ -50,7 +47,14 @@ def run_convert(options: argparse.Namespace) -> None:
 
     flops = options.gflops * GIGA
     source = source_named(options.source, options.target)
-    written = convert_file(source, options.target, flops=flops, cores=options.cores, batsim=options.batsim)
+    written = convert_file(
+        source,
+        options.target,
+        flops=flops,
+        cores=options.cores,
+        batsim=options.batsim,
+        leave_out_larger=options.leave_out_larger,
+    )
     if not options.quiet:
         sys.stdout.write(f"{written} in {options.target}\n")
 

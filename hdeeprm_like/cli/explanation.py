@@ -3,9 +3,9 @@
 import argparse
 import sys
 
-from hdeeprm_like.cli.arguments import Commands, add_trust_flag, at_most, command, completed, moment
+from hdeeprm_like.cli.arguments import Commands, add_reading_flags, add_trust_flag, at_most, command, completed, moment
 from hdeeprm_like.cli.names import add_named, learned_policies
-from hdeeprm_like.limits import CORES, JOBS
+from hdeeprm_like.limits import JOBS
 from hdeeprm_like.refusals import EXPLAIN
 
 MOST_SHOWN = 12  # jobs that are shown
@@ -18,9 +18,7 @@ def add_explain(commands: Commands) -> None:
     completed(policy, learned_policies)
     text = "explain a queue of this trace: a name, e.g. lublin-1, or a file"
     add_named(added, "--trace", kinds=("trace",), metavar="SWF", help=text)
-    added.add_argument(
-        "--cores", type=at_most(CORES), metavar="N", help="cores of the machine (default: those of the trace)"
-    )
+    add_reading_flags(added)
     added.add_argument("--jobs", type=at_most(JOBS), default=1024, metavar="N", help="jobs of the trace (default 1024)")
     added.add_argument(
         "--at", type=moment, default=0.0, metavar="S", help="moment, in s after the first job (default 0)"
@@ -45,14 +43,12 @@ def run_explain(options: argparse.Namespace) -> None:
     import numpy as np
 
     from hdeeprm_like.cluster.pool import pool
-    from hdeeprm_like.formats.open import load_trace
-    from hdeeprm_like.formats.requested_times import with_requested_times
+    from hdeeprm_like.formats.job_reading import Reading, larger_of, machine_size, read_jobs
     from hdeeprm_like.formats.swf_cuts import take
-    from hdeeprm_like.formats.windows import usable, window
-    from hdeeprm_like.studies.compare.inputs import machine_size
+    from hdeeprm_like.formats.windows import window
 
-    trace = with_requested_times(usable(load_trace(options.trace)))
-    cores = options.cores or machine_size(trace)
+    trace = read_jobs(options.trace, Reading(options.cores, larger_of(options.leave_out_larger), memory=False))
+    cores = machine_size(trace)
     looked_at = take(trace, np.arange(min(options.jobs, len(trace))))
     jobs = window(looked_at, cores).workload
     numbers = looked_at.job[np.argsort(looked_at.submit, kind="stable")]  # as `window` orders them

@@ -17,7 +17,10 @@ if TYPE_CHECKING:
     from hdeeprm_like.importers.report import Report
     from hdeeprm_like.importers.sacct import Reading
 
-MAPS = "eagle, pm100, fdata, frontier, pbs (also Torque), lsf, kueue (also Volcano), or a file of yours"
+MAPS = (
+    "eagle, pm100, fdata, frontier, pbs (also Torque), lsf, gridengine, oar, cobalt, htcondor, kueue (also Volcano), "
+    "or a file of yours"
+)
 TRACES = (".swf", ".swf.gz", ".csv", ".csv.gz")
 PLATFORMS = (".json",)
 
@@ -70,12 +73,6 @@ def _add_slurm_flags(added: argparse.ArgumentParser) -> None:
         choices=("eligible", "submit"),
         default="eligible",
         help="arrival of a job that is held, depends on another or begins later (default eligible)",
-    )
-    added.add_argument(
-        "--cpus",
-        choices=("requested", "allocated"),
-        default="requested",
-        help="size of a job: CPUs requested, or allocated, e.g. whole nodes (default requested)",
     )
     added.add_argument(
         "--time-limit",
@@ -162,7 +159,6 @@ def _run_slurm_log(
         arrival=options.arrival,
         limit=_limit(options.time_limit),
         limits=tuple(limits.items()),
-        cpus=options.cpus,
         **more,
     )
     _finish(read(options.file, reading, Report(str(options.file), kind)), options, cores)

@@ -4,11 +4,10 @@ import argparse
 import sys
 from pathlib import Path
 
-from hdeeprm_like.cli.arguments import Commands, add_trust_flag, at_most, command, share
+from hdeeprm_like.cli.arguments import Commands, add_reading_flags, add_trust_flag, command, share
 from hdeeprm_like.cli.names import add_named
 from hdeeprm_like.errors import OptionsError
 from hdeeprm_like.formats.open import names
-from hdeeprm_like.limits import CORES
 
 
 def add_predict(commands: Commands) -> None:
@@ -41,9 +40,7 @@ def add_predict(commands: Commands) -> None:
         help="for --train: predict the time within which this share of similar jobs end, in place of the mean "
         "logarithm",
     )
-    added.add_argument(
-        "--cores", type=at_most(CORES), metavar="N", help="cores of the machine (default: from the header of the trace)"
-    )
+    add_reading_flags(added)
     added.add_argument("--json", type=Path, metavar="FILE", help="also write the figures with all digits")
     add_trust_flag(added)
 
@@ -60,7 +57,7 @@ def run_predict(options: argparse.Namespace) -> None:
         from hdeeprm_like.studies.prediction.training import check_training, train
 
         check_training(options.train, options.quantile)
-    recording = read_recording(options.trace, options.split, options.cores)
+    recording = read_recording(options.trace, options.split, options.cores, options.leave_out_larger)
     if options.train is not None:
         predictors = tuple(dict.fromkeys((*predictors, train(recording, options.train, options.quantile))))
     found = report(recording, predictors)

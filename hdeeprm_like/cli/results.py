@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
-from hdeeprm_like.cli.arguments import Commands, command, completed, moment, seed
+from hdeeprm_like.cli.arguments import Commands, add_reading_flags, command, completed, moment, seed
 from hdeeprm_like.cli.names import add_named
 from hdeeprm_like.errors import OptionsError
 from hdeeprm_like.formats.open import names
@@ -143,13 +143,18 @@ def add_jobstat(commands: Commands) -> None:
     text = f"jobs: a name, e.g. gaia, or a file: {names('workload', 'trace')}"
     add_named(added, "workload", kinds=("trace", "workload"), help=text)
     field = added.add_argument(
-        "field", metavar="FIELD", help="req_time, size, mem, mem_bw, submit, or all for the whole table"
+        "field",
+        metavar="FIELD",
+        nargs="?",
+        help="req_time, size, mem, mem_bw, submit, or all for the whole table; without it the account of the jobs is "
+        "printed: what was left out, changed and guessed, and in which lines",
     )
     statistic = added.add_argument(
         "statistic", metavar="STATISTIC", nargs="?", help="min, max, mean, median, std, sum, count, p95 ..."
     )
     completed(field, lambda: (*fields_and_statistics()[0], "all"))
     completed(statistic, lambda: fields_and_statistics()[1])
+    add_reading_flags(added)
     added.add_argument("--seed", type=seed, help="seed of the bandwidths, which a trace does not have")
     added.epilog = "With --quiet one statistic is printed as a number alone."
 
@@ -163,10 +168,13 @@ def fields_and_statistics() -> tuple[Iterable[str], Iterable[str]]:
 
 def run_jobstat(options: argparse.Namespace) -> None:
     """Print one statistic, or all of them."""
-    from hdeeprm_like.studies.jobstat import job_table, jobstat, read_jobs, unit_of
+    from hdeeprm_like.studies.jobstat import job_table, jobs_in, jobstat, unit_of
 
-    jobs = read_jobs(options.workload)
-    if options.field == "all":
+    jobs = jobs_in(options.workload, options.cores, options.leave_out_larger)
+    if options.field is None:
+        assert jobs.account is not None
+        sys.stdout.write(jobs.account.text())
+    elif options.field == "all":
         sys.stdout.write(job_table(jobs, seed=options.seed).to_string() + "\n")
     elif options.statistic is None:
         raise OptionsError("jobstat: STATISTIC is missing; give e.g. median, max or p95")

@@ -4,9 +4,8 @@ import argparse
 import sys
 from pathlib import Path
 
-from hdeeprm_like.cli.arguments import Commands, add_trust_flag, at_most, command, seed
+from hdeeprm_like.cli.arguments import Commands, add_reading_flags, add_trust_flag, command, seed
 from hdeeprm_like.cli.names import add_named, completed_policies
-from hdeeprm_like.limits import CORES
 
 
 def add_stream(commands: Commands) -> None:
@@ -21,9 +20,7 @@ def add_stream(commands: Commands) -> None:
         help="a baseline without history, e.g. fcfs, sjf+easy, saf+greedy; or a pair, e.g. first-high_gflops",
     )
     completed_policies(policy)
-    added.add_argument(
-        "--cores", type=at_most(CORES), metavar="N", help="cores of the pool (default: from the header of the trace)"
-    )
+    add_reading_flags(added)
     added.add_argument(
         "--clock",
         choices=("textbook", "one-by-one"),
@@ -48,6 +45,7 @@ def run_stream(options: argparse.Namespace) -> None:
         options.clock,
         options.seed,
         progress=not options.quiet,
+        leave_out_larger=options.leave_out_larger,
     )
     if options.quiet:
         return

@@ -5,11 +5,10 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hdeeprm_like.cli.arguments import Commands, add_trust_flag, at_most, command
+from hdeeprm_like.cli.arguments import Commands, add_reading_flags, add_trust_flag, command
 from hdeeprm_like.cli.names import add_named, completed_policies
 from hdeeprm_like.cli.slurm import add_watch_options
 from hdeeprm_like.errors import OptionsError
-from hdeeprm_like.limits import CORES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -31,7 +30,7 @@ def add_whatif(commands: Commands) -> None:
     )
     text = "the platform, e.g. from an import; or a name, e.g. gaia"
     add_named(added, "--machine", kinds=("platform",), metavar="FILE", help=text)
-    added.add_argument("--cores", type=at_most(CORES), metavar="N", help="in place of --machine: number of equal cores")
+    add_reading_flags(added, "equal ones, in place of --machine")
     now = added.add_argument(
         "--now",
         default="multifactor+slurm",
@@ -84,7 +83,7 @@ def run_whatif(options: argparse.Namespace) -> None:
     policies = [name.strip() for name in options.policies.split(",") if name.strip()]
     watch = options.interval, options.max_factor
     machine = machine_of_cores(options.cores) if options.machine is None else load_machine(options.machine)
-    log = load_log(options.jobs, machine)
+    log = load_log(options.jobs, machine, options.leave_out_larger)
     with alone_in(options.output):
         found = answer(machine, log, options.now, policies, changes, *watch, options.calibrate)
         write_answer(found, options.output)

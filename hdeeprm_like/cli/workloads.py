@@ -71,6 +71,7 @@ def run_generate(options: argparse.Namespace) -> None:
 
     from hdeeprm_like.cluster.synthetic.lublin import Lublin, LublinTypes
     from hdeeprm_like.cluster.synthetic.models import Recipe, estimates_named, model_named
+    from hdeeprm_like.formats.job_reading import Reading, read_jobs
     from hdeeprm_like.formats.swf_cuts import jobs_of_trace
 
     check_writable(options.output, "workload", "trace", able="write_jobs", what="--output")
@@ -88,7 +89,7 @@ def run_generate(options: argparse.Namespace) -> None:
     if options.log:
         if options.model != "ksu":
             raise OptionsError("--log: needs the model ksu")
-        log = jobs_of_trace(load_trace(options.log))
+        log = jobs_of_trace(read_jobs(options.log, Reading(larger="keep")))
     recipe = Recipe(model, estimates, "hdeeprm" if options.hdeeprm else "model", log)
     jobs = recipe.jobs(options.jobs, np.random.default_rng(options.seed))
     jobs = jobs if options.load is None else jobs.at_load(options.load)
@@ -136,6 +137,8 @@ def add_cut(commands: Commands) -> None:
     added.add_argument(
         "--skip", type=at_most(JOBS, least=0), default=0, metavar="N", help="jobs to leave out at the beginning"
     )
+    text = "leave out jobs with more than N processors"
+    added.add_argument("--larger-than", type=at_most(CORES), metavar="N", help=text)
     added.add_argument("--from", dest="begin", type=float, metavar="S", help="earliest submission on its clock, s")
     added.add_argument("--to", dest="end", type=float, metavar="S", help="end: later submissions are left out, s")
     added.add_argument(
@@ -152,7 +155,14 @@ def run_cut(options: argparse.Namespace) -> None:
     from hdeeprm_like.formats.swf_cuts import cut, scale_gaps, windows
 
     check_writable(options.output, "trace", able="write", what="--output")
-    trace = cut(load_trace(options.trace), first=options.first, skip=options.skip, begin=options.begin, end=options.end)
+    trace = cut(
+        load_trace(options.trace),
+        first=options.first,
+        skip=options.skip,
+        begin=options.begin,
+        end=options.end,
+        larger_than=options.larger_than,
+    )
     if options.load is not None:
         trace = scale_gaps(trace, 1 / options.load)
     if options.windows is None:

@@ -16,6 +16,7 @@ from hdeeprm_like.types import Floats, Ints
 
 PER_HOUR = 3600.0
 UNKNOWN = float("nan")
+NO_WORK = 1.0001e-5  # s; Batsim reports 1e-5 s for a job without work, whose slowdown would say nothing
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,7 +140,11 @@ QUANTITIES = {
         "turnaround_time",
     ),
     "slowdown": Quantity(
-        "slowdown", "1", lambda s: metrics.slowdown(s.wait, s.run_time), "turnaround over run time", "slowdown"
+        "slowdown",
+        "1",
+        lambda s: metrics.slowdown(s.wait[s.run_time > NO_WORK], s.run_time[s.run_time > NO_WORK]),
+        "turnaround over run time, of the jobs that ran for some time",
+        "slowdown",
     ),
     "per_processor_slowdown": Quantity(
         "per-processor slowdown",

@@ -17,6 +17,7 @@ class Totals:
     def __init__(self, cores: int) -> None:
         self.jobs, self.cores = 0, cores
         self._sums, self._largest = dict.fromkeys(QUANTITIES, 0.0), dict.fromkeys(QUANTITIES, 0.0)
+        self._counts = dict.fromkeys(QUANTITIES, 0)
         self._area = self._area_times_turnaround = self._load_times_wait = 0.0
         self._first, self._last_start, self._last, self._starving = np.inf, -np.inf, -np.inf, 0
         self._users: dict[int, tuple[float, int]] = {}
@@ -34,7 +35,8 @@ class Totals:
         for name, quantity in QUANTITIES.items():
             values = quantity.values(schedule)
             self._sums[name] += float(values.sum())
-            self._largest[name] = max(self._largest[name], float(values.max()))
+            self._counts[name] += len(values)
+            self._largest[name] = float(values.max(initial=self._largest[name]))
         area = schedule.size * schedule.run_time
         self._area += float(area.sum())
         self._area_times_turnaround += float(np.sum(area * metrics.turnaround(schedule.submit, schedule.finish)))
@@ -63,8 +65,8 @@ class Totals:
         found["jobs_run"] = float(self.jobs)
         if not self.jobs:
             return found
-        for name in QUANTITIES:
-            found[name], found[f"{name}_max"] = self._sums[name] / self.jobs, self._largest[name]
+        for name in (name for name in QUANTITIES if self._counts[name]):
+            found[name], found[f"{name}_max"] = self._sums[name] / self._counts[name], self._largest[name]
         seconds = self._last - self._first
         found["makespan"], found["starving"] = self._last, float(self._starving)
         if self._area > 0.0:

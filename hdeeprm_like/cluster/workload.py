@@ -1,9 +1,11 @@
 """The jobs of a workload, as columns of arrays."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
+from typing import Any
 
 import numpy as np
 
+from hdeeprm_like.cluster.account import Account
 from hdeeprm_like.cluster.partitions import Demands
 from hdeeprm_like.errors import WorkloadError
 from hdeeprm_like.types import Floats, Ints
@@ -60,6 +62,7 @@ class Workload:
         demands: requests on a platform with partitions; None if there are none.
         bytes: (J,) that each core of a job sends to each other one (``com``), which takes time in a network; nan for
             a profile that the embedded simulator does not know; zeros if left out.
+        account: of the source of the jobs: what was left out, changed and guessed; None if they have none.
     """
 
     ids: tuple[str, ...]
@@ -79,6 +82,7 @@ class Workload:
     program: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
     demands: Demands | None = None
     bytes: Floats = field(default_factory=lambda: np.zeros(0))
+    account: Account | None = None
 
     def __post_init__(self) -> None:
         if len(self.gpus) == 0:
@@ -91,6 +95,19 @@ class Workload:
 
     def __len__(self) -> int:
         return len(self.ids)
+
+    def take(self, rows: Ints | slice) -> "Workload":
+        """Return some of the jobs, in the order of their rows; a slice copies no column."""
+        columns: dict[str, Any] = {}
+        chosen = np.arange(len(self))[rows]
+        for column in fields(self):
+            value = getattr(self, column.name)
+            if isinstance(value, np.ndarray):
+                columns[column.name] = value[rows]
+            elif isinstance(value, tuple):
+                consecutive = isinstance(rows, slice)
+                columns[column.name] = value[rows] if consecutive else tuple([value[row] for row in chosen.tolist()])
+        return replace(self, **columns, demands=None if self.demands is None else self.demands.take(chosen))
 
     @property
     def is_known(self) -> bool:

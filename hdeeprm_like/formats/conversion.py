@@ -12,6 +12,7 @@ from hdeeprm_like.cluster.partitions import NO_DEMAND
 from hdeeprm_like.cluster.workload import Workload
 from hdeeprm_like.errors import OptionsError, WorkloadError
 from hdeeprm_like.formats.batsim5_json import write_batsim5
+from hdeeprm_like.formats.job_reading import Reading, larger_of
 from hdeeprm_like.formats.open import (
     Holds,
     check_writable,
@@ -22,20 +23,28 @@ from hdeeprm_like.formats.open import (
     write,
 )
 from hdeeprm_like.formats.swf import Trace
-from hdeeprm_like.formats.swf_cuts import trace_of_workload
+from hdeeprm_like.formats.swf_cuts import size_of, trace_of_workload
+from hdeeprm_like.formats.swf_header import cores_of
 from hdeeprm_like.formats.trace_jobs import convert
 from hdeeprm_like.inputs import read_document, read_json
 
-HEADER = "MaxProcs"  # key of a trace's header: processors of the machine
 
-
-def convert_file(source: Path, target: Path, *, flops: float, cores: int | None = None, batsim: int = 4) -> str:
+def convert_file(
+    source: Path,
+    target: Path,
+    *,
+    flops: float,
+    cores: int | None = None,
+    batsim: int = 4,
+    leave_out_larger: bool = False,
+) -> str:
     """Convert one file into another, in the format of the target's name; return a description of the result.
 
     Args:
         flops: flop/s of the cores on which jobs take the run times of a trace.
         cores: of the machine; None for those in the source, else those of the widest job.
         batsim: version of the profile names of a workload, 4 or 5.
+        leave_out_larger: whether jobs of a trace larger than the machine are left out; otherwise they are an error.
 
     Raises:
         OptionsError: the target's format cannot hold the source's content.
@@ -53,9 +62,9 @@ def convert_file(source: Path, target: Path, *, flops: float, cores: int | None 
         write(trace, target, "trace")
         return f"{len(trace)} jobs{left_out}"
     if holds == "trace":
-        workload, left_out = _workload_of(load_trace(source), flops, cores)
+        workload, left_out = _workload_of(load_trace(source), flops, cores, leave_out_larger)
     else:
-        workload, left_out = load_workload(source, reference_flops=flops, capacity=cores), ""
+        workload, left_out = _complete(source, flops, cores), ""
     write(workload, target, "workload")
     if batsim == 5:
         write_batsim5(target, target, WorkloadError)
@@ -87,7 +96,7 @@ def content_of(path: Path) -> Holds:
 
 def _trace_of(source: Path, flops: float, cores: int | None) -> tuple[Trace, str]:
     """Return the jobs of a workload as a trace, and a description of requests that a trace cannot hold."""
-    workload = load_workload(source, reference_flops=flops, capacity=cores)
+    workload = _complete(source, flops, cores)
     lost = ["bandwidths"] if workload.bandwidth.any() else []
     lost += ["GPUs"] if workload.gpus.any() else []
     demands = [] if workload.demands is None else list(workload.demands.each())
@@ -101,17 +110,40 @@ def _trace_of(source: Path, flops: float, cores: int | None) -> tuple[Trace, str
     return trace_of_workload(workload, flops, source.name), words
 
 
-def _workload_of(trace: Trace, flops: float, cores: int | None) -> tuple[Workload, str]:
+def _complete(source: Path, flops: float, cores: int | None) -> Workload:
+    """Return the jobs of a workload.
+
+    Raises:
+        OptionsError: some send messages or have profiles that no other format holds.
+    """
+    workload = load_workload(source, reference_flops=flops, capacity=cores, network=True)
+    if not workload.is_known:
+        job = workload.ids[int(np.argmax(np.isnan(workload.bytes)))].partition("!")[2]
+        raise OptionsError(f"{source}: job {job} has a profile of a kind that no other format holds")
+    return workload
+
+
+def _workload_of(trace: Trace, flops: float, cores: int | None, leave_out_larger: bool) -> tuple[Workload, str]:
     """Return the jobs of a trace that ran, with its run times, and a description of the jobs left out.
 
     A trace has no memory bandwidth, so the jobs request none, and no memory if the trace has no memory either.
     """
-    capacity = cores or _processors(trace)
-    nothing = np.random.default_rng(0)  # its draws are not used
-    workload, skipped = convert(
-        trace, reference_flops=flops, capacity=capacity, rng=nothing, missing_memory=0.0, runtimes="trace"
+    known = cores_of(trace.header)
+    capacity = cores or (known.number if known else max(int(size_of(trace).max()), 1))
+    workload = convert(
+        trace,
+        Reading(cores, larger_of(leave_out_larger)),
+        reference_flops=flops,
+        capacity=capacity,
+        rng=np.random.default_rng(0),  # its draws are not used
+        runtimes="trace",
     )
-    why = ", ".join(f"{count} with {reason}" for reason, count in skipped.items())
+    account = workload.account
+    assert account is not None
+    if not cores and not known:
+        account.add("guessed", f"the machine has {capacity} cores, those of the widest job; give --cores")
+    account.say()
+    why = "; ".join(map(str, account.of("left out")))
     return without_bandwidth(workload), f" (left out: {why})" if why else ""
 
 
@@ -126,13 +158,3 @@ def without_bandwidth(workload: Workload) -> Workload:
 
 def _name(time: str, memory: str, _: str, run: str) -> str:
     return f"{time}_{memory}_{run}"
-
-
-def _processors(trace: Trace) -> int:
-    """Return the processors in the header, else those of the widest job."""
-    for line in trace.header:
-        name, _, value = line.partition(":")
-        words = value.split()
-        if name.strip() == HEADER and words and words[0].isdigit() and int(words[0]) > 0:
-            return int(words[0])
-    return max(int(np.maximum(trace.processors, trace.requested_processors).max()), 1)

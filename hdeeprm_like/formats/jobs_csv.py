@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from hdeeprm_like.cluster.account import Account
 from hdeeprm_like.cluster.partitions import Demands
 from hdeeprm_like.cluster.synthetic.jobs import Jobs
 from hdeeprm_like.cluster.workload import Workload
@@ -25,6 +26,7 @@ COLUMNS = (
     "ActualDuration",  # s
     "SubmitTime",  # s
 )
+ALLOCATED = "AllocatedCPUs"  # of importers, beside the columns of KSU
 
 
 def write_jobs_csv(jobs: Jobs, path: Path, reference_flops: float = 1e9) -> None:
@@ -55,6 +57,9 @@ def write_jobs_csv(jobs: Jobs, path: Path, reference_flops: float = 1e9) -> None
 def read_jobs_csv(path: Path, *, reference_flops: float, capacity: int | None = None) -> Workload:
     """Read the jobs of such a file; they have no memory bandwidth and no walltime.
 
+    A job has the cores that it got, where an importer has written them in the column `ALLOCATED`, else those that it
+    requested; the account has how many differ.
+
     Args:
         path: plain or ``.gz``; its columns may be in any order, others are ignored.
         reference_flops: flop/s of the cores on which jobs take the times of the file (`Platform.reference_flops`).
@@ -65,7 +70,12 @@ def read_jobs_csv(path: Path, *, reference_flops: float, capacity: int | None = 
     """
     rows = read_rows(path, COLUMNS, WorkloadError)
     names = [row.name("JobName") for row in rows]
-    size = np.array([row.count("RequestedCPUs") for row in rows])
+    requested = np.array([row.count("RequestedCPUs") for row in rows])
+    got = np.array([row.count(ALLOCATED, least=0) if row.texts.get(ALLOCATED) else 0 for row in rows])
+    size = np.where(got > 0, got, requested)
+    account = Account(str(path), len(rows), float((size * [row.number("ActualDuration") for row in rows]).sum()))
+    other, line = size != requested, np.array([int(row.where.rpartition(":")[2]) for row in rows])
+    account.add("noted", "got other processors than they requested; what they got counts", other, line)
     columns = {name: np.array([row.number(name) for row in rows]) for name in (*COLUMNS[1:2], *COLUMNS[3:])}
     for row, name in zip(rows, names, strict=True):
         if "!" in name:
@@ -89,6 +99,7 @@ def read_jobs_csv(path: Path, *, reference_flops: float, capacity: int | None = 
         capacity=int(size.max()) if capacity is None else capacity,
         gpus=columns["RequestedGPUs"] / size,
         demands=_demands([rows[row] for row in order]),
+        account=account,
     )
 
 

@@ -13,6 +13,7 @@ import numpy as np
 from hdeeprm_like.cluster.partitions import Demands, no_demands
 from hdeeprm_like.errors import WorkloadError
 from hdeeprm_like.formats.swf import Trace
+from hdeeprm_like.formats.swf_header import names_in
 from hdeeprm_like.inputs import read_text
 from hdeeprm_like.types import Floats
 from hdeeprm_like.values import FINITE
@@ -36,7 +37,7 @@ def words_of_trace(trace: Trace) -> dict[str, list[str]]:
     numbers = {"User": trace.user, "Account": trace.group, "Partition": trace.partition}
     for name, column in numbers.items():
         if not any(words[name]):
-            names = _names_in(trace.header, "Group" if name == "Account" else name)
+            names = names_in(trace.header, "Group" if name == "Account" else name)
             words[name] = [names.get(value, str(value)) if value >= 0 else "" for value in column.tolist()]
     return words | {name: more[name] for name in (GPUS, NODES) if name in more}
 
@@ -95,17 +96,6 @@ def demands_of_trace(trace: Trace) -> Demands:
         WorkloadError: the file beside the trace cannot be used.
     """
     return demands_from_words(words_of_trace(trace), len(trace))
-
-
-def _names_in(header: Sequence[str], label: str) -> dict[int, str]:
-    """Return the names in a header for the numbers of a column: ``Partition: 1 batch``."""
-    found = {}
-    for line in header:
-        key, _, value = line.lstrip("; ").partition(":")
-        number, _, name = value.strip().partition(" ")
-        if key.strip() == label and number.isascii() and number.isdigit() and name.strip():
-            found[int(number)] = name.strip()
-    return found
 
 
 def _beside(trace: Trace) -> dict[str, list[str]]:

@@ -7,7 +7,7 @@ as ``module:function`` and imported when a file is opened, so that importing the
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
@@ -154,7 +154,11 @@ def load_workload(
     form = format_of(path, "workload")
     more = {"network": True} if network and form.tells_messages else {}
     workload: Workload = _read(form, path, reference_flops=reference_flops, capacity=capacity, **more)
-    return workload
+    if workload.account is not None:
+        return workload
+    from hdeeprm_like.cluster.account import Account
+
+    return replace(workload, account=Account(str(path), len(workload)))
 
 
 def load_trace(path: Path, enough: "Callable[[Trace], bool] | None" = None) -> "Trace":

@@ -12,11 +12,19 @@ from typing import Any
 
 import numpy as np
 
+from hdeeprm_like.cluster.account import Account
 from hdeeprm_like.errors import WorkloadError
 from hdeeprm_like.formats.files import packed, replacing_bytes
 from hdeeprm_like.formats.plain_numbers import plain_numbers
-from hdeeprm_like.formats.swf_lines import LONGEST_LINE, check_lengths, check_others, comments, job_of
-from hdeeprm_like.inputs import READ_AT_ONCE, opened
+from hdeeprm_like.formats.swf_lines import (
+    LONGEST_LINE,
+    check_lengths,
+    check_others,
+    comments,
+    job_of,
+    without_names,
+)
+from hdeeprm_like.inputs import READ_AT_ONCE, encoding_of, opened
 from hdeeprm_like.types import Floats, Ints
 from hdeeprm_like.values import EXACT_MOST
 
@@ -39,6 +47,8 @@ class Trace:
         processors: (J,) allocated; requested_processors: (J,).
         memory, requested_memory: (J,) KB per processor.
         job, status, user, group, executable, queue, partition, preceding: (J,) numbers assigned by the trace.
+        line: (J,) numbers of the lines in the file. row: (J,) numbers of the jobs among all of the file, from 0.
+        account, cores: of jobs as `job_reading.read_jobs` returns them: what was left out, and cores of the machine.
 
     Source: Chapin et al., "Benchmarks and Standards for the Evaluation of Parallel Job Schedulers", 1999.
     """
@@ -63,12 +73,17 @@ class Trace:
     partition: Ints
     preceding: Ints
     think_time: Floats
+    line: Ints | None = None
+    row: Ints | None = None
+    account: Account | None = None
+    cores: int | None = None
 
     def __len__(self) -> int:
         return len(self.job)
 
 
-FIELDS = tuple(field.name for field in fields(Trace))[2:]
+FIELDS = tuple(field.name for field in fields(Trace))[2:20]
+COLUMNS = (*FIELDS, "line", "row")
 WHOLE = tuple(field.name for field in fields(Trace) if field.type is Ints)
 WHOLE_FIELDS = tuple(FIELDS.index(name) for name in WHOLE)
 
@@ -89,7 +104,7 @@ def read_swf(path: Path, enough: Callable[[Trace], bool] | None = None) -> Trace
     with closing(swf_parts(path, first=READ_FIRST if enough else None)) as parts:
         for part in parts:
             header = part.header
-            for name in FIELDS:
+            for name in (*FIELDS, "line"):
                 column = getattr(part, name)
                 if name in columns:  # a column that grows in place does not fragment memory as pieces would
                     rows = len(columns[name])
@@ -116,7 +131,7 @@ def swf_parts(path: Path, endless: bool = False, first: int | None = None) -> Ge
     widest, lines_before, others = 0, 0, 0  # others: consecutive lines without a job
     with (
         opened(path, WorkloadError, endless) as data,
-        io.TextIOWrapper(data, encoding="utf-8-sig", errors="replace") as text,  # headers have names in any encoding
+        io.TextIOWrapper(data, encoding=encoding_of(data, path, WorkloadError), errors="replace") as text,
     ):
         characters = first or READ_AT_ONCE
         while block := text.read(characters):
@@ -125,6 +140,8 @@ def swf_parts(path: Path, endless: bool = False, first: int | None = None) -> Ge
             lines = block.removesuffix("\n").split("\n")
             check_lengths(lines, path, lines_before)
             if not widest:
+                lines = without_names(lines)
+                block = "\n".join(lines)
                 header += comments(lines)
             if any(map(job_of, lines)):
                 others = 0
@@ -135,13 +152,21 @@ def swf_parts(path: Path, endless: bool = False, first: int | None = None) -> Ge
                     )
                 widest = max(widest, width)
                 named = dict(zip(FIELDS, _columns(numbers), strict=True))
-                yield Trace(path=path, header=tuple(header), **named)  # type: ignore[arg-type]
+                number = _numbers_of(lines, len(numbers)) + lines_before
+                yield Trace(path=path, header=tuple(header), line=number, **named)  # type: ignore[arg-type]
             else:
                 others += len(lines)
             check_others(path, others, len(header))
             lines_before += len(lines)
     if not widest:
         raise WorkloadError(f"{path}: holds no job; a trace has one line of {len(FIELDS)} numbers for each")
+
+
+def _numbers_of(lines: list[str], jobs: int) -> Ints:
+    """Return (J,) the numbers of the lines that hold jobs, from 1 on."""
+    if len(lines) == jobs:
+        return np.arange(1, jobs + 1)
+    return np.flatnonzero([bool(job_of(line)) for line in lines]) + 1
 
 
 def write_swf(trace: Trace, path: Path) -> None:

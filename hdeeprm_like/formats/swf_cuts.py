@@ -10,8 +10,8 @@ import numpy as np
 from hdeeprm_like.cluster.synthetic.jobs import Jobs, plain_jobs
 from hdeeprm_like.cluster.workload import Workload
 from hdeeprm_like.errors import WorkloadError
-from hdeeprm_like.formats.requested_times import with_requests_of_field_6
-from hdeeprm_like.formats.swf import FIELDS, KB_PER_MB, WHOLE, Trace, write_swf
+from hdeeprm_like.formats.job_rules import STANDARD, Rules
+from hdeeprm_like.formats.swf import COLUMNS, FIELDS, KB_PER_MB, WHOLE, Trace, write_swf
 from hdeeprm_like.types import Floats, Ints
 from hdeeprm_like.values import EXACT_MOST
 
@@ -25,12 +25,27 @@ def take(trace: Trace, rows: Ints | slice) -> Trace:
     Args:
         rows: of the jobs; a slice copies no column.
     """
-    columns: dict[str, Any] = {name: getattr(trace, name)[rows] for name in FIELDS}
+    columns: dict[str, Any] = {name: column[rows] for name in COLUMNS if (column := getattr(trace, name)) is not None}
     return replace(trace, header=tuple(_recounted(trace.header, len(columns["job"]))), **columns)
 
 
+def size_of(trace: Trace, rules: Rules = STANDARD) -> Ints:
+    """Return (J,) cores of the jobs of a log by the rules, below 1 where unknown."""
+    got, requested = trace.processors, trace.requested_processors
+    if rules.size == "larger":
+        return np.maximum(got, requested)
+    first, second = (got, requested) if rules.size == "got" else (requested, got)
+    return np.where(first > 0, first, second)
+
+
 def cut(
-    trace: Trace, *, first: int | None = None, skip: int = 0, begin: float | None = None, end: float | None = None
+    trace: Trace,
+    *,
+    first: int | None = None,
+    skip: int = 0,
+    begin: float | None = None,
+    end: float | None = None,
+    larger_than: int | None = None,
 ) -> Trace:
     """Return jobs submitted in [begin, end): skip the first *skip* of them, then keep at most *first*.
 
@@ -38,6 +53,7 @@ def cut(
 
     Args:
         begin, end: s on the trace's clock; None for no bound.
+        larger_than: processors; jobs that got more, or requested more if that is unknown, are left out.
 
     Raises:
         WorkloadError: no job is left, or an argument is invalid.
@@ -49,9 +65,13 @@ def cut(
         inside &= trace.submit >= begin
     if end is not None:
         inside &= trace.submit < end
+    if larger_than is not None:
+        inside &= size_of(trace) <= larger_than
     rows = np.flatnonzero(inside)[skip:][:first]
     if not len(rows):
-        raise WorkloadError(f"{trace.path}: none of {len(trace)} jobs is left: {int(inside.sum())} are in that time")
+        raise WorkloadError(
+            f"{trace.path}: none of {len(trace)} jobs is left: {int(inside.sum())} are in that time and of that size"
+        )
     return take(trace, rows)
 
 
@@ -170,23 +190,14 @@ def write_jobs_swf(jobs: Jobs, path: Path, reference_flops: float = 1e9) -> None
 
 
 def jobs_of_trace(trace: Trace) -> Jobs:
-    """Return the jobs of a trace that ran in the form of a model's jobs.
-
-    Unknown requested cores or times are replaced by the used ones.
-    """
-    trace = with_requests_of_field_6(trace)
-    size = np.where(trace.requested_processors > 0, trace.requested_processors, trace.processors)
-    rows = np.flatnonzero((trace.run > 0) & (size > 0) & (trace.submit >= 0))
-    if not len(rows):
-        raise WorkloadError(f"{trace.path}: none of {len(trace)} jobs ran")
-    rows = rows[np.argsort(trace.submit[rows], kind="stable")]
-    ran, size = take(trace, rows), size[rows]
-    capacity = int(size.max())
-    jobs = plain_jobs(ran.submit, ran.run, size, capacity=capacity, origin=f"the jobs of {trace.path.name}")
+    """Return the jobs of a trace, as `job_reading.read_jobs` returns them, in the form of a model's jobs."""
+    ran = take(trace, np.argsort(trace.submit, kind="stable"))
+    capacity = int(ran.processors.max())
+    jobs = plain_jobs(ran.submit, ran.run, ran.processors, capacity=capacity, origin=f"the jobs of {trace.path.name}")
     memory = np.where(ran.requested_memory > 0, ran.requested_memory, ran.memory)
     return replace(
         jobs,
-        requested_time=np.where(ran.requested_time > 0, ran.requested_time, ran.run),
+        requested_time=ran.requested_time,
         memory=np.maximum(memory, 0.0) / KB_PER_MB,
         queue=ran.queue,
     )

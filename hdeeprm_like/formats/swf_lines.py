@@ -35,6 +35,14 @@ def job_of(line: str) -> str:
     return line.partition(";")[0].strip()
 
 
+def without_names(lines: list[str]) -> list[str]:
+    """Return the first lines of a trace; a line of names before the first job, without a number, becomes a comment."""
+    first = next((i for i, line in enumerate(lines) if job_of(line)), None)
+    if first is None or any(character.isdigit() for word in job_of(lines[first]).split() for character in word[:2]):
+        return lines
+    return [*lines[:first], f"; {lines[first]}", *lines[first + 1 :]]
+
+
 def comments(lines: list[str]) -> Iterator[str]:
     """Yield the comments before the first job, without their semicolon."""
     for line in takewhile(lambda line: not job_of(line), lines):

@@ -242,8 +242,8 @@ def _profile(name: str, job: str, source: _Source) -> _Profile:
         raise wrong(kind, f"one of {', '.join(MODELLED)}", WorkloadError, f"{where}.type")
     if kind not in MODELLED and not source.network:
         raise WorkloadError(
-            f"{job}: profile {name!r} is of type {kind[:40]!r}; the embedded simulator knows {' and '.join(MODELLED)} "
-            "and, if the options file says 'network': true, all others"
+            f"{job}: profile {name!r} is of type {kind[:40]!r}; the embedded simulator knows {' and '.join(MODELLED)}; "
+            "launch with 'network': true in the options file plays all others"
         )
 
     def optional(key: str, number: Number = FIGURE) -> float | None:

@@ -10,7 +10,7 @@ from typing import Generic, NamedTuple, TypeVar
 
 from hdeeprm_like.importers.report import Report
 from hdeeprm_like.importers.times import UNKNOWN
-from hdeeprm_like.values import AMOUNT
+from hdeeprm_like.values import AMOUNT, EXACT_MOST
 
 T = TypeVar("T")
 
@@ -19,6 +19,8 @@ MINUTE = 60.0
 USUAL = 8  # characters of 01:02:03
 LONGEST = 16  # digits of a number that is exact as a float
 KB = {"": 1024.0, "K": 1.0, "M": 1024.0, "G": 1024.0**2, "T": 1024.0**3, "P": 1024.0**4}  # a bare number is in MB
+PER_CPU_32, PER_CPU_64 = 2**31, 2**63  # bits that mark memory for each CPU
+NO_VALUE_32, NO_VALUE_64 = (2**32 - 1, 2**32 - 2), 2**64 - 2  # infinite and not set
 NO_LIMIT = {"unlimited", "infinite", "partition_limit", "invalid", "4294967295", "4294967294"}
 GPU_BY_NUMBER = "7696487"  # how a Slurm before 20.11 prints "gpu" where it does not know the name
 
@@ -106,8 +108,24 @@ def memory(text: str) -> Memory:
     match = MEMORY.fullmatch(text)
     if match is None:
         raise ValueError(text)
-    amount = _number(match[1]) * KB[match[2].upper()]
-    return Memory(amount if amount > 0 else -1.0, match[3].lower())
+    digits, unit, of = match[1], match[2].upper(), match[3].lower()
+    whole = digits.isdecimal() and unit in ("", "M") and len(digits) <= len(str(NO_VALUE_64))
+    megabytes, flagged = unflagged(int(digits) if whole else _number(digits) * KB[unit] / KB["M"])
+    return Memory(megabytes * KB["M"] if megabytes > 0 else -1.0, "c" if flagged else of)
+
+
+def unflagged(megabytes: float) -> tuple[float, bool]:
+    """Return a number of MB without Slurm's flag, and whether it had one; -1 where the number means that there is none.
+
+    Slurm marks memory for each CPU by the highest bit of its number of MB, of 32 bits and later of 64. A version that
+    does not know how a record was marked prints the number with the bit: ``2147487648Mn`` is 4000 MB for each CPU, and
+    so is 9223372036854779808 in a column of the database.
+    """
+    if megabytes >= PER_CPU_64:
+        return (float(megabytes - PER_CPU_64), True) if megabytes < NO_VALUE_64 else (-1.0, False)
+    if PER_CPU_32 <= megabytes < 2 * PER_CPU_32:
+        return (float(megabytes - PER_CPU_32), True) if megabytes not in NO_VALUE_32 else (-1.0, False)
+    return (float(megabytes), False) if megabytes < EXACT_MOST else (-1.0, False)
 
 
 class Resources(NamedTuple):

@@ -7,6 +7,7 @@ finished. It asks for the CPUs and GPUs of all its pods; a part of a CPU counts 
 import json
 import math
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any, TextIO
 
@@ -68,12 +69,8 @@ def workload(entry: Any) -> dict[str, str]:
     for one in sets:
         count = int(one.get("count", 1))
         pods += count
-        for container in one["template"]["spec"]["containers"]:
-            resources = container.get("resources") or {}
-            asked = {**(resources.get("limits") or {}), **(resources.get("requests") or {})}
-            cpus += count * quantity(asked.get("cpu", "0"))
-            memory += count * quantity(asked.get("memory", "0"))
-            gpus += count * sum(quantity(value) for name, value in asked.items() if name.endswith("/gpu"))
+        found = requested(one["template"]["spec"])
+        cpus, memory, gpus = cpus + count * found["cpu"], memory + count * found["memory"], gpus + count * found["gpu"]
     started, ended, state = "", "", ""
     for condition in status.get("conditions") or ():
         kind = condition.get("type") or condition.get("status")
@@ -92,6 +89,34 @@ def workload(entry: Any) -> dict[str, str]:
         **{"memory": f"{memory / 1024.0:.0f}" if memory else "", "pods": f"{pods:.0f}"},
         "limit": str(spec.get("maximumExecutionTimeSeconds") or ""),
     }
+
+
+def requested(pod: Any) -> Counter[str]:
+    """Return CPUs, bytes of memory and GPUs that a pod requests, as Kubernetes counts its containers.
+
+    Those of an init container, which run one after the other before the others, count where they are more than all
+    others together; those that are restarted always (sidecars) stay beside the others.
+    """
+    together, most = Counter[str](), Counter[str]()
+    for container in pod.get("initContainers") or ():
+        own = of_container(container)
+        if container.get("restartPolicy") == "Always":
+            together += own
+            most |= together
+        else:
+            most |= together + own
+    for container in pod["containers"]:
+        together += of_container(container)
+    return together | most
+
+
+def of_container(container: Any) -> Counter[str]:
+    """Return CPUs, bytes of memory and GPUs that a container requests, else those that it is limited to."""
+    resources = container.get("resources") or {}
+    amounts = {**(resources.get("limits") or {}), **(resources.get("requests") or {})}
+    gpus = sum(quantity(value) for name, value in amounts.items() if name.endswith("/gpu"))
+    found = {"cpu": quantity(amounts.get("cpu", "0")), "memory": quantity(amounts.get("memory", "0")), "gpu": gpus}
+    return Counter[str](found)
 
 
 def quantity(text: object) -> float:

@@ -64,21 +64,40 @@ def pbs_records(lines: TextIO, report: Report) -> Iterator[Record]:
 
 
 def pbs_resources(found: Mapping[str, str]) -> tuple[str, str, str]:
-    """Return CPUs, GPUs and nodes of a job by what PBS or Torque has of them; empty where it has nothing."""
-    counted = ("Resource_List.ncpus", "total_execution_slots", "Resource_List.procs")
-    cpus = next((found[name] for name in counted if found.get(name)), "")
-    gpus, nodes = found.get("Resource_List.ngpus", ""), found.get("Resource_List.nodect", "")
+    """Return CPUs, GPUs and nodes of a job by what PBS or Torque has of them; empty where it has nothing.
+
+    Torque writes its default ``Resource_List.ncpus=1`` beside ``nodes=2:ppn=8``, so the CPUs are, in this order: those
+    of ``nodes`` if it names any ``ppn``; the slots in ``exec_host`` if they are more; ``ncpus``; ``procs``; one a node.
+    """
     asked = found.get("Resource_List.nodes") or found.get("Resource_List.neednodes", "")
-    if asked and (not cpus or not gpus):
-        count = {"ppn": 0, "gpus": 0}
-        for part in asked.split("+"):
-            if match := PROCESSORS.fullmatch(part):
-                settings = dict(one.split("=", 1) for one in match[2].split(":") if "=" in one)
-                for name in count:
-                    own = settings.get(name, "1" if name == "ppn" else "0")
-                    count[name] += int(match[1] or 1) * (int(own) if own.isdecimal() and len(own) < 9 else 0)
-        cpus, gpus = cpus or str(count["ppn"] or ""), gpus or str(count["gpus"] or "")
-    return cpus, gpus, nodes or found.get("unique_node_count", "")
+    count, named = {"ppn": 0, "gpus": 0}, False
+    for part in asked.split("+"):
+        if match := PROCESSORS.fullmatch(part):
+            settings = dict(one.split("=", 1) for one in match[2].split(":") if "=" in one)
+            named = named or "ppn" in settings
+            for name in count:
+                own = settings.get(name, "1" if name == "ppn" else "0")
+                count[name] += int(match[1] or 1) * (int(own) if own.isdecimal() and len(own) < 9 else 0)
+    slots = exec_slots(found.get("exec_host", ""))
+    counted = ("Resource_List.ncpus", "total_execution_slots", "Resource_List.procs")
+    other = next((found[name] for name in counted if found.get(name)), str(count["ppn"] or slots or ""))
+    more = slots > 1 and other.isdecimal() and slots > int(other[:9])
+    cpus = str(count["ppn"]) if named else str(slots) if more else other
+    gpus = found.get("Resource_List.ngpus", "") or str(count["gpus"] or "")
+    return cpus, gpus, found.get("Resource_List.nodect", "") or found.get("unique_node_count", "")
+
+
+def exec_slots(text: str) -> int:
+    """Return the slots that a job had: ``n1/0+n1/1``, ``n1/0-7+n2/0,2``, or ``n1/0*8`` of PBS Professional."""
+    slots = 0
+    for part in filter(None, text.split("+")):
+        listed, _, times = part.partition("/")[2].partition("*")
+        many = int(times) if times.isdecimal() and len(times) < 9 else 1
+        for one in listed.split(","):
+            first, _, last = one.partition("-")
+            known = first.isdecimal() and last.isdecimal() and max(len(first), len(last)) < 9
+            slots += many * (max(int(last) - int(first) + 1, 1) if known else 1)
+    return slots
 
 
 def lsf_records(lines: TextIO, report: Report) -> Iterator[Record]:

@@ -15,13 +15,11 @@ from typing import NamedTuple, TextIO
 
 from hdeeprm_like.errors import WorkloadError
 from hdeeprm_like.importers.report import Report
-from hdeeprm_like.inputs import opened_whatever_packed
+from hdeeprm_like.inputs import encoding_of, opened_whatever_packed
 
 AT_ONCE = 2**18  # characters
 MOST_PIECES = 500  # more than there are columns, for which all ways to put them together are tried
 LONGEST = 2**17  # characters of a name; a longer one is something else
-HEAD = 2**16  # bytes that are looked at before anything is read
-MARKS = {b"\xef\xbb\xbf": "utf-8-sig", b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}  # a PowerShell writes the second
 
 
 @contextmanager
@@ -32,10 +30,7 @@ def open_text(path: Path) -> Iterator[TextIO]:
         WorkloadError: the file cannot be read, now or while the block reads on, or is no text.
     """
     with opened_whatever_packed(path, WorkloadError) as buffered:
-        start = buffered.peek(HEAD)[:HEAD]
-        encoding = next((name for mark, name in MARKS.items() if start.startswith(mark)), "utf-8")
-        if start.count(0) * 100 > len(start) and encoding != "utf-16":  # one in a name does no harm
-            raise WorkloadError(f"{path}: is no text (byte {start.index(0)} is zero)")
+        encoding = encoding_of(buffered, path, WorkloadError)
         yield io.TextIOWrapper(buffered, encoding=encoding, errors="replace", newline="\n")
 
 

@@ -58,7 +58,6 @@ class Reading:
         arrival: ``"eligible"``, or ``"submit"`` for jobs that arrive when they are submitted although they are held.
         limit: s taken where a time limit is UNLIMITED or the partition's, or missing; -1 leaves it unknown.
         limits: the same by partition, as s.
-        cpus: size of a job: ``"requested"`` or ``"allocated"`` CPUs.
     """
 
     separator: str = "|"
@@ -68,7 +67,6 @@ class Reading:
     arrival: str = "eligible"
     limit: float = -1.0
     limits: tuple[tuple[str, float], ...] = ()
-    cpus: str = "requested"
 
 
 def read_sacct(path: Path, reading: Reading, report: Report | None = None) -> JobStore:
@@ -236,10 +234,6 @@ class Accounted:
         memory = self._memory(used, nodes)
         for amount, of in ((requested["memory"], used), (allocated["memory"], cpus)):
             memory = _known(memory, np.where((amount > 0) & (of > 0), amount / np.maximum(of, 1), -1.0))
-        if self.reading.cpus == "allocated":
-            share = np.where((cpus > 0) & (asked > 0), asked / np.maximum(cpus, 1), 1.0)
-            memory = np.where(memory > 0, memory * share, memory)
-            asked = np.where(cpus > 0, cpus, asked)
         job, task, component = self._jobs()
         return {
             "job": job,

@@ -56,6 +56,10 @@ def read_slurm_conf(path: Path, report: Report) -> Machine:
         reader.take(line, where)
     if not reader.settings and not machine.nodes:
         raise PlatformError(f"{path}: is no slurm.conf: it has no line as NodeName=n[1-4] CPUs=8")
+    if reader.wrong and machine.nodes:
+        raise PlatformError(reader.wrong)
+    if not machine.nodes and ("maxnodecount" in reader.settings or reader.sets):
+        report.note("they register themselves, so import scontrol reads them from what scontrol show nodes prints")
     reader.finish()
     return machine
 
@@ -97,6 +101,7 @@ class _Reader:
 
     def __init__(self, machine: Machine, report: Report) -> None:
         self.machine, self.report = machine, report
+        self.wrong = ""  # the first word that is no setting
         self.settings: dict[str, str] = {}
         self.named: dict[str, str] = {}  # settings as they are written
         self.node_defaults: dict[str, str] = {}
@@ -106,8 +111,10 @@ class _Reader:
 
     def take(self, line: str, where: str) -> None:
         found = [(key, value.strip('"')) for key, value in SETTING.findall(line)]
+        rest = SETTING.sub(" ", line).split()
+        if rest:
+            self.wrong = self.wrong or f"{where}: {rest[0][:40]!r} has no '=', so Slurm would not start with it"
         if not found:
-            self.report.drop("lines that are no setting", 1)
             return
         entry, name = found[0][0].lower(), found[0][1]
         settings = {key.lower(): value for key, value in found[1:]}

@@ -11,22 +11,26 @@ form = "pbs"                    # of logs that are no tables: pbs, lsf or kubern
 [columns]                       # what we call it = how the file does; of a list, the first that is there
 submit = "submit_time"
 run = ["run_time", "duration"]
+gpus = "tres_alloc"             # a number, or GPUs in a list of gres or tres: billing=4,cpu=4,gres/gpu:a100=2
 
 [units]                         # s, min, h, ms for times; B, KB, MB, GB (of 1024) for memory
 requested_time = "s"
 memory = "MB"
 
 [memory]
-of = "job"                      # or "node" or "cpu": what the requested memory is for
+of = "job"                      # or "node" or "cpu": what the requested memory is for; columns memory_of_node and
+                                # memory_of_cpu hold that of a node or CPU of the jobs that have it
 
 [states]                        # words of the file for Slurm's states; its own words need no line
 done = "COMPLETED"
 """
 
 import csv
+import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from importlib import resources
 from itertools import islice
 from pathlib import Path
@@ -51,7 +55,7 @@ SECONDS = {"s": 1.0, "ms": 1e-3, "min": 60.0, "h": 3600.0}
 KILOBYTES = {"B": 1 / 1024, "KB": 1.0, "MB": 1024.0, "GB": 1024.0**2}
 DATES = ("submit", "eligible", "start", "end")
 SPANS = ("wait", "run", "requested_time", "cpu_time")
-MEMORIES = ("memory", "used_memory")
+MEMORIES = ("memory", "memory_of_node", "memory_of_cpu", "used_memory")
 COUNTS = ("cpus", "requested_cpus", "nodes", "gpus")
 COLUMNS = ("job", *DATES, *SPANS, *COUNTS, *MEMORIES, "state", *(name for name in NAMES if name != "gres"))
 KEYS = (
@@ -347,7 +351,7 @@ class _Table:
 
     def _amounts(self, name: str) -> Floats:
         """Return (n,) s, KB or counts, NaN where unknown."""
-        meaning = _span if name in SPANS else _amount
+        meaning = _span if name in SPANS else _gpus if name == "gpus" else _amount
         values = np.array(self._read(name, meaning, np.nan), np.float64)
         unit = (self.map.units or {}).get(name)
         if unit is not None:
@@ -355,13 +359,19 @@ class _Table:
         return values
 
     def _memory(self, columns: Mapping[str, Any]) -> Floats:
-        """Return (n,) KB for each CPU, -1 where unknown."""
-        amount = np.nan_to_num(self._amounts("memory"), nan=-1.0)
+        """Return (n,) KB for each CPU, -1 where unknown: of the job, else of its nodes, else of its CPUs."""
         cpus = np.where(columns["requested_cpus"] > 0, columns["requested_cpus"], columns["cpus"])
-        if self.map.memory_of == "cpu":
-            return amount
-        nodes = np.maximum(columns["nodes"], 1) if self.map.memory_of == "node" else 1
-        return np.where((amount >= 0) & (cpus > 0), amount * nodes / np.maximum(cpus, 1), -1.0)
+        found = np.full(self._count, -1.0)
+        for name, of in (("memory_of_cpu", "cpu"), ("memory_of_node", "node"), ("memory", self.map.memory_of)):
+            if name not in self._texts:
+                continue
+            unit = KILOBYTES[(self.map.units or {}).get(name, "KB")]
+            amount, flagged = np.array(self._read(name, partial(_memory, unit=unit), (np.nan, False))).T
+            nodes = np.maximum(columns["nodes"], 1) if of == "node" else 1
+            shared = np.where(cpus > 0, amount * nodes / np.maximum(cpus, 1), np.nan)
+            each = amount if of == "cpu" else np.where(flagged > 0, amount, shared)
+            found = np.where(each >= 0, each, found)
+        return found
 
     def _moments(self) -> dict[str, Moments]:
         if self.map.clock == "seconds":
@@ -384,6 +394,19 @@ def _amount(text: str) -> float:
     """Return a number; what is negative or beyond all reason, as logs write "no limit", is unknown."""
     value = float(text)
     return value if 0 <= value < EXACT_MOST else np.nan
+
+
+def _memory(text: str, unit: float) -> tuple[float, bool]:
+    """Return KB, unknown for no limit, and whether Slurm marks them as those of each CPU; *unit* is in KB."""
+    if unit != KILOBYTES["MB"] or not text.isdecimal():
+        return _amount(text) * unit, False
+    megabytes, flagged = fields.unflagged(int(text[:25]))
+    return (megabytes * unit if megabytes >= 0 else np.nan), flagged
+
+
+def _gpus(text: str) -> float:
+    """Return a number of GPUs, also that in a list of gres or tres."""
+    return max(fields.resources(text).gpus, 0.0) if re.search("[A-Za-z]", text) else _amount(text)
 
 
 def _span(text: str) -> float:

@@ -71,14 +71,14 @@ def tell(store: JobStore, path: Path, cores: int | None) -> None:
     if held:
         report.note(f"{held:,} jobs arrive when they became eligible, later than submitted: held, dependent or put off")
     if instant:
-        report.note(f"{instant:,} jobs ran for 0 s; simulations that take run times of a SWF leave these out")
+        report.note(f"{instant:,} jobs ran for 0 s, that is, for less than half a second")
     if unlimited:
         end = "their run time stands in" if path.name.endswith((".csv", ".csv.gz")) else "field 9 is -1"
         report.note(
             f"{unlimited:,} jobs have no time limit of their own, and {end}; set one by --time-limit or --platform"
         )
     if more:
-        report.note(f"{more:,} jobs got more CPUs than they requested; --cpus allocated uses the allocated ones")
+        report.note(f"{more:,} jobs got more CPUs than they requested; simulations take those that they got")
     if beyond and not path.name.endswith((".csv", ".csv.gz")):
         report.note(
             f"{beyond:,} jobs have GPUs, which SWF cannot hold: they are in {extra_path(path).name}; a .csv holds all"
@@ -145,7 +145,7 @@ def _traces(store: JobStore, path: Path) -> Iterator[Trace]:
             memory=np.floor(jobs["used_memory"]),
             requested_processors=np.where(jobs["requested_cpus"] > 0, jobs["requested_cpus"], -1).astype(np.int64),
             requested_time=jobs["requested_time"],
-            requested_memory=np.floor(jobs["memory"]),
+            requested_memory=np.floor(jobs["memory"] * _of_those_it_got(jobs)),
             status=status[jobs["state"]],
             user=jobs["user"].astype(np.int64),
             group=jobs["account"].astype(np.int64),
@@ -156,6 +156,13 @@ def _traces(store: JobStore, path: Path) -> Iterator[Trace]:
             think_time=unknown.astype(np.float64),
         )
         first += len(jobs)
+
+
+def _of_those_it_got(jobs: Any) -> Floats:
+    """Return (n,) requested CPUs over those that each job got, where it got more: the memory of the job is the same."""
+    got, requested = jobs["cpus"], jobs["requested_cpus"]
+    more = (got > requested) & (requested > 0) & (jobs["memory"] > 0)
+    return np.where(more, requested / np.maximum(got, 1), 1.0)
 
 
 def _write_csv(store: JobStore, path: Path, columns: tuple[str, ...], whole: bool) -> None:

@@ -85,7 +85,7 @@ def description(experiment: Experiment, runs: int) -> dict[str, Any]:
         "workload": {
             "file": str(experiment.workload_path),
             "jobs": len(experiment.workload),
-            "skipped": dict(experiment.skipped),
+            "account": None if experiment.workload.account is None else experiment.workload.account.content(),
         },
         "seed": experiment.options.seed,
         "runs": runs,

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from hdeeprm_like.cluster import metrics
-from hdeeprm_like.cluster.schedule import FIGURES, QUANTITIES, Figure, Schedule, figures, figures_of_jobs
+from hdeeprm_like.cluster.schedule import FIGURES, Figure, Schedule, figures
 from hdeeprm_like.decision.rates import read_rates
 from hdeeprm_like.errors import ResultsError, WorkloadError
 from hdeeprm_like.formats.files import replacing
 from hdeeprm_like.results.power import at_rates
 from hdeeprm_like.results.run_parts import warn_of_other_jobs
-from hdeeprm_like.results.run_reader import DIGIT, JOBS, Run, open_runs
+from hdeeprm_like.results.run_reader import JOBS, Run, open_runs
 from hdeeprm_like.results.units import unit_of_time
 
 if TYPE_CHECKING:
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 RUNS_PER_BLOCK = 4  # columns of a text table before it continues below
 PREFIXES = ((1e18, "E"), (1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 SCALES = {"%": (0.01, "%"), "core s": (3600.0, "core hours"), "1/h": (1.0, "jobs per hour")}
-FIGURES_OF_SLOWDOWN = tuple(figures_of_jobs("slowdown", QUANTITIES["slowdown"]))  # a job of no run time has none
 HATCHES = ("", "//", "..")  # the second and third time round the colours
 
 # Three rows of four panels; the first eight that thesis figure 5.6 has, plus ours.
@@ -219,8 +218,7 @@ def figures_of_run(run: Run) -> dict[str, float]:
             found = figures(_schedule(run, energy))
         except WorkloadError as cause:
             raise ResultsError(f"{run.path(JOBS)}: {cause}") from cause
-        unknown = FIGURES_OF_SLOWDOWN if (run.jobs.run[run.jobs.ran] == 0.0).any() else ()
-        return found | dict.fromkeys(unknown, math.nan)
+        return found
     found = {name: summary.get(figure.batsim, math.nan) for name, figure in FIGURES.items()} | {"energy": energy}
     if not math.isnan(energy) and not math.isnan(found["makespan"]):
         found["energy_delay_product"] = metrics.energy_delay_product(energy, found["makespan"])
@@ -236,7 +234,7 @@ def _schedule(run: Run, energy: float) -> Schedule:
         finish=jobs.finish[ran],
         size=jobs.held[ran],
         cores=run.cores,
-        run=np.where(jobs.run[ran] == 0.0, DIGIT, jobs.run[ran]),
+        run=jobs.run[ran],
         requested_time=None if requests.time is None else requests.time[ran],
         user=None if requests.user is None else requests.user[ran],
         energy=energy,

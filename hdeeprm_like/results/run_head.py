@@ -46,7 +46,9 @@ def machine(run: Run, platform: dict[str, Any]) -> str:
 def workload(run: Run, jobs: dict[str, Any]) -> str:
     """Return the workload's name and how many jobs it has."""
     count = len(run.jobs) if run.has(JOBS) else jobs.get("jobs", UNKNOWN)
-    return ", ".join([*name_of(jobs), f"{count:,} jobs" if isinstance(count, int) else f"{count} jobs"])
+    account = part(jobs, "account").get("summary")
+    more = [f"of the file {account}"] if isinstance(account, str) else []
+    return ", ".join([*name_of(jobs), f"{count:,} jobs" if isinstance(count, int) else f"{count} jobs", *more])
 
 
 def policy(options: dict[str, Any]) -> str:

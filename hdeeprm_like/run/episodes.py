@@ -1,7 +1,7 @@
 """Episodes for learning: fragments of a workload, and runs of them on the embedded simulator."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -22,11 +22,8 @@ GROUP = 5  # fragments of a stretch: three for training, one held out, one for v
 
 def fragment(workload: Workload, first: int, jobs: int) -> Workload:
     """Return consecutive jobs of a workload; the clock starts with the first job."""
-    rows = slice(first, first + jobs)
-    named = [field.name for field in fields(workload) if field.name not in ("capacity", "demands")]
-    part = replace(workload, **{name: getattr(workload, name)[rows] for name in named})
-    demands = None if workload.demands is None else workload.demands.take(np.arange(len(workload))[rows])
-    return replace(part, submit=part.submit - part.submit[0], demands=demands)
+    part = workload.take(slice(first, first + jobs))
+    return replace(part, submit=part.submit - part.submit[0])
 
 
 def stretched(jobs: Workload, cores: int, load: float, reference_flops: float = 1.0) -> Workload:

@@ -71,9 +71,12 @@ def replay(platform: Platform, jobs: Workload, start: Floats, times: Sequence[st
     state = State(platform, jobs, log=False, named=False, needs=Needs((), ((BY_SIZE, REQUESTED),)))
     history = new_history(state, [predictor(name) for name in names] or [NO_TREES])
     count = len(jobs)
-    time = np.concatenate([start + state.tables.jobs["run_time"], jobs.submit, jobs.submit, start])
+    run_time = state.tables.jobs["run_time"][:count]
+    time = np.concatenate([start + run_time, jobs.submit, jobs.submit, start])
     kind, job = np.repeat(np.array([END, SUBMIT, ASK, START]), count), np.tile(np.arange(count), 4)
-    order = np.lexsort((job, kind, time))
+    place = kind.copy()
+    place[:count][run_time == 0.0] = START + 1  # a job of 0 s ends after it has started
+    order = np.lexsort((job, place, time))
     predictors = np.array([number_of_times(name, names) for name in times], np.int64)
     events = Replay(
         time[order],

@@ -9,10 +9,20 @@ import pandas as pd
 
 from hdeeprm_like.cluster.workload import Workload
 from hdeeprm_like.errors import OptionsError, WorkloadError, did_you_mean
-from hdeeprm_like.formats.open import has_ending_of, load_trace, load_workload
+from hdeeprm_like.experiment import without_larger
+from hdeeprm_like.formats.job_reading import Reading, jobs_of, read_jobs
+from hdeeprm_like.formats.open import has_ending_of, load_workload
 from hdeeprm_like.formats.swf import Trace
-from hdeeprm_like.formats.trace_jobs import convert, knows_memory
+from hdeeprm_like.formats.trace_jobs import drawn_bandwidths, memory_of
 from hdeeprm_like.types import Floats
+
+OF_TRACES: dict[str, Callable[[Trace], Floats]] = {
+    "req_time": lambda jobs: jobs.requested_time,
+    "size": lambda jobs: jobs.processors.astype(np.float64),
+    "mem": lambda jobs: (found := memory_of(jobs, -1.0))[found >= 0.0],
+    "submit": lambda jobs: jobs.submit - jobs.submit.min(),
+}
+"""Fields of jobs of a trace; *mem* is that of the jobs whose memory is known."""
 
 FIELDS: dict[str, Callable[[Workload], Floats]] = {
     "req_time": lambda jobs: jobs.requested_time,
@@ -47,27 +57,28 @@ STATISTICS: dict[str, Callable[[Floats], float]] = {
 """Besides percentiles (``p95``, ``p99.9``), which are interpolated linearly; ``std`` is that of the population."""
 
 TABLE = ("count", "min", "p5", "median", "p95", "p99", "max", "mean", "std", "sum")
-UNKNOWN_IN_TRACES = ("req_ops", "ops")  # they need the reference speed of a platform
 
 
-def read_jobs(path: Path) -> Workload | Trace:
+def jobs_in(path: Path, cores: int | None = None, leave_out_larger: bool = False) -> Workload | Trace:
     """Read a trace if the file name has the suffix of one, else a workload.
 
     Missing operations of a workload are computed for a core of 1 Gflop/s.
+
+    Args:
+        cores: of the machine; None for those of the header. leave_out_larger: whether larger jobs are left out;
+            otherwise they count, and the account names them.
     """
     if has_ending_of(path, "trace"):
-        return load_trace(path)
-    return load_workload(path, reference_flops=1e9)
+        return read_jobs(path, Reading(cores, "leave out" if leave_out_larger else "keep"))
+    jobs = load_workload(path, reference_flops=1e9, network=True)
+    return without_larger(jobs, cores) if leave_out_larger and cores is not None else jobs
 
 
 def jobstat(jobs: Workload | Trace, field: str, statistic: str, *, seed: int | None = None) -> float:
-    """Return one statistic over one field of all jobs.
-
-    Jobs of a trace without a known memory are left out, as in the conversion to a workload; if no job has one, all
-    count.
+    """Return one statistic over one field of all jobs; memory is that of the jobs whose memory is known.
 
     Args:
-        jobs: a workload, or a trace as read from its file.
+        jobs: a workload, or a trace as it is in the file, or as `jobs_in` reads it.
         field: one of `FIELDS`.
         statistic: one of `STATISTICS` or a percentile, ``"p95"``.
         seed: of the bandwidths, which a trace does not have.
@@ -80,13 +91,12 @@ def jobstat(jobs: Workload | Trace, field: str, statistic: str, *, seed: int | N
     """
     if field not in FIELDS:
         raise OptionsError(f"job field {field!r} is not known{did_you_mean(field, FIELDS)}")
-    summary = _summary(statistic)
-    if isinstance(jobs, Trace):
-        if field in _unknown(jobs, seed):
-            remedy = "; give a seed to draw it" if field == "mem_bw" else ""
-            raise WorkloadError(f"{jobs.path}: the trace has no {field!r}{remedy}")
-        jobs = _converted(jobs, seed)
-    return summary(FIELDS[field](jobs))
+    summary, columns = _summary(statistic), _columns(jobs, seed)
+    if field not in columns:
+        assert isinstance(jobs, Trace)
+        remedy = "; give a seed to draw it" if field == "mem_bw" else ""
+        raise WorkloadError(f"{jobs.path}: the trace has no {field!r}{remedy}")
+    return summary(columns[field])
 
 
 def unit_of(field: str, statistic: str) -> str:
@@ -100,11 +110,7 @@ def job_table(jobs: Workload | Trace, *, seed: int | None = None) -> pd.DataFram
     Args:
         jobs, seed: as for `jobstat`.
     """
-    unknown: tuple[str, ...] = ()
-    if isinstance(jobs, Trace):
-        unknown = _unknown(jobs, seed)
-        jobs = _converted(jobs, seed)
-    columns = {name: column(jobs) for name, column in FIELDS.items() if name not in unknown}
+    columns = _columns(jobs, seed)
     table = {name: [_summary(statistic)(column) for statistic in TABLE] for name, column in columns.items()}
     return pd.DataFrame(table, index=pd.Index(TABLE, name="statistic"))
 
@@ -123,17 +129,12 @@ def _summary(statistic: str) -> Callable[[Floats], float]:
     return lambda column: float(np.percentile(column, percent))
 
 
-def _unknown(trace: Trace, seed: int | None) -> tuple[str, ...]:
-    """Return the fields that are unknown in the whole trace."""
-    unknown: tuple[str, ...] = UNKNOWN_IN_TRACES
-    if seed is None:
-        unknown += ("mem_bw",)
-    return unknown if knows_memory(trace) else (*unknown, "mem")
-
-
-def _converted(trace: Trace, seed: int | None) -> Workload:
-    """Return the jobs of a trace; the reference speed does not affect the fields of a trace."""
-    memory = None if knows_memory(trace) else 0.0
-    rng = np.random.default_rng(seed)
-    workload, _ = convert(trace, reference_flops=1e9, capacity=1, rng=rng, missing_memory=memory)
-    return workload
+def _columns(jobs: Workload | Trace, seed: int | None) -> dict[str, Floats]:
+    """Return the known fields in the order of `FIELDS`."""
+    if not isinstance(jobs, Trace):
+        return {name: column(jobs) for name, column in FIELDS.items()}
+    jobs = jobs if jobs.account is not None else jobs_of(jobs, Reading(larger="keep"))
+    found = {name: column(jobs) for name, column in OF_TRACES.items()}
+    if seed is not None:
+        found["mem_bw"] = drawn_bandwidths(jobs, np.random.default_rng(seed))
+    return {name: found[name] for name in FIELDS if name in found and len(found[name])}

@@ -11,13 +11,11 @@ scale what it sees. It goes wherever ``agent:DIR`` goes.
 | ``card.json`` | the model card: data, seeds, command, figures, and what it is bad at |
 """
 
-from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hdeeprm_like.cluster.workload import Workload
 from hdeeprm_like.decision.policy_words import AGENT
 from hdeeprm_like.errors import AgentError, ResultsError
 from hdeeprm_like.experiment import WORKLOAD_OF_RUN, load_experiment
@@ -27,7 +25,6 @@ from hdeeprm_like.formats.shipped import shipped
 from hdeeprm_like.inputs import read_object
 from hdeeprm_like.launch.agent_names import Trained, agent_named
 from hdeeprm_like.launch.run_folder import OPTIONS, RECORD
-from hdeeprm_like.types import Ints
 
 if TYPE_CHECKING:
     from hdeeprm_like.learning.agents import LearningAgent
@@ -60,7 +57,7 @@ def pack_agent(training: Path, folder: Path, card: dict[str, Any]) -> None:
     options |= {"platform_file_path": PLATFORM, "workload_file_path": WORKLOAD_OF_RUN, "type_file_paths": []}
     folder.mkdir(parents=True, exist_ok=True)
     write(learner.experiment.platform, folder / PLATFORM, "platform")
-    write(rows_of(jobs, largest), folder / WORKLOAD_OF_RUN, "workload")
+    write(jobs.take(largest), folder / WORKLOAD_OF_RUN, "workload")
     write_json(folder / OPTIONS, options)
     write_json(folder / RECORD, {"status": "packed", "resumable": {"agent": name}})
     write_json(folder / CARD, card)
@@ -68,19 +65,6 @@ def pack_agent(training: Path, folder: Path, card: dict[str, Any]) -> None:
     again = load_experiment(folder / OPTIONS)
     if again.workload.limits() != jobs.limits() or again.platform.cores != learner.experiment.platform.cores:
         raise ResultsError(f"{folder}: the packed agent would see other numbers than in its training")
-
-
-def rows_of(jobs: Workload, rows: Ints) -> Workload:
-    """Return some jobs of a workload."""
-    found: dict[str, Any] = {}
-    for column in fields(jobs):
-        value = getattr(jobs, column.name)
-        if isinstance(value, np.ndarray):
-            found[column.name] = value[rows]
-        elif isinstance(value, tuple):
-            found[column.name] = tuple(value[row] for row in rows.tolist())
-    demands = None if jobs.demands is None else jobs.demands.take(rows)
-    return replace(jobs, **found, demands=demands)
 
 
 def load_agent(name: str | Path) -> "LearningAgent":

@@ -12,9 +12,9 @@ from hdeeprm_like.cluster.pool import pool
 from hdeeprm_like.decision.actions import PolicyActions
 from hdeeprm_like.decision.names import baseline
 from hdeeprm_like.engine.state import State
-from hdeeprm_like.formats.swf import read_swf
+from hdeeprm_like.formats.job_reading import Reading, read_jobs
 from hdeeprm_like.formats.swf_cuts import take
-from hdeeprm_like.formats.windows import usable, window
+from hdeeprm_like.formats.windows import window
 from hdeeprm_like.run.simulator import Simulator
 from hdeeprm_like.run.to_end import run_policy
 
@@ -52,7 +52,9 @@ def report(title, jobs, seconds, wanted):
 
 
 def lublin(trace, first, jobs):
-    return window(take(usable(read_swf(WORKLOADS / f"{trace}.swf.gz")), np.arange(first, first + jobs)), 256)
+    return window(
+        take(read_jobs(WORKLOADS / f"{trace}.swf.gz", Reading(memory=False)), np.arange(first, first + jobs)), 256
+    )
 
 
 def test_ten_thousand_jobs():
@@ -78,7 +80,7 @@ def test_a_window_of_1024_jobs(trace):
 
 @pytest.mark.skipif(not CTC.exists(), reason="set CTC_SP2 to the trace")
 def test_a_whole_year_of_ctc_sp2():
-    jobs, machine = window(usable(read_swf(CTC)), 338), pool(338)
+    jobs, machine = window(read_jobs(CTC, Reading(338, memory=False)), 338), pool(338)
     for name in NAMES:
         wanted = 100_000 if name.endswith("conservative") else len(jobs.workload) // 5
         report(f"CTC-SP2, {name}", jobs, cpu_seconds(machine, jobs, name, "counting", 1), wanted)

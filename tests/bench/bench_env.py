@@ -12,8 +12,8 @@ from hdeeprm_like.decision.presets import PRESETS
 from hdeeprm_like.envs.single import SchedulingEnv
 from hdeeprm_like.envs.windows import Windows
 from hdeeprm_like.experiment import load_experiment
-from hdeeprm_like.formats.swf import read_swf
-from hdeeprm_like.formats.windows import usable, window
+from hdeeprm_like.formats.job_reading import Reading, read_jobs
+from hdeeprm_like.formats.windows import window
 from hdeeprm_like.gym import environment
 
 pytestmark = pytest.mark.bench
@@ -24,7 +24,7 @@ SECONDS = 2.0  # of CPU time for each figure
 
 def lublin():
     """Window of 128 slots and minimal observations on Lublin-1, episodes of 1000 jobs."""
-    workload = window(usable(read_swf(ROOT / "workloads" / "lublin_256.swf.gz")), 256).workload
+    workload = window(read_jobs(ROOT / "workloads" / "lublin_256.swf.gz", Reading(memory=False)), 256).workload
     space = replace(PRESETS["SMDP"], observation="minimal", step=0.0)
     return SchedulingEnv(space, pool(256), Windows(workload, 1000), limits=workload.limits())
 

@@ -13,8 +13,8 @@ import torch
 from hdeeprm_like.envs.vector import SchedulingVectorEnv
 from hdeeprm_like.envs.windows import Windows
 from hdeeprm_like.experiment import episodes_of, load_experiment
-from hdeeprm_like.formats.open import load_trace
-from hdeeprm_like.formats.windows import usable, window
+from hdeeprm_like.formats.job_reading import Reading, read_jobs
+from hdeeprm_like.formats.windows import window
 from hdeeprm_like.launch.learner import AgentChoice, Learner
 from hdeeprm_like.learning.training import TrainingOptions, train
 from hdeeprm_like.plugins import import_file
@@ -71,7 +71,9 @@ def test_maskable_ppo_on_the_same_environment():
     contrib = pytest.importorskip("sb3_contrib")
     adapter = import_file(AGENTS / "sb3_vector.py")
     experiment = load_experiment(AGENTS / "kernel.json")
-    jobs = window(usable(load_trace(ROOT / "workloads" / "lublin_256.swf.gz")), experiment.platform.cores).workload
+    jobs = window(
+        read_jobs(ROOT / "workloads" / "lublin_256.swf.gz", Reading(memory=False)), experiment.platform.cores
+    ).workload
     how = {"clock": "textbook", "limits": jobs.limits(), "copy": False}
     env = SchedulingVectorEnv(experiment.space, experiment.platform, Windows(jobs, 1024), ENVS, **how)
     steps = 1024

@@ -16,6 +16,7 @@ from hdeeprm_like.engine.splitmix64 import draw_below
 from hdeeprm_like.envs.vector import SchedulingVectorEnv
 from hdeeprm_like.envs.windows import Windows
 from hdeeprm_like.experiment import load_experiment
+from hdeeprm_like.formats.job_reading import Reading
 from hdeeprm_like.formats.swf import read_swf
 from hdeeprm_like.formats.trace_jobs import convert
 from hdeeprm_like.run.batch import Batch
@@ -33,9 +34,8 @@ WINDOW = replace(PRESETS["CompactRM"], head=128, step=0.0)
 def lublin(cores=256):
     """The jobs of Lublin-1, on machines of other sizes with the same share of the cores for each."""
     trace = read_swf(ROOT / "workloads" / "lublin_256.swf.gz")
-    jobs, _ = convert(
-        trace, reference_flops=1e9, capacity=256, rng=np.random.default_rng(0), missing_memory=0.0, runtimes="trace"
-    )
+    rng = np.random.default_rng(0)
+    jobs = convert(trace, Reading(256), reference_flops=1e9, capacity=256, rng=rng, runtimes="trace")
     return replace(
         jobs,
         size=jobs.size * (cores // 256) if cores > 256 else np.minimum(jobs.size, cores),

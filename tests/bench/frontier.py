@@ -26,11 +26,10 @@ from hdeeprm_like.cluster.pool import pool
 from hdeeprm_like.cluster.schedule import FIGURES
 from hdeeprm_like.cluster.workload import Workload
 from hdeeprm_like.formats.files import write_json
-from hdeeprm_like.formats.open import load_trace
-from hdeeprm_like.formats.requested_times import with_requested_times
+from hdeeprm_like.formats.job_reading import Reading, machine_size, read_jobs
 from hdeeprm_like.formats.shipped import found
 from hdeeprm_like.formats.swf_cuts import take
-from hdeeprm_like.formats.windows import usable, window
+from hdeeprm_like.formats.windows import window
 from hdeeprm_like.inputs import read_object
 from hdeeprm_like.launch.trained import restored
 from hdeeprm_like.learning.policy_iteration import play_side_by_side
@@ -38,7 +37,6 @@ from hdeeprm_like.results.pictures import BLUE, COLOURS, GREY, picture
 from hdeeprm_like.run import batch
 from hdeeprm_like.run.episodes import Plays, fragment
 from hdeeprm_like.studies.compare.bootstrap import intervals
-from hdeeprm_like.studies.compare.inputs import machine_size
 from hdeeprm_like.studies.evolution.options import Source
 from hdeeprm_like.studies.evolution.windows import made_jobs
 
@@ -57,7 +55,7 @@ def jobs_of(name: str, count: int, jobs: int, cores: int | None) -> tuple[Platfo
         source = Source(model="lublin", preset="whole", cores=256)
         _, whole = made_jobs(source, count * jobs, np.random.default_rng(SEED))
         return pool(256), [fragment(whole, number * jobs, jobs) for number in range(count)]
-    trace = with_requested_times(usable(load_trace(found(name, "trace"))))
+    trace = read_jobs(found(name, "trace"), Reading(larger="keep", memory=False))
     cores = cores or machine_size(trace)
     begins = np.arange(len(trace) // jobs) * jobs
     if len(begins) > count:

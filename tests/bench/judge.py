@@ -22,17 +22,15 @@ from hdeeprm_like.cluster.workload import Workload
 from hdeeprm_like.decision.actions import PolicyActions
 from hdeeprm_like.decision.names import baseline
 from hdeeprm_like.engine.state import State
-from hdeeprm_like.formats.open import load_trace
-from hdeeprm_like.formats.requested_times import with_requested_times
+from hdeeprm_like.formats.job_reading import Reading, machine_size, read_jobs
 from hdeeprm_like.formats.shipped import found
 from hdeeprm_like.formats.swf import Trace
 from hdeeprm_like.formats.swf_cuts import take
-from hdeeprm_like.formats.windows import usable, window
+from hdeeprm_like.formats.windows import window
 from hdeeprm_like.run.loop import FOREVER, OVER, advance
 from hdeeprm_like.run.schedules import schedule_of
 from hdeeprm_like.run.simulator import Simulator
 from hdeeprm_like.run.to_end import constant_run
-from hdeeprm_like.studies.compare.inputs import machine_size
 
 ORDERS, MODES = ("fcfs", "sjf", "saf", "f1", "f2", "f3", "f4"), ("greedy", "easy", "easyfcfs", "easysjf")
 HEURISTICS = tuple(f"{order}+{mode}" for order in ORDERS for mode in MODES)
@@ -55,7 +53,7 @@ class Judged:
 def part_of(name: str) -> tuple[Trace, int]:
     """Return a trace, or the part of it that ``TRACE:BEGIN-END`` names by shares of its jobs, and its cores."""
     stem, _, part = name.partition(":")
-    trace = with_requested_times(usable(load_trace(found(stem, "trace"))))
+    trace = read_jobs(found(stem, "trace"), Reading(larger="keep", memory=False))
     begin, end = (float(share) for share in (part or "0-1").split("-"))
     jobs = len(trace)
     return take(trace, np.arange(round(begin * jobs + 1e-3), round(end * jobs + 1e-3))), machine_size(trace)

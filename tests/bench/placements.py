@@ -27,9 +27,9 @@ from hdeeprm_like.cluster.workload import Workload
 from hdeeprm_like.decision.actions import PolicyActions
 from hdeeprm_like.decision.names import baseline
 from hdeeprm_like.formats.shipped import found
-from hdeeprm_like.run.episodes import stretched
+from hdeeprm_like.run.episodes import fragment, stretched
 from hdeeprm_like.run.schedules import run_to_end
-from hdeeprm_like.studies.evolution.machine_windows import jobs_of, machine_of, part_of
+from hdeeprm_like.studies.evolution.machine_windows import jobs_of, machine_of
 from hdeeprm_like.studies.evolution.options import EvolutionOptions, read_evolution
 from hdeeprm_like.studies.evolution.windows import window_of
 
@@ -74,7 +74,7 @@ def judged_windows(name: str) -> Iterator[tuple[Platform, Workload]]:
     machine = machine_of(source.platform, OPTIONS)
     jobs = jobs_of(found(source.trace, "trace", folder=OPTIONS), source.platform, OPTIONS)
     for begin in np.linspace(int(source.end * len(jobs)), len(jobs) - JOBS, WINDOWS).astype(int):
-        window = part_of(jobs, int(begin), int(begin) + JOBS)
+        window = replace(fragment(jobs, int(begin), JOBS), demands=None)
         yield machine, stretched(window, machine.cores, LOAD, machine.reference_flops)
 
 

@@ -24,7 +24,8 @@ TRACE = """\
 ; Version: 2.2
 ; MaxProcs: 64
 1 0 5 100 4 -1 -1 4 200 2000 1 7 -1 -1 1 -1 -1 -1
-2 10 0 0 4 -1 -1 4 50 -1 0 8 -1 -1 1 -1 -1 -1
+2 10 0 -1 -1 -1 -1 4 50 -1 5 8 -1 -1 1 -1 -1 -1
+4 11 0 0 4 -1 -1 2 50 -1 0 8 -1 -1 1 -1 -1 -1
 3 12 0 33.5 -1 -1 -1 8 -1 -1 1 -1 -1 -1 1 -1 -1 -1
 """
 
@@ -98,22 +99,23 @@ def test_a_trace_becomes_a_workload_and_a_trace_again(tmp_path, capsys):
     (tmp_path / "t.swf").write_text(TRACE)
     assert main(["convert", str(tmp_path / "t.swf"), str(tmp_path / "w.json"), "--gflops", "2"]) == 0
     told = capsys.readouterr().out
-    assert told == f"2 jobs (left out: 1 with no run time) in {tmp_path / 'w.json'}\n"
+    reason = "1 that never ran, as those cancelled while they waited (the first in line 4)"
+    assert told == f"3 jobs (left out: {reason}) in {tmp_path / 'w.json'}\n"
     workload = load_workload(tmp_path / "w.json", reference_flops=2e9)
     assert workload.capacity == 64
-    assert workload.submit.tolist() == [0.0, 12.0]
-    assert workload.size.tolist() == [4, 8]
-    assert workload.ops.tolist() == [200e9, 67e9]
-    assert workload.requested_time.tolist() == [200.0, 33.5]
-    assert workload.memory.tolist() == [2.0, 0.0]
-    assert workload.bandwidth.tolist() == [0.0, 0.0]
-    assert workload.user.tolist() == [7, -1]
+    assert workload.submit.tolist() == [0.0, 11.0, 12.0]
+    assert workload.size.tolist() == [4, 4, 8]
+    assert workload.ops.tolist() == [200e9, 0.0, 67e9]
+    assert workload.requested_time.tolist() == [200.0, 50.0, 33.5]
+    assert workload.memory.tolist() == [2.0, 0.0, 0.0]
+    assert workload.bandwidth.tolist() == [0.0, 0.0, 0.0]
+    assert workload.user.tolist() == [7, 8, -1]
     assert convert(tmp_path / "w.json", tmp_path / "back.swf.gz", "--gflops", 2) == 0
     back = load_trace(tmp_path / "back.swf.gz")
-    assert back.run.tolist() == [100.0, 33.5]
-    assert back.requested_time.tolist() == [200.0, 33.5]
-    assert back.requested_memory.tolist() == [2000.0, 0.0]
-    assert back.user.tolist() == [7, -1]
+    assert back.run.tolist() == [100.0, 0.0, 33.5]
+    assert back.requested_time.tolist() == [200.0, 50.0, 33.5]
+    assert back.requested_memory.tolist() == [2000.0, 0.0, 0.0]
+    assert back.user.tolist() == [7, 8, -1]
     assert "MaxProcs: 64" in back.header
 
 

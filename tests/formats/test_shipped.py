@@ -165,9 +165,9 @@ def test_the_name_of_a_file_that_comes_along_is_known_and_of_others_it_is_their_
 def test_the_gaia_experiment_is_one_thing_in_python_and_on_the_command_line(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     gaia = hl.load_experiment("gaia")
-    jobs = hl.load_workload("gaia", jobs=1000, skip=4, seed=20091995)
-    assert jobs.ids == gaia.workload.ids
-    assert jobs.ops.tolist() == gaia.workload.ops.tolist()
+    jobs = gaia.workload
+    assert jobs.account.left_out == 69  # the thesis' own reading leaves out jobs of unknown memory, the usual one not
+    assert hl.load_workload("gaia", jobs=1000, skip=4, seed=20091995).account.left_out == 0
     for name, policy in (("gaia", "first-high_gflops"), ("gaia-shortest", "shortest-high_gflops")):
         assert main(["launch", "-q", "--options", name]) == 0
         launched = json.loads((tmp_path / f"run-{name}" / "run.json").read_text())["metrics"]

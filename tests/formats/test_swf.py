@@ -18,10 +18,13 @@ from hypothesis import strategies as st
 from hdeeprm_like.cluster.workload import Workload
 from hdeeprm_like.errors import WorkloadError
 from hdeeprm_like.formats import swf
+from hdeeprm_like.formats.job_reading import Reading
+from hdeeprm_like.formats.job_rules import HDEEPRM, RULES, STANDARD
 from hdeeprm_like.formats.plain_numbers import plain_numbers
 from hdeeprm_like.formats.swf import FIELDS, WHOLE, Trace, read_swf, swf_parts, write_swf
+from hdeeprm_like.formats.swf_header import cores_of
 from hdeeprm_like.formats.swf_lines import job_of
-from hdeeprm_like.formats.trace_jobs import ACCURACY, ACCURACY_STEPS, BANDWIDTHS, convert
+from hdeeprm_like.formats.trace_jobs import ACCURACY, ACCURACY_STEPS, BANDWIDTHS, Limits, convert
 from hdeeprm_like.formats.workload_json import read_workload
 
 ROOT = Path(__file__).parents[2]
@@ -47,9 +50,11 @@ def line(**values: float) -> str:
     return " ".join(f"{(known | values).get(name, -1)}" for name in FIELDS)
 
 
-def jobs(trace: Trace, **options) -> tuple[Workload, dict[str, int]]:
+def jobs(trace: Trace, rules=HDEEPRM, missing_memory=None, **options) -> tuple[Workload, dict[str, int]]:
+    """Return jobs, and how many lines were left out for which reason."""
     settings = {"reference_flops": 1e9, "capacity": 8, "rng": np.random.default_rng(0)} | options
-    return convert(trace, **settings)
+    found = convert(trace, Reading(rules=rules, larger="keep", missing_memory=missing_memory), **settings)
+    return found, {one.reason: one.jobs for one in found.account.of("left out")}
 
 
 @pytest.mark.parametrize("more", ["7 8 9", "x y z"])
@@ -222,14 +227,13 @@ def test_what_one_part_of_a_file_holds_is_no_matter_to_the_others(tmp_path, monk
 
 def test_the_requests_of_the_original_converter_are_reproduced_exactly(gaia):
     recorded = read_workload(RECORDED, reference_flops=1.0)
-    converted, skipped = convert(
-        gaia, reference_flops=GAIA_FLOPS, capacity=2280, rng=np.random.default_rng(1), skip=4, first=1000
-    )
+    rng = np.random.default_rng(1)
+    converted, skipped = jobs(gaia, reference_flops=GAIA_FLOPS, capacity=2280, rng=rng, skip=4, first=1000)
     assert converted.ids == recorded.ids
     for name in ("submit", "size", "requested_time", "requested_ops", "memory", "delay", "walltime"):
         assert np.array_equal(getattr(converted, name), getattr(recorded, name)), name
     assert converted.capacity == recorded.capacity
-    assert skipped == {"no memory": 69}
+    assert skipped == {"of unknown memory": 69}
     assert set(recorded.bandwidth) == set(BANDWIDTHS)
 
 
@@ -266,11 +270,15 @@ def test_one_job_by_hand(tmp_path):
 
 
 def test_the_run_time_of_the_trace_can_stand_in_for_the_drawn_one(tmp_path):
-    text = f"{LINE}\n{line(run=0)}\n{line(run=-1)}"
-    one, skipped = jobs(trace(tmp_path, text), runtimes="trace")
-    assert one.ops.tolist() == [5e10]
+    text = f"{LINE}\n{line(submit=100, run=0)}\n{line(submit=100, run=-1)}"
+    read = trace(tmp_path, text)
+    one, skipped = jobs(read, STANDARD, runtimes="trace")
+    assert one.ops.tolist() == [5e10, 0.0]
     assert one.profiles[0].endswith("_50s")
-    assert skipped == {"no run time": 2}
+    assert skipped == {"without a run time (field 4)": 1}
+    one, skipped = jobs(read, runtimes="trace")
+    assert one.ops.tolist() == [5e10, 0.0]
+    assert skipped == {"without a run time, which this conversion needs": 1}
 
 
 def test_unknown_requests_fall_back_to_what_was_used(tmp_path):
@@ -293,17 +301,17 @@ def test_jobs_that_can_never_run_and_jobs_above_a_limit_are_counted_by_reason(tm
             line(memory=3000),
         ]
     )
-    kept, skipped = jobs(trace(tmp_path, text), max_time=60, max_cores=4, max_memory=2)
+    kept, skipped = jobs(trace(tmp_path, text), limits=Limits(time=60, cores=4, memory=2))
     assert kept.ids == ("w0!0",)
     assert kept.submit.tolist() == [0.0]
     assert skipped == {
-        "no requested time": 2,
-        "no processors": 1,
-        "a negative submit time": 1,
-        "no memory": 1,
-        "more than 60 s": 1,
-        "more than 4 cores": 1,
-        "more than 2 MB per core": 1,
+        "without a requested time": 2,
+        "without a number of processors (fields 5 and 8)": 1,
+        "without a time of submission (field 2)": 1,
+        "of unknown memory": 1,
+        "that request more than 60 s": 1,
+        "with more than 4 cores": 1,
+        "with more than 2 MB per core": 1,
     }
 
 
@@ -312,8 +320,8 @@ def test_a_limit_leaves_the_draws_of_the_other_jobs_alone(tmp_path):
     read = trace(tmp_path, text)
     free, _ = jobs(read)
     draws = dict(zip(free.requested_time, zip(free.ops, free.bandwidth, strict=True), strict=True))
-    narrow, skipped = jobs(read, max_bandwidth=12, max_cores=4, skip=10)
-    assert 0 < len(narrow) == 290 - skipped.total()
+    narrow, skipped = jobs(read, limits=Limits(bandwidth=12, cores=4), skip=10)
+    assert 0 < len(narrow) == 290 - sum(skipped.values())
     assert (narrow.bandwidth.max(), narrow.size.max()) == (12, 4)
     for asked, ops, bandwidth in zip(narrow.requested_time, narrow.ops, narrow.bandwidth, strict=True):
         assert draws[asked] == (ops, bandwidth)
@@ -323,10 +331,10 @@ def test_first_means_jobs_that_are_kept(tmp_path):
     text = "\n".join([line(submit=1), line(submit=2, memory=-1), line(submit=3), line(submit=4), line(memory=-1)])
     kept, skipped = jobs(trace(tmp_path, text), first=2)
     assert kept.submit.tolist() == [0.0, 2.0]
-    assert skipped == {"no memory": 1}
+    assert skipped == {"of unknown memory": 1}
     kept, skipped = jobs(trace(tmp_path, text), skip=1)
     assert kept.submit.tolist() == [0.0, 1.0]
-    assert skipped == {"no memory": 2}
+    assert skipped == {"of unknown memory": 2}
 
 
 def test_jobs_without_memory_stay_when_their_memory_is_given(gaia):
@@ -335,22 +343,20 @@ def test_jobs_without_memory_stay_when_their_memory_is_given(gaia):
     assert not skipped
 
 
-def test_a_trace_without_any_memory_says_what_to_do():
-    with pytest.raises(
-        WorkloadError, match=r"lublin_256_500.swf.gz: none of 500 jobs is left: 500 with no memory; say"
-    ):
-        jobs(read_swf(ROOT / "workloads" / "lublin_256_500.swf.gz"))
+def test_jobs_of_a_trace_without_any_memory_need_none():
+    kept, skipped = jobs(read_swf(ROOT / "workloads" / "lublin_256_500.swf.gz"))
+    assert (len(kept), kept.memory.max(), skipped) == (500, 0.0, {})
 
 
 def test_leaving_out_every_job_is_refused(tmp_path):
-    with pytest.raises(WorkloadError, match=r"none of 1 jobs is left: the first 4 left out$"):
+    with pytest.raises(WorkloadError, match=r"no job of it ran on some processors"):
         jobs(trace(tmp_path, LINE), skip=4)
 
 
 @pytest.mark.parametrize("name", ["ctc_sp2_500", "nasa_ipsc_500", "lublin_256_500"])
 def test_the_shipped_cuts_can_be_converted(name):
     kept, skipped = jobs(read_swf(ROOT / "workloads" / f"{name}.swf.gz"), missing_memory=0.0)
-    assert len(kept) + skipped.total() == 500
+    assert len(kept) + sum(skipped.values()) == 500
     assert len(kept) > 490
 
 
@@ -370,22 +376,23 @@ values = st.integers(-1, 5)
     st.lists(st.fixed_dictionaries(dict.fromkeys(FIELDS, values)), min_size=1, max_size=12),
     st.integers(0, 2),
     st.sampled_from(["accuracy", "trace"]),
+    st.sampled_from([*RULES.values()]),
 )
-def test_no_line_is_lost_and_rows_stand_in_the_order_of_batsim(tmp_path_factory, rows, skip, runtimes):
+def test_no_line_is_lost_and_rows_stand_in_the_order_of_batsim(tmp_path_factory, rows, skip, runtimes, rules):
     path = tmp_path_factory.getbasetemp() / "any.swf.gz"
     path.write_bytes(gzip.compress("\n".join(" ".join(map(str, row.values())) for row in rows).encode()))
     read = read_swf(path)
     try:
-        kept, skipped = jobs(read, skip=skip, max_time=4, max_cores=3, runtimes=runtimes)
+        kept, skipped = jobs(read, rules, skip=skip, limits=Limits(time=4, cores=3), runtimes=runtimes)
     except WorkloadError:
         return
-    assert len(kept) + skipped.total() == len(rows) - skip
+    assert len(kept) + sum(skipped.values()) == len(rows) - skip
     keys = list(zip(kept.submit, (name.encode() for name in kept.ids), strict=True))
     assert keys == sorted(keys)
     assert set(kept.ids) == {f"w0!{i}" for i in range(len(kept))}
     assert kept.submit[0] == 0
     assert (kept.size >= 1).all()
-    assert (kept.requested_time > 0).all()
+    assert (kept.requested_time >= 0).all()
 
 
 def columns(trace: Trace) -> dict[str, list[float]]:
@@ -524,3 +531,49 @@ def test_comments_among_the_jobs_that_go_on_for_ever_are_refused(tmp_path):
     path.write_text(f"{LINE}\n" + "; a\n" * 1_500_000)
     with pytest.raises(WorkloadError, match="1,000,000 lines in a row that are no job"):
         read_swf(path)
+
+
+@pytest.mark.parametrize(
+    "pack",
+    [
+        lambda text: gzip.compress(text.encode()),  # under a name without .gz
+        lambda text: text.encode("utf-16"),
+        lambda text: text.encode("utf-8-sig"),
+        lambda text: f"JobID Submit Wait Run Procs\n{text}".encode(),  # a line of names that is no comment
+    ],
+)
+def test_a_trace_is_known_whatever_it_is_packed_in(tmp_path, pack):
+    path = tmp_path / "t.swf"
+    path.write_bytes(pack(f"{LINE}\n{LINE}\n"))
+    assert read_swf(path).job.tolist() == [7, 7]
+
+
+def test_the_lines_of_jobs_are_numbered_as_in_the_file(tmp_path):
+    found = trace(tmp_path, f"; one\n\n{LINE}\n; two\n{LINE}\n{LINE}\n")
+    assert found.line.tolist() == [3, 5, 6]
+
+
+@pytest.mark.parametrize(
+    ("header", "cores", "sure"),
+    [
+        ("MaxProcs: 8", 8, True),
+        (" MaxProcs : 8", 8, True),
+        ("MaxProcs 8", 8, True),
+        ("maxprocs:8", 8, True),
+        ("Max Procs=8", 8, True),
+        ("MaxProcessors: 8 (in 2 partitions)", 8, True),
+        ("MAX_CPUS: 1,024", 1024, True),
+        ("MaxProcs: 1'024.", 1024, True),
+        ("MaxNodes: 4\nMaxProcs: 8", 8, True),
+        ("MaxNodes: 4", 4, False),
+        ("MaxProcs: UNKNOWN\nMaxNodes: 4", 4, False),
+        ("MaxProcs: -1\nMaxNodes: 4", 4, False),
+        ("MaxProcs: 8x16\nMaxNodes: 8", 8, False),
+        ("MaxProcs: 128 512", None, False),  # two partitions, or thousands
+        ("MaxProcsPerNode: 4", None, False),
+        ("Note: MaxProcs: 4 was wrong", None, False),
+    ],
+)
+def test_the_processors_of_the_header_are_read_in_any_spelling(header, cores, sure):
+    found = cores_of(header.split("\n"))
+    assert (found.number, found.sure) == (cores, sure) if cores else found is None

@@ -11,6 +11,7 @@ from small import jobs
 from hdeeprm_like.cluster.synthetic.columns import with_hdeeprm_columns
 from hdeeprm_like.cluster.synthetic.lublin import LUBLIN
 from hdeeprm_like.errors import WorkloadError
+from hdeeprm_like.formats.job_reading import Reading
 from hdeeprm_like.formats.swf import FIELDS, Trace, read_swf, write_swf
 from hdeeprm_like.formats.swf_cuts import (
     cut,
@@ -57,8 +58,8 @@ def test_the_header_counts_the_jobs_that_are_left(lublin):
 @pytest.mark.parametrize(
     ("limits", "message"),
     [
-        ({"skip": 500}, "none of 500 jobs is left: 500 are in that time"),
-        ({"begin": 1e12}, "none of 500 jobs is left: 0 are in that time"),
+        ({"skip": 500}, "none of 500 jobs is left: 500 are in that time and of that size"),
+        ({"begin": 1e12}, "none of 500 jobs is left: 0 are in that time and of that size"),
         ({"first": 0}, "first is at least 1"),
         ({"skip": -1}, "skip at least 0"),
     ],
@@ -104,9 +105,10 @@ def test_the_jobs_of_a_model_survive_being_a_trace(tmp_path):
     assert read.header[3] == "MaxProcs: 128"
     assert read.header[4].startswith("Note: made by hdeeprm-like with LublinTypes(batch=Lublin(nodes=128, serial=0.29")
     assert read.queue.tolist() == made.queue.tolist()
-    back, skipped = convert(read, reference_flops=1e9, capacity=128, rng=np.random.default_rng(0), runtimes="trace")
+    rng = np.random.default_rng(0)
+    back = convert(read, Reading(), reference_flops=1e9, capacity=128, rng=rng, runtimes="trace")
     there = made.workload(1e9)
-    assert not skipped
+    assert not back.account.left_out
     assert back.submit.tolist() == (there.submit - there.submit[0]).tolist()
     for name in ("ids", "size", "requested_time", "requested_ops", "ops", "memory"):
         assert np.array_equal(getattr(back, name), getattr(there, name)), name

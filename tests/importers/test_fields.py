@@ -30,6 +30,27 @@ def test_memory_of_zero_is_unknown():
     assert memory("4Gn") == (4.0 * 1024.0**2, "n")
 
 
+@pytest.mark.parametrize(
+    ("text", "megabytes", "of"),
+    [
+        ("2147487648Mn", 4000, "c"),  # 2^31 + 4000: the flag of memory for each CPU, printed as a number
+        ("2147487648Mc", 4000, "c"),
+        ("2147487648", 4000, "c"),
+        ("2097156Gn", 4096, "c"),  # 2^31 + 4096
+        ("9223372036854779808", 4000, "c"),  # 2^63 + 4000: the flag of newer versions, in a column of the database
+        ("2147483648Mn", -1 / 1024, "c"),  # nothing but the flag
+        ("4294967295", -1 / 1024, ""),  # infinite
+        ("18446744073709551614", -1 / 1024, ""),  # not set
+        ("512000Mn", 512000, "n"),  # half a TB for each node is a request
+        ("4.80P", 4.8 * 1024**3, ""),  # and so is this for all of a large machine
+    ],
+)
+def test_slurms_flag_of_memory_for_each_cpu_is_no_amount(text, megabytes, of):
+    found = memory(text)
+    assert found.amount == pytest.approx(megabytes * 1024.0)
+    assert found.of == of
+
+
 def test_a_state_that_is_cut_is_read_only_where_one_state_begins_so():
     assert state("OUT_OF_ME+") == STATE_NUMBER["OUT_OF_MEMORY"]
     with pytest.raises(ValueError, match="REQUEUE_"):

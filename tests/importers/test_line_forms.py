@@ -45,6 +45,73 @@ def test_the_accounting_of_pbs_and_of_torque(tmp_path):
     assert report.kept + report.dropped.total() == report.records == 3
 
 
+@pytest.mark.parametrize(
+    ("settings", "cpus"),
+    [
+        ("Resource_List.ncpus=1 Resource_List.nodes=2:ppn=8", 16),  # a server's default beside the request
+        ("Resource_List.ncpus=1 Resource_List.nodes=1:big:ppn=8+2:ppn=4", 16),
+        ("Resource_List.ncpus=1 Resource_List.nodes=2 exec_host=n1/0-7+n2/0,2", 10),
+        ("Resource_List.ncpus=1 exec_host=n1/3+n1/2+n1/1+n1/0", 4),
+        ("Resource_List.ncpus=16 Resource_List.nodect=2 exec_host=n1/0*8+n2/0*8", 16),  # PBS Professional
+        ("Resource_List.ncpus=16 exec_host=n1/0+n2/0", 16),
+        ("Resource_List.ncpus=1 Resource_List.nodes=1 exec_host=n1/0", 1),
+        ("Resource_List.nodes=3", 3),
+    ],
+)
+def test_the_default_number_of_cpus_of_torque_is_no_request(tmp_path, settings, cpus):
+    line = (
+        f"03/02/2026 08:10:00;E;1.s;user=u queue=q ctime={T} qtime={T} etime={T} start={T} end={T + 60} Exit_status=0"
+    )
+    trace, _, _ = read(tmp_path, f"{line} {settings}\n", "pbs")
+    assert trace.requested_processors.tolist() == [cpus]
+
+
+OTHERS = {
+    "gridengine": (
+        "# Version: 8\n"
+        f"all.q:n1:u:ada:sim:7:sge:0:{T}:{T + 60}:{T + 660}:0:0:600:1:1{':0' * 15}:phys:dep:mpi:16:0:9000:1:0:-l x\n"
+        f"all.q:n1:users:bob:sim:8:sge:0:{T}:0:0:1:0:0:1:1{':0' * 15}:NONE:dep:NONE:1:3:0:0:0\n"
+    ),
+    "oar": (
+        "job_id,submission_time,start_time,stop_time,moldable_walltime,cores,nodes,state,job_user,project,queue_name,"
+        "job_name\n"
+        f"7,{T},{T + 60},{T + 660},3600,16,2,Terminated,ada,phys,a,sim\n8,{T},0,0,3600,16,2,Error,bob,phys,a,sim\n"
+    ),
+    "cobalt": (
+        "JOB_NAME,COBALT_JOBID,QUEUED_TIMESTAMP,START_TIMESTAMP,END_TIMESTAMP,USERNAME_GENID,PROJECT_NAME_GENID,QUEUE_NAME,"
+        "WALLTIME_SECONDS,RUNTIME_SECONDS,NODES_USED,CORES_USED,CORES_REQUESTED\n"
+        "sim,7,2026-03-02 08:10:00,2026-03-02 08:11:00,2026-03-02 08:21:00,ada,phys,all.q,3600.0,600.0,2.0,16.0,16.0\n"
+    ),
+    "htcondor": (
+        "ClusterId,QDate,JobCurrentStartDate,CompletionDate,RequestCpus,RequestMemory,RequestGpus,JobStatus,Owner,AcctGroup\n"
+        f"7,{T},{T + 60},{T + 660},16,2048,2,4,ada,phys\n8,{T},undefined,0,16,2048,2,3,bob,phys\n"
+    ),
+}
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_maps_of_other_systems_find_the_one_job_that_ran(tmp_path, name):
+    trace, extra, report = read(tmp_path, OTHERS[name], name)
+    assert (trace.wait.tolist(), trace.run.tolist()) == ([60], [600])
+    assert np.maximum(trace.processors, trace.requested_processors).tolist() == [16]
+    assert (extra[0]["JobID"], extra[0]["User"], extra[0]["Account"]) == ("7", "ada", "phys")
+    assert report.kept == 1
+
+
+def test_a_map_reads_memory_by_node_or_cpu_and_gpus_in_lists(tmp_path):
+    (tmp_path / "own.toml").write_text(
+        'clock = "seconds"\n[columns]\nsubmit = "s"\nrun = "r"\ncpus = "c"\nnodes = "n"\ngpus = "tres"\nmemory = "m"\n'
+        'memory_of_node = "mn"\nmemory_of_cpu = "mc"\n[units]\nmemory = "MB"\nmemory_of_node = "MB"\n'
+        'memory_of_cpu = "MB"\n'
+    )
+    lines = ["0,9,4,2,cpu=4,,800,", "1,9,4,2,gres/gpu:a100=2;cpu=4,,,100", "2,9,4,2,3,400,,", "3,9,4,2,,2147483748,,"]
+    text = "s,r,c,n,tres,m,mn,mc\n" + "\n".join(f"{line}".replace(";", "\\,") for line in lines) + "\n"
+    text = text.replace("gres/gpu:a100=2\\,cpu=4", '"gres/gpu:a100=2,cpu=4"')
+    trace, extra, _ = read(tmp_path, text, str(tmp_path / "own.toml"))
+    assert (trace.requested_memory / 1024).tolist() == [400, 100, 100, 100]  # MB for each CPU; the last is flagged
+    assert [one["GPUs"] for one in extra] == ["0", "2", "3", ""]
+
+
 def test_lsb_acct_of_lsf_nine_and_ten(tmp_path):
     trace, extra, report = read(tmp_path, LSF, "lsf")
     assert [one["JobID"] for one in extra] == ["7", "", "10"]  # a task of an array has no number of its own here

@@ -238,6 +238,17 @@ def test_a_configuration_without_nodes_is_no_platform(tmp_path):
         write_platform(machine, tmp_path / "p.json", report)
 
 
+def test_nodes_that_register_themselves_are_those_of_scontrol(tmp_path):
+    machine, report = conf(tmp_path, "ClusterName=x\nMaxNodeCount=100\nNodeSet=ns1 Feature=f1\n")
+    with pytest.raises(PlatformError, match=r"names no nodes; they register themselves, so import scontrol reads them"):
+        write_platform(machine, tmp_path / "p.json", report)
+
+
+def test_a_word_without_a_value_is_an_error_as_it_is_for_slurm(tmp_path):
+    with pytest.raises(PlatformError, match=r"slurm.conf:2: 'Feature' has no '=', so Slurm would not start with it$"):
+        conf(tmp_path, "ClusterName=x\nNodeName=n[1-2] CPUs=4 Feature\n")
+
+
 # -- scontrol --json as newer versions print it
 
 NEW = {

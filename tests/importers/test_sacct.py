@@ -440,12 +440,10 @@ def test_a_line_that_is_cut_short_is_told(tmp_path):
     assert report.first_dropped == {"lines that are no whole record": 3}
 
 
-def test_allocated_cpus_can_be_taken_for_asked_for_and_the_memory_of_a_job_stays(tmp_path):
-    row = {"NCPUS": "8", "ReqCPUS": "2", "ReqMem": "8G", "NNodes": "1"}
-    asked, _, _ = imported(log(tmp_path, row))
-    given, _, _ = imported(log(tmp_path, row), cpus="allocated")
-    assert (asked.requested_processors[0], given.requested_processors[0]) == (2, 8)
-    assert asked.requested_memory[0] * 2 == given.requested_memory[0] * 8 == 8 * 1024**2
+def test_the_memory_of_a_job_is_that_of_all_cpus_that_it_got(tmp_path):
+    trace, _, _ = imported(log(tmp_path, {"NCPUS": "8", "ReqCPUS": "2", "ReqMem": "8G", "NNodes": "1"}))
+    assert (trace.processors[0], trace.requested_processors[0]) == (8, 2)
+    assert trace.requested_memory[0] * 8 == 8 * 1024**2
 
 
 def test_a_million_lines_would_need_little_memory_for_their_text(tmp_path):

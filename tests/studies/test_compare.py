@@ -459,16 +459,20 @@ def test_more_busy_cores_in_the_record_than_there_are_are_all_of_them(recorded, 
     assert pd.read_csv(tmp_path / "out" / "results.csv").utilization.tolist() == [(10 * 1 + 20 * 4) / (40 * 4)]
 
 
-@pytest.mark.parametrize("unknown", ["3 20 -1 10 2", "3 20 30 -1 2"])  # its wait, its run time
-def test_the_actual_schedule_leaves_out_a_job_that_the_trace_does_not_tell_and_says_so(
-    recorded, tmp_path, caplog, unknown
-):
-    recorded.write_text(recorded.read_text().replace("3 20 30 10 2", unknown))
+def test_the_actual_schedule_leaves_out_a_job_whose_wait_is_unknown_and_says_so(recorded, tmp_path, caplog):
+    recorded.write_text(recorded.read_text().replace("3 20 30 10 2", "3 20 -1 10 2"))
     asked = comparison(recorded, "fcfs,actual", windows=windows_named("all"))
     summary, _ = compare(asked, tmp_path / "out", progress=False)
     assert summary.set_index("policy").wait.loc["actual"] == pytest.approx((5 + 0) / 2)
     assert "of 1 of the 3 jobs of the windows, first of job 3; the policy actual leaves them out" in caplog.text
     assert summary.set_index("policy").wait.loc["fcfs+strict"] == pytest.approx((0 + 0 + 20) / 3)  # of all jobs
+
+
+def test_a_job_without_a_run_time_is_in_no_schedule(recorded, tmp_path):
+    recorded.write_text(recorded.read_text().replace("3 20 30 10 2", "3 20 30 -1 2"))
+    asked = comparison(recorded, "fcfs,actual", windows=windows_named("all"))
+    summary, _ = compare(asked, tmp_path / "out", progress=False)
+    assert summary.jobs_run.tolist() == [2, 2]
 
 
 def test_the_actual_schedule_needs_a_job_in_each_window_and_the_traces_machine(recorded, tmp_path):
@@ -583,7 +587,7 @@ def test_the_command_takes_the_whole_trace_as_one_window(trace, tmp_path, capsys
         (["--reference", "sfj"], "did you mean 'sjf'"),
         (
             ["--policies", "actual"],
-            r"t.swf: has no waiting time (field 3) or run time (field 4) of 80 of the 80 jobs",
+            r"t.swf: has no waiting time (field 3) of 80 of the 80 jobs",
         ),
         (["--jobs-by", "size"], "--jobs-by"),
     ],

@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 
 from hdeeprm_like.cluster.workload import Workload
 from hdeeprm_like.errors import OptionsError, WorkloadError
+from hdeeprm_like.formats.job_reading import Reading
+from hdeeprm_like.formats.job_rules import HDEEPRM
 from hdeeprm_like.formats.swf import Trace, read_swf
 from hdeeprm_like.formats.trace_jobs import convert
 from hdeeprm_like.formats.workload_json import read_workload
@@ -67,7 +69,7 @@ def test_a_statistic_of_four_jobs_by_hand(statistic, expected):
 )
 def test_the_first_1000_jobs_of_gaia_give_the_figures_of_the_thesis(gaia, field, statistic, expected):
     options = {"reference_flops": 1e9, "capacity": 2280, "rng": np.random.default_rng(0)}
-    first, _ = convert(gaia, skip=4, first=1000, **options)
+    first = convert(gaia, Reading(rules=HDEEPRM), skip=4, first=1000, **options)
     assert jobstat(first, field, statistic) == expected
     assert jobstat(first, "mem", "p95") < 2000  # "95% of the jobs request 2 or less GB"
 
@@ -79,8 +81,8 @@ def test_all_jobs_of_gaia_give_the_figures_of_the_thesis(gaia, statistic, expect
 
 def test_a_trace_and_the_workload_made_of_it_agree(gaia):
     options = {"reference_flops": 1e9, "capacity": 2280, "rng": np.random.default_rng(0)}
-    workload, _ = convert(gaia, **options)
-    for field in ("req_time", "size", "mem", "submit"):
+    workload = convert(gaia, Reading(), **options)
+    for field in ("req_time", "size", "submit"):
         assert jobstat(gaia, field, "mean") == jobstat(workload, field, "mean")
     assert jobstat(gaia, "mem_bw", "mean", seed=0) == jobstat(workload, "mem_bw", "mean")
 

@@ -7,9 +7,8 @@ import pandas as pd
 import pytest
 
 from hdeeprm_like.errors import OptionsError, WorkloadError
-from hdeeprm_like.formats.open import load_trace
+from hdeeprm_like.formats.job_reading import Reading, read_jobs
 from hdeeprm_like.formats.swf_cuts import take
-from hdeeprm_like.formats.windows import usable
 from hdeeprm_like.studies.compare.sampling import Windows, places_of, windows_named
 
 ROOT = Path(__file__).parents[2]
@@ -17,7 +16,7 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.fixture(scope="module")
 def lublin():
-    return usable(load_trace(ROOT / "workloads" / "lublin_256.swf.gz"))
+    return read_jobs(ROOT / "workloads" / "lublin_256.swf.gz", Reading())
 
 
 @pytest.fixture

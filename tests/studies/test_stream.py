@@ -67,6 +67,7 @@ def test_its_files_tell_what_a_run_of_all_jobs_tells(trace, tmp_path, policy):
             assert found[name] == pytest.approx(value, rel=1e-12), name
     assert sorted(found) == sorted(FIGURES)
     written = json.loads((tmp_path / "streamed" / "figures.json").read_text())
+    assert written.pop("account")["jobs"] >= len(ours)
     assert written == {name: None if value != value else value for name, value in found.items()}
     assert {name for name, one in written.items() if one is None} == {n for n in FIGURES if n.endswith(UNKNOWN)}
 
@@ -154,7 +155,7 @@ def test_round_cpu_times_may_be_its_requests_too(tmp_path):
 
 def test_run_times_stand_in_for_requests_with_a_warning(trace, tmp_path, caplog):
     stream(trace, "fcfs", tmp_path / "out", progress=False)
-    assert "the run times replace them" in caplog.text
+    assert "the run time replaces it, a perfect estimate" in caplog.text
 
 
 def test_who_does_not_tell_how_many_cores_there_are_is_asked(trace, tmp_path):

@@ -1,7 +1,6 @@
 """Inputs of a comparison: a machine, and windows of a trace or whole workloads."""
 
 import logging
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -15,22 +14,13 @@ from hdeeprm_like.decision.names import Baseline, case_of
 from hdeeprm_like.decision.policy_words import RECORDED
 from hdeeprm_like.errors import OptionsError, WorkloadError
 from hdeeprm_like.formats.any_platform import platform_from
-from hdeeprm_like.formats.open import endings, has_ending_of, load_platform, load_trace
-from hdeeprm_like.formats.requested_times import run_times, with_requested_times
+from hdeeprm_like.formats.job_reading import Reading, larger_of, machine_size, read_jobs
+from hdeeprm_like.formats.open import endings, has_ending_of, load_platform
 from hdeeprm_like.formats.swf import Trace
 from hdeeprm_like.formats.swf_cuts import take
-from hdeeprm_like.formats.windows import (
-    JobsBy,
-    Window,
-    for_a_pool,
-    recorded,
-    sizes,
-    usable,
-    window,
-)
+from hdeeprm_like.formats.windows import JobsBy, Window, window
 from hdeeprm_like.inputs import sha256
 from hdeeprm_like.launch.agent_names import Trained
-from hdeeprm_like.limits import CORES, refusal
 from hdeeprm_like.plugins import python_files
 from hdeeprm_like.refusals import COMPARE, refuse
 from hdeeprm_like.studies.compare.policies import Paired, Policy, Recorded
@@ -40,8 +30,6 @@ if TYPE_CHECKING:
     from hdeeprm_like.run.simulator import Clock  # with the engine, which takes most of a second to load
 
 log = logging.getLogger(__name__)
-
-GIVE = "give --cores"  # remedy in messages of the commands
 
 Tests: TypeAlias = Literal["friedman", "anova"]
 
@@ -61,6 +49,7 @@ class Comparison:
         `statistics.p_values_of`.
         whole: whether baselines place each job on a single node of the machine.
         published: means of figures by name; those of each policy are tested against them.
+        leave_out_larger: whether jobs larger than the machine are left out; otherwise they are an error.
     """
 
     trace: Path
@@ -75,17 +64,21 @@ class Comparison:
     tests: Tests = "friedman"
     whole: bool = False
     published: Mapping[str, float] = field(default_factory=dict, hash=False)  # does not affect the simulations
+    leave_out_larger: bool = False
 
 
-def machine_of(comparison: Comparison, trace: Trace) -> Platform:
-    """Return the machine of a comparison.
+def machine_and_jobs(comparison: Comparison) -> tuple[Platform, Trace]:
+    """Return the machine of a comparison on a trace, and the jobs of the trace.
 
     Raises:
-        HDeepRMError: its file cannot be used, the number of its cores is also given, or a pool has none.
+        HDeepRMError: a file cannot be used, the number of cores is also given for a machine, or a pool has none.
     """
-    if comparison.platform is None:
-        return platform_from(machine_size(trace) if comparison.cores is None else comparison.cores)
-    return machine_named(comparison)
+    larger = larger_of(comparison.leave_out_larger)
+    if comparison.platform is not None:
+        machine = machine_named(comparison)
+        return machine, read_jobs(comparison.trace, Reading(machine.cores, larger))
+    jobs = read_jobs(comparison.trace, Reading(comparison.cores, larger, memory=False))
+    return platform_from(machine_size(jobs)), jobs
 
 
 def machine_named(comparison: Comparison) -> Platform:
@@ -100,40 +93,12 @@ def machine_named(comparison: Comparison) -> Platform:
     return load_platform(comparison.platform)
 
 
-def machine_size(trace: Trace, remedy: str = GIVE) -> int:
-    """Return the processors of a trace's machine by its header.
-
-    Args:
-        remedy: for the message if the header has none.
-
-    Raises:
-        OptionsError: the header has none. WorkloadError: there are too many.
-    """
-    cores = header_size(trace)
-    if cores is None:
-        raise OptionsError(f"{trace.path}: its header has no number of processors (MaxProcs); {remedy}")
-    if cores > CORES.most:
-        raise WorkloadError(f"{trace.path}: has {cores:,} processors; {refusal(CORES)}; give the right number")
-    return cores
-
-
-def header_size(trace: Trace) -> int | None:
-    """Return the processors of a trace's machine by its header; None if it has none."""
-    sizes = (
-        int(match[1])
-        for key in ("MaxProcs", "MaxNodes")
-        for line in trace.header
-        if (match := re.match(rf"{key}:\s*([0-9]{{1,18}})", line)) and int(match[1]) > 0
-    )
-    return next(sizes, None)
-
-
 @dataclass(frozen=True, eq=False)
 class Inputs:
     """A machine, and windows of a trace.
 
     Attributes:
-        trace: the usable jobs. begins: the place in it of the first job of each window. jobs: of each window.
+        trace: its jobs. begins: the place in it of the first job of each window. jobs: of each window.
         only: the window if there is only one of all jobs; it is cut in advance, which frees the memory of the trace.
     """
 
@@ -216,7 +181,7 @@ def days_of(comparison: Comparison) -> Days:
         files = sorted(path for path in source.iterdir() if has_ending_of(path, "workload"))
     if not files:
         raise WorkloadError(f"{source}: holds no workload; names that end in {', '.join(endings('workload'))} are")
-    windows = [jobs_in(path, machine) for path in files]
+    windows = [jobs_in(path, machine, leave_out_larger=comparison.leave_out_larger) for path in files]
     for path, one in zip(files, windows, strict=True):
         if len(one.workload) == 0:
             raise WorkloadError(f"{path}: holds no job")
@@ -233,14 +198,11 @@ def inputs_of(comparison: Comparison) -> AnyInputs:
         days = days_of(comparison)
         check_policies(days)
         return days
-    trace = load_trace(comparison.trace)
-    pool = comparison.platform is None  # then read twice, because leaving out jobs copies the columns of the others
-    trace = for_a_pool(usable(for_a_pool(trace))) if pool else usable(trace)
+    machine, trace = machine_and_jobs(comparison)
     begins, jobs = places_of(comparison.windows, trace, comparison.seed)
-    inputs = Inputs(comparison, trace, machine_of(comparison, trace), begins, jobs)
+    inputs = Inputs(comparison, trace, machine, begins, jobs)
     if any(isinstance(policy, Recorded) for policy in comparison.policies):
         check_recorded(inputs)
-    inputs = replace(inputs, trace=with_requested_times(trace))
     if comparison.windows.sampling == "all":
         inputs = replace(inputs, only=inputs.window(0), trace=take(trace, slice(0)))
     check_policies(inputs)
@@ -266,24 +228,24 @@ def check_recorded(inputs: Inputs) -> None:
     """Refuse the policy ``actual`` if the trace does not record it; warn of jobs left out, and of too many busy cores.
 
     Raises:
-        OptionsError: the machine is another one. WorkloadError: a window has no job whose wait and run time are known.
+        OptionsError: the machine is another one. WorkloadError: a window has no job whose wait is known.
     """
     comparison = inputs.comparison
     if comparison.platform is not None:
         raise OptionsError(f"policy {RECORDED}: ran on the trace's own machine; compare it without --platform")
     rows = np.unique(np.concatenate([np.arange(begin, begin + inputs.jobs) for begin in inputs.begins]))
     jobs = take(inputs.trace, rows)
-    known, first = recorded(jobs), int(np.argmin(recorded(jobs)))
+    known, first = jobs.wait >= 0.0, int(np.argmin(jobs.wait >= 0.0))
     if not known.all():
-        unknown = f"has no waiting time (field 3) or run time (field 4) of {(~known).sum()} of the {len(jobs)} jobs of "
+        unknown = f"has no waiting time (field 3) of {(~known).sum()} of the {len(jobs)} jobs of "
         unknown += f"the windows, first of job {jobs.job[first]}"
-        of_window = recorded(inputs.trace)
+        of_window = inputs.trace.wait >= 0.0
         if not all(of_window[begin : begin + inputs.jobs].any() for begin in inputs.begins):
             raise WorkloadError(f"{comparison.trace}: {unknown}; the policy {RECORDED} needs some in each window")
         log.warning("%s: %s; the policy %s leaves them out", comparison.trace, unknown, RECORDED)
         jobs = take(jobs, np.flatnonzero(known))
     start = jobs.submit + jobs.wait
-    busiest = int(metrics.load(start, start + run_times(jobs), sizes(jobs))[1].max())
+    busiest = int(metrics.load(start, start + jobs.run, jobs.processors)[1].max())
     if busiest > inputs.machine.cores:
         log.warning(
             "%s: records up to %d busy cores of %d; the utilization of the policy %s counts at most all cores",
@@ -302,11 +264,14 @@ def description(inputs: AnyInputs) -> dict[str, Any]:
     }
     if isinstance(inputs, Days):
         found["workloads"] = {path.name: sha256(path) for path in inputs.files}
+        accounts = [one.workload.account for one in inputs.windows]
+        found["account"] = {path.name: one and one.content() for path, one in zip(inputs.files, accounts, strict=True)}
     else:
         found["sha256"] = sha256(comparison.trace)
         found["jobs_by"] = comparison.jobs_by
         found["seed"] = comparison.seed if comparison.windows.sampling == "random" else None
         found["begins"] = inputs.begins
+        found["account"] = inputs.trace.account and inputs.trace.account.content()
     if comparison.platform is not None:
         found["platform"] = inputs.machine.digest()
     if comparison.whole:

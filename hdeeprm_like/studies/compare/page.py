@@ -44,6 +44,7 @@ def write_comparison_page(folder: Path, save: Path) -> None:
             "studies/compare/page.html",
             title=f"Comparison on {record['trace']}",
             record=record,
+            accounts=accounts_in(record.get("account")),
             windows=windows_in_words(summary, record),
             summary=summary_lines(summary, energy="platform" in record),
             figures=all_figures(summary),
@@ -66,6 +67,15 @@ def read_record(path: Path) -> dict[str, Any]:
         if type(record.get(name)) is not kind:
             raise ResultsError(f"{path}: {name}: is {record.get(name)!r:.40}; this is no record of a comparison")
     return record
+
+
+def accounts_in(account: Any) -> list[str]:
+    """Return what a record says of the jobs that were left out, changed and guessed; one line for each workload."""
+    if not isinstance(account, dict):
+        return []
+    if isinstance(summary := account.get("summary"), str):
+        return [summary]
+    return [f"{name}: {one['summary']}" for name, one in account.items() if isinstance(one, dict) and "summary" in one]
 
 
 def draw(results: Rows, boxes: Path, ranking: Path) -> None:

@@ -1,6 +1,6 @@
 """Windows on a machine of several kinds of processors, with the memory, bandwidth and GPUs that jobs request."""
 
-from dataclasses import fields, replace
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 
@@ -46,21 +46,11 @@ def machine_window(source: Source, folder: Path, count: int, rng: np.random.Gene
         if end - begin < count:
             raise WorkloadError(f"{path}: has {end - begin} training jobs, but windows of {count} are requested")
         first = begin + int(rng.integers((end - begin - count) // source.step + 1)) * source.step
-        jobs = part_of(jobs, first, first + count)
+        jobs = jobs.take(np.arange(first, first + count))
+        jobs = replace(jobs, submit=jobs.submit - jobs.submit[0], demands=None)
     if source.load is not None:
         jobs = stretched(jobs, machine.cores, float(rng.uniform(*source.load)), machine.reference_flops)
     return machine, jobs
-
-
-def part_of(jobs: Workload, begin: int, end: int) -> Workload:
-    """Return consecutive jobs of a workload, the first submitted at 0."""
-    columns = {
-        field.name: getattr(jobs, field.name)[begin:end]
-        for field in fields(jobs)
-        if field.name not in ("capacity", "demands")
-    }
-    columns["submit"] = columns["submit"] - columns["submit"][0]
-    return replace(jobs, **columns, demands=None)
 
 
 def made_for(machine: Platform, source: Source, count: int, rng: np.random.Generator) -> Workload:

@@ -11,14 +11,12 @@ from hdeeprm_like.cluster.pool import pool
 from hdeeprm_like.cluster.synthetic.models import Recipe, estimates_named, model_named
 from hdeeprm_like.cluster.workload import Workload
 from hdeeprm_like.errors import WorkloadError
-from hdeeprm_like.formats.open import load_trace
-from hdeeprm_like.formats.requested_times import with_requested_times
+from hdeeprm_like.formats.job_reading import Reading, machine_size, read_jobs
 from hdeeprm_like.formats.shipped import found
 from hdeeprm_like.formats.swf import Trace
 from hdeeprm_like.formats.swf_cuts import take
-from hdeeprm_like.formats.windows import sizes, usable, window
+from hdeeprm_like.formats.windows import window
 from hdeeprm_like.run.episodes import stretched
-from hdeeprm_like.studies.compare.inputs import machine_size
 from hdeeprm_like.studies.evolution.machine_windows import machine_window
 from hdeeprm_like.studies.evolution.options import EvolutionOptions, Source
 
@@ -28,7 +26,7 @@ VALIDATION = 1 << 40  # windows from this number on are those of validation
 @lru_cache(maxsize=8)
 def trace_of(path: Path, begin: float, end: float) -> Trace:
     """Return the part of a trace that is learned from."""
-    trace = with_requested_times(usable(load_trace(path)))
+    trace = read_jobs(path, Reading(larger="keep", memory=False))
     return take(trace, np.arange(int(begin * len(trace)), int(end * len(trace))))
 
 
@@ -74,7 +72,5 @@ def jobs_of_trace(source: Source, folder: Path, count: int, rng: np.random.Gener
         raise WorkloadError(f"{trace.path}: has {len(trace)} training jobs, but windows of {count} are requested")
     first = int(rng.integers((len(trace) - count) // source.step + 1)) * source.step
     jobs = take(trace, np.arange(first, first + count))
-    if (sizes(jobs) > cores).any():  # on a smaller machine the widest jobs take all of it
-        fitting = {name: np.minimum(getattr(jobs, name), cores) for name in ("processors", "requested_processors")}
-        jobs = replace(jobs, **fitting)
-    return cores, window(jobs, cores).workload
+    fitting = replace(jobs, processors=np.minimum(jobs.processors, cores))  # the widest take all of a smaller machine
+    return cores, window(fitting, cores).workload

@@ -12,12 +12,10 @@ from hdeeprm_like.cluster.pool import pool
 from hdeeprm_like.decision.tree_files import is_predictor, predictor
 from hdeeprm_like.engine.numbers import RUN_TIMES
 from hdeeprm_like.errors import OptionsError, did_you_mean
-from hdeeprm_like.formats.open import load_trace
-from hdeeprm_like.formats.requested_times import with_requested_times
+from hdeeprm_like.formats.job_reading import Reading, larger_of, machine_size, read_jobs
 from hdeeprm_like.formats.swf import Trace
-from hdeeprm_like.formats.windows import Window, usable, window
+from hdeeprm_like.formats.windows import Window, window
 from hdeeprm_like.run.replay import replay
-from hdeeprm_like.studies.compare.inputs import machine_size
 from hdeeprm_like.types import Floats
 
 USUAL = ("requested", "tsafrir", "ewma", "expected")
@@ -28,7 +26,7 @@ class Recording:
     """The jobs of a trace with their recorded starts.
 
     Attributes:
-        trace: its usable jobs. machine: a pool of its cores. window: the jobs in the order of submission.
+        trace: its jobs. machine: a pool of its cores. window: the jobs in the order of submission.
         start: (J,) s, recorded starts; a job without a wait in the trace started at once.
         first: the first job of the last part; all jobs before it are past.
     """
@@ -110,17 +108,18 @@ def predictors_named(text: str) -> tuple[str, ...]:
     return names
 
 
-def read_recording(path: Path, split: float, cores: int | None = None) -> Recording:
+def read_recording(path: Path, split: float, cores: int | None = None, leave_out_larger: bool = False) -> Recording:
     """Read a trace with the recorded starts of its jobs.
 
     Args:
         split: share of past jobs, from 0 to 1. cores: of the machine, None for those of the header.
+        leave_out_larger: whether jobs larger than the machine are left out; otherwise they are an error.
 
     Raises:
         HDeepRMError: the trace cannot be used, or one of its parts has no job.
     """
-    trace = with_requested_times(usable(load_trace(path)))
-    machine = pool(machine_size(trace) if cores is None else cores)
+    trace = read_jobs(path, Reading(cores, larger_of(leave_out_larger), memory=False))
+    machine = pool(machine_size(trace))
     jobs = window(trace, machine.cores)
     first = int(split * len(trace))
     if not 0 < first < len(trace):

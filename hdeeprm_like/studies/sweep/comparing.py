@@ -7,13 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from hdeeprm_like.cluster.schedule import UNKNOWN, figures
-from hdeeprm_like.formats.requested_times import with_requested_times
-from hdeeprm_like.formats.windows import Window, usable
-from hdeeprm_like.studies.compare.inputs import Comparison, Inputs, machine_of
+from hdeeprm_like.formats.windows import Window
+from hdeeprm_like.studies.compare.inputs import Comparison, Inputs, machine_and_jobs
 from hdeeprm_like.studies.compare.policies import compared_policy
 from hdeeprm_like.studies.compare.sampling import Windows
 from hdeeprm_like.studies.compare.windows import schedule
-from hdeeprm_like.studies.sweep.playing import Figures, trace_at
+from hdeeprm_like.studies.sweep.playing import Figures
 from hdeeprm_like.studies.sweep.tasks import Task
 
 policy_at = lru_cache(maxsize=64)(compared_policy)
@@ -32,16 +31,12 @@ def window_of_comparison(content: str) -> tuple[Inputs, Window]:
     """Return the machine and the jobs of a window as JSON; tasks of one window are consecutive."""
     told = json.loads(content)
     comparison = comparison_of(told)
-    machine, trace = machine_and_trace(comparison)
+    machine, trace = of_all_windows(comparison)
     inputs = Inputs(comparison, trace, machine, [told["begin"]], told["jobs"])
     return inputs, inputs.window(0)
 
 
-@lru_cache(maxsize=2)
-def machine_and_trace(comparison: Comparison) -> tuple[Any, Any]:
-    """Return the content shared by all windows of a comparison."""
-    trace = usable(trace_at(comparison.trace))
-    return machine_of(comparison, trace), with_requested_times(trace)
+of_all_windows = lru_cache(maxsize=2)(machine_and_jobs)
 
 
 def comparison_of(told: dict[str, Any]) -> Comparison:
@@ -56,4 +51,5 @@ def comparison_of(told: dict[str, Any]) -> Comparison:
         clock=told["clock"],
         platform=platform and Path(platform),
         jobs_by=told["jobs_by"],
+        leave_out_larger=told["leave_out_larger"],
     )

@@ -30,6 +30,7 @@ class ComparisonOptions(BaseModel):
     platform: str | None = None
     clock: Literal["textbook", "one-by-one", "batsim"] = "textbook"
     jobs_by: Literal["file", "id"] = "file"
+    leave_out_larger: bool = False
     offsets: str | None = None
 
 
@@ -52,7 +53,7 @@ def comparison_tasks(path: Path, entry: Content) -> Iterator[Task]:
         shared: Content = {
             "trace": str(comparison.trace),
             "platform": comparison.platform and str(comparison.platform),
-            **{name: getattr(options, name) for name in ("cores", "clock", "jobs_by")},
+            **{name: getattr(options, name) for name in ("cores", "clock", "jobs_by", "leave_out_larger")},
         }
         told = {**shared, "trace": comparison.trace.name, "seed": options.seed}
         names = [policy.name for policy in comparison.policies]
@@ -83,4 +84,5 @@ def comparison_in(folder: Path, options: ComparisonOptions) -> Comparison:
         clock=options.clock,
         platform=path_of(options.platform, "platform") if options.platform else None,
         jobs_by=options.jobs_by,
+        leave_out_larger=options.leave_out_larger,
     )

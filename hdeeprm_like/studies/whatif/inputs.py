@@ -11,6 +11,8 @@ from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.pool import pool
 from hdeeprm_like.cluster.workload import Workload
 from hdeeprm_like.errors import OptionsError, WorkloadError
+from hdeeprm_like.experiment import check_sizes, without_larger
+from hdeeprm_like.formats.job_reading import Reading, larger_of, read_jobs
 from hdeeprm_like.formats.log_words import (
     GPUS,
     NODES,
@@ -20,11 +22,10 @@ from hdeeprm_like.formats.log_words import (
     words_of_csv,
     words_of_trace,
 )
-from hdeeprm_like.formats.open import has_ending_of, load_platform, load_trace, load_workload
-from hdeeprm_like.formats.requested_times import with_requested_times
-from hdeeprm_like.formats.swf import Trace
+from hdeeprm_like.formats.open import has_ending_of, load_platform, load_workload
 from hdeeprm_like.formats.swf_cuts import take
-from hdeeprm_like.formats.windows import usable, window
+from hdeeprm_like.formats.swf_header import start_of
+from hdeeprm_like.formats.windows import window
 from hdeeprm_like.types import Floats, Ints
 
 UNKNOWN = ""
@@ -52,17 +53,8 @@ class Log:
 
     def take(self, rows: Ints) -> "Log":
         """Return some of the jobs."""
-        jobs, chosen = self.jobs, rows.tolist()
-        columns = ("submit", "size", "requested_time", "requested_ops", "ops", "delay", "memory", "bandwidth")
-        taken = replace(
-            jobs,
-            ids=tuple([jobs.ids[row] for row in chosen]),
-            profiles=tuple([jobs.profiles[row] for row in chosen]),
-            **{name: getattr(jobs, name)[rows] for name in (*columns, "walltime", "gpus", "user", "program", "bytes")},
-            demands=None if jobs.demands is None else jobs.demands.take(rows),
-        )
-        words = {name: [column[row] for row in chosen] for name, column in self.words.items()}
-        return replace(self, jobs=taken, wait=self.wait[rows], words=words)
+        words = {name: [column[row] for row in rows.tolist()] for name, column in self.words.items()}
+        return replace(self, jobs=self.jobs.take(rows), wait=self.wait[rows], words=words)
 
 
 def load_machine(path: Path) -> Platform:
@@ -79,26 +71,28 @@ def machine_of_cores(cores: int) -> Platform:
     return pool(cores)
 
 
-def load_log(path: Path, machine: Platform) -> Log:
+def load_log(path: Path, machine: Platform, leave_out_larger: bool = False) -> Log:
     """Read a log for a machine: ``jobs.swf`` with its ``jobs.extra.csv``, or the CSV that importers write.
+
+    Args:
+        leave_out_larger: whether jobs larger than the machine are left out; otherwise they are an error.
 
     Raises:
         WorkloadError: it cannot be used, or requests partitions that the machine does not have.
     """
     if has_ending_of(path, "trace"):
-        log = _of_trace(path, machine)
+        log = _of_trace(path, machine, leave_out_larger)
     elif path.name.endswith((".csv", ".csv.gz")):
-        log = _of_csv(path, machine)
+        log = _of_csv(path, machine, leave_out_larger)
     else:
         raise WorkloadError(f"{path}: a trace (.swf, .swf.gz) or the .csv that hdeeprm-like import writes is needed")
     return with_demands(log, machine)
 
 
-def _of_trace(path: Path, machine: Platform) -> Log:
-    whole = load_trace(path)
-    trace = with_requested_times(usable(whole))
+def _of_trace(path: Path, machine: Platform, leave_out_larger: bool) -> Log:
+    trace = read_jobs(path, Reading(machine.cores, larger_of(leave_out_larger), memory=machine.processors > 1))
     trace = take(trace, np.lexsort((np.arange(len(trace)), trace.submit)))
-    found = window(trace, max(machine.cores, int(np.maximum(trace.processors, trace.requested_processors).max())))
+    found = window(trace, machine.cores)
     jobs = found.workload
     words = words_of_trace(trace)
     memory = np.where(trace.requested_memory > 0, trace.requested_memory * 1.024e-3, 0.0)
@@ -111,26 +105,19 @@ def _of_trace(path: Path, machine: Platform) -> Log:
         gpus=np.zeros(len(jobs)) if gpus is None or not machine.node_gpus.any() else numbers_in(gpus) / jobs.size,
     )
     wait = np.where(trace.wait >= 0.0, trace.wait, np.nan)
-    missing = len(whole) - len(trace)
-    notes = (f"Jobs that ran for no time are left out: {missing:,}",) if missing else ()
-    return Log(jobs, wait, found.epoch + _start_of(trace), words, notes, path.name, len(whole))
+    assert trace.account is not None
+    notes = (trace.account.line(),) if trace.account.left_out else ()
+    return Log(jobs, wait, found.epoch + start_of(trace.header), words, notes, path.name, trace.account.jobs)
 
 
-def _start_of(trace: Trace) -> float:
-    for line in trace.header:
-        name, _, value = line.lstrip("; ").partition(":")
-        if name.strip() == "UnixStartTime" and value.strip().isdigit():
-            return float(value)
-    return 0.0
-
-
-def _of_csv(path: Path, machine: Platform) -> Log:
+def _of_csv(path: Path, machine: Platform, leave_out_larger: bool) -> Log:
     jobs = load_workload(path, reference_flops=machine.reference_flops)
+    jobs = without_larger(jobs, machine.cores) if leave_out_larger else jobs
+    check_sizes(path, jobs, machine)
     columns = words_of_csv(path, ("JobName", "Submitted", "Started"))
     rows = {name: row for row, name in enumerate(columns["JobName"])}
     chosen = [rows[name.partition("!")[2]] for name in jobs.ids]
     told = {name: [column[row] for row in chosen] for name, column in columns.items()}
-    ran = jobs.ops > 0.0
     epoch, wait = 0.0, np.full(len(jobs), np.nan)
     if "Submitted" in told and "Started" in told:
         submitted, started = numbers_in(told["Submitted"], np.nan), numbers_in(told["Started"], np.nan)
@@ -150,8 +137,7 @@ def _of_csv(path: Path, machine: Platform) -> Log:
     )
     words = {name: told.get(name, [UNKNOWN] * len(jobs)) for name in WORDS}
     words |= {name: told[name] for name in (GPUS, NODES) if name in told}
-    log = Log(jobs, wait, epoch, words, name=path.name, read=len(columns["JobName"]))
-    return log if ran.all() else log.take(np.flatnonzero(ran))
+    return Log(jobs, wait, epoch, words, name=path.name, read=len(columns["JobName"]))
 
 
 def with_demands(log: Log, machine: Platform) -> Log:

@@ -1,9 +1,7 @@
 """R07: the jobs that Deep Back-Filling learns from."""
 
-from hdeeprm_like.formats.open import load_trace
-from hdeeprm_like.formats.requested_times import run_times
-from hdeeprm_like.formats.windows import sizes, usable
-from hdeeprm_like.studies.compare.inputs import machine_size
+from hdeeprm_like.formats.job_reading import Reading, machine_size, read_jobs
+from hdeeprm_like.formats.job_rules import RLSCHEDULER
 from hdeeprm_like.studies.reproduction.place import Findings, Place
 
 DAY = 86400.0  # s
@@ -11,8 +9,8 @@ DAY = 86400.0  # s
 
 def measure(place: Place) -> Findings:
     """Return statistics of the trace."""
-    trace = usable(load_trace(place.example("workloads/lublin_256.swf.gz")))
-    run, size, cores = run_times(trace), sizes(trace), machine_size(trace)
+    trace = read_jobs(place.example("workloads/lublin_256.swf.gz"), Reading(rules=RLSCHEDULER, memory=False))
+    run, size, cores = trace.run, trace.processors, machine_size(trace)
     lasts, work = float(trace.submit[-1] - trace.submit[0]), float((run * size).sum())
     return Findings(
         {

@@ -8,11 +8,11 @@ import numpy as np
 
 from hdeeprm_like.cluster.pool import pool
 from hdeeprm_like.cluster.schedule import figures
-from hdeeprm_like.formats.open import load_trace
-from hdeeprm_like.formats.requested_times import with_requested_times
+from hdeeprm_like.formats.job_reading import Reading, read_jobs
+from hdeeprm_like.formats.job_rules import RLSCHEDULER
 from hdeeprm_like.formats.swf import Trace
 from hdeeprm_like.formats.swf_cuts import disjoint_begins, take, window_begins
-from hdeeprm_like.formats.windows import usable, window
+from hdeeprm_like.formats.windows import window
 from hdeeprm_like.results.pictures import BLUE, RED, log_scale, picture
 from hdeeprm_like.studies.compare.policies import compared_policy
 from hdeeprm_like.studies.compare.windows import schedule
@@ -107,10 +107,9 @@ def of_windows(path: Path, cores: int, tens: bool = False) -> dict[str, dict[str
     Args:
         tens: takes windows one after the other in place of random ones.
     """
-    whole = usable(load_trace(path))
-    trace = with_requested_times(whole)
+    trace = read_jobs(path, Reading(cores, rules=RLSCHEDULER, memory=False))
     random = np.random.default_rng(1)
-    begins = disjoint_begins(whole, JOBS, 10) if tens else window_begins(whole, JOBS, WINDOWS, random)
+    begins = disjoint_begins(trace, JOBS, 10) if tens else window_begins(trace, JOBS, WINDOWS, random)
     found: dict[str, Any] = {policy: {figure: [] for figure in TOLD} for policy in POLICIES}
     for begin in begins:
         jobs = window(jobs_from(trace, begin), cores)

@@ -8,11 +8,11 @@ from hdeeprm_like.cluster.metrics import load, time_average
 from hdeeprm_like.cluster.pool import pool
 from hdeeprm_like.cluster.schedule import Schedule
 from hdeeprm_like.errors import WorkloadError
-from hdeeprm_like.formats.open import load_trace
-from hdeeprm_like.formats.requested_times import with_requested_times
+from hdeeprm_like.formats.job_reading import Reading, read_jobs
+from hdeeprm_like.formats.job_rules import RLSCHEDULER
 from hdeeprm_like.formats.swf import Trace
 from hdeeprm_like.formats.swf_cuts import take
-from hdeeprm_like.formats.windows import usable, window
+from hdeeprm_like.formats.windows import window
 from hdeeprm_like.results.pictures import BLUE, log_scale, picture
 from hdeeprm_like.studies.compare.policies import compared_policy
 from hdeeprm_like.studies.compare.windows import schedule
@@ -30,7 +30,8 @@ HOUR = 3600.0  # s
 
 def measure(place: Place) -> Findings:
     """Play all policies from the same random starts."""
-    trace = with_requested_times(usable(load_trace(place.example("workloads/lublin_256.swf.gz"))))
+    reading = Reading(CORES, rules=RLSCHEDULER, memory=False)
+    trace = read_jobs(place.example("workloads/lublin_256.swf.gz"), reading)
     starts = np.random.default_rng(1).integers(len(trace) - LAST_START, size=len(place.seeds))
     table = {
         name: place.part(name.replace("+", "-"), lambda name=name: [online(trace, begin, name) for begin in starts])  # type: ignore[misc]

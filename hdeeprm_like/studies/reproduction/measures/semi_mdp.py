@@ -6,10 +6,10 @@ import numpy as np
 
 from hdeeprm_like.cluster.pool import pool
 from hdeeprm_like.cluster.schedule import Schedule, figures
-from hdeeprm_like.formats.open import load_trace
-from hdeeprm_like.formats.requested_times import with_requested_times
+from hdeeprm_like.formats.job_reading import Reading, read_jobs
+from hdeeprm_like.formats.job_rules import RLSCHEDULER
 from hdeeprm_like.formats.swf_cuts import take, window_begins
-from hdeeprm_like.formats.windows import Window, usable, window
+from hdeeprm_like.formats.windows import Window, window
 from hdeeprm_like.launch.agent_names import Trained
 from hdeeprm_like.studies.compare.policies import compared_policy
 from hdeeprm_like.studies.compare.sampling import Windows, places_of
@@ -21,7 +21,7 @@ JOBS, COUNT = 1024, 10
 
 def windows_of(path: Path, cores: int, offsets: Path | None = None) -> list[Window]:
     """Return ten windows of a trace: where a list says, else at random places."""
-    trace = with_requested_times(usable(load_trace(path)))
+    trace = read_jobs(path, Reading(cores, rules=RLSCHEDULER, memory=False))
     if offsets is None:
         begins = window_begins(trace, JOBS, COUNT, np.random.default_rng(1))
     else:
