@@ -26,8 +26,6 @@ from hdeeprm_like.types import Floats, Ints, Records
 MOST_RESERVATIONS = 1000  # reservations at once; further ones are skipped
 MOST_ENTRIES, LEAST_DATES = 2**17, 64  # of NodeProfile: dates times nodes, and dates; they bound its memory
 
-OWN_PRIORITIES = "own_priorities"  # platform setting: whether multifactor uses its weights in every mode
-
 NODE_STATE = np.dtype(
     [
         ("reservations", "i8"),  # used entries of NodePlans.begins

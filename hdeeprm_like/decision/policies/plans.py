@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from hdeeprm_like.decision.mode_options import OWN, WATCHED
 from hdeeprm_like.decision.mode_specs import (
     COMMIT,
     COMMIT_BACKFILL,
@@ -23,7 +24,6 @@ from hdeeprm_like.decision.mode_specs import (
 from hdeeprm_like.decision.names import ORDERS, PLACEMENTS, Baseline, number_of_times
 from hdeeprm_like.decision.policies.knowledge import Knowledge, make_room_for_jobs, new_knowledge
 from hdeeprm_like.decision.policies.node_rows import (
-    OWN_PRIORITIES,
     NodePlans,
     NodeProfile,
     SlurmRows,
@@ -235,10 +235,14 @@ def slurm_rows_of(state: State, baselines: Sequence[Baseline]) -> SlurmRows:
 
 
 def has_own_priorities(state: State, baseline: Baseline) -> bool:
-    """Return whether another scheduler than Slurm's serves the queue in the order of Slurm's own priorities."""
-    partitions = state.platform.partitions
-    set_by_platform = partitions is not None and bool(partitions.settings.get(OWN_PRIORITIES))
-    return set_by_platform and baseline.order == "multifactor" and baseline.mode != "slurm"
+    """Return whether another scheduler than Slurm's serves the queue in the order of Slurm's own priorities.
+
+    It does wherever the platform is that of a Slurm and the jobs say what they request.
+    """
+    partitions, jobs = state.platform.partitions, state.jobs
+    if baseline.order != OWN or baseline.mode == WATCHED or partitions is None or jobs is None:
+        return False
+    return jobs.demands is not None and bool(partitions.settings)
 
 
 def predictors_of(baselines: Sequence[Baseline]) -> tuple[str, ...]:

@@ -7,14 +7,12 @@ from typing import Any
 import numpy as np
 
 from hdeeprm_like.cluster import metrics
-from hdeeprm_like.cluster.partitions import Partitions
 from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.pool import pool
 from hdeeprm_like.decision.actions import PolicyActions
-from hdeeprm_like.decision.mode_options import OWN, WATCHED
+from hdeeprm_like.decision.mode_options import WATCHED
 from hdeeprm_like.decision.names import Baseline
 from hdeeprm_like.decision.policies.limit_rows import JOB_LIMITS
-from hdeeprm_like.decision.policies.node_rows import OWN_PRIORITIES
 from hdeeprm_like.decision.policies.preemption_rows import PREEMPTION, SUSPEND
 from hdeeprm_like.decision.policies.slurm_settings import END_LATENCY
 from hdeeprm_like.engine.job_rows import countable
@@ -97,8 +95,6 @@ def simulate(
     machine, log = prepared(machine, log, policy, change)
     if machine.partitions is not None:
         machine = overheads.of_machine(machine)
-    if policy.order == OWN and policy.mode != WATCHED and machine.partitions is not None:
-        machine = _with_own_priorities(machine.partitions, machine)
     whole = log.jobs
     machine, log, rows_of_log = without_stuck_jobs(machine, log)
     settings = {} if machine.partitions is None else machine.partitions.settings
@@ -180,11 +176,6 @@ def without_stuck_jobs(machine: Platform, log: Log) -> tuple[Platform, Log, Ints
     if (rules := settings.get(PREEMPTION)) is not None:
         settings[PREEMPTION] = replace(rules, of_job=rules.of_job[rows])
     return replace(machine, partitions=replace(partitions, settings=settings)), log.take(rows), rows
-
-
-def _with_own_priorities(partitions: Partitions, machine: Platform) -> Platform:
-    """Return a machine whose weights are those of the order multifactor under every scheduler."""
-    return replace(machine, partitions=replace(partitions, settings={**partitions.settings, OWN_PRIORITIES: True}))
 
 
 def _for_slurm(machine: Platform, policy: Baseline) -> Platform:
