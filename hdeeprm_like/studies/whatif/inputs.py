@@ -21,6 +21,7 @@ from hdeeprm_like.formats.log_words import (
     words_of_trace,
 )
 from hdeeprm_like.formats.open import has_ending_of, load_platform, load_trace, load_workload
+from hdeeprm_like.formats.partitions_json import PARTITION_TIMES
 from hdeeprm_like.formats.requested_times import with_requested_times
 from hdeeprm_like.formats.swf import Trace
 from hdeeprm_like.formats.swf_cuts import take
@@ -96,7 +97,8 @@ def load_log(path: Path, machine: Platform) -> Log:
 
 def _of_trace(path: Path, machine: Platform) -> Log:
     whole = load_trace(path)
-    trace = with_requested_times(usable(whole))
+    trace, limited = with_limits_of_partitions(usable(whole), machine)
+    trace = with_requested_times(trace)
     trace = take(trace, np.lexsort((np.arange(len(trace)), trace.submit)))
     found = window(trace, max(machine.cores, int(np.maximum(trace.processors, trace.requested_processors).max())))
     jobs = found.workload
@@ -112,8 +114,37 @@ def _of_trace(path: Path, machine: Platform) -> Log:
     )
     wait = np.where(trace.wait >= 0.0, trace.wait, np.nan)
     missing = len(whole) - len(trace)
-    notes = (f"Jobs that ran for no time are left out: {missing:,}",) if missing else ()
+    left_out = f"Jobs that ran for no time are left out: {missing:,}"
+    of_partition = f"Jobs without a time limit get that of their partition: {limited:,}"
+    notes = tuple(note for note, count in ((left_out, missing), (of_partition, limited)) if count)
     return Log(jobs, wait, found.epoch + _start_of(trace), words, notes, path.name, len(whole))
+
+
+def with_limits_of_partitions(trace: Trace, machine: Platform) -> tuple[Trace, int]:
+    """Return a trace whose jobs without a requested time request that of their partition, and how many do so.
+
+    That is its DefaultTime, or its MaxTime where it has none, as in Slurm; no less than they ran.
+    """
+    without = ~(trace.requested_time > 0.0)
+    if machine.partitions is None or not without.any():
+        return trace, 0
+    limits = default_times(machine.partitions, words_of_trace(trace)["Partition"])
+    chosen = without & np.isfinite(limits)
+    requested = np.where(chosen, np.maximum(limits, trace.run), trace.requested_time)
+    return replace(trace, requested_time=requested), int(chosen.sum())
+
+
+def default_times(partitions: Partitions, names: Sequence[str]) -> Floats:
+    """Return (J,) the time limits of jobs that request none, in s, by the names of their partitions; NaN if unknown.
+
+    Raises:
+        WorkloadError: there is no partition of such a name.
+    """
+    times = partitions.settings.get(PARTITION_TIMES) or {}
+    own = [times.get(name) or {} for name in partitions.names]
+    limits = [one.get("DefaultTime") or one.get("MaxTime") or np.nan for one in own]
+    numbers = {name: partitions.number_of(name) for name in set(names)}
+    return np.array([limits[numbers[name]] for name in names], np.float64)
 
 
 def _start_of(trace: Trace) -> float:

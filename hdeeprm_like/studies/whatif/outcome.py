@@ -147,7 +147,11 @@ def prepared(machine: Platform, log: Log, policy: Baseline, change: Change | Non
     if change is not None:
         if change.needs_slurm and policy.mode != WATCHED:
             raise OptionsError(f"change {change.name[:80]!r}: is one of a Slurm, and {policy.name} is none; see --now")
-        machine, log = change.of_machine(machine), change.of_log(log, machine)
+        changed = change.of_machine(machine)
+        log = change.of_log(log, machine)
+        if note := change.size_note(machine, changed):
+            log = replace(log, notes=(*log.notes, note))
+        machine = changed
     if policy.mode == WATCHED and machine.partitions is None:
         machine, log = _for_slurm(machine, policy), asking_for_all(log)
     if change is not None and change.power is not None and policy.mode != WATCHED:
