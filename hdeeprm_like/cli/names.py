@@ -77,7 +77,7 @@ def policies_like(begun: str) -> Iterable[str]:
 
 
 def learned_policies() -> Iterable[str]:
-    """Return the names of the shipped learned policies, e.g. ``zoo:balanced``."""
+    """Return the names of the shipped learned policies, e.g. ``zoo:steady``."""
     from hdeeprm_like.decision.score_files import ZOO, zoo
 
     return [f"{ZOO}{name}" for name in zoo()]

@@ -43,7 +43,7 @@ def add_whatif(commands: Commands) -> None:
         "--policies",
         default="",
         metavar="P,...",
-        help="policies to try, e.g. zoo:balanced,sjf: through slurm watch if --now is a Slurm; sjf+easy is "
+        help="policies to try, e.g. zoo:steady,sjf: through slurm watch if --now is a Slurm; sjf+easy is "
         "another scheduler in its place",
     )
     completed_policies(policies, several=True)
