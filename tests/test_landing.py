@@ -9,7 +9,7 @@ import pandas as pd
 ROOT = Path(__file__).parent.parent
 sys.path.append(str(ROOT / "docs"))
 
-from make_landing import RECOMMENDED, POLICIES, REFERENCE, compared, gain, player, write_landing  # noqa: E402
+from make_landing import POLICIES, RECOMMENDED, REFERENCE, compared, gain, player, write_landing  # noqa: E402
 
 
 def test_the_player_is_small_and_needs_nothing_else():
