@@ -183,8 +183,8 @@ def test_names_say_what_is_guaranteed():
 
 def test_a_file_may_have_guarantees_of_its_own():
     own = baseline("zoo:steady")
-    assert (own.bound, own.name, own.mode) == (1.0, "zoo:steady", "scored")
-    assert baseline("zoo:steady+bounded") == own
+    assert (own.bound, own.name, own.mode) == (1.1, "zoo:steady", "scored")
+    assert baseline("zoo:steady+bounded:1.1") == own
     assert baseline("zoo:steady+bounded:2-first_fit").name == "zoo:steady+bounded:2-first_fit"
     assert policy_named("zoo:steady") == own
     assert baseline("zoo:steady+slurm").bound == 0.0
