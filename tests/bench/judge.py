@@ -1,4 +1,4 @@
-"""Whole traces and windows of some lengths: what policies cost beside the best rule that starves nobody.
+"""Whole traces and windows of some lengths: what policies cost beside the best rule that starves no job.
 
 ``python tests/bench/judge.py lublin-1 CTC-SP2-1996-3.1-cln:0.5-1 --policies zoo:steady --windows whole,5000``
 
@@ -128,7 +128,7 @@ def interval(own: Sequence[Judged], reference: Sequence[Judged]) -> str:
 
 
 def best_rule(parts: Sequence[Trace], cores: int) -> tuple[str, list[Judged], float]:
-    """Return the best of the rules that starve nobody, its figures, and the longest wait under ``fcfs+easy``, in s."""
+    """Return the best of the rules that starve no job, its figures, and the longest wait under ``fcfs+easy``, in s."""
     rules = {one: [judged(part, cores, one) for part in parts] for one in RULES}
     longest = max(one.longest for one in rules[WAITS])
     fair = [one for one, found in rules.items() if max(part.longest for part in found) <= LONGEST * longest]
