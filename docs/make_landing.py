@@ -19,9 +19,9 @@ TRACE, CORES, JOBS = "lublin-1", 256, 256
 POLICIES = {
     "fcfs": "First come, first served",
     "fcfs+easy": "EASY backfilling",
-    "zoo:balanced+bounded": "Learned, with guaranteed starts",
+    "zoo:steady": "Predicted run times, guaranteed starts",
 }
-REFERENCE, LEARNED = "fcfs+easy", "zoo:balanced+bounded"
+REFERENCE, RECOMMENDED = "fcfs+easy", "zoo:steady"
 WINDOWS, OF_JOBS = 12, 512
 KEY_STYLE = """
 .key { font-size: .85rem; }
@@ -61,13 +61,13 @@ def compared() -> pd.DataFrame:
 
 
 def gain(table: pd.DataFrame) -> str:
-    """Return the sentence of what the learned policy gains, with its interval, and what that costs."""
-    own, easy = table.loc[LEARNED], table.loc[REFERENCE]
+    """Return the sentence of what the recommended policy gains, with its interval, and what that costs."""
+    own, easy = table.loc[RECOMMENDED], table.loc[REFERENCE]
     names: Sequence[str] = ("bounded_slowdown_ratio", "bounded_slowdown_ratio_low", "bounded_slowdown_ratio_high")
     ratio, low, high = (f"{own[name]:.2f}" for name in names)
     longest = own["wait_max"] / easy["wait_max"]
     return (
-        f"On {WINDOWS} windows of {OF_JOBS} jobs from all over this trace, `{LEARNED}` has **{ratio} ({low} to "
+        f"On {WINDOWS} windows of {OF_JOBS} jobs from all over this trace, `{RECOMMENDED}` has **{ratio} ({low} to "
         f"{high}) of EASY's bounded slowdown**, by paired windows with a 95 % interval, "
         f"and {longest:.2f} of its longest wait.\n"
     )

@@ -168,7 +168,7 @@ def simulate(
             cores, in which memory and GPUs are unlimited.
         workload: a `Workload`, or the name or path of a workload or trace; all its jobs run.
         policy: a policy pair such as ``"shortest-high_gflops"``, a baseline such as ``"sjf+easy"``, ``"agent:DIR"`` for
-            an agent trained by ``train``, or ``"zoo:balanced"`` or ``"scored:FILE.json"`` for a learned policy.
+            an agent trained by ``train``, or ``"zoo:steady"`` or ``"scored:FILE.json"`` for a learned policy.
         clock: ``"batsim"``: Batsim's timing, to the nanosecond, as in the command ``launch``; ``"textbook"``: one
             decision for all events of one time, as in the command ``compare``; ``"one-by-one"``: the same, with a
             decision after each single event, as in RLScheduler.

@@ -202,7 +202,7 @@ class AgentOptions(Section):
         None,
         description="Pair of a classic agent, e.g. 'shortest-high_gflops', baseline, e.g. 'sjf+easy-best_fit', or "
         "learned "
-        "policy, as 'zoo:balanced'; may be called policy.",
+        "policy, as 'zoo:steady'; may be called policy.",
     )
     run: Literal["train", "test"] | None = Field(None, description="Whether a learning agent learns or is evaluated.")
     hidden: Annotated[int, Field(ge=1)] | list[Annotated[int, Field(ge=1)]] | None = Field(
@@ -276,7 +276,7 @@ class Options(Section):
     network: bool = Field(
         False, description="Whether the embedded simulator simulates messages and latencies as Batsim does, job by job."
     )
-    policy: str | None = Field(None, description="Short for pybatsim.agent.policy_pair: 'sjf+easy', 'zoo:balanced'.")
+    policy: str | None = Field(None, description="Short for pybatsim.agent.policy_pair: 'sjf+easy', 'zoo:steady'.")
     whole: bool = Field(
         False,
         description="Whether a baseline places each job on a single node; a job too large for every node is rejected.",

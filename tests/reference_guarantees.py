@@ -123,10 +123,11 @@ class Guarantees:
         for j in list(self.waiting):
             if self.begins[j] <= self.now and not self.start_apart(j) and self.begins[j] < self.now - JUST:
                 self.hasten(j)
-        while self.waiting and self.dues[self.waiting[0]] <= self.now:
-            if not self.start_apart(self.waiting[0]):
-                if self.begins[self.waiting[0]] > self.now:
-                    self.hasten(self.waiting[0])
-                break
+        held = False
+        for j in [i for i in self.waiting if self.dues[i] <= self.now]:
+            if not self.start_apart(j) and not held:
+                held = True
+                if self.begins[j] > self.now:
+                    self.hasten(j)
         for j in self.queue():
             self.start_apart(j)

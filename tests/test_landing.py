@@ -9,7 +9,7 @@ import pandas as pd
 ROOT = Path(__file__).parent.parent
 sys.path.append(str(ROOT / "docs"))
 
-from make_landing import LEARNED, POLICIES, REFERENCE, compared, gain, player, write_landing  # noqa: E402
+from make_landing import POLICIES, RECOMMENDED, REFERENCE, compared, gain, player, write_landing  # noqa: E402
 
 
 def test_the_player_is_small_and_needs_nothing_else():
@@ -22,7 +22,7 @@ def test_the_player_is_small_and_needs_nothing_else():
 
 def test_the_sentence_tells_ratio_interval_and_longest_wait_of_the_comparison():
     names = ["bounded_slowdown_ratio", "bounded_slowdown_ratio_low", "bounded_slowdown_ratio_high", "wait_max"]
-    table = pd.DataFrame([[1.0, 1.0, 1.0, 200.0], [0.514, 0.4, 0.666, 300.0]], [REFERENCE, LEARNED], names)
+    table = pd.DataFrame([[1.0, 1.0, 1.0, 200.0], [0.514, 0.4, 0.666, 300.0]], [REFERENCE, RECOMMENDED], names)
     sentence = gain(table)
     assert "**0.51 (0.40 to 0.67) of EASY's bounded slowdown**" in sentence
     assert "1.50 of its longest wait" in sentence

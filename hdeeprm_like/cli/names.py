@@ -76,7 +76,7 @@ def policies_like(begun: str) -> Iterable[str]:
 
 
 def learned_policies() -> Iterable[str]:
-    """Return the names of the shipped learned policies, e.g. ``zoo:balanced``."""
+    """Return the names of the shipped learned policies, e.g. ``zoo:steady``."""
     from hdeeprm_like.decision.policy_words import ZOO
     from hdeeprm_like.decision.score_files import zoo
 

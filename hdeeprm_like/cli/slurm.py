@@ -72,7 +72,7 @@ def _add_watch(kinds: Commands) -> None:
         "--policy",
         required=True,
         metavar="NAME",
-        help="policy of the order: sjf, f1, zoo:balanced, scored:FILE.json, ...",
+        help="policy of the order: sjf, f1, zoo:steady, scored:FILE.json, ...",
     )
     completed_policies(policy)
     add_trust_flag(added)

@@ -42,7 +42,7 @@ def add_whatif(commands: Commands) -> None:
         "--policies",
         default="",
         metavar="P,...",
-        help="policies to try, e.g. zoo:balanced,sjf: through slurm watch if --now is a Slurm; sjf+easy is "
+        help="policies to try, e.g. zoo:steady,sjf: through slurm watch if --now is a Slurm; sjf+easy is "
         "another scheduler in its place",
     )
     completed_policies(policies, several=True)
@@ -84,8 +84,9 @@ def run_whatif(options: argparse.Namespace) -> None:
     watch = options.interval, options.max_factor
     machine = machine_of_cores(options.cores) if options.machine is None else load_machine(options.machine)
     log = load_log(options.jobs, machine, options.leave_out_larger)
+    how = (*watch, options.calibrate, not options.quiet)
     with alone_in(options.output):
-        found = answer(machine, log, options.now, policies, changes, *watch, options.calibrate)
+        found = answer(machine, log, options.now, policies, changes, *how)
         write_answer(found, options.output)
     if not options.quiet:
         tell(found, options.output)
@@ -96,7 +97,7 @@ def tell(found: "Answer", folder: Path) -> None:
     from hdeeprm_like.studies.whatif.fidelity import MEANING
     from hdeeprm_like.studies.whatif.mechanism import ALONE, APART, beside_now, in_place_of_slurm
     from hdeeprm_like.studies.whatif.report import REPORT
-    from hdeeprm_like.studies.whatif.wording import duration, interval, sentence
+    from hdeeprm_like.studies.whatif.wording import duration, interval, sentences
 
     fidelity = found.fidelity
     if fidelity is not None:
@@ -122,13 +123,14 @@ def tell(found: "Answer", folder: Path) -> None:
                 f"{100 * row['utilization']:>9.1f} %  {beside_text}".rstrip()
                 + "\n"
             )
-        sys.stdout.write("\n" + "".join(f"{sentence(row)}\n" for row in rows if row["beside"] is not None))
+        sys.stdout.write("\n" + "".join(f"{text}\n" for text in sentences(found, rows)))
 
     tell_rows(beside_now(found.rows), "against now")
     if apart := in_place_of_slurm(found.rows):
         sys.stdout.write(f"\n{APART}:\n")
         tell_rows(apart, f"{ALONE} against now, the policies against it")
         sys.stdout.write("\n")
+    sys.stdout.write("".join(f"{note}\n" for note in found.notes if note.startswith("change ")))
     sys.stdout.write(
         f"{found.jobs:,} jobs; intervals over {found.blocks} blocks of time; the report: {folder / REPORT}\n"
     )

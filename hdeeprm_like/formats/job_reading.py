@@ -40,6 +40,7 @@ class Reading:
         larger: what becomes of jobs larger than the machine. rules: by which lines become jobs.
         memory: whether the machine has memory; on a pool, without, the jobs have no memory, queue or status either.
         missing_memory: MB per core of a job of unknown memory; None for what the rules say.
+        limits: returns (J,) s, the time limits of jobs that request none, NaN where unknown, as partitions have them.
     """
 
     cores: int | None = None
@@ -47,6 +48,7 @@ class Reading:
     rules: Rules = STANDARD
     memory: bool = True
     missing_memory: float | None = None
+    limits: Callable[[Trace], Floats] | None = None
 
 
 def larger_of(leave_out: bool) -> Larger:
@@ -82,7 +84,7 @@ def jobs_of(trace: Trace, reading: Reading) -> Trace:
     found = reader.take(trace)
     if not len(found):
         raise WorkloadError(f"{trace.path}: {NO_JOB}: {reader.why()}")
-    return _with_requested_times(found)
+    return _with_requested_times(found if reading.limits is None else _with_limits(found, reading.limits(found)))
 
 
 def parts_of_jobs(path: Path, reading: Reading) -> Iterator[Trace]:
@@ -263,6 +265,14 @@ def _for_a_pool(trace: Trace) -> Trace:
         name: np.broadcast_to(getattr(trace, name).dtype.type(-1), len(trace)) for name in NOT_OF_A_POOL
     }
     return replace(trace, **unknown)
+
+
+def _with_limits(trace: Trace, limits: Floats) -> Trace:
+    """Return jobs where those that request no time have a limit, but no less than they ran."""
+    chosen = ~(trace.requested_time > 0.0) & np.isfinite(limits)
+    assert trace.account is not None
+    trace.account.add("changed", "that request no time have the limit of their partition", chosen, trace.line)
+    return replace(trace, requested_time=np.where(chosen, np.maximum(limits, trace.run), trace.requested_time))
 
 
 def _with_requested_times(trace: Trace) -> Trace:

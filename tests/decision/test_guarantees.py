@@ -76,6 +76,16 @@ def test_a_job_is_due_the_sooner_the_less_others_have_used_of_their_requests():
     assert starts.tolist() == [0, 0, 42 * H, 12 * H, 52 * H]
 
 
+def test_due_jobs_go_first_also_behind_one_that_does_not_fit_yet():
+    # three cores, of which 1 has two until hour 42; 0 has used a tenth of its request, so 3 and 4 are due as 2 ends at
+    # hour 32. 3 needs all cores; 4 has the free one before 5, which lcfs prefers and is not due
+    seconds = [1 * H, 40 * H, 30 * H, 5 * H, 5 * H, 5 * H]
+    submit, asked = [0, 2 * H, 2 * H, 3 * H, 4 * H, 30 * H], [10 * H, *seconds[1:]]
+    workload = jobs(submit, seconds, [1, 2, 1, 3, 1, 1], estimate=asked, delay=seconds)
+    starts, _ = played(platform(node(3)), workload, ["lcfs+bounded"], "one-by-one")
+    assert starts.tolist() == [0, 2 * H, 2 * H, 42 * H, 32 * H, 37 * H]
+
+
 def test_a_reservation_is_kept_also_where_nothing_else_happens_at_its_time(tmp_path):
     # a learned policy that never backfills: 2 stays behind 1, which waits for 0, until its own reservation begins
     (tmp_path / "never.json").write_text(json.dumps({"queue": {"log_cores": -1.0}, "gate": {"one": -1.0}}))
@@ -172,8 +182,8 @@ def test_names_say_what_is_guaranteed():
 
 def test_a_file_may_have_guarantees_of_its_own():
     own = baseline("zoo:steady")
-    assert (own.bound, own.name, own.mode) == (1.0, "zoo:steady", "scored")
-    assert baseline("zoo:steady+bounded") == own
+    assert (own.bound, own.name, own.mode) == (1.1, "zoo:steady", "scored")
+    assert baseline("zoo:steady+bounded:1.1") == own
     assert baseline("zoo:steady+bounded:2-first_fit").name == "zoo:steady+bounded:2-first_fit"
     assert policy_named("zoo:steady") == own
     assert baseline("zoo:steady+slurm").bound == 0.0

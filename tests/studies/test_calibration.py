@@ -9,9 +9,11 @@ import pytest
 from hdeeprm_like.cli.main import main
 from hdeeprm_like.decision.names import baseline
 from hdeeprm_like.errors import OptionsError
-from hdeeprm_like.studies.whatif.calibration import calibrate, tau
+from hdeeprm_like.progress import progress_bar
+from hdeeprm_like.studies.whatif.calibration import Calibration, Part, calibrate, tau
 from hdeeprm_like.studies.whatif.inputs import load_log, load_machine
 from hdeeprm_like.studies.whatif.outcome import simulate
+from hdeeprm_like.studies.whatif.overheads import Overheads
 
 RECORDED = Path(__file__).parent.parent / "golden" / "slurm" / "mechanism"
 NOW = baseline("multifactor+slurm")
@@ -84,6 +86,28 @@ def test_a_job_of_whole_nodes_asks_for_as_many_as_it_had(tmp_path):
 def test_a_policy_that_is_no_slurm_cannot_be_calibrated(tmp_path):
     with pytest.raises(OptionsError, match="needs a Slurm"):
         calibrate(*recorded("plain", tmp_path), baseline("fcfs+easy"))
+
+
+def test_a_log_has_a_line_each_ten_seconds(monkeypatch, capsys):
+    monkeypatch.setattr("hdeeprm_like.progress.time.monotonic", iter([0.0, 4.0, 11.0, 20.0, 22.0]).__next__)
+    with progress_bar(200, True, " simulations", "calibrating", in_log=True) as show:
+        for done in range(1, 5):
+            show(done)
+    assert capsys.readouterr().err.splitlines() == [
+        "calibrating: 2 of at most 200 simulations, 11 s",
+        "calibrating: 4 of at most 200 simulations, 22 s",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("wait", "within", "gained"), [(100.0, 0.8, False), (90.0, 0.8, True), (60.0, 0.8, False), (100.0, 0.81, True)]
+)
+def test_a_calibration_that_gains_nothing_says_so(wait, within, gained):
+    before = Part(jobs=9, wait=(80.0, 100.0), median=(1.0, 1.0), order=1.0, within=0.8, interval=30.0)
+    rest = replace(before, wait=(80.0, wait), within=within)
+    found = Calibration(Overheads(1.0), before, rest, before, np.ones(9, np.bool_))
+    assert found.as_json()["gained"] == gained
+    assert any("gains nothing" in line for line in found.lines()) == (not gained)
 
 
 def test_taus():

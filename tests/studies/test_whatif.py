@@ -180,16 +180,42 @@ def test_the_grade_looks_at_more_than_the_mean(log_path, simulated, grades):
     assert found.grade == max(found.marks.values()) >= max(expected.values())
 
 
-def test_below_c_the_first_line_says_that_the_numbers_are_no_promise(log_path, tmp_path, capsys):
+def test_a_model_of_grade_d_promises_nothing_in_words_and_shows_its_numbers_small(log_path, tmp_path, capsys):
     out = tmp_path / "answer"
     words = ["whatif", "--jobs", str(log_path), "--cores", "64", "--now", "fcfs+easy", "--policies", "sjf+easy"]
-    assert main([*words, "-o", str(out)]) == 0
-    warning = "These numbers are no promise: the model does not reproduce this log (grade D by "
-    assert capsys.readouterr().out.startswith(warning)
-    page = (out / "report.html").read_text()
-    assert page.index(warning) < page.index("jobs were simulated under each policy")
-    assert main([*words, "--cores", "4", "-o", str(out)]) == 0
-    assert "no promise" not in capsys.readouterr().out
+    assert main([*words, "--change", "load=9", "-o", str(out)]) == 0
+    warning, small = "The model does not reproduce this log: do not rely on these numbers", 'class="first unreliable"'
+    said, page = capsys.readouterr().out, (out / "report.html").read_text()
+    assert said.startswith(f"{warning} (grade D by ")
+    assert page.index(warning) < page.index(small)
+    assert "your users would have waited" not in said + page
+    assert not json.loads((out / "whatif.json").read_text())["fidelity"]["reliable"]
+    assert main([*words, "--cores", "4", "--change", "load=9", "-o", str(out)]) == 0
+    said, page = capsys.readouterr().out, (out / "report.html").read_text()
+    assert "do not rely" not in said + page
+    assert small not in page
+    assert "your users would have waited" in said
+
+
+def test_where_hardly_any_job_waits_no_ratio_of_waits_is_shown(log_path, tmp_path, capsys):
+    """Ratios of a few waiting seconds read as -100 % to +0 %."""
+    words = ["whatif", "--jobs", str(log_path), "--cores", "4", "--now", "fcfs+easy", "-o", str(tmp_path / "answer")]
+    log_path.write_text("".join(f"{n} {99 * n} -1 100 4 -1 -1 4 {100 + n} -1 1 1 1 -1 -1 -1 -1 -1\n" for n in range(9)))
+    assert main([*words, "--policies", "sjf+easy", "--change", "load=1.001", "--change", "load=2"]) == 0
+    said = capsys.readouterr().out
+    for name in ("sjf+easy", "fcfs+easy, load=1.001"):
+        assert f"{name}: hardly any job waits on this machine, then or now, so there is nothing to gain." in said
+    assert said.count("hardly any waits") == 2  # in the table
+    assert "hardly any job waits on this machine, load=2" not in said
+
+
+def test_a_share_of_a_few_nodes_is_at_least_one_and_the_answer_says_how_many(log_path):
+    log = load_log(log_path, machine_of_cores(4))
+    for text, cores in (("nodes=+10%", 5), ("nodes=-10%", 3), ("nodes=+25%", 5), ("nodes=+0%", 4), ("nodes=-1", 3)):
+        found = answer(machine_of_cores(4), log, "fcfs+easy", [], [change_named(text)])
+        assert found.rows[1]["cores"] == change_named(text).of_machine(machine_of_cores(4)).cores == cores
+        assert (f"change {text!r}: {cores} cores in place of 4" in found.notes) == (cores != 4)
+    assert change_named("nodes=+10%").of_machine(machine_of_cores(40)).cores == 44  # 40 * 1.1 is more than 44
 
 
 def test_classes_of_size_come_in_their_order_and_those_that_lose_are_named():
@@ -313,7 +339,7 @@ def test_the_command_writes_the_report_and_the_tables(log_path, tmp_path, capsys
 )
 def test_what_cannot_be_told_is_null_for_programs(tmp_path, capsys, apart, ratio):
     log_path, out = tmp_path / "jobs.swf", tmp_path / "answer"
-    log_path.write_text("".join(f"{n} {apart * n} 0 9 4 -1 -1 4 9 -1 1 1 1 -1 -1 -1 -1 -1\n" for n in range(1, 5)))
+    log_path.write_text("".join(f"{n} {apart * n} -1 90 4 -1 -1 4 90 -1 1 1 1 -1 -1 -1 -1 -1\n" for n in range(1, 5)))
     words = ["--jobs", str(log_path), "--cores", "4", "--now", "fcfs+easy", "--policies", "sjf+easy"]
     assert main(["whatif", *words, "-o", str(out)]) == 0
     said = capsys.readouterr().out

@@ -376,3 +376,22 @@ def test_the_command_takes_changes_of_a_pool_of_cores(tmp_path, capsys):
     said = capsys.readouterr().out
     assert "multifactor+slurm, user:*.MaxJobs=2" in said
     assert load_log(path, machine_of_cores(4)).words["User"] == ["1"] * 4
+
+
+def test_a_job_without_a_time_limit_gets_that_of_its_partition(tmp_path):
+    """The last names no partition, so it is in the default one, whose MaxTime counts, as it has no DefaultTime."""
+    times = {"batch": {"MaxTime": 700.0, "DefaultTime": None}, "debug": {"MaxTime": 900.0, "DefaultTime": 300.0}}
+    known = machine(partition_times=times)
+    path = tmp_path / "jobs.swf"
+    lines = [(1, 10, -1), (2, 10, -1), (1, 800, -1), (2, 10, 50), (-1, 10, -1)]  # partition, run and requested time
+    path.write_text(
+        "; Partition: 1 batch\n; Partition: 2 debug\n"
+        + "".join(
+            f"{n} {n} -1 {run} 1 -1 -1 1 {asked} -1 1 1 1 -1 1 {one} -1 -1\n"
+            for n, (one, run, asked) in enumerate(lines)
+        )
+    )
+    found = load_log(path, known)
+    assert found.jobs.requested_time.tolist() == [700.0, 300.0, 800.0, 50.0, 700.0]
+    assert "changed: 4 that request no time have the limit of their partition" in found.notes[0]
+    assert load_log(path, machine_of_cores(4)).jobs.requested_time.tolist() == [10.0, 10.0, 800.0, 50.0, 10.0]

@@ -8,15 +8,20 @@ import numpy as np
 import pytest
 from small import cluster, jobs
 
+import hdeeprm_like as hl
 from hdeeprm_like.cli.main import main
 from hdeeprm_like.cluster.partitions import Demand, demands_of
+from hdeeprm_like.cluster.pool import pool
 from hdeeprm_like.decision.names import baseline, names_mode
+from hdeeprm_like.decision.policies.slurm_settings import END_LATENCY, TICK
 from hdeeprm_like.errors import OptionsError
 from hdeeprm_like.studies.whatif.answer import answer
 from hdeeprm_like.studies.whatif.changes import change_named
-from hdeeprm_like.studies.whatif.inputs import Log, load_log, machine_of_cores
+from hdeeprm_like.studies.whatif.inputs import Log, asking_for_all, in_one_partition, load_log, machine_of_cores
 from hdeeprm_like.studies.whatif.mechanism import CHANGE, MECHANISM, NOW, OTHER, POLICY, asked_for
+from hdeeprm_like.studies.whatif.nodes import with_nodes
 from hdeeprm_like.studies.whatif.outcome import simulate
+from hdeeprm_like.studies.whatif.overheads import USUAL_TICK
 from hdeeprm_like.studies.whatif.wording import sentence
 
 SLURM = "multifactor+slurm"
@@ -117,6 +122,26 @@ def test_no_sentence_mixes_policy_and_mechanism(log_path):
     assert mechanism["beside_ratio"] == pytest.approx(mechanism["wait"] / now["wait"])
     product = mechanism["beside_ratio"] * other["beside_ratio"]
     assert other["wait_ratio"] == pytest.approx(product)  # to now both together, which no sentence tells
+
+
+EACH_KIND = (
+    *("sjf", "saf@ewma", "zoo:steady", "zoo:steady@tsafrir", "sjf+slurm:0", "zoo:steady+slurm:60", "sjf+easyP"),
+    *("zoo:steady+scored", "zoo:steady+bounded:2", "saf+bounded", "saf+bounded:2", "saf@ewma+easy@tsafrir"),
+    *("zoo:balanced+scored", "zoo:balanced+bounded", "saf+reserve:2:60", "fcfs+conservative", "sjf-first_fit"),
+)
+
+
+@pytest.mark.parametrize("now", [SLURM, "sjf+slurm", "fcfs+easy"])
+def test_each_row_is_the_schedule_that_simulate_has_for_its_name(log_path, now):
+    """Rows were made with what no name says: guaranteed starts through Slurm, and two rows of one name."""
+    nodes = in_one_partition(with_nodes(pool(1), np.zeros(4, np.int64)))
+    settings = {"PriorityWeightAge": 1000, "PriorityWeightJobSize": 500, END_LATENCY: 0.0, TICK: USUAL_TICK}
+    machine = replace(nodes, partitions=replace(nodes.partitions, settings=settings))
+    log = replace(asking_for_all(load_log(log_path, machine_of_cores(4))), epoch=0.0)  # as that of a workload
+    rows = answer(machine, log, now, EACH_KIND, []).rows
+    assert len({row["name"] for row in rows}) == len(rows) >= len(EACH_KIND)
+    for row in rows:
+        assert row["wait"] == hl.simulate(machine, log.jobs, row["name"], clock="textbook").wait.mean(), row["name"]
 
 
 @pytest.mark.parametrize(("small", "first"), [("YES", [0.0, 100.0, 110.0]), ("NO", [0.0, 110.0, 100.0])])

@@ -18,7 +18,7 @@ from hdeeprm_like.decision.policies.starting import RESERVED, book_anywhere, sta
 from hdeeprm_like.engine.allocation import return_cores
 from hdeeprm_like.engine.compiled import callback, compiled, inlined
 from hdeeprm_like.engine.dates import REPORTED_LATE
-from hdeeprm_like.engine.job_lists import copy_jobs, job_at
+from hdeeprm_like.engine.job_lists import copy_jobs
 from hdeeprm_like.engine.lifecycle import start_job
 from hdeeprm_like.engine.tables import CORES, NOTHING, Tables
 
@@ -69,18 +69,19 @@ def start_reserved_jobs(tables: Tables, plans: Plans, bounds: Bounds, k: int) ->
 
 @compiled
 def start_due_jobs(tables: Tables, plans: Plans, bounds: Bounds, k: int) -> None:
-    """Start due jobs in the order of arrival, up to the first that does not fit; it gets the first date at which it
-    fits.
+    """Start the due jobs that fit, in the order of arrival; the first that does not gets the first date at which it
+    fits, and those behind it do not delay it.
     """
-    clock = tables.clock[0]
-    while clock.waiting > 0:
-        j = job_at(tables.waiting, plans.plans[k].candidates, 0, 0)
-        if bounds.reserved[j] == NONE_RESERVED or bounds.due[j] > clock.now:
+    clock, held = tables.clock[0], False
+    count = copy_jobs(tables.waiting, plans.plans[k].candidates, plans.queue)
+    for i in range(count):
+        j = plans.queue[i]
+        if bounds.reserved[j] == NONE_RESERVED or bounds.due[j] > clock.now or (held and clock.free_cores == 0):
             return
-        if start_if_fits(tables, plans, k, j) != NOTHING:
+        if start_if_fits(tables, plans, k, j) != NOTHING and not held:
+            held = True
             if bounds.reserved[j] > clock.now:
                 hasten(tables, plans, bounds, k, j)
-            return
 
 
 # --- the start of one job beside the guarantees of others; `starting.start_if_fits` calls it by address

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from hdeeprm_like.decision.mode_options import OWN, WATCHED
 from hdeeprm_like.decision.mode_specs import BY_ARRIVAL, IN_ORDER, MODES, MODES_BY_NAME, SHORTEST_FIRST, SLURM
 from hdeeprm_like.decision.names import ORDERS, PLACEMENTS, Baseline, number_of_times
 from hdeeprm_like.decision.policies.knowledge import Knowledge, make_room_for_jobs, new_knowledge, no_knowledge
@@ -41,7 +42,6 @@ from hdeeprm_like.engine.numbers import (
 from hdeeprm_like.engine.running_jobs import BY_SIZE
 from hdeeprm_like.engine.state import Needs, State
 from hdeeprm_like.engine.tables import Tables, longer
-from hdeeprm_like.refusals import OWN_PRIORITIES
 from hdeeprm_like.types import Floats, Ints, Records
 
 NO_JOB, HEAD, ALL, EACH = 0, 1, 2, 3  # values of Plan.reserved: for which jobs cores are reserved; EACH: as guaranteed
@@ -213,10 +213,14 @@ def slurm_rows_of(state: State, baselines: Sequence[Baseline]) -> SlurmRows:
 
 
 def has_own_priorities(state: State, baseline: Baseline) -> bool:
-    """Return whether another scheduler than Slurm's serves the queue in the order of Slurm's own priorities."""
-    partitions = state.platform.partitions
-    set_by_platform = partitions is not None and bool(partitions.settings.get(OWN_PRIORITIES))
-    return set_by_platform and baseline.order == "multifactor" and baseline.mode != "slurm"
+    """Return whether another scheduler than Slurm's serves the queue in the order of Slurm's own priorities.
+
+    It does wherever the platform is that of a Slurm and the jobs say what they request.
+    """
+    partitions, jobs = state.platform.partitions, state.jobs
+    if baseline.order != OWN or baseline.mode == WATCHED or partitions is None or jobs is None:
+        return False
+    return jobs.demands is not None and bool(partitions.settings)
 
 
 def predictors_of(baselines: Sequence[Baseline]) -> tuple[str, ...]:

@@ -31,6 +31,7 @@ from hdeeprm_like.types import Bools, Floats, Ints
 WEEK = 7 * 86400.0  # s
 FEWEST_BLOCKS, MOST_BLOCKS = 10, 60
 LONGER = 60.0  # s by which a wait is longer or shorter than another one; less is the same
+HARDLY = 0.01  # share of the jobs: where fewer wait for a minute, there is hardly a queue
 FIRST_DATE = 1e8  # s since 1970; what is before is on a clock of the log's own
 CLASSES = 400  # of waits, by which percentiles are resampled
 ENDS = ("ratio", "low", "high")  # of a figure's name: a ratio, and its interval
@@ -94,6 +95,7 @@ def answer(
     interval: float = WATCH_INTERVAL,
     factor: int = WATCH_FACTOR,
     calibrated: bool = False,
+    progress: bool = False,
 ) -> Answer:
     """Simulate all, and compare.
 
@@ -101,6 +103,7 @@ def answer(
         now: the policy of the machine now. policies: others. changes: tried with the policy of now.
         interval, factor: of the watch of a Slurm, for policies that do not set their own.
         calibrated: whether overheads of the Slurm are fitted to the first part of the log, and graded on the rest.
+        progress: whether that shows how far it is.
 
     Raises:
         OptionsError: a policy is not known, or there is nothing to calibrate. WorkloadError: no job could run.
@@ -110,7 +113,7 @@ def answer(
         refuse(case_of(one.policy, WHATIF).on(machine))
         if one.change is not None:
             prepared(machine, log, one.policy, one.change)  # refuses a change that this machine cannot have
-    fitted = calibrate(machine, log, asked[0].policy) if calibrated else None
+    fitted = calibrate(machine, log, asked[0].policy, progress) if calibrated else None
     overheads = USUAL if fitted is None else fitted.overheads
     outcomes = [simulate(machine, log, one.policy, one.change, overheads) for one in asked]
     ran = np.isfinite(np.array([outcome.finish for outcome in outcomes])).all(axis=0)
@@ -158,6 +161,7 @@ def rows_of(asked: Sequence[Asked], outcomes: Sequence[Outcome], ran: Bools, blo
         if one.beside:
             found = ratio_of(outcome.wait[ran], outcomes[one.beside].wait[ran], blocks[ran])
         row |= {f"beside_{end}": value for end, value in zip(ENDS, found, strict=True)}
+        row["no_queue"] = max(row["waiting"], rows[one.beside]["waiting"]) < HARDLY
     return rows
 
 
@@ -197,6 +201,7 @@ def row_of(one: Outcome, now: Outcome, ran: Bools, blocks: Ints) -> dict[str, An
     row["energy"], row["cores"] = one.energy, one.cores
     for name, after, previous in (("wait", wait, now.wait[ran]), ("bounded_slowdown", slowdown, before)):
         row |= {f"{name}_{end}": value for end, value in zip(ENDS, ratio_of(after, previous, blocks[ran]), strict=True)}
+    row["waiting"] = float((wait > LONGER).mean())
     row["longer"] = float((wait > now.wait[ran] + LONGER).mean())
     row["shorter"] = float((wait < now.wait[ran] - LONGER).mean())
     return row

@@ -9,7 +9,7 @@ A queue is as chaotic as the weather: a look that comes a tenth of a second late
 latency is judged by several phases at once, and a phase only beside the best latency.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -18,6 +18,7 @@ import numpy as np
 from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.decision.names import Baseline
 from hdeeprm_like.errors import OptionsError
+from hdeeprm_like.progress import progress_bar
 from hdeeprm_like.studies.whatif.inputs import Log
 from hdeeprm_like.studies.whatif.outcome import Outcome, simulate
 from hdeeprm_like.studies.whatif.overheads import USUAL, Overheads, usual_latency
@@ -54,6 +55,7 @@ CALC_PHASES = 15  # of the computation of priorities
 USUAL_PERIOD = 300.0  # s, PriorityCalcPeriod
 FRACTION = 0.43  # s, of the second, where backfill looks; the main scheduler looks at whole ones
 LEAST_GAIN = 0.02  # share of the error by which a longer latency must be better
+SAME = 0.005  # shares of the starts, or of the mean wait, that differ by less are the same
 
 
 @dataclass(frozen=True)
@@ -104,16 +106,26 @@ class Calibration:
             f"the first part, which this was fitted to: {self.fitted.text()}",
             f"the rest, held out: {self.rest.text()}",
             f"the rest before the calibration: {self.before.text()}",
+            *([] if self.gained else ["the calibration gains nothing: what is usual retells the rest as well"]),
         ]
+
+    @property
+    def gained(self) -> bool:
+        """Whether the rest is retold better than before: more starts are right, or the mean wait is."""
+        errors = [abs(part.wait[1] - part.wait[0]) / max(part.wait[0], 1e-9) for part in (self.before, self.rest)]
+        return self.rest.within > self.before.within + SAME or errors[1] < errors[0] - SAME
 
     def as_json(self) -> dict[str, Any]:
         """Return it for programs."""
         parts = {name: asdict(getattr(self, name)) for name in ("fitted", "rest", "before")}
-        return {"overheads": asdict(self.overheads), **parts}
+        return {"overheads": asdict(self.overheads), **parts, "gained": self.gained}
 
 
-def calibrate(machine: Platform, log: Log, now: Baseline) -> Calibration:
+def calibrate(machine: Platform, log: Log, now: Baseline, progress: bool = False) -> Calibration:
     """Fit the overheads of the machine of now to the first part of a log.
+
+    Args:
+        progress: whether it is shown how many simulations are done.
 
     Raises:
         OptionsError: the policy of now is no Slurm, or there are too few jobs.
@@ -129,7 +141,9 @@ def calibrate(machine: Platform, log: Log, now: Baseline) -> Calibration:
             f"whatif: --calibrate: {int(known.sum()):,} jobs have a recorded wait; {2 * FEWEST} are needed"
         )
     first = known & (np.cumsum(known) <= count)
-    found = _Trials(machine, log, now, first).best()
+    trials = _Trials(machine, log, now, first)
+    with progress_bar(trials.most, progress, " simulations", "calibrating", in_log=True) as trials.show:
+        found = trials.best()
     after, usual = (simulate(machine, log, now, overheads=one) for one in (found, USUAL))
     interval, held = interval_of(machine), known & ~first
     fitted, rest = (part_of(log, after, rows, interval) for rows in (first, held))
@@ -148,7 +162,10 @@ class _Trials:
 
     Attributes:
         log: as much as is simulated. first: (J,) jobs that count.
+        most: simulations in all. done: so far. show: called with that number after each.
     """
+
+    show: Callable[..., None]
 
     def __init__(self, machine: Platform, log: Log, now: Baseline, first: Bools) -> None:
         few = np.arange(min(len(log.jobs), TRIAL_JOBS))
@@ -157,6 +174,9 @@ class _Trials:
         self.interval = interval_of(machine)
         assert machine.partitions is not None
         self.usual = usual_latency(machine.partitions.settings)
+        calc = CALC_PHASES * bool(machine.partitions.settings.get("PriorityWeightFairshare"))
+        self.most = PHASES * (calc + len(LATENCIES) + len(NEARER)) + MORE_PHASES + FULL_PHASES + 1
+        self.done = 0
 
     def best(self) -> Overheads:
         """Return the overheads with the least error."""
@@ -210,6 +230,8 @@ class _Trials:
         apart, waits = [], []
         for one in some:
             wait = simulate(self.machine, self.log, self.now, overheads=one).wait[self.first]
+            self.done += 1
+            self.show(self.done)
             ran = np.isfinite(wait)
             apart.append(float(np.abs(wait - self.log.wait[self.first])[ran].mean()))
             waits.append(float(wait[ran].mean()))

@@ -24,6 +24,7 @@ NODES = re.compile(r"nodes=([+-]?)(\d+(?:\.\d+)?)(%?)", re.ASCII)
 LOAD = re.compile(r"load=(\d+(?:\.\d+)?)", re.ASCII)
 POWER = re.compile(r"power=(?:(\d+(?:\.\d+)?)([kM]?)W|-(\d+(?:\.\d+)?)%)", re.ASCII)
 LARGEST_FACTOR = 100.0  # times as many nodes or as much load
+ROUNDING = 1e-9  # nodes, by which a share of them may be off: 40 * 1.1 > 44
 WATTS = {"": 1.0, "k": 1e3, "M": 1e6}
 PLAIN = ("nodes", "load", "requests", "power", "SchedulerParameters")
 CLOSINGS = ("maint", "drain")
@@ -69,26 +70,36 @@ class Change:
     def of_machine(self, machine: Platform) -> Platform:
         """Return the machine after the change.
 
+        A share of the nodes, or of the cores where only these are known, is rounded to at least one more, or one less.
+
         Raises:
             OptionsError: nothing would be left.
         """
         if self.nodes == 1.0 and self.more == 0:
             return machine
-        factor = self.nodes + self.more / machine.nodes
-        most = machine.cores + self.more if machine.nodes == 1 and self.more else machine.cores * factor
-        if most > limits.CORES.most:
+        pooled = machine.nodes == 1  # a pool of cores
+        present = machine.cores if pooled else machine.nodes
+        exact = present * self.nodes + self.more
+        total = int(np.ceil(exact - ROUNDING) if exact > present else np.floor(exact + ROUNDING))
+        if machine.cores * total / present > limits.CORES.most:
             raise OptionsError(f"change {self.name!r}: of {machine.cores:,} cores: {limits.refusal(limits.CORES)}")
-        if machine.nodes == 1:  # a pool of cores
-            cores = round(machine.cores * factor) if self.more == 0 else machine.cores + self.more
-            if cores < 1:
-                raise OptionsError(f"change {self.name!r}: leaves no core of {machine.cores}")
-            return pool(cores)
+        if total < 1:
+            raise OptionsError(f"change {self.name!r}: leaves no {'core' if pooled else 'node'} of {present}")
+        if pooled:
+            return pool(total)
         kinds = kinds_of(machine)
-        counts = shared_out(np.array([len(rows) for rows in kinds]) * factor, round(machine.nodes * factor))
+        counts = shared_out(np.array([len(rows) for rows in kinds]) * (exact / present), total)
         nodes = np.sort(np.concatenate([np.resize(rows, count) for rows, count in zip(kinds, counts, strict=True)]))
-        if len(nodes) == 0:
-            raise OptionsError(f"change {self.name!r}: leaves no node of {machine.nodes}")
         return with_nodes(machine, nodes)
+
+    def size_note(self, before: Platform, after: Platform) -> str:
+        """Return how many nodes a change makes of how many, or cores where only these are known; else nothing."""
+        if self.nodes == 1.0 and self.more == 0:
+            return ""
+        unit, one, other = ("nodes", before.nodes, after.nodes)
+        if before.nodes == 1:
+            unit, one, other = ("cores", before.cores, after.cores)
+        return f"change {self.name[:80]!r}: {other:,} {unit} in place of {one:,}"
 
     def of_log(self, log: Log, machine: Platform | None = None) -> Log:
         """Return the log after the change: with more load the same jobs come in less time.

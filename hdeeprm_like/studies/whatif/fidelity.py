@@ -79,13 +79,13 @@ class Fidelity:
         if self.grade != GRADES[-1]:
             return ""
         worst = ", ".join(name for name, mark in self.marks.items() if mark == self.grade)
-        return f"These numbers are no promise: the model does not reproduce this log (grade {self.grade} by {worst})."
+        return f"The model does not reproduce this log: do not rely on these numbers (grade {self.grade} by {worst})."
 
     def as_json(self) -> dict[str, Any]:
         """Return it for programs."""
         pairs = ("wait", "median", "p95", "utilization")
         told = {name: dict(zip(("recorded", "simulated"), getattr(self, name), strict=True)) for name in pairs}
-        return {"grade": self.grade, "marks": self.marks, "jobs": self.jobs, **told} | {
+        return {"grade": self.grade, "reliable": not self.warning, "marks": self.marks, "jobs": self.jobs, **told} | {
             "left_out": self.left_out,
             "order": self.order,
             "within_5_minutes": self.close,

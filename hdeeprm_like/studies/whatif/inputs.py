@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -23,6 +24,8 @@ from hdeeprm_like.formats.log_words import (
     words_of_trace,
 )
 from hdeeprm_like.formats.open import has_ending_of, load_platform, load_workload
+from hdeeprm_like.formats.partitions_json import PARTITION_TIMES
+from hdeeprm_like.formats.swf import Trace
 from hdeeprm_like.formats.swf_cuts import take
 from hdeeprm_like.formats.swf_header import start_of
 from hdeeprm_like.formats.windows import window
@@ -90,7 +93,9 @@ def load_log(path: Path, machine: Platform, leave_out_larger: bool = False) -> L
 
 
 def _of_trace(path: Path, machine: Platform, leave_out_larger: bool) -> Log:
-    trace = read_jobs(path, Reading(machine.cores, larger_of(leave_out_larger), memory=machine.processors > 1))
+    limits = None if machine.partitions is None else partial(limits_of_partitions, machine.partitions)
+    larger, has_memory = larger_of(leave_out_larger), machine.processors > 1
+    trace = read_jobs(path, Reading(machine.cores, larger, memory=has_memory, limits=limits))
     trace = take(trace, np.lexsort((np.arange(len(trace)), trace.submit)))
     found = window(trace, machine.cores)
     jobs = found.workload
@@ -106,8 +111,25 @@ def _of_trace(path: Path, machine: Platform, leave_out_larger: bool) -> Log:
     )
     wait = np.where(trace.wait >= 0.0, trace.wait, np.nan)
     assert trace.account is not None
-    notes = (trace.account.line(),) if trace.account.left_out else ()
+    changed = trace.account.left_out or trace.account.of("changed")
+    notes = (trace.account.line(),) if changed else ()
     return Log(jobs, wait, found.epoch + start_of(trace.header), words, notes, path.name, trace.account.jobs)
+
+
+def limits_of_partitions(partitions: Partitions, trace: Trace) -> Floats:
+    """Return (J,) the time limits in s of jobs that request none, NaN where unknown: those of their partitions.
+
+    That is a partition's DefaultTime, or its MaxTime where it has none, as in Slurm.
+
+    Raises:
+        WorkloadError: there is no partition of such a name.
+    """
+    times = partitions.settings.get(PARTITION_TIMES) or {}
+    own = [times.get(name) or {} for name in partitions.names]
+    limits = [one.get("DefaultTime") or one.get("MaxTime") or np.nan for one in own]
+    names = words_of_trace(trace)["Partition"]
+    numbers = {name: partitions.number_of(name) for name in set(names)}
+    return np.array([limits[numbers[name]] for name in names], np.float64)
 
 
 def _of_csv(path: Path, machine: Platform, leave_out_larger: bool) -> Log:

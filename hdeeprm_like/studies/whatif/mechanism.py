@@ -18,7 +18,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from hdeeprm_like.decision.mode_options import WATCHED
+from hdeeprm_like.decision.mode_options import GUARANTEED, WATCHED
 from hdeeprm_like.decision.names import Baseline, names_mode, policy_in
 from hdeeprm_like.engine.numbers import WATCH_FACTOR, WATCH_INTERVAL
 from hdeeprm_like.refusals import WHATIF
@@ -28,7 +28,7 @@ NOW, POLICY, CHANGE, MECHANISM, OTHER = "now", "policy", "change", "mechanism", 
 BESIDE_NOW = (NOW, POLICY, CHANGE)  # the parts that stand in the same table as now
 ALONE = "the mechanism alone"
 IN_PLACE, APART = "another scheduler in place of Slurm's", "Another scheduler in place of Slurm's"
-LIKE_EASY = ("scored",)  # learned policies start jobs themselves, around a reservation for the head as EASY does
+SCORED = "scored"  # the mode of learned policies
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ def asked_for(
     others: dict[Baseline, list[Baseline]] = {}
     for policy in chosen:
         if replaces(policy, present):
-            others.setdefault(alone(policy, present), []).append(policy)
+            others.setdefault(under(present, policy), []).append(policy)
     for mechanism, own in others.items():
         place = len(asked)
         asked.append(Asked(mechanism, MECHANISM))
@@ -88,7 +88,7 @@ def through(name: str, present: Baseline, interval: float, factor: int) -> Basel
     """Return the policy of a name; one that names no mechanism runs through Slurm's where that is the one of now."""
     policy = baseline_of(name)
     if present.mode == WATCHED and not names_mode(name):
-        policy = replace(policy, mode=WATCHED)
+        policy = under(policy, present)
     return replace(policy, interval=interval, factor=factor) if policy.watched and not policy.options else policy
 
 
@@ -97,10 +97,17 @@ def replaces(policy: Baseline, present: Baseline) -> bool:
     return present.mode == WATCHED != policy.mode
 
 
-def alone(policy: Baseline, present: Baseline) -> Baseline:
-    """Return the order of now under the mechanism of a policy."""
-    mode = "easy" if policy.mode in LIKE_EASY else policy.mode
-    return replace(policy, order=present.order, order_times=present.order_times, mode=mode)
+def under(order: Baseline, mechanism: Baseline) -> Baseline:
+    """Return the order of one policy under the mechanism of another: that which the resulting name means everywhere.
+
+    All else that a policy has, such as guaranteed starts, is of its own mechanism, and stays behind.
+    """
+    mode = mechanism.mode
+    if mode == SCORED:  # a learned policy starts jobs itself, around guarantees or as EASY around one reservation
+        mode = GUARANTEED if mechanism.bound else "easy"
+    placement = order.placement if mode == WATCHED else mechanism.placement
+    named = (order.order, mode, order.order_times, mechanism.times, placement)
+    return Baseline(*named, kept=mechanism.kept, short=mechanism.short, bound=mechanism.bound)
 
 
 def beside_now(rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -7,18 +7,16 @@ from typing import Any
 import numpy as np
 
 from hdeeprm_like.cluster import metrics
-from hdeeprm_like.cluster.partitions import Partitions
 from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.pool import pool
 from hdeeprm_like.decision.actions import PolicyActions
-from hdeeprm_like.decision.mode_options import OWN, WATCHED
+from hdeeprm_like.decision.mode_options import WATCHED
 from hdeeprm_like.decision.names import Baseline
 from hdeeprm_like.decision.policies.limit_rows import JOB_LIMITS
 from hdeeprm_like.decision.policies.preemption_rows import PREEMPTION, SUSPEND
 from hdeeprm_like.decision.policies.slurm_settings import END_LATENCY
 from hdeeprm_like.engine.job_rows import countable
 from hdeeprm_like.errors import OptionsError, WorkloadError
-from hdeeprm_like.refusals import OWN_PRIORITIES
 from hdeeprm_like.run.schedules import run_to_end
 from hdeeprm_like.run.simulator import Simulator
 from hdeeprm_like.studies.whatif.changes import Change
@@ -97,8 +95,6 @@ def simulate(
     machine, log = prepared(machine, log, policy, change)
     if machine.partitions is not None:
         machine = overheads.of_machine(machine)
-    if policy.order == OWN and policy.mode != WATCHED and machine.partitions is not None:
-        machine = _with_own_priorities(machine.partitions, machine)
     whole = log.jobs
     machine, log, rows_of_log = without_stuck_jobs(machine, log)
     settings = {} if machine.partitions is None else machine.partitions.settings
@@ -151,7 +147,11 @@ def prepared(machine: Platform, log: Log, policy: Baseline, change: Change | Non
     if change is not None:
         if change.needs_slurm and policy.mode != WATCHED:
             raise OptionsError(f"change {change.name[:80]!r}: is one of a Slurm, and {policy.name} is none; see --now")
-        machine, log = change.of_machine(machine), change.of_log(log, machine)
+        changed = change.of_machine(machine)
+        log = change.of_log(log, machine)
+        if note := change.size_note(machine, changed):
+            log = replace(log, notes=(*log.notes, note))
+        machine = changed
     if policy.mode == WATCHED and machine.partitions is None:
         machine, log = _for_slurm(machine, policy), asking_for_all(log)
     if change is not None and change.power is not None and policy.mode != WATCHED:
@@ -180,11 +180,6 @@ def without_stuck_jobs(machine: Platform, log: Log) -> tuple[Platform, Log, Ints
     if (rules := settings.get(PREEMPTION)) is not None:
         settings[PREEMPTION] = replace(rules, of_job=rules.of_job[rows])
     return replace(machine, partitions=replace(partitions, settings=settings)), log.take(rows), rows
-
-
-def _with_own_priorities(partitions: Partitions, machine: Platform) -> Platform:
-    """Return a machine whose weights are those of the order multifactor under every scheduler."""
-    return replace(machine, partitions=replace(partitions, settings={**partitions.settings, OWN_PRIORITIES: True}))
 
 
 def _for_slurm(machine: Platform, policy: Baseline) -> Platform:

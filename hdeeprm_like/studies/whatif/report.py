@@ -28,7 +28,7 @@ from hdeeprm_like.studies.whatif.wording import (
     losers,
     names_users,
     percent,
-    sentence,
+    sentences,
     users_sentence,
 )
 
@@ -92,7 +92,7 @@ def content_of(found: Answer) -> dict[str, Any]:
         "outcomes": _outcomes(shown.rows),
         "apart": APART,
         "schedulers": _other_schedulers(apart) if apart else [],
-        "scheduler_texts": [sentence(row) for row in apart],
+        "scheduler_texts": sentences(found, apart),
         "people": _people(shown),
         "groups": _groups(shown),
     }
@@ -143,7 +143,7 @@ def _meaning(shown: Answer, apart: bool) -> list[str]:
     """Return the paragraphs that say what the figures mean."""
     present = shown.rows[0]["name"]
     return [
-        *(sentence(row) for row in shown.rows[1:]),
+        *sentences(shown, shown.rows),
         f"{shown.jobs:,} jobs were simulated under each policy. {present} stands for what the machine does "
         f"now; everything is compared with it, job by job; intervals (95 %) are over {shown.blocks} blocks of time.",
         *([f"What {IN_PLACE} would change is below in a table of its own, as it is no gain of a policy."] * apart),

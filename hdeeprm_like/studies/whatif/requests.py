@@ -7,8 +7,7 @@ import numpy as np
 
 from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.errors import OptionsError
-from hdeeprm_like.formats.partitions_json import PARTITION_TIMES
-from hdeeprm_like.studies.whatif.inputs import Log
+from hdeeprm_like.studies.whatif.inputs import Log, default_times
 from hdeeprm_like.types import Bools, Floats
 
 REQUESTS = re.compile(r"(?:([+-])(\d+(?:\.\d+)?)%|x(\d+(?:\.\d+)?))", re.ASCII)
@@ -86,10 +85,8 @@ def _of_partition(log: Log, machine: Platform | None, name: str, where: str) -> 
     partitions = None if machine is None else machine.partitions
     if partitions is None:
         raise OptionsError(f"{where}: the machine has no partitions; --machine FILE of an import has them")
-    times = partitions.settings.get(PARTITION_TIMES) or {}
-    own = [times.get(one) or {} for one in partitions.names]
-    defaults = np.array([one.get("DefaultTime") or one.get("MaxTime") or np.nan for one in own], np.float64)
-    numbers = {word: partitions.number_of(word) for word in set(log.words["Partition"])}
-    of_job = np.array([numbers[word] for word in log.words["Partition"]], np.int64)
+    names = log.words["Partition"]
+    numbers = {word: partitions.number_of(word) for word in set(names)}
+    of_job = np.array([numbers[word] for word in names], np.int64)
     chosen = np.ones(len(of_job), np.bool_) if name == "*" else of_job == partitions.number_of(name)
-    return chosen, defaults[of_job]
+    return chosen, default_times(partitions, names)

@@ -31,7 +31,9 @@ def percent(ratio: float) -> str:
 
 
 def interval(row: Mapping[str, Any], name: str) -> str:
-    """Return a ratio and its interval."""
+    """Return a ratio and its interval; of waits only where there are some."""
+    if row["no_queue"] and name in ("wait", "beside"):
+        return "hardly any waits"
     ratio, low, high = (row[f"{name}_{end}"] for end in ("ratio", "low", "high"))
     return percent(ratio) if low != low else f"{percent(ratio)} ({percent(low)} to {percent(high)})"
 
@@ -43,17 +45,29 @@ def sentence(row: Mapping[str, Any]) -> str:
     subject = f"With {name}{f', {IN_PLACE},' if other else ''} your users would have waited"
     if row["part"] == MECHANISM:
         subject = f"{ALONE.capitalize()}: with {name}, the order of now and {IN_PLACE}, your users would have waited"
+    if row["no_queue"]:
+        queue = f"with{other}" if other else "now"
+        return f"{name}: hardly any job waits on this machine, then or {queue}, so there is nothing to gain."
     if ratio != ratio:
         return f"{name}: no job waits {f'with{other}' if other else 'now'}, so there is nothing to compare with."
     if low == ratio == high == 1.0:
         return f"{subject} just as long{f' as with{other}' if other else ''}."
     change = ("less" if ratio < 1 else "more") + (f" than with{other}" if other else "")
     found = f"{subject} {abs(100 * (ratio - 1)):.0f} % {change}"
+    if round(100 * (ratio - 1)) == 0:
+        found = f"{subject} about as long{f' as with{other}' if other else ''}"
     if low != low:
         return f"{found}; too little of the time has waiting jobs to separate this from chance."
     if low <= 1.0 <= high:
         return f"{found}; the interval of {percent(low)} to {percent(high)} includes 0, so this may be chance."
     return f"{found} ({percent(low)} to {percent(high)})."
+
+
+def sentences(found: Answer, rows: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Return what some outcomes mean; where the model does not reproduce the log, that they mean nothing."""
+    if found.fidelity is not None and found.fidelity.warning:
+        return [found.fidelity.warning]
+    return [sentence(row) for row in rows if row["beside"] is not None]
 
 
 def users_who_lose(found: Answer, name: str) -> list[dict[str, Any]]:
