@@ -50,8 +50,8 @@ class TraceOptions(Section):
     missing_memory: Annotated[float, Field(ge=0)] | None = Field(
         None, description="MB per core of jobs with unknown memory; without it they are left out."
     )
-    model: Literal["lublin", "mao", "ksu"] | None = Field(
-        None, description="Jobs are drawn from a published model; no trace is read."
+    model: Literal["lublin", "mao", "ksu", "campaigns"] | None = Field(
+        None, description="Jobs are drawn from a model; no trace is read."
     )
     preset: str | None = Field(None, description="Published parameters of the model, e.g. 'whole' or 'scenario-1'.")
     parameters: dict[str, Any] = Field({}, description="Parameters of the model; 'nodes' adapts it to another machine.")

@@ -10,9 +10,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from hdeeprm_like.formats.shipped import examples_folder
+from hdeeprm_like.launch.agent_names import AGENT, FROM_A_FILE
 from hdeeprm_like.plugins import Place, python_files, real
 
-AGENT, LEARNED = "agent:", "learned:"
+LEARNED = "learned:"
 POLICIES = ("policy", "policies", "now", "predictors")  # options that hold names of policies, or of predictors
 
 
@@ -31,8 +32,9 @@ def our_agents() -> Path:
 def _named(options: argparse.Namespace) -> Iterator[Place]:
     """Yield what the command line names; what stands in the files there names nothing."""
     agent = getattr(options, "agent", None) or ""
-    policies = [one for name in POLICIES for one in str(getattr(options, name, None) or "").split(",")]
-    yield from python_files([agent, *policies, *(getattr(options, "log_to", None) or "").split(",")])
+    policies = [one.strip() for name in POLICIES for one in str(getattr(options, name, None) or "").split(",")]
+    bare = [policy.removeprefix(AGENT) for policy in policies]
+    yield from python_files([agent, *bare, *(getattr(options, "log_to", None) or "").split(",")])
     if agent and not list(python_files(agent)):
         yield agent.partition(":")[0]
     if getattr(options, "part", None) is not None:  # of the command check
@@ -42,8 +44,10 @@ def _named(options: argparse.Namespace) -> Iterator[Place]:
         for rest in policy.split(LEARNED)[1:]:
             if ".py" in rest:
                 yield Path(rest.partition(".py")[0] + ".py")
-        if policy.strip().startswith(AGENT):
-            yield from _unless_root(Path(policy.strip().removeprefix(AGENT)))
+        if policy.startswith(AGENT):
+            of_file = FROM_A_FILE.fullmatch(policy.removeprefix(AGENT))
+            place = Path(policy.removeprefix(AGENT)) if of_file is None else Path(of_file["options"] or of_file["file"])
+            yield from _unless_root(place if of_file is None else place.absolute().parent)
     for named in ("options", "sweep_file"):
         if getattr(options, named, None) is not None:
             yield from _unless_root(getattr(options, named).absolute().parent)  # of a link, not of what it leads to

@@ -173,6 +173,7 @@ SHIPPED: tuple[Shipped, ...] = (
     Shipped("hold", "agent", "agents/hold.py", "each job that can start is started or held by itself"),
     Shipped("kernel", "agent", "agents/kernel.py", "one small network for every job", source="RLScheduler"),
     Shipped("attention", "agent", "agents/attention.py", "every job attends to all others", source=OURS),
+    Shipped("sb3_network", "agent", "agents/sb3_network.py", "a model of Stable-Baselines3, to play", source=OURS),
     Shipped("recurrent", "agent", "agents/recurrent.py", "a network with a memory", source=OURS),
     Shipped("lublin-1", "sweep", "agents/sweep.json", "two policies on nine windows of lublin-1", source=OURS),
     Shipped(

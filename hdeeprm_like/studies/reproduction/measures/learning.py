@@ -110,7 +110,7 @@ def parameters(agent: Trained) -> int:
     """Return how many weights an agent has."""
     from hdeeprm_like.launch.trained import restored
 
-    return sum(weights.numel() for weights in restored(agent.folder).agent.parameters())
+    return sum(weights.numel() for weights in restored(agent).agent.parameters())
 
 
 def held_out(agent: Trained, episodes: int) -> dict[str, list[float]]:
@@ -120,6 +120,6 @@ def held_out(agent: Trained, episodes: int) -> dict[str, list[float]]:
     from hdeeprm_like.launch.trained import restored
     from hdeeprm_like.learning.training import evaluate
 
-    learner = restored(agent.folder)
+    learner = restored(agent)
     _, _, jobs_of = episodes_of(learner.experiment)
     return evaluate(learner.agent, learner.plays(jobs_of), episodes, measures=MEASURES)
