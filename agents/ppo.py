@@ -217,6 +217,11 @@ class PPO(PolicyLearningAgent, ValueLearningAgent):
         deviation = (self.square - self.mean.square()).clamp(min=SMALLEST_VARIANCE).sqrt()
         return ((observation - self.mean) / deviation).clamp(-10.0, 10.0)
 
+    def look(self, observations: Tensor) -> None:
+        """Standardize features by these observations from now on, unless they already are by others."""
+        if self.normalize and not self.seen:
+            self.update_statistics(observations)
+
     def update_statistics(self, observations: Tensor) -> None:
         """Include (S, F) observations in the running means that features are standardized by."""
         share = len(observations) / (self.seen + len(observations))

@@ -14,6 +14,7 @@ from hdeeprm_like import experiment as experiments
 from hdeeprm_like.cluster import schedule as schedules
 from hdeeprm_like.cluster.links import with_network
 from hdeeprm_like.cluster.platform import Platform
+from hdeeprm_like.cluster.pool import pool
 from hdeeprm_like.cluster.workload import Workload
 from hdeeprm_like.decision.actions import PolicyActions, check_whole, policy_named
 from hdeeprm_like.errors import OptionsError, WorkloadError
@@ -358,7 +359,8 @@ def load_workload(
         path: a name (see `examples`), or the file: Batsim's JSON, KSU's table of jobs, or a trace (SWF, plain or
             ``.gz``). On a pool the jobs of a trace keep their run times; for other platforms they are
             converted as in HDeepRM, with operations that follow from the requested time.
-        platform: as for `simulate`; None for the machine that belongs to a name; required for a file.
+        platform: as for `simulate`; None for the machine that belongs to a name; required for the file of a trace.
+            A complete workload of Batsim without one is for a machine of as many cores as it names.
         jobs, skip: of a trace: number of jobs, None for all, after skipping so many lines. The experiment of the
             thesis has ``jobs=1000, skip=4, seed=20091995``; `load_experiment` reads it as ``"gaia"``.
         seed: of the properties of jobs that a trace lacks.
@@ -368,10 +370,12 @@ def load_workload(
         OptionsError: *platform* is missing; or *jobs* or *skip* are given for jobs that are no trace.
     """
     file, known = existing(path, "trace", "workload"), shipped("trace", "workload")
-    if platform is None:
-        if str(path) not in known:
-            raise OptionsError(f"load_workload: {file}: names no machine; add platform, a name, path or cores")
+    if platform is None and str(path) in known:
         platform = known[str(path)].machine
+    if platform is None:
+        if not formats.has_ending_of(file, "workload") or jobs is not None or skip:
+            raise OptionsError(f"load_workload: {file}: names no machine; add platform, a name, path or cores")
+        return formats.load_workload(file, reference_flops=pool(1).reference_flops)
     return jobs_in(file, platform_from(platform), seed, jobs, skip).workload
 
 

@@ -27,6 +27,7 @@ from hdeeprm_like.learning.checkpoint import (
     save_checkpoint,
 )
 from hdeeprm_like.learning.logs import Tally, TrainingLog
+from hdeeprm_like.learning.python_state import LOST, Remembered
 from hdeeprm_like.learning.rollout import (
     BatchedEpisodes,
     EpisodeBatch,
@@ -255,6 +256,7 @@ class _Training:
         self.decisions = 0  # in these
         self.annealed: float | None = None  # the fraction last passed to the agent by this process
         self._buffer = RolloutBuffer()
+        self._remembered = Remembered(agent)
         self.best = math.inf  # least cost of an evaluation: minus the mean reward, or the mean of a measure
         self.log: TrainingLog
         if options.best not in (REWARD, *measures):
@@ -347,7 +349,8 @@ class _Training:
             "envs": self.options.envs,
             "episodes": limits.EPISODES.most if self.options.steps else self.options.episodes,
         }
-        save_checkpoint(self.folder / CHECKPOINT, self.agent, self.actions, counters, generators)
+        more = {LOST: self._remembered.lost()}
+        save_checkpoint(self.folder / CHECKPOINT, self.agent, self.actions, counters, generators, more)
 
     def close(self) -> None:
         """Flush and close the logs."""
