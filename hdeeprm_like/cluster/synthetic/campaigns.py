@@ -31,14 +31,14 @@ class Campaigns:
     """
 
     capacity: int = 320
-    short_rate: float = 480.0
+    short_rate: float = 576.0
     short_size: tuple[int, ...] = (1, 2, 4, 8)
     short_run: float = 180.0
     short_spread: float = 0.8
     shortest: float = 20.0
     longest: float = 1800.0
-    campaign_rate: float = 3.0
-    campaign_jobs: tuple[int, int] = (4, 12)
+    campaign_rate: float = 4.0
+    campaign_jobs: tuple[int, int] = (2, 6)
     campaign_gap: float = 5.0
     campaign_size: tuple[int, ...] = (8, 16, 32)
     campaign_run: float = 7200.0
