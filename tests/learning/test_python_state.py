@@ -1,4 +1,4 @@
-"""What an agent keeps outside of torch goes into its checkpoints, or it is not resumed. The agent is that of the docs."""
+"""What an agent keeps outside of torch goes into its checkpoints, or it is not resumed; the agent is that of the docs."""
 
 import json
 import re
