@@ -99,7 +99,7 @@ class PolicyIterationSection(Section):
         10.0, description="By how much logits move for an advantage of one standard deviation."
     )
     trust_region: Annotated[float, Field(gt=0)] = Field(
-        0.1, description="Mean Kullback-Leibler divergence from the last weights in nats, at most."
+        20.0, description="Mean Kullback-Leibler divergence from the last weights in nats, at most."
     )
     shares: Annotated[list[Annotated[float, Field(gt=0, le=1)]], Field(min_length=1, max_length=16)] = Field(
         [0.5, 1.0], description="Shares of the way from the policy to what was learned, tried in validation."

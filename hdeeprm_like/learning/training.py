@@ -288,9 +288,13 @@ class _Training:
         known = None if begins else self.episode
         self.log = TrainingLog(self.folder, self.actions, known, tensorboard, callbacks, asdict(self.options))
         if begins:
-            if self.evaluation is not None and self.options.evaluate_every:
-                self._evaluate(self.evaluation)  # the initial policy may turn out to be the best one
-            self.save()
+            try:
+                if self.evaluation is not None and self.options.evaluate_every:
+                    self._evaluate(self.evaluation)  # the initial policy may turn out to be the best one
+                self.save()
+            except BaseException:
+                self.close()
+                raise
 
     def update(self, new_episode: NewEpisode) -> dict[str, str]:
         """Roll out some episodes, learn from them and log them; return figures for the progress bar."""

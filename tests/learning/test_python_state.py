@@ -1,4 +1,4 @@
-"""What an agent keeps outside of torch goes into its checkpoints, or it is not resumed; the agent is that of the docs."""
+"""What an agent keeps outside of torch goes into its checkpoints, or it is not resumed; the docs' agent is tried."""
 
 import json
 import re
@@ -66,6 +66,6 @@ def test_a_file_that_has_changed_since_it_was_named_needs_trust(agent, tmp_path,
 
 
 def test_state_that_could_not_be_read_again_is_refused_when_it_is_written(agent, tmp_path, capsys):
-    agent.write_text(Q_LEARNING.replace("return {", "return {'path': __import__('pathlib').Path('x'), "))
+    agent.write_text(Q_LEARNING.replace('return {"memory"', "return {'path': __import__('pathlib').Path('x'), 'memory'"))
     assert train(agent, tmp_path / "cut", 10) == 2
     assert "get_extra_state" in capsys.readouterr().err
