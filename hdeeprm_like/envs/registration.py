@@ -26,7 +26,7 @@ Keywords of `make` and `make_vec`; those of the decision space override the pres
 |---|---|
 | ``options`` | path of an options file with platform, jobs and decision space |
 | ``platform`` | path of a platform, cores of a pool as a whole number, or a `Platform` |
-| ``workload`` | path of jobs, a model (``lublin``, ``mao``, ``ksu``), a `Workload`, or a function that returns one |
+| ``workload`` | path of jobs, a model (``lublin``, ``mao``, ...), a `Workload`, or a function that returns one |
 | ``jobs`` | jobs of an episode, at least 1; default: twice *placed* |
 | ``limits`` | a `Workload` or its ``limits()``, the largest requests, which scale observations; see below |
 | ``clock`` | ``batsim``, ``textbook``, or ``one-by-one``: simultaneous arrivals come one by one |
