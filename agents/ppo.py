@@ -136,15 +136,20 @@ class PPO(PolicyLearningAgent, ValueLearningAgent):
         activation: Activation = "tanh",
         normalize: Annotated[bool, "whether features are standardized by their mean and deviation so far"] = False,
         factors: Annotated[
-            Sequence[int], Several(COUNT), "sizes of the choices that an action combines: [6, 6] for 36 policy pairs"
+            Sequence[int],
+            Several(COUNT),
+            "sizes of the choices that an action combines: [6, 6] for 36 policy pairs, with or without one more, void",
         ] = (),
         preference: Annotated[
             float, NOT_NEGATIVE, "what is added to the logits of the action that `training.prior` finds best"
         ] = 2.0,
     ) -> None:
         self.factors = tuple(factors) or (action_size,)
-        if math.prod(self.factors) != action_size:
-            raise OptionsError(f"agent.factors is {list(factors)}; the product must be the {action_size} actions")
+        self.alone = action_size - math.prod(self.factors)  # behind those that combine choices, as void
+        if self.alone not in (0, 1):
+            raise OptionsError(
+                f"agent.factors is {list(factors)}; the product must be the {action_size} actions, or one less"
+            )
         self.lr_end = 0.0 if lr_decay == "linear" else None
         self.clip, self.clip_value = clip, clip_value
         self.advantages = Advantages(gamma, gae_lambda, alike, reward_scale, standardize)
@@ -155,7 +160,7 @@ class PPO(PolicyLearningAgent, ValueLearningAgent):
         if not layers:
             raise OptionsError("agent.hidden is []; at least one layer is needed")
         self.shared = shared
-        self.actor = network([observation_size, *layers, sum(self.factors)], 0.01, activation)
+        self.actor = network([observation_size, *layers, sum(self.factors) + self.alone], 0.01, activation)
         self.critic = network([observation_size, *layers, 1], 1.0, activation)
         if shared:
             self.critic = nn.Sequential(*list(self.actor)[:-1], self.critic[-1])
@@ -189,13 +194,13 @@ class PPO(PolicyLearningAgent, ValueLearningAgent):
         """Return (B, A) logits of the actions, each the sum of the logits of the choices that it combines.
 
         Args:
-            choices: (B, sum of the factors) logits of the choices of each factor.
+            choices: (B, sum of the factors) logits of the choices of each factor; and of the action that stands alone.
         """
-        parts = torch.split(choices, list(self.factors), dim=1)
+        *parts, alone = torch.split(choices, [*self.factors, self.alone], dim=1)
         total: Tensor = parts[0]
         for part in parts[1:]:
             total = (total[:, :, None] + part[:, None, :]).flatten(1)
-        return total
+        return torch.cat([total, alone], 1) if self.alone else total
 
     def blocks(self, observation: Tensor) -> list[Tensor]:
         """Return the networks' input: one block of standardized features, or several without zeros at their ends."""
@@ -212,6 +217,11 @@ class PPO(PolicyLearningAgent, ValueLearningAgent):
         deviation = (self.square - self.mean.square()).clamp(min=SMALLEST_VARIANCE).sqrt()
         return ((observation - self.mean) / deviation).clamp(-10.0, 10.0)
 
+    def look(self, observations: Tensor) -> None:
+        """Standardize features by these observations from now on, unless they already are by others."""
+        if self.normalize and not self.seen:
+            self.update_statistics(observations)
+
     def update_statistics(self, observations: Tensor) -> None:
         """Include (S, F) observations in the running means that features are standardized by."""
         share = len(observations) / (self.seen + len(observations))
@@ -227,6 +237,9 @@ class PPO(PolicyLearningAgent, ValueLearningAgent):
         """Add a number to the logit of an action, whatever is seen: to the biases of the choices it combines."""
         last, at = cast(nn.Linear, self.actor[-1]), sum(self.factors)
         with torch.no_grad():
+            if action == math.prod(self.factors):
+                last.bias[at] += by
+                return
             for size in reversed(self.factors):
                 action, choice = divmod(action, size)
                 at -= size

@@ -14,6 +14,7 @@ from hdeeprm_like import experiment as experiments
 from hdeeprm_like.cluster import schedule as schedules
 from hdeeprm_like.cluster.links import with_network
 from hdeeprm_like.cluster.platform import Platform
+from hdeeprm_like.cluster.pool import pool
 from hdeeprm_like.cluster.workload import Workload
 from hdeeprm_like.decision.actions import PolicyActions, policy_named
 from hdeeprm_like.decision.names import case_of
@@ -379,7 +380,8 @@ def load_workload(
         path: a name (see `examples`), or the file: Batsim's JSON, KSU's table of jobs, or a trace (SWF, plain or
             ``.gz``). On a pool the jobs of a trace keep their run times; for other platforms they are
             converted as in HDeepRM, with operations that follow from the requested time.
-        platform: as for `simulate`; None for the machine that belongs to a name; required for a file.
+        platform: as for `simulate`; None for the machine that belongs to a name; required for the file of a trace.
+            A complete workload of Batsim without one is for a machine of as many cores as it names.
         jobs, skip: of a trace: number of jobs, None for all, after skipping so many lines; the experiment of the thesis
             is ``load_experiment("gaia")``. seed: of the properties of jobs that a trace lacks.
         leave_out_larger: whether jobs larger than the platform are left out; otherwise they are an error.
@@ -389,10 +391,12 @@ def load_workload(
         OptionsError: *platform* is missing; or *jobs* or *skip* are given for jobs that are no trace.
     """
     file, known = existing(path, "trace", "workload"), shipped("trace", "workload")
-    if platform is None:
-        if str(path) not in known:
-            raise OptionsError(f"load_workload: {file}: names no machine; add platform, a name, path or cores")
+    if platform is None and str(path) in known:
         platform = known[str(path)].machine
+    if platform is None:
+        if not formats.has_ending_of(file, "workload") or jobs is not None or skip:
+            raise OptionsError(f"load_workload: {file}: names no machine; add platform, a name, path or cores")
+        return formats.load_workload(file, reference_flops=pool(1).reference_flops)
     return jobs_in(file, platform_from(platform), seed, jobs, skip, leave_out_larger).workload
 
 

@@ -102,11 +102,18 @@ EXAMPLES: Mapping[str, Example] = {
             "jobs.json": "workloads/learning.json",
         },
     ),
-    "ppo": trained(
-        "ppo",
-        "ppo",
-        "PPO chooses among the 36 policy pairs on fragments of Gaia's jobs",
-        {"gaia.json": "platforms/gaia.json", "gaia.swf.gz": "workloads/gaia.swf.gz"},
+    "two-kinds": Example(
+        "an agent that chooses among the 36 policy pairs beats each of them, on 64 fast and 256 thrifty cores",
+        {
+            "two-kinds.json": "agents/two-kinds.json",
+            "ppo.py": "agents/ppo.py",
+            "two_kinds.json": "platforms/two_kinds.json",
+        },
+        (
+            "hdeeprm-like train --method policy_iteration --options {folder}/two-kinds.json --agent {folder}/ppo.py",
+            "hdeeprm-like visual rewards --run train-two-kinds --save rewards.png",
+        ),
+        "learn",
     ),
     "ppo-window": trained(
         "ppo-window",

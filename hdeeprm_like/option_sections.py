@@ -56,8 +56,8 @@ class TraceOptions(Section):
     missing_memory: Annotated[float, Field(ge=0)] | None = Field(
         None, description="MB per core of jobs with unknown memory; without it they need none."
     )
-    model: Literal["lublin", "mao", "ksu"] | None = Field(
-        None, description="Jobs are drawn from a published model; no trace is read."
+    model: Literal["lublin", "mao", "ksu", "campaigns"] | None = Field(
+        None, description="Jobs are drawn from a model; no trace is read."
     )
     preset: str | None = Field(None, description="Published parameters of the model, e.g. 'whole' or 'scenario-1'.")
     parameters: dict[str, Any] = Field({}, description="Parameters of the model; 'nodes' adapts it to another machine.")
@@ -105,7 +105,7 @@ class PolicyIterationSection(Section):
         10.0, description="By how much logits move for an advantage of one standard deviation."
     )
     trust_region: Annotated[float, Field(gt=0)] = Field(
-        0.1, description="Mean Kullback-Leibler divergence from the last weights in nats, at most."
+        20.0, description="Mean Kullback-Leibler divergence from the last weights in nats, at most."
     )
     shares: Annotated[list[Annotated[float, Field(gt=0, le=1)]], Field(min_length=1, max_length=16)] = Field(
         [0.5, 1.0], description="Shares of the way from the policy to what was learned, tried in validation."

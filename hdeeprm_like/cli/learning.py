@@ -82,6 +82,7 @@ def run_train(options: argparse.Namespace) -> int:
         refuse_flags(options)
     import logging
 
+    from hdeeprm_like.cli.trust import note_named
     from hdeeprm_like.experiment import Overrides, load_experiment
     from hdeeprm_like.launch.learned import train_learner
     from hdeeprm_like.launch.resuming import resume_learner, training_options
@@ -94,6 +95,7 @@ def run_train(options: argparse.Namespace) -> int:
         overrides = Overrides(options.platform, options.trace, options.workload, options.seed)
         experiment = load_experiment(options.options, overrides)
         learner = new_learner(experiment, options)
+        note_named(options)
         how = training_options(experiment, options.episodes, options.envs)
     gathering = engine_of(options, learner, output)
     callbacks = [name.strip() for name in (options.log_to or "").split(",") if name.strip()]
@@ -110,7 +112,7 @@ def run_train(options: argparse.Namespace) -> int:
             found = train_learner(learner, output, how, resumes, progress, gathering, callbacks)
             done = f"{found} episodes learned from"
     except KeyboardInterrupt:
-        return interrupted(output, trust=options.trust or is_of_user(options.agent))
+        return interrupted(output)
     if options.report:
         from hdeeprm_like.results.run_page import write_run_page
 
@@ -145,22 +147,10 @@ def engine_of(
     return gathering(Where(options.engine or "local", output, options.processes))
 
 
-def is_of_user(agent: str | None) -> bool:
-    """Return whether an agent is not shipped, so that continuing with it needs ``--trust``."""
-    from hdeeprm_like.cli.trust import our_agents
-    from hdeeprm_like.plugins import real
-
-    return agent is not None and real(our_agents()) not in real(Path(agent.partition(".py:")[0])).parents
-
-
-def interrupted(output: Path, trust: bool = False) -> int:
-    """Print how to continue an interrupted training.
-
-    Args:
-        trust: whether its record names code that runs only with ``--trust``.
-    """
+def interrupted(output: Path) -> int:
+    """Print how to continue an interrupted training."""
     begun = (output / "run.json").exists()
-    again = f"{PROGRAM} train --resume {output}{' --trust' if trust else ''}"
+    again = f"{PROGRAM} train --resume {output}"
     text = f"continue with: {again}" if begun else "nothing half-written is left"
     sys.stderr.write(f"{PROGRAM}: interrupted; {text}\n")
     return INTERRUPTED

@@ -2,11 +2,12 @@
 
 import argparse
 from collections.abc import Callable, Iterable
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from hdeeprm_like.errors import HDeepRMError
-from hdeeprm_like.formats.shipped import Kind, found, names_of, shipped
+from hdeeprm_like.formats.shipped import Kind, found, names_of, shipped, unknown
 
 Completer = Callable[..., Iterable[str]]
 
@@ -43,8 +44,14 @@ def completed_with_files(action: argparse.Action, names: Callable[[], Iterable[s
 
 
 def agent_named(text: str) -> str:
-    """Return the file of a shipped agent, and any other agent unchanged."""
+    """Return the file of a shipped agent, and any other agent unchanged.
+
+    Raises:
+        ArgumentTypeError: it is a bare word, and there is no module of this name.
+    """
     known = shipped("agent")
+    if text.isidentifier() and text not in known and find_spec(text) is None:
+        raise argparse.ArgumentTypeError(unknown(text, "agent"))
     return str(known[text].path) if text in known else text
 
 

@@ -25,7 +25,7 @@ def add_workload_commands(commands: Commands) -> None:
 def add_generate(commands: Commands) -> None:
     """Add ``generate``."""
     added = command(commands, "generate", "generate jobs by a published model", run_generate)
-    added.add_argument("model", metavar="MODEL", help="lublin, mao or ksu")
+    added.add_argument("model", metavar="MODEL", help="lublin, mao, ksu or campaigns")
     added.add_argument(
         "--output",
         "-o",

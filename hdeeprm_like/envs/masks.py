@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from gymnasium import spaces
 
 MaskPlace: TypeAlias = Literal["info", "observation"]
+Masks: TypeAlias = NDArray[np.int8]
+"""1 for each legal action; int8, as `gymnasium.spaces.Discrete.sample` takes it."""
+
 MASK_PLACES: tuple[MaskPlace, ...] = get_args(MaskPlace)
 OBSERVATION, ACTION_MASK = "observation", "action_mask"
 

@@ -26,8 +26,9 @@ Keywords of `make` and `make_vec`; those of the decision space override the pres
 |---|---|
 | ``options`` | path of an options file with platform, jobs and decision space |
 | ``platform`` | path of a platform, cores of a pool as a whole number, or a `Platform` |
-| ``workload`` | path of jobs, a model (``lublin``, ``mao``, ``ksu``), a `Workload`, or a function that returns one |
+| ``workload`` | path of jobs, a model (``lublin``, ``mao``, ...), a `Workload`, or a function that returns one |
 | ``jobs`` | jobs of an episode, at least 1; default: twice *placed* |
+| ``limits`` | a `Workload` or its ``limits()``, the largest requests, which scale observations; see below |
 | ``clock`` | ``batsim``, ``textbook``, or ``one-by-one``: simultaneous arrivals come one by one |
 | ``network`` | whether what jobs send takes time, on a platform with a network and Batsim's clock; see `simulate` |
 | ``max_steps`` | limit at which an episode is truncated; default: `STEPS_A_JOB` per job, at least `LEAST_STEPS` |
@@ -49,6 +50,15 @@ Keywords of `make` and `make_vec`; those of the decision space override the pres
 | ``wait`` | whether the waits of the jobs in the slots and the clock are also shown |
 | ``objectives``, ``objective`` | name of `decision.rewards`, ``cost:tariff.csv``, function, or several with weights |
 | ``reward``, ``gamma`` | mode of `decision.rewards`; from 0 to 1 |
+
+Observations are shares of the largest requests: those of the whole workload or model, as the command ``train`` scales
+them. Of a function of the user's nothing is known beforehand, so each episode is scaled by its own jobs unless
+``limits`` are given. The 36 policy pairs are numbered job policy by job policy in the order random, first, shortest,
+smallest, low_mem, low_mem_bw, each with the core policies random, high_gflops, high_cores, high_mem, high_mem_bw,
+low_power; ``env.unwrapped.action_names`` lists them.
+
+Stable-Baselines3's wrappers begin the next episode in the step that ends one: make many environments with
+``autoreset="SameStep"`` for it, as ``agents/sb3_vector.py`` does; Gymnasium's own wrappers expect ``NextStep``.
 """
 
 from collections.abc import Callable
@@ -64,6 +74,7 @@ from hdeeprm_like.cluster.synthetic.models import PRESETS as MODELS
 from hdeeprm_like.cluster.workload import JobLimits, Workload
 from hdeeprm_like.decision.named_parts import space_with
 from hdeeprm_like.decision.presets import PRESETS, Space
+from hdeeprm_like.envs.ids import register
 from hdeeprm_like.envs.masks import MaskPlace
 from hdeeprm_like.envs.settings import PAPERS, SETTINGS, Paper, Recipes, Setting
 from hdeeprm_like.envs.single import RenderMode, SchedulingEnv
@@ -83,7 +94,6 @@ from hdeeprm_like.jobs_in_files import jobs_in
 from hdeeprm_like.run.simulator import Clock
 from hdeeprm_like.values import COUNT
 
-import gymnasium  # isort: skip - envs.single says in one line what to install if it is missing
 from gymnasium.vector import AutoresetMode  # isort: skip
 
 AnyWorkload: TypeAlias = Workload | str | Path | WorkloadOf
@@ -107,6 +117,7 @@ def environment(
     render_mode: RenderMode | None = None,
     mask: MaskPlace = "info",
     network: bool = False,
+    limits: JobLimits | Workload | None = None,
     **parts: Any,
 ) -> SchedulingEnv:
     """Return an environment from names and files; ``gymnasium.make`` calls it.
@@ -122,6 +133,8 @@ def environment(
         jobs: of an episode; None for all of the workload, or 100 of a model.
         clock: of `CLOCKS`; None for ``batsim``, or that of the options file.
         mask: as for `SchedulingEnv`. network: whether what jobs send takes time, as for `hdeeprm_like.simulate`.
+        limits: the largest requests, which scale observations, or a workload that has them; None for those of the
+            options file, the workload or the model, and of each episode where a function makes the jobs.
         max_steps, render_mode: as for `SchedulingEnv`; by default an episode whose agent can wait is truncated as in
             `most_steps`, since an agent that only waits would never end it.
         parts: fields of `Space` that override the preset's, see the table of this module.
@@ -135,15 +148,18 @@ def environment(
         COUNT.of(jobs, OptionsError, "jobs")
     paper = PAPERS.get(preset) or Paper(preset, PRESETS[preset], SETTINGS[preset])
     setting = paper.setting
-    limits: JobLimits | None
     length: int | None
     workload_of: WorkloadOf
+    if isinstance(limits, Workload):
+        limits = limits.limits()
+    elif limits is not None and not isinstance(limits, JobLimits):
+        raise OptionsError(f"limits is {limits!r:.80}; a Workload is needed, or its limits()")
     if options is not None:
         if platform is not None or workload is not None or jobs is not None:
             raise OptionsError(f"{options}: has platform and workload itself; leave platform, workload and jobs out")
         experiment = experiment_in(options, network)
         space = space_with(space_in(experiment, paper.preset), parts)
-        exists, limits = experiment.platform, experiment.workload.limits()
+        exists, limits = experiment.platform, limits or experiment.workload.limits()
         workload_of = TrainingEpisodes(episodes_of(experiment)[0])
         length = experiment.options.training.fragment_jobs or len(experiment.workload)
         clock = clock or experiment.options.training.clock
@@ -155,7 +171,7 @@ def environment(
         if jobs is None and space.placed:
             jobs = ENOUGH * space.placed
         workload_of = workload_from(workload, jobs, exists, setting)
-        limits, length = limits_of(workload_of), length_of(workload_of)
+        limits, length = limits or limits_of(workload_of), length_of(workload_of)
     if max_steps is None:
         max_steps = most_steps(space, length)
     return SchedulingEnv(
@@ -296,10 +312,4 @@ def limits_of(workload_of: WorkloadOf) -> JobLimits | None:
     return JobLimits(*(max(values) for values in zip(*(vars(limits).values() for limits in drawn), strict=True)))
 
 
-for name in (*PRESETS, *PAPERS):
-    gymnasium.register(
-        f"hdeeprm_like/{name}-v0",
-        entry_point="hdeeprm_like.gym:environment",
-        vector_entry_point="hdeeprm_like.gym:environments",
-        kwargs={"preset": name},
-    )
+register()

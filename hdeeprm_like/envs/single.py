@@ -14,7 +14,7 @@ from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.workload import JobLimits, Workload
 from hdeeprm_like.decision.presets import Space
 from hdeeprm_like.engine.splitmix64 import SEEDS, draw_below
-from hdeeprm_like.envs.masks import MaskPlace, in_observation, space_with_mask, with_mask
+from hdeeprm_like.envs.masks import MaskPlace, Masks, in_observation, space_with_mask, with_mask
 from hdeeprm_like.envs.settings import reset_options
 from hdeeprm_like.envs.windows import Windows, WorkloadOf, draws_of
 from hdeeprm_like.errors import AgentError, OptionsError, WorkloadError, did_you_mean
@@ -48,7 +48,8 @@ SHORTEST_RUN = 1e-5  # s, Batsim's run time of a job without work, so that its s
 class SchedulingEnv(gymnasium.Env[Any, np.int64]):
     """A cluster whose queue an agent serves, with any of the decision spaces of `decision.presets.PRESETS`.
 
-    Actions: ``Discrete(A)``; `action_names` names them, ``info["action_mask"]`` and `action_masks` show the legal ones.
+    Actions: ``Discrete(A)``; `action_names` names them. ``info["action_mask"]`` and `action_masks` show the legal ones,
+    as int8, so that ``action_space.sample(info["action_mask"])`` draws one of them.
 
     | actions | index | meaning |
     |---|---|---|
@@ -191,7 +192,7 @@ class SchedulingEnv(gymnasium.Env[Any, np.int64]):
         steps = self._steps
         observation, mask = play.observe() if steps is None else (steps.seen, steps.mask)
         self._mask = mask.copy()
-        return self._seen(observation), {"action_mask": self._mask, "time": play.system.state.now}
+        return self._seen(observation), {"action_mask": self.action_masks(), "time": play.system.state.now}
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         """Apply an action and move to the next decision.
@@ -217,7 +218,7 @@ class SchedulingEnv(gymnasium.Env[Any, np.int64]):
         truncated = running and len(self._taken) == self.max_steps
         self._running = running and not truncated
         self._mask = mask.copy()  # an action space may return the same array each time
-        info: dict[str, Any] = {"action_mask": self._mask, "time": now}
+        info: dict[str, Any] = {"action_mask": self.action_masks(), "time": now}
         if not self._running:
             info["metrics"] = self.metrics()
         if self.render_mode == "human":
@@ -288,9 +289,9 @@ class SchedulingEnv(gymnasium.Env[Any, np.int64]):
         other._running = running
         return other
 
-    def action_masks(self) -> Bools:
-        """Return (A,) which actions are legal now, under the name that sb3-contrib expects."""
-        return self._mask
+    def action_masks(self) -> Masks:
+        """Return (A,) 1 for each action that is legal now, under the name that sb3-contrib expects."""
+        return self._mask.view(np.int8)
 
     @property
     def play(self) -> Play:

@@ -14,7 +14,7 @@ from hdeeprm_like.decision.observations.view import OBSERVATIONS
 from hdeeprm_like.decision.presets import Space
 from hdeeprm_like.engine.job_rows import countable
 from hdeeprm_like.engine.splitmix64 import SEEDS, draw_below
-from hdeeprm_like.envs.masks import MaskPlace, in_observation, space_with_mask, with_mask
+from hdeeprm_like.envs.masks import MaskPlace, Masks, in_observation, space_with_mask, with_mask
 from hdeeprm_like.envs.settings import reset_options
 from hdeeprm_like.envs.single import RENDER_FPS
 from hdeeprm_like.envs.windows import Windows, WorkloadOf, draws_of
@@ -46,7 +46,7 @@ class SchedulingVectorEnv(VectorEnv[Any, Ints, Any]):
     | array | shape | meaning |
     |---|---|---|
     | observations | (B, ...) float32 | observations |
-    | `action_masks` | (B, A) bool | which actions are legal, also as ``info["action_mask"]`` |
+    | `action_masks` | (B, A) int8 | 1 for each legal action, also as ``info["action_mask"]`` |
     | rewards | (B,) float64 | complete reward of each action |
 
     With *copy* false, these are the arrays that the next `step` and `reset` write into: nothing is copied, not even by
@@ -242,9 +242,9 @@ class SchedulingVectorEnv(VectorEnv[Any, Ints, Any]):
             self._generators[place] = copy_of(self._generators[source])
         return self._out(self.runs.observations), self._info()
 
-    def action_masks(self) -> Bools:
-        """Return (B, A) which actions are legal now."""
-        return self.runs.masks
+    def action_masks(self) -> Masks:
+        """Return (B, A) 1 for each action that is legal now."""
+        return self.runs.masks.view(np.int8)
 
     def render(self) -> tuple[Any, ...]:
         """Return a picture of each environment, (height, width, 3) bytes: which job has which cores, and the queue.
@@ -264,7 +264,7 @@ class SchedulingVectorEnv(VectorEnv[Any, Ints, Any]):
         self.runs.close()
 
     def _info(self) -> dict[str, Any]:
-        return {"action_mask": self._out(self.runs.masks), "time": self._out(self.runs.now)}
+        return {"action_mask": self._out(self.action_masks()), "time": self._out(self.runs.now)}
 
     def _finished(self) -> dict[str, Any]:
         """Return the info of `step` on finished episodes."""

@@ -123,6 +123,7 @@ SHIPPED: tuple[Shipped, ...] = (
     _platform("pool-64", "pool_64.csv", "the largest pool of Cunha and Chaimowicz' scenarios", 1, 1, 64, CUNHA),
     _platform("pool-10-10", "pool_10_10.csv", "DeepRM's machine: ten cores, a unit of memory each", 1, 1, 10, CUNHA),
     _platform("nine-machines", "nine_machines.csv", "after Hutchison et al.; two have GPUs", 9, 9, 592, OURS),
+    _platform("two-kinds", "two_kinds.json", "64 fast cores and 256 thrifty ones", 6, 12, 320, OURS),
     _platform("mixed-gpus", "mixed_gpus.json", "four kinds of nodes, two with GPUs", 40, 80, 2512, OURS),
     _jobs("gaia", "trace", "gaia.swf.gz", "Gaia, May to August 2014, whole", 51_987, ARCHIVE, "gaia"),
     _jobs("ctc-sp2", "trace", "ctc_sp2_500.swf.gz", "IBM SP2, Cornell, 1996: the first 500 jobs", 500, ARCHIVE, 338),
@@ -149,6 +150,7 @@ SHIPPED: tuple[Shipped, ...] = (
     _options("learning", "reinforce.json", "the learning example, 5.4, for the agent reinforce", THESIS),
     _options("actor-critic", "actor_critic.json", "the learning example, for the agent actor-critic", THESIS),
     _options("ppo", "ppo.json", "fragments of Gaia, 36 policy pairs, for the agent ppo"),
+    _options("two-kinds", "two-kinds.json", "36 pairs on two kinds of cores, policy iteration, for the agent ppo"),
     _options("ppo-window", "ppo-window.json", "jobs of lublin-1 from a window of 128, for the agent ppo"),
     _options("smdp", "smdp.json", "the semi-Markov decision process, for the agent ppo", CUNHA),
     _options("deep-backfilling", "deep-backfilling.json", "Deep Back-Filling, for the agent ppo", "Wang et al. 2022"),
@@ -173,6 +175,7 @@ SHIPPED: tuple[Shipped, ...] = (
     Shipped("hold", "agent", "agents/hold.py", "each job that can start is started or held by itself"),
     Shipped("kernel", "agent", "agents/kernel.py", "one small network for every job", source="RLScheduler"),
     Shipped("attention", "agent", "agents/attention.py", "every job attends to all others", source=OURS),
+    Shipped("sb3_network", "agent", "agents/sb3_network.py", "a model of Stable-Baselines3, to play", source=OURS),
     Shipped("recurrent", "agent", "agents/recurrent.py", "a network with a memory", source=OURS),
     Shipped("lublin-1", "sweep", "agents/sweep.json", "two policies on nine windows of lublin-1", source=OURS),
     Shipped(

@@ -1,8 +1,9 @@
 """A learning agent in an experiment, whatever is done with it: launched, trained, compared."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.workload import JobLimits, Workload
@@ -23,12 +24,14 @@ class AgentChoice:
         name: ``my_agent.py``, ``my_agent.py:Class`` or ``package.module:Class``, relative to the current folder.
         device: ``cpu``, ``cuda``, ``mps`` or ``auto``.
         input_model: checkpoint with the initial weights. output_model: where to write the weights at the end.
+        section: options in place of those of the section ``agent``; None for these.
     """
 
     name: str
     device: str = "cpu"
     input_model: Path | None = None
     output_model: Path | None = None
+    section: Mapping[str, Any] | None = None
 
 
 class Learner:
@@ -48,7 +51,8 @@ class Learner:
         limits = experiment.workload.limits()
         self.actions: ActionSpace = self.space.sample(experiment.platform, limits).actions
         self.layout = self.space.layout(experiment.platform, limits)
-        section = options.agent.model_dump(exclude={"type", "run", "policy_pair"}, exclude_none=True)
+        written = options.agent.model_dump(exclude={"type", "run", "policy_pair"}, exclude_none=True)
+        section = written if choice.section is None else choice.section
         self.agent: LearningAgent = build_agent(
             load_agent_class(choice.name),
             section,

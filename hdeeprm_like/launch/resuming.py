@@ -94,10 +94,10 @@ def resume_learner(output: Path, device: str | None, episodes: int | None) -> tu
     experiment = load_experiment(Path(before["options"]), overrides)
     if not are_options_of(run["options"], experiment):
         raise OptionsError(f"{before['options']}: has changed since the training in {output} began")
-    models = {name: Path(before[name]) for name in ("input_model", "output_model") if before.get(name)}
+    begin, end = (Path(before[name]) if before.get(name) else None for name in ("input_model", "output_model"))
     if (output / CHECKPOINT).exists():
-        models.pop("input_model", None)  # the checkpoint holds what became of those weights
-    learner = Learner(experiment, AgentChoice(before["agent"], device or before["device"], **models))
+        begin = None  # the checkpoint holds what became of those weights
+    learner = Learner(experiment, AgentChoice(before["agent"], device or before["device"], begin, end))
     if before.get("code", code_hash(learner.agent)) != code_hash(learner.agent):
         raise OptionsError(
             f"{before['agent']}: has changed since the training in {output} began; undo that, or begin another training"

@@ -10,7 +10,7 @@ from hdeeprm_like.decision.system import DecisionSystem
 from hdeeprm_like.errors import OptionsError, ResultsError
 from hdeeprm_like.experiment import load_experiment
 from hdeeprm_like.formats.shipped import shipped
-from hdeeprm_like.inputs import read_json
+from hdeeprm_like.inputs import read_json, read_object
 from hdeeprm_like.launch.agent_names import Trained
 from hdeeprm_like.launch.learner import AgentChoice, Learner
 from hdeeprm_like.launch.run_folder import INPUTS, OPTIONS, RECORD, SPEED_FILES
@@ -21,25 +21,32 @@ from hdeeprm_like.run.python_loop import Play, play
 from hdeeprm_like.run.simulator import Clock, Simulator
 
 
-def restored(folder: Path) -> Learner:
-    """Return the agent of a training with its best weights, in its experiment.
+def restored(agent: Trained) -> Learner:
+    """Return an agent with its best weights, in the experiment that says what it sees and does.
 
     It is cached until one of its files changes.
 
     Raises:
         HDeepRMError: the folder holds no training, or its agent cannot be loaded.
     """
-    if not (folder / RECORD).exists():
+    folder = agent.folder
+    if agent.options is None and not (folder / RECORD).exists():
         raise ResultsError(f"{folder}: has no {RECORD}; `hdeeprm-like train --output {folder}` writes an agent there")
-    changed = tuple(path.stat().st_mtime_ns for path in files_of_training(folder))
-    return _restored(folder.resolve(), changed)
+    changed = tuple(path.stat().st_mtime_ns for path in files_of_agent(agent))
+    return _restored(folder.absolute(), agent.options, changed)
 
 
 @lru_cache(maxsize=8)
-def _restored(folder: Path, changed: tuple[int, ...]) -> Learner:
+def _restored(folder: Path, options: Path | None, changed: tuple[int, ...]) -> Learner:
     """Return the agent of `restored`; *changed* is the time of change of its files, which makes the cache miss."""
-    experiment = load_experiment(folder / OPTIONS)
-    learner = Learner(experiment, AgentChoice(agent_of(folder), "cpu", input_model=folder))
+    experiment = load_experiment(options or folder / OPTIONS)
+    if options is None:
+        choice = AgentChoice(agent_of(folder), input_model=folder)
+    elif folder.suffix == ".zip":
+        choice = AgentChoice(str(shipped("agent")["sb3_network"].path), section={"model": str(folder)})
+    else:
+        choice = AgentChoice(str(folder), section={})
+    learner = Learner(experiment, choice)
     learner.agent.greedy = True
     return learner
 
@@ -59,9 +66,15 @@ def agent_of(folder: Path) -> str:
     return name if ours is None else str(ours.path)
 
 
-def files_of_training(folder: Path) -> tuple[Path, ...]:
+def files_of_agent(agent: Trained) -> tuple[Path, ...]:
     """Return the files that decide the behaviour of an agent: weights, inputs, its Python file, the user's own
     parts."""
+    folder = agent.folder
+    if agent.options is not None:
+        named, beside = read_object(agent.options, OptionsError), agent.options.parent
+        inputs = [beside / str(named[name]) for name in ("platform_file_path", "workload_file_path") if named.get(name)]
+        files = [Path(str(folder).partition(":")[0]), agent.options, *inputs, *python_files(named, beside)]
+        return tuple(path for path in files if path.is_file())
     own = python_files([agent_of(folder), read_json(folder / OPTIONS, ResultsError)])
     files = [weights_of(folder), *(folder / name for name in INPUTS), *sorted(folder.glob(SPEED_FILES)), *own]
     return tuple(path for path in dict.fromkeys(files) if path.exists())
@@ -73,7 +86,7 @@ def system_of(policy: Trained, machine: Platform, jobs: Workload, log: bool = Fa
     Raises:
         OptionsError: observations or actions have another shape than in the training.
     """
-    learner = restored(policy.folder)
+    learner = restored(policy)
     home, limits = learner.experiment.platform, learner.experiment.workload.limits()
     system = learner.system(machine, limits, jobs, log)
     own = learner.system(home, limits, learner.experiment.workload, log=False)
@@ -99,7 +112,7 @@ def play_trained(policy: Trained, machine: Platform, jobs: Workload, clock: Cloc
     """
     system = system_of(policy, machine, jobs, log)
     simulator = Simulator(system.state, jobs, clock)
-    play(simulator, system, restored(policy.folder).agent)
+    play(simulator, system, restored(policy).agent)
     return simulator
 
 
@@ -116,7 +129,7 @@ def play_windows(policy: Trained, machine: Platform, windows: Sequence[Workload]
         system = system_of(policy, machine, jobs)
         system.records = False
         plays.append(Play(Simulator(system.state, jobs, clock), system))
-    play_together(restored(policy.folder).agent, plays)
+    play_together(restored(policy).agent, plays)
     return [one.simulator for one in plays]
 
 

@@ -135,6 +135,9 @@ class LearningAgent(nn.Module):
             "training.policy_iteration.margins"
         )
 
+    def look(self, observations: Tensor) -> None:
+        """Take note of (B, F) observations before anything is learned; agents that scale features do it here."""
+
     def forget_optimizer(self) -> None:
         """Begin with a new optimizer at the next step, since the averages of this one are those of another loss."""
         self.__dict__.pop("_optimizer", None)
@@ -162,7 +165,7 @@ class LearningAgent(nn.Module):
         """Return an action for each of some observations of different episodes.
 
         Args:
-            observations: (B, ...) and masks: (B, A), which actions are legal; the agent may change both.
+            observations: (B, ...) and masks: (B, A), which actions are legal, bool or int8; the agent may change both.
             episodes: (B,) the numbers of the episodes.
 
         Returns:
@@ -170,7 +173,7 @@ class LearningAgent(nn.Module):
         """
         with torch.no_grad(), self.locating_errors():
             seen = torch.from_numpy(observations).float().flatten(1).to(self.device)
-            legal = torch.from_numpy(masks).to(self.device)
+            legal = torch.from_numpy(masks).to(self.device, torch.bool)
             actions: Ints = self.choose(seen, legal, torch.from_numpy(episodes)).cpu().numpy()
         return actions
 

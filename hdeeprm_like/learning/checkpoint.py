@@ -20,8 +20,10 @@ from hdeeprm_like.errors import AgentError, HDeepRMError
 from hdeeprm_like.formats.files import replacing_bytes
 from hdeeprm_like.inputs import read_archive
 from hdeeprm_like.learning.agents import LearningAgent
+from hdeeprm_like.learning.python_state import check_readable, has_own_state, refuse_lost
 
 FORMAT = 1
+OF_PYTHON = "_extra_state"  # ends the names of what an agent puts in beside its weights
 CHECKPOINT, BEST = "checkpoint.pt", "best.pt"  # of a training, in its folder
 
 
@@ -41,14 +43,14 @@ def save_checkpoint(
     actions: Sequence[str],
     counters: Mapping[str, int | float] | None = None,
     generators: Mapping[str, Any] | None = None,
-    more: Mapping[str, Mapping[str, torch.Tensor]] | None = None,
+    more: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> None:
     """Write a checkpoint atomically: if writing fails or is interrupted, the file that was at *path* is still there.
 
     Args:
         actions: names of the actions. counters: of the training.
         generators: states to save, see ``generator_states``; None for the present ones.
-        more: weights of the same network beside the agent's own, by what they are.
+        more: weights of the same network beside the agent's own, or other entries, by what they are.
 
     Raises:
         ResultsError: the folder cannot be written.
@@ -65,6 +67,8 @@ def save_checkpoint(
     }
     packed = io.BytesIO()  # torch's own writer gives no reason for a full disk
     torch.save(content, packed)
+    if has_own_state(agent):
+        check_readable(agent, packed)
     with replacing_bytes(path) as file:
         file.write(packed.getbuffer())
         file.flush()
@@ -154,12 +158,16 @@ def weights_in(content: Mapping[str, Any], entry: str, agent: LearningAgent, pat
         AgentError: they are not of an agent's network; the message names the first difference.
     """
     theirs = content.get(entry)
-    if not isinstance(theirs, dict) or not all(isinstance(value, torch.Tensor) for value in theirs.values()):
+    if not isinstance(theirs, dict) or not all(
+        isinstance(value, torch.Tensor) or str(name).endswith(OF_PYTHON) for name, value in theirs.items()
+    ):
         raise AgentError(f"{path}: is a damaged checkpoint: it holds no weights")
     mine = agent.state_dict()
     for name in [*mine, *theirs]:
-        there = tuple(theirs[name].shape) if name in theirs else "missing"
-        here = tuple(mine[name].shape) if name in mine else "missing"
+        if str(name).endswith(OF_PYTHON) and name in mine and name in theirs:
+            continue
+        there = shape_in(theirs, name)
+        here = shape_in(mine, name)
         if there != here:
             raise AgentError(
                 f"{path}: is of another network: {name!s:.60} is {there} there and {here} in {type(agent).__name__}"
@@ -167,6 +175,12 @@ def weights_in(content: Mapping[str, Any], entry: str, agent: LearningAgent, pat
         if theirs[name].is_floating_point() and not bool(torch.isfinite(theirs[name]).all()):
             raise AgentError(f"{path}: is a damaged checkpoint: {name} holds weights that are no numbers")
     return theirs
+
+
+def shape_in(weights: Mapping[str, Any], name: str) -> tuple[int, ...] | str:
+    """Return the shape of some weights in words or numbers."""
+    found = weights.get(name)
+    return "missing" if found is None else tuple(found.shape) if isinstance(found, torch.Tensor) else "Python"
 
 
 def _action_difference(theirs: list[str], mine: list[str]) -> str:
@@ -185,6 +199,7 @@ def resume_agent(agent: LearningAgent, content: Mapping[str, Any], actions: Sequ
     name = type(agent).__name__
     if content["agent"] != name:  # its weights may fit all the same, but it would learn in another way from now on
         raise AgentError(f"{path}: is of a training of {content['agent']!r:.60}, not of {name}")
+    refuse_lost(agent, content, path)
     load_weights(agent, content, actions, path)
     with sound(path):
         try:

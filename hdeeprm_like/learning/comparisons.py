@@ -37,7 +37,7 @@ class IterationOptions:
 
     iterations: int = 6
     step: float = 10.0
-    trust_region: float = 0.1
+    trust_region: float = 20.0
     shares: Sequence[float] = (0.5, 1.0)
     sure: float = 2.0
     epochs: int = 10

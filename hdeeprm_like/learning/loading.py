@@ -22,6 +22,7 @@ from hdeeprm_like.learning.agent_options import (
     takes_more,
 )
 from hdeeprm_like.learning.agents import OPTIMIZERS, LearningAgent
+from hdeeprm_like.learning.plain_function import deciding_by
 from hdeeprm_like.learning.user_code import code_of, locating_errors
 from hdeeprm_like.plugins import attribute_of, import_file, import_module
 
@@ -36,6 +37,8 @@ GENERAL = ("gamma", "hidden", "lr", *SCHEDULES)  # options that every agent acce
 def load_agent_class(name: str) -> type[LearningAgent]:
     """Return the agent class of ``my_agent.py``, ``my_agent.py:Class`` or ``package.module:Class``.
 
+    For a function in place of a class it is a class whose agents decide by it.
+
     Raises:
         AgentError: there is no such class, or the file has several and the name does not say which.
     """
@@ -46,9 +49,12 @@ def load_agent_class(name: str) -> type[LearningAgent]:
     module = import_file(Path(place), AgentError) if is_file else import_module(place, AgentError)
     if wanted:
         found = attribute_of(module, wanted, f"agent {name!r}", AgentError)
+        if not isinstance(found, type) and callable(found):
+            return deciding_by(found)
         if not (isinstance(found, type) and issubclass(found, LearningAgent)):
             raise AgentError(
-                f"{place}:{wanted} is no class on PolicyLearningAgent, ValueLearningAgent or LearningAgent"
+                f"{place}:{wanted} is no function, and no class on PolicyLearningAgent, ValueLearningAgent or "
+                "LearningAgent"
             )
         return found
     return _only_class(module, place)

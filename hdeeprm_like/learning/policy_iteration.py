@@ -33,6 +33,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
+import torch
 from tqdm import tqdm
 
 from hdeeprm_like.errors import OptionsError, ResultsError
@@ -158,6 +159,9 @@ class _Iterations:
         """Compare, learn, validate; return figures for the progress bar."""
         began, options, agent = time.perf_counter(), self.options, self.agent
         pairs = self.rollouts(self.done * self.rollouts.how.windows, self.policy)
+        if not self.done:  # the candidate still is the policy
+            agent.look(torch.from_numpy(pairs.observations).float().to(agent.device))
+            self.policy = weights_of(agent)
         self.kept = [*self.kept, pairs][-options.memory :]
         found = improve(agent, Pairs.joined(self.kept), options, self.policy)
         self.done, self.decisions = self.done + 1, self.decisions + pairs.decisions

@@ -27,6 +27,7 @@ from hdeeprm_like.learning.checkpoint import (
     save_checkpoint,
 )
 from hdeeprm_like.learning.logs import Tally, TrainingLog
+from hdeeprm_like.learning.python_state import LOST, Remembered
 from hdeeprm_like.learning.rollout import (
     BatchedEpisodes,
     EpisodeBatch,
@@ -255,6 +256,7 @@ class _Training:
         self.decisions = 0  # in these
         self.annealed: float | None = None  # the fraction last passed to the agent by this process
         self._buffer = RolloutBuffer()
+        self._remembered = Remembered(agent)
         self.best = math.inf  # least cost of an evaluation: minus the mean reward, or the mean of a measure
         self.log: TrainingLog
         if options.best not in (REWARD, *measures):
@@ -286,9 +288,13 @@ class _Training:
         known = None if begins else self.episode
         self.log = TrainingLog(self.folder, self.actions, known, tensorboard, callbacks, asdict(self.options))
         if begins:
-            if self.evaluation is not None and self.options.evaluate_every:
-                self._evaluate(self.evaluation)  # the initial policy may turn out to be the best one
-            self.save()
+            try:
+                if self.evaluation is not None and self.options.evaluate_every:
+                    self._evaluate(self.evaluation)  # the initial policy may turn out to be the best one
+                self.save()
+            except BaseException:
+                self.close()
+                raise
 
     def update(self, new_episode: NewEpisode) -> dict[str, str]:
         """Roll out some episodes, learn from them and log them; return figures for the progress bar."""
@@ -347,7 +353,8 @@ class _Training:
             "envs": self.options.envs,
             "episodes": limits.EPISODES.most if self.options.steps else self.options.episodes,
         }
-        save_checkpoint(self.folder / CHECKPOINT, self.agent, self.actions, counters, generators)
+        more = {LOST: self._remembered.lost()}
+        save_checkpoint(self.folder / CHECKPOINT, self.agent, self.actions, counters, generators, more)
 
     def close(self) -> None:
         """Flush and close the logs."""

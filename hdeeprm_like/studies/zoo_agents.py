@@ -49,7 +49,7 @@ def pack_agent(training: Path, folder: Path, card: dict[str, Any]) -> None:
     missing = next((name for name in OF_CARD if not card.get(name)), None)
     if missing is not None:
         raise ResultsError(f"card: has no {missing!r}; an agent goes to others with {', '.join(OF_CARD)}")
-    learner, agent = restored(training), agent_of(training)
+    learner, agent = restored(Trained(training)), agent_of(training)
     name = next((one.name for one in shipped("agent").values() if str(one.path) == agent), agent)
     jobs = learner.experiment.workload
     largest = np.unique([int(np.argmax(getattr(jobs, column))) for column in SCALES])
@@ -80,7 +80,7 @@ def load_agent(name: str | Path) -> "LearningAgent":
     """
     from hdeeprm_like.launch.trained import restored
 
-    return restored(named(name).folder).agent
+    return restored(named(name)).agent
 
 
 def card_of(name: str | Path) -> dict[str, Any]:

@@ -23,6 +23,7 @@ FIGURE = os.environ.get("FIGURE", "bounded_slowdown")
 @pytest.mark.skipif(not SWEEP, reason="SWEEP names no sweep")
 def test_agents_and_single_policies():
     from hdeeprm_like.experiment import episodes_of
+    from hdeeprm_like.launch.agent_names import Trained
     from hdeeprm_like.launch.learned import MEASURES
     from hdeeprm_like.launch.trained import restored
     from hdeeprm_like.learning.constant_policy import follow_constant_policy
@@ -30,7 +31,7 @@ def test_agents_and_single_policies():
     from hdeeprm_like.run.episodes import stretched
 
     keys = [json.loads(line)["key"] for line in (Path(SWEEP) / "tasks.jsonl").read_text().splitlines()]
-    learners = [restored(Path(SWEEP) / "trainings" / key) for key in keys]
+    learners = [restored(Trained(Path(SWEEP) / "trainings" / key)) for key in keys]
     experiment = learners[0].experiment
     machine, jobs = experiment.platform, experiment.options.training.fragment_jobs
     held_out = episodes_of(experiment)[2]

@@ -31,6 +31,7 @@ from hdeeprm_like.formats.shipped import found
 from hdeeprm_like.formats.swf_cuts import take
 from hdeeprm_like.formats.windows import window
 from hdeeprm_like.inputs import read_object
+from hdeeprm_like.launch.agent_names import Trained
 from hdeeprm_like.launch.trained import restored
 from hdeeprm_like.learning.policy_iteration import play_side_by_side
 from hdeeprm_like.results.pictures import BLUE, COLOURS, GREY, picture
@@ -76,7 +77,7 @@ def of_policy(machine: Platform, windows: list[Workload], name: str) -> np.ndarr
 
 def of_agent(folder: Path, machine: Platform, windows: list[Workload]) -> tuple[np.ndarray, float]:
     """Return (windows, figures) of an agent's most probable actions, without longest waits, and s a decision."""
-    learner = restored(folder)
+    learner = restored(Trained(folder))
     learner.agent.fit(learner.space.layout(machine, learner.experiment.workload.limits()))
     plays = Plays(machine, windows.__getitem__, learner.space, limits_of=learner.experiment.workload, clock="textbook")
     runs = plays.runs_to_fork(len(windows))

@@ -7,6 +7,7 @@ import json
 import re
 import subprocess
 import sys
+import tomllib
 from dataclasses import fields
 from itertools import pairwise
 from pathlib import Path
@@ -21,9 +22,12 @@ import hdeeprm_like.gym
 from hdeeprm_like.decision.presets import PRESETS, Space
 from hdeeprm_like.decision.rewards import OBJECTIVES
 from hdeeprm_like.engine.tables import RUNNING
+from hdeeprm_like.envs import ids
+from hdeeprm_like.envs.settings import PAPERS
 from hdeeprm_like.errors import AgentError, OptionsError
 from hdeeprm_like.gym import environment
 from hdeeprm_like.plugins import import_file
+from hdeeprm_like.run.episodes import fragment
 
 ROOT = Path(__file__).parents[2]
 AGENTS = ROOT / "agents"
@@ -503,3 +507,33 @@ def test_the_example_of_training_compares_with_random_actions(caplog):
     example.main(["CompactRM", "--steps", "64", "--episodes", "2"])
     assert [line.split()[0] for line in caplog.messages] == ["random", "trained"]
     assert hdeeprm_like.gym.SETTINGS.keys() == PRESETS.keys()
+
+
+def test_the_order_of_the_pairs_is_that_of_the_docs():
+    text = " ".join((Path(__file__).parents[2] / "docs" / "gymnasium.md").read_text().split())
+    orders, cores = re.search(r"in the order (.*?), each with the core policies (.*?); void", text).groups()
+    pairs = [f"{order}-{core}" for order in orders.split(", ") for core in cores.split(", ")]
+    assert list(gymnasium.make("hdeeprm_like/HDeepRM-v0").unwrapped.action_names) == pairs
+
+
+def test_the_ids_that_a_plugin_registers_are_the_presets_and_the_papers():
+    registering = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]["entry-points"]
+    assert registering["gymnasium.envs"] == {"__root__": f"{ids.__name__}:register"}
+    assert tuple(PAPERS) == ids.PAPERS or set(ids.PAPERS) == set(PAPERS)
+    assert all(f"hdeeprm_like/{name}-v0" in gymnasium.registry for name in (*PRESETS, *PAPERS))
+
+
+MANY = jobs([float(i) for i in range(10)], [5.0 + i for i in range(10)], [1 + i % 4 for i in range(10)])
+
+
+def test_limits_scale_the_jobs_of_a_function_as_those_of_a_workload():
+    def make(rng):
+        return fragment(MANY, int(rng.integers(5)), 5)
+
+    seen = {}
+    for name, more in {"own": {}, "given": {"limits": MANY}, "whole": {"limits": MANY.limits()}}.items():
+        envs = gymnasium.make_vec("hdeeprm_like/HDeepRM-v0", 2, platform=8, workload=make, clock="textbook", **more)
+        seen[name] = envs.reset(seed=4)[0].tobytes()
+    assert seen["given"] == seen["whole"] != seen["own"]
+    with pytest.raises(OptionsError, match="limits is 3; a Workload is needed"):
+        gymnasium.make("hdeeprm_like/HDeepRM-v0", platform=8, workload=make, limits=3)

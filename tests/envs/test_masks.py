@@ -192,3 +192,19 @@ def test_ppo_of_rllib_learns_with_masks(actions_are_legal):
     finally:
         ppo.stop()
     check_masks_were_needed(actions_are_legal)
+
+
+def test_the_mask_of_info_draws_a_legal_action_from_the_action_space():
+    env = gymnasium.make("hdeeprm_like/SMDP-v0", jobs=20)
+    _, info = env.reset(seed=1)
+    assert info["action_mask"].dtype == env.unwrapped.action_masks().dtype == np.int8
+    env.action_space.seed(3)
+    for _ in range(20):
+        action = env.action_space.sample(info["action_mask"])
+        assert info["action_mask"][action]
+        *_, over, _, info = env.step(action)
+        if over:
+            break
+    many = gymnasium.make_vec(NAME, num_envs=COUNT, **HOW)
+    _, info = many.reset(seed=1)
+    assert many.action_space.contains(many.action_space.sample(tuple(info["action_mask"])))

@@ -23,7 +23,7 @@ ROOT = Path(__file__).parent.parent.parent
 TAKEN_TOGETHER = (("trace", "workload"), ("sweep", "options"))  # kinds that one argument takes
 NO_DATA = (  # what the folders hold besides: a licence, READMEs, and Python to be read and changed
     *("README.md", "eagle_1000.LICENSE.txt", "own_parts.py", "own_predictor.py"),
-    *("sb3_network.py", "sb3_vector.py", "train_maskable_ppo.py"),
+    *("sb3_vector.py", "train_maskable_ppo.py"),
     *("cleanrl_ppo.py", "torchrl_ppo.py", "tianshou_ppo.py", "rllib_ppo.py"),
 )
 

@@ -117,6 +117,27 @@ def test_the_logits_of_a_product_of_choices_add_up():
         agent_of("ppo.py", PPO | {"factors": [2, 3]}, 1)
 
 
+def test_an_action_behind_the_combined_ones_stands_alone():
+    seen = torch.rand(1, PLACES + 1)
+    agent = agent_of("ppo.py", PPO | {"factors": [3], "preference": 3.0}, 1)
+    before = agent.logits(seen)[0]
+    assert before.tolist() == agent.actor(seen)[0].tolist()
+    agent.lean(3, 2.0)
+    assert (agent.logits(seen)[0] - before).tolist() == pytest.approx([0.0, 0.0, 0.0, 2.0])
+
+
+def test_what_is_looked_at_first_standardizes_features_and_nothing_later_does():
+    agent = agent_of("ppo.py", PPO | {"normalize": True}, 1)
+    rows = 5.0 + 3.0 * torch.randn(1000, PLACES + 1, generator=torch.Generator().manual_seed(0))
+    agent.look(rows)
+    first = agent.mean.clone()
+    agent.look(rows + 100.0)
+    assert agent.mean.tolist() == first.tolist() == pytest.approx(rows.mean(0).tolist())
+    plain = agent_of("ppo.py", PPO, 1)
+    plain.look(rows)
+    assert plain.seen == 0
+
+
 def test_observations_are_standardized_by_all_that_has_been_learned_from():
     agent = agent_of("ppo.py", PPO | {"normalize": True}, 1)
     rows = 5.0 + 3.0 * torch.randn(1000, PLACES + 1, generator=torch.Generator().manual_seed(0))

@@ -253,14 +253,15 @@ def test_a_learned_policy_is_run_again_only_when_its_file_has_changed(trace, tmp
 # compiles one more kind of run, for 3 to 15 s
 @pytest.mark.more
 def test_an_agent_that_has_learned_more_is_read_again(tmp_path):
+    from hdeeprm_like.launch.agent_names import Trained
     from hdeeprm_like.launch.trained import restored
 
     folder = trained(tmp_path / "agent", [{"first": ["high_gflops"], "smallest": ["high_gflops"]}])
-    before = restored(folder)
-    assert restored(folder) is before
+    before = restored(Trained(folder))
+    assert restored(Trained(folder)) is before
     (folder / "best.pt").unlink(missing_ok=True)
     assert main(["train", "-q", "--resume", str(folder), "--episodes", "6", "--trust"]) == 0
-    old, new = (learner.agent.state_dict() for learner in (before, restored(folder)))
+    old, new = (learner.agent.state_dict() for learner in (before, restored(Trained(folder))))
     assert any(not old[name].equal(new[name]) for name in old)
 
 

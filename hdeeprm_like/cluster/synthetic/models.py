@@ -8,6 +8,7 @@ from typing import Any, Literal, TypeVar
 import numpy as np
 
 from hdeeprm_like import limits
+from hdeeprm_like.cluster.synthetic.campaigns import CAMPAIGNS, Campaigns
 from hdeeprm_like.cluster.synthetic.columns import with_hdeeprm_columns
 from hdeeprm_like.cluster.synthetic.estimates import Accuracy, Estimates, Exact, Gaussian, estimate_jobs
 from hdeeprm_like.cluster.synthetic.jobs import Jobs
@@ -17,11 +18,11 @@ from hdeeprm_like.cluster.synthetic.mao import MAO, Mao
 from hdeeprm_like.cluster.synthetic.tsafrir import Tsafrir
 from hdeeprm_like.errors import OptionsError, did_you_mean
 
-Model = Lublin | LublinTypes | Mao | Ksu
+Model = Lublin | LublinTypes | Mao | Ksu | Campaigns
 Columns = Literal["model", "hdeeprm"]
 T = TypeVar("T")
 
-PRESETS: dict[str, Mapping[str, Model]] = {"lublin": LUBLIN, "mao": MAO, "ksu": KSU}
+PRESETS: dict[str, Mapping[str, Model]] = {"lublin": LUBLIN, "mao": MAO, "ksu": KSU, "campaigns": CAMPAIGNS}
 """The models and their presets, default first."""
 
 ESTIMATES: dict[str, Estimates] = {

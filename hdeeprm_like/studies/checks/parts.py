@@ -161,11 +161,11 @@ def check_trained(trained: Trained, platform: AnyPlatform | None, clock: Clock, 
     """Try a trained agent; see `check_agent`."""
     from hdeeprm_like.launch.trained import restored, system_of
 
-    home = restored(trained.folder).experiment.platform
+    home = restored(trained).experiment.platform
 
     def play(machine: Platform, jobs: Workload, seed: int) -> Run:
         system = system_of(trained, machine, jobs, log=True)
-        return advanced(restored(trained.folder).agent, system, machine, jobs, clock)
+        return advanced(restored(trained).agent, system, machine, jobs, clock)
 
     return checked(trained.name, play, [home if platform is None else platform_from(platform)], slowest, "a decision")
 

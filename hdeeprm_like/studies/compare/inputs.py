@@ -288,9 +288,9 @@ def agents_of(comparison: Comparison) -> dict[str, str]:
 def files_of(policy: Policy) -> tuple[Path, ...]:
     """Return the files that decide the behaviour of a policy: weights and training inputs, scores, trees."""
     if isinstance(policy, Trained):
-        from hdeeprm_like.launch.trained import files_of_training
+        from hdeeprm_like.launch.trained import files_of_agent
 
-        return files_of_training(policy.folder)
+        return files_of_agent(policy)
     if isinstance(policy, Paired):
         return tuple(python_files(policy.name))
     return policy.files if isinstance(policy, Baseline) else ()

@@ -1,7 +1,7 @@
 """What the experiments with learning agents share: training that goes on when it was killed, and what it leaves."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -45,10 +45,25 @@ def trained(place: Place, base: str, name: str, seed: int, agent: str = "ppo", /
         ResultsError: an agent of that name and seed has learned by other options, as those of another budget.
     """
     from hdeeprm_like.launch.learned import train_learner
+
+    return _trained(
+        place, name, agent, merged(place.experiment.options[base], {"seed": seed, **changes}), train_learner
+    )
+
+
+def iterated(place: Place, name: str, seed: int, agent: str = "ppo") -> Trained:
+    """Return an agent that has been improved by policy iteration; otherwise as `trained`."""
+    from hdeeprm_like.launch.iterated import iterate_learner
+
+    return _trained(place, name, agent, merged(place.experiment.options[name], {"seed": seed}), iterate_learner)
+
+
+def _trained(place: Place, name: str, agent: str, content: dict[str, Any], learn: Callable[..., int]) -> Trained:
+    """Return an agent that has learned by the content of an options file."""
     from hdeeprm_like.launch.learner import AgentChoice, Learner
     from hdeeprm_like.launch.resuming import resume_learner, training_options
 
-    content = merged(place.experiment.options[base], {"seed": seed, **changes})
+    seed = content["seed"]
     folder, before = place.folder / "runs" / f"{name}-{seed}", place.folder / "options" / f"{name}-{seed}.json"
     if (folder / RECORD).exists() and read_json(before, ResultsError) != content:
         raise ResultsError(f"{folder}: has learned by other options, as of another budget; choose another folder")
@@ -57,13 +72,13 @@ def trained(place: Place, base: str, name: str, seed: int, agent: str = "ppo", /
         return Trained(folder)
     if (folder / RECORD).exists():
         learner, how = resume_learner(folder, None, None)
-        train_learner(learner, folder, how, resume=True, progress=False)
+        learn(learner, folder, how, resume=True, progress=False)
     else:
         took.unlink(missing_ok=True)  # of a training that was removed
         begun = cpu_seconds()
         learner = Learner(load_experiment(options), AgentChoice(str(examples_folder() / "agents" / f"{agent}.py")))
         how = training_options(learner.experiment, None, None)
-        train_learner(learner, folder, how, resume=False, progress=False)
+        learn(learner, folder, how, resume=False, progress=False)
         write_json(took, {"value": round(cpu_seconds() - begun, 1)}, indent=None)
     return Trained(folder)
 
@@ -110,7 +125,7 @@ def parameters(agent: Trained) -> int:
     """Return how many weights an agent has."""
     from hdeeprm_like.launch.trained import restored
 
-    return sum(weights.numel() for weights in restored(agent.folder).agent.parameters())
+    return sum(weights.numel() for weights in restored(agent).agent.parameters())
 
 
 def held_out(agent: Trained, episodes: int) -> dict[str, list[float]]:
@@ -120,6 +135,6 @@ def held_out(agent: Trained, episodes: int) -> dict[str, list[float]]:
     from hdeeprm_like.launch.trained import restored
     from hdeeprm_like.learning.training import evaluate
 
-    learner = restored(agent.folder)
+    learner = restored(agent)
     _, _, jobs_of = episodes_of(learner.experiment)
     return evaluate(learner.agent, learner.plays(jobs_of), episodes, measures=MEASURES)

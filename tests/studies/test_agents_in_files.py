@@ -1,0 +1,104 @@
+"""Agents without a training's folder beside baselines: plain functions, and models of Stable-Baselines3."""
+
+import json
+from importlib.util import find_spec
+
+import pandas as pd
+import pytest
+
+from hdeeprm_like.cli.main import main
+from hdeeprm_like.errors import OptionsError
+from hdeeprm_like.launch.agent_names import agent_named
+
+SPACE = {"observation": "minimal", "actions": {"policies": ["sjf+easy", "fcfs+strict"]}}
+SECOND = (
+    "def second(observation, mask):\n    assert mask.dtype == 'int8' and observation.shape == (21,)\n    return 1\n"
+)
+WRONG = "\n\ndef far(observation, mask):\n    return len(mask)\n\n\ndef named(observation, mask):\n    return 'sjf'\n"
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "pool.csv").write_text("MachineName,TotalMemory,TotalCPUs,TotalGPUs\npool,100000,8,0\n")
+    lines = [
+        f"{n} {10 * n} -1 {50 + 7 * n} {1 + n % 8} -1 -1 {1 + n % 8} {90 + 9 * n} -1 1 1 1 -1 1 -1 -1 -1"
+        for n in range(30)
+    ]
+    (tmp_path / "t.swf").write_text("\n".join(["; MaxProcs: 8", *lines]) + "\n")
+    content = {
+        "seed": 1,
+        "nb_jobs": 10,
+        "workload": {"model": "lublin"},
+        "platform_file_path": "pool.csv",
+        "pybatsim": {"env": SPACE, "agent": {"type": "LEARNING", "run": "test", "hidden": 16}},
+    }
+    (tmp_path / "exp.json").write_text(json.dumps(content))
+    (tmp_path / "own.py").write_text(SECOND + WRONG)
+    return tmp_path
+
+
+def compared(*policies):
+    line = ["compare", "-q", "--trace", "t.swf", "--policies", ",".join(policies), "--windows", "2x12"]
+    return main([*line, "--output", "out"])
+
+
+def test_a_function_of_ones_own_stands_beside_baselines(folder):
+    (folder / "own.json").write_text((folder / "exp.json").read_text())
+    assert compared("fcfs+strict", "sjf+easy", "agent:own.py:second:exp.json", "agent:own.py:second") == 0
+    rows = pd.read_csv(folder / "out" / "results.csv").set_index("policy")
+    assert rows.loc["agent:own.py:second:exp.json", "wait"].tolist() == rows.loc["fcfs+strict", "wait"].tolist()
+    assert rows.loc["agent:own.py:second", "wait"].tolist() == rows.loc["fcfs+strict", "wait"].tolist()
+    assert rows.loc["sjf+easy", "wait"].tolist() != rows.loc["fcfs+strict", "wait"].tolist()
+
+
+@pytest.mark.skipif(find_spec("stable_baselines3") is None, reason="Stable-Baselines3 is not installed")
+@pytest.mark.parametrize("kind", ["PPO", "A2C", "DQN"])
+def test_a_model_of_stable_baselines_stands_beside_baselines(folder, kind):
+    import stable_baselines3
+    import torch
+
+    from hdeeprm_like.gym import environment
+
+    env = environment("HDeepRM", options="exp.json")
+    model = getattr(stable_baselines3, kind)("MlpPolicy", env, seed=1, device="cpu")
+    last = model.policy.q_net.q_net[-1] if kind == "DQN" else model.policy.action_net
+    with torch.no_grad():
+        last.bias.copy_(torch.tensor([0.0, 99.0]))  # always fcfs
+    model.save(folder / "model.zip")
+    assert compared("fcfs+strict", "sjf+easy", "agent:model.zip:exp.json") == 0
+    rows = pd.read_csv(folder / "out" / "results.csv").set_index("policy")
+    assert rows.loc["agent:model.zip:exp.json", "wait"].tolist() == rows.loc["fcfs+strict", "wait"].tolist()
+
+
+@pytest.mark.parametrize(
+    ("policy", "message"),
+    [
+        ("agent:own.py:far:exp.json", r"own.py:6: answers 2; legal now: [0, 1]"),
+        ("agent:own.py:named:exp.json", r"own.py:10: answers 'sjf'; the number of an action is needed"),
+        ("agent:own.py:secnd:exp.json", "did you mean 'second'?"),
+        ("agent:own.py", "which function? write agent:own.py:NAME"),
+        ("agent:own.py:second", "own.json: no such file; the options file of its decision space is needed"),
+        ("agent:mine.zip", "mine.zip: no such file"),
+        ("agent:own.py:second:smpd", "did you mean 'smdp'?"),
+        ("agent:kernel-lublin", "no such folder; did you mean 'agent:zoo/kernel-lublin'?"),
+    ],
+)
+def test_what_is_wrong_with_such_an_agent_is_told_in_one_line(folder, capsys, policy, message):
+    assert compared("fcfs+strict", policy) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert message in line
+
+
+@pytest.mark.parametrize("command", ["train", "launch"])
+def test_the_nearest_shipped_agent_is_named(command, capsys):
+    with pytest.raises(SystemExit):
+        main([command, "--options", "learning", "--agent", "actor_critic"])
+    assert "did you mean 'actor-critic'?" in capsys.readouterr().err
+
+
+def test_a_folder_is_an_agent_whatever_its_name(folder):
+    (folder / "old.zip").mkdir()
+    assert agent_named("agent:old.zip").options is None
+    with pytest.raises(OptionsError, match="no such file"):
+        agent_named("agent:older.zip")
