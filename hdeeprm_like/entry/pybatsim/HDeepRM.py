@@ -82,8 +82,8 @@ class HDeepRM(Scheduler):
         experiment = load_experiment(found(options["options"], "options"))
         if experiment.options.pybatsim.agent.type != "LEARNING":
             raise OptionsError(f"{options['options']}: pybatsim.agent.type: is CLASSIC; leave -o's agent out")
-        models = {name: Path(options[name]) for name in ("input_model", "output_model") if options.get(name)}
-        learner = Learner(experiment, AgentChoice(options["agent"], options.get("device", "cpu"), **models))
+        before, after = (Path(options[name]) if options.get(name) else None for name in ("input_model", "output_model"))
+        learner = Learner(experiment, AgentChoice(options["agent"], options.get("device", "cpu"), before, after))
         self.runner = RunByRun(learner, log_decisions=bool(options.get("log_decisions")), checkpoint=False)
         self.runner.begin(Path(), runs=1)
         return Conversation(

@@ -117,9 +117,12 @@ def _of_trace(path: Path, machine: Platform, leave_out_larger: bool) -> Log:
 
 
 def limits_of_partitions(partitions: Partitions, trace: Trace) -> Floats:
-    """Return (J,) the time limits in s of jobs that request none, NaN where unknown: those of their partitions.
+    """Return (J,) the time limits in s of jobs that request none, NaN where unknown."""
+    return default_times(partitions, words_of_trace(trace)["Partition"])
 
-    That is a partition's DefaultTime, or its MaxTime where it has none, as in Slurm.
+
+def default_times(partitions: Partitions, names: Sequence[str]) -> Floats:
+    """Return (J,) those of some partitions by name: DefaultTime, or MaxTime where it is missing, as in Slurm.
 
     Raises:
         WorkloadError: there is no partition of such a name.
@@ -127,7 +130,6 @@ def limits_of_partitions(partitions: Partitions, trace: Trace) -> Floats:
     times = partitions.settings.get(PARTITION_TIMES) or {}
     own = [times.get(name) or {} for name in partitions.names]
     limits = [one.get("DefaultTime") or one.get("MaxTime") or np.nan for one in own]
-    names = words_of_trace(trace)["Partition"]
     numbers = {name: partitions.number_of(name) for name in set(names)}
     return np.array([limits[numbers[name]] for name in names], np.float64)
 
