@@ -289,7 +289,7 @@ def return_cores(tables: Tables, j: int) -> None:
     picks, begin, last = 0, tables.clock[0].placed, -1
     for i in range(begin, begin + tables.jobs[j].stretches):
         first, left, p = begin_stretch(tables, i)
-        while left > 0:
+        while left > 0 and p < len(tables.processors):
             count = min(left, cores_from(tables, p, first))
             release(tables, first, count)
             tables.loads[p].picked += count

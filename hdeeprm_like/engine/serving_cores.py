@@ -23,6 +23,8 @@ def take_lowest(tables: Tables, p: int, j: int) -> None:
     needed, w = tables.loads[p].picked, tables.processors[p].first_word
     while needed > 0:
         w = next_roomy(tables, w)
+        if w >= len(tables.words):
+            return  # never: that many are booked here
         word = tables.words[w]
         free = word.available & ~word.serving
         while free != 0 and needed > 0:
@@ -51,7 +53,7 @@ def take_random(tables: Tables, p: int, j: int) -> None:
     """Assign to a job random free cores of a processor, as many as are booked there, all equally likely."""
     needed, w = tables.loads[p].picked, tables.processors[p].first_word
     left = tables.loads[p].free + needed
-    while needed > 0:
+    while needed > 0 and w < len(tables.words):
         word = tables.words[w]
         free = word.available & ~word.serving
         while free != 0 and needed > 0:
@@ -122,6 +124,8 @@ def take_lowest_joined(tables: Tables, p: int, j: int) -> None:
     needed, w = tables.loads[p].picked, tables.processors[p].first_word
     while needed > 0:
         w = next_roomy(tables, w)
+        if w >= len(tables.words):
+            return  # never: that many are booked here
         if needed >= MANY * BITS:
             end = last_word(tables, w, needed // BITS)
             words = serve_words(tables, w, end, j) if end - w >= MANY else 0
@@ -143,7 +147,7 @@ def take_random_joined(tables: Tables, p: int, j: int) -> None:
     """Assign to a job random free cores of a processor, as many as are booked there, all equally likely."""
     needed, w = tables.loads[p].picked, tables.processors[p].first_word
     left = tables.loads[p].free + needed
-    while needed > 0:
+    while needed > 0 and w < len(tables.words):
         free = tables.words[w].available & ~tables.words[head_of(tables, w)].serving
         while free != 0 and needed > 0:
             if draw(tables, left) < needed:

@@ -232,6 +232,5 @@ def keep_to_allowed(tables: Tables, plans: Plans, bounds: Bounds, k: int, j: int
             if not pick_allowed(tables, plans, bounds, j):
                 book_on(tables, plans.node_profile.picked, j)
                 return False
-            book_on(tables, bounds.picked, j)
-            return True
+            return book_on(tables, bounds.picked, j)
     return True

@@ -85,7 +85,7 @@ def note_nodes(tables: Tables, plans: Plans, begin: int, j: int) -> None:
         picked[n] = 0
     for place in range(begin, begin + tables.jobs[j].stretches):
         first, left, p = begin_stretch(tables, place)
-        while left > 0:
+        while left > 0 and p < len(tables.processors):
             count = min(left, cores_from(tables, p, first))
             picked[tables.processors[p].node] += available_in(tables, first, count)
             first, left, p = first + count, left - count, p + 1

@@ -77,7 +77,7 @@ def change_at_shadow(tables: Tables, plans: Plans, k: int, begin: int, j: int, h
     plan, job = plans.plans[k], tables.jobs[j]
     for place in range(begin, begin + job.stretches):
         first, left, p = begin_stretch(tables, place)
-        while left > 0:
+        while left > 0 and p < len(tables.processors):
             n, count = tables.processors[p].node, min(left, cores_from(tables, p, first))
             cores = share * available_in(tables, first, count)
             plan.room -= room_in_plan(tables, plans, n, head)
