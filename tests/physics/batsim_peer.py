@@ -85,6 +85,10 @@ class Batsim(JobActors):
             put(("SUBMITTED", batch))
         put(("BYE", None))
 
+    def abort(self, why):
+        """End where Batsim aborts."""
+        abort(why)
+
     def submit_workflow(self, tasks):
         """Submit tasks, each when those before it are over."""
         put(("HELLO", None))
@@ -236,7 +240,7 @@ class Batsim(JobActors):
     def on_completed(self, job):
         """Report that a job has ended."""
         if job.told is not None:
-            job.told.put_async(job.name, 1)
+            Mailbox.by_name("workflow").put(job.name, 1)
         self.over(job)
 
     def on_set_resource_state(self, data):
@@ -286,6 +290,7 @@ class Batsim(JobActors):
 
     def over(self, job):
         """Count a job that is over and report it."""
+        job.reported = True
         self.running -= 1
         self.completed += 1
         self.add("JOB_COMPLETED", job_id=job.identifier, job_state=job.state, return_code=job.code)
@@ -316,7 +321,7 @@ def main():
         Actor.create("event submitter", master, bring_events, scenario["outside"])
     Actor.create("server", master, batsim.serve)
     engine.run()
-    times = {job.name: (job.start, job.end) for job in batsim.jobs.values()}
+    times = {job.name: (job.start, job.end if job.reported else None) for job in batsim.jobs.values()}
     joules = {job.name: job.joules for job in batsim.jobs.values() if job.joules is not None}
     sys.stdout.write(json.dumps({"messages": batsim.messages, "times": times, "joules": joules}) + "\n")
 

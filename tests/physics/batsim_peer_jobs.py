@@ -16,6 +16,7 @@ class Job:
     """A job and where it is."""
 
     told = None  # mailbox for the report of its end
+    reported = False  # whether the server knows of its end
 
     def __init__(self, description, workload="w0"):
         self.name = description["id"]
@@ -163,8 +164,12 @@ class JobActors:
         if task.part is not None and self.profiles[task.name]["type"] == "composed":
             inside = self.progress_of(task.part)
             return {"profile_name": task.name, "current_task_index": task.index, "current_task": inside}
+        if task.part is not None:
+            self.abort("Batsim aborts there")
         if task.began is not None:
             return {"profile_name": task.name, "progress": (Engine.clock - task.began) / task.delay}
+        if task.exec is None and not self.profiles[task.name]["type"].startswith("parallel"):
+            return {"profile_name": task.name, "current_task_index": -1}
         return {"profile_name": task.name, "progress": 1.0 - task.exec.remaining_ratio if task.exec else 0.0}
 
     def start_job(self, job):
