@@ -267,6 +267,8 @@ def expected_refusal(worlds, world, driver, name):
                 return str(error)
         if table != refusals.WATCH:  # a real Slurm is no platform here
             case = case._replace(clock=driver.clock).on(worlds.machine(world), world.whole)
+        if table == refusals.WHATIF and case.mode == "slurm":
+            case = case._replace(partitions=True)  # it makes a Slurm of a pool
         found = refusal_of(case)
         if found is not None:
             return str(found)
@@ -277,6 +279,8 @@ def difference(worlds, world, driver, name, found):
     """Why a schedule is not that of `simulate`, empty if it is."""
     if found is None or ("random" in name and not driver.draws_alike):
         return ""
+    if driver.table == refusals.WHATIF and "+slurm" in name:
+        return ""  # nothing else plays a Slurm of a pool
     wanted = schedule_in_process(worlds, world, name, driver.clock)
     submit = worlds.workload(world).submit
     if driver.table == refusals.WHATIF:
