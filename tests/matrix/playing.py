@@ -231,7 +231,11 @@ def watched(worlds, world, name):
     assert room.slurm.told == [], "a dry run changes something"
 
 
-TEXT, POOL, NOT_WHOLE = 2e-6, ("pool",), ("memory", "gpus", "limits", "cap", "partitions", "speeds", "network", "pool")
+TEXT, POOL, NOT_WHOLE = (
+    2e-6,
+    ("pool",),
+    ("memory", "days", "gpus", "limits", "cap", "partitions", "speeds", "network", "pool"),
+)
 FILES = tuple(name for name in (*NOT_WHOLE, "whole") if name != "pool")
 DRIVERS = {
     "simulate-batsim": Driver(in_process("batsim"), refusals.SIMULATE, "batsim"),
