@@ -83,12 +83,13 @@ def make_pool(folder):
     (folder / "trace.swf").write_text("\n".join(lines) + "\n")
 
 
-def some_jobs(machine, count=40, memory=False, gpus=False, limits=False, messages=False):
-    """Jobs that arrive within 200 s and need far longer than that on a machine of some 14 cores."""
+def some_jobs(machine, count=40, memory=False, gpus=False, limits=False, messages=False, slower=1.0):
+    """Jobs that arrive within 200 s and need far longer than that on a machine of some 14 cores; or all *slower*."""
     dice, flops = np.random.default_rng(11), machine.reference_flops / 1e9
     submit, seconds = np.sort(dice.uniform(0, 200, count)), dice.uniform(2, 60, count)
     whole = dice.random(count) < 0.5  # half of the times coincide with others, half have all digits
     submit, seconds = np.sort(np.where(whole, np.floor(submit), submit)), np.where(whole, np.ceil(seconds), seconds)
+    submit, seconds = submit * slower, seconds * slower
     estimate = seconds * dice.choice([1, 1, 2, 3.7], count)
     on_gpus = dice.choice([0, 0, 0, 0, 1], count) if gpus else np.zeros(count)
     size = np.where(on_gpus > 0, 1 + np.arange(count) % 2, dice.integers(1, 5, count))
@@ -159,6 +160,7 @@ def make_from_json(folder, more=None, speed=False, **how):
 MADE = {
     "pool": make_pool,
     "memory": lambda folder: make_mixed(folder, memory=True),
+    "days": lambda folder: make_mixed(folder, memory=True, slower=600.0),  # so long that guaranteed starts matter
     "gpus": lambda folder: make_mixed(folder, gpus=True),
     "limits": lambda folder: make_mixed(folder, memory=True, limits=True),
     "whole": lambda folder: make_mixed(folder, memory=True),

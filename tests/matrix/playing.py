@@ -231,7 +231,11 @@ def watched(worlds, world, name):
     assert room.slurm.told == [], "a dry run changes something"
 
 
-TEXT, POOL, NOT_WHOLE = 2e-6, ("pool",), ("memory", "gpus", "limits", "cap", "partitions", "speeds", "network", "pool")
+TEXT, POOL, NOT_WHOLE = (
+    2e-6,
+    ("pool",),
+    ("memory", "days", "gpus", "limits", "cap", "partitions", "speeds", "network", "pool"),
+)
 FILES = tuple(name for name in (*NOT_WHOLE, "whole") if name != "pool")
 DRIVERS = {
     "simulate-batsim": Driver(in_process("batsim"), refusals.SIMULATE, "batsim"),
@@ -267,6 +271,8 @@ def expected_refusal(worlds, world, driver, name):
                 return str(error)
         if table != refusals.WATCH:  # a real Slurm is no platform here
             case = case._replace(clock=driver.clock).on(worlds.machine(world), world.whole)
+        if table == refusals.WHATIF and case.mode == "slurm":
+            case = case._replace(partitions=True)  # it makes a Slurm of a pool
         found = refusal_of(case)
         if found is not None:
             return str(found)
@@ -277,6 +283,8 @@ def difference(worlds, world, driver, name, found):
     """Why a schedule is not that of `simulate`, empty if it is."""
     if found is None or ("random" in name and not driver.draws_alike):
         return ""
+    if driver.table == refusals.WHATIF and "+slurm" in name:
+        return ""  # nothing else plays a Slurm of a pool
     wanted = schedule_in_process(worlds, world, name, driver.clock)
     submit = worlds.workload(world).submit
     if driver.table == refusals.WHATIF:

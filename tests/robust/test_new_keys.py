@@ -86,13 +86,13 @@ def test_a_policy_has_one_placement_however_many_are_written(tmp_path):
     for name in ("fcfs-zoo:a-zoo:b", "sjf+easy" + "-zoo:balanced" * 2000):
         folder = write_inputs(tmp_path / str(len(name)), **{"options.json": options(policy=name)})
         line = refused("launch", "--options", folder / "options.json", "--output", folder / "out")
-        assert "has several learned placements; one is possible" in line
+        assert "is not of the form ORDER@TIMES+MODE@TIMES-PLACEMENT" in line
 
 
 def test_a_name_that_no_text_can_hold_is_one_line(tmp_path):
     folder = write_inputs(tmp_path, **{"options.json": options(policy="saf+res\ud800erve:64")})
     line = refused("launch", "--options", folder / "options.json", "--output", folder / "out")
-    assert r"'res\ud800erve' has no options" in line
+    assert r"mode 'res\ud800erve:64' is not known" in line
 
 
 def policy_file(folder, **content):

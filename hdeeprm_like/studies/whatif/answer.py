@@ -110,9 +110,8 @@ def answer(
     """
     asked = asked_for(now, policies, changes, interval, factor)  # refuses a wrong name at once
     for one in asked:
-        refuse(case_of(one.policy, WHATIF).on(machine))
-        if one.change is not None:
-            prepared(machine, log, one.policy, one.change)  # refuses a change that this machine cannot have
+        own, _ = prepared(machine, log, one.policy, one.change)  # refuses a change that this machine cannot have
+        refuse(case_of(one.policy, WHATIF).on(own))
     fitted = calibrate(machine, log, asked[0].policy, progress) if calibrated else None
     overheads = USUAL if fitted is None else fitted.overheads
     outcomes = [simulate(machine, log, one.policy, one.change, overheads) for one in asked]

@@ -217,8 +217,8 @@ def in_one_partition(machine: Platform) -> Platform:
 
 def asking_for_all(log: Log) -> Log:
     """Return a log whose jobs ask for the only partition of a machine."""
-    words = {name: column for name, column in log.words.items() if name not in ("Partition", "Constraints")}
-    return replace(log, jobs=replace(log.jobs, demands=demands_from_words(words, len(log.jobs))))
+    words = {**log.words, **dict.fromkeys(("Partition", "Constraints"), [""] * len(log.jobs))}
+    return replace(log, words=words, jobs=replace(log.jobs, demands=demands_from_words(words, len(log.jobs))))
 
 
 USUAL = {
