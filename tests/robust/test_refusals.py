@@ -28,7 +28,8 @@ def test_a_packed_trace_that_grows_to_a_gigabyte_takes_little_memory(tmp_path, p
     assert status == 2
     assert len(error) <= LONGEST
     assert error.count("\n") == 1
-    assert ("holds more than 128 MB, once unpacked" in error) or ("more than 10000 characters" in error)
+    refusals = ("holds more than 128 MB, once unpacked", "more than 10000 characters", "is no text")
+    assert any(words in error for words in refusals)
     assert memory < 900
 
 
@@ -184,7 +185,7 @@ def test_a_trace_whose_only_job_has_no_size_is_refused(tmp_path, size):
         ["compare", "--policies", "fcfs", "--windows", w, "--output", tmp_path / "o"] for w in ("all", "1x1")
     ):
         line = refused(*command, "--trace", tmp_path / "t.swf")
-        assert line.endswith("t.swf: no job of it ran for some time on some processors")
+        assert "t.swf: no job of it ran on some processors: 1 without a number of processors (fields 5 and 8)" in line
 
 
 @pytest.mark.parametrize(
