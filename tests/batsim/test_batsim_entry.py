@@ -1,8 +1,11 @@
 """PyBatsim's own launcher runs our scheduler, with HDeepRM's options, as it runs anybody's."""
 
+import csv
 import json
+import re
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,11 +14,13 @@ from batsim_talk import assert_same_schedule, message, talk, write_inputs
 from server_inputs import free_port
 from small import jobs, platform, run
 
+from hdeeprm_like import simulate
 from hdeeprm_like.batsim_server import cli as server
 from hdeeprm_like.cli.main import main
 from hdeeprm_like.entry import PYBATSIM
 from hdeeprm_like.formats.platform_hosts import read_platform_xml
 from hdeeprm_like.formats.workload_json import read_workload
+from hdeeprm_like.formats.workload_json_writer import write_workload
 from hdeeprm_like.learning.checkpoint import read_checkpoint
 
 LAUNCHER = Path(sys.executable).with_name("pybatsim")
@@ -57,6 +62,42 @@ def pybatsim(folder, options, *more):
     return started, endpoint
 
 
+def counters(output):
+    """The counters above 0 in what PyBatsim's launcher prints at its end."""
+    line = next(line for line in output.splitlines() if line.startswith("Job submitted"))
+    found = {name: int(count) for name, count in re.findall(r"(\w+):? (\d+)", line)}
+    return {name: count for name, count in found.items() if count}
+
+
+PLAIN = """<platform version="4.1"><zone id="z" routing="Full"><host id="master_host" speed="1Gf"/>
+<host id="one" speed="1Gf" core="2"/><host id="two" speed="2Gf"/>
+<link id="l" bandwidth="1GBps" latency="7us"/><route src="master_host" dst="one"><link_ctn id="l"/></route>
+</zone></platform>"""
+
+
+# starts PyBatsim
+@pytest.mark.more
+def test_pybatsim_plays_a_users_own_platform_as_it_is(tmp_path):
+    (tmp_path / "platform.xml").write_text(PLAIN)
+    known = read_platform_xml(tmp_path / "platform.xml")
+    write_workload(replace(JOBS, capacity=3), tmp_path / "workload.json")
+    scheduler, endpoint = pybatsim(tmp_path, {"seed": 5, "platform_file_path": "platform.xml", "policy": "sjf+easy"})
+    with scheduler:
+        try:
+            files = ["-p", f"{tmp_path}/platform.xml", "-w", f"{tmp_path}/workload.json", "-e", f"{tmp_path}/out"]
+            assert server.main([*files, "--enable-compute-sharing", "-q", "-s", endpoint, "--timeout", "300"]) == 0
+            output, _ = scheduler.communicate(timeout=300)
+        finally:
+            scheduler.kill()
+    assert scheduler.returncode == 0, output
+    workload = read_workload(tmp_path / "workload.json", reference_flops=known.reference_flops)
+    schedule = simulate(known, workload, "sjf+easy", seed=5)
+    rows = csv.DictReader((tmp_path / "out_jobs.csv").read_text().splitlines())
+    starts = {row["job_id"]: float(row["starting_time"]) for row in rows if row["starting_time"]}
+    ids = [name.split("!")[1] for name in workload.ids]
+    assert starts == {ids[j]: pytest.approx(start, abs=1e-6) for j, start in enumerate(schedule.start) if start >= 0}
+
+
 # starts PyBatsim; one of each stays
 @pytest.mark.lane(more=r"True")
 @pytest.mark.parametrize("whole", [True, False])
@@ -73,6 +114,7 @@ def test_pybatsim_runs_us_with_the_options_that_users_know(whole, tmp_path):
         finally:
             scheduler.kill()
     assert scheduler.returncode == 0, output
+    assert counters(output) == {"submitted": 6, "scheduled": 5, "rejected": 1, "success": 5, "complete": 5}
     known = read_platform_xml(tmp_path / "platform.xml")
     workload = read_workload(tmp_path / "workload.json", reference_flops=known.reference_flops)
     finished = run(known, workload, ("smallest", "low_power"))

@@ -33,10 +33,10 @@ LEARNING = '{"options": "EXP.json", "agent": "FILE.py"}, with input_model, outpu
 
 def read(content: Mapping[str, Any]) -> Options:
     """Return the options of an experiment from all of them, or from their section ``pybatsim`` alone."""
-    if "pybatsim" not in content:
+    if not content.keys() & (Options.model_fields.keys() - {"seed"}):
         content = {"seed": content.get("seed", 0), "pybatsim": dict(content)}
     try:
-        return Options.model_validate(content)
+        return Options.model_validate({"seed": 0, **content})
     except ValidationError as error:
         raise OptionsError(f"-o: {explain(error.errors()[0])}") from None
 
