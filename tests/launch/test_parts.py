@@ -154,7 +154,7 @@ def test_an_engine_that_cannot_be_had_leaves_nothing(tmp_path):
     how = training_options(learner.experiment, None, None)
     with pytest.raises(OptionsError, match="no such engine"):
         train_learner(learner, tmp_path / "out", how, False, False, cannot())
-    assert list((tmp_path / "out").iterdir()) == []
+    assert not (tmp_path / "out").exists()
 
 
 # trains once more

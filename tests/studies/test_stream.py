@@ -135,7 +135,7 @@ def test_a_trace_that_cannot_be_streamed_is_refused_in_one_line(trace, tmp_path,
     trace.write_text(change(trace.read_text()))
     with pytest.raises(WorkloadError, match=message):
         stream(trace, "fcfs", tmp_path / "out", progress=False)
-    assert list((tmp_path / "out").iterdir()) == []
+    assert not (tmp_path / "out").exists()
 
 
 def test_a_trace_whose_cpu_times_may_be_its_requests_is_left_to_who_reads_it_whole(tmp_path):
