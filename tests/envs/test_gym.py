@@ -436,12 +436,12 @@ def test_all_keywords_are_listed():
 
 def test_lines_without_a_job_are_reported_once_however_many_environments_are_made(tmp_path, caplog):
     trace = tmp_path / "short.swf"
-    memory = (-1, 9000, 9000)  # KB; HDeepRM makes no job of lines without
+    memory = (-1, 9000, 9000)  # KB
     lines = [f"{j} {j} 0 5 1 -1 {own} 1 5 {own}" + " -1" * 8 for j, own in enumerate(memory)]
     trace.write_text("\n".join(("; Version: 2.2", *lines, "")))
     for _ in range(2):
         environment("PolicySelect", workload=trace, platform=AGENTS.parent / "platforms" / "learning.json")
-    assert sum("gave no job" in line for line in caplog.messages) == 1
+    assert sum("1 of unknown memory that need none" in line for line in caplog.messages) == 1
 
 
 # compiles one more kind of run, for 3 to 15 s

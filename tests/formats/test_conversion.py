@@ -183,3 +183,14 @@ def test_a_trace_keeps_partitions_and_accounts_and_the_rest_is_reported(tmp_path
     found = demands_of_trace(load_trace(tmp_path / "w.swf"))
     assert found.partition == ("long", "debug", "")
     assert found.account == ("physics", "", "")
+
+
+def test_jobs_that_need_a_network_are_counted_and_not_converted(tmp_path, capsys):
+    profile = {"type": "parallel", "cpu": [1e9, 2e9], "com": [0, 5, 5, 0]}
+    job = {"id": 1, "subtime": 0, "res": 2, "walltime": 60, "profile": "p"}
+    (tmp_path / "w.json").write_text(json.dumps({"nb_res": 2, "jobs": [job], "profiles": {"p": profile}}))
+    assert main(["jobstat", "-q", str(tmp_path / "w.json"), "size", "max"]) == 0
+    assert main(["convert", str(tmp_path / "w.json"), str(tmp_path / "w.swf")]) == 2
+    error = capsys.readouterr().err
+    assert "job 1 has a profile of a kind that no other format holds" in error
+    assert "options" not in error

@@ -9,6 +9,7 @@ from logs import written
 
 from hdeeprm_like.cli.main import main
 from hdeeprm_like.errors import HDeepRMError
+from hdeeprm_like.importers.kubernetes import requested
 from hdeeprm_like.importers.report import Report
 from hdeeprm_like.importers.table import read_map, read_table
 
@@ -64,6 +65,19 @@ def test_the_default_number_of_cpus_of_torque_is_no_request(tmp_path, settings, 
     )
     trace, _, _ = read(tmp_path, f"{line} {settings}\n", "pbs")
     assert trace.requested_processors.tolist() == [cpus]
+
+
+def test_init_containers_count_where_they_need_more_than_the_others_together():
+    def asks(cpu, **more):
+        return {"resources": {"requests": {"cpu": cpu, "memory": "1Mi"}}} | more
+
+    pod = {"containers": [asks("2"), asks("500m")]}
+    assert requested(pod)["cpu"] == 2.5
+    assert requested(pod | {"initContainers": [asks("1"), asks("2")]})["cpu"] == 2.5  # one after the other
+    assert requested(pod | {"initContainers": [asks("4")]})["cpu"] == 4.0
+    sidecar = asks("1", restartPolicy="Always")
+    assert requested(pod | {"initContainers": [sidecar, asks("4")]})["cpu"] == 5.0  # it runs beside what comes later
+    assert requested(pod | {"initContainers": [sidecar]})["memory"] == 3 * 2**20
 
 
 OTHERS = {

@@ -77,8 +77,9 @@ def machine_and_jobs(comparison: Comparison) -> tuple[Platform, Trace]:
     if comparison.platform is not None:
         machine = machine_named(comparison)
         return machine, read_jobs(comparison.trace, Reading(machine.cores, larger))
+    given = None if comparison.cores is None else platform_from(comparison.cores)
     jobs = read_jobs(comparison.trace, Reading(comparison.cores, larger, memory=False))
-    return platform_from(machine_size(jobs)), jobs
+    return given or platform_from(machine_size(jobs)), jobs
 
 
 def machine_named(comparison: Comparison) -> Platform:
