@@ -42,6 +42,19 @@ def test_paths_in_the_file_are_relative_to_the_file(files, monkeypatch):
     assert experiment.platform_path == files / "p.json"
 
 
+def test_a_number_of_cores_is_a_pool_of_so_many(files):
+    write(files, platform_file_path=240)
+    machine = load_experiment(files / "exp.json").platform
+    assert (machine.cores, machine.nodes) == (240, 1)
+    for wrong, said in (
+        (0, "platform_file_path: a pool of 0 cores is not possible"),
+        (True, "platform_file_path: True"),
+    ):
+        write(files, platform_file_path=wrong)
+        with pytest.raises(OptionsError, match=said):
+            load_experiment(files / "exp.json")
+
+
 def test_a_flag_takes_the_place_of_the_seed_in_the_file(files):
     experiment = load_experiment(files / "exp.json", Overrides(seed=11))
     assert experiment.options.seed == 11
