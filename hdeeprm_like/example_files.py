@@ -60,6 +60,7 @@ EXAMPLES: Mapping[str, Example] = {
         {
             "first.json": "agents/gaia-first-high_gflops.json",
             "shortest.json": "agents/gaia-shortest-high_gflops.json",
+            "ppo.json": "agents/ppo.json",
             "gaia.json": "platforms/gaia.json",
             "gaia.swf.gz": "workloads/gaia.swf.gz",
         },

@@ -162,8 +162,8 @@ def test_a_copy_that_fails_half_way_leaves_nothing(monkeypatch, tmp_path, is_new
 
 
 def test_an_unknown_name_is_an_error_of_ours_in_python_too(tmp_path):
-    with pytest.raises(OptionsError, match="did you mean 'ppo'"):
-        copy_example("pppo", tmp_path)
+    with pytest.raises(OptionsError, match="did you mean 'two-kinds'"):
+        copy_example("two-kind", tmp_path)
 
 
 def test_an_example_that_learns_names_the_extra_where_pytorch_is_missing(tmp_path):

@@ -68,7 +68,7 @@ def save_checkpoint(
     packed = io.BytesIO()  # torch's own writer gives no reason for a full disk
     torch.save(content, packed)
     if has_own_state(agent):
-        check_readable(agent, packed)
+        check_readable(agent, packed.getvalue())
     with replacing_bytes(path) as file:
         file.write(packed.getbuffer())
         file.flush()

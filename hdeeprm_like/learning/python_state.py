@@ -6,6 +6,7 @@ attribute cannot go on to the same end, so resuming it is refused.
 """
 
 import hashlib
+import io
 import pickle
 from collections.abc import Mapping
 from typing import Any
@@ -72,18 +73,17 @@ def digest(value: Any) -> bytes:
         return str(id(value)).encode()
 
 
-def check_readable(agent: LearningAgent, packed: Any) -> None:
+def check_readable(agent: LearningAgent, packed: bytes) -> None:
     """Refuse a checkpoint that could not be read again: they are read without running code.
 
     Args:
-        packed: the file.
+        packed: the content of the file.
 
     Raises:
         AgentError: it holds other things than tensors and plain Python.
     """
-    packed.seek(0)
     try:
-        torch.load(packed, map_location="cpu", weights_only=True)
+        torch.load(io.BytesIO(packed), map_location="cpu", weights_only=True)
     except pickle.UnpicklingError as cause:
         raise AgentError(
             f"{code_of(type(agent).get_extra_state)}: get_extra_state gives what a checkpoint cannot hold; tensors, "

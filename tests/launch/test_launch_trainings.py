@@ -34,6 +34,7 @@ AGENTS = {  # the options files of learning agents that are shipped, and who can
     "reinforce": ("reinforce",),
     "sched-inspector": ("ppo",),
     "smdp": ("ppo",),
+    "two-kinds": ("ppo",),
 }
 ONLY_TRAINED = {"dissertation-5-1-pg": "reinforce"}  # their agent learns from several episodes at a time
 PAIRS = [(options, agent) for options, agents in AGENTS.items() for agent in agents]

@@ -66,7 +66,6 @@ def test_a_file_that_has_changed_since_it_was_named_needs_trust(agent, tmp_path,
 
 
 def test_state_that_could_not_be_read_again_is_refused_when_it_is_written(agent, tmp_path, capsys):
-    with_path = "return {'path': __import__('pathlib').Path('x'), 'memory'"
-    agent.write_text(Q_LEARNING.replace('return {"memory"', with_path))
+    agent.write_text(Q_LEARNING.replace('return {"memory"', "return {'own': __import__('pathlib').Path(), 'memory'"))
     assert train(agent, tmp_path / "cut", 10) == 2
     assert "get_extra_state" in capsys.readouterr().err

@@ -27,6 +27,7 @@ ALLOWED = {  # what is read there is no input of a user: file, function -> why
     ("studies/sweep/state.py", "os.open"): "a folder, to see whether it is locked",
     ("cli/main.py", "os.open"): "the null device, to be written to",
     ("formats/files.py", "gzip"): "packs what is written",
+    ("learning/python_state.py", "pickle"): "packs what is compared, and unpacks nothing",
     ("importers/jobs.py", "np.memmap"): "columns that the same process has written into a file without a name",
 }
 METHODS = {"read_text", "read_bytes"}

@@ -211,6 +211,7 @@ def draw_cores(save: Path, windows: Windows, agent: Trained) -> None:
         work = jobs["requested_time"] * jobs["size"] / 3600.0
         points = upper.scatter(tasks["start"] / 3600.0, work, c=share, cmap="coolwarm", s=14, vmin=0.0, vmax=1.0)
         upper.set(yscale="log", ylabel="requested core hours")
+        upper.yaxis.set_major_formatter("{x:g}")
         figure.colorbar(points, ax=[upper, lower], label="share of the job's cores that are hot")
         kinds = sorted({kind for _, kind in switched})
         lower.scatter([time / 3600.0 for time, _ in switched], [kinds.index(kind) for _, kind in switched], s=6, c=BLUE)
