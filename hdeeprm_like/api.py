@@ -14,7 +14,6 @@ from hdeeprm_like import experiment as experiments
 from hdeeprm_like.cluster import schedule as schedules
 from hdeeprm_like.cluster.links import with_network
 from hdeeprm_like.cluster.platform import Platform
-from hdeeprm_like.cluster.pool import pool
 from hdeeprm_like.cluster.workload import Workload
 from hdeeprm_like.decision.actions import PolicyActions, policy_named
 from hdeeprm_like.decision.names import case_of
@@ -373,17 +372,12 @@ def load_workload(
 ) -> Workload:
     """Read the jobs of a file for a platform; ``Workload.account`` says what was left out, changed and guessed.
 
-        >>> len(load_workload("gaia", jobs=1000))
-        1000
-
     Args:
         path: a name (see `examples`), or the file: Batsim's JSON, KSU's table of jobs, or a trace (SWF, plain or
-            ``.gz``). On a pool the jobs of a trace keep their run times; for other platforms they are
-            converted as in HDeepRM, with operations that follow from the requested time.
+            ``.gz``). On a pool the jobs of a trace keep their run times; for others they are converted as in HDeepRM.
         platform: as for `simulate`; None for the machine that belongs to a name; required for the file of a trace.
             A complete workload of Batsim without one is for a machine of as many cores as it names.
-        jobs, skip: of a trace: number of jobs, None for all, after skipping so many lines; the experiment of the thesis
-            is ``load_experiment("gaia")``. seed: of the properties of jobs that a trace lacks.
+        jobs, skip: of a trace: number of jobs, None for all, after so many lines. seed: of properties that jobs lack.
         leave_out_larger: whether jobs larger than the platform are left out; otherwise they are an error.
 
     Raises:
@@ -393,10 +387,10 @@ def load_workload(
     file, known = existing(path, "trace", "workload"), shipped("trace", "workload")
     if platform is None and str(path) in known:
         platform = known[str(path)].machine
+    if platform is None and jobs is None and not skip and formats.has_ending_of(file, "workload"):
+        return formats.load_workload(file)
     if platform is None:
-        if not formats.has_ending_of(file, "workload") or jobs is not None or skip:
-            raise OptionsError(f"load_workload: {file}: names no machine; add platform, a name, path or cores")
-        return formats.load_workload(file, reference_flops=pool(1).reference_flops)
+        raise OptionsError(f"load_workload: {file}: names no machine; add platform, a name, path or cores")
     return jobs_in(file, platform_from(platform), seed, jobs, skip, leave_out_larger).workload
 
 

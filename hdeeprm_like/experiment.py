@@ -14,7 +14,6 @@ from pydantic import ValidationError
 from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.workload import Workload
 from hdeeprm_like.decision.rates import file_of_rates, read_rates
-from hdeeprm_like.engine.node_sets import refuse_demands
 from hdeeprm_like.errors import HDeepRMError, OptionsError, WorkloadError
 from hdeeprm_like.formats.any_platform import platform_from
 from hdeeprm_like.formats.job_reading import Reading, larger_of
@@ -23,6 +22,7 @@ from hdeeprm_like.formats.open import Holds, format_of, has_ending_of, load_plat
 from hdeeprm_like.formats.shipped import Kind, found
 from hdeeprm_like.formats.swf import Trace
 from hdeeprm_like.formats.trace_jobs import Limits, convert, knows_memory
+from hdeeprm_like.job_checks import check_jobs, without_larger
 from hdeeprm_like.options import EnvOptions, Options, read_options
 from hdeeprm_like.records import Record
 from hdeeprm_like.values import SEED
@@ -326,9 +326,10 @@ def converted(
         path: of the options file. source: of the trace.
     """
     how = options.workload
+    larger = larger_of(overrides.leave_out_larger or how.max_cores is not None)
     reading = Reading(
         platform.cores,
-        larger_of(overrides.leave_out_larger or how.max_cores is not None),
+        "keep" if options.nb_jobs and larger == "refuse" else larger,  # those that are taken are looked at below
         RULES[how.reading],
         missing_memory=how.missing_memory,
     )
@@ -359,7 +360,7 @@ def converted(
 
     # requests for partitions may stand in a file beside the trace, whose columns count as a whole
     workload = conversion(readers.trace(source, enough if options.nb_jobs and platform.partitions is None else None))
-    check_demands(source, workload, platform)
+    check_jobs(source, workload, platform)
     if how.estimates is not None:
         from hdeeprm_like.cluster.synthetic.estimates import estimate_workload
         from hdeeprm_like.cluster.synthetic.models import estimates_named
@@ -371,53 +372,6 @@ def converted(
     if options.nb_jobs and len(workload) < options.nb_jobs:
         log.warning("%s: holds %d jobs, %d were requested", source, len(workload), options.nb_jobs)
     return Experiment(options, Path(), source, platform, workload)
-
-
-def without_larger(workload: Workload, cores: int) -> Workload:
-    """Return the jobs of a workload that are not larger than a machine; the account counts the others."""
-    larger = workload.size > cores
-    if not larger.any():
-        return workload
-    if workload.account is not None:
-        reason = f"larger than the machine, which has {cores:,} cores"
-        workload.account.add("left out", reason, larger, area=workload.size * workload.requested_time)
-    if larger.all():
-        raise WorkloadError(f"all {len(larger):,} jobs are larger than the machine, which has {cores:,} cores")
-    return workload.take(np.flatnonzero(~larger))
-
-
-def check_jobs(path: Path, workload: Workload, platform: Platform) -> None:
-    """Refuse a workload with a job that requests more cores than the platform has, or an unknown partition.
-
-    The decision system rejects a job that only lacks memory.
-    """
-    check_sizes(path, workload, platform)
-    check_demands(path, workload, platform)
-
-
-def check_sizes(path: Path, workload: Workload, platform: Platform) -> None:
-    """Refuse a workload with a job that requests more cores than the platform has."""
-    largest = int(np.argmax(workload.size))
-    if workload.size[largest] > platform.cores:
-        _, _, job = workload.ids[largest].partition("!")
-        raise WorkloadError(
-            f"{path}: job {job} requests {workload.size[largest]} cores; the platform has {platform.cores}; "
-            "--leave-out-larger leaves such jobs out"
-        )
-
-
-def check_demands(path: Path, workload: Workload, platform: Platform) -> None:
-    """Refuse a workload with a job that requests an unknown partition, or nodes on a platform without partitions."""
-    if workload.demands is None:
-        return
-    try:
-        if platform.partitions is None:
-            refuse_demands(workload.ids, workload.demands)
-        else:
-            for name in dict.fromkeys(workload.demands.partition):
-                platform.partitions.number_of(name)
-    except WorkloadError as error:
-        raise WorkloadError(f"{path}: {error}") from None
 
 
 def made_jobs(path: Path, options: Options, platform: Platform, episode: int = 0) -> Workload:

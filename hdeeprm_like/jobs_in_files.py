@@ -47,7 +47,8 @@ def jobs_in(
         raise OptionsError(f"{path}: is a complete workload, which runs whole; jobs and skip need a trace")
     if platform.processors == 1 and not ready:
         lines = load_trace(path)
-        reading = Reading(platform.cores, larger_of(leave_out_larger), memory=False)
+        larger = larger_of(leave_out_larger)
+        reading = Reading(platform.cores, "keep" if jobs and larger == "refuse" else larger, memory=False)
         found = jobs_of(take(lines, slice(skip, None)) if skip else lines, reading)
         assert found.account is not None
         found.account.say()

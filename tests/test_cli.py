@@ -475,7 +475,8 @@ def test_both_forms_of_the_original_schema_run_with_their_paths_overridden(tmp_p
 
 def test_the_original_learning_experiment_is_accepted_as_it_is():
     options = Options.model_validate(json.loads(LEARNING))
-    assert len(options.pybatsim.env.actions.pairs) == 5
+    chosen = options.pybatsim.env.actions.selection
+    assert sum(len(cores) for entry in chosen for cores in entry.values()) == 5
     assert (options.pybatsim.agent.hidden, options.pybatsim.agent.lr, options.pybatsim.agent.gamma) == (16, 0.005, 0.99)
 
 
@@ -542,7 +543,7 @@ def test_without_an_output_the_run_lies_beside_and_is_told(files, capsys, monkey
         ("stream --policy shortest-high_gf", "shortest-high_gflops "),
         ("explain zoo:bal", "zoo:balanced "),
         ("fetch-trace KTH", "KTH-SP2-1996-2.1-cln "),
-        ("reproduce R03 R1", "R10\nR11\nR12\nR13\nR14\nR15\nR16\nR17"),
+        ("reproduce R03 R1", "R10\nR11\nR12\nR13\nR14\nR15\nR16\nR17\nR18"),
     ],
 )
 def test_a_shell_completes_commands_flags_and_names(typed, known, tmp_path):

@@ -138,13 +138,16 @@ def load_platform(path: Path, types: Sequence[Path] = ()) -> "Platform":
     return platform
 
 
+POOL_FLOPS = 1e9  # flop/s of a core of a pool
+
+
 def load_workload(
-    path: Path, *, reference_flops: float, capacity: int | None = None, network: bool = False
+    path: Path, *, reference_flops: float = POOL_FLOPS, capacity: int | None = None, network: bool = False
 ) -> "Workload":
     """Read a workload whose jobs are simulated as they are in the file.
 
     Args:
-        reference_flops: flop/s of the platform's mean core, for jobs with times in seconds.
+        reference_flops: flop/s of the platform's mean core, for jobs with times in seconds; that of a pool if not given.
         capacity: cores of the platform; None for the number in the file, else for that of its widest job.
         network: whether the jobs will run with networks and all kinds of profiles.
 

@@ -105,8 +105,11 @@ def unquoted(text: str) -> str:
 
 def job_line(row: JobRow) -> str:
     """Return the line of ``out_jobs.csv`` for one job, without its end of line."""
+    words, joined = (row.job_id, row.workload, row.profile), f"{row.job_id}{row.workload}{row.profile}"
+    if "," in joined or '"' in joined or "\n" in joined or "\r" in joined:  # a call for each takes as long as the rest
+        words = quoted(row.job_id), quoted(row.workload), quoted(row.profile)
     head = (
-        f"{quoted(row.job_id)},{quoted(row.workload)},{quoted(row.profile)},{row.submission_time:f},{row.size},{row.walltime:f},"
+        f"{words[0]},{words[1]},{words[2]},{row.submission_time:f},{row.size},{row.walltime:f},"
         f"{row.success:d},{row.final_state},"
     )
     start, run = row.starting_time, row.execution_time

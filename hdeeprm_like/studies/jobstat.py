@@ -9,11 +9,11 @@ import pandas as pd
 
 from hdeeprm_like.cluster.workload import Workload
 from hdeeprm_like.errors import OptionsError, WorkloadError, did_you_mean
-from hdeeprm_like.experiment import without_larger
 from hdeeprm_like.formats.job_reading import Reading, jobs_of, read_jobs
 from hdeeprm_like.formats.open import has_ending_of, load_workload
 from hdeeprm_like.formats.swf import Trace
 from hdeeprm_like.formats.trace_jobs import drawn_bandwidths, memory_of
+from hdeeprm_like.job_checks import without_larger
 from hdeeprm_like.types import Floats
 
 OF_TRACES: dict[str, Callable[[Trace], Floats]] = {

@@ -32,12 +32,14 @@ MANY, MANY_PARTITIONED, MANY_SCORED = (round(count * SCALE) for count in (4_000,
 KNOWN = {
     "Workload": (
         "submit size requested_time ops delay memory bandwidth gpus demands",
-        "ids profiles requested_ops walltime capacity user program bytes",  # limits that no world has, users, networks
+        # limits that no world has, users, networks, what a file left out
+        "ids profiles requested_ops walltime capacity user program bytes account",
     ),
     "Platform": (
         "node_memory node_gpus processor_node processor_bandwidth processor_flops processor_watts core_processor "
         "power_cap partitions",
         "name cluster_names node_cluster node_types processor_types core_names network routes topology limiters "
+        "links_of_file master_link "
         "speeds",  # changes how long jobs run, on Batsim's clock alone
     ),
     "Demand": ("partition constraint nodes task exclusive gpus_per_node", "account qos nice"),

@@ -7,14 +7,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from batsim_talk import TEXT
-from hdeeprm_like.decision.pair_names import split_pair
 
 from hdeeprm_like.batsim.session import Conversation
 from hdeeprm_like.batsim_server.cli import play, read_command_line
 from hdeeprm_like.cli.main import main
 from hdeeprm_like.cluster.links import with_network
 from hdeeprm_like.cluster.platform import watts_by_pstate
-from hdeeprm_like.decision.actions import classic_policies
+from hdeeprm_like.decision.actions import PolicyActions, policy_named
 from hdeeprm_like.decision.system import DecisionSystem, FirstAction
 from hdeeprm_like.engine.state import State
 from hdeeprm_like.errors import PlatformError
@@ -207,7 +206,7 @@ def jobs_in(tmp_path, sending=0.0):
 
 
 def embedded(machine, workload, policy):
-    actions = classic_policies(*split_pair(policy))
+    actions = PolicyActions([policy_named(policy)])
     simulator = Simulator(State(machine, workload, seed=3, needs=actions.needs), workload)
     list(run_policy(simulator, actions))
     tasks = simulator.simulation.tasks
@@ -219,7 +218,7 @@ def conversation_of(machine, policy):
     """Our side of a simulation; None for the machine that Batsim describes."""
 
     def decide(platform, limits):
-        actions = classic_policies(*split_pair(policy))
+        actions = PolicyActions([policy_named(policy)])
         return DecisionSystem(State(platform, None, seed=3, limits=limits, needs=actions.needs), actions)
 
     return Conversation(decide, FirstAction(), machine)

@@ -266,7 +266,7 @@ def test_the_command_line_trains_and_goes_on(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("changes", "flags", "message"),
     [
-        ({"start": "saf+resrve:32"}, (), "'resrve' has no options"),
+        ({"start": "saf+resrve:32"}, (), "did you mean 'reserve'"),
         ({"start": "fcfs+easy"}, (), "is no action"),
         ({"start": None, "margins": [0.5]}, (), "margins: of which action? give 'start'"),
         ({"trust_region": 0.0}, (), "training.policy_iteration.trust_region"),
