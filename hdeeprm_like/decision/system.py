@@ -179,6 +179,11 @@ class NoReward(RewardArrays):
     """The reward of a run without learning: always 0."""
 
 
+def zero_reward() -> RewardArrays:
+    """Return rewards without an objective, for what has a window: machine code knows no window without rewards."""
+    return RewardArrays(np.zeros(1, REWARD), np.zeros(NUMBER_OF_OBJECTIVES), np.zeros(0), np.zeros(0))
+
+
 def no_reward() -> NoReward:
     """Return the reward of a run without learning."""
     return NoReward(np.zeros(1, REWARD), np.zeros(NUMBER_OF_OBJECTIVES), np.zeros(0), np.zeros(0))
@@ -246,7 +251,8 @@ class DecisionSystem:
         self.window = window
         if reward is not None and reward.executes:
             window.arrays.params["executes"] = 1
-        self.core = Core(state.tables, self.window.arrays, reward.arrays if reward is not None else no_reward())
+        none = no_reward() if isinstance(window, NoJobWindow) else zero_reward()
+        self.core = Core(state.tables, self.window.arrays, none if reward is None else reward.arrays)
         self._reward_rows = self.core.reward.params
         self._followed = reward is not None or not isinstance(window, NoJobWindow)
         self._completed = Completed(np.zeros(16, np.int32))

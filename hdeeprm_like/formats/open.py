@@ -147,7 +147,7 @@ def load_workload(
     """Read a workload whose jobs are simulated as they are in the file.
 
     Args:
-        reference_flops: flop/s of the platform's mean core, for jobs with times in seconds; that of a pool if not given.
+        reference_flops: flop/s of the platform's mean core, for jobs with times in seconds; by default a pool's.
         capacity: cores of the platform; None for the number in the file, else for that of its widest job.
         network: whether the jobs will run with networks and all kinds of profiles.
 
