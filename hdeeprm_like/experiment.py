@@ -16,13 +16,13 @@ from hdeeprm_like.cluster.workload import Workload
 from hdeeprm_like.decision.rates import file_of_rates, read_rates
 from hdeeprm_like.errors import HDeepRMError, OptionsError, WorkloadError
 from hdeeprm_like.formats.any_platform import platform_from
-from hdeeprm_like.formats.job_reading import Reading, larger_of
+from hdeeprm_like.formats.job_reading import Reading
 from hdeeprm_like.formats.job_rules import RULES
 from hdeeprm_like.formats.open import Holds, format_of, has_ending_of, load_platform, load_trace, load_workload
 from hdeeprm_like.formats.shipped import Kind, found
 from hdeeprm_like.formats.swf import Trace
 from hdeeprm_like.formats.trace_jobs import Limits, convert, knows_memory
-from hdeeprm_like.job_checks import check_jobs, without_larger
+from hdeeprm_like.job_checks import check_demands, check_jobs, without_larger
 from hdeeprm_like.options import EnvOptions, Options, read_options
 from hdeeprm_like.records import Record
 from hdeeprm_like.values import SEED
@@ -50,7 +50,7 @@ class Overrides(Record):
 
     Attributes:
         network: whether Batsim simulates the jobs, which may send messages. cores: of a pool in place of a platform.
-        leave_out_larger: whether jobs larger than the platform are left out; otherwise they are an error.
+        leave_out_larger: whether jobs of a workload larger than the platform are left out, as those of a trace are.
     """
 
     platform: Path | None = None
@@ -326,13 +326,8 @@ def converted(
         path: of the options file. source: of the trace.
     """
     how = options.workload
-    larger = larger_of(overrides.leave_out_larger or how.max_cores is not None)
-    reading = Reading(
-        platform.cores,
-        "keep" if options.nb_jobs and larger == "refuse" else larger,  # those that are taken are looked at below
-        RULES[how.reading],
-        missing_memory=how.missing_memory,
-    )
+    # as HDeepRM's converter does, so that an experiment may take the trace of a larger machine; the account says so
+    reading = Reading(platform.cores, "leave out", RULES[how.reading], missing_memory=how.missing_memory)
 
     def conversion(lines: Trace) -> Workload:
         return convert(
@@ -360,7 +355,7 @@ def converted(
 
     # requests for partitions may stand in a file beside the trace, whose columns count as a whole
     workload = conversion(readers.trace(source, enough if options.nb_jobs and platform.partitions is None else None))
-    check_jobs(source, workload, platform)
+    check_demands(source, workload, platform)
     if how.estimates is not None:
         from hdeeprm_like.cluster.synthetic.estimates import estimate_workload
         from hdeeprm_like.cluster.synthetic.models import estimates_named

@@ -115,7 +115,7 @@ def add_reading_flags(added: argparse.ArgumentParser, machine: str = "default: f
         machine: what it is without the flag.
     """
     added.add_argument("--cores", type=at_most(CORES), metavar="N", help=f"cores of the machine ({machine})")
-    text = "leave out jobs larger than the machine, and count them; without it such a job is an error"
+    text = "leave out jobs larger than the machine, and count them; without it such a job of a log is an error"
     added.add_argument("--leave-out-larger", action="store_true", help=text)
 
 
