@@ -247,12 +247,13 @@ class DecisionSystem:
         self.observer = observer
         self.reward = reward
         if window is None:
-            window = NoJobWindow(state) if reward is None else JobWindow(state, lists=False)
+            none = reward is None and observer is None
+            window = NoJobWindow(state) if none else JobWindow(state, lists=False)
         self.window = window
         if reward is not None and reward.executes:
             window.arrays.params["executes"] = 1
-        none = no_reward() if isinstance(window, NoJobWindow) else zero_reward()
-        self.core = Core(state.tables, self.window.arrays, none if reward is None else reward.arrays)
+        zero = no_reward() if isinstance(window, NoJobWindow) else zero_reward()
+        self.core = Core(state.tables, self.window.arrays, zero if reward is None else reward.arrays)
         self._reward_rows = self.core.reward.params
         self._followed = reward is not None or not isinstance(window, NoJobWindow)
         self._completed = Completed(np.zeros(16, np.int32))

@@ -35,7 +35,7 @@ TITLES: Mapping[Kind, str] = {
     "rates": "tariff",
 }
 WITH_ENDING = re.compile(r"\.[A-Za-z][A-Za-z0-9]*(:|$)")  # CTC-SP2-1996-3.1-cln has none
-LONGEST_LIST = 140  # characters of names in a message
+LONGEST_LIST = 130  # characters of names in a message
 ALL_NAMES = "hdeeprm-like example --names"
 
 

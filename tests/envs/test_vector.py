@@ -125,11 +125,11 @@ def asking(rng, several=True):
         Demand(
             partition=str(rng.choice(["", "all", "fast"])),
             constraint=str(rng.choice(["", "", "ib"])),
-            nodes=int(rng.integers(0, 3)) if several else 0,
+            nodes=min(int(rng.integers(0, 3)), int(size)) if several else 0,
             task=int(rng.integers(1, 3)) if several else 1,
             exclusive=bool(rng.random() < 0.2),
         )
-        for _ in range(len(made_here))
+        for size in made_here.size
     ]
     return replace(made_here, demands=demands_of(demands))
 
