@@ -136,6 +136,7 @@ def test_shortest_first_lets_the_mean_slowdown_of_a_real_slurm_fall_and_loses_no
 def test_slurm_outlives_ten_kills_of_the_watch_and_all_factors_go_back_to_0():
     with RealSlurm(nodes=1, cpus=2) as slurm:
         holder = slurm.submit(600, cpus=2, limit=60)
+        wait_until(lambda: [job.number for job in slurm.jobs(RUNS)] == [holder], "the first job begins")
         waiting = [slurm.submit(1, cpus=2, limit=limit) for limit in range(20, 0, -1)]
         draw, found_set = random.Random(7), 0
         for n in range(10):
