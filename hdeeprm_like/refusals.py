@@ -28,7 +28,6 @@ DRIVERS = {
 
 PAIR, OWN, BASELINE, AGENT, RECORDED = "pair", "own job policy", "baseline", "agent", "recorded"  # kinds of policies
 
-OWN_PRIORITIES = "own_priorities"  # platform setting: whether multifactor uses its weights in every mode
 AGENTS_PLAYED = (SIMULATE, COMPARE)
 EVENT_CLOCKS = ("textbook", "one-by-one")
 STREAMED = "take a pair, as first-high_gflops, or a baseline, as sjf+easy"
@@ -45,7 +44,7 @@ class Case(NamedTuple):
         streams: whether its mode keeps nothing of a job but the job's row. bounded: whether its name guarantees starts.
         sets_watch: whether its name says how a watch looks.
         driver: of `DRIVERS`. clock: of the simulation. platform: its name. partitions: None if it is not known.
-        own_priorities: whether the order multifactor is Slurm's own in every mode there.
+        own_priorities: whether the platform is that of a Slurm, whose weights multifactor has in every mode.
         capped, network, changing_speeds: what the platform has. whole: whether one node takes all cores.
         exclusive: whether a job requests whole nodes.
     """
@@ -84,7 +83,7 @@ class Case(NamedTuple):
         return self._replace(
             platform=platform.name,
             partitions=platform.partitions is not None,
-            own_priorities=bool(platform.partitions is not None and platform.partitions.settings.get(OWN_PRIORITIES)),
+            own_priorities=platform.partitions is not None and bool(platform.partitions.settings),
             capped=platform.power_cap < float("inf"),
             network=platform.routes is not None,
             changing_speeds=platform.speeds is not None,

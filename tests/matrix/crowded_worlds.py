@@ -123,8 +123,12 @@ def make_mixed(folder, watts=1.0, **how):
     put(folder, machine, some_jobs(machine, **how))
 
 
-def make_partitions(folder):
-    """Four nodes; the partition ``fast`` has two of them, and a feature is on the others."""
+def make_partitions(folder, settings=None):
+    """Four nodes; the partition ``fast`` has two of them, and a feature is on the others.
+
+    Args:
+        settings: of a Slurm.
+    """
     fast = np.array([False, False, True, True])
     partitions = Partitions(
         names=("all", "fast"),
@@ -134,6 +138,7 @@ def make_partitions(folder):
         exclusive=np.zeros(2, np.bool_),
         features=(frozenset({"ib"}),) * 2 + (frozenset({"big"}),) * 2,
         weights=np.array([1.0, 1.0, 2.0, 2.0]),
+        settings=settings or {},
     )
     machine = replace(platform(NODE, NODE, NODE, NODE), partitions=partitions)
     dice, workload = np.random.default_rng(13), some_jobs(machine, 36)
@@ -166,6 +171,7 @@ MADE = {
     "whole": lambda folder: make_mixed(folder, memory=True),
     "cap": lambda folder: make_mixed(folder, memory=True, watts=0.6),
     "partitions": make_partitions,
+    "slurm": lambda folder: make_partitions(folder, {"PriorityWeightAge": 1000.0, "PriorityWeightJobSize": 5000.0}),
     "speeds": lambda folder: make_from_json(folder, speed=True),
     "network": lambda folder: make_from_json(folder, {"topology": "FAT_TREE 1;4;1;1"}, messages=True),
 }

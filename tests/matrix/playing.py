@@ -234,7 +234,7 @@ def watched(worlds, world, name):
 TEXT, POOL, NOT_WHOLE = (
     2e-6,
     ("pool",),
-    ("memory", "days", "gpus", "limits", "cap", "partitions", "speeds", "network", "pool"),
+    ("memory", "days", "gpus", "limits", "cap", "partitions", "slurm", "speeds", "network", "pool"),
 )
 FILES = tuple(name for name in (*NOT_WHOLE, "whole") if name != "pool")
 DRIVERS = {
