@@ -171,7 +171,7 @@ MADE = {
     "whole": lambda folder: make_mixed(folder, memory=True),
     "cap": lambda folder: make_mixed(folder, memory=True, watts=0.6),
     "partitions": make_partitions,
-    "slurm": lambda folder: make_partitions(folder, {"PriorityWeightAge": 1000.0, "PriorityWeightJobSize": 5000.0}),
+    "slurm": lambda folder: make_partitions(folder, {"PriorityWeightJobSize": 5000.0, "PriorityFavorSmall": "YES"}),
     "speeds": lambda folder: make_from_json(folder, speed=True),
     "network": lambda folder: make_from_json(folder, {"topology": "FAT_TREE 1;4;1;1"}, messages=True),
 }
