@@ -48,6 +48,7 @@ from hdeeprm_like.engine.batsim_actors import (
     wake,
 )
 from hdeeprm_like.engine.batsim_answers import ASK, begin_answer, bring_next, run_answerer
+from hdeeprm_like.engine.batsim_at_once import only_jobs_end, run_at_once, send_first
 from hdeeprm_like.engine.batsim_helpers import CHOOSE, run_caller, run_killer, run_submitter, stop
 from hdeeprm_like.engine.batsim_jobs import (
     BEGIN,
@@ -56,7 +57,7 @@ from hdeeprm_like.engine.batsim_jobs import (
     run_job,
     set_timer,
 )
-from hdeeprm_like.engine.batsim_network import arrive, end_latency, open_network, take_next_step
+from hdeeprm_like.engine.batsim_network import arrive, end_latency, goes_by_rounds, open_network, take_next_step
 from hdeeprm_like.engine.batsim_work import end_work, start_work
 from hdeeprm_like.engine.compiled import compiled, inlined
 from hdeeprm_like.engine.dates import SAME_DATE, request_call, wire_time
@@ -274,7 +275,12 @@ def next_instant(tables: Tables, simulation: Simulation, timing: BatsimClock) ->
     """Run until the server reports something to decide on; return False when nothing can happen any more."""
     sim = simulation.sim[0]
     while True:
-        if take_turns(tables, simulation, timing):
+        wanted = False
+        if goes_by_rounds(timing) or not only_jobs_end(simulation, timing):
+            wanted = take_turns(tables, simulation, timing)
+        if not wanted and not goes_by_rounds(timing):
+            wanted = run_at_once(tables, simulation, timing)
+        if wanted:
             sim.clock = timing.actions.pace[0].now
             sim.now, sim.no_more = wire_time(sim.clock), sim.over == 2
             return True
@@ -288,6 +294,10 @@ def apply_decisions(tables: Tables, simulation: Simulation, timing: BatsimClock)
     """Begin to apply the decisions."""
     talk, sim = timing.talk[0], simulation.sim[0]
     sim.call_requested = request_call(tables, sim.call_requested)
+    if talk.ran == 2 and talk.answerer_place == 1 and timing.ran[1] == SERVER * REQUESTS + GET:
+        talk.ran = talk.answerer_place = talk.requests = 0
+        send_first(tables, simulation, timing)
+        return
     begin_answer(tables, simulation, timing)
     others, talk.ran = talk.ran, talk.answerer_place - 1
     bring_next(tables, simulation, timing)

@@ -1,9 +1,13 @@
-"""Steps of Batsim's clock in a network: rates follow from all that is sent, and messages of jobs' ends share links."""
+"""Steps of Batsim's clock in a network: rates follow from all that is sent, and messages of jobs' ends share links.
+
+Here every instant is left to the rounds of the actors: the fast path of `batsim_at_once` knows no links, no speeds that
+follow files, see `batsim_speeds`, and no other loopback of the master host than SimGrid's.
+"""
 
 import numpy as np
 
 from hdeeprm_like.engine.actions import ARRIVING, LATENCY, note_end, remove_numbered, set_rate, take_step
-from hdeeprm_like.engine.batsim_actors import END, KINDS, BatsimClock, rates_change
+from hdeeprm_like.engine.batsim_actors import END, KINDS, LOOPBACK, BatsimClock, rates_change
 from hdeeprm_like.engine.batsim_speeds import take_step_at_speeds
 from hdeeprm_like.engine.batsim_work import begin_sending
 from hdeeprm_like.engine.bundles import BundleType
@@ -18,6 +22,25 @@ from hdeeprm_like.engine.traffic import (
     next_solved,
     open_traffic,
 )
+
+
+@by_type
+def goes_by_rounds(timing: BundleType) -> object:
+    """Return whether only the rounds of the actors know what happens next."""
+    return always if rates_change(timing) else has_own_loopback
+
+
+@inlined
+def always(timing: BatsimClock) -> bool:
+    """Return True."""
+    return True
+
+
+@inlined
+def has_own_loopback(timing: BatsimClock) -> bool:
+    """Return whether the messages of the master host to itself take another time than SimGrid's default."""
+    own = len(timing.latency) - 1
+    return bool(timing.latency[own] > 0.0 or timing.speed[own] != LOOPBACK)
 
 
 @by_type
