@@ -33,7 +33,6 @@ CLOCK = np.dtype(
         ("watts", "f8"),  # W, all cores
         ("joules", "f8"),  # J since time 0, all cores
         ("wake_at", "f8"),  # s, the decision system's next call, infinite for none
-        ("calls", "f8", (16,)),  # s, dates of the last calls requested in messages
         ("random", "u8"),  # state of the generator behind the random policies
         ("epoch", "f8"),  # s on the trace's clock at simulation time 0; F1 to F4 use it
         ("submitted", "i8"),  # jobs submitted so far
@@ -62,6 +61,7 @@ CLOCK = np.dtype(
         ("arrivals_over", "i8"),  # 1 when no job will be submitted any more
         ("logged", "i8"),  # used entries of Tables.log
         ("decisions", "i8"),  # jobs selected, whether they were started or did not fit
+        ("calls", "f8", (16,)),  # s, dates of the last calls requested in messages
     ],
     align=True,
 )

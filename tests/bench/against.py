@@ -50,7 +50,8 @@ def environment(space: Any, platform: Any, workload: Any, jobs: int | None, cloc
 
 def pairs(path: str, jobs: int | None, clock: str) -> Any:
     """Return environments of an experiment whose actions are pairs of policies, with the minimal observation."""
-    experiment = found("load_experiment", "experiment")(ROOT / path)
+    own = Path(str(import_module("hdeeprm_like").__file__)).parents[1]  # each version has the options that it knows
+    experiment = found("load_experiment", "experiment")(own / path)
     space = replace(experiment.space, observation="minimal")
     return environment(space, experiment.platform, experiment.workload, jobs, clock)
 
@@ -61,8 +62,12 @@ def slots(name: str, clock: str, **changes: Any) -> Any:
 
     space = replace(found("PRESETS", "decision.presets", "decision.spaces")[name], **changes)
     trace = found("read_swf", "formats.swf")(ROOT / "workloads" / "lublin_256.swf.gz")
-    how = {"reference_flops": 1e9, "capacity": 256, "missing_memory": 0.0, "runtimes": "trace"}
-    jobs, _ = found("convert", "formats.trace_jobs", "formats.swf")(trace, rng=np.random.default_rng(0), **how)
+    how = {"reference_flops": 1e9, "capacity": 256, "runtimes": "trace", "rng": np.random.default_rng(0)}
+    convert = found("convert", "formats.trace_jobs", "formats.swf")
+    try:
+        jobs = convert(trace, found("Reading", "formats.job_reading")(256, missing_memory=0.0), **how)
+    except SystemExit:  # until November 28, 2026
+        jobs, _ = convert(trace, missing_memory=0.0, **how)
     jobs = replace(jobs, size=np.minimum(jobs.size, 256), bandwidth=np.zeros(len(jobs)))
     return environment(space, found("pool", "cluster.pool", "compare.windows")(256), jobs, 256, clock)
 
