@@ -6,7 +6,9 @@ be compiled, fall back to plain Python or show a traceback, and nothing in the p
 
 import json
 import os
+import re
 import shlex
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -70,6 +72,26 @@ TRAINED = (
 def test_an_agent_is_trained_launched_and_compared_and_a_policy_explained(place):
     for line in TRAINED:
         ours(place, line)
+
+
+AGENTS = sorted((Path(__file__).parents[2] / "agents").glob("*.py"))
+SHOWN = [
+    (path.stem, line.strip())
+    for path in AGENTS
+    for line in path.read_text().partition("import ")[0].splitlines()
+    if line.startswith("    python agents/")
+]
+
+
+@pytest.mark.parametrize(("name", "line"), SHOWN, ids=[name for name, _ in SHOWN])
+def test_the_command_that_an_agents_file_shows_runs(name, line, place):
+    """For some steps; what another library trains needs that library."""
+    shutil.copytree(AGENTS[0].parent, place / "agents", dirs_exist_ok=True)
+    line = re.sub(r"--steps \d+", "--steps 600", re.sub(r"--iterations \d+", "--iterations 1", line))
+    needed = {"torchrl_ppo": "torchrl", "tianshou_ppo": "tianshou", "rllib_ppo": "ray"}.get(name)
+    if needed and subprocess.run([PYTHON, "-c", f"import {needed}"], capture_output=True, check=False).returncode:
+        pytest.skip(f"{needed} is not installed")
+    run(place, PYTHON, "-W", "ignore", *shlex.split(line)[1:])
 
 
 BATSIM = {"env": {"objective": "avg_wait"}, "agent": {"type": "CLASSIC", "policy_pair": "zoo:steady"}}
