@@ -84,5 +84,5 @@ def all_apart():
 
 
 def agents():
-    """The agents that come along."""
-    return [f"agent:zoo/{name}" for name in zoo_agents()]
+    """The agents that come along and fit all machines; two-kinds sees the cores of its own."""
+    return [f"agent:zoo/{name}" for name in zoo_agents() if name != "two-kinds"]
