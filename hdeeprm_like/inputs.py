@@ -30,6 +30,7 @@ MOST_BLANK = 2**20  # consecutive bytes of blanks and line ends; more would take
 PIECES = "[{<,\n"  # characters that begin or separate values in JSON, XML and CSV
 MOST_WALKED = 2**24  # characters of JSON; larger files are workloads and platforms, which nothing walks
 DEEPEST = 100  # levels of lists and objects
+NESTED = (list, dict)
 PIECES_PER_MB = 40_000  # each takes up to 200 bytes once it is read, so that a file at its limit takes 1 GB
 
 
@@ -298,10 +299,10 @@ def read_json(path: Path, error: type[HDeepRMError], parse_float: Callable[[str]
 
 def is_deeper(content: Any, levels: int) -> bool:
     """Return whether lists and objects are nested in more than so many levels."""
-    inner = [content] if isinstance(content, dict | list) else []
+    inner = [content] if isinstance(content, NESTED) else []
     while inner and levels > 0:
         parts = chain.from_iterable(one.values() if isinstance(one, dict) else one for one in inner)
-        inner, levels = [part for part in parts if isinstance(part, dict | list)], levels - 1
+        inner, levels = [part for part in parts if isinstance(part, NESTED)], levels - 1
     return bool(inner)
 
 

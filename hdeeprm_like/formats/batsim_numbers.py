@@ -18,6 +18,7 @@ LARGEST_INTEGER = (1 << 64) - 1  # limit of integers that Batsim reads digit by 
 ALWAYS_WHOLE = 19  # digits that always fit
 MOST_DIGITS = 17  # digits that count, before and after the point
 MOST_MORE = 60  # further digits that the search for a number's text tries
+POWERS = tuple(float(f"1e{power}") for power in range(MOST_DIGITS + 1))
 NEAR = 2  # neighbouring numbers that the search tries with each
 
 
@@ -25,6 +26,12 @@ def read_number(text: str) -> float:
     """Return the value that Batsim reads from a number with a fraction or an exponent."""
     if len(text) <= EXACT_DIGITS and "e" not in text and "E" not in text:
         return float(text)
+    whole, _, fraction = text.partition(".")
+    if len(whole + fraction) <= MOST_DIGITS and (whole + fraction).isdecimal() and whole[0] != "0":  # as below, quickly
+        number = int(whole + fraction)
+        first, last = divmod(number, 10) if len(whole + fraction) == MOST_DIGITS else (0, 0)
+        value = float(first) * 10.0 + last if first > EXACT_INTEGER else float(number)
+        return value / POWERS[len(fraction)]
     mantissa, _, exponent_text = text.lower().partition("e")
     whole, _, fraction = mantissa.lstrip("-").partition(".")
     exponent = int(exponent_text or 0)

@@ -3,24 +3,27 @@
 import json
 import logging
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, TypeAlias
 
 import numpy as np
 
-from hdeeprm_like.cluster.partitions import NO_DEMAND, Demand, demands_of
+from hdeeprm_like.cluster.partitions import NO_DEMAND, demands_of
 from hdeeprm_like.cluster.workload import Workload, known_number
 from hdeeprm_like.errors import WorkloadError, did_you_mean
 from hdeeprm_like.formats.batsim5_json import as_batsim4
 from hdeeprm_like.formats.batsim_numbers import read_number
-from hdeeprm_like.formats.demands_json import demand_in
+from hdeeprm_like.formats.demands_json import KEYS, demand_in
 from hdeeprm_like.inputs import read_json
 from hdeeprm_like.limits import LONGEST
+from hdeeprm_like.types import Floats
 from hdeeprm_like.values import INT_MOST, Number, Whole, shown, wrong
 
 log = logging.getLogger(__name__)
+
+Where: TypeAlias = Callable[[int], str]  # where a row of the file is, for messages
 
 FIGURE = Number(0.0, 1e30)  # operations, MB, GB/s: the product of two is still finite
 SECONDS = Number(0.0, LONGEST, noun="number of seconds")
@@ -28,58 +31,8 @@ WALLTIME = Number(0.0, LONGEST, above=True, noun="number of seconds", otherwise=
 CORES = Whole(1, noun="whole number of cores")
 GPUS = Number(0.0, INT_MOST)
 MOST_NAMED = 10  # names in a message
-FLOAT_COLUMNS = (
-    "submit", "requested_time", "requested_ops", "ops", "delay", "memory", "bandwidth", "walltime", "gpus", "bytes",
-)  # fmt: skip
 MODELLED = ("delay", "parallel_homogeneous")
 TOTAL = "parallel_homogeneous_total"  # with amounts for all cores, and for all messages of one core, together
-
-
-class _Profile(NamedTuple):
-    """Content of a profile in the file; None for missing values."""
-
-    delay: float | None
-    ops: float | None
-    requested_time: float | None
-    requested_ops: float | None
-    memory: float
-    bandwidth: float
-    gpus: float  # of the whole job
-    bytes: float = 0.0  # that each core sends to each other one; nan for what only the server simulates
-    shared: bool = False  # whether the amounts are for all cores together
-
-
-class _Source(NamedTuple):
-    """Data shared by the jobs of one file."""
-
-    path: Path
-    name: str  # w0, w1, ...
-    profiles: Mapping[str, Any]
-    reference_flops: float
-    network: bool  # whether jobs may send messages, and have all kinds of profiles
-    known: dict[str, _Profile]  # the profiles read so far
-
-
-class _Job(NamedTuple):
-    """One row of a `Workload`, before it is sorted into place."""
-
-    submit: float
-    order: bytes
-    id: str
-    profile: str
-    size: int
-    requested_time: float
-    requested_ops: float
-    ops: float
-    delay: float
-    memory: float
-    bandwidth: float
-    walltime: float
-    gpus: float
-    bytes: float
-    user: int
-    program: int
-    demand: Demand
 
 
 def read_workload(
@@ -119,26 +72,25 @@ def read_workload(
         raise WorkloadError("no workload file was given")
     if not (math.isfinite(reference_flops) and reference_flops > 0):
         raise WorkloadError(f"the reference speed is {reference_flops!r} flop/s; a positive number is needed")
-    jobs: list[_Job] = []
-    sizes: list[int] = []
-    for number, path in enumerate(files):
-        size, rows = _read_file(path, f"w{number}", reference_flops, network)
-        sizes.append(size)
-        jobs.extend(rows)
-    jobs.sort(key=lambda job: (job.submit, job.order))
-    return _columns(jobs, max(sizes) if capacity is None else capacity)
+    read = [_read_file(path, f"w{number}", reference_flops, network) for number, path in enumerate(files)]
+    listed = {name: [value for _, part in read for value in part[name]] for name in ("ids", "profiles", "demands")}
+    numbers: dict[str, Any] = {
+        name: np.concatenate([part[name] for _, part in read]) for name in read[0][1] if name not in listed
+    }
+    by = list(zip(numbers["submit"].tolist(), listed["ids"], strict=True))  # texts compare as their bytes in UTF-8 do
+    order = sorted(range(len(by)), key=by.__getitem__)
+    ids, profiles, demands = ([column[row] for row in order] for column in listed.values())
+    return Workload(
+        ids=tuple(ids),
+        profiles=tuple(profiles),
+        capacity=max(size for size, _ in read) if capacity is None else capacity,
+        demands=None if all(demand is NO_DEMAND for demand in demands) else demands_of(demands),
+        **{name: column[order] for name, column in numbers.items()},
+    )
 
 
-def _columns(jobs: Sequence[_Job], capacity: int) -> Workload:
-    column: dict[str, tuple[Any, ...]] = dict(zip(_Job._fields, zip(*jobs, strict=True), strict=True))
-    numbers: dict[str, Any] = {name: np.array(column[name], dtype=np.float64) for name in FLOAT_COLUMNS}
-    demands = None if all(demand is NO_DEMAND for demand in column["demand"]) else demands_of(column["demand"])
-    numbers |= {name: np.array(column[name], dtype=np.int64) for name in ("size", "user", "program")}
-    return Workload(ids=column["id"], profiles=column["profile"], capacity=capacity, demands=demands, **numbers)
-
-
-def _read_file(path: Path, name: str, reference_flops: float, network: bool) -> tuple[int, list[_Job]]:
-    """Return ``nb_res`` and the jobs of one file."""
+def _read_file(path: Path, name: str, reference_flops: float, network: bool) -> tuple[int, dict[str, Any]]:
+    """Return ``nb_res`` and the columns of a `Workload` with the jobs of one file, in its order."""
     content = as_batsim4(_object(read_json(path, WorkloadError, read_number), str(path)))
     capacity = CORES.of(_need(content, "nb_res", str(path)), WorkloadError, path, "nb_res")
     jobs = _need(content, "jobs", str(path))
@@ -147,133 +99,193 @@ def _read_file(path: Path, name: str, reference_flops: float, network: bool) -> 
         raise wrong(jobs, "a list", WorkloadError, path, "jobs")
     if not jobs:
         raise WorkloadError(f"{path}: jobs: is empty; at least one job is needed")
-    source = _Source(path, name, profiles, reference_flops, network, known={})
-    first: dict[str, int] = {}  # place of each id
-    rows: list[_Job] = []
-    for i, job in enumerate(jobs):
-        row = _job(job, f"{path}: jobs[{i}]", source)
-        if first.setdefault(row.id, i) != i:
-            raise WorkloadError(f"{path}: jobs[{i}].id: {shown(job['id'])} is also the id of jobs[{first[row.id]}]")
-        rows.append(row)
-    silent = network or not any(
-        source.known[row.profile].delay is None and profiles[row.profile].get("com") for row in rows
-    )
-    if not silent:
+    columns = _columns_of_jobs(jobs, path, name)
+    row_of = {name: row for row, name in enumerate(dict.fromkeys(columns["profiles"]))}
+    row = np.array([row_of[name] for name in columns["profiles"]])
+    used = _Used(path, list(row_of), np.unique(row, return_index=True)[1].tolist(), profiles)
+    found = _columns_of_profiles(used, network)
+    computes = np.isnan(found["delay"]).tolist()
+    if not network and any(computes[i] and one.get("com") for i, one in enumerate(used.contents)):
         log.warning(
             "%s: some jobs send data (com > 0), which takes no time in the embedded simulator without 'network': true",
             path,
         )
-    return capacity, rows
+    told = {name: column[row] for name, column in found.items()}
+    return capacity, columns | _filled(columns, told, path, reference_flops)
 
 
-def _job(job: Any, where: str, source: _Source) -> _Job:
-    if not isinstance(job, dict):
-        raise wrong(job, "an object", WorkloadError, where)
-    identifier = _identifier(_need(job, "id", where), f"{where}.id", source.name)
-    submit = SECONDS.of(_need(job, "subtime", where), WorkloadError, f"{where}.subtime")
-    size = CORES.of(_need(job, "res", where), WorkloadError, f"{where}.res")
-    profile_name = _need(job, "profile", where)
-    if not isinstance(profile_name, str):
-        raise wrong(profile_name, "the name of a profile", WorkloadError, f"{where}.profile")
-    profile = source.known.get(profile_name)
-    if profile is None:
-        profile = source.known[profile_name] = _profile(profile_name, where, source)
-    walltime = _walltime(job.get("walltime"), f"{where}.walltime")
-    if profile.shared and profile.ops is not None:
-        profile = profile._replace(ops=profile.ops / size, bytes=profile.bytes / size)
-    figures = profile.requested_time, profile.requested_ops, profile.delay, profile.ops
-    if walltime == math.inf and all(figure is None for figure in figures):
+def _columns_of_jobs(jobs: list[Any], path: Path, name: str) -> dict[str, Any]:
+    """Return what the jobs of a file say themselves; *name* is that of the workload."""
+
+    def where(key: str = "") -> Where:
+        return lambda row: f"{path}: jobs[{row}]{key}"
+
+    def needed(key: str) -> list[Any]:
+        try:
+            return [job[key] for job in jobs]
+        except KeyError:
+            lacks = next(row for row, job in enumerate(jobs) if key not in job)
+            raise WorkloadError(f"{where()(lacks)}: has no {key!r}") from None
+
+    _check(jobs, dict, "an object", where())
+    keys = set().union(*jobs)
+    ids = _identifiers(needed("id"), where(".id"), name)
+    submit = _numbers(needed("subtime"), SECONDS, where(".subtime"))
+    size = _numbers(needed("res"), CORES, where(".res")).astype(np.int64)
+    profiles = needed("profile")
+    _check(profiles, str, "the name of a profile", where(".profile"))
+    limits = [job.get("walltime") for job in jobs] if "walltime" in keys else [None] * len(jobs)
+    none = [limit is None or limit == -1 for limit in limits]  # Batsim writes -1
+    walltime = np.full(len(jobs), np.inf)
+    at = [row for row, without in enumerate(none) if not without]
+    walltime[at] = _numbers([limits[row] for row in at], WALLTIME, lambda one: where(".walltime")(at[one]))
+    place, own = where(), not KEYS.keys().isdisjoint(keys)
+    return {
+        "ids": ids,
+        "profiles": profiles,
+        "demands": [demand_in(job, place(row), WorkloadError) if own else NO_DEMAND for row, job in enumerate(jobs)],
+        "submit": submit,
+        "size": size,
+        "walltime": walltime,
+        **{
+            key: np.array([known_number(job.get(key)) for job in jobs]) if key in keys else np.full(len(jobs), -1)
+            for key in ("user", "program")
+        },
+    }
+
+
+class _Used:
+    """The profiles that jobs use, in the order of their first use.
+
+    Attributes:
+        names: of them. jobs: the first job that uses each. contents: of their objects.
+    """
+
+    def __init__(self, path: Path, names: list[str], jobs: list[int], profiles: Mapping[str, Any]) -> None:
+        self.path, self.names, self.jobs = path, names, jobs
+        for row, name in enumerate(names):
+            if name not in profiles:
+                few = len(profiles) <= MOST_NAMED or get_close_matches(name, profiles, n=1)
+                near = did_you_mean(name, profiles) if few else ""  # thousands of names are no help
+                raise WorkloadError(f"{self.job(row)}.profile: {name[:40]!r} is not known{near}")
+        self.contents: list[dict[str, Any]] = [profiles[name] for name in names]
+        _check(self.contents, dict, "an object", self.where)
+
+    def where(self, row: int) -> str:
+        """Return where one is, for messages."""
+        return f"{self.path}: profiles[{json.dumps(self.names[row])}]"
+
+    def job(self, row: int) -> str:
+        """Return where the first job is that uses one."""
+        return f"{self.path}: jobs[{self.jobs[row]}]"
+
+    def numbers(self, key: str, among: list[int] | None = None, number: Number = FIGURE) -> Floats:
+        """Return the numbers that some profiles have under a key, NaN for all others."""
+        at = [row for row in (range(len(self.names)) if among is None else among) if key in self.contents[row]]
+        found = np.full(len(self.names), np.nan)
+        values = [self.contents[row][key] for row in at]
+        found[at] = _numbers(values, number, lambda one: f"{self.where(at[one])}.{key}")
+        return found
+
+
+def _columns_of_profiles(used: _Used, network: bool) -> dict[str, Floats]:
+    """Return what each profile says, NaN for what it does not; *network* is as for `read_workload`."""
+    contents, where = used.contents, used.where
+    for row, one in enumerate(contents):
+        kind: Any = one.get("type")
+        if isinstance(kind, str) and (network or kind in MODELLED):
+            continue
+        if not isinstance(_need(one, "type", where(row)), str):
+            raise wrong(kind, f"one of {', '.join(MODELLED)}", WorkloadError, f"{where(row)}.type")
         raise WorkloadError(
-            f"{where}: neither it nor its profile {profile_name[:40]!r} says how long it may run; a walltime is needed"
+            f"{used.job(row)}: profile {used.names[row]!r} is of type {kind[:40]!r}; the embedded simulator knows "
+            f"{' and '.join(MODELLED)}; launch with 'network': true in the options file plays all others"
         )
-    time, requested_ops, ops = _fill(profile, walltime, source.reference_flops)
-    if not (math.isfinite(time) and math.isfinite(requested_ops)):
-        raise WorkloadError(f"{where}.profile: {profile_name!r} requests more operations than a float can hold")
-    return _Job(
-        submit=submit,
-        order=identifier.encode("utf-8", "surrogatepass"),
-        id=identifier,
-        profile=profile_name,
-        size=size,
-        requested_time=time,
-        requested_ops=requested_ops,
-        ops=ops,
-        delay=-1.0 if profile.delay is None else profile.delay,
-        memory=profile.memory,
-        bandwidth=profile.bandwidth,
-        walltime=walltime,
-        gpus=profile.gpus / size,
-        bytes=profile.bytes,
-        user=known_number(job.get("user")),
-        program=known_number(job.get("program")),
-        demand=demand_in(job, where, WorkloadError),
-    )
-
-
-def _fill(profile: _Profile, walltime: float, reference_flops: float) -> tuple[float, float, float]:
-    """Return requested time, requested operations and operations; see `read_workload` for defaults."""
-    time, requested_ops, ops = profile.requested_time, profile.requested_ops, profile.ops
-    if time is None:
-        if requested_ops is not None:
-            time = requested_ops / reference_flops
-        elif walltime < math.inf:
-            time = walltime
-        elif profile.delay is not None:
-            time = profile.delay
-        else:
-            time = (ops or 0.0) / reference_flops
-    if requested_ops is None:
-        requested_ops = time * reference_flops
-    if profile.delay is not None:
-        return time, requested_ops, 0.0
-    return time, requested_ops, requested_ops if ops is None else ops
-
-
-def _profile(name: str, job: str, source: _Source) -> _Profile:
-    """Return the content of the profile that *job* uses."""
-    if name not in source.profiles:
-        few = len(source.profiles) <= MOST_NAMED or get_close_matches(name, source.profiles, n=1)
-        near = did_you_mean(name, source.profiles) if few else ""  # thousands of names are no help
-        raise WorkloadError(f"{job}.profile: {name[:40]!r} is not known{near}")
-    where = f"{source.path}: profiles[{json.dumps(name)}]"
-    profile = _object(source.profiles[name], where)
-    kind = _need(profile, "type", where)
-    if not isinstance(kind, str):
-        raise wrong(kind, f"one of {', '.join(MODELLED)}", WorkloadError, f"{where}.type")
-    if kind not in MODELLED and not source.network:
-        raise WorkloadError(
-            f"{job}: profile {name!r} is of type {kind[:40]!r}; the embedded simulator knows {' and '.join(MODELLED)}; "
-            "launch with 'network': true in the options file plays all others"
-        )
-
-    def optional(key: str, number: Number = FIGURE) -> float | None:
-        return number.of(profile[key], WorkloadError, f"{where}.{key}") if key in profile else None
-
-    def operations() -> float | None:
-        """Return the operations per core, the most of any core if they differ; None for other kinds."""
-        if kind == "parallel" and isinstance(profile.get("cpu"), list):
-            return max(FIGURE.all_of(profile["cpu"], WorkloadError, f"{where}.cpu"), default=None)
-        return optional("cpu") if kind.startswith("parallel_homogeneous") else None
-
-    simple = kind in MODELLED or kind == TOTAL
-    sent = optional("com") or 0.0 if simple else 0.0
-    if source.network and (not simple or profile.get("ret")):
-        sent = math.nan
-    found = _Profile(
-        delay=SECONDS.of(_need(profile, "delay", where), WorkloadError, f"{where}.delay") if kind == "delay" else None,
-        ops=operations(),
-        requested_time=optional("req_time", SECONDS),
-        requested_ops=optional("req_ops"),
-        memory=optional("mem") or 0.0,
-        bandwidth=optional("mem_bw") or 0.0,
-        gpus=optional("gpus", GPUS) or 0.0,
-        bytes=sent,
-        shared=kind == TOTAL,
-    )
-    none_told = found.ops is None and found.requested_time is None and found.requested_ops is None
-    if kind == "parallel_homogeneous" and none_told:
-        raise WorkloadError(f"{where}: has no 'cpu', the operations of each core")
+    kinds = [one["type"] for one in contents]
+    delays = [row for row, kind in enumerate(kinds) if kind == "delay"]
+    for row in delays:
+        _need(contents[row], "delay", where(row))
+    simple = [kind in MODELLED or kind == TOTAL for kind in kinds]
+    sent = np.nan_to_num(used.numbers("com", [row for row, plain in enumerate(simple) if plain]))
+    if network:
+        unknown = [not plain or bool(one.get("ret")) for plain, one in zip(simple, contents, strict=True)]
+        sent[unknown] = np.nan
+    ops = used.numbers("cpu", [row for row, kind in enumerate(kinds) if kind.startswith("parallel_homogeneous")])
+    for row, kind in enumerate(kinds):
+        if kind == "parallel" and isinstance(contents[row].get("cpu"), list):  # per core, the most of any
+            ops[row] = max(FIGURE.all_of(contents[row]["cpu"], WorkloadError, f"{where(row)}.cpu"), default=np.nan)
+    found = {
+        "delay": used.numbers("delay", delays, SECONDS),
+        "ops": ops,
+        "requested_time": used.numbers("req_time", number=SECONDS),
+        "requested_ops": used.numbers("req_ops"),
+        "memory": np.nan_to_num(used.numbers("mem")),
+        "bandwidth": np.nan_to_num(used.numbers("mem_bw")),
+        "gpus": np.nan_to_num(used.numbers("gpus", number=GPUS)),
+        "bytes": sent,
+        "shared": np.array([kind == TOTAL for kind in kinds], np.float64),
+    }
+    untold = np.isnan(found["ops"]) & np.isnan(found["requested_time"]) & np.isnan(found["requested_ops"])
+    for row in np.flatnonzero(untold).tolist():
+        if kinds[row] == "parallel_homogeneous":
+            raise WorkloadError(f"{where(row)}: has no 'cpu', the operations of each core")
     return found
+
+
+def _filled(jobs: dict[str, Any], told: dict[str, Floats], path: Path, reference_flops: float) -> dict[str, Floats]:
+    """Return the columns that follow from the profile of each job, with the defaults of `read_workload`.
+
+    Args:
+        jobs: what they say themselves. told: what their profiles say, and whether the amounts are for all cores.
+    """
+    size, walltime, delay = jobs["size"], jobs["walltime"], told["delay"]
+    shared = (told["shared"] > 0) & ~np.isnan(told["ops"])
+    ops, sent = (np.where(shared, told[name] / size, told[name]) for name in ("ops", "bytes"))
+    time, requested_ops = told["requested_time"], told["requested_ops"]
+    endless = np.isnan(time) & np.isnan(requested_ops) & np.isnan(delay) & np.isnan(ops) & np.isinf(walltime)
+    for row in np.flatnonzero(endless).tolist()[:1]:
+        raise WorkloadError(
+            f"{path}: jobs[{row}]: neither it nor its profile {jobs['profiles'][row][:40]!r} says how long it may run; "
+            "a walltime is needed"
+        )
+    with np.errstate(over="ignore"):
+        for otherwise in (requested_ops / reference_flops, np.where(np.isinf(walltime), np.nan, walltime), delay):
+            time = np.where(np.isnan(time), otherwise, time)
+        time = np.where(np.isnan(time), np.nan_to_num(ops) / reference_flops, time)
+        requested_ops = np.where(np.isnan(requested_ops), time * reference_flops, requested_ops)
+    for row in np.flatnonzero(~(np.isfinite(time) & np.isfinite(requested_ops))).tolist()[:1]:
+        profile = jobs["profiles"][row]
+        raise WorkloadError(f"{path}: jobs[{row}].profile: {profile!r} requests more operations than a float can hold")
+    ops = np.where(np.isnan(ops), requested_ops, ops)
+    return {
+        "requested_time": time,
+        "requested_ops": requested_ops,
+        "ops": np.where(np.isnan(delay), ops, 0.0),
+        "delay": np.where(np.isnan(delay), -1.0, delay),
+        "memory": told["memory"],
+        "bandwidth": told["bandwidth"],
+        "gpus": told["gpus"] / size,
+        "bytes": sent,
+    }
+
+
+def _numbers(values: list[Any], number: Number, where: Where) -> Floats:
+    """Return values that are all of a kind.
+
+    Raises:
+        WorkloadError: one is none.
+    """
+    if not all(map(number.holds, values)):
+        row = next(row for row, value in enumerate(values) if not number.holds(value))
+        raise number.wrong(values[row], WorkloadError, where(row))
+    return np.array(values, np.float64)
+
+
+def _check(values: Sequence[Any], kind: type, wanted: str, where: Where) -> None:
+    """Raise for the first value that is of another type."""
+    if not all(isinstance(value, kind) for value in values):
+        row = next(row for row, value in enumerate(values) if not isinstance(value, kind))
+        raise wrong(values[row], wanted, WorkloadError, where(row))
 
 
 def _need(content: Mapping[str, Any], key: str, where: str) -> Any:
@@ -289,18 +301,18 @@ def _object(value: Any, where: str) -> dict[str, Any]:
     return value
 
 
-def _identifier(value: Any, where: str, name: str) -> str:
-    """Return ``<workload>!<id>``; an id that already includes the workload's name keeps it."""
-    if isinstance(value, bool) or not isinstance(value, int | str):
-        raise wrong(value, "an integer or a string", WorkloadError, where)
-    text = str(value).removeprefix(f"{name}!")
-    if not text or "!" in text:
-        raise WorkloadError(f"{where}: {text[:40]!r} is no id; it may not be empty nor hold '!'")
-    return f"{name}!{text}"
-
-
-def _walltime(value: Any, where: str) -> float:
-    """Return the limit in s; Batsim writes -1 for none."""
-    if value is None or (value == -1 and not isinstance(value, bool)):
-        return math.inf
-    return WALLTIME.of(value, WorkloadError, where)
+def _identifiers(values: list[Any], where: Where, name: str) -> list[str]:
+    """Return ``<workload>!<id>`` of each job; an id that already includes the workload's name keeps it."""
+    begin = f"{name}!"
+    found: list[str] = []
+    first: dict[str, int] = {}  # row of each
+    for row, value in enumerate(values):
+        if isinstance(value, bool) or not isinstance(value, int | str):
+            raise wrong(value, "an integer or a string", WorkloadError, where(row))
+        text = str(value).removeprefix(begin)
+        if not text or "!" in text:
+            raise WorkloadError(f"{where(row)}: {text[:40]!r} is no id; it may not be empty nor hold '!'")
+        if first.setdefault(text, row) != row:
+            raise WorkloadError(f"{where(row)}: {shown(value)} is also the id of jobs[{first[text]}]")
+        found.append(begin + text)
+    return found
