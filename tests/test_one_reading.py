@@ -117,6 +117,24 @@ def in_gymnasium(trace):
     return registration.environment("SMDP", platform=CORES, workload=trace).workload_of.workload
 
 
+def trained(trace, folder, *flags):
+    """Train an agent for two episodes; return the exit status."""
+    content = {
+        "seed": 1,
+        "platform_file_path": CORES,
+        "workload_file_path": trace.name,
+        "workload": {"runtimes": "trace"},
+        "pybatsim": {
+            "env": {"actions": {"policies": ["fcfs", "sjf"]}, "objective": "makespan"},
+            "agent": {"type": "LEARNING", "run": "train", "gamma": 1.0, "hidden": 2, "lr": 0.001},
+        },
+        "training": {"episodes": 2, "envs": 1},
+    }
+    (trace.parent / "train.json").write_text(json.dumps(content))
+    words = ["--options", trace.parent / "train.json", "--output", folder, "--agent", "reinforce", *flags]
+    return main(["train", "-q", *map(str, words)])
+
+
 def evolved(trace):
     jobs = trace_of(trace, 0.0, 1.0)
     return list(zip(jobs.submit - 100, jobs.processors, jobs.run, jobs.requested_time, strict=True))
@@ -182,6 +200,11 @@ def test_the_account_is_in_every_result(trace, capsys):
     given = ["--now", "fcfs", "--cores", "8", "-o", str(folder / "whatif")]
     assert main(["whatif", "-q", "--jobs", str(trace), *given]) == 0
     assert "that never ran" in (folder / "whatif" / "report.html").read_text()
+    assert json.loads((folder / "whatif" / "whatif.json").read_text())["account"]["left_out"] == written
+    assert main(["predict", "-q", str(trace), "--json", str(folder / "predicted.json")]) == 0
+    assert json.loads((folder / "predicted.json").read_text())["account"]["left_out"] == written
+    trained(trace, folder / "training")
+    assert json.loads((folder / "training" / "run.json").read_text())["workload"]["account"]["left_out"] == written
     capsys.readouterr()
     assert main(["jobstat", str(trace)]) == 0
     told = capsys.readouterr().out

@@ -30,6 +30,8 @@ EXTRAS = {  # modules that only some commands need: their package, and the extra
 CUT_SHORT, USER_ERROR, INTERRUPTED, BROKEN_PIPE = 1, 2, 130, 141
 
 if TYPE_CHECKING:
+    from hdeeprm_like.experiment import Overrides
+
     Commands: TypeAlias = "argparse._SubParsersAction[Parser]"
 else:
     Commands = object
@@ -120,7 +122,7 @@ def add_reading_flags(added: argparse.ArgumentParser, machine: str = "default: f
 
 
 def add_input_flags(added: argparse.ArgumentParser) -> None:
-    """Add the flags that override platform, jobs and seed of an options file."""
+    """Add the flags that override platform, jobs and seed of an options file; `overrides_of` reads them."""
     instead, or_file = "in place of the options file's", "a name, e.g. {}, or a file: {}".format
     shown = f"platform {instead}: {or_file('gaia', names('platform'))}"
     add_named(added, "--platform", kinds=("platform",), help=shown)
@@ -128,6 +130,15 @@ def add_input_flags(added: argparse.ArgumentParser) -> None:
     shown = f"complete workload, with run times: {or_file('learning', names('workload'))}"
     add_named(added, "--workload", "-cw", kinds=("workload",), help=shown)
     added.add_argument("--seed", type=seed, help=f"seed {instead}")
+    add_reading_flags(added, "a pool, in place of a platform")
+
+
+def overrides_of(options: argparse.Namespace, network: bool = False) -> "Overrides":
+    """Return what the flags of `add_input_flags` override; *network* says whether Batsim simulates the jobs."""
+    from hdeeprm_like.experiment import Overrides
+
+    names = (name for name in Overrides.__annotations__ if name != "network")
+    return Overrides(network=network, **{name: getattr(options, name) for name in names})
 
 
 def add_agent_flags(added: argparse.ArgumentParser) -> None:

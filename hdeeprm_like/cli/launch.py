@@ -11,11 +11,11 @@ from hdeeprm_like.cli.arguments import (
     Commands,
     add_agent_flags,
     add_input_flags,
-    add_reading_flags,
     add_trust_flag,
     at_most,
     command,
     next_command,
+    overrides_of,
     positive_seconds,
 )
 from hdeeprm_like.cli.names import add_named
@@ -36,7 +36,6 @@ def add_launch(commands: Commands) -> None:
     added.add_argument("--output", type=Path, metavar="DIR", help="directory of the results (default: run-EXP)")
     added.add_argument("--overwrite", action="store_true", help="replace the run that the directory holds")
     add_input_flags(added)
-    add_reading_flags(added, "a pool, in place of a platform")
     added.add_argument(
         "--runs", "-nr", type=at_most(RUNS), default=1, metavar="N", help="simulations in a row (default 1)"
     )
@@ -74,21 +73,12 @@ def run_launch(options: argparse.Namespace) -> int | None:
     """Simulate an experiment."""
     import logging
 
-    from hdeeprm_like.experiment import Overrides, load_experiment
+    from hdeeprm_like.experiment import load_experiment
 
     output = options.output or Path(f"run-{name_of(options.options)}")
     refuse_earlier_run(output, options.overwrite)
     with_batsim = options.simulator != "embedded"
-    overrides = Overrides(
-        options.platform,
-        options.trace,
-        options.workload,
-        options.seed,
-        with_batsim,
-        options.leave_out_larger,
-        options.cores,
-    )
-    experiment = load_experiment(options.options, overrides)
+    experiment = load_experiment(options.options, overrides_of(options, with_batsim))
     level = options.log_level or experiment.options.pybatsim.log_level
     logging.getLogger("hdeeprm_like").setLevel("ERROR" if options.quiet else level)
     last_run = None

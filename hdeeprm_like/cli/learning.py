@@ -17,6 +17,7 @@ from hdeeprm_like.cli.arguments import (
     at_most,
     command,
     next_command,
+    overrides_of,
 )
 from hdeeprm_like.cli.names import add_named
 from hdeeprm_like.errors import OptionsError, ResultsError
@@ -83,7 +84,7 @@ def run_train(options: argparse.Namespace) -> int:
     import logging
 
     from hdeeprm_like.cli.trust import note_named
-    from hdeeprm_like.experiment import Overrides, load_experiment
+    from hdeeprm_like.experiment import load_experiment
     from hdeeprm_like.launch.learned import train_learner
     from hdeeprm_like.launch.resuming import resume_learner, training_options
 
@@ -92,8 +93,7 @@ def run_train(options: argparse.Namespace) -> int:
         learner, how = resume_learner(output, options.device, options.episodes)
     else:
         output = options.output or Path(f"train-{name_of(options.options)}")
-        overrides = Overrides(options.platform, options.trace, options.workload, options.seed)
-        experiment = load_experiment(options.options, overrides)
+        experiment = load_experiment(options.options, overrides_of(options))
         learner = new_learner(experiment, options)
         note_named(options)
         how = training_options(experiment, options.episodes, options.envs)
@@ -193,10 +193,12 @@ def run_evolution(options: argparse.Namespace) -> int:
         "trace",
         "workload",
         "seed",
+        "cores",
+        "leave_out_larger",
         "device",
         "input_model",
     ):
-        if getattr(options, name) is not None:
+        if getattr(options, name) not in (None, False):
             raise OptionsError(f"train --method evolution: --{name.replace('_', '-')}: set it in the options file")
     from hdeeprm_like.studies.evolution.search import evolve
     from hdeeprm_like.studies.sweep.engine import Where

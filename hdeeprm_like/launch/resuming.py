@@ -85,8 +85,12 @@ def resume_learner(output: Path, device: str | None, episodes: int | None) -> tu
     source = Path(before["workload"])
     ready = has_ending_of(source, "workload")
     model = run["options"]["workload"].get("model") is not None
+    pool = run["options"].get("platform_file_path")  # a number of cores, unless --platform replaced it
+    cores = pool if isinstance(pool, int) and Path(before["platform"]).name == str(pool) else None
     overrides = Overrides(
-        platform=Path(before["platform"]),
+        platform=Path(before["platform"]) if cores is None else None,
+        cores=cores,
+        leave_out_larger=True,  # where there are such jobs, they were left out when it began
         trace=None if ready or model else source,
         workload=source if ready and not model else None,
         seed=run["seed"],

@@ -1,12 +1,13 @@
 """Compare predicted with true run times in the last part of a trace."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from hdeeprm_like.cluster.account import Account
 from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.pool import pool
 from hdeeprm_like.decision.tree_files import is_predictor, predictor
@@ -78,7 +79,7 @@ class Report:
 
     Attributes:
         trace: the file. cores: of the machine. past: jobs used only for training. jobs: in the last part.
-        predictors: accuracy of each there.
+        predictors: accuracy of each there. account: of the trace.
     """
 
     trace: str
@@ -86,10 +87,11 @@ class Report:
     past: int
     jobs: int
     predictors: tuple[Accuracy, ...]
+    account: Account | None = None
 
     def content(self) -> dict[str, Any]:
         """Return the content of a JSON file."""
-        return asdict(self)
+        return asdict(replace(self, account=None)) | {"account": self.account and self.account.content()}
 
 
 def predictors_named(text: str) -> tuple[str, ...]:
@@ -140,7 +142,8 @@ def report(recording: Recording, predictors: Sequence[str]) -> Report:
         accuracy(name, jobs.delay[first:], predicted[first:])
         for name, predicted in zip(predictors, told.predicted, strict=True)
     ]
-    return Report(str(recording.trace.path), recording.machine.cores, first, len(jobs) - first, tuple(found))
+    trace, cores = recording.trace, recording.machine.cores
+    return Report(str(trace.path), cores, first, len(jobs) - first, tuple(found), trace.account)
 
 
 def accuracy(name: str, run: Floats, predicted: Floats) -> Accuracy:

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from hdeeprm_like.cluster.account import Account
 from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.decision.names import case_of
 from hdeeprm_like.engine.numbers import WATCH_FACTOR, WATCH_INTERVAL
@@ -70,7 +71,7 @@ class Answer:
         rows: figures of each outcome, that of now first; `mechanism` lists the parts that they belong to.
         groups: of each by partition, account, size and hour. people: who wins and loses.
         jobs: that are compared. never: those that could not run, by outcome. blocks: of time.
-        subject: the machine and the log. over_time: of each outcome, in the order of *rows*.
+        account: of the log. subject: the machine and the log. over_time: of each outcome, in the order of *rows*.
     """
 
     fidelity: Fidelity | None
@@ -82,6 +83,7 @@ class Answer:
     never: dict[str, int] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     calibration: Calibration | None = None
+    account: Account | None = None
     subject: Subject | None = None
     over_time: tuple[OverTime, ...] = ()
 
@@ -142,6 +144,7 @@ def answer(
             *(() if fitted is None else fitted.lines()),
         ),
         calibration=fitted,
+        account=log.jobs.account,
         subject=subject_of(machine, log, compared),
         over_time=tuple(over_time(outcomes, ran)),
     )
@@ -264,6 +267,7 @@ def as_tables(found: Answer) -> dict[str, Any]:
         "blocks": found.blocks,
         "never_ran": found.never,
         "notes": list(found.notes),
+        "account": found.account and found.account.content(),
         "calibration": None if found.calibration is None else found.calibration.as_json(),
         "fidelity": None if found.fidelity is None else found.fidelity.as_json(),
         "outcomes": [null_for_nan(row) for row in found.rows],

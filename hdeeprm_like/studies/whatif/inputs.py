@@ -89,7 +89,10 @@ def load_log(path: Path, machine: Platform, leave_out_larger: bool = False) -> L
         log = _of_csv(path, machine, leave_out_larger)
     else:
         raise WorkloadError(f"{path}: a trace (.swf, .swf.gz) or the .csv that hdeeprm-like import writes is needed")
-    return with_demands(log, machine)
+    account = log.jobs.account
+    assert account is not None
+    changed = account.left_out or account.of("changed")
+    return with_demands(replace(log, notes=(account.line(),) if changed else (), read=account.jobs), machine)
 
 
 def _of_trace(path: Path, machine: Platform, leave_out_larger: bool) -> Log:
@@ -110,10 +113,7 @@ def _of_trace(path: Path, machine: Platform, leave_out_larger: bool) -> Log:
         gpus=np.zeros(len(jobs)) if gpus is None or not machine.node_gpus.any() else numbers_in(gpus) / jobs.size,
     )
     wait = np.where(trace.wait >= 0.0, trace.wait, np.nan)
-    assert trace.account is not None
-    changed = trace.account.left_out or trace.account.of("changed")
-    notes = (trace.account.line(),) if changed else ()
-    return Log(jobs, wait, found.epoch + start_of(trace.header), words, notes, path.name, trace.account.jobs)
+    return Log(jobs, wait, found.epoch + start_of(trace.header), words, name=path.name)
 
 
 def limits_of_partitions(partitions: Partitions, trace: Trace) -> Floats:
@@ -161,7 +161,7 @@ def _of_csv(path: Path, machine: Platform, leave_out_larger: bool) -> Log:
     )
     words = {name: told.get(name, [UNKNOWN] * len(jobs)) for name in WORDS}
     words |= {name: told[name] for name in (GPUS, NODES) if name in told}
-    return Log(jobs, wait, epoch, words, name=path.name, read=len(columns["JobName"]))
+    return Log(jobs, wait, epoch, words, name=path.name)
 
 
 def with_demands(log: Log, machine: Platform) -> Log:
