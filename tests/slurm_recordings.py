@@ -7,12 +7,12 @@ from pathlib import Path
 
 import numpy as np
 
+from hdeeprm_like.cluster.account import Account
 from hdeeprm_like.cluster.partitions import Demands
 from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.workload import Workload
 from hdeeprm_like.formats.open import load_platform
 from hdeeprm_like.importers.machine import GB_PER_RAM_MB, write_platform
-from hdeeprm_like.importers.report import Report
 from hdeeprm_like.importers.slurm_conf import read_slurm_conf
 from hdeeprm_like.types import Floats
 
@@ -46,7 +46,7 @@ def recording(name: str, folder: Path, *, dates: bool = True, of: Path = FOLDER)
         of: the folder of recordings.
     """
     conf = of / name / "slurm.conf"
-    report = Report(str(conf), "Slurm")
+    report = Account(str(conf), form="Slurm")
     machine = read_slurm_conf(conf, report)
     path = folder / f"{name}.json"
     write_platform(machine, path, report)

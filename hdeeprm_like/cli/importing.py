@@ -12,9 +12,9 @@ from hdeeprm_like.errors import OptionsError
 from hdeeprm_like.limits import CORES
 
 if TYPE_CHECKING:
+    from hdeeprm_like.cluster.account import Account
     from hdeeprm_like.importers.jobs import JobStore
     from hdeeprm_like.importers.machine import Machine
-    from hdeeprm_like.importers.report import Report
     from hdeeprm_like.importers.sacct import Reading
 
 MAPS = (
@@ -144,10 +144,10 @@ def _run_jobcomp(options: argparse.Namespace) -> None:
 
 
 def _run_slurm_log(
-    options: argparse.Namespace, kind: str, read: Callable[[Path, "Reading", "Report"], "JobStore"], **more: str
+    options: argparse.Namespace, kind: str, read: Callable[[Path, "Reading", "Account"], "JobStore"], **more: str
 ) -> None:
     """Make a trace from a log of Slurm by the reader *read*; *more* goes to the `Reading` of one kind of log."""
-    from hdeeprm_like.importers.report import Report
+    from hdeeprm_like.cluster.account import Account
     from hdeeprm_like.importers.sacct import Reading
 
     _check_trace(options)
@@ -161,39 +161,39 @@ def _run_slurm_log(
         limits=tuple(limits.items()),
         **more,
     )
-    _finish(read(options.file, reading, Report(str(options.file), kind)), options, cores)
+    _finish(read(options.file, reading, Account(str(options.file), form=kind)), options, cores)
 
 
 def _run_table(options: argparse.Namespace) -> None:
-    from hdeeprm_like.importers.report import Report
+    from hdeeprm_like.cluster.account import Account
     from hdeeprm_like.importers.table import read_map, read_table
 
     _check_trace(options)
     columns = read_map(options.map)
     cores, _ = _of_platform(options)
-    report = Report(str(options.file), f"the log {columns.name}")
+    report = Account(str(options.file), form=f"the log {columns.name}")
     _finish(read_table(options.file, columns, report, options.timezone), options, cores)
 
 
 def _run_slurm_conf(options: argparse.Namespace) -> None:
-    from hdeeprm_like.importers.report import Report
+    from hdeeprm_like.cluster.account import Account
     from hdeeprm_like.importers.slurm_conf import read_slurm_conf
 
     _check_ending(options.output, PLATFORMS)
-    report = Report(str(options.file), "slurm.conf")
+    report = Account(str(options.file), form="slurm.conf")
     _write_machine(read_slurm_conf(options.file, report), report, options)
 
 
 def _run_scontrol(options: argparse.Namespace) -> None:
-    from hdeeprm_like.importers.report import Report
+    from hdeeprm_like.cluster.account import Account
     from hdeeprm_like.importers.scontrol import read_scontrol
 
     _check_ending(options.output, PLATFORMS)
-    report = Report(", ".join(map(str, options.files)), "scontrol show")
+    report = Account(", ".join(map(str, options.files)), form="scontrol show")
     _write_machine(read_scontrol(options.files, report), report, options)
 
 
-def _write_machine(machine: "Machine", report: "Report", options: argparse.Namespace) -> None:
+def _write_machine(machine: "Machine", report: "Account", options: argparse.Namespace) -> None:
     """Write a platform, with what the database says of accounts and QOS if it is given."""
     from hdeeprm_like.importers.associations import read_associations, read_qos
     from hdeeprm_like.importers.machine import tell, write_platform
@@ -266,7 +266,7 @@ def _finish(store: "JobStore", options: argparse.Namespace, cores: int | None) -
     _show(store.report, options, written)
 
 
-def _show(report: "Report", options: argparse.Namespace, written: list[Path]) -> None:
+def _show(report: "Account", options: argparse.Namespace, written: list[Path]) -> None:
     if options.report is not None:
         from hdeeprm_like.formats.files import write_json
 

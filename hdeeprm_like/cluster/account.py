@@ -1,6 +1,10 @@
-"""The account of a source of jobs: what was left out, changed or guessed, by reason, with counts and first lines."""
+"""The account of what is read: what was left out, changed or guessed, by reason, with counts and first lines.
+
+All that reads jobs or machines counts in one: traces, complete workloads, and importers of logs and configurations.
+"""
 
 import logging
+from collections import Counter
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, Literal, TypeAlias
@@ -14,38 +18,55 @@ log = logging.getLogger(__name__)
 Kind: TypeAlias = Literal["left out", "changed", "guessed", "noted"]
 KINDS: tuple[Kind, ...] = ("left out", "changed", "guessed", "noted")
 
+EXAMPLE = 40  # characters of a value that an account quotes
 FIRST_LINES = 5  # that an account names for each reason
 MATTERS = 0.01  # share of the jobs or of the core seconds beyond which an account is a warning
 
 
 @dataclass
 class Entry:
-    """The jobs of one reason; *lines* has the first of them, *core_seconds* what they took, 0 where unknown."""
+    """The jobs of one reason; *lines* has the first of them, *core_seconds* what they took, 0 where unknown.
+
+    *example* is a value that was not understood.
+    """
 
     kind: Kind
     reason: str
     jobs: int = 0
     core_seconds: float = 0.0
     lines: list[int] = field(default_factory=list)
+    example: str = ""
 
     def __str__(self) -> str:
         first = f" (the first in line {self.lines[0]:,})" if self.lines else ""
-        return f"{self.jobs:,} {self.reason}{first}" if self.jobs else self.reason
+        return f"{self.told}{first}"
+
+    @property
+    def told(self) -> str:
+        """The number and the reason in words."""
+        like = f", as {self.example!r}" if self.example else ""
+        return f"{f'{self.jobs:,} ' if self.jobs else ''}{self.reason}{like}"
 
 
 @dataclass
 class Account:
-    """What became of the lines of a source of jobs.
+    """What became of the lines of a source of jobs, or of a machine.
 
     Attributes:
         source: its file. jobs: lines of jobs in it. core_seconds: that these took.
-        entries: by reason.
+        entries: by reason, or by the column of values that were not understood.
+        form, lines: of a source that is imported: what it was read as, and lines of the file.
+        unit: what *jobs* counts. states: of the jobs that are used, in words of the log.
     """
 
     source: str
     jobs: int = 0
     core_seconds: float = 0.0
     entries: dict[str, Entry] = field(default_factory=dict)
+    form: str = ""
+    lines: int = 0
+    unit: str = "lines of jobs"
+    states: Counter[str] = field(default_factory=Counter)
 
     def add(
         self, kind: Kind, reason: str, rows: Bools | None = None, lines: Ints | None = None, area: Any = None
@@ -65,9 +86,38 @@ class Account:
         if lines is not None:
             entry.lines += lines[found[: FIRST_LINES - len(entry.lines)]].tolist()
 
+    def leave_out(self, reason: str, jobs: int = 1, line: int | None = None) -> None:
+        """Count jobs that are left out, the first of them in a line."""
+        if jobs:
+            self.add("left out", reason, np.ones(jobs, np.bool_))
+            entry = self.entries[reason]
+            entry.lines += [line] if line is not None and len(entry.lines) < FIRST_LINES else []
+
+    def note(self, text: str) -> None:
+        """Add a sentence."""
+        self.add("noted", text)
+
+    def misunderstood(self, column: str, text: str, times: int = 1) -> None:
+        """Count values of a column that are taken as unknown because they were not understood."""
+        reason = f"values of {column} that were not understood and are unknown"
+        self.entries.setdefault(column, Entry("changed", reason, example=text[:EXAMPLE])).jobs += times
+
+    def counts(self, kind: Kind) -> Counter[str]:
+        """Return the number of jobs by reason."""
+        return Counter({one.reason: one.jobs for one in self.of(kind)})
+
     def of(self, kind: Kind) -> list[Entry]:
         """Return the entries of a kind, the most frequent first."""
         return sorted((one for one in self.entries.values() if one.kind == kind), key=lambda one: -one.jobs)
+
+    def why(self) -> str:
+        """Return what was left out in words."""
+        return "; ".join(map(str, self.of("left out")))
+
+    @property
+    def used(self) -> int:
+        """The number of lines that gave a job."""
+        return self.jobs - self.left_out
 
     @property
     def left_out(self) -> int:
@@ -84,7 +134,7 @@ class Account:
     def line(self) -> str:
         """Return what was left out, changed and guessed in one line."""
         found = [f"{kind}: {'; '.join(map(str, some))}" for kind in KINDS[:3] if (some := self.of(kind))]
-        return "; ".join([f"{self.jobs - self.left_out:,} of {self.jobs:,} jobs are used", *found])
+        return "; ".join([f"{self.used:,} of {self.jobs:,} jobs are used", *found])
 
     def say(self) -> None:
         """Log the account in one line, once for a source: a warning if it matters, else information."""
@@ -93,14 +143,16 @@ class Account:
 
     def text(self) -> str:
         """Return all of it for people."""
-        out = [f"{self.source}: {self.jobs:,} lines of jobs, {self.jobs - self.left_out:,} of them used"]
+        form = f"{self.form}, {self.lines:,} lines, " if self.form else ""
+        states = f": {', '.join(f'{jobs:,} {name}' for name, jobs in self.states.most_common())}" if self.states else ""
+        out = [f"{self.source}: {form}{self.jobs:,} {self.unit}, {self.used:,} of them used{states}"]
         for kind in KINDS:
             for one in self.of(kind):
                 share = one.core_seconds / self.core_seconds if self.core_seconds else 0.0
                 took = f", {share:.2%} of the core seconds" if share else ""
                 lines = f"; lines {', '.join(map(str, one.lines))}" if one.lines else ""
                 more = ", ..." if one.jobs > len(one.lines) > 0 else ""
-                out.append(f"  {kind}: {f'{one.jobs:,} ' if one.jobs else ''}{one.reason}{took}{lines}{more}")
+                out.append(f"  {kind}: {one.told}{took}{lines}{more}")
         return "\n".join(out) + "\n"
 
     def content(self) -> dict[str, Any]:
@@ -112,7 +164,9 @@ class Account:
             }
             for kind in KINDS
         }
-        return {"summary": self.line(), "jobs": self.jobs, "core_seconds": self.core_seconds} | found
+        imported = {"form": self.form, "lines": self.lines, "states": dict(self.states.most_common())}
+        numbers = {"summary": self.line(), "jobs": self.jobs, "core_seconds": self.core_seconds}
+        return numbers | found | (imported if self.form else {})
 
 
 @cache

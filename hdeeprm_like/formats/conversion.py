@@ -143,7 +143,7 @@ def _workload_of(trace: Trace, flops: float, cores: int | None, leave_out_larger
     if not cores and not known:
         account.add("guessed", f"the machine has {capacity} cores, those of the widest job; give --cores")
     account.say()
-    why = "; ".join(map(str, account.of("left out")))
+    why = account.why()
     return without_bandwidth(workload), f" (left out: {why})" if why else ""
 
 

@@ -83,7 +83,7 @@ def jobs_of(trace: Trace, reading: Reading) -> Trace:
     reader = _Reader(str(trace.path), reading)
     found = reader.take(trace)
     if not len(found):
-        raise WorkloadError(f"{trace.path}: {NO_JOB}: {reader.why()}")
+        raise WorkloadError(f"{trace.path}: {NO_JOB}: {reader.account.why()}")
     return _with_requested_times(found if reading.limits is None else _with_limits(found, reading.limits(found)))
 
 
@@ -113,7 +113,7 @@ def parts_of_jobs(path: Path, reading: Reading) -> Iterator[Trace]:
         yield _with_run_times(found)
     account = reader.account
     if account.jobs == account.left_out:
-        raise WorkloadError(f"{path}: {NO_JOB}: {reader.why()}")
+        raise WorkloadError(f"{path}: {NO_JOB}: {reader.account.why()}")
     if cpu_times.are_requests:
         raise WorkloadError(
             f"{path}: has no requested times (field 9); whether field 6 can replace them is known only after all "
@@ -181,10 +181,6 @@ class _Reader:
         found = replace(part, run=run, wait=wait, processors=size, row=rows, account=account, cores=cores)
         found = found if self.reading.memory else _for_a_pool(found)
         return found if good.all() else take(found, np.flatnonzero(good))
-
-    def why(self) -> str:
-        """Return what was left out in words."""
-        return "; ".join(map(str, self.account.of("left out")))
 
     def _leave_out(self, reason: str, good: Bools, rows: Bools, line: Ints | None, area: Floats | None = None) -> None:
         """Count and leave out those rows that are still good."""

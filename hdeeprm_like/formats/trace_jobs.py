@@ -94,8 +94,7 @@ def convert(
         account.add("left out", reason, good & refused, jobs.line, np.maximum(jobs.run, 0.0) * jobs.processors)
         good &= ~refused
     if not len(rows):
-        why = "; ".join(map(str, account.of("left out")))
-        raise WorkloadError(f"{lines.path}: none of {len(jobs)} jobs is left: {why}")
+        raise WorkloadError(f"{lines.path}: none of {len(jobs)} jobs is left: {account.why()}")
     _check_times(jobs, rows, requests.time, runtimes == "trace")
     return _workload(jobs, requests, rows, reference_flops, capacity, runtimes, partitions)
 

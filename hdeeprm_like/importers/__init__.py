@@ -2,5 +2,5 @@
 
 ``sacct`` reads Slurm's accounting, ``table`` other logs by a map of their columns; both fill a `jobs.JobStore`, which
 writes a trace. ``slurm_conf`` and ``scontrol`` read what a cluster is made of into a `machine.Machine`, which writes a
-platform. Each records in a `report.Report` what was read, what was left out, and why.
+platform. Each records in a `cluster.account.Account` what was read, what was left out, and why.
 """

@@ -11,9 +11,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from hdeeprm_like.cluster.account import Account
 from hdeeprm_like.errors import PlatformError
 from hdeeprm_like.importers.machine import Machine
-from hdeeprm_like.importers.report import Report
 from hdeeprm_like.inputs import read_text
 from hdeeprm_like.values import Whole
 
@@ -46,7 +46,7 @@ AMOUNT = Whole(0, 2**32)  # of jobs, shares and priorities, which Slurm keeps in
 ENFORCED = ("limits", "safe", "all")
 
 
-def read_associations(path: Path, machine: Machine, report: Report) -> None:
+def read_associations(path: Path, machine: Machine, report: Account) -> None:
     """Add the accounts, their shares, and the limits of accounts and users to a machine.
 
     Raises:
@@ -77,7 +77,7 @@ def read_associations(path: Path, machine: Machine, report: Report) -> None:
     _tell(machine, report, left, f"{path.name}: {len(of_cluster):,} associations")
 
 
-def read_qos(path: Path, machine: Machine, report: Report) -> None:
+def read_qos(path: Path, machine: Machine, report: Account) -> None:
     """Add the priorities and limits of QOS, and which preempt which, to a machine.
 
     Raises:
@@ -101,7 +101,7 @@ def read_qos(path: Path, machine: Machine, report: Report) -> None:
     _tell(machine, report, left, f"{path.name}: {len(rows):,} QOS")
 
 
-def _rows(path: Path, needed: tuple[str, ...], command: str, report: Report) -> Iterator[dict[str, str]]:
+def _rows(path: Path, needed: tuple[str, ...], command: str, report: Account) -> Iterator[dict[str, str]]:
     """Yield the values of each line by the names of the first one, in small letters without spaces.
 
     Raises:
@@ -118,7 +118,7 @@ def _rows(path: Path, needed: tuple[str, ...], command: str, report: Report) -> 
         if len(values) == len(names):
             yield dict(zip(names, values, strict=True))
         else:
-            report.drop("lines of sacctmgr with more or fewer values than names", 1)
+            report.leave_out("lines of sacctmgr with more or fewer values than names", 1)
 
 
 def _limits_in(row: Mapping[str, str], keys: Mapping[str, str], left: Counter[str]) -> dict[str, Any]:
@@ -144,7 +144,7 @@ def _limits_of(machine: Machine) -> dict[str, Any]:
     return limits
 
 
-def _tell(machine: Machine, report: Report, left: Counter[str], read: str) -> None:
+def _tell(machine: Machine, report: Account, left: Counter[str], read: str) -> None:
     """Report what was read; take the limits out where the configuration does not enforce any."""
     enforced = next((str(v) for k, v in machine.scheduling.items() if k.lower() == "accountingstorageenforce"), "")
     if machine.accounting["limits"] and not any(word in enforced.lower() for word in ENFORCED):

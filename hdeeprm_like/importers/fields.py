@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable
 from typing import Generic, NamedTuple, TypeVar
 
-from hdeeprm_like.importers.report import Report
+from hdeeprm_like.cluster.account import Account
 from hdeeprm_like.importers.times import UNKNOWN
 from hdeeprm_like.values import AMOUNT, EXACT_MOST
 
@@ -198,7 +198,7 @@ class Meanings(dict[str, T], Generic[T]):
     A log of millions of lines has few different texts in most columns, so each is read once.
     """
 
-    def __init__(self, column: str, meaning: Callable[[str], T], unknown: T, report: Report) -> None:
+    def __init__(self, column: str, meaning: Callable[[str], T], unknown: T, report: Account) -> None:
         super().__init__()
         self.column, self.meaning, self.unknown, self.report = column, meaning, unknown, report
 

@@ -9,10 +9,10 @@ from collections.abc import Mapping
 from itertools import islice
 from pathlib import Path
 
+from hdeeprm_like.cluster.account import Account
 from hdeeprm_like.errors import WorkloadError
 from hdeeprm_like.importers.jobs import JobStore
 from hdeeprm_like.importers.records import LONGEST, Chunk, open_text, uncollected
-from hdeeprm_like.importers.report import Report
 from hdeeprm_like.importers.sacct import Accounted, Reading
 from hdeeprm_like.importers.times import WallClock
 
@@ -45,7 +45,7 @@ NEEDED = ("JobId", "JobState", "StartTime", "EndTime", "SubmitTime", "ProcCnt")
 NUMBER_BEHIND = re.compile(r"\(\d+\)$")  # of a user: ada(1001)
 
 
-def read_jobcomp(path: Path, reading: Reading, report: Report) -> JobStore:
+def read_jobcomp(path: Path, reading: Reading, report: Account) -> JobStore:
     """Read a log; it may be packed, and of any length. Times are those of the controller's clock.
 
     Raises:
@@ -64,8 +64,8 @@ def read_jobcomp(path: Path, reading: Reading, report: Report) -> JobStore:
                     chunk.lines.append(number)
                     chunk.values.append(row_of(told))
                 elif line.strip():
-                    report.records += 1
-                    report.drop("lines without an ended job, or cut off", line=number)
+                    report.jobs += 1
+                    report.leave_out("lines without an ended job, or cut off", line=number)
             if chunk.lines:
                 table.take(chunk)
             report.lines += len(some)

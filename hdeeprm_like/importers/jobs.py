@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from hdeeprm_like.cluster.account import Account
 from hdeeprm_like.errors import WorkloadError
 from hdeeprm_like.importers.fields import STATE_NAMES, STATES, Numbers
-from hdeeprm_like.importers.report import Report
 from hdeeprm_like.importers.times import Moments, left_out, repeated
 from hdeeprm_like.types import Bools, Floats, Ints
 
@@ -41,8 +41,9 @@ class JobStore:
         report: what is dropped is counted there. numbers: of the names in each of `NAMES`.
     """
 
-    def __init__(self, report: Report) -> None:
+    def __init__(self, report: Account) -> None:
         self.report = report
+        report.unit = "records"
         self.numbers = {name: Numbers() for name in NAMES}
         self.salt: bytes | None = None  # of the hashes in place of names; None writes the names
         self._file = tempfile.TemporaryFile()  # noqa: SIM115
@@ -76,12 +77,11 @@ class JobStore:
         jobs["submit"], jobs["start"], jobs["run"] = submit, start, run
         held = (eligible > submit) & ~(eligible > start)
         jobs["arrival"] = np.where(held | np.isnan(submit), eligible, submit)
-        usable = np.ones(len(jobs), np.bool_)
+        usable, area = np.ones(len(jobs), np.bool_), np.maximum(np.nan_to_num(run), 0.0) * np.maximum(jobs["cpus"], 0)
         for reason, refused in self._refused(jobs).items():
-            rows = np.flatnonzero(refused & usable)
-            if len(rows):
-                self.report.drop(reason, len(rows), int(lines[rows[0]]))
+            self.report.add("left out", reason, refused & usable, lines, area)
             usable &= ~refused
+        self.report.core_seconds += float(area.sum())
         self._file.write(jobs[usable].tobytes())
 
     def _refused(self, jobs: Any) -> dict[str, Bools]:
@@ -113,8 +113,8 @@ class JobStore:
         """
         self._file.flush()
         if not self._file.tell():
-            self.report.kept = 0
-            raise WorkloadError(f"{self.report.source}: holds no job that ran{_because(self.report)}")
+            why = self.report.why() or "there is no line behind that of the names"
+            raise WorkloadError(f"{self.report.source}: holds no job that ran: {why}")
         self._jobs = np.memmap(self._file, JOB, mode="c")
         kept = np.ones(len(self._jobs), np.bool_)
         if unique:
@@ -123,7 +123,6 @@ class JobStore:
         task, job, submit, arrival = (self._jobs[name][rows] for name in ("task", "job", "submit", "arrival"))
         by_number = np.where(job < 0, np.iinfo(np.int64).max, job)  # jobs without a number keep the order of the log
         self._order = rows[np.lexsort((rows, task, by_number, submit, arrival))]
-        self.report.kept = len(rows)
         counts = np.bincount(self._jobs["state"][rows], minlength=len(STATE_NAMES)).tolist()
         self.report.states.update({name: n for name, n in zip(STATE_NAMES, counts, strict=True) if n})
 
@@ -139,14 +138,14 @@ class JobStore:
         for name in ("start", "submit"):
             times = np.nan_to_num(jobs[name], nan=-1.0)
             repeats &= times[earlier] == times[later]
-        self.report.drop("that the log has twice", int(repeats.sum()))
+        self.report.leave_out("that the log has twice", int(repeats.sum()))
         kept[earlier[repeats]] = False
         if requeues == "one":
             first = np.maximum.accumulate(np.where(np.concatenate([[True], ~same]), np.arange(len(order)), 0))
             for name in ("submit", "arrival"):
                 jobs[name][order] = jobs[name][order[first]]
         if requeues != "all":
-            self.report.drop("earlier runs of jobs that were requeued", int((same & ~repeats).sum()))
+            self.report.leave_out("earlier runs of jobs that were requeued", int((same & ~repeats).sum()))
             kept[earlier[same]] = False
 
     def parts(self) -> Iterator[Any]:
@@ -183,11 +182,9 @@ def hashed(name: str, salt: bytes) -> str:
     return hashlib.blake2b(name.encode("utf-8", "replace"), key=salt[:64], digest_size=5).hexdigest()
 
 
-def _because(report: Report) -> str:
-    return f": {report.reasons()}" if report.dropped else "; there is no line behind that of the names"
-
-
-def _readings(moments: Mapping[str, Moments], elapsed: Floats, report: Report) -> tuple[Floats, Floats, Floats, Floats]:
+def _readings(
+    moments: Mapping[str, Moments], elapsed: Floats, report: Account
+) -> tuple[Floats, Floats, Floats, Floats]:
     """Choose between both readings of each time, so that jobs start after they came and end *elapsed* s later."""
     unknown = np.full(len(elapsed), np.nan)
     both = [moments.get(name, Moments(unknown, unknown)) for name in ("submit", "eligible", "start", "end")]

@@ -11,8 +11,8 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any, TextIO
 
+from hdeeprm_like.cluster.account import Account
 from hdeeprm_like.errors import WorkloadError
-from hdeeprm_like.importers.report import Report
 
 QUANTITY = re.compile(r"(\d+(?:\.\d+)?)(m|k|M|G|T|Ki|Mi|Gi|Ti|)")
 SCALE = {
@@ -30,7 +30,7 @@ ENDED = {
 }
 
 
-def kubernetes_records(lines: TextIO, report: Report) -> Iterator[tuple[int, Mapping[str, str]]]:
+def kubernetes_records(lines: TextIO, report: Account) -> Iterator[tuple[int, Mapping[str, str]]]:
     """Yield the workloads that are finished.
 
     Raises:
@@ -51,8 +51,8 @@ def kubernetes_records(lines: TextIO, report: Report) -> Iterator[tuple[int, Map
         try:
             found = workload(entry)
         except (AttributeError, TypeError, ValueError, KeyError):
-            report.records += 1
-            report.drop("items that are no workload of Kueue or job of Volcano")
+            report.jobs += 1
+            report.leave_out("items that are no workload of Kueue or job of Volcano")
             continue
         yield number, found
 

@@ -8,9 +8,9 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple, TextIO
 
+from hdeeprm_like.cluster.account import Account
 from hdeeprm_like.importers.kubernetes import kubernetes_records
 from hdeeprm_like.importers.records import LONGEST
-from hdeeprm_like.importers.report import Report
 from hdeeprm_like.values import Whole
 
 Record = tuple[int, Mapping[str, str]]  # the number of a line, and texts by the names of their columns
@@ -38,13 +38,13 @@ LSF_ENDS = {"64": "COMPLETED", "32": "FAILED"}
 LSF_HOST_FIGURES = (5, 6)  # of each host's use, by the version
 
 
-def pbs_records(lines: TextIO, report: Report) -> Iterator[Record]:
+def pbs_records(lines: TextIO, report: Account) -> Iterator[Record]:
     """Yield the jobs that ended: the lines ``DATE;E;JOB;NAME=VALUE ...`` of PBS Professional, OpenPBS and Torque."""
     for number, line in _lines(lines, report):
         parts = line.split(";", 3)
         if len(parts) < 4:
-            report.records += 1
-            report.drop("lines that are no record of PBS", line=number)
+            report.jobs += 1
+            report.leave_out("lines that are no record of PBS", line=number)
             continue
         if parts[1] != "E":
             continue  # queued, started, deleted, requeued: the job has a line of its end, or none
@@ -100,7 +100,7 @@ def exec_slots(text: str) -> int:
     return slots
 
 
-def lsf_records(lines: TextIO, report: Report) -> Iterator[Record]:
+def lsf_records(lines: TextIO, report: Account) -> Iterator[Record]:
     """Yield the jobs of an ``lsb.acct``: its records JOB_FINISH, to which versions add fields at the end."""
     for number, line in _lines(lines, report):
         parts = [(quoted.replace('""', '"') or bare, not bare) for quoted, bare in LSF_PART.findall(line)]
@@ -109,8 +109,8 @@ def lsf_records(lines: TextIO, report: Report) -> Iterator[Record]:
         try:
             yield number, lsf_fields(parts)
         except (IndexError, ValueError):
-            report.records += 1
-            report.drop("records JOB_FINISH that are cut off, or have a form that is not known", line=number)
+            report.jobs += 1
+            report.leave_out("records JOB_FINISH that are cut off, or have a form that is not known", line=number)
 
 
 def lsf_fields(parts: list[tuple[str, bool]]) -> dict[str, str]:
@@ -186,7 +186,7 @@ def _each(kilobytes: str, cpus: int) -> str:
     return f"{int(kilobytes) // cpus}" if kilobytes.isdecimal() and cpus > 0 else ""
 
 
-def _lines(lines: TextIO, report: Report) -> Iterator[tuple[int, str]]:
+def _lines(lines: TextIO, report: Account) -> Iterator[tuple[int, str]]:
     """Yield the number of each line that is not empty, and the line."""
     for number, line in enumerate(iter(lambda: lines.readline(LONGEST), ""), 1):
         report.lines = number
@@ -197,7 +197,7 @@ def _lines(lines: TextIO, report: Report) -> Iterator[tuple[int, str]]:
 class Form(NamedTuple):
     """A form of a log: the function that reads it, and one of its lines for messages."""
 
-    records: Callable[[TextIO, Report], Iterator[Record]]
+    records: Callable[[TextIO, Account], Iterator[Record]]
     example: str
 
 

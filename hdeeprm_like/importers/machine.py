@@ -14,9 +14,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from hdeeprm_like.cluster.account import Account
 from hdeeprm_like.errors import PlatformError
 from hdeeprm_like.formats.files import write_json
-from hdeeprm_like.importers.report import Report
 
 GB_PER_RAM_MB = 1.024 / 1000  # of 1024 KB, in the house's MB of 1000 KB: see `trace_files`
 BANDWIDTH = 1000.0  # GB/s for each core, more than jobs ask for
@@ -117,7 +117,7 @@ def gpus_of(gres: str) -> int:
     return total
 
 
-def write_platform(machine: Machine, path: Path, report: Report) -> None:
+def write_platform(machine: Machine, path: Path, report: Account) -> None:
     """Write a platform that the simulator reads, with all else that is known under ``"slurm"``.
 
     Raises:
@@ -125,7 +125,8 @@ def write_platform(machine: Machine, path: Path, report: Report) -> None:
         ResultsError: the file cannot be written.
     """
     if not machine.nodes:
-        raise PlatformError(f"{report.source}: names no nodes{'; ' + report.notes[0] if report.notes else ''}")
+        notes = "".join(f"; {note}" for note in list(report.counts("noted"))[:1])
+        raise PlatformError(f"{report.source}: names no nodes{notes}")
     groups = _groups(machine)
     types = {f"{machine.name} {number}": node for number, (node, _) in enumerate(groups, 1)}
     links = {"type": UNKNOWN_TYPE, "latency": "0us"}
@@ -206,10 +207,10 @@ def less_reserved(node: Node, cores: int, cpus: int, memory: int) -> Node:
     return replace(node, cpus=max(node.cpus - kept, 1), memory=max(node.memory - memory, 1))
 
 
-def tell(machine: Machine, report: Report) -> None:
+def tell(machine: Machine, report: Account) -> None:
     """Add to a report what a platform made of a machine has, and what of it is carried only."""
     gpus = sum(node.gpus for node in machine.nodes.values())
-    report.kept = len(machine.nodes)
+    report.jobs = len(machine.nodes) + report.left_out
     report.note(
         f"{len(machine.nodes):,} nodes, {machine.cpus:,} CPUs, {gpus:,} GPUs; partitions: "
         + (", ".join(f"{one.name} ({len(one.nodes):,} nodes)" for one in machine.partitions) or "none")

@@ -13,8 +13,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple, TextIO
 
+from hdeeprm_like.cluster.account import Account
 from hdeeprm_like.errors import WorkloadError
-from hdeeprm_like.importers.report import Report
 from hdeeprm_like.inputs import encoding_of, opened_whatever_packed
 
 AT_ONCE = 2**18  # characters
@@ -78,7 +78,7 @@ class Records:
     """
 
     def __init__(
-        self, lines: TextIO, columns: Columns, separator: str, report: Report, first: int, header: str
+        self, lines: TextIO, columns: Columns, separator: str, report: Account, first: int, header: str
     ) -> None:
         self.lines, self.columns, self.separator, self.report = lines, columns, separator, report
         self.line = first - 1
@@ -153,8 +153,8 @@ class Records:
             return
         values = self._pieces if self._whole else self.aligned(self._pieces)
         if values is None:
-            self.report.records += 1
-            self.report.drop("lines that are no whole record", 1, self._begin)
+            self.report.jobs += 1
+            self.report.leave_out("lines that are no whole record", 1, self._begin)
         else:
             self.joined += not self._whole
             found.lines.append(self._begin)

@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
+from hdeeprm_like.cluster.account import Account
 from hdeeprm_like.errors import WorkloadError
 from hdeeprm_like.importers import fields
 from hdeeprm_like.importers.fields import STATE_NUMBER, JobNumber, Meanings, Memory, Resources
 from hdeeprm_like.importers.jobs import JobStore
 from hdeeprm_like.importers.records import Chunk, Records, open_text, uncollected
-from hdeeprm_like.importers.report import Report
 from hdeeprm_like.importers.sacct_columns import columns_of, find_header
 from hdeeprm_like.importers.times import Moments, WallClock
 from hdeeprm_like.types import Floats, Ints
@@ -69,14 +69,14 @@ class Reading:
     limits: tuple[tuple[str, float], ...] = ()
 
 
-def read_sacct(path: Path, reading: Reading, report: Report | None = None) -> JobStore:
+def read_sacct(path: Path, reading: Reading, report: Account | None = None) -> JobStore:
     """Read a log; it may be packed, and of any length.
 
     Raises:
         WorkloadError: the file is no such log, or no job of it ran.
         OptionsError: the time zone does not exist.
     """
-    report = report or Report(str(path), "Slurm's sacct")
+    report = report or Account(str(path), form="Slurm's sacct")
     store = JobStore(report)
     clock = WallClock(reading.zone, reading.form, report)
     with open_text(path) as lines, uncollected():
@@ -93,9 +93,10 @@ def read_sacct(path: Path, reading: Reading, report: Report | None = None) -> Jo
         report.note(f"the line of names is there {records.repeated_headers} more times, as in logs that were joined")
     if records.joined:
         report.note(f"{records.joined:,} records hold separators or line ends inside names; they were put together")
-    if not table.taken and report.misread["Submit"]:
-        example = report.examples["Submit"]
-        raise WorkloadError(f"{path}: Submit: {example!r} is no time; SLURM_TIME_FORMAT=%s or --time-format helps")
+    if not table.taken and (misread := report.entries.get("Submit")):
+        raise WorkloadError(
+            f"{path}: Submit: {misread.example!r} is no time; SLURM_TIME_FORMAT=%s or --time-format helps"
+        )
     if clock.local and reading.zone is None:
         report.note("times were read as UTC; set their time zone by --timezone")
     if table.suspended:
@@ -127,13 +128,13 @@ class Accounted:
 
     def take(self, chunk: Chunk) -> None:
         """Take some records: steps are left out, the others are jobs."""
-        self.report.records += len(chunk.lines)
+        self.report.jobs += len(chunk.lines)
         job = self.place[self.id]
         rows = [row for row, values in enumerate(chunk.values) if "." not in values[job]]
         lines, jobs = np.array(chunk.lines), chunk.values
         if len(rows) < len(jobs):
             first = next(line for line, values in zip(chunk.lines, jobs, strict=True) if "." in values[job])
-            self.report.drop("steps of jobs", len(jobs) - len(rows), first)
+            self.report.leave_out("steps of jobs", len(jobs) - len(rows), first)
             lines, jobs = lines[rows], [jobs[row] for row in rows]
         if not jobs:
             return
@@ -170,10 +171,9 @@ class Accounted:
         )
         told = []
         for text, place in places.items():
-            misread = self.report.misread[meanings.column]
             told.append(meanings[text])
-            if self.report.misread[meanings.column] > misread:  # each of them counts
-                self.report.misread[meanings.column] += int((which == place).sum()) - 1
+            if text not in meanings:  # not understood: each of them counts
+                self.report.misunderstood(meanings.column, text, int((which == place).sum()) - 1)
         return told, which
 
     def _jobs(self) -> tuple[Ints, Ints, Ints]:

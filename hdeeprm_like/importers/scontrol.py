@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from hdeeprm_like.cluster.account import Account
 from hdeeprm_like.errors import PlatformError
 from hdeeprm_like.importers.machine import Machine, Partition, expand
-from hdeeprm_like.importers.report import Report
 from hdeeprm_like.importers.slurm_conf import ignore_weights, make_node, make_partition, scheduling_of
 from hdeeprm_like.inputs import read_document
 
@@ -44,7 +44,7 @@ JSON_PARTITION = {  # path in the JSON of a newer Slurm, or the name in that of 
 UNSET = {4294967295, 4294967294, 2**64 - 1, 2**64 - 2}
 
 
-def read_scontrol(paths: Sequence[Path], report: Report) -> Machine:
+def read_scontrol(paths: Sequence[Path], report: Account) -> Machine:
     """Read what scontrol printed into one or several files, in any order.
 
     Raises:
@@ -65,7 +65,6 @@ def read_scontrol(paths: Sequence[Path], report: Report) -> Machine:
             _take_text(text, nodes, partitions, config)
         if len(nodes) + len(partitions) + len(config) == before:
             raise PlatformError(f"{path}: is nothing that scontrol show nodes or scontrol show partitions prints")
-    report.records = len(nodes) + len(partitions)
     settings = {key.lower(): value for key, value in config.items()}
     machine.name = settings.get("clustername") or machine.name
     machine.scheduling = scheduling_of(settings, {key.lower(): key for key in config})
@@ -147,14 +146,14 @@ def _text(value: Any) -> str:
     return str(int(value) if isinstance(value, float) and value == int(value) else value)
 
 
-def _add_nodes(machine: Machine, nodes: Mapping[str, dict[str, str]], where: str, report: Report) -> None:
+def _add_nodes(machine: Machine, nodes: Mapping[str, dict[str, str]], where: str, report: Account) -> None:
     away = 0
     for names, told in nodes.items():
         settings = {NODE_KEYS.get(key, key): value for key, value in told.items()}
         state = settings.get("state", "").upper()
         hosts = expand(names, where)
         if "FUTURE" in state:
-            report.drop("nodes of state FUTURE, which do not exist yet", len(hosts))
+            report.leave_out("nodes of state FUTURE, which do not exist yet", len(hosts))
             continue
         away += len(hosts) if any(word in state for word in AWAY) else 0
         effective = settings.get("cpuefctv", "")
@@ -173,7 +172,7 @@ def _add_partitions(
     partitions: Mapping[str, dict[str, str]],
     cluster: Mapping[str, str],
     where: str,
-    report: Report,
+    report: Account,
 ) -> None:
     if not partitions:
         members: dict[str, list[str]] = {}

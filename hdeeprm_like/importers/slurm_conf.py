@@ -5,11 +5,11 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from hdeeprm_like.cluster.account import Account
 from hdeeprm_like.errors import PlatformError
 from hdeeprm_like.formats.partitions_json import MODELLED
 from hdeeprm_like.importers import fields
 from hdeeprm_like.importers.machine import Machine, Node, Partition, expand, gpus_of, less_reserved
-from hdeeprm_like.importers.report import Report
 from hdeeprm_like.inputs import read_text
 from hdeeprm_like.values import INDEX
 
@@ -42,7 +42,7 @@ SCHEDULING = re.compile(
 SPANS = {"prioritymaxage", "prioritydecayhalflife", "prioritycalcperiod"}
 
 
-def read_slurm_conf(path: Path, report: Report) -> Machine:
+def read_slurm_conf(path: Path, report: Account) -> Machine:
     """Read a configuration and the files that it includes; the report lists missing ones.
 
     Raises:
@@ -52,7 +52,6 @@ def read_slurm_conf(path: Path, report: Report) -> Machine:
     report.unit = "nodes"
     reader = _Reader(machine, report)
     for where, line in _lines(path, report):
-        report.records += 1
         reader.take(line, where)
     if not reader.settings and not machine.nodes:
         raise PlatformError(f"{path}: is no slurm.conf: it has no line as NodeName=n[1-4] CPUs=8")
@@ -64,7 +63,7 @@ def read_slurm_conf(path: Path, report: Report) -> Machine:
     return machine
 
 
-def _lines(path: Path, report: Report, depth: int = 0) -> Iterator[tuple[str, str]]:
+def _lines(path: Path, report: Account, depth: int = 0) -> Iterator[tuple[str, str]]:
     """Yield where each line stands and what is left of it without comments, lines that go on put together."""
     text = read_text(path, PlatformError, errors="replace")
     if "\0" in text:
@@ -87,7 +86,7 @@ def _lines(path: Path, report: Report, depth: int = 0) -> Iterator[tuple[str, st
             yield f"{path}:{first}", line
 
 
-def _included(path: Path, name: str, report: Report, depth: int) -> Iterator[tuple[str, str]]:
+def _included(path: Path, name: str, report: Account, depth: int) -> Iterator[tuple[str, str]]:
     """Yield the lines of an included file, which may have been copied to the side of that which includes it."""
     for place in (Path(name) if name.startswith("/") else path.parent / name, path.parent / Path(name).name):
         if place.is_file():
@@ -99,7 +98,7 @@ def _included(path: Path, name: str, report: Report, depth: int) -> Iterator[tup
 class _Reader:
     """Takes the lines of a configuration one after the other, with the defaults that are in force."""
 
-    def __init__(self, machine: Machine, report: Report) -> None:
+    def __init__(self, machine: Machine, report: Account) -> None:
         self.machine, self.report = machine, report
         self.wrong = ""  # the first word that is no setting
         self.settings: dict[str, str] = {}
@@ -135,7 +134,7 @@ class _Reader:
     def _add_nodes(self, names: str, settings: Mapping[str, str], where: str) -> None:
         hosts = expand(names, where)
         if settings.get("state", "").upper().startswith("FUTURE"):
-            self.report.drop("nodes of State=FUTURE, which do not exist yet", len(hosts))
+            self.report.leave_out("nodes of State=FUTURE, which do not exist yet", len(hosts))
             return
         node = make_node(settings, where, self.report)
         self.machine.nodes |= dict.fromkeys(hosts, node)
@@ -202,7 +201,7 @@ class _Reader:
         return list(dict.fromkeys(hosts))
 
 
-def make_node(settings: Mapping[str, str], where: str, report: Report) -> Node:
+def make_node(settings: Mapping[str, str], where: str, report: Account) -> Node:
     """Make a node of settings by their names in lower letters.
 
     Raises:
@@ -295,7 +294,7 @@ def scheduling_of(settings: Mapping[str, str], named: Mapping[str, str]) -> dict
     return found
 
 
-def ignore_weights(scheduling: dict[str, Any], settings: Mapping[str, str], report: Report) -> None:
+def ignore_weights(scheduling: dict[str, Any], settings: Mapping[str, str], report: Account) -> None:
     """Take out the weights of age and fair share where no slurmdbd keeps accounts: Slurm ignores them there.
 
     Args:

@@ -38,13 +38,13 @@ from typing import Any, TextIO
 
 import numpy as np
 
+from hdeeprm_like.cluster.account import Account
 from hdeeprm_like.errors import OptionsError, WorkloadError, did_you_mean
 from hdeeprm_like.importers import fields
 from hdeeprm_like.importers.fields import STATE_NUMBER, Meanings
 from hdeeprm_like.importers.jobs import NAMES, JobStore
 from hdeeprm_like.importers.line_forms import FORMS
 from hdeeprm_like.importers.records import open_text, uncollected
-from hdeeprm_like.importers.report import Report
 from hdeeprm_like.importers.times import Moments, WallClock
 from hdeeprm_like.inputs import read_text
 from hdeeprm_like.types import Floats, Ints
@@ -182,7 +182,7 @@ def _map(content: Mapping[str, Any], path: str) -> ColumnMap:
     )
 
 
-def read_table(path: Path, columns: ColumnMap, report: Report, zone: str | None = None) -> JobStore:
+def read_table(path: Path, columns: ColumnMap, report: Account, zone: str | None = None) -> JobStore:
     """Read a log by a map; it may be packed, of any length, and Parquet where pyarrow is installed.
 
     Args:
@@ -243,8 +243,8 @@ def _take_text(path: Path, lines: TextIO, table: "_Table") -> None:
             whole = [(line, row) for line, row in some if len(row) >= len(names)]
             if len(whole) < len(some):
                 first = next(line for line, row in some if len(row) < len(names))
-                report.drop(f"lines with fewer than {len(names)} values", len(some) - len(whole), first)
-                report.records += len(some) - len(whole)
+                report.leave_out(f"lines with fewer than {len(names)} values", len(some) - len(whole), first)
+                report.jobs += len(some) - len(whole)
             if whole:
                 numbers, values = zip(*whole, strict=True)
                 table.take(list(zip(*(row[: len(names)] for row in values), strict=True)), np.array(numbers))
@@ -321,7 +321,7 @@ class _Table:
 
     def take(self, texts: Sequence[Sequence[str]], lines: Ints) -> None:
         """Take the texts of some rows, column by column."""
-        self.report.records += len(lines)
+        self.report.jobs += len(lines)
         self._texts = {name: texts[place] for name, place in self.place.items()}
         self._count = len(lines)
         moments = self._moments()

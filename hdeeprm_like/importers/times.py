@@ -11,8 +11,8 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import numpy as np
 
+from hdeeprm_like.cluster.account import Account
 from hdeeprm_like.errors import OptionsError
-from hdeeprm_like.importers.report import Report
 from hdeeprm_like.types import Floats, Ints
 
 UNKNOWN = {"", "unknown", "none", "n/a", "na", "nat", "nan", "null", "(null)", "invalid", "\\n"}
@@ -46,7 +46,7 @@ class WallClock:
         OptionsError: there is no such time zone.
     """
 
-    def __init__(self, zone: str | None, form: str | None, report: Report) -> None:
+    def __init__(self, zone: str | None, form: str | None, report: Account) -> None:
         self.zone = _zone(zone)
         self.form = form
         self.report = report

@@ -93,7 +93,8 @@ def tell(store: JobStore, path: Path, cores: int | None) -> None:
                 f"{numbers.beyond:,} values of {name} are beyond the first {numbers.most:,} different ones: unknown"
             )
     if store.salt is not None:
-        report.examples = dict.fromkeys(report.examples, "(hidden)")
+        for entry in report.entries.values():
+            entry.example = entry.example and "(hidden)"
 
 
 def _header(store: JobStore, cores: int | None) -> tuple[str, ...]:
@@ -109,7 +110,7 @@ def _header(store: JobStore, cores: int | None) -> tuple[str, ...]:
         f"MaxJobs: {len(store)}",
         f"MaxRecords: {len(store)}",
         f"MaxProcs: {cores or store.busiest()}",
-        f"Note: imported by hdeeprm-like, {store.report.kind}",
+        f"Note: imported by hdeeprm-like, {store.report.form}",
         "Note: submit times are those from which jobs could have run; memory is in KB of 1024 bytes",
     ]
     if note:

@@ -3,8 +3,8 @@
 import csv
 from pathlib import Path
 
+from hdeeprm_like.cluster.account import Account
 from hdeeprm_like.formats.swf import read_swf
-from hdeeprm_like.importers.report import Report
 from hdeeprm_like.importers.sacct import Reading, read_sacct
 from hdeeprm_like.importers.trace_files import extra_path, write_trace
 
@@ -32,7 +32,7 @@ def log(folder, *rows, columns=tuple(USUAL), name="sacct.txt", separator="|", en
 def imported(path, **how):
     """The trace, the columns beside it, and the report of a log."""
     cores = how.pop("cores", None)
-    return written(read_sacct(path, Reading(**how), Report(str(path), "sacct")), path, cores)
+    return written(read_sacct(path, Reading(**how), Account(str(path), form="sacct")), path, cores)
 
 
 def written(store, path, cores=None):
@@ -41,3 +41,8 @@ def written(store, path, cores=None):
     write_trace(store, swf, cores)
     with extra_path(swf).open(newline="") as file:
         return read_swf(swf), list(csv.DictReader(file)), store.report
+
+
+def misread(account):
+    """How many values of each column were not understood."""
+    return {column: one.jobs for column, one in account.entries.items() if one.example}

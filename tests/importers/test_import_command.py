@@ -94,7 +94,9 @@ def test_the_report_is_written_for_programs_too(tmp_path):
     report = tmp_path / "report.json"
     assert main(["import", "sacct", LOG, "-q", "-o", str(tmp_path / "j.swf"), "--report", str(report)]) == 0
     content = json.loads(report.read_text())
-    assert content["records"] == content["kept"] + sum(one["records"] for one in content["dropped"].values())
+    assert content["jobs"] == 106
+    assert content["left_out"]["that ended before they began, as those cancelled while waiting"]["jobs"] == 2
+    assert content["form"] == "Slurm's sacct"
     assert content["states"]["COMPLETED"] == 99
 
 

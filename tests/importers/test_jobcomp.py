@@ -6,9 +6,9 @@ import pytest
 from logs import RECORDED, written
 
 from hdeeprm_like.cli.main import main
+from hdeeprm_like.cluster.account import Account
 from hdeeprm_like.errors import WorkloadError
 from hdeeprm_like.importers.jobcomp import read_jobcomp
-from hdeeprm_like.importers.report import Report
 from hdeeprm_like.importers.sacct import Reading
 
 TEXT = (RECORDED / "jobcomp.txt").read_text()
@@ -17,14 +17,14 @@ TEXT = (RECORDED / "jobcomp.txt").read_text()
 def imported(folder, text=TEXT, **how):
     path = folder / "jobs.txt"
     path.write_text(text)
-    trace, extra, report = written(read_jobcomp(path, Reading(**how), Report(str(path), "jobcomp")), path)
+    trace, extra, report = written(read_jobcomp(path, Reading(**how), Account(str(path), form="jobcomp")), path)
     return trace, extra, report, {one["JobID"]: row for row, one in enumerate(extra)}
 
 
 def test_a_recording_gives_the_jobs_that_were_submitted(tmp_path):
     trace, extra, report, rows = imported(tmp_path)
-    assert (report.lines, report.records, report.kept) == (22, 22, 20)
-    assert report.dropped == {"that ended before they began, as those cancelled while waiting": 2}
+    assert (report.lines, report.jobs, report.used) == (22, 22, 20)
+    assert report.counts("left out") == {"that ended before they began, as those cancelled while waiting": 2}
     for number in range(1, 13):  # each asked for 1 to 5 CPUs, slept for 1 to 4 s, and had a limit of 1 to 3 min
         row, job = rows[str(number)], number - 1
         assert trace.processors[row] == trace.requested_processors[row] == 1 + job % 5
@@ -71,8 +71,8 @@ def test_lines_that_tell_no_job_are_counted_and_the_others_read(tmp_path):
     cut = TEXT.splitlines()[1][:120]
     trace, _, report, _ = imported(tmp_path, f"{cut}\n\nnot a job\n" + "x" * 300_000 + "\n" + TEXT)
     assert len(trace) == 20
-    assert report.dropped["lines without an ended job, or cut off"] >= 3
-    assert report.first_dropped["lines without an ended job, or cut off"] == 1
+    assert report.counts("left out")["lines without an ended job, or cut off"] >= 3
+    assert report.entries["lines without an ended job, or cut off"].lines[0] == 1
 
 
 @pytest.mark.parametrize("text", ["", "\n\n", "JobID|Submit\n1|2\n", "\0" * 1000])
@@ -87,10 +87,10 @@ def test_a_packed_log_is_imported_by_the_command(tmp_path, capsys):
     (tmp_path / "jobs.gz").write_bytes(gzip.compress(TEXT.encode()))
     words = ["import", "jobcomp", str(tmp_path / "jobs.gz"), "-o", str(tmp_path / "jobs.csv"), "--timezone", "UTC"]
     assert main(words) == 0
-    assert "kept 20 jobs: 19 COMPLETED, 1 FAILED" in capsys.readouterr().out
+    assert "20 of them used: 19 COMPLETED, 1 FAILED" in capsys.readouterr().out
 
 
 def test_a_line_without_a_job_raises(tmp_path):
     (tmp_path / "jobs.txt").write_text("hello\n")
     with pytest.raises(WorkloadError, match="is no log of jobcomp/filetxt"):
-        read_jobcomp(tmp_path / "jobs.txt", Reading(), Report("", ""))
+        read_jobcomp(tmp_path / "jobs.txt", Reading(), Account("", form=""))

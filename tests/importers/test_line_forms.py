@@ -8,9 +8,9 @@ import pytest
 from logs import written
 
 from hdeeprm_like.cli.main import main
+from hdeeprm_like.cluster.account import Account
 from hdeeprm_like.errors import HDeepRMError
 from hdeeprm_like.importers.kubernetes import requested
-from hdeeprm_like.importers.report import Report
 from hdeeprm_like.importers.table import read_map, read_table
 
 T = 1772439000  # 2026-03-02T08:10Z
@@ -23,7 +23,7 @@ LSF = (GOLDEN / "lsb.acct").read_text()  # four jobs, one of which never started
 def read(folder, text, map_name, name="log"):
     path = folder / name
     path.write_text(text)
-    return written(read_table(path, read_map(map_name), Report(str(path), "log")), path)
+    return written(read_table(path, read_map(map_name), Account(str(path), form="log")), path)
 
 
 def test_the_accounting_of_pbs_and_of_torque(tmp_path):
@@ -42,8 +42,8 @@ def test_the_accounting_of_pbs_and_of_torque(tmp_path):
     assert [(one["User"], one["Account"], one["Partition"], one["State"]) for one in extra] == [
         *[("bob", "chem", "long", "CANCELLED"), ("ada", "physics", "batch", "COMPLETED")]
     ]
-    assert dict(report.dropped) == {"lines that are no record of PBS": 1}
-    assert report.kept + report.dropped.total() == report.records == 3
+    assert dict(report.counts("left out")) == {"lines that are no record of PBS": 1}
+    assert report.used + report.left_out == report.jobs == 3
 
 
 @pytest.mark.parametrize(
@@ -109,7 +109,7 @@ def test_maps_of_other_systems_find_the_one_job_that_ran(tmp_path, name):
     assert (trace.wait.tolist(), trace.run.tolist()) == ([60], [600])
     assert np.maximum(trace.processors, trace.requested_processors).tolist() == [16]
     assert (extra[0]["JobID"], extra[0]["User"], extra[0]["Account"]) == ("7", "ada", "phys")
-    assert report.kept == 1
+    assert report.used == 1
 
 
 def test_a_map_reads_memory_by_node_or_cpu_and_gpus_in_lists(tmp_path):
@@ -140,7 +140,7 @@ def test_lsb_acct_of_lsf_nine_and_ten(tmp_path):
     assert [(one["Account"], one["QOS"], one["Nodes"]) for one in extra] == [
         *[("physics", "gold", "2"), ("physics", "gold", "1"), ("physics", "gold", "1")]
     ]
-    assert dict(report.dropped) == {
+    assert dict(report.counts("left out")) == {
         "that ended before they began, as those cancelled while waiting": 1,
         "records JOB_FINISH that are cut off, or have a form that is not known": 1,
     }
@@ -194,7 +194,7 @@ def test_workloads_of_kueue_and_jobs_of_volcano(tmp_path):
     assert [(one["User"], one["Partition"], one["GPUs"]) for one in extra] == [
         *[("ada", "research", "4"), ("bob", "default", "2")]
     ]
-    assert dict(report.dropped) == {
+    assert dict(report.counts("left out")) == {
         "items that are no workload of Kueue or job of Volcano": 1,
         "still waiting or running when the log was taken": 1,
     }
@@ -230,6 +230,6 @@ def test_the_command_imports_a_log_of_pbs(tmp_path, capsys):
     out = tmp_path / "jobs.swf"
     assert main(["import", "table", str(tmp_path / "20260302"), "--map", "pbs", "-o", str(out)]) == 0
     said = capsys.readouterr().out
-    assert "kept 2 jobs" in said
-    assert "1 lines that are no record of PBS (the first in line 6)" in said
+    assert "2 of them used" in said
+    assert "1 lines that are no record of PBS; lines 6\n" in said
     assert out.exists()

@@ -5,10 +5,10 @@ import json
 import pytest
 from logs import RECORDED
 
+from hdeeprm_like.cluster.account import Account
 from hdeeprm_like.errors import PlatformError
 from hdeeprm_like.formats.open import load_platform
 from hdeeprm_like.importers.machine import gpus_of, write_platform
-from hdeeprm_like.importers.report import Report
 from hdeeprm_like.importers.scontrol import read_scontrol
 from hdeeprm_like.importers.slurm_conf import read_slurm_conf
 
@@ -16,13 +16,13 @@ from hdeeprm_like.importers.slurm_conf import read_slurm_conf
 def conf(folder, text, name="slurm.conf"):
     path = folder / name
     path.write_text(text)
-    report = Report(str(path), "slurm.conf")
+    report = Account(str(path), form="slurm.conf")
     return read_slurm_conf(path, report), report
 
 
 def platform(machine, folder, report=None):
     path = folder / "platform.json"
-    write_platform(machine, path, report or Report("x", "y"))
+    write_platform(machine, path, report or Account("x", form="y"))
     return load_platform(path), json.loads(path.read_text())["slurm"]
 
 
@@ -37,7 +37,7 @@ def one(text, folder):
 
 
 def test_the_recorded_configuration_is_the_machine_that_the_running_slurm_showed(tmp_path):
-    report = Report("conf", "slurm.conf")
+    report = Account("conf", form="slurm.conf")
     written = read_slurm_conf(RECORDED / "slurm.conf", report)
     shown = read_scontrol([RECORDED / f"{name}.txt" for name in ("nodes", "partitions", "config")], report)
     as_json = read_scontrol([RECORDED / "nodes.json"], report)
@@ -59,7 +59,7 @@ def test_the_recorded_configuration_is_the_machine_that_the_running_slurm_showed
 
 
 def test_the_recorded_configuration_is_a_platform(tmp_path, caplog):
-    machine = read_slurm_conf(RECORDED / "slurm.conf", Report("conf", "slurm.conf"))
+    machine = read_slurm_conf(RECORDED / "slurm.conf", Account("conf", form="slurm.conf"))
     found, slurm = platform(machine, tmp_path)
     assert (found.cores, found.nodes, found.processors) == (96, 8, 12)
     assert found.node_memory.tolist() == [4096] * 4 + [16384] * 2 + [32768] * 2  # MB of 1000 KB
@@ -83,7 +83,7 @@ def test_one_line_for_each_node_reads_the_same(tmp_path):
     blocks = (RECORDED / "nodes.txt").read_text().strip().split("\n\n")
     lines = tmp_path / "nodes.txt"
     lines.write_text("".join(" ".join(block.split()) + "\n" for block in blocks))
-    report = Report("x", "y")
+    report = Account("x", form="y")
     assert read_scontrol([lines], report).nodes == read_scontrol([RECORDED / "nodes.txt"], report).nodes
 
 
@@ -174,7 +174,7 @@ def test_memory_that_is_kept_for_the_system_is_none_of_the_jobs(tmp_path):
 )
 def test_parameters_of_the_scheduler_that_have_no_effect_are_named(tmp_path, parameters, note):
     _, report = conf(tmp_path, f"NodeName=n1 CPUs=2\nSchedulerParameters={parameters}\n")
-    assert report.notes == ([note] if note else [])
+    assert list(report.counts("noted")) == ([note] if note else [])
 
 
 def test_comments_continued_lines_and_quotes(tmp_path):
@@ -211,7 +211,7 @@ def test_nodes_that_do_not_exist_yet_are_left_out_and_told(tmp_path):
         tmp_path, "NodeName=n[1-2] CPUs=1\nNodeName=n[3-9] CPUs=1 State=FUTURE\nPartitionName=p Nodes=n[1-9]"
     )
     assert list(machine.nodes) == ["n1", "n2"]
-    assert report.dropped == {"nodes of State=FUTURE, which do not exist yet": 7}
+    assert report.counts("left out") == {"nodes of State=FUTURE, which do not exist yet": 7}
     assert "7 nodes are not defined, as 'n3'" in report.text()
 
 
@@ -285,7 +285,7 @@ def test_the_json_of_a_newer_slurm(tmp_path):
     nodes, partitions = tmp_path / "nodes.json", tmp_path / "partitions.json"
     nodes.write_text(json.dumps(NEW))
     partitions.write_text(json.dumps(PARTITIONS))
-    report = Report("x", "y")
+    report = Account("x", form="y")
     machine = read_scontrol([nodes, partitions], report)
     node = machine.nodes["c1"]
     assert (node.cpus, node.memory, node.gpus, node.features, node.weight) == (14, 8000, 2, ("x", "y"), 3)
@@ -302,7 +302,7 @@ def test_what_scontrol_never_printed_is_told_in_one_line(tmp_path, text):
     path = tmp_path / "file"
     path.write_text(text)
     with pytest.raises(PlatformError) as error:
-        read_scontrol([path], Report("x", "y"))
+        read_scontrol([path], Account("x", form="y"))
     assert "\n" not in str(error.value)
 
 
@@ -321,7 +321,7 @@ def test_a_node_of_a_platform_holds_the_jobs_that_it_held(tmp_path):
     trace, _, _ = imported(path)
     needed = 36 * memory_of(trace, None)[0]
     assert found.node_memory[0] - 36 < needed <= found.node_memory[0]
-    store = read_sacct(path, Reading(), Report("x", "y"))
+    store = read_sacct(path, Reading(), Account("x", form="y"))
     write_trace(store, tmp_path / "jobs.csv", None)
     workload = read_jobs_csv(tmp_path / "jobs.csv", reference_flops=1e9)
     assert workload.memory[0] * 36 == needed
@@ -342,4 +342,4 @@ def test_weights_that_slurm_ignores_without_its_database_are_ignored(lines, weig
     machine, report = conf(tmp_path, text)
     assert machine.scheduling["PriorityWeightAge"] == weight
     assert machine.scheduling["PriorityWeightJobSize"] == 500
-    assert any("PriorityWeightAge" in note for note in report.notes) == (weight == 0)
+    assert any("PriorityWeightAge" in note for note in report.counts("noted")) == (weight == 0)

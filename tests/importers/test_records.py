@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from logs import USUAL, imported, log
+from logs import USUAL, imported, log, misread
 
 NAMES = ["a|b", "|", "a|b|COMPLETED|c", "two\nlines", "a|b\nc|d", "end\n", "x\n\ny", "12345|x\n7", "5|bash\n"]
 LINES = ["sbatch -J x --wrap 'a | b | c'", "sbatch --wrap 'for i in 1 2\ndo echo $i|cat\ndone'", "sh -c '|'"]
@@ -12,7 +12,7 @@ TEXTS = ("JobName", "SubmitLine", "Comment")
 
 def jobs_of(folder, columns, *rows):
     trace, extra, report = imported(log(folder, *rows, columns=columns))
-    assert report.kept + report.dropped.total() == report.records
+    assert report.used + report.left_out == report.jobs
     return trace, [one["JobID"] for one in extra], report
 
 
@@ -27,8 +27,8 @@ def test_a_text_with_separators_or_line_ends_is_put_together(tmp_path, column, t
     assert jobs == ["1", "2", "3", "4"]
     assert trace.run.tolist() == [120] * 4
     assert trace.requested_memory.tolist() == [2800 * 1024] * 4
-    assert not report.dropped
-    assert not report.misread
+    assert not report.left_out
+    assert not misread(report)
 
 
 @pytest.mark.parametrize("text", ["a|b", "a|b|c|d"])
@@ -38,7 +38,7 @@ def test_several_texts_may_hold_separators(tmp_path, text):
     trace, jobs, report = jobs_of(tmp_path, columns, *rows)
     assert jobs == ["1", "2"]
     assert trace.requested_time.tolist() == [3600, 3600]
-    assert not report.misread
+    assert not misread(report)
 
 
 @pytest.mark.parametrize("text", ["a|b", "a|b|c"])
@@ -75,4 +75,4 @@ def test_a_line_of_a_name_that_looks_like_the_beginning_of_a_record_costs_no_job
     rows = [{"JobID": str(number), "JobName": "3|4\n5|6" if number == 2 else "plain"} for number in (1, 2, 3)]
     _, jobs, report = jobs_of(tmp_path, columns, *rows)
     assert jobs == ["1", "2", "3"]
-    assert dict(report.dropped) == {"lines that are no whole record": 1}
+    assert dict(report.counts("left out")) == {"lines that are no whole record": 1}

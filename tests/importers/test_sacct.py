@@ -4,7 +4,7 @@ import shutil
 
 import numpy as np
 import pytest
-from logs import RECORDED, USUAL, imported, log
+from logs import RECORDED, USUAL, imported, log, misread
 
 from hdeeprm_like.errors import WorkloadError
 
@@ -28,8 +28,8 @@ def recorded(tmp_path):
 
 def test_a_recording_gives_the_jobs_that_were_submitted(recorded):
     trace, extra, report, rows = recorded("sacct.txt")
-    assert len(trace) == report.kept == 104
-    assert report.kept + report.dropped.total() == report.records == 106
+    assert len(trace) == report.used == 104
+    assert report.used + report.left_out == report.jobs == 106
     plain = rows["1"]  # sbatch -n 4 -t 5 --mem-per-cpu=280M --wrap "sleep 20; srun sleep 3"
     assert (trace.submit[plain], trace.wait[plain], trace.run[plain]) == (0, 0, 24)
     assert (trace.processors[plain], trace.requested_processors[plain], trace.requested_time[plain]) == (4, 4, 300)
@@ -75,7 +75,7 @@ def test_names_with_separators_and_line_ends_in_a_recording_do_no_harm(recorded)
     trace, _, report, rows = recorded("sacct.txt")
     assert trace.run[[rows["19"], rows["20"]]].tolist() == [4, 5]
     assert "2 records hold separators or line ends" in report.text()
-    assert report.misread == {}
+    assert misread(report) == {}
 
 
 ALIKE = ("submit", "wait", "run", "processors", "requested_processors", "requested_memory", "status")
@@ -86,8 +86,8 @@ def test_all_columns_of_a_recording_give_the_same_jobs_and_requeued_ones_once(re
     trace, extra, report, rows = recorded("sacct-all-columns.txt")  # sacct -D, which prints all runs of a requeued job
     for name in (*ALIKE, "requested_time"):
         assert getattr(trace, name).tolist() == getattr(plain, name).tolist(), name
-    assert report.dropped["earlier runs of jobs that were requeued"] == 4
-    assert report.misread == {}
+    assert report.counts("left out")["earlier runs of jobs that were requeued"] == 4
+    assert misread(report) == {}
     every, _, _, _ = recorded("sacct-all-columns.txt", requeues="all")
     assert len(every) == 108
     assert extra[rows["41"]]["State"] == "COMPLETED"
@@ -100,8 +100,8 @@ def test_steps_in_a_recording_are_dropped_and_its_local_time_is_understood(recor
     for name in (*ALIKE, "requested_time"):
         assert getattr(trace, name).tolist() == getattr(plain, name).tolist(), name
     assert extra[0]["Submitted"] == own[0]["Submitted"]
-    assert report.dropped["steps of jobs"] == 111
-    assert report.kept + report.dropped.total() == report.records
+    assert report.counts("left out")["steps of jobs"] == 111
+    assert report.used + report.left_out == report.jobs
 
 
 def test_another_separator_and_raw_columns_of_a_recording_give_the_same_jobs(recorded):
@@ -109,7 +109,7 @@ def test_another_separator_and_raw_columns_of_a_recording_give_the_same_jobs(rec
     trace, _, report, _ = recorded("sacct-semicolons.txt", separator=";")
     assert sorted(trace.run.tolist()) == sorted(plain.run.tolist())
     assert sorted(trace.requested_time.tolist()) == sorted(plain.requested_time.tolist())
-    assert report.misread == {}
+    assert misread(report) == {}
 
 
 def test_in_no_moment_of_a_recording_were_more_cpus_in_use_than_there_are(recorded):
@@ -138,7 +138,7 @@ def test_in_no_moment_of_a_recording_were_more_cpus_in_use_than_there_are(record
 def test_memory_is_in_kb_for_each_cpu(tmp_path, asked, kilobytes):
     trace, _, report = imported(log(tmp_path, {"ReqMem": asked}))
     assert trace.requested_memory.tolist() == [int(kilobytes)]
-    assert report.misread == {}
+    assert misread(report) == {}
 
 
 @pytest.mark.parametrize(
@@ -221,9 +221,10 @@ LIVE = "still waiting or running when the log was taken"
 def test_what_did_not_run_is_left_out_and_told(tmp_path, row, reason):
     trace, _, report = imported(log(tmp_path, row, {"JobID": "2"}))
     assert len(trace) == 1
-    assert dict(report.dropped) == {reason: 1}
-    assert report.first_dropped[reason] == 2
-    assert f"1 {reason} (the first in line 2)" in report.text()
+    assert dict(report.counts("left out")) == {reason: 1}
+    assert report.entries[reason].lines[0] == 2
+    assert f"left out: 1 {reason}" in report.text()
+    assert "; lines 2\n" in report.text()
 
 
 def test_of_a_requeued_job_the_last_run_is_kept_though_an_earlier_one_was_longer(tmp_path):
@@ -234,7 +235,7 @@ def test_of_a_requeued_job_the_last_run_is_kept_though_an_earlier_one_was_longer
         assert trace.run.tolist() == [5]
         assert trace.wait.tolist() == [40 * 60]
         assert [row["State"] for row in extra] == ["COMPLETED"]
-        assert report.dropped["earlier runs of jobs that were requeued"] == 1
+        assert report.counts("left out")["earlier runs of jobs that were requeued"] == 1
     assert sorted(imported(log(tmp_path, first, last), requeues="all")[0].run.tolist()) == [5, 1800]
 
 
@@ -250,15 +251,15 @@ def test_a_job_of_the_number_0_is_requeued_as_any_other(tmp_path):
     first, last = {"JobID": "0"}, {"JobID": "0", "Start": "2024-01-10T10:40:00", "End": "2024-01-10T10:42:00"}
     trace, _, report = imported(log(tmp_path, first, last))
     assert trace.wait.tolist() == [40 * 60]
-    assert report.dropped["earlier runs of jobs that were requeued"] == 1
+    assert report.counts("left out")["earlier runs of jobs that were requeued"] == 1
 
 
 def test_only_what_agrees_in_submission_and_start_is_the_same_run_twice(tmp_path):
     again, other = {"Submit": "2024-01-10T09:59:00"}, {"Start": "2024-01-10T10:01:30", "End": "2024-01-10T10:03:30"}
     for row, twice in (({}, 1), (again, 0), (other, 0)):
         _, _, report = imported(log(tmp_path, {}, row))
-        assert report.dropped["that the log has twice"] == twice
-        assert report.dropped["earlier runs of jobs that were requeued"] == 1 - twice
+        assert report.counts("left out")["that the log has twice"] == twice
+        assert report.counts("left out")["earlier runs of jobs that were requeued"] == 1 - twice
 
 
 def test_the_time_for_which_a_job_was_suspended_is_no_run_time(tmp_path):
@@ -332,7 +333,7 @@ def test_line_ends_of_windows_and_a_trailing_separator_do_no_harm(tmp_path, end,
     path = log(tmp_path, {}, {"JobID": "2"}, end=f"{trailing}{end}")
     trace, _, report = imported(path)
     assert len(trace) == 2
-    assert report.misread == {}
+    assert misread(report) == {}
     assert trace.requested_memory.tolist() == [2867200, 2867200]
 
 
@@ -371,7 +372,7 @@ def test_numbers_beyond_reason_are_unknown(tmp_path):
     ]
     trace, _, report = imported(log(tmp_path, *rows))
     assert trace.processors.tolist() == [-1, 4]
-    assert dict(report.misread) == {"NCPUS": 1, "ReqMem": 1, "Timelimit": 1}
+    assert misread(report) == {"NCPUS": 1, "ReqMem": 1, "Timelimit": 1}
 
 
 def test_a_log_twice_in_one_file_gives_each_job_once(tmp_path):
@@ -379,7 +380,7 @@ def test_a_log_twice_in_one_file_gives_each_job_once(tmp_path):
     path.write_bytes(path.read_bytes() * 2)
     trace, _, report = imported(path)
     assert len(trace) == 2
-    assert dict(report.dropped) == {"that the log has twice": 2}
+    assert dict(report.counts("left out")) == {"that the log has twice": 2}
     assert "line of names is there 1 more times" in report.text()
 
 
@@ -406,7 +407,7 @@ def test_the_same_number_of_another_user_is_another_job(tmp_path):
         (b"1|a|2024-01-10T10:00:00|COMPLETED\n", "has no line of the names of its columns"),
         (b"hello\nworld\n", "is no log of sacct -P"),
         (b'{"jobs": []}', "is JSON"),
-        (b"JobID|Submit|Start|End|NCPUS\n", "holds no job that ran; there is no line behind"),
+        (b"JobID|Submit|Start|End|NCPUS\n", "holds no job that ran: there is no line behind"),
         (b"JobID|Submit|Start|End|NCPUS|State\n1|yesterday|noon|dusk|4|COMPLETED\n", "'yesterday' is no time"),
         (
             b"JobID|Submit|Start|End|NCPUS|State\n1|Unknown|None|Unknown|4|PENDING\n",
@@ -428,8 +429,8 @@ def test_values_that_are_not_understood_are_unknown_and_counted(tmp_path):
     path = log(tmp_path, {"ReqMem": "lots", "Timelimit": "soon"}, {"JobID": "2", "ReqMem": "lots"})
     trace, _, report = imported(path)
     assert trace.requested_time.tolist() == [-1, 3600]
-    assert dict(report.misread) == {"ReqMem": 2, "Timelimit": 1}
-    assert "ReqMem: 2 values not understood, as 'lots'; taken as unknown" in report.text()
+    assert misread(report) == {"ReqMem": 2, "Timelimit": 1}
+    assert "changed: 2 values of ReqMem that were not understood and are unknown, as 'lots'\n" in report.text()
 
 
 def test_a_line_that_is_cut_short_is_told(tmp_path):
@@ -437,7 +438,7 @@ def test_a_line_that_is_cut_short_is_told(tmp_path):
     path.write_bytes(path.read_bytes()[:-40])
     trace, _, report = imported(path)
     assert len(trace) == 1
-    assert report.first_dropped == {"lines that are no whole record": 3}
+    assert report.entries["lines that are no whole record"].lines == [3]
 
 
 def test_the_memory_of_a_job_is_that_of_all_cpus_that_it_got(tmp_path):

@@ -6,11 +6,11 @@ import io
 import sys
 
 import pytest
-from logs import EAGLE, written
+from logs import EAGLE, misread, written
 from table_map import OWN_MAP
 
+from hdeeprm_like.cluster.account import Account
 from hdeeprm_like.errors import HDeepRMError, OptionsError, WorkloadError
-from hdeeprm_like.importers.report import Report
 from hdeeprm_like.importers.table import known_maps, read_map, read_table
 
 ROWS = "id;in;from;to;n;limit;ram;hosts;how\n"
@@ -22,23 +22,23 @@ def table(folder, text, name, by):
     path.write_bytes(text if isinstance(text, bytes) else text.encode())
     columns = folder / "map.toml"
     columns.write_text(by)
-    return written(read_table(path, read_map(str(columns)), Report(str(path), "log")), path)
+    return written(read_table(path, read_map(str(columns)), Account(str(path), form="log")), path)
 
 
 def test_a_map_of_ones_own(tmp_path):
     trace, extra, report = table(tmp_path, ROWS, "log.csv", OWN_MAP)
     assert (trace.run[0], trace.wait[0], trace.requested_time[0], trace.status[0]) == (120, 60, 5400, 1)
     assert trace.requested_memory[0] == 8 * 1024**2 * 2 / 4
-    assert (extra[0]["JobID"], extra[0]["State"], report.kept) == ("7", "COMPLETED", 1)
+    assert (extra[0]["JobID"], extra[0]["State"], report.used) == ("7", "COMPLETED", 1)
 
 
 def test_lines_that_are_cut_short_and_states_that_are_not_known_are_told(tmp_path):
     text = ROWS + "8;2024-01-10 10:00:00;2024-01-10 10:01\n" + ROWS.splitlines()[1].replace("good", "odd") + "\n"
     trace, _, report = table(tmp_path, text, "log.csv", OWN_MAP)
     assert trace.status.tolist() == [1, -1]
-    assert dict(report.dropped) == {"lines with fewer than 9 values": 1}
-    assert dict(report.misread) == {"how": 1}
-    assert report.kept + report.dropped.total() == report.records == 3
+    assert dict(report.counts("left out")) == {"lines with fewer than 9 values": 1}
+    assert misread(report) == {"how": 1}
+    assert report.used + report.left_out == report.jobs == 3
 
 
 @pytest.mark.parametrize(
@@ -101,9 +101,9 @@ def test_the_sample_of_eagle_is_read_whole(tmp_path):
         rows = list(csv.DictReader(file))
     path = tmp_path / "eagle.csv"
     path.write_bytes(gzip.decompress(EAGLE.read_bytes()))
-    trace, extra, report = written(read_table(path, read_map("eagle"), Report("eagle", "x")), path)
-    assert len(trace) == len(rows) == report.kept == 1000
-    assert not report.misread
+    trace, extra, report = written(read_table(path, read_map("eagle"), Account("eagle", form="x")), path)
+    assert len(trace) == len(rows) == report.used == 1000
+    assert not misread(report)
     assert sorted(trace.run.tolist()) == sorted(float(row["run_time"]) for row in rows)
     assert trace.requested_processors.sum() == sum(int(row["processors_req"]) for row in rows)
     assert sorted(trace.requested_time.tolist()) == sorted(float(row["wallclock_req"]) for row in rows)
@@ -120,13 +120,13 @@ def test_frontiers_swf_of_21_fields(tmp_path):
     lines += "2 5 -1 50 8 -1 -1 -1 -1 -1 0 6 6 -1 1 2 -1 -1 8 9 10\n"
     path = tmp_path / "frontier.swf"
     path.write_text(lines)
-    trace, _, report = written(read_table(path, read_map("frontier"), Report("x", "y")), tmp_path / "out")
+    trace, _, report = written(read_table(path, read_map("frontier"), Account("x", form="y")), tmp_path / "out")
     assert trace.submit.tolist() == [0, 5]
     assert trace.wait.tolist() == [10, -1]
     assert trace.run.tolist() == [100, 50]
     assert trace.requested_memory.tolist() == [2048, -1]
     assert trace.status.tolist() == [1, 0]
-    assert not report.misread
+    assert not misread(report)
     assert not any(line.startswith("UnixStartTime") for line in trace.header)
 
 
@@ -155,7 +155,7 @@ def test_fdata_written_as_csv(tmp_path):
     assert (trace.wait[0], trace.run[0], trace.requested_time[0]) == (300, 3600, 7200)
     assert trace.requested_memory[0] == -1  # no limit
     assert trace.status[0] == 1
-    assert not report.misread
+    assert not misread(report)
     assert "UnixStartTime: 1617235200" in trace.header  # 00:00 UTC
 
 

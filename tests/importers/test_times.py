@@ -7,17 +7,17 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from logs import imported, log
+from logs import imported, log, misread
 
+from hdeeprm_like.cluster.account import Account
 from hdeeprm_like.errors import OptionsError
-from hdeeprm_like.importers.report import Report
 from hdeeprm_like.importers.times import WallClock, left_out, repeated
 
 ZONES = ("Europe/Madrid", "America/Denver", "Asia/Tokyo", "Australia/Lord_Howe", "UTC")
 
 
 def clock(zone=None, form=None):
-    return WallClock(zone, form, Report("log", "test"))
+    return WallClock(zone, form, Account("log", form="test"))
 
 
 @pytest.mark.parametrize(
@@ -40,13 +40,13 @@ def test_forms_of_a_time(text, seconds):
 def test_times_that_are_not_known(text):
     times = clock()
     assert np.isnan(times.read([text, "2024-01-10T10:00:00"], "Start").first).tolist() == [True, False]
-    assert times.report.misread == {}
+    assert misread(times.report) == {}
 
 
 def test_a_time_that_is_none_is_counted_and_the_others_are_read():
     times = clock()
     assert np.isnan(times.read(["2024-13-10T10:00:00", "2024-01-10T10:00:00"], "End").first).tolist() == [True, False]
-    assert dict(times.report.misread) == {"End": 1}
+    assert misread(times.report) == {"End": 1}
 
 
 @pytest.mark.parametrize("text", ["2024-01-10T10:00:0Z", "2024-01-10T10:00:-1", "2024-01-10T10+1:00:0"])
@@ -129,7 +129,7 @@ def test_times_that_no_clock_showed_are_told(tmp_path):
 
 
 def test_a_time_of_the_first_day_of_1970_stands_for_no_time():
-    clock = WallClock(None, None, Report("log", "sacct"))
+    clock = WallClock(None, None, Account("log", form="sacct"))
     found = clock.read(["1970-01-01T12:00:00", "1970-01-02T12:00:00"], "Start").first
     assert np.isnan(found[0])
     assert found[1] == 36 * 3600.0

@@ -317,7 +317,7 @@ def test_the_page_that_records_a_log_works_as_typed(tmp_path):
             env={**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}", "PYTHONPATH": str(ROOT)},
         )  # fmt: skip
         assert done.returncode == 0, done.stderr
-        assert "kept 36 jobs: 36 COMPLETED" in done.stdout
+        assert "36 of them used: 36 COMPLETED" in done.stdout
         assert (Path(folder) / "answer" / "report.html").exists()
     finally:
         for path in Path(folder).glob("*.pid"):
