@@ -14,11 +14,18 @@ import numpy as np
 
 from hdeeprm_like.decision.mode_specs import COMMIT_BACKFILL
 from hdeeprm_like.decision.policies.easy import sort_ties
+from hdeeprm_like.decision.policies.node_spans import (
+    are_reserved,
+    keep_nodes,
+    next_end,
+    reserve_span,
+    write_picked,
+)
 from hdeeprm_like.decision.policies.plans import Plans, planned_time
 from hdeeprm_like.decision.policies.releases import sort_releases
-from hdeeprm_like.decision.policies.reserved_nodes import allow_until, as_now, has_cores
+from hdeeprm_like.decision.policies.reserved_nodes import allow_until, as_now, has_cores, release
 from hdeeprm_like.decision.policies.starting import start_if_fits
-from hdeeprm_like.engine.compiled import callback, compiled, inlined, shift_left
+from hdeeprm_like.engine.compiled import callback, compiled, inlined
 from hdeeprm_like.engine.job_lists import copy_jobs
 from hdeeprm_like.engine.node_places import pick_nodes
 from hdeeprm_like.engine.tables import NOTHING, WAITING, Tables
@@ -33,7 +40,7 @@ def soonest_on_allowed(tables: Tables, plans: Plans, k: int, j: int) -> float:
     if free >= asked and pick_nodes(tables, j):
         return float(tables.clock[0].now)
     if nodes.state[0].releases < 0:
-        nodes.state[0].releases = sort_releases(tables, plans, k)
+        nodes.state[0].releases = sort_releases(tables, plans, k, True)
     for i in range(nodes.state[0].releases):
         cores = release(tables, plans.releases[i])
         free += cores
@@ -52,71 +59,14 @@ def free_on_allowed(tables: Tables) -> int:
 
 
 @inlined
-def release(tables: Tables, j: int) -> int:
-    """Release a running job on the nodes of the plan; return how many of its cores are on allowed ones."""
-    sets, job, demand, found = tables.node_sets, tables.jobs[j], tables.node_sets.demands[j], 0
-    for i in range(demand.first_hold, demand.first_hold + demand.held):
-        n, cores = sets.hold_node[i], sets.hold_cores[i]
-        sets.cores[n] += cores
-        sets.memory[n] += cores * job.memory
-        sets.gpus[n] += cores * job.gpus + demand.gpus
-        found += cores * sets.allowed[n]
-    return found
-
-
-@inlined
-def first_to_end(plans: Plans, time: float) -> int:
-    """Return the place in ``by_end`` of the first reservation that ends after a time, their number if none does."""
-    nodes, low, high = plans.node_plans, 0, plans.node_plans.state[0].reservations
-    while low < high:
-        middle = (low + high) // 2
-        if nodes.ends[nodes.by_end[middle]] > time:
-            high = middle
-        else:
-            low = middle + 1
-    return low
-
-
-@inlined
-def next_end(plans: Plans, time: float) -> float:
-    """Return when the next reservation ends after a time; infinite if none does."""
-    nodes, place = plans.node_plans, first_to_end(plans, time)
-    return float(nodes.ends[nodes.by_end[place]]) if place < nodes.state[0].reservations else np.inf
-
-
-@compiled
-def runs_into(tables: Tables, plans: Plans, begin: float, end: float) -> bool:
-    """Return whether a picked node is reserved at any time between two dates."""
-    nodes = plans.node_plans
-    write_picked(tables, plans)
-    for r in range(nodes.state[0].reservations):
-        if nodes.begins[r] < end and nodes.ends[r] > begin:
-            for w in range(len(nodes.bits)):
-                if nodes.reserved[r, w] & nodes.bits[w] != 0:
-                    return True
-    return False
-
-
-@inlined
-def write_picked(tables: Tables, plans: Plans) -> None:
-    """Write the picked nodes as bits."""
-    bits = plans.node_plans.bits
-    for w in range(len(bits)):
-        bits[w] = 0
-    for n in range(len(tables.nodes)):
-        if tables.node_sets.picked[n] > 0:
-            bits[n >> 6] |= shift_left(1, n & 63)
-
-
-@inlined
 def touches_completing(tables: Tables, plans: Plans) -> bool:
     """Return whether a picked node is completing; a job that would start there waits for a second at least."""
     if plans.slurm.params[0].leaving == 0:
         return False
-    write_picked(tables, plans)
-    found = 0
-    for w in range(len(plans.node_plans.bits)):
-        found |= plans.node_plans.bits[w] & plans.slurm.completing[w]
+    spans, found = plans.node_plans.spans, 0
+    write_picked(spans, tables.node_sets.picked)
+    for w in range(len(spans.bits)):
+        found |= spans.bits[w] & plans.slurm.completing[w]
     return bool(found != 0)
 
 
@@ -131,7 +81,7 @@ def soonest(tables: Tables, plans: Plans, k: int, j: int, time: float) -> float:
     while True:
         allow_until(tables, plans, j, start, start + time)
         found = soonest_on_allowed(tables, plans, k, j)
-        later = next_end(plans, start)
+        later = next_end(plans.node_plans.spans, start)
         if found <= start:
             return float(start)
         if later <= found and later < np.inf:  # nodes released at exactly that date may be lighter ones
@@ -144,21 +94,20 @@ def soonest(tables: Tables, plans: Plans, k: int, j: int, time: float) -> float:
             return float(found)
 
 
-@compiled
+@inlined
+def runs_into(tables: Tables, plans: Plans, begin: float, end: float) -> bool:
+    """Return whether a picked node is reserved at any time between two dates."""
+    write_picked(plans.node_plans.spans, tables.node_sets.picked)
+    return are_reserved(plans.node_plans.spans, begin, end)
+
+
+@inlined
 def reserve_picked(tables: Tables, plans: Plans, begin: float, end: float) -> None:
     """Reserve the picked nodes; each job, partition and window has at most one reservation."""
-    nodes = plans.node_plans
-    r = nodes.state[0].reservations
-    nodes.state[0].reservations += 1
-    nodes.begins[r], nodes.ends[r] = begin, end
-    place = r
-    while place > 0 and nodes.ends[nodes.by_end[place - 1]] > end:
-        nodes.by_end[place] = nodes.by_end[place - 1]
-        place -= 1
-    nodes.by_end[place] = r
-    write_picked(tables, plans)
-    for w in range(len(nodes.bits)):
-        nodes.reserved[r, w] = nodes.bits[w]
+    spans = plans.node_plans.spans
+    row = int(spans.count[0])
+    keep_nodes(spans, row, tables.node_sets.picked)
+    reserve_span(spans, row, begin, end)
 
 
 @compiled
@@ -173,7 +122,7 @@ def close_partition(tables: Tables, plans: Plans, q: int) -> None:
 def forget_reservations(tables: Tables, plans: Plans) -> None:
     """Clear the reservations at the beginning of a pass over the queue."""
     nodes = plans.node_plans
-    nodes.state[0].reservations = 0
+    nodes.spans.count[0] = 0
     for q in range(len(nodes.taken)):
         nodes.taken[q] = 0
 

@@ -9,14 +9,14 @@ placement, or others if some of these are reserved.
 
 import numpy as np
 
-from hdeeprm_like.decision.policies.plans import ALL, NO_JOB, Plans
+from hdeeprm_like.decision.policies.plans import ALL, Plans
 from hdeeprm_like.decision.policies.releases import sort_releases
 from hdeeprm_like.decision.policies.reservations import look_at_present, room_on
 from hdeeprm_like.engine.allocation import book_on, return_cores
 from hdeeprm_like.engine.bundles import copy_entries
 from hdeeprm_like.engine.compiled import compiled, inlined
-from hdeeprm_like.engine.cores import available_in, begin_stretch, cores_from
-from hdeeprm_like.engine.processor_keys import counts_cores, places
+from hdeeprm_like.engine.cores import available_in, cores_of
+from hdeeprm_like.engine.processor_keys import counts_cores
 from hdeeprm_like.engine.tables import Tables
 
 NONE = -1  # instead of a change
@@ -33,12 +33,12 @@ def needs_nodes(tables: Tables) -> bool:
 def begin_dates(tables: Tables, plans: Plans, k: int) -> None:
     """Write the free capacity of nodes now, and what each end of a running job changes."""
     profile, plan, state = plans.node_profile, plans.plans[k], plans.node_profile.state[0]
-    plan.reserved, plan.on_nodes = ALL, 1
+    plan.reserved = ALL
     state.points, state.changes, state.holds = 1, 0, 0
     look_at_present(tables, plans)
     profile.rows[0], profile.first_change[0] = 0, NONE
     profile.dates[0], profile.usable[0] = tables.clock[0].now, tables.clock[0].free_cores
-    for i in range(sort_releases(tables, plans, k)):
+    for i in range(sort_releases(tables, plans, k, True)):
         j, row = plans.releases[i], state.points - 1
         if plans.release_ends[i] > profile.dates[row]:
             row += 1
@@ -83,12 +83,8 @@ def note_nodes(tables: Tables, plans: Plans, begin: int, j: int) -> None:
     picked = plans.node_profile.picked
     for n in range(len(tables.nodes)):
         picked[n] = 0
-    for place in range(begin, begin + tables.jobs[j].stretches):
-        first, left, p = begin_stretch(tables, place)
-        while left > 0 and p < len(tables.processors):
-            count = min(left, cores_from(tables, p, first))
-            picked[tables.processors[p].node] += available_in(tables, first, count)
-            first, left, p = first + count, left - count, p + 1
+    for p, first, count in cores_of(tables, begin, j):
+        picked[tables.processors[p].node] += available_in(tables, first, count)
 
 
 @compiled
@@ -227,18 +223,11 @@ def pick_lowest(tables: Tables, plans: Plans, j: int) -> None:
 @compiled
 def keep_to_profile(tables: Tables, plans: Plans, j: int) -> bool:
     """Move the cores booked for a job to other nodes if they are reserved during the span; return whether it fits."""
-    profile, job = plans.node_profile, tables.jobs[j]
+    picked = plans.node_profile.picked
     note_nodes(tables, plans, tables.clock[0].placed, j)
     for n in range(len(tables.nodes)):
-        cores, memory, gpus = float(profile.cores[LEAST, n]), profile.memory[LEAST, n], profile.gpus[LEAST, n]
-        if profile.picked[n] > 0 and places(cores, memory, gpus, job.memory, job.gpus) < profile.picked[n]:
+        if picked[n] > 0 and least_room(tables, plans, n, j) < picked[n]:
             return_cores(tables, j)
             pick_lowest(tables, plans, j)
-            return book_on(tables, profile.picked, j)
+            return book_on(tables, picked, j)
     return True
-
-
-@inlined
-def end_dates(plans: Plans, k: int) -> None:
-    """Reset the span to the present, without reservations."""
-    plans.plans[k].reserved = NO_JOB

@@ -11,7 +11,7 @@ from hdeeprm_like.cluster.workload import ROUNDING
 from hdeeprm_like.decision.policies.plans import HEAD, Plans
 from hdeeprm_like.decision.policies.releases import are_sorted, sort_releases
 from hdeeprm_like.engine.compiled import compiled, inlined
-from hdeeprm_like.engine.cores import available_in, begin_stretch, cores_from
+from hdeeprm_like.engine.cores import available_in, cores_of
 from hdeeprm_like.engine.job_lists import key_at, place_with
 from hdeeprm_like.engine.processor_keys import counts_cores, places
 from hdeeprm_like.engine.tables import Tables
@@ -75,62 +75,51 @@ def change_at_shadow(tables: Tables, plans: Plans, k: int, begin: int, j: int, h
         share: 1 to return, -1 to take.
     """
     plan, job = plans.plans[k], tables.jobs[j]
-    for place in range(begin, begin + job.stretches):
-        first, left, p = begin_stretch(tables, place)
-        while left > 0 and p < len(tables.processors):
-            n, count = tables.processors[p].node, min(left, cores_from(tables, p, first))
-            cores = share * available_in(tables, first, count)
-            plan.room -= room_in_plan(tables, plans, n, head)
-            plan.spare += cores
-            plans.node_cores[n] += cores
-            for _ in range(count):  # one after the other, as on release: without a rounding error
-                plans.node_memory[n] += share * job.memory
-                plans.node_gpus[n] += share * job.gpus
-            plan.room += room_in_plan(tables, plans, n, head)
-            first, left, p = first + count, left - count, p + 1
-
-
-@inlined
-def release_at_shadow(tables: Tables, plans: Plans, k: int, begin: int, j: int, head: int) -> None:
-    """Return what a job holds to the nodes as planned at the shadow time of the head."""
-    change_at_shadow(tables, plans, k, begin, j, head, 1)
-
-
-@inlined
-def reserve_at_shadow(tables: Tables, plans: Plans, k: int, begin: int, j: int, head: int) -> None:
-    """Take what a job holds from the nodes as planned at the shadow time of the head."""
-    change_at_shadow(tables, plans, k, begin, j, head, -1)
+    for p, first, count in cores_of(tables, begin, j):
+        n, cores = tables.processors[p].node, share * available_in(tables, first, count)
+        plan.room -= room_in_plan(tables, plans, n, head)
+        plan.spare += cores
+        plans.node_cores[n] += cores
+        for _ in range(count):  # one after the other, as on release: without a rounding error
+            plans.node_memory[n] += share * job.memory
+            plans.node_gpus[n] += share * job.gpus
+        plan.room += room_in_plan(tables, plans, n, head)
 
 
 @compiled
-def reserve(tables: Tables, plans: Plans, k: int, head: int, need: int) -> None:
-    """Reserve for the head of the queue, which does not fit: find the shadow time, and the spare capacity then.
+def find_shadow(tables: Tables, plans: Plans, k: int, head: int, need: int, moved: bool) -> float:
+    """Return when a job that does not fit is expected to, and note the spare capacity then; infinite for never.
 
     Cores that are released at exactly that time, but not needed for it, are not spare.
 
     Args:
-        need: cores that must be free for it, no fewer than its own.
+        need: cores that must be free for it, no fewer than its own. moved: as in `sort_releases`.
     """
     plan = plans.plans[k]
-    plan.reserved, plan.head, plan.shadow = HEAD, head, np.inf
     plan.spare = tables.clock[0].free_cores - need
     plan.on_nodes = 1 if looks_at_nodes(tables, head) else 0
     if plan.on_nodes == 1:
         find_room(tables, plans, k, head)
-    elif are_sorted(tables, plans, k):
+    elif are_sorted(tables, plans, k, moved):
         place, i, plan.spare = place_with(tables.running, plan.ends, -plan.spare)
-        if place < tables.running.lists[plan.ends].blocks:
-            plan.shadow = key_at(tables.running, plan.ends, place, i)
-        return
-    for i in range(sort_releases(tables, plans, k)):
+        found = place < tables.running.lists[plan.ends].blocks
+        return key_at(tables.running, plan.ends, place, i) if found else np.inf
+    for i in range(sort_releases(tables, plans, k, moved)):
         other = plans.releases[i]
         if plan.on_nodes == 1:
-            release_at_shadow(tables, plans, k, tables.jobs[other].first, other, head)
+            change_at_shadow(tables, plans, k, tables.jobs[other].first, other, head, 1)
         else:
             plan.spare += tables.jobs[other].size
         if plan.spare >= 0 and (plan.on_nodes == 0 or plan.room >= tables.jobs[head].size):
-            plan.shadow = plans.release_ends[i]
-            return
+            return float(plans.release_ends[i])
+    return np.inf
+
+
+@inlined
+def reserve(tables: Tables, plans: Plans, k: int, head: int, need: int) -> None:
+    """Reserve for the head of the queue, which does not fit; *need* as in `find_shadow`."""
+    plan = plans.plans[k]
+    plan.reserved, plan.head, plan.shadow = HEAD, head, find_shadow(tables, plans, k, head, need, True)
 
 
 @compiled
@@ -144,8 +133,8 @@ def leaves_to_head(tables: Tables, plans: Plans, k: int, j: int) -> bool:
         plan.spare -= tables.jobs[j].size
         return True
     begin = tables.clock[0].placed
-    reserve_at_shadow(tables, plans, k, begin, j, plan.head)
+    change_at_shadow(tables, plans, k, begin, j, plan.head, -1)
     if plan.room >= tables.jobs[plan.head].size:
         return True
-    release_at_shadow(tables, plans, k, begin, j, plan.head)
+    change_at_shadow(tables, plans, k, begin, j, plan.head, 1)
     return False

@@ -14,10 +14,9 @@ Source: documentation of Slurm 22.05 ("Preemption"), and its behaviour on record
 
 import numpy as np
 
-from hdeeprm_like.decision.policies.node_plans import release
 from hdeeprm_like.decision.policies.plans import Plans
 from hdeeprm_like.decision.policies.preemption_rows import OFF, REQUEUE, SUSPEND
-from hdeeprm_like.decision.policies.reserved_nodes import as_now
+from hdeeprm_like.decision.policies.reserved_nodes import as_now, release
 from hdeeprm_like.decision.policies.slurm_looks import DEEP, has_ended
 from hdeeprm_like.decision.policies.slurm_priorities import own_priority, sort_by_priority
 from hdeeprm_like.engine.compiled import compiled, inlined

@@ -11,9 +11,9 @@ itself suspended keeps those below it suspended.
 Source: documentation of Slurm 22.05 ("Preemption", "Gang Scheduling"), and its behaviour on recorded queues.
 """
 
-from hdeeprm_like.decision.policies.node_plans import release, touches_completing
+from hdeeprm_like.decision.policies.node_plans import touches_completing
 from hdeeprm_like.decision.policies.plans import Plans
-from hdeeprm_like.decision.policies.reserved_nodes import as_now, look_now
+from hdeeprm_like.decision.policies.reserved_nodes import as_now, look_now, release
 from hdeeprm_like.decision.policies.slurm_looks import has_ended
 from hdeeprm_like.engine.allocation import book_on
 from hdeeprm_like.engine.bundles import copy_entries
