@@ -56,13 +56,6 @@ def forget_touched(tables: Tables) -> None:
 
 
 @inlined
-def begin_stretch(tables: Tables, place: int) -> tuple[int, int, int]:
-    """Return the first core of a stretch of the allocation, its number of cores, and its first processor."""
-    stretch = tables.allocation[place]
-    return stretch.first, stretch.cores, tables.core_processor[stretch.first]
-
-
-@inlined
 def cores_of(tables: Tables, begin: int, j: int) -> Iterator[tuple[int, int, int]]:
     """Yield each processor of a job, the first of its neighbouring cores there, and their number.
 
@@ -70,17 +63,12 @@ def cores_of(tables: Tables, begin: int, j: int) -> Iterator[tuple[int, int, int
         begin: place of its first stretch in the allocation.
     """
     for place in range(begin, begin + tables.jobs[j].stretches):
-        first, left, p = begin_stretch(tables, place)
+        first, left = tables.allocation[place].first, tables.allocation[place].cores
+        p = tables.core_processor[first]
         while left > 0 and p < len(tables.processors):
-            count = min(left, cores_from(tables, p, first))
+            count = min(left, tables.processors[p].first_core + tables.processors[p].cores - first)
             yield p, first, count
             first, left, p = first + count, left - count, p + 1
-
-
-@inlined
-def cores_from(tables: Tables, p: int, core: int) -> int:
-    """Return the number of cores of a processor from *core* on."""
-    return int(tables.processors[p].first_core + tables.processors[p].cores - core)
 
 
 @compiled

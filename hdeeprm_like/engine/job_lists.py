@@ -9,6 +9,7 @@ When the job at a place is removed, the next one moves there (or is at the begin
 Insertion, removal and search take O(log n + BLOCK + n / BLOCK) with small constants; n jobs in the list.
 """
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -320,6 +321,16 @@ def remove_between(lists: JobLists, v: int, j: int) -> None:
 def job_at(lists: JobLists, v: int, place: int, i: int) -> int:
     """Return the job at a place of a list."""
     return int(lists.jobs[v, lists.begins[v, lists.directory[v, place]] + i])
+
+
+@inlined
+def entries_of(lists: JobLists, v: int) -> Iterator[int]:
+    """Yield the entries of a list's jobs in order: ``lists.jobs[v, i]``, ``lists.keys[v, i]`` and so on."""
+    for place in range(lists.lists[v].blocks):
+        b = lists.directory[v, place]
+        begin = lists.begins[v, b]
+        for i in range(begin, begin + lists.sizes[v, b]):  # noqa: UP028 - compiled code has no yield from
+            yield i
 
 
 @compiled

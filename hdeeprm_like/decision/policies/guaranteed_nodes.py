@@ -5,7 +5,7 @@ the jobs that run on them now, and no job starts on them that would still run th
 nodes have it when its time comes. If jobs request only cores anywhere, a count of cores suffices.
 """
 
-from hdeeprm_like.decision.policies.core_profile import NEVER, begin_of, earliest_from, latest
+from hdeeprm_like.decision.policies.core_profile import NEVER, begin_of, earliest, latest
 from hdeeprm_like.decision.policies.guarantee_rows import Bounds
 from hdeeprm_like.decision.policies.node_profile import note_nodes
 from hdeeprm_like.decision.policies.node_spans import has_node, keep_nodes, leave_reserved, next_end
@@ -101,7 +101,7 @@ def first_count(tables: Tables, plans: Plans, bounds: Bounds, k: int, j: int, da
     """Return the first date from one on with enough free cores for a job; with partitions only nodes decide."""
     if tables.clock[0].partitioned:
         return float(date)
-    return float(earliest_from(bounds.profile, tables.jobs[j].size, planned_time(tables, plans, k, j), date))
+    return float(earliest(bounds.profile, tables.jobs[j].size, planned_time(tables, plans, k, j), date))
 
 
 @inlined

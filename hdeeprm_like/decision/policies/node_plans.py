@@ -111,6 +111,16 @@ def reserve_picked(tables: Tables, plans: Plans, begin: float, end: float) -> No
 
 
 @compiled
+def reserve_soonest(tables: Tables, plans: Plans, k: int, j: int) -> None:
+    """Reserve nodes for a job from when on it is expected to fit, if ever."""
+    time = planned_time(tables, plans, k, j)
+    begin = soonest(tables, plans, k, j, time)
+    if begin < np.inf:
+        reserve_picked(tables, plans, begin, begin + time)
+        plans.node_plans.taken[tables.node_sets.demands[j].partition] += 1
+
+
+@compiled
 def close_partition(tables: Tables, plans: Plans, q: int) -> None:
     """Close the nodes of a partition to all later jobs."""
     for n in range(len(tables.nodes)):
@@ -134,26 +144,6 @@ def last_with_cores(tables: Tables, plans: Plans, count: int) -> int:
     while last >= 0 and not has_cores(tables, plans, plans.queue[last]):
         last -= 1
     return last
-
-
-@compiled
-def start_strictly(tables: Tables, plans: Plans, k: int, most: int) -> None:
-    """Start jobs in order; the first of a partition that does not fit closes all its nodes to later jobs.
-
-    Args:
-        most: number of jobs to examine.
-    """
-    forget_reservations(tables, plans)
-    count = min(copy_jobs(tables.waiting, plans.plans[k].list, plans.queue), most)
-    last = last_with_cores(tables, plans, count)
-    for i in range(last + 1):
-        j = plans.queue[i]
-        q = tables.node_sets.demands[j].partition
-        if plans.node_plans.taken[q] == 1:
-            continue
-        if not (has_cores(tables, plans, j) and start_if_fits(tables, plans, k, j) == NOTHING):
-            plans.node_plans.taken[q] = 1
-            close_partition(tables, plans, q)
 
 
 @callback
@@ -180,11 +170,7 @@ def start_around_reservations(tables: Tables, plans: Plans, k: int, depth: int) 
         if cores and start_if_fits(tables, plans, k, j) == NOTHING:
             continue
         if wants:
-            time = planned_time(tables, plans, k, j)
-            begin = soonest(tables, plans, k, j, time)
-            if begin < np.inf:
-                plans.node_plans.taken[q] += 1
-                reserve_picked(tables, plans, begin, begin + time)
+            reserve_soonest(tables, plans, k, j)
 
 
 @compiled
@@ -200,18 +186,26 @@ def start_candidates(tables: Tables, plans: Plans, k: int) -> None:
 
 
 @compiled
-def reserve_heads(tables: Tables, plans: Plans, k: int) -> None:
-    """Start the jobs of each partition up to the first that does not fit, and reserve nodes for it."""
+def start_up_to_heads(tables: Tables, plans: Plans, k: int, most: int, closes: bool) -> None:
+    """Start jobs in order; from the first of a partition that does not fit on, none of that partition.
+
+    Args:
+        most: number of jobs to examine. closes: whether that job closes all nodes of its partition to later jobs; else
+            nodes are reserved for it.
+    """
     forget_reservations(tables, plans)
-    count = copy_jobs(tables.waiting, plans.plans[k].list, plans.queue)
+    count = min(copy_jobs(tables.waiting, plans.plans[k].list, plans.queue), most)
+    if closes:
+        count = last_with_cores(tables, plans, count) + 1
     for i in range(count):
         j = plans.queue[i]
         q = tables.node_sets.demands[j].partition
         if plans.node_plans.taken[q] == 1:
             continue
-        if start_if_fits(tables, plans, k, j) != NOTHING:
-            time = planned_time(tables, plans, k, j)
-            begin = soonest(tables, plans, k, j, time)
-            plans.node_plans.taken[q] = 1
-            if begin < np.inf:
-                reserve_picked(tables, plans, begin, begin + time)
+        if has_cores(tables, plans, j) and start_if_fits(tables, plans, k, j) == NOTHING:
+            continue
+        if closes:
+            close_partition(tables, plans, q)
+        else:
+            reserve_soonest(tables, plans, k, j)
+        plans.node_plans.taken[q] = 1

@@ -5,10 +5,9 @@ from collections.abc import Callable
 from hdeeprm_like.decision.mode_specs import MODES, MODES_BY_NAME
 from hdeeprm_like.decision.policies.knowledge import Knowledge
 from hdeeprm_like.decision.policies.node_plans import (
-    reserve_heads,
     start_around_reservations,
     start_candidates,
-    start_strictly,
+    start_up_to_heads,
 )
 from hdeeprm_like.decision.policies.plans import Plans
 from hdeeprm_like.decision.policies.scored import sort_by_score
@@ -36,7 +35,7 @@ def sort_scored(tables: Tables, plans: Plans, knowledge: Knowledge, k: int) -> N
 @inlined
 def start_heads(tables: Tables, plans: Plans, k: int) -> None:
     """Start jobs in order until one of each partition does not fit."""
-    start_strictly(tables, plans, k, tables.clock[0].waiting)
+    start_up_to_heads(tables, plans, k, tables.clock[0].waiting, True)
 
 
 @callback
@@ -59,7 +58,7 @@ def start_around_heads(tables: Tables, plans: Plans, k: int) -> None:
     if plans.plans[k].candidates == plans.plans[k].list:
         start_around_reservations(tables, plans, k, 1)
     else:
-        reserve_heads(tables, plans, k)
+        start_up_to_heads(tables, plans, k, tables.clock[0].waiting, False)
         start_candidates(tables, plans, k)
 
 

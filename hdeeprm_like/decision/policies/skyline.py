@@ -94,7 +94,7 @@ def start_or_reserve(tables: Tables, plans: Plans, profile: Profile, k: int, j: 
         if now < begin < np.inf:
             pick_lowest(tables, plans, j)
     else:
-        begin = float(earliest(profile, need, time))
+        begin = float(earliest(profile, need, time, now))
     if begin == now and start_if_fits(tables, plans, k, j) != NOTHING:
         begin = np.inf
     if begin < np.inf:
