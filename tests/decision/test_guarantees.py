@@ -35,10 +35,9 @@ def played(cluster, workload, names, clock="textbook", whole=False, choose=lambd
         actions.apply(choose(instant), state)
         simulator.apply(state.drain())
     rows = state.tables.jobs[: len(workload)]
-    promised = (
-        bundle_in(actions._plans[1].guarantees, 0).promised[: len(workload)] if actions.baselines[0].bound else None
-    )
-    return rows["start"].copy(), promised
+    if not actions.baselines[0].mode.bound:
+        return rows["start"].copy(), None
+    return rows["start"].copy(), bundle_in(actions._plans[1].guarantees, 0).promised[: len(workload)]
 
 
 def test_a_job_that_the_order_would_starve_starts_by_its_guarantee():
@@ -176,17 +175,17 @@ def test_names_say_what_is_guaranteed():
     for name in ("zoo:balanced+bounded", "zoo:slowdown+bounded:2-first_fit"):
         assert baseline(name).name == name
         assert policy_named(name) == baseline(name)
-    assert baseline("zoo:balanced+bounded").mode == "scored"
-    assert [baseline(name).bound for name in ("saf+easy", "zoo:balanced", "zoo:balanced+bounded:3")] == [0, 0, 3]
+    assert baseline("zoo:balanced+bounded").mode.name == "scored"
+    assert [baseline(name).mode.bound for name in ("saf+easy", "zoo:balanced", "zoo:balanced+bounded:3")] == [0, 0, 3]
 
 
 def test_a_file_may_have_guarantees_of_its_own():
     own = baseline("zoo:steady")
-    assert (own.bound, own.name, own.mode) == (1.1, "zoo:steady", "scored")
+    assert (own.mode.bound, own.name, own.mode.name) == (1.1, "zoo:steady", "scored")
     assert baseline("zoo:steady+bounded:1.1") == own
     assert baseline("zoo:steady+bounded:2-first_fit").name == "zoo:steady+bounded:2-first_fit"
     assert policy_named("zoo:steady") == own
-    assert baseline("zoo:steady+slurm").bound == 0.0
+    assert baseline("zoo:steady+slurm").mode.bound == 0.0
 
 
 def test_the_longest_backlog_of_the_past_counts_on():

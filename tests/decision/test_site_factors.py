@@ -207,8 +207,8 @@ def test_a_file_of_scores_may_have_the_name_of_a_mode_in_its_path(tmp_path):
     folder.mkdir()
     path = folder / "my+scored.json"
     path.write_text('{"queue": {"log_time": 1.0}}')
-    assert baseline(f"scored:{path}").mode == "scored"
+    assert baseline(f"scored:{path}").mode.name == "scored"
     through = baseline(f"scored:{path}+slurm:60-first_fit")
-    assert (through.order, through.interval, through.placement) == (f"scored:{path}", 60.0, "first_fit")
+    assert (through.order, through.mode.interval, through.placement) == (f"scored:{path}", 60.0, "first_fit")
     assert through.files == (path,)
     assert baseline(through.name) == through
