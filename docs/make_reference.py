@@ -202,7 +202,7 @@ def spaces() -> str:
 def mode_row(name: str) -> tuple[str, str, str, str]:
     """Return a mode, what it does, its options and their source."""
     mode = mode_named(name)
-    options = "; ".join(f"{option.upper()}: {what.meaning}" for option, (_, what) in mode.options().items())
+    options = "; ".join(f"{option.upper()}: {what.text}" for option, (_, what) in mode.options().items())
     return f"`{mode.form()}`", mode.summary(), options, mode.source
 
 

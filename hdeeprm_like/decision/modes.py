@@ -16,7 +16,6 @@ from hdeeprm_like.errors import OptionsError
 from hdeeprm_like.records import Record
 
 if TYPE_CHECKING:
-    from hdeeprm_like.decision.names import Baseline
     from hdeeprm_like.engine.bundles import Bundle
     from hdeeprm_like.engine.state import State
 
@@ -55,6 +54,13 @@ class Option(NamedTuple):
     least: float = 0.0
     most: float = float("inf")
 
+    @property
+    def text(self) -> str:
+        """The meaning, with the range if there is one."""
+        return (
+            self.meaning if self.most == float("inf") else f"{self.meaning}, from {self.least:g} to {self.most:,.12g}"
+        )
+
 
 class Mode(Record):
     """A mode; its fields are its options, in their order, and its docstring says what it does.
@@ -86,11 +92,11 @@ class Mode(Record):
         """Return the callback that starts jobs, with or without partitions."""
         return type(self).starts_on_nodes if on_nodes else type(self).starts
 
-    def new_memory(self, state: "State", baseline: "Baseline", jobs: int) -> "Bundle | None":
+    def new_memory(self, state: "State", baseline: Any, jobs: int) -> "Bundle | None":
         """Return what a baseline remembers between decisions, with capacity for so many jobs; None for nothing."""
         return None
 
-    def write(self, plan: Any, baseline: "Baseline") -> None:
+    def write(self, plan: Any, baseline: Any) -> None:
         """Write what is its own to the row of a baseline in ``Plans.plans``."""
 
     @property
@@ -145,9 +151,9 @@ class Mode(Record):
             )
         found = [number(text, kind, option) for text, (kind, option) in zip(texts, options.values(), strict=False)]
         if None in found or len(texts) > len(options):
-            meanings = "; ".join(f"{name.upper()}: {option.meaning}" for name, (_, option) in options.items())
+            meanings = "; ".join(f"{name.upper()}: {option.text}" for name, (_, option) in options.items())
             raise OptionsError(
-                f"baseline {policy!r:.80}: {cls.name}:{text:.40} is not known; write {cls.form()}, {meanings}; "
+                f"baseline {policy!r:.60}: {cls.name}:{text:.20} is not known; write {cls.form()}, {meanings}; "
                 f"as saf+{cls.example()}"
             )
         return cls(**dict(zip(options, found, strict=False)))

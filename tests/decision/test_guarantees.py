@@ -200,7 +200,7 @@ def test_the_longest_backlog_of_the_past_counts_on():
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("saf+bounded:", "write how many times all work"),
+        ("saf+bounded:", "write bounded"),
         ("saf+bounded:much", "bounded:much is not known"),
         ("saf+bounded:0", "from 0.1 to 100"),
         ("saf+bounded:101", "from 0.1 to 100"),
@@ -210,7 +210,7 @@ def test_the_longest_backlog_of_the_past_counts_on():
         ("zoo:balanced+bounded:1:2", "bounded:1:2 is not known"),
         ("saf+bounded@ewma", "guaranteed starts use requested times, not predicted ones"),
         ("saf+boundd", "did you mean 'bounded'"),
-        ("saf+easy:2", "only reserve, slurm and bounded have"),
+        ("saf+easy:2", "only reserve, slurm, bounded have"),
     ],
 )
 def test_what_cannot_be_guaranteed_is_refused_in_one_line(name, message):

@@ -54,9 +54,9 @@ def test_an_eighth_of_the_cores_is_kept_for_jobs_up_to_1000_s_unless_the_name_sa
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("saf+reserve:", "write how many cores are kept"),
+        ("saf+reserve:", "write reserve"),
         ("saf+reserve:many", "reserve:many is not known"),
-        ("saf+reserve:-3", "write how many cores are kept"),
+        ("saf+reserve:-3", "write reserve"),
         ("saf+reserve:1:2:3", "reserve:1:2:3 is not known"),
         ("saf+reserve:" + "9" * 400, "reserve:9999"),
         ("saf+easy:3", "'easy' has no options"),

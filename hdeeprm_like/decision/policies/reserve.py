@@ -71,8 +71,8 @@ class Reserve(Mode):
 
     name, streams, looks_at_ends = "reserve", True, False
     starts, starts_on_nodes = start_beside_reserve, start_beside_kept
-    kept: Annotated[int, Option("cores that are kept, an eighth of all if not given", "64")] = A_SHARE
-    short: Annotated[float, Option("s, assumed run time of the longest jobs that may use them", "600")] = 1000.0
+    kept: Annotated[int, Option("cores kept, usually an eighth of all", "64")] = A_SHARE
+    short: Annotated[float, Option("s, longest assumed run time of jobs that may use them", "600")] = 1000.0
 
     def kept_of(self, cores: int) -> int:
         """Return how many of *cores* cores it keeps for short jobs."""
