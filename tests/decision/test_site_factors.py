@@ -184,7 +184,7 @@ def test_a_name_contains_what_differs_from_the_defaults(name, same):
     [
         ("multifactor+slurm:60", "is Slurm's own order"),
         ("sjf+slurm:fast", "write slurm"),
-        ("zoo:balanced+slurm:10:0", "site factor from 1 to"),
+        ("zoo:balanced+slurm:10:0", "site factor, from 1 to"),
         ("zoo:balanced+easy", r"gives its order to Slurm \(\+slurm\)"),
         ("zoo:balanced+slurm-best", "placement 'best' is not known"),
         ("sjf+easy:60", "'easy' has no options"),
