@@ -10,8 +10,10 @@ SP2 with backfilling", 2001.
 
 import numpy as np
 
+from hdeeprm_like.decision.modes import Mode
 from hdeeprm_like.decision.names import Baseline
 from hdeeprm_like.decision.policies.core_profile import NONE_RESERVED, Profile, forget_past, new_profile
+from hdeeprm_like.decision.policies.node_starts import start_around_all
 from hdeeprm_like.decision.policies.plans import Plans, pass_changes
 from hdeeprm_like.decision.policies.releases import expected_finish
 from hdeeprm_like.decision.policies.skyline import (
@@ -51,13 +53,6 @@ class Reservations(Bundle):
     planned: Records
     start: Floats
     profile: Profile
-
-
-def new_reservations(state: State, baseline: Baseline, jobs: int) -> Reservations:
-    """Return the memory of a baseline with conservative backfilling."""
-    planned = np.zeros(1, PLANNED)
-    planned["stale"] = 1
-    return Reservations(planned, np.full(jobs, NONE_RESERVED), new_profile(jobs))
 
 
 @compiled
@@ -140,3 +135,16 @@ def start_planned(tables: Tables, plans: Plans, memory: Reservations, k: int) ->
             planned.soonest = min(planned.soonest, begin)
         elif start_if_fits(tables, plans, k, plans.queue[i]) != NOTHING:
             planned.stale = 1
+
+
+class Conservative(Mode):
+    """Gives each job a reservation and starts what delays none before it."""
+
+    name, source, streams, profiles = "conservative", "Mu'alem and Feitelson 2001", True, True
+    starts, starts_on_nodes = start_conservative, start_around_all
+
+    def new_memory(self, state: State, baseline: Baseline, jobs: int) -> Reservations:
+        """Return its reservations, all to be planned."""
+        planned = np.zeros(1, PLANNED)
+        planned["stale"] = 1
+        return Reservations(planned, np.full(jobs, NONE_RESERVED), new_profile(jobs))
