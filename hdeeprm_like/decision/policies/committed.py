@@ -9,7 +9,7 @@ from hdeeprm_like.decision.modes import BY_ARRIVAL, Mode
 from hdeeprm_like.decision.names import Baseline
 from hdeeprm_like.decision.policies.node_starts import start_around_picked, start_heads
 from hdeeprm_like.decision.policies.plans import Plans, pass_changes, planned_time
-from hdeeprm_like.decision.policies.reservations import find_shadow
+from hdeeprm_like.decision.policies.skyline import find_shadow
 from hdeeprm_like.decision.policies.starting import start_if_fits
 from hdeeprm_like.engine.bundles import Bundle
 from hdeeprm_like.engine.compiled import callback, compiled

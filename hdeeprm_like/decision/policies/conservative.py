@@ -16,15 +16,8 @@ from hdeeprm_like.decision.policies.core_profile import NONE_RESERVED, Profile, 
 from hdeeprm_like.decision.policies.node_starts import start_around_all
 from hdeeprm_like.decision.policies.plans import Plans, pass_changes
 from hdeeprm_like.decision.policies.releases import expected_finish
-from hdeeprm_like.decision.policies.skyline import (
-    begin_skyline,
-    could_start,
-    end_skyline,
-    start_or_reserve,
-    stays_valid,
-    take,
-)
-from hdeeprm_like.decision.policies.starting import start_if_fits
+from hdeeprm_like.decision.policies.skyline import begin_skyline, could_start, end_skyline, stays_valid, take
+from hdeeprm_like.decision.policies.starting import start_if_fits, start_or_reserve
 from hdeeprm_like.engine.bundles import Bundle
 from hdeeprm_like.engine.compiled import callback, compiled
 from hdeeprm_like.engine.job_lists import copy_jobs

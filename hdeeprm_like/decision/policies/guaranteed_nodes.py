@@ -7,16 +7,15 @@ nodes have it when its time comes. If jobs request only cores anywhere, a count 
 
 from hdeeprm_like.decision.policies.core_profile import NEVER, begin_of, earliest, latest
 from hdeeprm_like.decision.policies.guarantee_rows import Bounds
-from hdeeprm_like.decision.policies.node_profile import note_nodes
+from hdeeprm_like.decision.policies.node_profile import change_at_shadow, look_at_present, note_nodes, room_in_plan
 from hdeeprm_like.decision.policies.node_spans import has_node, keep_nodes, leave_reserved, next_end
 from hdeeprm_like.decision.policies.plans import Plans, planned_time
 from hdeeprm_like.decision.policies.releases import expected_end
-from hdeeprm_like.decision.policies.reservations import change_at_shadow, look_at_present, room_in_plan
 from hdeeprm_like.decision.policies.reserved_nodes import allow_beside, release
 from hdeeprm_like.engine.allocation import book_on, return_cores
 from hdeeprm_like.engine.bundles import copy_entries
 from hdeeprm_like.engine.compiled import compiled, inlined
-from hdeeprm_like.engine.job_lists import copy_jobs
+from hdeeprm_like.engine.job_lists import jobs_of
 from hdeeprm_like.engine.node_places import look_at_nodes, pick_nodes
 from hdeeprm_like.engine.processor_keys import counts_cores
 from hdeeprm_like.engine.tables import Tables
@@ -81,8 +80,8 @@ def earliest_begin(tables: Tables, plans: Plans, bounds: Bounds, k: int, j: int,
 def first_after(tables: Tables, plans: Plans, bounds: Bounds, k: int, date: float) -> float:
     """Return the first date after another at which a running job or a reservation ends."""
     found = next_end(bounds.spans, date)
-    for i in range(copy_jobs(tables.running, plans.plans[k].ends, plans.releases)):
-        end = expected_end(tables, plans, k, plans.releases[i])
+    for other in jobs_of(tables.running, plans.plans[k].ends):
+        end = expected_end(tables, plans, k, other)
         if end > date:
             found = min(found, end)
     return float(found)
@@ -117,8 +116,7 @@ def has_room_at(tables: Tables, plans: Plans, bounds: Bounds, k: int, j: int, be
     """Return whether a job fits at a date on any unreserved nodes, and pick the lowest."""
     allow_any(tables, plans, bounds, k, j, begin)
     look_at_present(tables, plans)
-    for i in range(copy_jobs(tables.running, plans.plans[k].ends, plans.releases)):
-        other = plans.releases[i]
+    for other in jobs_of(tables.running, plans.plans[k].ends):
         if expected_end(tables, plans, k, other) <= begin:
             change_at_shadow(tables, plans, k, tables.jobs[other].first, other, j, 1)
     return pick_allowed(tables, plans, bounds, j)
@@ -148,9 +146,9 @@ def has_set_at(tables: Tables, plans: Plans, bounds: Bounds, k: int, j: int, beg
     """Return whether a job fits at a date on nodes of its set, and pick them as Slurm does."""
     allow_beside(tables, plans, bounds.spans, j, begin, begin + planned_time(tables, plans, k, j), j)
     look_at_nodes(tables)
-    for i in range(copy_jobs(tables.running, plans.plans[k].ends, plans.releases)):
-        if expected_end(tables, plans, k, plans.releases[i]) <= begin:
-            release(tables, plans.releases[i])
+    for other in jobs_of(tables.running, plans.plans[k].ends):
+        if expected_end(tables, plans, k, other) <= begin:
+            release(tables, other)
     if not pick_nodes(tables, j):
         return False
     copy_entries(bounds.picked, 0, tables.node_sets.picked, 0, len(tables.nodes))

@@ -26,7 +26,7 @@ from hdeeprm_like.decision.policies.node_spans import drop_span, reserve_span
 from hdeeprm_like.decision.policies.plans import Plans, planned_time
 from hdeeprm_like.decision.policies.releases import OVERDUE, expected_finish
 from hdeeprm_like.engine.compiled import compiled, inlined
-from hdeeprm_like.engine.job_lists import nth_job
+from hdeeprm_like.engine.job_lists import jobs_of
 from hdeeprm_like.engine.tables import ENDED, KIND_BITS, KIND_MASK, STARTED, SUBMITTED, WAITING, Tables
 
 MEMORY = 7776000.0  # s, after which the longest backlog counts e times less
@@ -67,15 +67,13 @@ def follow_guarantees(tables: Tables, plans: Plans, bounds: Bounds, k: int) -> N
 @compiled
 def note_overdue(tables: Tables, plans: Plans, bounds: Bounds, k: int) -> None:
     """Take the cores of overdue running jobs from the profile for a second."""
-    bound, now, n, v = bounds.state[0], tables.clock[0].now, 0, plans.plans[k].ends
+    bound, now = bounds.state[0], tables.clock[0].now
     bound.overdue, bound.until = 0, now + OVERDUE
-    while n < tables.running.lists[v].jobs:
-        j = nth_job(tables.running, v, n)
+    for j in jobs_of(tables.running, plans.plans[k].ends):
         if expected_finish(tables, plans, k, j) > now:
             break
         bound.overdue += tables.jobs[j].size
-        n += 1
-    if n > 0:
+    if bound.overdue > 0:
         occupy(bounds.profile, now, bound.until, bound.overdue)
 
 

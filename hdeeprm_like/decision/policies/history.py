@@ -20,7 +20,7 @@ from hdeeprm_like.decision.policies.trees import Trees, new_trees
 from hdeeprm_like.decision.tree_files import Predictor
 from hdeeprm_like.engine.bundles import Bundle
 from hdeeprm_like.engine.compiled import compiled, entry, inlined
-from hdeeprm_like.engine.job_lists import entries_of
+from hdeeprm_like.engine.job_lists import jobs_of
 from hdeeprm_like.engine.numbers import EXPECTED, FIRST_PREDICTED, LEARNED, SURVIVAL
 from hdeeprm_like.engine.state import State
 from hdeeprm_like.engine.tables import ENDED, KIND_BITS, KIND_MASK, STARTED, SUBMITTED, WITHDRAWN, Tables, longer
@@ -359,8 +359,7 @@ def find_siblings(tables: Tables, history: History) -> None:
     if past.siblings_at == now:
         return
     past.siblings_at = now
-    for i in entries_of(tables.running, 0):
-        j = tables.running.jobs[0, i]
+    for j in jobs_of(tables.running, 0):
         if tables.jobs[j].user < 0:
             continue
         group, start = history.groups[history.jobs[j].group], tables.jobs[j].start

@@ -25,7 +25,7 @@ from hdeeprm_like.decision.policies.run_times import bring_outlook
 from hdeeprm_like.decision.policies.scores import NO_SCORE, QUEUE, Scores, look_at_queue, weigh, write_features
 from hdeeprm_like.decision.policies.survival import bring_survival, build, quantile
 from hdeeprm_like.engine.compiled import compiled, inlined
-from hdeeprm_like.engine.job_lists import entries_of
+from hdeeprm_like.engine.job_lists import jobs_of
 from hdeeprm_like.engine.tables import REJECTED, Tables
 
 LEAST_TIME = 1.0  # s
@@ -50,10 +50,9 @@ def put_played(tables: Tables, ahead: Ahead, i: int, j: int, arrival: float, wai
 def put_waiting(tables: Tables, scores: Scores, ahead: Ahead, s: int, v: int) -> int:
     """Write the first waiting jobs of a list to be played; return their number."""
     count = 0
-    for i in entries_of(tables.waiting, v):
+    for j in jobs_of(tables.waiting, v):
         if count == scores.params[s].played:
             return count
-        j = tables.waiting.jobs[v, i]
         put_played(tables, ahead, count, j, tables.jobs[j].submit, scores.params[s].wait, False)
         count += 1
     return count
@@ -82,8 +81,8 @@ def put_arrivals(tables: Tables, scores: Scores, ahead: Ahead, s: int, waiting: 
 def put_running(tables: Tables, ahead: Ahead, v: int) -> int:
     """Write when the running jobs end as requested, in order; return their number."""
     count, now = 0, tables.clock[0].now
-    for i in entries_of(tables.running, v):
-        job = tables.jobs[tables.running.jobs[v, i]]
+    for j in jobs_of(tables.running, v):
+        job = tables.jobs[j]
         end = job.start + job.requested_time
         add_end(ahead.running[0], count, end if end > now else now + OVERDUE, job.size, 0)
         count += 1
@@ -151,8 +150,7 @@ def draw_futures(
             job.log_time = mean_log(history, weight)
         for future in range(futures):
             ahead.times[1 + future, i] = drawn(history, survives, part_of(job.job, future, futures), 0.0)
-    for count, i in enumerate(entries_of(tables.running, v)):
-        j = tables.running.jobs[v, i]
+    for count, j in enumerate(jobs_of(tables.running, v)):
         start = tables.jobs[j].start
         distribute(tables, history, survives, j)
         for future in range(futures):

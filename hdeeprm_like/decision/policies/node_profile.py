@@ -9,14 +9,14 @@ placement, or others if some of these are reserved.
 
 import numpy as np
 
+from hdeeprm_like.cluster.workload import ROUNDING
 from hdeeprm_like.decision.policies.plans import ALL, Plans
 from hdeeprm_like.decision.policies.releases import sort_releases
-from hdeeprm_like.decision.policies.reservations import look_at_present, room_on
 from hdeeprm_like.engine.allocation import book_on, return_cores
 from hdeeprm_like.engine.bundles import copy_entries
 from hdeeprm_like.engine.compiled import compiled, inlined
 from hdeeprm_like.engine.cores import available_in, cores_of
-from hdeeprm_like.engine.processor_keys import counts_cores
+from hdeeprm_like.engine.processor_keys import counts_cores, places
 from hdeeprm_like.engine.tables import Tables
 
 NONE = -1  # instead of a change
@@ -24,9 +24,78 @@ BEGIN, DATE, LEAST = 0, 1, 2  # rows of NodeProfile.cores and so on
 
 
 @inlined
+def looks_at_nodes(tables: Tables, j: int) -> bool:
+    """Return whether a job needs more than a number of cores anywhere."""
+    job = tables.jobs[j]
+    beside_cores = tables.clock[0].whole == 1 or job.memory > 0.0 or job.gpus > 0.0
+    return bool(beside_cores and not counts_cores(tables))
+
+
+@inlined
 def needs_nodes(tables: Tables) -> bool:
     """Return whether a waiting job needs more than a number of cores anywhere."""
     return bool((tables.clock[0].whole == 1 or tables.clock[0].demanding > 0) and not counts_cores(tables))
+
+
+@inlined
+def room_on(tables: Tables, cores: float, memory: float, gpus: float, j: int) -> float:
+    """Return how many cores of a job fit on a node; all or none if nodes take jobs whole.
+
+    Args:
+        cores, memory, gpus: free capacity of the node, MB.
+    """
+    job = tables.jobs[j]
+    room = places(cores, memory, gpus, job.memory, job.gpus)
+    if tables.clock[0].whole == 1:
+        return float(job.size) if room >= job.size else 0.0
+    return room
+
+
+@inlined
+def room_in_plan(tables: Tables, plans: Plans, n: int, j: int) -> float:
+    """Return the same for a node as planned in ``Plans.node_cores`` and so on."""
+    return room_on(tables, float(plans.node_cores[n]), plans.node_memory[n], plans.node_gpus[n], j)
+
+
+@compiled
+def look_at_present(tables: Tables, plans: Plans) -> None:
+    """Write what is free on each node now."""
+    for n in range(len(tables.nodes)):
+        node, left = tables.nodes[n], tables.node_loads[n]
+        plans.node_cores[n] = 0
+        plans.node_memory[n] = left.free_memory + node.memory * ROUNDING
+        plans.node_gpus[n] = left.free_gpus + node.gpus * ROUNDING
+    for p in range(len(tables.processors)):
+        plans.node_cores[tables.processors[p].node] += tables.loads[p].free
+
+
+@compiled
+def find_room(tables: Tables, plans: Plans, k: int, head: int) -> None:
+    """Count how many cores of the head fit on the nodes now."""
+    look_at_present(tables, plans)
+    plans.plans[k].room = 0.0
+    for n in range(len(tables.nodes)):
+        plans.plans[k].room += room_in_plan(tables, plans, n, head)
+
+
+@compiled
+def change_at_shadow(tables: Tables, plans: Plans, k: int, begin: int, j: int, head: int, share: int) -> None:
+    """Return what a job holds to the nodes as planned at the shadow time, or take it from them.
+
+    Args:
+        begin: place of the job's first stretch in the allocation. head: the job whose fitting cores are counted.
+        share: 1 to return, -1 to take.
+    """
+    plan, job = plans.plans[k], tables.jobs[j]
+    for p, first, count in cores_of(tables, begin, j):
+        n, cores = tables.processors[p].node, share * available_in(tables, first, count)
+        plan.room -= room_in_plan(tables, plans, n, head)
+        plan.spare += cores
+        plans.node_cores[n] += cores
+        for _ in range(count):  # one after the other, as on release: without a rounding error
+            plans.node_memory[n] += share * job.memory
+            plans.node_gpus[n] += share * job.gpus
+        plan.room += room_in_plan(tables, plans, n, head)
 
 
 @compiled

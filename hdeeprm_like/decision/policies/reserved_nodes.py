@@ -5,7 +5,7 @@ from hdeeprm_like.decision.policies.plans import Plans
 from hdeeprm_like.engine.allocation import book_picked
 from hdeeprm_like.engine.bundles import copy_entries
 from hdeeprm_like.engine.compiled import compiled, inlined
-from hdeeprm_like.engine.job_lists import copy_jobs
+from hdeeprm_like.engine.job_lists import jobs_of
 from hdeeprm_like.engine.lifecycle import start_job
 from hdeeprm_like.engine.node_places import look_at_nodes, pick_nodes
 from hdeeprm_like.engine.tables import Tables
@@ -54,8 +54,7 @@ def take_borrowed(tables: Tables, plans: Plans) -> None:
     Nor are they free when their borrower has ended.
     """
     rows, sets = plans.slurm.preemption.suspension, tables.node_sets
-    for i in range(copy_jobs(tables.running, plans.plans[0].ends, plans.releases)):
-        j = plans.releases[i]
+    for j in jobs_of(tables.running, plans.plans[0].ends):
         job, demand = tables.jobs[j], sets.demands[j]
         for hold in range(demand.first_hold, demand.first_hold + demand.held):
             plans.node_memory[sets.hold_node[hold]] -= rows.lent[hold] * job.memory

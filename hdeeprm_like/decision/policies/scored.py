@@ -13,7 +13,6 @@ from hdeeprm_like.decision.policies.node_plans import start_around_guarantees
 from hdeeprm_like.decision.policies.node_starts import start_around_heads
 from hdeeprm_like.decision.policies.plans import EACH, NO_JOB, Plans
 from hdeeprm_like.decision.policies.plays import Ahead, new_ahead
-from hdeeprm_like.decision.policies.reservations import reserve
 from hdeeprm_like.decision.policies.scores import (
     BACKFILL,
     GATE,
@@ -26,8 +25,8 @@ from hdeeprm_like.decision.policies.scores import (
     weigh,
     write_features,
 )
-from hdeeprm_like.decision.policies.skyline import begin_skyline, end_skyline, start_beside, start_or_reserve
-from hdeeprm_like.decision.policies.starting import start_if_fits
+from hdeeprm_like.decision.policies.skyline import begin_skyline, end_skyline, reserve
+from hdeeprm_like.decision.policies.starting import start_beside, start_if_fits, start_or_reserve
 from hdeeprm_like.decision.score_files import plans_profiles
 from hdeeprm_like.engine.bundles import Bundle
 from hdeeprm_like.engine.calls import NOWHERE, call_at

@@ -1,9 +1,13 @@
-"""What is free from when on: one skyline for the modes that reserve for many jobs.
+"""What is free from when on: the one structure in which modes reserve.
 
-A mode begins it from the running jobs, then starts the jobs in its order, or reserves for them where they fit first. It
-does not know what is counted: cores anywhere (`core_profile`), which is short and stays valid between decisions, or the
-cores, memory and GPUs of each node (`node_profile`) if a waiting job requests more than cores, or jobs run whole on a
-node. All reservations are spans of assumed run times.
+EASY, commit and learned policies reserve for the head of the queue: they ask when it is expected to fit (shadow time),
+and what must be left for it then, and keep no date beside that. Modes that reserve for many jobs begin a skyline from
+the running jobs, then start the jobs in their order, or reserve for them where they fit first.
+
+No mode knows what is counted: cores that may serve jobs (fewer than there are under a power cap), in a short structure
+that stays valid between decisions (`core_profile`), or cores, memory and GPUs of each node (`node_profile`) if jobs
+request more than cores or run whole on a node. Every job starts through `starting.start_if_fits`, which asks here
+whether that delays a reservation.
 """
 
 import numpy as np
@@ -11,17 +15,90 @@ import numpy as np
 from hdeeprm_like.decision.policies.core_profile import Profile, earliest, is_free_now, occupy
 from hdeeprm_like.decision.policies.node_profile import (
     begin_dates,
+    change_at_shadow,
     earliest_on_nodes,
+    find_room,
+    keep_to_profile,
+    looks_at_nodes,
     needs_nodes,
     occupy_picked,
     pick_lowest,
 )
-from hdeeprm_like.decision.policies.plans import NO_JOB, Plans, planned_time
-from hdeeprm_like.decision.policies.releases import is_overdue, sort_releases
-from hdeeprm_like.decision.policies.starting import start_if_fits
+from hdeeprm_like.decision.policies.plans import HEAD, NO_JOB, Plans, planned_time
+from hdeeprm_like.decision.policies.releases import are_sorted, is_overdue, sort_releases
 from hdeeprm_like.engine.compiled import compiled, inlined
+from hdeeprm_like.engine.job_lists import entry_with
 from hdeeprm_like.engine.numbers import FIRST_PREDICTED
-from hdeeprm_like.engine.tables import NOTHING, Tables
+from hdeeprm_like.engine.tables import Tables
+
+# --- for the head of the queue
+
+
+@compiled
+def find_shadow(tables: Tables, plans: Plans, k: int, head: int, need: int, moved: bool) -> float:
+    """Return when a job that does not fit is expected to, and note the spare capacity then; infinite for never.
+
+    Cores that are released at exactly that time, but not needed for it, are not spare.
+
+    Args:
+        need: cores that must be free for it, no fewer than its own. moved: as in `sort_releases`.
+    """
+    plan = plans.plans[k]
+    plan.spare = tables.clock[0].free_cores - need
+    plan.on_nodes = 1 if looks_at_nodes(tables, head) else 0
+    if plan.on_nodes == 1:
+        find_room(tables, plans, k, head)
+    elif are_sorted(tables, plans, k, moved):
+        i, plan.spare = entry_with(tables.running, plan.ends, -plan.spare)
+        return float(tables.running.keys[plan.ends, i]) if i >= 0 else np.inf
+    for i in range(sort_releases(tables, plans, k, moved)):
+        other = plans.releases[i]
+        if plan.on_nodes == 1:
+            change_at_shadow(tables, plans, k, tables.jobs[other].first, other, head, 1)
+        else:
+            plan.spare += tables.jobs[other].size
+        if plan.spare >= 0 and (plan.on_nodes == 0 or plan.room >= tables.jobs[head].size):
+            return float(plans.release_ends[i])
+    return np.inf
+
+
+@inlined
+def reserve(tables: Tables, plans: Plans, k: int, head: int, need: int) -> None:
+    """Reserve for the head of the queue, which does not fit; *need* as in `find_shadow`."""
+    plan = plans.plans[k]
+    plan.reserved, plan.head, plan.shadow = HEAD, head, find_shadow(tables, plans, k, head, need, True)
+
+
+@compiled
+def leaves_to_head(tables: Tables, plans: Plans, k: int, j: int) -> bool:
+    """Return whether a job with booked cores that outlives the reservation leaves enough to the head.
+
+    If so, its use of spare capacity is recorded; else the caller releases the cores. It fits the spare cores.
+    """
+    plan = plans.plans[k]
+    if plan.on_nodes == 0:
+        plan.spare -= tables.jobs[j].size
+        return True
+    begin = tables.clock[0].placed
+    change_at_shadow(tables, plans, k, begin, j, plan.head, -1)
+    if plan.room >= tables.jobs[plan.head].size:
+        return True
+    change_at_shadow(tables, plans, k, begin, j, plan.head, 1)
+    return False
+
+
+@compiled
+def keeps_reservations(tables: Tables, plans: Plans, k: int, j: int) -> bool:
+    """Return whether a job with booked cores delays no reservation.
+
+    If many jobs have reservations, booked cores that are reserved are exchanged for others.
+    """
+    if plans.plans[k].reserved == HEAD:
+        return leaves_to_head(tables, plans, k, j)
+    return keep_to_profile(tables, plans, j)
+
+
+# --- for many jobs
 
 
 @compiled
@@ -71,35 +148,15 @@ def could_start(tables: Tables, plans: Plans, profile: Profile, k: int, j: int, 
 
 
 @compiled
-def start_beside(tables: Tables, plans: Plans, profile: Profile, k: int, j: int, need: int) -> bool:
-    """Start a job if it fits now around all reservations; return whether it has started."""
-    if not could_start(tables, plans, profile, k, j, need) or start_if_fits(tables, plans, k, j) != NOTHING:
-        return False
-    take(tables, plans, profile, k, j, tables.clock[0].now, 1)
-    return True
-
-
-@compiled
-def start_or_reserve(tables: Tables, plans: Plans, profile: Profile, k: int, j: int, need: int) -> float:
-    """Start a job if it fits now around all reservations, else reserve for it; return when it starts.
-
-    That is infinite, and nothing is reserved, if it never fits, or no cores were found for it although it fits.
-
-    Args:
-        need: cores that must be free for it, no fewer than its own.
-    """
+def earliest_start(tables: Tables, plans: Plans, profile: Profile, k: int, j: int, need: int) -> float:
+    """Return the first date at which a job fits around all reservations, and pick its nodes; infinite for never."""
     now, time = tables.clock[0].now, planned_time(tables, plans, k, j)
-    if plans.plans[k].on_nodes == 1:
-        begin = float(earliest_on_nodes(tables, plans, k, j, need, time, plans.node_profile.state[0].points))
-        if now < begin < np.inf:
-            pick_lowest(tables, plans, j)
-    else:
-        begin = float(earliest(profile, need, time, now))
-    if begin == now and start_if_fits(tables, plans, k, j) != NOTHING:
-        begin = np.inf
+    if plans.plans[k].on_nodes == 0:
+        return float(earliest(profile, need, time, now))
+    begin = float(earliest_on_nodes(tables, plans, k, j, need, time, plans.node_profile.state[0].points))
     if begin < np.inf:
-        take(tables, plans, profile, k, j, begin, 1)
-    return float(begin)
+        pick_lowest(tables, plans, j)
+    return begin
 
 
 @inlined

@@ -13,7 +13,7 @@ import numpy as np
 from hdeeprm_like.decision.policies.knowledge import Knowledge
 from hdeeprm_like.decision.policies.plans import Plans
 from hdeeprm_like.engine.compiled import callback, compiled, inlined
-from hdeeprm_like.engine.job_lists import copy_jobs, entries_of
+from hdeeprm_like.engine.job_lists import entries_of, jobs_of
 from hdeeprm_like.engine.job_sorting import sort_by_keys
 from hdeeprm_like.engine.tables import ENDED, KIND_BITS, KIND_MASK, Tables
 from hdeeprm_like.types import Ints, Records
@@ -55,8 +55,7 @@ def prioritize(tables: Tables, plans: Plans, k: int) -> None:
             rank_owners(slurm.accounts, slurm.owners, slurm.account_order, slurm.order, rows.users, rows.root)
     if not again and rows.ranked == clock.submitted:
         return
-    for i in entries_of(tables.waiting, v):
-        j = tables.waiting.jobs[v, i]
+    for j in jobs_of(tables.waiting, v):
         if again or j >= rows.ranked:
             slurm.priority[j] = own_priority(tables, plans, j)
     rows.ranked = clock.submitted
@@ -100,8 +99,7 @@ def let_usage_fade(tables: Tables, plans: Plans, k: int) -> None:
     fade = (1.0 - LN_2 / rows.half_life) ** max(now - rows.as_of, 0.0)
     for u in range(len(slurm.owners)):
         slurm.owners[u].used *= fade
-    for i in range(copy_jobs(tables.running, plans.plans[k].ends, plans.releases)):
-        j = plans.releases[i]
+    for j in jobs_of(tables.running, plans.plans[k].ends):
         slurm.owners[slurm.owner[j]].used += used_until(tables, plans, j, now)
     rows.as_of = now
 

@@ -35,7 +35,7 @@ from hdeeprm_like.decision.policies.history import (
     range_of,
 )
 from hdeeprm_like.engine.compiled import compiled, inlined
-from hdeeprm_like.engine.job_lists import entries_of
+from hdeeprm_like.engine.job_lists import jobs_of
 from hdeeprm_like.engine.tables import Tables
 
 SHORT_BINS = 20  # bins from LEAST to SHORT
@@ -136,8 +136,7 @@ def add_running(tables: Tables, history: History, j: int) -> None:
     known, now = history.jobs[j], tables.clock[0].now
     if history.groups[known.user].running == 0:
         return
-    for i in entries_of(tables.running, 0):
-        other = tables.running.jobs[0, i]
+    for other in jobs_of(tables.running, 0):
         if other == j or history.jobs[other].user != known.user:
             continue
         weight = likeness(tables, history, j, other, 1.0)
