@@ -1,6 +1,5 @@
-"""Availability profile per node: free cores, MB and GPUs from date to date, for reservations of many jobs.
+"""The skyline of nodes: free cores, MB and GPUs of each, at the shadow time of one job or from date to date for many.
 
-It replaces the profile of cores (`conservative`) if a waiting job requests memory or GPUs, or jobs run whole on a node.
 What a date changes is stored, not what is free then, so it has as many dates as jobs need on any machine. It is rebuilt
 at each decision: the expected ends of the running jobs, then one job after the other at the first date from which on it
 fits for its assumed run time. Waiting jobs get the lowest of these nodes. Jobs that start now get the cores of the
@@ -108,14 +107,8 @@ def begin_dates(tables: Tables, plans: Plans, k: int) -> None:
     profile.rows[0], profile.first_change[0] = 0, NONE
     profile.dates[0], profile.usable[0] = tables.clock[0].now, tables.clock[0].free_cores
     for i in range(sort_releases(tables, plans, k, True)):
-        j, row = plans.releases[i], state.points - 1
-        if plans.release_ends[i] > profile.dates[row]:
-            row += 1
-            profile.rows[row], profile.dates[row], profile.first_change[row] = row, plans.release_ends[i], NONE
-            profile.usable[row] = profile.usable[row - 1]
-            state.points += 1
+        j, row, first = plans.releases[i], profile.rows[place_at(plans, plans.release_ends[i])], state.holds
         note_nodes(tables, plans, tables.jobs[j].first, j)
-        first = state.holds
         profile.usable[row] += store_picked(plans)
         add_change(plans, row, j, 1, first)
 
