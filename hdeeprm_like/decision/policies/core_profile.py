@@ -91,12 +91,12 @@ def earliest(profile: Profile, cores: int, time: float, date: float) -> float:
     while i + 1 < points and profile.time[i + 1] <= date:
         i += 1
     while i < points:
-        n = i  # the first point at which they are not
-        while n < points and profile.free[n] >= cores and (n == i or profile.time[n] < begin + time):
-            n += 1
-        if n > i and (n == points or profile.time[n] >= begin + time):
-            return float(begin)
-        i = n + 1
+        end = begin + time
+        while profile.free[i] >= cores:
+            i += 1
+            if i == points or profile.time[i] >= end:
+                return float(begin)
+        i += 1
         begin = profile.time[i] if i < points else np.inf
     return np.inf
 

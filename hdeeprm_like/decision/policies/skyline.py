@@ -12,7 +12,7 @@ whether that delays a reservation.
 
 import numpy as np
 
-from hdeeprm_like.decision.policies.core_profile import Profile, earliest, is_free_now, occupy, point_at
+from hdeeprm_like.decision.policies.core_profile import Profile, earliest, is_free_now, occupy
 from hdeeprm_like.decision.policies.node_profile import (
     begin_dates,
     change_at_shadow,
@@ -111,7 +111,12 @@ def begin_skyline(tables: Tables, plans: Plans, profile: Profile, k: int) -> Non
         return
     profile.points[0], profile.time[0], profile.free[0] = 1, clock.now, clock.free_cores
     for i in range(sort_releases(tables, plans, k, True)):
-        profile.free[point_at(profile, plans.release_ends[i])] += tables.jobs[plans.releases[i]].size
+        time, cores, last = plans.release_ends[i], tables.jobs[plans.releases[i]].size, profile.points[0] - 1
+        if time > profile.time[last]:
+            last += 1
+            profile.time[last], profile.free[last] = time, profile.free[last - 1]
+            profile.points[0] += 1
+        profile.free[last] += cores
 
 
 @inlined
