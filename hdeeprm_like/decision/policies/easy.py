@@ -16,11 +16,12 @@ from hdeeprm_like.decision.policies.starting import sort_ties, start_if_fits
 from hdeeprm_like.engine.bundles import Bundle
 from hdeeprm_like.engine.compiled import callback, compiled
 from hdeeprm_like.engine.fitting import fits
-from hdeeprm_like.engine.job_lists import copy_jobs, job_at, next_fitting
+from hdeeprm_like.engine.job_lists import copy_jobs, job_at
 from hdeeprm_like.engine.numbers import FIRST_PREDICTED, TETRIS_SRTF
 from hdeeprm_like.engine.packing import ALIKE, WHOLE, best_node, is_whole
 from hdeeprm_like.engine.state import State
 from hdeeprm_like.engine.tables import NOTHING, WAITING, Tables
+from hdeeprm_like.engine.waiting_queue import with_enough_cores
 from hdeeprm_like.types import Records
 
 TRY = np.dtype(
@@ -63,14 +64,8 @@ def start_with_backfilling(tables: Tables, plans: Plans, memory: Tries, k: int) 
 @callback
 def start_all_that_fit(tables: Tables, plans: Plans, k: int) -> None:
     """Start every job that fits, in order."""
-    clock, v = tables.clock[0], plans.plans[k].list
-    place, i = 0, 0
-    while clock.free_cores > 0:
-        place, i = next_fitting(tables.waiting, v, place, i, clock.free_cores)
-        if place >= tables.waiting.lists[v].blocks:
-            break
-        if start_if_fits(tables, plans, k, job_at(tables.waiting, v, place, i)) != NOTHING:
-            i += 1
+    for j in with_enough_cores(tables, plans.plans[k].list, 0):
+        start_if_fits(tables, plans, k, j)
 
 
 @callback
@@ -164,15 +159,9 @@ def backfill(tables: Tables, plans: Plans, memory: Tries, k: int) -> None:
             if j >= tried and tables.jobs[j].size <= clock.free_cores:
                 backfill_one(tables, plans, memory, k, j)
     else:
-        v, place, i = plan.list, 0, 1
-        while clock.free_cores > 0:
-            place, i = next_fitting(tables.waiting, v, place, i, clock.free_cores)
-            if place >= tables.waiting.lists[v].blocks:
-                break
-            j, before = job_at(tables.waiting, v, place, i), clock.waiting
+        for j in with_enough_cores(tables, plan.list, 1):
             if j >= tried:
                 backfill_one(tables, plans, memory, k, j)
-            i += before == clock.waiting
     last.jobs, last.shadow, last.spare, plan.reserved = clock.submitted, shadow, plan.spare, NO_JOB
     last.cores = clock.free_cores if last.cores >= 0 else -1
 
