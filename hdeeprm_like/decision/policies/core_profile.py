@@ -91,9 +91,11 @@ def earliest(profile: Profile, cores: int, time: float, date: float) -> float:
     while i + 1 < points and profile.time[i + 1] <= date:
         i += 1
     while i < points:
-        end = begin + time
-        while profile.free[i] >= cores:
+        if profile.free[i] >= cores:
+            end = begin + time
             i += 1
+            while i < points and profile.time[i] < end and profile.free[i] >= cores:
+                i += 1
             if i == points or profile.time[i] >= end:
                 return float(begin)
         i += 1

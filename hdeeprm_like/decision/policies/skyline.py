@@ -147,7 +147,7 @@ def could_start(tables: Tables, plans: Plans, profile: Profile, k: int, j: int, 
     return is_free_now(profile, need, time)
 
 
-@compiled
+@inlined
 def earliest_start(tables: Tables, plans: Plans, profile: Profile, k: int, j: int, need: int) -> float:
     """Return the first date at which a job fits around all reservations, and pick its nodes; infinite for never."""
     now, time = tables.clock[0].now, planned_time(tables, plans, k, j)
