@@ -16,7 +16,7 @@ from hdeeprm_like.decision.policies.starting import sort_ties, start_if_fits
 from hdeeprm_like.engine.bundles import Bundle
 from hdeeprm_like.engine.compiled import callback, compiled
 from hdeeprm_like.engine.fitting import fits
-from hdeeprm_like.engine.job_lists import copy_jobs, job_at
+from hdeeprm_like.engine.job_lists import copy_jobs, job_at, next_fitting
 from hdeeprm_like.engine.numbers import FIRST_PREDICTED, TETRIS_SRTF
 from hdeeprm_like.engine.packing import ALIKE, WHOLE, best_node, is_whole
 from hdeeprm_like.engine.state import State
@@ -64,8 +64,14 @@ def start_with_backfilling(tables: Tables, plans: Plans, memory: Tries, k: int) 
 @callback
 def start_all_that_fit(tables: Tables, plans: Plans, k: int) -> None:
     """Start every job that fits, in order."""
-    for j in with_enough_cores(tables, plans.plans[k].list, 0):
-        start_if_fits(tables, plans, k, j)
+    clock, v = tables.clock[0], plans.plans[k].list
+    place, i = 0, 0
+    while clock.free_cores > 0:
+        place, i = next_fitting(tables.waiting, v, place, i, clock.free_cores)
+        if place >= tables.waiting.lists[v].blocks:
+            break
+        if start_if_fits(tables, plans, k, job_at(tables.waiting, v, place, i)) != NOTHING:
+            i += 1
 
 
 @callback

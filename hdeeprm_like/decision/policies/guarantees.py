@@ -24,7 +24,7 @@ from hdeeprm_like.decision.policies.guarantee_rows import Bounds
 from hdeeprm_like.decision.policies.guaranteed_nodes import earliest_begin, latest_begin, watch_nodes
 from hdeeprm_like.decision.policies.node_spans import drop_span, reserve_span
 from hdeeprm_like.decision.policies.plans import Plans, planned_time
-from hdeeprm_like.decision.policies.releases import OVERDUE, expected_finish
+from hdeeprm_like.decision.policies.releases import OVERDUE, expected_finish, is_overdue
 from hdeeprm_like.engine.compiled import compiled, inlined
 from hdeeprm_like.engine.job_lists import jobs_of
 from hdeeprm_like.engine.tables import ENDED, KIND_BITS, KIND_MASK, STARTED, SUBMITTED, WAITING, Tables
@@ -69,6 +69,8 @@ def note_overdue(tables: Tables, plans: Plans, bounds: Bounds, k: int) -> None:
     """Take the cores of overdue running jobs from the profile for a second."""
     bound, now = bounds.state[0], tables.clock[0].now
     bound.overdue, bound.until = 0, now + OVERDUE
+    if not is_overdue(tables, plans, k):
+        return
     for j in jobs_of(tables.running, plans.plans[k].ends):
         if expected_finish(tables, plans, k, j) > now:
             break
