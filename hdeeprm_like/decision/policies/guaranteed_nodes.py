@@ -15,7 +15,7 @@ from hdeeprm_like.decision.policies.reserved_nodes import allow_beside, release
 from hdeeprm_like.engine.allocation import book_on, return_cores
 from hdeeprm_like.engine.bundles import copy_entries
 from hdeeprm_like.engine.compiled import compiled, inlined
-from hdeeprm_like.engine.job_lists import jobs_of
+from hdeeprm_like.engine.job_lists import copy_jobs, jobs_of
 from hdeeprm_like.engine.node_places import look_at_nodes, pick_nodes
 from hdeeprm_like.engine.processor_keys import counts_cores
 from hdeeprm_like.engine.tables import Tables
@@ -116,7 +116,8 @@ def has_room_at(tables: Tables, plans: Plans, bounds: Bounds, k: int, j: int, be
     """Return whether a job fits at a date on any unreserved nodes, and pick the lowest."""
     allow_any(tables, plans, bounds, k, j, begin)
     look_at_present(tables, plans)
-    for other in jobs_of(tables.running, plans.plans[k].ends):
+    for i in range(copy_jobs(tables.running, plans.plans[k].ends, plans.releases)):
+        other = plans.releases[i]
         if expected_end(tables, plans, k, other) <= begin:
             change_at_shadow(tables, plans, k, tables.jobs[other].first, other, j, 1)
     return pick_allowed(tables, plans, bounds, j)

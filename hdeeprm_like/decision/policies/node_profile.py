@@ -86,15 +86,20 @@ def change_at_shadow(tables: Tables, plans: Plans, k: int, begin: int, j: int, h
         share: 1 to return, -1 to take.
     """
     plan, job = plans.plans[k], tables.jobs[j]
-    for p, first, count in cores_of(tables, begin, j):
-        n, cores = tables.processors[p].node, share * available_in(tables, first, count)
-        plan.room -= room_in_plan(tables, plans, n, head)
-        plan.spare += cores
-        plans.node_cores[n] += cores
-        for _ in range(count):  # one after the other, as on release: without a rounding error
-            plans.node_memory[n] += share * job.memory
-            plans.node_gpus[n] += share * job.gpus
-        plan.room += room_in_plan(tables, plans, n, head)
+    for place in range(begin, begin + job.stretches):  # as `cores_of`, which made this a fourth slower
+        first, left = tables.allocation[place].first, tables.allocation[place].cores
+        p = tables.core_processor[first]
+        while left > 0 and p < len(tables.processors):
+            count = min(left, tables.processors[p].first_core + tables.processors[p].cores - first)
+            n, cores = tables.processors[p].node, share * available_in(tables, first, count)
+            plan.room -= room_in_plan(tables, plans, n, head)
+            plan.spare += cores
+            plans.node_cores[n] += cores
+            for _ in range(count):  # one after the other, as on release: without a rounding error
+                plans.node_memory[n] += share * job.memory
+                plans.node_gpus[n] += share * job.gpus
+            plan.room += room_in_plan(tables, plans, n, head)
+            first, left, p = first + count, left - count, p + 1
 
 
 @compiled
