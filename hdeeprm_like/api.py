@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from hdeeprm_like.results.run_log import Record
+    from hdeeprm_like.studies.compare.table import Compared
 
 SHOWN = ("makespan", "bounded_slowdown")  # figures in the text of a schedule
 
@@ -241,7 +242,10 @@ def compare(
     processes: int = 1,
     whole: bool = False,
     leave_out_larger: bool = False,
-) -> "pd.DataFrame":
+    figures: Sequence[str] = (),
+    pictures: Sequence[str] = (),
+    style: str | None = None,
+) -> "Compared":
     """Compare policies on the same windows of a trace, as the command ``compare`` does.
 
         >>> compare("lublin-1", ["sjf+easy", "saf+easy"], "disjoint:9", reference="sjf+easy")
@@ -267,21 +271,27 @@ def compare(
             ``if __name__ == "__main__":`` of `multiprocessing`.
         whole: whether baselines place each job on a single node, as for `simulate`.
         leave_out_larger: as for `load_workload`.
+        figures: that are shown and tested, as ``["bounded_slowdown", "energy"]``; the first ranks. Empty: the usual.
+        pictures: formats, as ``["svg", "pdf"]``, in which boxes and ranks are drawn into *output*. style: of them,
+            ``"screen"`` or ``"paper"``.
 
     Returns:
-        One row for each policy, in the order given: the mean of each figure, for the main ones with its standard
-        deviation and 95 % interval, the mean difference to the reference and the geometric mean of the ratios to it,
-        both with theirs, and p; see `hdeeprm_like.studies.compare.statistics.summary_of`.
+        A `pandas.DataFrame`, in a notebook shown as the command prints it. One row for each policy, in the order given:
+        the mean of each figure, for those that are shown with its standard deviation and 95 % interval, the mean
+        difference to the reference and the geometric mean of the ratios to it, both with theirs, and p; see
+        `hdeeprm_like.studies.compare.statistics.summary_of`.
 
     Raises:
-        OptionsError: a policy, the reference, the windows, the clock or the number of cores is invalid.
+        OptionsError: a policy, the reference, the windows, the clock, the number of cores, a figure, or the format or
+            style of a picture is invalid, or there are pictures without *output*.
         WorkloadError: the trace or the offsets cannot be used, or it has too few jobs.
         ResultsError: *output* holds another comparison.
     """
+    from hdeeprm_like.studies.compare.figures import figures_named
     from hdeeprm_like.studies.compare.inputs import Comparison
     from hdeeprm_like.studies.compare.policies import policies_named
-    from hdeeprm_like.studies.compare.run import compare as run
     from hdeeprm_like.studies.compare.sampling import windows_named
+    from hdeeprm_like.studies.compare.table import compare as run
 
     comparison = Comparison(
         trace=existing(trace, "trace", "workload"),
@@ -295,9 +305,12 @@ def compare(
         reference=reference,
         whole=whole,
         leave_out_larger=leave_out_larger,
+        figures=figures_named(",".join(figures) if figures else None),
     )
+    if pictures and output is None:
+        raise OptionsError("compare: pictures need output, the folder to draw them into")
     with tempfile.TemporaryDirectory() if output is None else nullcontext(output) as folder:
-        return run(comparison, Path(folder), processes, progress=False)[0]
+        return run(comparison, Path(folder), processes, pictures, style)
 
 
 def stream(

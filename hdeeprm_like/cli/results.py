@@ -11,7 +11,7 @@ from hdeeprm_like.cli.names import add_named
 from hdeeprm_like.errors import OptionsError
 from hdeeprm_like.formats.open import names
 from hdeeprm_like.results import plots
-from hdeeprm_like.results.plots import CLASSES, COLOURED_BY, PICTURES, SEVERAL
+from hdeeprm_like.results.plots import CLASSES, COLOURED_BY, PICTURES, SEVERAL, STYLES
 
 PAPER_SIZES = {"column": (3.5, 2.3), "page": (7.2, 3.4)}  # inches
 SMALLEST, LARGEST = 1.0, 60.0  # inches
@@ -41,7 +41,7 @@ def add_visual(commands: Commands) -> None:
     text = "width and height, as 8.4x6cm or 3.5x2.3in, or column or page: of a two-column paper, in inches"
     added.add_argument("--size", type=size, metavar="WxH", help=text)
     text = "paper: small type that goes with Times, no title, thin lines, one column wide unless --size says otherwise"
-    added.add_argument("--style", choices=("screen", "paper"), default="screen", help=text)
+    added.add_argument("--style", choices=STYLES, default="screen", help=text)
 
 
 def size(text: str) -> tuple[float, float]:

@@ -9,8 +9,9 @@ import pytest
 from scipy import stats
 
 from hdeeprm_like.studies.compare.bootstrap import intervals
+from hdeeprm_like.studies.compare.figures import USUAL
 from hdeeprm_like.studies.compare.significance import anova, friedman, holm, welch, wilcoxon
-from hdeeprm_like.studies.compare.statistics import TESTED, p_values_of, summary_of
+from hdeeprm_like.studies.compare.statistics import p_values_of, summary_of
 
 
 def samples(kind, rows, size, seed):
@@ -115,7 +116,7 @@ def test_a_single_window_tells_nothing():
 def table_of(**slowdowns):
     """Results whose tested figures are all the same: a list of values, window by window, for each policy."""
     return [
-        {"policy": policy, "window": window, **dict.fromkeys(TESTED, float(value))}
+        {"policy": policy, "window": window, **dict.fromkeys(USUAL, float(value))}
         for policy, values in slowdowns.items()
         for window, value in enumerate(values)
     ]
@@ -169,6 +170,6 @@ def test_a_named_reference_is_tested_on_its_own_pairs_and_one_that_was_looked_fo
 def test_the_tests_of_all_pairs_are_corrected_for_each_figure():
     tests = pd.DataFrame(p_values_of(table_of(a=range(1, 9), b=range(2, 10), c=range(4, 12))))
     pairs = tests[tests.test == "Wilcoxon"]
-    assert pairs.groupby("figure").size().tolist() == [3] * len(TESTED)
-    assert pairs.p_holm.tolist() == pytest.approx([3 * 2 / 2**8] * 3 * len(TESTED))
-    assert tests[tests.test == "Friedman"].p.tolist() == pytest.approx([np.exp(-16.0 / 2.0)] * len(TESTED))
+    assert pairs.groupby("figure").size().tolist() == [3] * len(USUAL)
+    assert pairs.p_holm.tolist() == pytest.approx([3 * 2 / 2**8] * 3 * len(USUAL))
+    assert tests[tests.test == "Friedman"].p.tolist() == pytest.approx([np.exp(-16.0 / 2.0)] * len(USUAL))

@@ -34,6 +34,7 @@ class Plot:
     by: tuple[str, ...] = ()
 
 
+FORMATS, STYLES = ("png", "svg", "pdf"), ("screen", "paper")  # what pictures are saved as, and how they may look
 ALWAYS = (0.0, float("inf"))
 HERE = "hdeeprm_like.results.plots"
 JOBS, SPANS = ("out_jobs.csv",), ("overutilizations.json",)
