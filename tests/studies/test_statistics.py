@@ -11,7 +11,8 @@ from scipy import stats
 from hdeeprm_like.studies.compare.bootstrap import intervals
 from hdeeprm_like.studies.compare.figures import USUAL
 from hdeeprm_like.studies.compare.significance import anova, friedman, holm, welch, wilcoxon
-from hdeeprm_like.studies.compare.statistics import p_values_of, summary_of
+from hdeeprm_like.studies.compare.statistics import best_of, p_values_of, summary_of
+from hdeeprm_like.studies.compare.text import difference_lines, summary_lines
 
 
 def samples(kind, rows, size, seed):
@@ -137,6 +138,22 @@ def test_a_constant_difference_is_its_own_interval_and_so_is_a_constant_ratio():
     assert summary.wait_difference["a"] == 0.0
     assert summary.wait_ratio["a"] == 1.0
     assert np.isnan(summary.wait_p["a"])
+
+
+def test_an_interval_has_the_unit_of_its_column():
+    table = [row | {"energy": 1e5 * row["wait"]} for row in table_of(a=[7.0, 9.0], b=[11.0, 13.0])]
+    rows = summary_of(table, p_values_of(table, shown=["energy"]), "a", ["energy"])
+    assert summary_lines(rows, ["energy"])[1][1:3] == ["0.80 MJ", "0.70 to 0.90"]
+    assert difference_lines(rows, ["energy"])[1][2:5] == ["+0.40 MJ", "0.40 to 0.40", "1.507"]
+
+
+def test_the_first_figure_chooses_the_reference_and_more_may_be_better():
+    table = [row | {"utilization": -row["wait"]} for row in table_of(a=[1.0, 5.0], b=[2.0, 6.0])]
+    for row in table:
+        row["energy"] = np.nan if row["policy"] == "a" else 1.0
+    assert [best_of(table, name) for name in ("wait", "utilization", "energy")] == ["a", "a", "b"]
+    tests = p_values_of(table, shown=["energy"])
+    assert all(np.isnan(row["p"]) for row in tests)
 
 
 def test_the_ratio_is_the_geometric_mean_so_twice_and_half_make_one():

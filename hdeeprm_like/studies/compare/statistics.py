@@ -21,13 +21,8 @@ from hdeeprm_like.types import Floats
 from hdeeprm_like.values import NUMBER
 
 ONE_SAMPLE = "one-sample t"
-BOUNDS = (
-    "_std",
-    "_low",
-    "_high",
-    *(f"_{of}{end}" for of in ("difference", "ratio") for end in ("", "_low", "_high")),
-    "_p",
-)
+ENDS = ("", "_low", "_high")
+BOUNDS = ("_std", *ENDS, *(f"_{of}{end}" for of in ("difference", "ratio") for end in ENDS), "_p")  # of shown figures
 OF_TESTS = ("figure", "first", "second", "difference", "test", "p", "p_holm")  # columns of `p_values_of`
 
 Rows: TypeAlias = list[dict[str, Any]]

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 from hdeeprm_like.cluster.schedule import FIGURES
 from hdeeprm_like.results.report import format_table, labelled
@@ -24,7 +23,7 @@ def summary_lines(summary: Rows, shown: Sequence[str]) -> list[list[str]]:
     for name in shown:
         columns.append([title_of(name), *numbers(summary, name, name)])
         if name == shown[0]:
-            columns.append(["95 % interval", *(interval(row, name, name) for row in summary)])
+            columns.append(["95 % interval", *intervals(summary, name, name)])
             columns.append(["std. dev.", *numbers(summary, f"{name}_std", name)])
         for tail in tails_of(name, shown):
             columns.append([tail.rpartition("_")[2], *numbers(summary, tail, tail)])
@@ -74,23 +73,24 @@ def difference_lines(summary: Rows, shown: Sequence[str]) -> list[list[str]]:
     """Return titles and then a line for each figure and each policy but the reference."""
     lines = [["figure", "policy", "difference", "95 % interval", "ratio", "95 % interval", "p"]]
     for name in shown:
-        differences = numbers(summary, f"{name}_difference", name, "+")
-        for row, difference in zip(summary, differences, strict=True):
-            if row[POLICY] == row["reference"]:
-                continue
-            ratio = known(row[f"{name}_ratio"], ",.3f")
-            bounds = interval(row, f"{name}_difference", name), interval(row, f"{name}_ratio", digits=3)
-            lines.append(
-                [title_of(name), row[POLICY], difference, bounds[0], ratio, bounds[1], p_value(row[f"{name}_p"])]
-            )
+        columns = [
+            [title_of(name)] * len(summary),
+            [row[POLICY] for row in summary],
+            numbers(summary, f"{name}_difference", name, "+"),
+            intervals(summary, f"{name}_difference", name),
+            [known(row[f"{name}_ratio"], ",.3f") for row in summary],
+            intervals(summary, f"{name}_ratio"),
+            [p_value(row[f"{name}_p"]) for row in summary],
+        ]
+        lines += [list(line) for line in zip(*columns, strict=True) if line[1] != summary[0]["reference"]]
     return lines
 
 
-def interval(row: dict[str, Any], column: str, figure: str = "", digits: int = 2) -> str:
-    """Return the bounds of an interval in the unit of a figure, or of a ratio."""
-    scale, _, digits = scale_of(figure, row[figure]) if figure else (1.0, "", digits)
-    low, high = row[f"{column}_low"] / scale, row[f"{column}_high"] / scale
-    return "-" if math.isnan(low) else f"{low:,.{digits}f} to {high:,.{digits}f}"
+def intervals(rows: Rows, column: str, figure: str = "") -> list[str]:
+    """Return the bounds of intervals in the unit of a column of `numbers`, or of ratios where there is no figure."""
+    scale, _, digits = scale_of(figure, largest_of([row[figure] for row in rows])) if figure else (1.0, "", 3)
+    bounds = [(row[f"{column}_low"] / scale, row[f"{column}_high"] / scale) for row in rows]
+    return ["-" if math.isnan(low) else f"{low:,.{digits}f} to {high:,.{digits}f}" for low, high in bounds]
 
 
 def known(value: float, form: str, unit: str = "") -> str:
