@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 
 from hdeeprm_like.errors import OptionsError, ResultsError, did_you_mean
 from hdeeprm_like.formats.files import replacing_bytes
-from hdeeprm_like.results.plots import FORMATS
+from hdeeprm_like.results.plots import FORMATS, USUAL_SIZE
 from hdeeprm_like.results.units import UNITS_OF_TIME
 from hdeeprm_like.results.units import unit_of_time as unit_of_time
 
@@ -106,7 +106,9 @@ def check_format(save: Path | None) -> None:
 
 
 @contextmanager
-def picture(save: Path | None, width: float = 10.0, height: float = 5.6, look: Look = USUAL) -> Iterator[Figure]:
+def picture(
+    save: Path | None, width: float = USUAL_SIZE[0], height: float = USUAL_SIZE[1], look: Look = USUAL
+) -> Iterator[Figure]:
     """Give an empty figure of that many inches; save it when the block ends well, or show it in a window.
 
     Args:

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -107,6 +107,11 @@ def write_table(table: "pd.DataFrame", path: Path) -> None:
     """
     with replacing(path) as file:
         table.to_csv(file, lineterminator="\n")
+
+
+def as_record(table: "pd.DataFrame", wanted: Sequence[str] | None = None) -> dict[str, Any]:
+    """Return a table of `metrics_table` as figures by run and name, for JSON; *wanted* is that of `format_table`."""
+    return {run: {name: table.at[label(name), run] for name in wanted or FIGURES} for run in table.columns}
 
 
 def format_table(table: "pd.DataFrame", wanted: Sequence[str] | None = None) -> str:

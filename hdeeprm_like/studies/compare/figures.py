@@ -13,6 +13,7 @@ from hdeeprm_like.results.units import unit_of_energy
 
 USUAL = ("bounded_slowdown", "wait", "area_weighted_response_time", "utilization")
 ON_A_MACHINE = (*USUAL, "energy")  # on a pool of cores energy follows from the utilization
+BOXES, RANKING = "boxplot", "ranking"  # names of the pictures, without the endings
 TAILS = ("p95", "max")
 UNITS = {  # how many of a figure's unit are one that is shown, its name, and decimals
     "s": (3600.0, " h", 2),

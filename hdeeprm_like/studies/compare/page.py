@@ -11,11 +11,9 @@ from hdeeprm_like.errors import OptionsError, ResultsError
 from hdeeprm_like.inputs import read_object, read_rows
 from hdeeprm_like.results.html import pieces, write_page
 from hdeeprm_like.results.report import label
-from hdeeprm_like.studies.compare.figures import figures_named
+from hdeeprm_like.studies.compare.figures import BOXES, RANKING, figures_named
 from hdeeprm_like.studies.compare.run import (
-    BOXES,
     POLICY,
-    RANKING,
     RECORD,
     RESULTS,
     SHOWN,

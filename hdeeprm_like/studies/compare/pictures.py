@@ -10,8 +10,7 @@ import pandas as pd
 
 from hdeeprm_like.cluster.schedule import FIGURES
 from hdeeprm_like.results.pictures import BLUE, COLOURS, GREY, PAGE, Look, picture
-from hdeeprm_like.studies.compare.figures import largest_of, scale_of, title_of, with_tails
-from hdeeprm_like.studies.compare.run import BOXES, RANKING
+from hdeeprm_like.studies.compare.figures import BOXES, RANKING, largest_of, scale_of, title_of, with_tails
 from hdeeprm_like.types import Floats
 
 if TYPE_CHECKING:

@@ -22,6 +22,7 @@ from hdeeprm_like.inputs import read_json, read_rows
 from hdeeprm_like.launch.agent_names import Trained
 from hdeeprm_like.progress import progress_bar
 from hdeeprm_like.run.simulator import Clock
+from hdeeprm_like.studies.compare.figures import BOXES
 from hdeeprm_like.studies.compare.inputs import AnyInputs, Comparison, description, inputs_of
 from hdeeprm_like.studies.compare.policies import Policy, reference_named
 from hdeeprm_like.studies.compare.statistics import OF_TESTS, Rows, p_values_of, summary_of
@@ -29,7 +30,6 @@ from hdeeprm_like.studies.compare.windows import schedules
 
 RESULTS, SUMMARY, TESTS, RECORD = "results.csv", "summary.csv", "tests.csv", "compare.json"
 SHOWN = "shown"  # key of the record: how results are shown, which they do not depend on
-BOXES, RANKING = "boxplot", "ranking"  # names of the pictures, without the endings
 POLICY, WINDOW = "policy", "window"
 SMALL = 500_000  # jobs to schedule up to which starting processes does not pay
 TOGETHER = 32  # windows that an agent plays in parallel
