@@ -46,7 +46,7 @@ def run_explain(options: argparse.Namespace) -> None:
     policy = policy_in(options.policy, EXPLAIN)
     assert isinstance(policy, Baseline)
     assert policy.learned is not None
-    lines = list(explained(policy.learned, policy.bound))
+    lines = list(explained(policy.learned, policy.mode.bound))
     if options.trace is None:
         show({"formulas": lines}, "", options)
         return

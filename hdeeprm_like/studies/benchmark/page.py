@@ -8,7 +8,7 @@ from typing import Any
 from hdeeprm_like.errors import ResultsError
 from hdeeprm_like.inputs import read_object
 from hdeeprm_like.results.html import pieces, write_page
-from hdeeprm_like.studies.compare.text import difference_lines, summary_lines
+from hdeeprm_like.studies.compare.text import summary_lines
 
 HOUR = 3600.0
 
@@ -27,7 +27,7 @@ def write_card_page(card: Mapping[str, Any], save: Path) -> None:
     """
     own = {one["name"] for one in card["policies"]}
     label = label_of(card)
-    cases = [case | tables_of(case, own) for case in card["cases"]]
+    cases = [case | {"table": table_of_case(case, own)} for case in card["cases"]]
     score = {group: interval(one) for group, one in card["score"].items()}
     write_page(save, "studies/benchmark/page.html", title=f"Benchmark of {label}", card=card, cases=cases, score=score)
 
@@ -37,8 +37,8 @@ def interval(score: Mapping[str, Any]) -> str:
     return f"{score['mean']:.2f} [{score['low']:.2f}, {score['high']:.2f}]"
 
 
-def tables_of(case: Mapping[str, Any], own: Iterable[str]) -> dict[str, Any]:
-    """Return the figures and the differences of a case, with costs and scores before them."""
+def table_of_case(case: Mapping[str, Any], own: Iterable[str]) -> list[list[str]]:
+    """Return titles and a line for each policy of a case: its cost, its score and its figures."""
     rows = [{name: math.nan if value is None else value for name, value in row.items()} for row in case["summary"]]
     titles, *lines = summary_lines(rows, case["shown"])
     lines.sort(key=lambda line: float(case["costs"][line[0]]))
@@ -46,8 +46,7 @@ def tables_of(case: Mapping[str, Any], own: Iterable[str]) -> dict[str, Any]:
         [pieces().strong(name) if name in own else name, f"{case['costs'][name]:,.4g}", cell_of(case, [name]), *cells]
         for name, *cells in lines
     ]
-    table = [["policy", "cost", "score", *titles[1:]], *told]
-    return {"table": table, "against": difference_lines(rows, case["shown"])}
+    return [["policy", "cost", "score", *titles[1:]], *told]
 
 
 def read_card(path: Path) -> dict[str, Any]:

@@ -24,7 +24,7 @@ from hdeeprm_like.studies.compare.figures import with_tails
 from hdeeprm_like.studies.compare.inputs import inputs_of
 from hdeeprm_like.studies.compare.policies import Policy, Recorded, compared_policy
 from hdeeprm_like.studies.compare.run import POLICY, RESULTS, rows_in, run_comparison
-from hdeeprm_like.studies.compare.statistics import BOUNDS, Rows
+from hdeeprm_like.studies.compare.statistics import Rows
 from hdeeprm_like.studies.compare.windows import schedules
 from hdeeprm_like.version import __version__
 
@@ -211,9 +211,9 @@ def case_of(
 
 
 def kept(summary: Rows, shown: Sequence[str]) -> Rows:
-    """Return what a card keeps of a summary."""
-    names = (POLICY, "windows", "reference", *with_tails(shown), *(f"{name}{end}" for name in shown for end in BOUNDS))
-    return [{name: row[name] for name in dict.fromkeys(names)} for row in summary]
+    """Return what a card keeps of a summary: figures with their tails, of the first one also the interval."""
+    names = (POLICY, *with_tails(shown), *(f"{shown[0]}{end}" for end in ("_std", "_low", "_high")))
+    return [{name: row[name] for name in names} for row in summary]
 
 
 def cost_of(case: Case, policy: Policy, output: Path, date: str) -> dict[str, Any]:
