@@ -17,7 +17,7 @@ All run on the textbook's clock: all that has one time happens at once. Windows 
 from dataclasses import dataclass
 
 PROTOCOL = 2
-ON_A_POOL = ("fcfs+easy", "sjf+easy", "saf+easy", "saf+reserve:32", "zoo:slowdown", "zoo:balanced")
+ON_A_POOL = ("fcfs+easy", "sjf+easy", "saf+easy", "f1+easy", "saf+reserve:32", "zoo:slowdown", "zoo:balanced")
 ON_TWO_KINDS = ("fcfs+easy", "saf+easy", "shortest-low_power", "zoo:short_on_fast")
 """Beside every policy. A score is 0 for the first one and 1 for the best, on the same jobs."""
 

@@ -9,6 +9,8 @@ from hdeeprm_like.studies.compare.bootstrap import CONFIDENCE, resampled_means
 from hdeeprm_like.studies.compare.statistics import Rows, values_of
 from hdeeprm_like.types import Floats
 
+LEAST = -1.0
+
 
 def costs_of(results: Rows, policies: Sequence[str], objective: Sequence[str]) -> dict[str, Floats]:
     """Return the (windows,) cost of each policy: the product of the figures of an objective."""
@@ -18,15 +20,19 @@ def costs_of(results: Rows, policies: Sequence[str], objective: Sequence[str]) -
 
 
 def scores_of(costs: dict[str, Floats], references: Sequence[str]) -> tuple[dict[str, float], dict[str, Floats]]:
-    """Return the score of each policy, and its scores on resampled windows; 0 where the references do not differ."""
+    """Return the score of each policy, and its scores on resampled windows; 0 where the references do not differ.
+
+    A score is at least `LEAST`, so that one case cannot decide the mean of all.
+    """
     names = list(costs)
     values = np.array([costs[name] for name in names]).T
     base, means = names.index(references[0]), values.mean(axis=0)
     room = means[base] - min(means[names.index(name)] for name in references)
     gains = values[:, [base]] - values
     shares = gains / room if room > 0.0 else 0.0 * gains
-    drawn = resampled_means(shares) if len(shares) > 1 else shares
-    return dict(zip(names, shares.mean(axis=0).tolist(), strict=True)), dict(zip(names, drawn.T, strict=True))
+    drawn = np.maximum(LEAST, resampled_means(shares) if len(shares) > 1 else shares)
+    scores = np.maximum(LEAST, shares.mean(axis=0)).tolist()
+    return dict(zip(names, scores, strict=True)), dict(zip(names, drawn.T, strict=True))
 
 
 def aggregated(cases: Sequence[dict[str, Any]], policies: Sequence[str]) -> dict[str, Any]:
