@@ -1,6 +1,6 @@
 """What every policy of the benchmark plays: a change of any case is another `PROTOCOL`, so that cards stay comparable.
 
-Fixed cases, of which nothing may have been learned, and fresh ones, whose jobs a dated seed draws:
+Fixed cases, whose jobs nothing may have learned from, and fresh ones, whose jobs a dated seed draws:
 
 | case | jobs | machine | what counts |
 |---|---|---|---|

@@ -167,7 +167,7 @@ def refusal(case: Case, policy: Policy, origin: dict[str, Any], output: Path, da
 def case_of(
     case: Case,
     chosen: Sequence[Policy],
-    told: list[str],
+    refusals: list[str],
     output: Path,
     date: str,
     processes: int | None,
@@ -176,18 +176,18 @@ def case_of(
     """Return the figures of a case; those of the references alone where no policy plays it.
 
     Args:
-        told: why each policy does not play, empty for those that do.
+        refusals: why each policy does not play, empty for those that do.
     """
     folder = folder_of(case, output)
     references = [compared_policy(name) for name in case.references]
-    own = [policy for policy, why in zip(chosen, told, strict=True) if not why and policy not in references]
+    own = [policy for policy, why in zip(chosen, refusals, strict=True) if not why and policy not in references]
     try:
         comparison = comparison_of(case, (*references, *own), output, date)
         summary = run_comparison(comparison, folder, processes, progress)[0]
     except HDeepRMError as cause:
         if not own:
             raise
-        told = [why or str(cause) for why in told]
+        refusals = [why or str(cause) for why in refusals]
         comparison = comparison_of(case, tuple(references), output, date)
         summary = run_comparison(comparison, folder, processes, progress)[0]
     costs = costs_of(rows_in(folder / RESULTS), [row[POLICY] for row in summary], case.objective)
@@ -201,7 +201,7 @@ def case_of(
         "on": case.platform or f"{inputs_of(comparison).machine.cores} cores",
         "objective": " x ".join(case.objective),
         "digest": digest_of(comparison.trace),
-        "refused": {policy.name: why for policy, why in zip(chosen, told, strict=True) if why},
+        "refused": {policy.name: why for policy, why in zip(chosen, refusals, strict=True) if why},
         "costs": {name: float(cost.mean()) for name, cost in costs.items()},
         "scores": scores,
         "resampled": resampled,
