@@ -4,8 +4,7 @@ import ast
 import re
 from pathlib import Path
 
-from hdeeprm_like.build.kinds import compiled_functions
-
+from hdeeprm_like.compiler.kinds import compiled_functions
 from hdeeprm_like.decision.modes import MODES, mode_named
 
 PACKAGE = Path(__file__).parents[2] / "hdeeprm_like"
