@@ -4,13 +4,11 @@ Some lists only serve readers that can as well search the set. While few jobs wa
 a job and remove it takes longer than a search: until more than `FEW` wait, from then on until none does.
 """
 
-from collections.abc import Iterator
-
 import numpy as np
 
 from hdeeprm_like.engine.compiled import compiled, inlined
 from hdeeprm_like.engine.job_keys import known_time, usual_key
-from hdeeprm_like.engine.job_lists import comes_before, insert, job_at, next_fitting, remove
+from hdeeprm_like.engine.job_lists import comes_before, insert, job_at, remove
 from hdeeprm_like.engine.numbers import FIRST_PREDICTED, RANDOM_JOB
 from hdeeprm_like.engine.splitmix64 import STRIDE, uniform
 from hdeeprm_like.engine.tables import WAITING, Tables
@@ -75,19 +73,6 @@ def dequeue(tables: Tables, j: int) -> None:
         remove(tables.waiting, v, j)
     if clock.waiting == 0:
         clock.sorted = clock.always
-
-
-@inlined
-def with_enough_cores(tables: Tables, v: int, i: int) -> Iterator[int]:
-    """Yield the jobs of a list, from place *i* on, that request no more than the free cores; they may start."""
-    place = 0  # no record is kept in a name here: across a yield that would be a copy
-    while tables.clock[0].free_cores > 0:
-        place, i = next_fitting(tables.waiting, v, place, i, tables.clock[0].free_cores)
-        if place >= tables.waiting.lists[v].blocks:
-            return
-        before = tables.clock[0].waiting
-        yield job_at(tables.waiting, v, place, i)
-        i += before == tables.clock[0].waiting
 
 
 @inlined

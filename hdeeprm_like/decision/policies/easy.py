@@ -21,7 +21,6 @@ from hdeeprm_like.engine.numbers import FIRST_PREDICTED, TETRIS_SRTF
 from hdeeprm_like.engine.packing import ALIKE, WHOLE, best_node, is_whole
 from hdeeprm_like.engine.state import State
 from hdeeprm_like.engine.tables import NOTHING, WAITING, Tables
-from hdeeprm_like.engine.waiting_queue import with_enough_cores
 from hdeeprm_like.types import Records
 
 TRY = np.dtype(
@@ -165,9 +164,15 @@ def backfill(tables: Tables, plans: Plans, memory: Tries, k: int) -> None:
             if j >= tried and tables.jobs[j].size <= clock.free_cores:
                 backfill_one(tables, plans, memory, k, j)
     else:
-        for j in with_enough_cores(tables, plan.list, 1):
+        v, place, i = plan.list, 0, 1
+        while clock.free_cores > 0:
+            place, i = next_fitting(tables.waiting, v, place, i, clock.free_cores)
+            if place >= tables.waiting.lists[v].blocks:
+                break
+            j, before = job_at(tables.waiting, v, place, i), clock.waiting
             if j >= tried:
                 backfill_one(tables, plans, memory, k, j)
+            i += before == clock.waiting
     last.jobs, last.shadow, last.spare, plan.reserved = clock.submitted, shadow, plan.spare, NO_JOB
     last.cores = clock.free_cores if last.cores >= 0 else -1
 

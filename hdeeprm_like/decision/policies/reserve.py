@@ -12,10 +12,9 @@ from hdeeprm_like.decision.policies.reserved_nodes import has_cores
 from hdeeprm_like.decision.policies.starting import start_if_fits
 from hdeeprm_like.engine.bundles import Bundle
 from hdeeprm_like.engine.compiled import callback, inlined
-from hdeeprm_like.engine.job_lists import copy_jobs
+from hdeeprm_like.engine.job_lists import copy_jobs, job_at, next_fitting
 from hdeeprm_like.engine.state import State
-from hdeeprm_like.engine.tables import Tables
-from hdeeprm_like.engine.waiting_queue import with_enough_cores
+from hdeeprm_like.engine.tables import NOTHING, Tables
 from hdeeprm_like.types import Floats, Ints
 
 KEPT_SHARE, A_SHARE = 1.0 / 8.0, -1  # of the cores are kept if no number is given, which is written so
@@ -44,9 +43,15 @@ def may_start(tables: Tables, plans: Plans, memory: Kept, k: int, j: int) -> boo
 @callback
 def start_beside_reserve(tables: Tables, plans: Plans, memory: Kept, k: int) -> None:
     """Start every job that fits, in order; only short ones use the cores kept for them, unless nothing runs."""
-    for j in with_enough_cores(tables, plans.plans[k].list, 0):
-        if may_start(tables, plans, memory, k, j):
-            start_if_fits(tables, plans, k, j)
+    clock, v = tables.clock[0], plans.plans[k].list
+    place, i = 0, 0
+    while clock.free_cores > 0:
+        place, i = next_fitting(tables.waiting, v, place, i, clock.free_cores)
+        if place >= tables.waiting.lists[v].blocks:
+            break
+        j = job_at(tables.waiting, v, place, i)
+        if not may_start(tables, plans, memory, k, j) or start_if_fits(tables, plans, k, j) != NOTHING:
+            i += 1
 
 
 @callback

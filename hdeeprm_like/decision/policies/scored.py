@@ -35,7 +35,6 @@ from hdeeprm_like.engine.job_lists import copy_jobs, entries_of, job_at, next_fi
 from hdeeprm_like.engine.job_sorting import sort_by_keys
 from hdeeprm_like.engine.state import State
 from hdeeprm_like.engine.tables import NOTHING, Tables
-from hdeeprm_like.engine.waiting_queue import with_enough_cores
 
 
 class Scored(Bundle):
@@ -130,8 +129,13 @@ def backfill_by_score(tables: Tables, plans: Plans, knowledge: Knowledge, k: int
     reserve(tables, plans, k, head, needed_cores(tables, knowledge.history, scores, s, head))
     if plans.plans[k].bounded == 1:
         plans.plans[k].reserved = EACH  # the head has its guarantee; only its expected start is needed
-    count = 0
-    for j in with_enough_cores(tables, v, 1):
+    count, place, i = 0, 0, 1
+    while True:
+        place, i = next_fitting(tables.waiting, v, place, i, clock.free_cores)
+        if place >= tables.waiting.lists[v].blocks:
+            break
+        j = job_at(tables.waiting, v, place, i)
+        i += 1
         count += add_candidate(tables, plans, knowledge, s, j, head, plans.plans[k].shadow, count)
     for n in range(count):
         j = plans.queue[n]
