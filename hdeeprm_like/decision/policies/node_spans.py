@@ -1,6 +1,6 @@
 """Reservations of whole nodes, each for a span of time: which nodes have none between two dates, and when one ends.
 
-Nodes are bits, 64 of them in a word. Baselines on platforms with partitions make such reservations anew at each pass
+Nodes are bits, 64 of them in a word. Baselines on platforms with partitions make such reservations again at each pass
 over the queue (`node_plans`); guaranteed starts keep them (`guaranteed_nodes`).
 """
 

@@ -121,7 +121,7 @@ def begin_skyline(tables: Tables, plans: Plans, profile: Profile, k: int) -> Non
 
 @inlined
 def end_skyline(plans: Plans, k: int) -> None:
-    """Let jobs that start after this decision disregard the reservations made in it."""
+    """Drop the reservations made in this decision."""
     plans.plans[k].reserved = NO_JOB
 
 
@@ -134,7 +134,7 @@ def stays_valid(tables: Tables, plans: Plans, k: int) -> bool:
     return not needs_nodes(tables) and not is_overdue(tables, plans, k)
 
 
-@compiled
+@inlined
 def could_start(tables: Tables, plans: Plans, profile: Profile, k: int, j: int, need: int) -> bool:
     """Return whether a job fits now around all reservations.
 

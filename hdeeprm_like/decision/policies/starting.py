@@ -87,7 +87,7 @@ def start_beside(tables: Tables, plans: Plans, profile: Profile, k: int, j: int,
     return True
 
 
-@compiled
+@inlined
 def start_or_reserve(tables: Tables, plans: Plans, profile: Profile, k: int, j: int, need: int) -> float:
     """Start a job if it fits now around all reservations, else reserve for it; return when it starts.
 
