@@ -18,6 +18,7 @@ from hdeeprm_like.learning.checkpoint import CHECKPOINT
 from hdeeprm_like.learning.comparisons import IterationOptions
 from hdeeprm_like.learning.paired_rollouts import PairedRollouts, Sampling
 from hdeeprm_like.learning.policy_iteration import Comparisons, iterate_policy, validation_of
+from hdeeprm_like.learning.threads import threads_for
 from hdeeprm_like.learning.training import TrainingOptions
 from hdeeprm_like.run.batch import FIGURES
 from hdeeprm_like.run.runs import Runs
@@ -47,7 +48,7 @@ def iterate_learner(
         OptionsError: options do not fit together. AgentError: the agent cannot be improved so.
     """
     check(learner)
-    with alone_in(output), gathering as gather:
+    with alone_in(output), gathering as gather, threads_for(learner.agent):
         return iterate_alone(learner, output, how, resume, progress, gather)
 
 

@@ -21,8 +21,9 @@ from hdeeprm_like.launch.run_folder import RECORD
 from hdeeprm_like.learning.agents import PolicyLearningAgent
 from hdeeprm_like.learning.checkpoint import generator_states, set_generators
 from hdeeprm_like.learning.paired_rollouts import PairedRollouts, Pairs, Sampling
-from hdeeprm_like.learning.parts import load_weights_of, one_thread, play_part, weights_as_bytes
+from hdeeprm_like.learning.parts import load_weights_of, play_part, weights_as_bytes
 from hdeeprm_like.learning.rollout import RolloutBuffer
+from hdeeprm_like.learning.threads import one_thread
 from hdeeprm_like.learning.training import Rollouts
 from hdeeprm_like.learning.weights import Weights, following, weights_of
 from hdeeprm_like.run.episodes import Plays

@@ -51,6 +51,7 @@ from hdeeprm_like.learning.checkpoint import (
 from hdeeprm_like.learning.comparisons import IterationOptions, improve
 from hdeeprm_like.learning.logs import TrainingLog
 from hdeeprm_like.learning.paired_rollouts import Pairs, Sampling, deterministic
+from hdeeprm_like.learning.rollout import play_side_by_side
 from hdeeprm_like.learning.weights import Weights, between, following, weights_of
 from hdeeprm_like.run.branches import play_to_end
 from hdeeprm_like.run.runs import Runs
@@ -231,20 +232,13 @@ class _Iterations:
         self.log.close()
 
 
-def play_side_by_side(agent: PolicyLearningAgent, runs: Runs) -> int:
+def play_greedily(agent: PolicyLearningAgent, runs: Runs) -> int:
     """Play episodes to their ends by the most probable actions; return how many decisions that took."""
     network = agent.slot_network()
     if network is not None:
         return play_to_end(runs, network)
-    chosen, decisions = np.zeros(runs.count, np.int64), 0
-    agent.begin(np.arange(runs.count))
     with deterministic(agent):
-        while not runs.over.all():
-            active = np.flatnonzero(~runs.over)
-            chosen[active] = agent.decide(runs.observations[active], runs.masks[active], active)
-            runs.step(chosen)
-            decisions += len(active)
-    return decisions
+        return play_side_by_side(agent, runs)
 
 
 def validation_of(runs_of: Callable[[], Runs], figures: Sequence[str]) -> Validate:
@@ -256,7 +250,7 @@ def validation_of(runs_of: Callable[[], Runs], figures: Sequence[str]) -> Valida
 
     def validate(agent: PolicyLearningAgent) -> dict[str, Floats]:
         runs = runs_of()
-        play_side_by_side(agent, runs)
+        play_greedily(agent, runs)
         return {"reward": runs.episodes["reward"].copy(), **dict(zip(figures, runs.figures.T.copy(), strict=True))}
 
     return validate

@@ -55,6 +55,15 @@ class EpisodeBatch(Protocol):
         """(B,) s, simulated time of each episode."""
         ...
 
+    @property
+    def total_rewards(self) -> Floats:
+        """(B,) sum of the rewards of each episode."""
+        ...
+
+    def run(self, place: int) -> Any:
+        """Return what measures are computed of, of one episode."""
+        ...
+
     def step(self, actions: Ints) -> object:
         """Apply (B,) actions to the episodes that are not over, and run these to their next decisions."""
         ...
@@ -112,6 +121,20 @@ def batched_rollout(agent: Decides, batch: EpisodeBatch, buffer: RolloutBuffer |
     """
     agent.begin(np.arange(len(batch.masks)))
     return _played(agent, batch, buffer or RolloutBuffer(), sys.maxsize)
+
+
+def play_side_by_side(agent: Decides, batch: EpisodeBatch) -> int:
+    """Run a batch of episodes to their ends and record nothing; return how many decisions that took."""
+    count, decisions = len(batch.masks), 0
+    chosen = np.zeros(count, np.int64)
+    agent.begin(np.arange(count))
+    active = np.flatnonzero(~batch.over)
+    while len(active):
+        chosen[active] = agent.decide(batch.observations[active], batch.masks[active], active)
+        batch.step(chosen)
+        decisions += len(active)
+        active = np.flatnonzero(~batch.over)
+    return decisions
 
 
 def rollout_by_parts(agent: Decides, batch: EpisodeBatch, decisions: int) -> Iterator[list[Episode]]:

@@ -14,7 +14,7 @@ from hdeeprm_like.errors import AgentError
 from hdeeprm_like.learning.checkpoint import read_checkpoint
 from hdeeprm_like.learning.comparisons import IterationOptions, improve
 from hdeeprm_like.learning.paired_rollouts import PairedRollouts, Pairs
-from hdeeprm_like.learning.policy_iteration import iterate_policy, play_side_by_side, validation_of
+from hdeeprm_like.learning.policy_iteration import iterate_policy, play_greedily, validation_of
 from hdeeprm_like.learning.weights import following, weights_of
 from hdeeprm_like.run.batch import FIGURES
 from hdeeprm_like.run.schedules import run_to_end, schedule_of
@@ -52,7 +52,7 @@ def played(agent, compiled=True, count=6):
     plays = plays_of(SPACE, busy, cores=CORES)
     runs = plays.runs_to_fork(count)
     plays.load(runs, 0)
-    play_side_by_side(agent, runs)
+    play_greedily(agent, runs)
     return runs.figures.copy()
 
 
@@ -92,7 +92,7 @@ def test_an_empty_machine_starts_its_first_job_whatever_was_learned():
     plays = plays_of(SPACE, lambda _: alone, cores=CORES)
     runs = plays.runs_to_fork(1)
     plays.load(runs, 0)
-    play_side_by_side(agent, runs)
+    play_greedily(agent, runs)
     assert runs.figures[0, WAIT] == pytest.approx((0.0 + 490.0) / 2)  # the second one is held until the first has ended
 
 
