@@ -4,7 +4,7 @@ Each waiting job in the slots is a row; in layers of attention every row attends
 rows of the jobs that may start are scored, and waiting by a row of its own. As in the kernel network all jobs share the
 weights, so the window need not limit the queue: configure as many slots as jobs may ever wait.
 
-The options of PPO are those of `hdeeprm_like.learning.slot_ppo`.
+The options of PPO are those of `hdeeprm_like.learning.ppo`.
 
 Source: section 6.3 of the dissertation proposes attention over all jobs as the successor of the window; Vaswani et al.,
 "Attention is all you need", 2017.
@@ -19,9 +19,8 @@ from torch.nn import functional
 from hdeeprm_like.decision.layout import Layout
 from hdeeprm_like.errors import AgentError, OptionsError
 from hdeeprm_like.learning.agent_options import COUNT
-from hdeeprm_like.learning.ppo_options import Activation
-from hdeeprm_like.learning.slot_ppo import SlotPPO, dense
-from hdeeprm_like.learning.slots import Rows
+from hdeeprm_like.learning.ppo import Activation, dense
+from hdeeprm_like.learning.slots import Rows, SlotPPO
 
 
 class Layer(nn.Module):

@@ -3,7 +3,7 @@
 All jobs share the weights, so they fit queues and machines of any size, and a trained agent can run any trace; what is
 learned from one job holds for all, whereas a network over a flat window learns each slot separately.
 
-The options of PPO are those of `hdeeprm_like.learning.slot_ppo`.
+The options of PPO are those of `hdeeprm_like.learning.ppo`.
 
 Source: Zhang et al., "RLScheduler: an automated HPC batch job scheduler using reinforcement learning", 2020.
 """
@@ -16,9 +16,8 @@ from torch import Tensor, nn
 
 from hdeeprm_like.decision.layout import Layout
 from hdeeprm_like.errors import AgentError
-from hdeeprm_like.learning.ppo_options import Activation
-from hdeeprm_like.learning.slot_ppo import SlotPPO, dense
-from hdeeprm_like.learning.slots import Rows
+from hdeeprm_like.learning.ppo import Activation, dense
+from hdeeprm_like.learning.slots import Rows, SlotPPO
 
 
 class Kernel(SlotPPO):

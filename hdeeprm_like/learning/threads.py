@@ -9,7 +9,7 @@ import torch
 
 from hdeeprm_like.learning.agents import LearningAgent
 
-LARGE = 1_000_000  # weights from which on several threads may be faster; with 64 units they take four times the CPU time
+LARGE = 1_000_000  # weights from which on threads may pay; with 64 units two of them take four times the CPU time of one
 VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS")  # by which users choose
 
 log = logging.getLogger(__name__)
@@ -33,6 +33,6 @@ def threads_for(agent: LearningAgent) -> Iterator[None]:
     if weights >= LARGE or any(name in os.environ for name in VARIABLES):
         yield
         return
-    log.info("torch computes with one thread, since the network has %d weights; %s decides otherwise", weights, VARIABLES[0])
+    log.info("torch computes with one thread, since the network has %d weights; OMP_NUM_THREADS changes that", weights)
     with one_thread():
         yield

@@ -232,9 +232,7 @@ def evaluate(
         agent.train(was_training)
 
 
-def measured(
-    agent: Decides, new_episode: NewEpisode, episodes: int, measures: Measures
-) -> dict[str, list[float]]:
+def measured(agent: Decides, new_episode: NewEpisode, episodes: int, measures: Measures) -> dict[str, list[float]]:
     """Play episodes from the number 0 on to their ends; return the reward and each measure, one value per episode."""
     batch = batch_of(new_episode, 0, episodes)
     if batch is None:
