@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from hdeeprm_like.decision.layout import Layout
-from hdeeprm_like.errors import AgentError, OptionsError
+from hdeeprm_like.errors import OptionsError
 from hdeeprm_like.learning.agent_options import COUNT
 from hdeeprm_like.learning.ppo import Activation, dense
 from hdeeprm_like.learning.slots import Rows, SlotPPO
@@ -72,13 +72,6 @@ class Attention(SlotPPO):
         self.score = dense([hidden, 16, 1], activation, 0.01)
         self.score_of_waiting = dense([hidden, 16, 1], activation, 0.01)
         nn.init.constant_(self.score_of_waiting[-1].get_parameter("bias"), waiting_bias)
-
-    def lean(self, action: int, by: float) -> None:
-        """Add a number to the logit of waiting, which alone has a bias of its own."""
-        if action != self.layout.waiting:
-            raise AgentError(f"attention: only waiting ({self.layout.waiting}) can be preferred, not action {action}")
-        with torch.no_grad():
-            self.score_of_waiting[-1].get_parameter("bias").add_(by)
 
     def scores(self, rows: Rows) -> tuple[Tensor, Tensor]:
         """Return (R,) the scores of the rows, and (S,) those of waiting."""

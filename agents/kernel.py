@@ -15,7 +15,6 @@ import torch
 from torch import Tensor, nn
 
 from hdeeprm_like.decision.layout import Layout
-from hdeeprm_like.errors import AgentError
 from hdeeprm_like.learning.ppo import Activation, dense
 from hdeeprm_like.learning.slots import Rows, SlotPPO
 
@@ -38,13 +37,6 @@ class Kernel(SlotPPO):
         self.job = dense([of_job + of_all, *layers, 1], activation, 0.01)
         self.wait = dense([of_all, layers[-1], 1], activation, 0.01)
         nn.init.constant_(self.wait[-1].get_parameter("bias"), waiting_bias)
-
-    def lean(self, action: int, by: float) -> None:
-        """Add a number to the logit of waiting, which alone has a bias of its own."""
-        if action != self.layout.waiting:
-            raise AgentError(f"kernel: all jobs share one bias; only waiting ({self.layout.waiting}) can be preferred")
-        with torch.no_grad():
-            self.wait[-1].get_parameter("bias").add_(by)
 
     def scores(self, rows: Rows) -> tuple[Tensor, Tensor]:
         """Return (R,) the scores of the rows, and (S,) those of waiting."""

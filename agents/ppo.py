@@ -161,11 +161,8 @@ class PPO(PPOAgent):
         self.square += share * (observations.square().mean(0) - self.square)
 
     def prefer(self, action: int) -> None:
-        """Add ``preference`` to the logit of an action, for each factor."""
-        self.lean(action, self.preference * len(self.factors))
-
-    def lean(self, action: int, by: float) -> None:
-        """Add a number to the logit of an action, whatever is seen: to the biases of the choices it combines."""
+        """Add ``preference`` to the logit of an action, whatever is seen, for each factor."""
+        by = self.preference * len(self.factors)  # goes to the biases of the choices that the action combines
         last, at = cast(nn.Linear, self.actor[-1]), sum(self.factors)
         with torch.no_grad():
             if action == math.prod(self.factors):

@@ -9,7 +9,9 @@ import torch
 
 from hdeeprm_like.learning.agents import LearningAgent
 
-LARGE = 1_000_000  # weights from which on threads may pay; with 64 units two of them take four times the CPU time of one
+LARGE = (
+    1_000_000  # weights from which on threads may pay; with 64 units two of them take four times the CPU time of one
+)
 VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS")  # by which users choose
 
 log = logging.getLogger(__name__)

@@ -33,7 +33,7 @@ from hdeeprm_like.formats.windows import window
 from hdeeprm_like.inputs import read_object
 from hdeeprm_like.launch.agent_names import Trained
 from hdeeprm_like.launch.trained import restored
-from hdeeprm_like.learning.policy_iteration import play_greedily
+from hdeeprm_like.learning.rollout import play_side_by_side
 from hdeeprm_like.results.pictures import BLUE, COLOURS, GREY, picture
 from hdeeprm_like.run import batch
 from hdeeprm_like.run.episodes import Plays, fragment
@@ -83,7 +83,7 @@ def of_agent(folder: Path, machine: Platform, windows: list[Workload]) -> tuple[
     runs = plays.runs_to_fork(len(windows))
     plays.load(runs, 0)
     began = time.process_time()
-    decisions = play_greedily(learner.agent, runs)
+    decisions = play_side_by_side(learner.agent, runs)
     seconds = (time.process_time() - began) / decisions
     columns = [batch.FIGURES.index(name) for name in NAMES[:3]]
     return runs.figures[:, columns].copy(), seconds
