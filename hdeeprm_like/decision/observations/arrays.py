@@ -61,18 +61,21 @@ VIEW = np.dtype(
 )
 
 
-class ViewArrays(Bundle):
+class ViewArrays(Bundle, shared=("rate_times", "rates")):
     """Arrays of the observation of one run in compiled code; J jobs.
 
     Attributes:
         params: (1,) VIEW.
         features: (J, F) features of each job since its submission, see ``features``; empty if not shown.
         limits: (4,) the largest requests of jobs, in the order of ``summary.REQUESTS``.
+        rates: (T, K) rates of energy from each of *rate_times* (s) on, see ``hours``; (0, 0) if not shown.
     """
 
     params: Records
     features: Floats
     limits: Floats
+    rate_times: Floats
+    rates: Floats
 
 
 @dataclass(frozen=True)
