@@ -30,12 +30,18 @@ HOUR, DAY = 3600.0, 86400.0  # s
 def write_hours(tables: Tables, view: ViewArrays, out: Floats, at: int) -> None:
     """Write the features from *at* on."""
     params, times, rates, now = view.params[0], view.rate_times, view.rates, tables.clock[0].now
-    row = np.searchsorted(times, now, side="right") - 1
+    row, end = 0, len(times)
+    while row + 1 < end:  # times[row] <= now, and times[end] > now
+        middle = (row + end) // 2
+        if times[middle] <= now:
+            row = middle
+        else:
+            end = middle
     later = min(row + 1, len(times) - 1)
     hour = (now % DAY) / HOUR
     out[at] = hour if params.raw else hour / 24.0
     out[at + 1] = log_share(params.raw, max(times[later] - now, 0.0), params.per_log_span)
-    for k in range(rates.shape[1]):
+    for k in range(len(rates[0])):
         out[at + 2 + 2 * k], out[at + 3 + 2 * k] = rates[row, k], rates[later, k]
 
 

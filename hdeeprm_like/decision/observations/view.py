@@ -61,7 +61,7 @@ def write_view(tables: Tables, window: Window, view: ViewArrays, out: Float32s) 
     """Write the observation of a run into (F,) float32, an image row by row."""
     end = len(out)
     if len(view.rate_times) > 0:
-        end -= 2 + 2 * view.rates.shape[1]
+        end -= 2 + 2 * len(view.rates[0])
         write_hours(tables, view, out, end)
     write_kind(tables, window, view, part(out, 0, end), view.params[0].kind)
 
@@ -151,8 +151,7 @@ class View:
         self._sizes = Sizes(state.platform, window.slots, horizon, backlog, memory_units)
         self._more = () if rates is None else (block(list(rates)),)
         shape = observation.shape(self._sizes)
-        if rates is not None:
-            shape = (shape[0] + self._more[0].width,)
+        shape = (shape[0] + sum(one.width for one in self._more), *shape[1:])
         numbers = math.prod(shape)
         if numbers > limits.OBSERVATION.most:
             wanted = f"an observation of {numbers:,} numbers"
