@@ -1,6 +1,6 @@
 """The hour and the rates of energy, appended to an observation (option ``rates``).
 
-K objectives with a file of rates, such as ``cost:tariff.csv``, of which each has two features by its own name.
+There are K objectives with a file of rates, such as ``cost:tariff.csv``; each has two features by its own name.
 
 | index from the end of the observation on | what | limit | unit if raw |
 |---|---|---|---|
