@@ -25,7 +25,7 @@ from hdeeprm_like.learning.ppo import Activation, PPOAgent, dense
 SMALLEST_VARIANCE = 1e-8  # of a feature, so that nearly constant features are not divided by almost 0
 HALVINGS = 4  # a block has all features, the first half of them, the first quarter, ... down to 1 / 2**HALVINGS
 TRIMMED = 128  # consecutive decisions that share one width, since individual widths take longer to find
-Seen = tuple[Batch, Tensor]  # decisions, and (S,) how many features of each to multiply
+Seen = tuple[Batch, Tensor, Tensor]  # decisions, (S, F) their features, and (S,) how many of each to multiply
 
 
 def through(layers: Iterable[nn.Module], blocks: Sequence[Tensor]) -> Tensor:
@@ -178,22 +178,23 @@ class PPO(PPOAgent):
         return self._logarithms(self.logits(observations), masks)
 
     def seen_in(self, batch: Batch) -> Seen:
-        """Return some episodes with how many features of each decision to multiply."""
+        """Return some episodes, standardized once for all passes, with how many features of each to multiply."""
+        features = batch.observations
         if not self.normalize:
-            return batch, widths_of(batch.observations)
-        self.update_statistics(batch.observations)
-        return batch, torch.full((len(batch),), batch.observations.shape[1], device=self.device)
+            return batch, features, widths_of(features)
+        self.update_statistics(features)
+        return batch, self.standardized(features), torch.full((len(batch),), features.shape[1], device=self.device)
 
     def ordered(self, seen: Seen, rows: Tensor) -> Tensor:
         """Return the (B,) decisions of a minibatch sorted by how many features to multiply."""
-        return rows[seen[1][rows].argsort()]
+        return rows[seen[-1][rows].argsort()]
 
     def evaluated(self, seen: Seen, rows: Tensor, actions: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Return (B,) log probabilities of actions, (B,) entropies and (B,) values at the decisions *rows*."""
-        batch, widths = seen
+        batch, features, widths = seen
         found, counts = widths[rows].unique_consecutive(return_counts=True)  # type: ignore[no-untyped-call]
         parts = zip(torch.split(rows, counts.tolist()), found.tolist(), strict=True)
-        blocks = [self.standardized(batch.observations[:, :width][part]) for part, width in parts]
+        blocks = [features[:, :width][part] for part, width in parts]
         units = through(list(self.actor)[:-1], blocks)
         logarithms = self._logarithms(self.combined(self.actor[-1](units)), batch.masks[rows])
         values = self.critic[-1](units if self.shared else through(list(self.critic)[:-1], blocks))[:, 0]
