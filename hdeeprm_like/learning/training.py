@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import torch
@@ -32,40 +32,15 @@ from hdeeprm_like.learning.rollout import (
     BatchedEpisodes,
     Decides,
     EpisodeBatch,
+    Playing,
     RolloutBuffer,
     batched_rollout,
+    play_episodes,
     play_side_by_side,
     rollout_by_parts,
 )
-from hdeeprm_like.types import Bools, Floats
 
 REWARD = "reward"
-
-
-class Playing(Protocol):
-    """An episode that stops at each decision, such as ``run.python_loop.Play``."""
-
-    def advance(self) -> bool:
-        """Run until a decision is wanted; False when the episode is over and rewarded."""
-        ...
-
-    def observe(self) -> tuple[Floats, Bools]:
-        """Return the observation, float32, and (A,) which actions are legal."""
-        ...
-
-    def act(self, action: int) -> None:
-        """Apply the action with this number."""
-        ...
-
-    @property
-    def episode(self) -> Episode:
-        """The decisions made so far."""
-        ...
-
-    @property
-    def run(self) -> Any:
-        """What measures are computed of, at its end."""
-        ...
 
 
 NewEpisode = Callable[[int], Playing]  # the same number always gives the same episode, at its beginning
@@ -186,24 +161,6 @@ def rollout(
     if batch is not None:
         return batched_rollout(agent, batch, buffer)
     return play_episodes(agent, [new_episode(first + i) for i in range(count)])
-
-
-def play_episodes(agent: Decides, episodes: Sequence[Playing]) -> list[Episode]:
-    """Run episodes to their ends and return what was recorded of them."""
-    play_together(agent, episodes)
-    return [episode.episode for episode in episodes]
-
-
-def play_together(agent: Decides, episodes: Sequence[Playing]) -> None:
-    """Run episodes to their ends, each advanced by itself; one forward pass decides for all that are not over."""
-    agent.begin(np.arange(len(episodes)))
-    active = [number for number, episode in enumerate(episodes) if episode.advance()]
-    while active:
-        observations, masks = zip(*(episodes[number].observe() for number in active), strict=True)
-        actions = agent.decide(np.stack(observations), np.stack(masks), np.array(active))
-        for number, action in zip(active, actions.tolist(), strict=True):
-            episodes[number].act(action)
-        active = [number for number in active if episodes[number].advance()]
 
 
 def evaluate(
