@@ -59,7 +59,7 @@ def test_the_schedule_of_a_pair_is_the_same_with_batsim_4_and_5_and_in_process(
 
 
 @pytest.mark.parametrize("pair", [("random", "high_gflops"), ("shortest", "random")])
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(5))
 def test_pairs_that_draw_have_one_schedule_where_walltimes_end_as_jobs_arrive(seed, pair, tmp_path):
     rng, count = np.random.default_rng(seed), 40
     many = jobs(
