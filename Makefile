@@ -30,7 +30,7 @@ test-more: library
 
 test-all: library
 	$(BIN)/mypy
-	$(PYTEST) --hypothesis-profile drawn -m "not bench"
+	$(PYTEST) -m "not bench"
 
 bench: .venv/tested
 	$(BIN)/python -m pytest tests/bench/bench_*.py -m bench -s -p no:warnings
@@ -97,4 +97,4 @@ hashed:
 
 # The machine code of all kinds of runs, in the user's cache; made again when a source that it is made of changes.
 library: .venv/tested
-	$(BIN)/python -m hdeeprm_like.build
+	$(BIN)/python -m hdeeprm_like.compiler
