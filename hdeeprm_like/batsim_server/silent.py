@@ -8,10 +8,10 @@ from collections import deque
 from functools import partial
 
 from hdeeprm_like.batsim_server.jobs import Profile
-from hdeeprm_like.batsim_server.profile_types.computing import PARALLEL
+from hdeeprm_like.batsim_server.profile_types.computing import COMPUTING, PARALLEL
 from hdeeprm_like.batsim_server.profile_types.sleeping import DELAY
 from hdeeprm_like.batsim_server.server import Ask, Server
-from hdeeprm_like.batsim_server.silent_decisions import COMPUTING, is_possible, way_to_server
+from hdeeprm_like.batsim_server.silent_decisions import is_possible, way_to_server
 from hdeeprm_like.batsim_server.silent_session import Advance, MakeAdvance, SilentSession
 from hdeeprm_like.batsim_server.simulation import Simulation
 from hdeeprm_like.engine.light_library import function_of

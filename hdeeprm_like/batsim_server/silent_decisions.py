@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from hdeeprm_like.batsim_server.jobs import Job, Profile
 from hdeeprm_like.batsim_server.parallel_tasks import add_flows
-from hdeeprm_like.batsim_server.profile_types.computing import HOMOGENEOUS, HOMOGENEOUS_TOTAL, PARALLEL
+from hdeeprm_like.batsim_server.profile_types.computing import HOMOGENEOUS_TOTAL, PARALLEL
 from hdeeprm_like.batsim_server.replies import Reply, SchedulerEvent
 from hdeeprm_like.batsim_server.sharing import Constraint
 from hdeeprm_like.batsim_server.simulation import Simulation
@@ -15,7 +15,6 @@ from hdeeprm_like.engine import silent_layout as layout
 from hdeeprm_like.errors import ProtocolError
 from hdeeprm_like.results.batsim_files import interval_set, parse_interval_set
 
-COMPUTING = (HOMOGENEOUS, HOMOGENEOUS_TOTAL, PARALLEL)
 ODD = ("mapping", "storage_mapping", "additional_io_job")  # of EXECUTE_JOB
 TALK = layout.places_of(layout.TALK)
 MACHINE = layout.places_of(layout.MACHINE)

@@ -257,8 +257,12 @@ def all_in_machine_code(monkeypatch, make_advance):
     return whole
 
 
-def test_a_long_session_is_played_in_machine_code_without_numpy(tmp_path, make_advance):
-    options = write_inputs(tmp_path, random_workload(1, cli.FEWEST_JOBS, 4))
+OF_JOBS_THAT_SEND = workload([(time, 2, "shuffle", None) for time in range(3)], SENDING)
+
+
+@pytest.mark.parametrize("jobs", [random_workload(1, cli.FEWEST_JOBS, 4), OF_JOBS_THAT_SEND])
+def test_a_session_that_is_long_or_sends_is_played_in_machine_code_without_numpy(jobs, tmp_path, make_advance):
+    options = write_inputs(tmp_path, jobs)
     code = (
         "import sys; sys.path[:0] = ['tests']\nfrom pathlib import Path\nfrom server_inputs import Filler\n"
         "from hdeeprm_like.batsim_server import cli\nfrom hdeeprm_like.batsim_server.options import ServerOptions\n"
