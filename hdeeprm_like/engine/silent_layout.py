@@ -299,7 +299,7 @@ class Memory:
         actions, actors = 2 * jobs + calls + 1, 2 * jobs + calls + 8
         words = [text.encode() for text in KNOWN_WORDS + PARTS]
         self.links, self.uses = (LINKS + LINKS_EACH * machines, LOADS + LOADS_EACH * machines) if sends else (0, 1)
-        traffic = machines + self.links, jobs + 1, self.uses
+        traffic = machines + self.links, jobs + 1 if sends else 1, self.uses
         self._actions, self._traffic = _sizes_of_actions(jobs, actions), _sizes_of_traffic(*traffic)
         self._problem = _sizes_of_problem(*traffic)
         self._session = self._sizes(jobs, machines, powers, actors) | {
