@@ -31,7 +31,7 @@ PAGES = [
 # what installs, takes minutes, or is tried in tests/test_cli.py
 FIRST_TO_READ = r"docs/(index\.md|tutorials/.*|cluster\.md|shipped\.md|python\.md)-.*"
 SKIPPED = (
-    "python -m hdeeprm_like.build",
+    "python -m hdeeprm_like.compiler",
     "pip install",
     "python agents/train_maskable_ppo.py",
     "python tests/bench/",

@@ -3,15 +3,14 @@
 The core policies are those of the thesis (table 3.2), the lowest processors with free cores, and the packings.
 """
 
-from hdeeprm_like.engine.calls import number_at
+from hdeeprm_like.engine.called_on_nodes import call_choose
 from hdeeprm_like.engine.compiled import callback, compiled, entry, inlined
-from hdeeprm_like.engine.cores import begin_stretch, cores_from, release
+from hdeeprm_like.engine.cores import cores_of, release
 from hdeeprm_like.engine.dispatch import check_numbers
 from hdeeprm_like.engine.joined_words import joins_words
 from hdeeprm_like.engine.lifecycle import lacking_beside_cores
 from hdeeprm_like.engine.neighbours import neighbour
 from hdeeprm_like.engine.node_places import book_gpus, has_nodes, note_holds
-from hdeeprm_like.engine.node_sets import CHOOSE
 from hdeeprm_like.engine.numbers import (
     BEST_FIT,
     COMPACT,
@@ -156,7 +155,7 @@ def choose_cores(tables: Tables, policy: int, j: int) -> int:
         GPUS) with nothing booked.
     """
     if tables.clock[0].partitioned:
-        return number_at(tables.node_sets.calls[CHOOSE], tables, policy, j)
+        return call_choose(tables, policy, j)
     return choose_anywhere(tables, policy, j)
 
 
@@ -287,15 +286,11 @@ def close_choice(tables: Tables, policy: int, j: int, picks: int, wanted: int) -
 def return_cores(tables: Tables, j: int) -> None:
     """Undo the booking that `choose_cores` has just made for a job that will not start after all."""
     picks, begin, last = 0, tables.clock[0].placed, -1
-    for i in range(begin, begin + tables.jobs[j].stretches):
-        first, left, p = begin_stretch(tables, i)
-        while left > 0 and p < len(tables.processors):
-            count = min(left, cores_from(tables, p, first))
-            release(tables, first, count)
-            tables.loads[p].picked += count
-            if p != last:
-                picks, last = picks + 1, p
-            first, left, p = first + count, left - count, p + 1
+    for p, first, count in cores_of(tables, begin, j):
+        release(tables, first, count)
+        tables.loads[p].picked += count
+        if p != last:
+            picks, last = picks + 1, p
     for pick in range(picks - 1, -1, -1):
         give_back(tables, pick)
         tables.loads[tables.picks[pick].processor].picked = 0

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from hdeeprm_like.decision.mode_specs import BOUNDED, MODES, MODES_BY_NAME, SCORED, SLURM
+from hdeeprm_like.decision.modes import SCORED
 from hdeeprm_like.decision.names import Baseline
 from hdeeprm_like.decision.policies.bounded import (
     close_guarantees,
@@ -18,17 +18,25 @@ from hdeeprm_like.decision.policies.bounded import (
 from hdeeprm_like.decision.policies.guarantee_rows import new_bounds
 from hdeeprm_like.decision.policies.knowledge import Knowledge, NoKnowledge, assumed_time, follow
 from hdeeprm_like.decision.policies.node_rows import make_room_for_profile
-from hdeeprm_like.decision.policies.node_starts import STARTS_ON_NODES, sort_prioritized, sort_scored
 from hdeeprm_like.decision.policies.placed_starts import place_by_score, see_best_cores
 from hdeeprm_like.decision.policies.plans import KNOWLEDGE, MEMORY, NO_MORE, Plans, new_plans
 from hdeeprm_like.decision.policies.plans import make_room as make_room_in_plans
 from hdeeprm_like.decision.policies.priorities import share_out, sort_again
 from hdeeprm_like.decision.policies.reserved_nodes import look_now
-from hdeeprm_like.decision.policies.site_factors import reorder
+from hdeeprm_like.decision.policies.scored import sort_scored
+from hdeeprm_like.decision.policies.slurm_priorities import sort_prioritized
 from hdeeprm_like.decision.policies.starting import start_anywhere, start_in_partition
-from hdeeprm_like.decision.specs import code_of
-from hdeeprm_like.engine.bundles import Bundle, bundle_in
-from hdeeprm_like.engine.calls import NOWHERE, address_of, call_at
+from hdeeprm_like.decision.policies.steps import (
+    close_starts,
+    follow_users,
+    open_starts,
+    share_usage,
+    sort_lists,
+    sort_queue,
+    start_jobs,
+)
+from hdeeprm_like.engine.bundles import Bundle
+from hdeeprm_like.engine.calls import address_of
 from hdeeprm_like.engine.compiled import callback, entry, inlined
 from hdeeprm_like.engine.job_lists import job_at
 from hdeeprm_like.engine.lifecycle import lacking_beside_cores
@@ -41,21 +49,18 @@ from hdeeprm_like.types import Floats
 @inlined
 def learn(tables: Tables, plans: Plans, k: int) -> None:
     """Update what baseline *k* knows about users with what has happened until now."""
-    plan = plans.plans[k]
-    if plan.share_at != NOWHERE:
-        call_at(plan.share_at, tables, plans.knowledge)
-    if plan.follow_at != NOWHERE:
-        call_at(plan.follow_at, tables, plans.knowledge)
+    share_usage(tables, plans, k)
+    follow_users(tables, plans, k)
 
 
 @inlined
 def open_decision(tables: Tables, plans: Plans, k: int) -> bool:
     """Bring baseline *k* to the present instant; return False if no job waits."""
-    plan, clock = plans.plans[k], tables.clock[0]
+    clock = tables.clock[0]
     clock.blocked = NOTHING
     learn(tables, plans, k)
-    if clock.waiting > 0 and plan.change_at != NOWHERE:
-        call_at(plan.change_at, tables, plans, plans.knowledge, k)
+    if clock.waiting > 0:
+        sort_lists(tables, plans, k)
     return bool(clock.waiting > 0)
 
 
@@ -72,8 +77,7 @@ def sort_changed(tables: Tables, plans: Plans, knowledge: Knowledge | NoKnowledg
 @inlined
 def close_decision(tables: Tables, plans: Plans, k: int) -> None:
     """Record what baseline *k* has started, and what the head of the queue lacks."""
-    if plans.plans[k].follow_at != NOWHERE:
-        call_at(plans.plans[k].follow_at, tables, plans.knowledge)
+    follow_users(tables, plans, k)
     if tables.clock[0].waiting > 0:
         note_blocked(tables, plans, k)
 
@@ -86,18 +90,6 @@ def note_blocked(tables: Tables, plans: Plans, k: int) -> None:
     clock.blocked_job = j
     size = tables.jobs[j].size
     clock.blocked = CORES if size > clock.free_cores else lacking_beside_cores(tables, j, size)
-
-
-STARTS: dict[int, Callable[[Tables, Plans, int], None]] = {
-    MODES[name]: code_of("modes", name, f"policies.{spec.start}") for name, spec in MODES_BY_NAME.items()
-}
-"""Functions that start jobs, by mode; without partitions the mode ``slurm`` is refused, see `plans.slurm_rows_of`."""
-
-
-MEMORIES: dict[str, Callable[[State, Baseline, int], Bundle]] = {
-    name: code_of("modes", name, f"policies.{spec.memory}") for name, spec in MODES_BY_NAME.items() if spec.memory
-}
-"""Functions that make the memory of a baseline, by the name of its mode."""
 
 
 class NoMemory(Bundle):
@@ -115,13 +107,13 @@ def taken_by(starts: Callable[..., None]) -> int:
 
 def new_memory(state: State, baseline: Baseline) -> Bundle:
     """Return what a baseline remembers for its mode, before its first decision."""
-    make = MEMORIES.get(baseline.mode)
-    return NoMemory(np.zeros(0)) if make is None else make(state, baseline, len(state.tables.jobs))
+    memory = baseline.mode.new_memory(state, baseline, len(state.tables.jobs))
+    return NoMemory(np.zeros(0)) if memory is None else memory
 
 
 def new_guarantees(state: State, baseline: Baseline) -> Bundle:
     """Return the guarantees of a baseline before the first arrival, if it gives any."""
-    return new_bounds(state, baseline, len(state.tables.jobs)) if baseline.bound else NoMemory(np.zeros(0))
+    return new_bounds(state, baseline, len(state.tables.jobs)) if baseline.mode.bound else NoMemory(np.zeros(0))
 
 
 def own_bundles(plans: Plans, state: State, baselines: Sequence[Baseline]) -> Iterator[tuple[Bundle, Bundle]]:
@@ -181,7 +173,7 @@ def new_baselines(state: State, baselines: Sequence[Baseline]) -> Plans:
         if baseline.placement_score is not None and state.named:  # where cores are counted, all are alike
             plan["place_at"] = address_of(place_by_score, tables, plans.knowledge, 0, 0)
             plan["see_at"] = address_of(see_best_cores, tables, plans.knowledge, 0, 0)
-        if baseline.bound:
+        if baseline.mode.bound:
             plan["open_at"] = address_of(open_guarantees, tables, plans, bounds, 0)
             plan["close_at"] = address_of(close_guarantees, tables, plans, bounds, 0)
             guarded = start_guaranteed_on_nodes if bool(tables.clock["partitioned"][0]) else start_guaranteed
@@ -191,14 +183,14 @@ def new_baselines(state: State, baselines: Sequence[Baseline]) -> Plans:
 
 def connect_mode(plan: Any, tables: Tables, plans: Plans, memory: Bundle, baseline: Baseline) -> None:
     """Write to a row of ``Plans.plans`` the addresses of functions that start jobs."""
-    mode, on_nodes = int(plan["mode"]), bool(tables.clock["partitioned"][0])
-    starts = STARTS_ON_NODES[BOUNDED if baseline.bound else mode] if on_nodes else STARTS[mode]
+    on_nodes, scored = bool(tables.clock["partitioned"][0]), baseline.mode.name == SCORED
+    starts = baseline.mode.starting(on_nodes)
     plan["takes"] = taken_by(starts)
     taken = {NO_MORE: (), MEMORY: (memory,), KNOWLEDGE: (plans.knowledge, memory)}[int(plan["takes"])]
     plan["start_at"] = address_of(starts, tables, plans, *taken, 0)
     plan["fit_at"] = address_of(start_in_partition if on_nodes else start_anywhere, tables, plans, 0, 0)
-    if on_nodes and (plan["prioritized"] == 1 or mode == SCORED):
-        sorts = sort_scored if mode == SCORED else sort_prioritized
+    if on_nodes and (plan["prioritized"] == 1 or scored):
+        sorts = sort_scored if scored else sort_prioritized
         plan["sort_at"] = address_of(sorts, tables, plans, plans.knowledge, 0)
 
 
@@ -210,8 +202,6 @@ def connect_knowledge(plan: Any, tables: Tables, plans: Plans) -> None:
         if plan["order"] == MULTIFACTOR:
             plan["share_at"] = address_of(share_out, tables, knowledge)
         plan["time_at"] = address_of(assumed_time, tables, knowledge, 0, 0)
-    if plan["reordered"]:
-        plan["reorder_at"] = address_of(reorder, tables, plans, knowledge, 0)
     if plan["changing"] or (plan["candidates_change"] and plan["candidates"] != plan["list"]):
         plan["change_at"] = address_of(sort_changed, tables, plans, knowledge, 0)
 
@@ -219,9 +209,8 @@ def connect_knowledge(plan: Any, tables: Tables, plans: Plans) -> None:
 @inlined
 def prepare(tables: Tables, plans: Plans, k: int) -> None:
     """With partitions, sort the queue if that was not done before, and look at what is free; Slurm does both itself."""
-    if tables.clock[0].partitioned and plans.plans[k].mode != SLURM:
-        if plans.plans[k].sort_at != NOWHERE:
-            call_at(plans.plans[k].sort_at, tables, plans, plans.knowledge, k)
+    if tables.clock[0].partitioned and plans.plans[k].prepares == 1:
+        sort_queue(tables, plans, k)
         look_now(tables, plans)
 
 
@@ -229,17 +218,9 @@ def prepare(tables: Tables, plans: Plans, k: int) -> None:
 @entry
 def decide(tables: Tables, plans: Plans, k: int) -> None:
     """Start the jobs that baseline *k* starts now."""
-    plan = plans.plans[k]
     if open_decision(tables, plans, k):
-        if plan.open_at != NOWHERE:
-            call_at(plan.open_at, tables, plans, bundle_in(plans.guarantees, k), k)
+        open_starts(tables, plans, k)
         prepare(tables, plans, k)
-        if plan.takes == KNOWLEDGE:
-            call_at(plan.start_at, tables, plans, plans.knowledge, bundle_in(plans.memories, k), k)
-        elif plan.takes == MEMORY:
-            call_at(plan.start_at, tables, plans, bundle_in(plans.memories, k), k)
-        else:
-            call_at(plan.start_at, tables, plans, k)
-        if plan.close_at != NOWHERE:
-            call_at(plan.close_at, tables, plans, bundle_in(plans.guarantees, k), k)
+        start_jobs(tables, plans, k)
+        close_starts(tables, plans, k)
         close_decision(tables, plans, k)

@@ -5,16 +5,15 @@ Source: the simulator of RLScheduler (Zhang et al., 2020), as `golden/windows` d
 
 import numpy as np
 
-from hdeeprm_like.decision.mode_specs import COMMIT_BACKFILL
+from hdeeprm_like.decision.modes import BY_ARRIVAL, Mode
 from hdeeprm_like.decision.names import Baseline
+from hdeeprm_like.decision.policies.node_starts import start_around_picked, start_heads
 from hdeeprm_like.decision.policies.plans import Plans, pass_changes, planned_time
-from hdeeprm_like.decision.policies.releases import expected_finish, sort_releases
-from hdeeprm_like.decision.policies.reservations import find_room, looks_at_nodes, release_at_shadow
+from hdeeprm_like.decision.policies.skyline import find_shadow
 from hdeeprm_like.decision.policies.starting import start_if_fits
 from hdeeprm_like.engine.bundles import Bundle
 from hdeeprm_like.engine.compiled import callback, compiled
-from hdeeprm_like.engine.job_lists import copy_jobs, job_at, nth_job
-from hdeeprm_like.engine.numbers import FIRST_PREDICTED
+from hdeeprm_like.engine.job_lists import copy_jobs, job_at
 from hdeeprm_like.engine.state import State
 from hdeeprm_like.engine.tables import KIND_MASK, NOTHING, STARTED, WAITING, Tables
 from hdeeprm_like.types import Floats, Ints
@@ -31,14 +30,9 @@ class Pick(Bundle):
     keys: Floats
 
 
-def new_pick(state: State, baseline: Baseline, jobs: int) -> Pick:
-    """Return the memory of a baseline that commits itself."""
-    return Pick(np.zeros(1, np.int64), np.zeros(jobs))
-
-
 @callback
 def start_committed(tables: Tables, plans: Plans, memory: Pick, k: int) -> None:
-    """Start the picked job, then pick the next, until one blocks; meanwhile backfill if the mode does."""
+    """Start the picked job, then pick the next, until one blocks."""
     plan, clock = plans.plans[k], tables.clock[0]
     if plan.held >= 0 and (tables.jobs[plan.held].status != WAITING or others_started(tables, plan.cursor)):
         plan.held = -1
@@ -46,14 +40,22 @@ def start_committed(tables: Tables, plans: Plans, memory: Pick, k: int) -> None:
         j = plan.held if plan.held >= 0 else job_at(tables.waiting, plan.list, 0, 0)
         if start_if_fits(tables, plans, k, j) != NOTHING:
             if plan.held < 0:
-                plan.held, plan.shadow = j, expected_start(tables, plans, k, j)
+                plan.held, plan.shadow = j, find_shadow(tables, plans, k, j, tables.jobs[j].size, False)
                 memory.submitted[0] = clock.submitted
                 for n in range(clock.waiting):
                     other = tables.members[n]
                     memory.keys[other] = tables.waiting.key_of[plan.list, other]
             break
         plan.held = -1
-    if clock.waiting > 0 and plan.mode == COMMIT_BACKFILL:
+    pass_changes(tables, plans, k)
+
+
+@callback
+def start_committed_and_backfill(tables: Tables, plans: Plans, memory: Pick, k: int) -> None:
+    """Do the same, and start jobs that end before the picked one is expected to start."""
+    plan, clock = plans.plans[k], tables.clock[0]
+    start_committed(tables, plans, memory, k)
+    if clock.waiting > 0:
         count = copy_jobs(tables.waiting, plan.candidates, plans.queue)
         sort_picked_ties(tables, plans, memory, count)
         for i in range(count):
@@ -93,23 +95,18 @@ def sort_picked_ties(tables: Tables, plans: Plans, memory: Pick, count: int) -> 
         plans.queue[place] = j
 
 
-@compiled
-def expected_start(tables: Tables, plans: Plans, k: int, j: int) -> float:
-    """Return when a job is expected to fit, by the requested ends even if these are past."""
-    plan, time, size = plans.plans[k], tables.clock[0].now, tables.jobs[j].size
-    predicted, on_nodes = plan.times >= FIRST_PREDICTED, looks_at_nodes(tables, j)
-    plan.spare = tables.clock[0].free_cores - size
-    if on_nodes:
-        find_room(tables, plans, k, j)
-    if predicted:  # the list is in the order of the requested ends
-        sort_releases(tables, plans, k)
-    for n in range(tables.running.lists[plan.ends].jobs):
-        if plan.spare >= 0 and (not on_nodes or plan.room >= size):
-            break
-        other = plans.releases[n] if predicted else nth_job(tables.running, plan.ends, n)
-        if on_nodes:
-            release_at_shadow(tables, plans, k, tables.jobs[other].first, other, j)
-        else:
-            plan.spare += tables.jobs[other].size
-        time = expected_finish(tables, plans, k, other)
-    return float(time)
+class Commit(Mode):
+    """Picks the first job of the order, and waits until it fits even if others come before it meanwhile."""
+
+    name, source, candidates = "commit", "RLScheduler's code", BY_ARRIVAL
+    starts, starts_on_nodes = start_committed, start_heads
+
+    def new_memory(self, state: State, baseline: Baseline, jobs: int) -> Pick:
+        """Return the memory of the picked job."""
+        return Pick(np.zeros(1, np.int64), np.zeros(jobs))
+
+
+class CommitBackfill(Commit):
+    """As commit, and backfills around the job that it waits for."""
+
+    name, starts, starts_on_nodes = "commitbackfill", start_committed_and_backfill, start_around_picked

@@ -22,20 +22,26 @@ changes makes both schedulers look again, as in a real Slurm.
 Source: documentation and source text of Slurm 22.05.8, and its behaviour on recorded queues.
 """
 
+from typing import Annotated
+
 import numpy as np
 
+from hdeeprm_like.decision.modes import SLURM, Mode, Option
+from hdeeprm_like.decision.names import Baseline
+from hdeeprm_like.decision.policies.easy import start_in_order
+from hdeeprm_like.decision.policies.knowledge import Knowledge
 from hdeeprm_like.decision.policies.node_plans import (
     close_partition,
-    first_to_end,
     forget_reservations,
     last_with_cores,
     reserve_picked,
     runs_into,
     touches_completing,
 )
-from hdeeprm_like.decision.policies.plans import Plans, planned_time
+from hdeeprm_like.decision.policies.node_spans import NodeSpans, first_to_end
+from hdeeprm_like.decision.policies.plans import Plans, changes, needs_of, planned_time
 from hdeeprm_like.decision.policies.reserved_nodes import allow_until, has_cores, look_now
-from hdeeprm_like.decision.policies.site_factors import sort_by_order, watch_look, watch_queue
+from hdeeprm_like.decision.policies.site_factors import WATCH, Watch, sort_by_order, watch_look, watch_queue
 from hdeeprm_like.decision.policies.slurm_limits import (
     close_windows,
     held_by_window,
@@ -69,24 +75,31 @@ from hdeeprm_like.engine.compiled import callback, compiled, count_bits, inlined
 from hdeeprm_like.engine.dates import SAME_DATE
 from hdeeprm_like.engine.job_lists import copy_jobs
 from hdeeprm_like.engine.node_places import as_idle, pick_nodes
-from hdeeprm_like.engine.numbers import MULTIFACTOR
+from hdeeprm_like.engine.numbers import (
+    BY_SCORE,
+    MULTIFACTOR,
+    WATCH_FACTOR,
+    WATCH_INTERVAL,
+)
+from hdeeprm_like.engine.state import State
 from hdeeprm_like.engine.tables import NOTHING, Tables
+from hdeeprm_like.limits import SITE_FACTOR
 from hdeeprm_like.types import Ints
 
 
 @callback
-def start_like_slurm(tables: Tables, plans: Plans, k: int) -> None:
+def start_like_slurm(tables: Tables, plans: Plans, knowledge: Knowledge, memory: Watch, k: int) -> None:
     """Start the jobs that Slurm would start now."""
     clock, rows = tables.clock[0], plans.slurm.params[0]
     book_usage(tables, plans)
-    by_priority = plans.plans[k].order == MULTIFACTOR or plans.plans[k].watch > 0.0
+    by_priority = plans.plans[k].order == MULTIFACTOR or memory.params[0].seconds > 0.0
     read_requeued(tables, plans, k)
     if by_priority:
         prioritize(tables, plans, k)
     else:
-        sort_by_order(tables, plans, k)
-    if watch_look(tables, plans, k) <= clock.now + SAME_DATE:
-        watch_queue(tables, plans, k)
+        sort_by_order(tables, plans, knowledge, memory, k)
+    if watch_look(tables, plans, memory) <= clock.now + SAME_DATE:
+        watch_queue(tables, plans, knowledge, memory, k)
     leave_nodes(tables, plans, k)
     catch_up(tables, plans)
     pass_windows(tables, plans)
@@ -108,7 +121,7 @@ def start_like_slurm(tables: Tables, plans: Plans, k: int) -> None:
             rows.next_backfill = clock.now + (2.0 * SAME_DATE if known else rows.interval)
             backfill_like_slurm(tables, plans, k)
     if clock.waiting > 0:
-        soon = min(next_wake(tables, plans, k, by_priority), next_window(plans, rows.windows_seen))
+        soon = min(next_wake(tables, plans, memory, k, by_priority), next_window(plans, rows.windows_seen))
         clock.wake_at = min(clock.wake_at, soon)
     rows.called, rows.emptied, rows.noted = clock.now, clock.waiting == 0, clock.changes
 
@@ -142,7 +155,7 @@ def start_by_priority(tables: Tables, plans: Plans, k: int, most: int) -> None:
         allow_until(tables, plans, j, now, now + planned_time(tables, plans, k, j))
         if preempts(plans):
             make_way(tables, plans, k, j)
-        if plans.node_plans.state[0].reservations > 0 and not waits_for_others(tables, plans, k, j):
+        if plans.node_plans.spans.count[0] > 0 and not waits_for_others(tables, plans, k, j):
             continue
         plans.node_plans.taken[demand.partition] = 1
         close_partition(tables, plans, demand.partition)
@@ -253,29 +266,29 @@ def try_job(tables: Tables, plans: Plans, k: int, j: int) -> int:
 @compiled
 def next_end_for(tables: Tables, plans: Plans, j: int, time: float) -> float:
     """Return the first date after *time* at which a reservation frees a node of a job's set; infinite for never."""
-    nodes = plans.node_plans
+    spans = plans.node_plans.spans
     members = tables.node_sets.member_bits[tables.node_sets.demands[j].set]
-    for place in range(first_to_end(plans, time), nodes.state[0].reservations):
-        if leaves_free(plans, nodes.by_end[place], members):
-            return float(nodes.ends[nodes.by_end[place]])
+    for place in range(first_to_end(spans, time), spans.count[0]):
+        if leaves_free(spans, spans.by_end[place], members):
+            return float(spans.ends[spans.by_end[place]])
     return np.inf
 
 
 @compiled
-def leaves_free(plans: Plans, r: int, members: Ints) -> bool:
+def leaves_free(spans: NodeSpans, r: int, members: Ints) -> bool:
     """Return whether the end of a reservation frees a node.
 
     Args:
         members: (W,) bits of the nodes that count.
     """
-    nodes, time = plans.node_plans, plans.node_plans.ends[r]
-    for w in range(len(nodes.bits)):
-        left = nodes.reserved[r, w] & members[w]
-        for other in range(nodes.state[0].reservations):
+    time = spans.ends[r]
+    for w in range(len(spans.bits)):
+        left = spans.nodes[r, w] & members[w]
+        for place in range(first_to_end(spans, time), spans.count[0]):
             if left == 0:
                 break
-            if nodes.begins[other] <= time < nodes.ends[other]:
-                left &= ~nodes.reserved[other, w]
+            if spans.begins[spans.by_end[place]] <= time:
+                left &= ~spans.nodes[spans.by_end[place], w]
         if left != 0:
             return True
     return False
@@ -285,6 +298,28 @@ def leaves_free(plans: Plans, r: int, members: Ints) -> bool:
 def allowed_nodes(plans: Plans) -> int:
     """Return how many nodes `allow_until` has just allowed."""
     count = 0
-    for w in range(len(plans.node_plans.bits)):
-        count += count_bits(plans.node_plans.bits[w])
+    for w in range(len(plans.node_plans.spans.bits)):
+        count += count_bits(plans.node_plans.spans.bits[w])
     return count
+
+
+class LikeSlurm(Mode):
+    """Slurm's own schedulers start jobs; needs partitions."""
+
+    name, serves_itself = SLURM, True
+    starts, starts_on_nodes = start_in_order, start_like_slurm
+    margin = SAME_DATE  # a job may not even end when a reservation begins
+    interval: Annotated[float, Option("s between two looks of the watch, 0 without watch", "60")] = WATCH_INTERVAL
+    factor: Annotated[int, Option("the largest site factor", "5000", 1, SITE_FACTOR.most)] = WATCH_FACTOR
+
+    @property
+    def watches(self) -> bool:
+        """Whether a watch sets priorities; without, the order replaces Slurm's own."""
+        return self.interval > 0.0
+
+    def new_memory(self, state: State, baseline: Baseline, jobs: int) -> Watch:
+        """Return how the order comes to Slurm: by its watch, or in place of Slurm's own."""
+        watch, order = np.zeros(1, WATCH), needs_of(baseline).orders[-1]
+        watch["seconds"], watch["factor"] = self.interval if baseline.watched else 0.0, self.factor
+        watch["reorders"] = order[0] == BY_SCORE or changes(*order)
+        return Watch(watch)

@@ -7,11 +7,11 @@ doing so while nothing waits, which is caught up with when the next job has come
 import numpy as np
 
 from hdeeprm_like.decision.policies.plans import Plans
-from hdeeprm_like.decision.policies.site_factors import watch_look
+from hdeeprm_like.decision.policies.site_factors import Watch, watch_look
 from hdeeprm_like.decision.policies.slurm_priorities import whole_second
 from hdeeprm_like.engine.compiled import compiled, inlined, shift_left
 from hdeeprm_like.engine.dates import SAME_DATE
-from hdeeprm_like.engine.job_lists import copy_jobs
+from hdeeprm_like.engine.job_lists import jobs_of
 from hdeeprm_like.engine.tables import ENDED, KIND_BITS, KIND_MASK, Tables
 from hdeeprm_like.types import Floats
 
@@ -74,7 +74,7 @@ def next_look(dates: Floats, now: float, earliest: float, phase: float, wanted: 
 
 
 @inlined
-def next_wake(tables: Tables, plans: Plans, k: int, by_priority: bool) -> float:
+def next_wake(tables: Tables, plans: Plans, watch: Watch, k: int, by_priority: bool) -> float:
     """Return when Slurm looks next if nothing happens before."""
     clock, rows = tables.clock[0], plans.slurm.params[0]
     asked = clock.submitted + (0 if rows.at_once == 1 else clock.completed)
@@ -89,7 +89,7 @@ def next_wake(tables: Tables, plans: Plans, k: int, by_priority: bool) -> float:
     soon = min(soon, float(plans.slurm.preemption.state[0].next))
     if rows.linger > 0.0:
         soon = min(soon, next_leaving(tables, plans, k))
-    return min(soon, watch_look(tables, plans, k))
+    return min(soon, watch_look(tables, plans, watch))
 
 
 @compiled
@@ -145,8 +145,7 @@ def leave_nodes(tables: Tables, plans: Plans, k: int) -> None:
         return
     for w in range(len(slurm.completing)):
         slurm.completing[w] = 0
-    for i in range(copy_jobs(tables.running, plans.plans[k].ends, plans.releases)):
-        j = plans.releases[i]
+    for j in jobs_of(tables.running, plans.plans[k].ends):
         if not has_ended(tables, plans, j):
             continue
         slurm.leaving[rows.leaving] = j
@@ -161,8 +160,8 @@ def leave_nodes(tables: Tables, plans: Plans, k: int) -> None:
 def next_leaving(tables: Tables, plans: Plans, k: int) -> float:
     """Return when the next job ends, from now on; infinite for never."""
     soonest, now = np.inf, tables.clock[0].now
-    for i in range(copy_jobs(tables.running, plans.plans[k].ends, plans.releases)):
-        end = tables.jobs[plans.releases[i]].start + plans.slurm.works[plans.releases[i]]
+    for j in jobs_of(tables.running, plans.plans[k].ends):
+        end = tables.jobs[j].start + plans.slurm.works[j]
         if end > now + SAME_DATE:
             soonest = min(soonest, end)
     return float(soonest)

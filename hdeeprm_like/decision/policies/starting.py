@@ -1,20 +1,20 @@
 """Start of a job that a baseline has chosen: the only place that decides whether it may start now.
 
 It may start if it fits by cores, memory, GPUs and nodes, and delays no reservation of the mode: that of the head of the
-queue (`reservations`), those of all jobs before it (`node_profile`), those of nodes (`reserved_nodes`), or guaranteed
-starts (`bounded`).
+queue or those of all jobs before it (`skyline`), those of nodes (`reserved_nodes`), or guaranteed starts (`bounded`).
 """
 
-from hdeeprm_like.decision.mode_specs import SLURM
-from hdeeprm_like.decision.policies.node_profile import keep_to_profile
+import numpy as np
+
+from hdeeprm_like.decision.modes import SHORTEST_FIRST
+from hdeeprm_like.decision.policies.core_profile import Profile
 from hdeeprm_like.decision.policies.plans import EACH, HEAD, NO_JOB, Plans, planned_time
-from hdeeprm_like.decision.policies.reservations import leaves_to_head
 from hdeeprm_like.decision.policies.reserved_nodes import allow_until, start_on_allowed
+from hdeeprm_like.decision.policies.skyline import could_start, earliest_start, keeps_reservations, take
+from hdeeprm_like.decision.policies.steps import place_one, start_one, start_one_guarded
 from hdeeprm_like.engine.allocation import choose_cores, return_cores
-from hdeeprm_like.engine.bundles import bundle_in
-from hdeeprm_like.engine.calls import NOWHERE, number_at
+from hdeeprm_like.engine.calls import NOWHERE
 from hdeeprm_like.engine.compiled import callback, compiled, inlined
-from hdeeprm_like.engine.dates import SAME_DATE
 from hdeeprm_like.engine.lifecycle import start_job
 from hdeeprm_like.engine.numbers import BEST_FIT, TETRIS_SRTF
 from hdeeprm_like.engine.packing import best_node, is_whole
@@ -32,20 +32,14 @@ def start_if_fits(tables: Tables, plans: Plans, k: int, j: int) -> int:
     Returns:
         NOTHING, or what it lacks: RESERVED if the number of cores decides that, else CORES, MEMORY or GPUS.
     """
-    plan = plans.plans[k]
-    if plan.reserved == EACH:
-        return number_at(plan.guarded_at, tables, plans, bundle_in(plans.guarantees, k), k, j)
-    return number_at(plan.fit_at, tables, plans, k, j)
+    return start_one_guarded(tables, plans, k, j) if plans.plans[k].reserved == EACH else start_one(tables, plans, k, j)
 
 
 @callback
 def start_in_partition(tables: Tables, plans: Plans, k: int, j: int) -> int:
     """Start a job on nodes of its partition that are not reserved during its assumed run time."""
     now = tables.clock[0].now
-    end = now + planned_time(tables, plans, k, j)
-    if plans.plans[k].mode == SLURM:
-        end += SAME_DATE  # under Slurm a job may not even end when a reservation begins
-    allow_until(tables, plans, j, now, end)
+    allow_until(tables, plans, j, now, now + planned_time(tables, plans, k, j) + plans.plans[k].margin)
     return NOTHING if start_on_allowed(tables, plans, j) else CORES
 
 
@@ -69,12 +63,12 @@ def start_anywhere(tables: Tables, plans: Plans, k: int, j: int) -> int:
 @inlined
 def book_anywhere(tables: Tables, plans: Plans, k: int, j: int) -> int:
     """Book cores of all nodes for a job, by the placement of baseline *k*; return NOTHING or what it lacks."""
-    clock, policy, place_at = tables.clock[0], plans.plans[k].core_policy, plans.plans[k].place_at
+    clock, policy = tables.clock[0], plans.plans[k].core_policy
     clock.decisions += 1
     if tables.jobs[j].size > clock.free_cores:
         return CORES
-    if place_at != NOWHERE:
-        return number_at(place_at, tables, plans.knowledge, k, j)
+    if plans.plans[k].place_at != NOWHERE:
+        return place_one(tables, plans, k, j)
     if clock.whole:
         _, found = best_node(tables, BEST_FIT, j, tables.jobs[j].size)
         if not is_whole(found):
@@ -85,11 +79,49 @@ def book_anywhere(tables: Tables, plans: Plans, k: int, j: int) -> int:
 
 
 @compiled
-def keeps_reservations(tables: Tables, plans: Plans, k: int, j: int) -> bool:
-    """Return whether a job with booked cores delays no reservation.
+def start_beside(tables: Tables, plans: Plans, profile: Profile, k: int, j: int, need: int) -> bool:
+    """Start a job if it fits now around all reservations; return whether it has started."""
+    if not could_start(tables, plans, profile, k, j, need) or start_if_fits(tables, plans, k, j) != NOTHING:
+        return False
+    take(tables, plans, profile, k, j, tables.clock[0].now, 1)
+    return True
 
-    If many jobs have reservations, booked cores that are reserved are exchanged for others.
+
+@inlined
+def start_or_reserve(tables: Tables, plans: Plans, profile: Profile, k: int, j: int, need: int) -> float:
+    """Start a job if it fits now around all reservations, else reserve for it; return when it starts.
+
+    That is infinite, and nothing is reserved, if it never fits, or no cores were found for it although it fits.
+
+    Args:
+        need: cores that must be free for it, no fewer than its own.
     """
-    if plans.plans[k].reserved == HEAD:
-        return leaves_to_head(tables, plans, k, j)
-    return keep_to_profile(tables, plans, j)
+    begin = float(earliest_start(tables, plans, profile, k, j, need))
+    if begin == tables.clock[0].now and start_if_fits(tables, plans, k, j) != NOTHING:
+        return np.inf
+    if begin < np.inf:
+        take(tables, plans, profile, k, j, begin, 1)
+    return begin
+
+
+@compiled
+def sort_ties(tables: Tables, plans: Plans, k: int, count: int) -> None:
+    """Order candidates with equal sort keys as in the queue.
+
+    Args:
+        count: candidates in ``Plans.queue``.
+    """
+    plan, keys = plans.plans[k], tables.waiting.key_of
+    for i in range(1, count):
+        j, place = plans.queue[i], i
+        while place > 0:
+            other = plans.queue[place - 1]
+            alike = tables.jobs[other].submit == tables.jobs[j].submit
+            if plan.candidates_by == SHORTEST_FIRST:
+                alike = alike and planned_time(tables, plans, k, other) == planned_time(tables, plans, k, j)
+            key, own = keys[plan.list, other], keys[plan.list, j]
+            if not alike or key < own or (key == own and other < j):
+                break
+            plans.queue[place] = other
+            place -= 1
+        plans.queue[place] = j

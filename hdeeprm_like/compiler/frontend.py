@@ -1,7 +1,7 @@
 """Compilation of functions to LLVM's text, one function at a time, by numba.
 
 Each function is compiled alone; a call of another function is a call of a symbol. So numba compiles every function
-once, however many call it, and `build.emit` links and optimizes all functions of a library as a whole.
+once, however many call it, and `compiler.emit` links and optimizes all functions of a library as a whole.
 
 Types and intrinsics are made with ``numba.extending``, numba's documented API. Two parts of numba that are not
 documented give LLVM's text without machine code: ``compiler.compile_extra`` and the class `CodeLibrary`. They serve
@@ -32,7 +32,7 @@ from numba.core.typed_passes import (
 from numba.core.untyped_passes import FixupArgs, GenericRewrites, IRProcessing, ReconstructSSA, TranslateByteCode
 from numba.extending import intrinsic, typeof_impl
 
-from hdeeprm_like.build import columns
+from hdeeprm_like.compiler import columns
 from hdeeprm_like.engine import bundles
 from hdeeprm_like.engine.compiled import ByType, Compiled, parameters_of
 from hdeeprm_like.engine.fingerprints import is_ours
@@ -51,15 +51,20 @@ class Text(CodeLibrary):  # type: ignore[misc]
 
     Attributes:
         text: a module in LLVM's language. linked: libraries of numba's own functions that it calls.
+        inlines: whether all functions of the module are inlined, a generator's next step, too.
     """
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, inlines: bool) -> None:
         super().__init__(cpu_target.target_context.codegen(), name)
         self.text = ""
         self.linked: list[Any] = []
+        self.inlines = inlines
 
     def add_ir_module(self, ir_module: Any) -> None:
         """Keep the text of a module."""
+        for function in ir_module.functions:
+            if self.inlines and not function.is_declaration:
+                function.attributes.add("alwaysinline")
         self.text = cgutils.normalize_ir_text(str(ir_module))
 
     def add_linking_library(self, library: Any) -> None:
@@ -198,7 +203,7 @@ def part_of(function: Compiled, kinds: tuple[Any, ...]) -> Part:
         flags = compiler.Flags()
         cpu_target.options.parse_as_flags(flags, {**OPTIONS, "forceinline": function.inlines})
         flags.no_compile = True  # to machine code; the text suffices
-        text = Text(function.__name__)
+        text = Text(function.__name__, function.inlines)
         pipeline = Pipeline if is_ours(function) else compiler.Compiler
         contexts = cpu_target.typing_context, cpu_target.target_context
         with not_optimized(), calls_remembered(), global_compiler_lock:

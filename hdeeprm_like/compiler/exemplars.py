@@ -19,14 +19,13 @@ from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.pool import pool
 from hdeeprm_like.cluster.workload import Workload
 from hdeeprm_like.decision.actions import PolicyActions, policy_named
-from hdeeprm_like.decision.mode_specs import MODES
+from hdeeprm_like.decision.modes import MODES
 from hdeeprm_like.decision.presets import Space
 from hdeeprm_like.decision.system import DecisionSystem
 from hdeeprm_like.engine.sharing import new_problem
 from hdeeprm_like.engine.silent_layout import Memory
 from hdeeprm_like.engine.silent_session import session_in
 from hdeeprm_like.engine.state import State
-from hdeeprm_like.run.branches import SLOTS, SlotNetwork, no_deviations
 from hdeeprm_like.run.python_loop import Play
 from hdeeprm_like.run.replay import replay
 from hdeeprm_like.run.runs import Runs
@@ -56,8 +55,6 @@ def make() -> None:
         make_baseline(in_mode(mode))
     session_in(Memory(1, 1))
     new_problem(0, 0, 0)
-    no_deviations(1)
-    SlotNetwork(np.zeros(1, SLOTS), np.zeros((1, 0)), np.zeros(1), np.zeros(1))
     replay(pool(CORES), some_jobs(), np.zeros(JOBS), ("ewma",))
     make_files()
 
