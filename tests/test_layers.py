@@ -53,7 +53,7 @@ MAY_IMPORT = {  # layer: the other layers that it may import besides those that 
     "experiment": DECIDES | {"formats", "job_checks", "options", "run"},
     "jobs_in_files": DECIDES | {"experiment", "formats", "options"},
     "example_files": {"formats"},
-    "importers": {"formats"},
+    "importers": {"cluster", "formats"},
     "slurm": DECIDES | {"formats", "importers"},
     "envs": DECIDES | {"experiment", "formats", "jobs_in_files", "options", "results", "run"},
     "gym": {"envs"},

@@ -110,8 +110,8 @@ def _read_file(path: Path, name: str, reference_flops: float, network: bool) -> 
             "%s: some jobs send data (com > 0), which takes no time in the embedded simulator without 'network': true",
             path,
         )
-    told = {name: column[row] for name, column in found.items()}
-    return capacity, columns | _filled(columns, told, path, reference_flops)
+    of_profiles = {name: column[row] for name, column in found.items()}
+    return capacity, columns | _filled(columns, of_profiles, path, reference_flops)
 
 
 def _columns_of_jobs(jobs: list[Any], path: Path, name: str) -> dict[str, Any]:
@@ -232,16 +232,18 @@ def _columns_of_profiles(used: _Used, network: bool) -> dict[str, Floats]:
     return found
 
 
-def _filled(jobs: dict[str, Any], told: dict[str, Floats], path: Path, reference_flops: float) -> dict[str, Floats]:
+def _filled(
+    jobs: dict[str, Any], of_profiles: dict[str, Floats], path: Path, reference_flops: float
+) -> dict[str, Floats]:
     """Return the columns that follow from the profile of each job, with the defaults of `read_workload`.
 
     Args:
-        jobs: what they say themselves. told: what their profiles say, and whether the amounts are for all cores.
+        jobs: what they say themselves. of_profiles: what their profiles say, and whether the amounts are for all cores.
     """
-    size, walltime, delay = jobs["size"], jobs["walltime"], told["delay"]
-    shared = (told["shared"] > 0) & ~np.isnan(told["ops"])
-    ops, sent = (np.where(shared, told[name] / size, told[name]) for name in ("ops", "bytes"))
-    time, requested_ops = told["requested_time"], told["requested_ops"]
+    size, walltime, delay = jobs["size"], jobs["walltime"], of_profiles["delay"]
+    shared = (of_profiles["shared"] > 0) & ~np.isnan(of_profiles["ops"])
+    ops, sent = (np.where(shared, of_profiles[name] / size, of_profiles[name]) for name in ("ops", "bytes"))
+    time, requested_ops = of_profiles["requested_time"], of_profiles["requested_ops"]
     endless = np.isnan(time) & np.isnan(requested_ops) & np.isnan(delay) & np.isnan(ops) & np.isinf(walltime)
     for row in np.flatnonzero(endless).tolist()[:1]:
         raise WorkloadError(
@@ -262,9 +264,9 @@ def _filled(jobs: dict[str, Any], told: dict[str, Floats], path: Path, reference
         "requested_ops": requested_ops,
         "ops": np.where(np.isnan(delay), ops, 0.0),
         "delay": np.where(np.isnan(delay), -1.0, delay),
-        "memory": told["memory"],
-        "bandwidth": told["bandwidth"],
-        "gpus": told["gpus"] / size,
+        "memory": of_profiles["memory"],
+        "bandwidth": of_profiles["bandwidth"],
+        "gpus": of_profiles["gpus"] / size,
         "bytes": sent,
     }
 
