@@ -166,7 +166,8 @@ def _run_slurm_log(
 
 def _run_table(options: argparse.Namespace) -> None:
     from hdeeprm_like.cluster.account import Account
-    from hdeeprm_like.importers.table import read_map, read_table
+    from hdeeprm_like.importers.column_maps import read_map
+    from hdeeprm_like.importers.table import read_table
 
     _check_trace(options)
     columns = read_map(options.map)

@@ -11,7 +11,8 @@ from table_map import OWN_MAP
 
 from hdeeprm_like.cluster.account import Account
 from hdeeprm_like.errors import HDeepRMError, OptionsError, WorkloadError
-from hdeeprm_like.importers.table import known_maps, read_map, read_table
+from hdeeprm_like.importers.column_maps import known_maps, read_map
+from hdeeprm_like.importers.table import read_table
 
 ROWS = "id;in;from;to;n;limit;ram;hosts;how\n"
 ROWS += "7;2024-01-10 10:00:00;2024-01-10 10:01:00;2024-01-10 10:03:00;4;1.5;8;2;good\n"

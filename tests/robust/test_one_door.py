@@ -17,7 +17,7 @@ ALLOWED = {  # what is read there is no input of a user: file, function -> why
     ("engine/plain_divisions.py", "linecache"): "the lines of a compiled function, as a debugger shows them",
     ("example_files.py", "read_bytes"): "the package's own examples",
     ("formats/platform_json.py", "read_text"): "the package's own catalogues",
-    ("importers/table.py", "read_text"): "the package's own maps of columns",
+    ("importers/column_maps.py", "read_text"): "the package's own maps of columns",
     ("studies/reproduction/report.py", "read_text"): "the package's own list of errata",
     ("results/batsim5_files.py", "read_text"): "what the kernel says of this process",
     ("studies/sweep/ray_guard.py", "open"): "what the kernel says of processes",
