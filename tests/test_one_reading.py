@@ -135,6 +135,11 @@ def trained(trace, folder, *flags):
     return main(["train", "-q", *map(str, words)])
 
 
+def jobs_of_training(trace):
+    assert trained(trace, trace.parent / "training") == 0
+    return load_workload(trace.parent / "training" / "workload.json", reference_flops=1e9)
+
+
 def evolved(trace):
     jobs = trace_of(trace, 0.0, 1.0)
     return list(zip(jobs.submit - 100, jobs.processors, jobs.run, jobs.requested_time, strict=True))
@@ -154,6 +159,7 @@ READERS = {
     "convert": converted,
     "launch": launched,
     "gymnasium": in_gymnasium,
+    "train": jobs_of_training,
     "train --method evolution": evolved,
     "cut": cut_again,
 }
