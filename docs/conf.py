@@ -45,6 +45,7 @@ html_copy_source = False
 myst_enable_extensions = ["colon_fence", "dollarmath"]
 myst_heading_anchors = 3
 autodoc_member_order = "bysource"
+add_module_names = False
 autodoc_typehints = "none"
 napoleon_use_rtype = False
 default_role = "code"
