@@ -17,7 +17,7 @@ from hdeeprm_like.batsim_server.cli import main as batsim_main
 from hdeeprm_like.cli.main import parser
 from hdeeprm_like.cluster.schedule import FIGURES
 from hdeeprm_like.decision import placement_files, rewards, specs
-from hdeeprm_like.decision.mode_specs import MODES_BY_NAME
+from hdeeprm_like.decision.modes import MODES, mode_named
 from hdeeprm_like.decision.observations import arrays, features
 from hdeeprm_like.decision.observations.view import OBSERVATIONS
 from hdeeprm_like.decision.presets import PRESETS
@@ -154,7 +154,7 @@ def policies() -> str:
 
 def modes() -> str:
     """Return the modes of a baseline."""
-    return table(("mode", "how it starts jobs", "source"), rows_of(MODES_BY_NAME))
+    return table(("mode", "how it starts jobs", "options", "source"), map(mode_row, MODES))
 
 
 def printed(line: str) -> str:
@@ -203,6 +203,13 @@ def spaces() -> str:
         ),
     ]
     return "\n".join(parts)
+
+
+def mode_row(name: str) -> tuple[str, str, str, str]:
+    """Return a mode, what it does, its options and their source."""
+    mode = mode_named(name)
+    options = "; ".join(f"{option.upper()}: {what.text}" for option, (_, what) in mode.options().items())
+    return f"`{mode.form()}`", mode.summary(), options, mode.source
 
 
 def rows_of(known: Mapping[str, specs.Spec]) -> list[tuple[str, str, str]]:

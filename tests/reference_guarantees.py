@@ -82,7 +82,7 @@ class Guarantees:
         used = min(1.0, max(LEAST_USED, self.spent / self.asked)) if self.asked else 1.0
         self.worst = max(backlog, self.worst * math.exp((self.worst_at - self.now) / MEMORY))
         self.worst_at = self.now
-        longest = self.name.bound * self.worst + SLACK
+        longest = self.name.mode.bound * self.worst + SLACK
         self.last_due = max(self.last_due, self.now + longest * used)
         self.dues[j] = self.last_due
         if not self.reserve_at(j, self.as_late(j, self.now + longest / used)):

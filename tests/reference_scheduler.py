@@ -266,7 +266,7 @@ class Reference(Guarantees):
         """The jobs that start now and their cores, in the order of the decisions."""
         self.started = []
         if self.waiting:
-            getattr(self, self.name.mode)()
+            getattr(self, self.name.mode.name)()
         return self.started
 
     # --- modes
@@ -284,10 +284,10 @@ class Reference(Guarantees):
 
     def reserve(self):
         """In order, all that fit; but only short ones on the kept cores, unless nothing runs."""
-        kept = self.name.kept_of(self.usable)
+        kept = self.name.mode.kept_of(self.usable)
         for j in self.queue():
             leaves = self.usable - self.used() - self.jobs.size[j] >= kept
-            if not self.running or leaves or self.time(j) <= self.name.short:
+            if not self.running or leaves or self.time(j) <= self.name.mode.short:
                 self.start_if_fits(j)
 
     def packing(self):

@@ -39,6 +39,27 @@ while not over:
 """
 
 
+SLACK = """
+from hdeeprm_like.cli.names import policies_like
+from hdeeprm_like.decision.modes import mode_named
+jobs = [(0, 10, 1), (1, 10, 2), (2, 15, 1)]  # the third can start at once if the second may start 7 s later
+Path("wide.swf").write_text("; MaxProcs: 2\\n" + "".join(
+    f"{n} {s} -1 {t} {c} -1 -1 {c} {t} -1 1 1 1 1 1 1 -1 -1\\n" for n, (s, t, c) in enumerate(jobs, 1)))
+for policy in ("fcfs+slack:6", "fcfs+slack:7"):
+    print(hl.simulate(2, "wide.swf", policy, clock="textbook").start.tolist())
+print("fcfs+slack" in policies_like("fcfs+"), *policies_like("fcfs+slack:"), mode_named("slack").form())
+try:
+    hl.simulate(2, "wide.swf", "fcfs+slack:x")
+except hl.OptionsError as error:
+    print(error)
+"""
+SLACK_PRINTS = """[0.0, 10.0, 20.0]
+[0.0, 17.0, 2.0]
+True fcfs+slack:60 slack[:SLACK]
+baseline 'fcfs+slack:x': slack:x is not known; write slack[:SLACK], SLACK: s by which the head is delayed at most; as \
+saf+slack:60"""
+
+
 @dataclass(frozen=True)
 class Part:
     """What is added.
@@ -75,24 +96,27 @@ def odd_first(tables: Tables, time: float, j: int) -> float:
         {
             ("decision/policies/single.py", ""): '''"""One job at a time."""
 
+from hdeeprm_like.decision.modes import Mode
 from hdeeprm_like.decision.policies.plans import Plans
 from hdeeprm_like.decision.policies.starting import start_if_fits
-from hdeeprm_like.engine.compiled import compiled
+from hdeeprm_like.engine.compiled import callback
 from hdeeprm_like.engine.job_lists import job_at
 from hdeeprm_like.engine.tables import Tables
 
 
-@compiled
+@callback
 def start_one(tables: Tables, plans: Plans, k: int) -> None:
     """Start the first job of the order on an idle machine."""
     if tables.clock[0].running == 0:
         start_if_fits(tables, plans, k, job_at(tables.waiting, plans.plans[k].list, 0, 0))
+
+
+class Single(Mode):
+    """Starts one job at a time."""
+
+    name, starts, starts_on_nodes = "single", start_one, start_one
 ''',
-            (
-                "decision/mode_specs.py",
-                '    "easyfcfs": ModeSpec(',
-            ): '    "single": ModeSpec("starts one job at a time", '
-            'start="single:start_one", on_nodes="single:start_one"),\n',
+            ("decision/modes.py", '    "easyfcfs": "'): '    "single": "single:Single",\n',
         },
         SIMULATE.format(cores=4, policy="sjf+single"),
         "[0.0, 90.0, 50.0, 60.0]",
@@ -103,42 +127,105 @@ def start_one(tables: Tables, plans: Plans, k: int) -> None:
 
 import numpy as np
 
+from hdeeprm_like.decision.modes import Mode
 from hdeeprm_like.decision.names import Baseline
 from hdeeprm_like.decision.policies.plans import Plans
 from hdeeprm_like.decision.policies.starting import start_if_fits
 from hdeeprm_like.engine.bundles import Bundle
-from hdeeprm_like.engine.compiled import compiled
+from hdeeprm_like.engine.compiled import callback
 from hdeeprm_like.engine.job_lists import nth_job
 from hdeeprm_like.engine.state import State
 from hdeeprm_like.engine.tables import Tables
 from hdeeprm_like.types import Ints
 
 
-class Turns(Bundle):
+class Taken(Bundle):
     """How many jobs have started."""
 
     taken: Ints
 
 
-def new_turns(state: State, baseline: Baseline, jobs: int) -> Turns:
-    """Return the memory before the first job."""
-    return Turns(np.zeros(1, np.int64))
-
-
-@compiled
-def start_in_turn(tables: Tables, plans: Plans, memory: Turns, k: int) -> None:
+@callback
+def start_in_turn(tables: Tables, plans: Plans, memory: Taken, k: int) -> None:
     """Start the next job on an idle machine."""
     if tables.clock[0].running == 0:
         last = tables.clock[0].waiting - 1
         place = last if memory.taken[0] % 2 == 1 else 0
         start_if_fits(tables, plans, k, nth_job(tables.waiting, plans.plans[k].list, place))
         memory.taken[0] += 1
+
+
+class Turns(Mode):
+    """Takes turns."""
+
+    name, starts, starts_on_nodes = "turns", start_in_turn, start_in_turn
+
+    def new_memory(self, state: State, baseline: Baseline, jobs: int) -> Taken:
+        """Return the memory before the first job."""
+        return Taken(np.zeros(1, np.int64))
 ''',
-            ("decision/mode_specs.py", '    "strict": ModeSpec('): '    "turns": ModeSpec("takes turns", '
-            'start="turns:start_in_turn", on_nodes="turns:start_in_turn", memory="turns:new_turns"),\n',
+            ("decision/modes.py", '    "strict": "'): '    "turns": "turns:Turns",\n',
         },
         SIMULATE.format(cores=4, policy="sjf+turns"),
         "[0.0, 50.0, 90.0, 100.0]",
+    ),
+    "mode with an option": Part(
+        {
+            ("decision/policies/slack.py", ""): '''"""EASY that may delay the head of the queue."""
+
+from typing import Annotated
+
+import numpy as np
+
+from hdeeprm_like.decision.modes import Mode, Option
+from hdeeprm_like.decision.names import Baseline
+from hdeeprm_like.decision.policies.easy import start_all_that_fit, start_in_order
+from hdeeprm_like.decision.policies.node_starts import start_around_heads
+from hdeeprm_like.decision.policies.plans import NO_JOB, Plans
+from hdeeprm_like.decision.policies.reservations import reserve
+from hdeeprm_like.engine.bundles import Bundle
+from hdeeprm_like.engine.compiled import callback
+from hdeeprm_like.engine.job_lists import job_at
+from hdeeprm_like.engine.state import State
+from hdeeprm_like.engine.tables import Tables
+from hdeeprm_like.types import Floats
+
+
+class Due(Bundle):
+    """When each job is to start at the latest, in s, since it was first the head; and by how much later."""
+
+    start: Floats
+    slack: Floats
+
+
+@callback
+def start_with_slack(tables: Tables, plans: Plans, memory: Due, k: int) -> None:
+    """Start jobs in order, then those that delay the head no further than to its date."""
+    start_in_order(tables, plans, k)
+    if tables.clock[0].waiting > 1:
+        plan = plans.plans[k]
+        head = job_at(tables.waiting, plan.list, 0, 0)
+        reserve(tables, plans, k, head, tables.jobs[head].size)
+        memory.start[head] = min(memory.start[head], plan.shadow + memory.slack[0])
+        plan.shadow = max(plan.shadow, memory.start[head])
+        start_all_that_fit(tables, plans, k)
+        plan.reserved = NO_JOB
+
+
+class Slack(Mode):
+    """As easy, but the head may be delayed."""
+
+    name, starts, starts_on_nodes = "slack", start_with_slack, start_around_heads
+    slack: Annotated[float, Option("s by which the head is delayed at most", "60")] = 600.0
+
+    def new_memory(self, state: State, baseline: Baseline, jobs: int) -> Due:
+        """Return the memory before the first head."""
+        return Due(np.full(jobs, np.inf), np.array([self.slack]))
+''',
+            ("decision/modes.py", '    "commit": "'): '    "slack": "slack:Slack",\n',
+        },
+        SLACK,
+        SLACK_PRINTS,
     ),
     "predictor": Part(  # 10, 20 and 30 s for the last three, since no prediction is longer than the request
         {
@@ -252,14 +339,14 @@ print(Path("starts.png").stat().st_size > 1000)
 MODES = """
 import hdeeprm_like as hl
 from small import jobs, platform
-from hdeeprm_like.decision.mode_specs import MODES
+from hdeeprm_like.decision.modes import MODES
 DICE = random.Random(3)
 ROWS = sorted((DICE.randrange(30), DICE.randrange(1, 40), DICE.randrange(1, 9)) for _ in range(60))
 SUBMIT, SECONDS, SIZE = zip(*ROWS)
 WORKLOAD = jobs(SUBMIT, SECONDS, SIZE, estimate=[2 * time for time in SECONDS])
 NODES = platform((100.0, [(8, 1.0, 1.0, 1.0)]), (100.0, [(4, 1.0, 1.0, 1.0)]))
 for mode in MODES:
-    if mode not in ("single", "turns", "slurm", "scored"):
+    if mode not in ("single", "turns", "slack", "slurm", "scored"):
         ending = "-tetris" if mode == "packing" else ""
         print(mode, hl.simulate(NODES, WORKLOAD, f"laf+{mode}{ending}", clock="textbook").start.tolist())
 """

@@ -19,11 +19,8 @@ WRONG = {
     "placement": ("numbers.PLACEMENTS['last_fit'] = 12", "engine.allocation", "placements: 'last_fit' has the number"),
     "packing": ("numbers.PACKINGS['dot'] = 10", "engine.allocation", "packings: 'dot' has the number 10"),
     "run times": ("numbers.RUN_TIMES['median'] = 7", "decision.policies.baselines", "run times: 'median' has the"),
-    "mode": ("modes['slack'] = mode_specs.ModeSpec('', start='easy:start_slack')", "decision.policies.baselines",
-             "modes: 'slack' has no code at hdeeprm_like.decision.policies.easy:start_slack"),
-    "mode on nodes": ("modes['slack'] = mode_specs.ModeSpec('', start='easy:start_in_order', on_nodes='nodes:start')",
-                      "decision.policies.node_starts",
-                      "modes: 'slack' has no code at hdeeprm_like.decision.policies.nodes:start"),
+    "mode": ("modes.MODES['slack'] = 'easy:Slack'; modes.mode_named('slack')", "decision.modes",
+             "modes: 'slack' has no code at hdeeprm_like.decision.policies.easy:Slack"),
     "objective": ("specs.OBJECTIVES['fairness'] = specs.ObjectiveSpec('', code='fairness')", "decision.rewards",
                   "objectives: 'fairness' has no code at hdeeprm_like.decision.objectives:fairness"),
     "observation": ("specs.OBSERVATIONS['graph'] = specs.ObservationSpec('', code='graph:GRAPH')",
@@ -47,11 +44,9 @@ import hdeeprm_like.engine.compiled
 
 def tried(change, module):
     from hdeeprm_like.engine import numbers
-    from hdeeprm_like.decision import mode_specs, score_parts, specs, tree_files
-    modes = mode_specs.MODES_BY_NAME
-    exec(change)
-    mode_specs.MODES.update({name: number for number, name in enumerate(modes)})
+    from hdeeprm_like.decision import modes, score_parts, specs, tree_files
     try:
+        exec(change)
         importlib.import_module('hdeeprm_like.' + module)
     except LookupError as error:
         return str(error)

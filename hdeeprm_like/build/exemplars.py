@@ -19,7 +19,7 @@ from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.pool import pool
 from hdeeprm_like.cluster.workload import Workload
 from hdeeprm_like.decision.actions import PolicyActions, policy_named
-from hdeeprm_like.decision.mode_specs import MODES
+from hdeeprm_like.decision.modes import MODES
 from hdeeprm_like.decision.presets import Space
 from hdeeprm_like.decision.system import DecisionSystem
 from hdeeprm_like.engine.sharing import new_problem

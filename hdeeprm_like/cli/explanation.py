@@ -34,7 +34,7 @@ def run_explain(options: argparse.Namespace) -> None:
     policy = policy_in(options.policy, EXPLAIN)
     assert isinstance(policy, Baseline)
     assert policy.learned is not None
-    for line in explained(policy.learned, policy.bound):
+    for line in explained(policy.learned, policy.mode.bound):
         sys.stdout.write(f"{line}\n")
     if options.trace is None:
         return

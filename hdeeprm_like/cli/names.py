@@ -71,12 +71,16 @@ def completed_policies(action: argparse.Action, *others: str, several: bool = Fa
 
 def policies_like(begun: str) -> Iterable[str]:
     """Return policies by name: orders, and what may follow behind a ``+`` or a ``-`` once that is typed."""
-    from hdeeprm_like.decision.names import CORE_POLICY_NAMES, JOB_POLICY_NAMES, MODES, SHORTHANDS
+    from hdeeprm_like.decision.modes import MODES, SCORED, mode_named
+    from hdeeprm_like.decision.names import CORE_POLICY_NAMES, JOB_POLICY_NAMES, SHORTHANDS
     from hdeeprm_like.engine.numbers import ORDERS
 
-    if "+" in begun:
-        order = begun.partition("+")[0]
-        return [f"{order}+{mode}" for mode in MODES if mode != "scored"]
+    order, plus, mode = begun.partition("+")
+    name, colon, _ = mode.partition(":")
+    if colon and name in MODES:
+        return [f"{order}+{mode_named(name).example()}"]
+    if plus:
+        return [f"{order}+{mode}" for mode in MODES if mode != SCORED]
     if "-" in begun:
         return [f"{job}-{core}" for job in JOB_POLICY_NAMES for core in CORE_POLICY_NAMES]
     return [*ORDERS, *SHORTHANDS, *learned_policies()]

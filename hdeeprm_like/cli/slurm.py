@@ -4,7 +4,6 @@ import argparse
 import signal
 import sys
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from threading import Event
 from types import FrameType
@@ -129,7 +128,7 @@ def _run_watch(options: argparse.Namespace) -> None:
 
     found = policy_in(options.policy, WATCH)
     assert isinstance(found, Baseline)
-    policy = replace(found.alone, bound=0.0)  # of a file with guarantees only the order counts here
+    policy = found.alone
     slurm = Programs() if options.rest is None else Rest(options.rest)
     _need_programs(NEEDED if options.apply or not options.rest else ("scontrol",))
     file = FactorFile(options.state)

@@ -24,16 +24,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from hdeeprm_like import refusals
-from hdeeprm_like.decision.mode_options import (
-    GUARANTEED,
-    KEPT_SHARE,
-    OWN,
-    SHORT,
-    USUAL_BOUND,
-    WATCHED,
-    options_of,
-)
-from hdeeprm_like.decision.mode_specs import MODES, MODES_BY_NAME
+from hdeeprm_like.decision.modes import GUARANTEED, MODES, SCORED, SLURM, Mode, mode_named
 from hdeeprm_like.decision.placement_files import Placement
 from hdeeprm_like.decision.policy_words import LEARNED as LEARNED_PREFIX
 from hdeeprm_like.decision.policy_words import Words, is_scored, words_of
@@ -48,8 +39,6 @@ from hdeeprm_like.engine.numbers import (
     PACKINGS,
     PLACEMENTS,
     RUN_TIMES,
-    WATCH_FACTOR,
-    WATCH_INTERVAL,
 )
 from hdeeprm_like.errors import OptionsError, did_you_mean
 from hdeeprm_like.refusals import Case, refuse
@@ -68,7 +57,8 @@ __all__ = [
 
 PERFECT = "P"  # suffix of a mode: order and reservations use actual run times
 AT = "@"  # before the run times of an order or of a mode's reservations
-OF_LEARNED = ("scored", WATCHED, GUARANTEED)  # modes that a learned policy goes with
+OF_LEARNED = (SCORED, SLURM, GUARANTEED)  # modes that a learned policy goes with
+OWN = "multifactor"  # Slurm's order without a watch
 USUAL_CORES = "high_gflops"  # core policy of a user's own job policy that names none
 
 Pair: TypeAlias = tuple[str, str]
@@ -89,17 +79,11 @@ class Baseline:
     """An order and a mode that applies it.
 
     Attributes:
-        order, mode: names in `ORDERS` and `MODES`; a learned policy is an order, in the mode ``scored`` or ``slurm``.
+        order: a name in `ORDERS`, or a learned policy, in the mode ``scored`` or ``slurm``. mode: with its options.
         order_times, times: the run times of the order, and those of reservations: in `RUN_TIMES`, or
         ``learned:FILE.json``.
         placement: how cores are chosen, one of `PLACEMENT_NAMES`, or a learned policy with a placement score; empty
         for that of a learned policy, for best fit if the mode packs, else for the fastest ones.
-        kept, short: of the mode ``reserve``: cores that it keeps, -1 for `KEPT_SHARE` of all, for jobs of at most
-        *short* s.
-        interval, factor: of the mode ``slurm``: s between two looks of the watch, 0 if the order replaces Slurm's
-        priorities; and the largest site factor that it sets.
-        bound: a job is guaranteed to wait at most *bound* times the machine's worst time for all work, and half a day;
-        of the mode ``bounded`` and of learned policies combined with it, or whose file has it, else 0.
 
     Raises:
         OptionsError: the mode packs and the placement scores no nodes; learned policy and mode do not go together; or
@@ -107,53 +91,49 @@ class Baseline:
     """
 
     order: str
-    mode: str
+    mode: Mode
     order_times: str = "requested"
     times: str = "requested"
     placement: str = ""
-    kept: int = -1
-    short: float = SHORT
-    interval: float = WATCH_INTERVAL
-    factor: int = WATCH_FACTOR
-    bound: float = 0.0
 
     def __post_init__(self) -> None:
         if not self.placement:
             object.__setattr__(self, "placement", self._usual)
-        if self.mode == "packing" and self.placement not in PACKINGS:
+        if self.mode.name == "packing" and self.placement not in PACKINGS:
             raise OptionsError(f"baseline {self.name!r}: packing goes with {', '.join(PACKINGS)}, not this placement")
         if is_scored(self.placement) and self.placement_score is None:
             raise OptionsError(f"baseline {self.name!r:.80}: {self.placement:.80} has no 'placement', a score of cores")
-        if self.mode == "scored" and not is_scored(self.order):
+        if self.mode.name == SCORED and not is_scored(self.order):
             raise OptionsError(f"baseline {self.name!r}: write scored:FILE.json or zoo:NAME for a learned policy")
-        if self.order == OWN and self.mode == WATCHED and self.options:
+        if self.order == OWN and self.mode.name == SLURM and self.mode.text != SLURM:
             raise OptionsError(f"baseline {self.name!r}: {OWN} is Slurm's own order, for which no watch sets factors")
-        if self.bound and number_of_times(self.times) >= FIRST_PREDICTED:
+        if self.mode.bound and number_of_times(self.times) >= FIRST_PREDICTED:
             raise OptionsError(f"baseline {self.name!r:.80}: guaranteed starts use requested times, not predicted ones")
-        if self.bound and self.learned is not None and plans_profiles(self.learned):
+        if self.mode.bound and self.learned is not None and plans_profiles(self.learned):
             raise OptionsError(
                 f"baseline {self.name!r:.80}: {GUARANTEED} does not combine with a policy of several reservations"
             )
 
     @property
     def _usual(self) -> str:
-        if self.mode == "scored" and self.learned is not None and self.learned.placement is not None:
+        if self.mode.name == SCORED and self.learned is not None and self.learned.placement is not None:
             return self.order
-        return "best_fit" if self.mode == "packing" else "high_gflops"
+        return "best_fit" if self.mode.name == "packing" else "high_gflops"
 
     @property
     def rule(self) -> str:
         """Order and mode with their run times: ``"sjf@ewma+easy"``, ``"sjf+easyP"``."""
-        if self.mode == "scored":
-            own = self.learned.bounded if self.bound and self.learned else 0.0
-            return self._ranking if self.bound == own else f"{self._ranking}+{self._guaranteed}"
+        if self.mode.name == SCORED:
+            bound = self.mode.bound
+            own = bound == (self.learned.bounded if bound and self.learned else 0.0)
+            return self._ranking if own else f"{self._ranking}+{mode_named(GUARANTEED)(bound=bound).text}"
         if self.learned:
-            return f"{self._ranking}+{self._mode_with_options}"
+            return f"{self._ranking}+{self.mode.text}"
         if self.order_times == self.times == "actual":
-            return f"{self.order}+{self._mode_with_options}{PERFECT}"
+            return f"{self.order}+{self.mode.text}{PERFECT}"
         order, mode = (
             name if times == "requested" else name + AT + times
-            for name, times in ((self.order, self.order_times), (self._mode_with_options, self.times))
+            for name, times in ((self.order, self.order_times), (self.mode.text, self.times))
         )
         return f"{order}+{mode}"
 
@@ -163,38 +143,16 @@ class Baseline:
         return self.order if self.order_times == own else self.order + AT + self.order_times
 
     @property
-    def _guaranteed(self) -> str:
-        return GUARANTEED if self.bound == USUAL_BOUND else f"{GUARANTEED}:{self.bound:.12g}"
-
-    @property
-    def _mode_with_options(self) -> str:
-        return self._guaranteed if self.bound else ":".join((self.mode, *self.options))
-
-    @property
-    def options(self) -> tuple[str, ...]:
-        """The options of the mode, without trailing defaults."""
-        given = () if self.kept < 0 else (str(self.kept), f"{self.short:.12g}")
-        usual = ("", f"{SHORT:.12g}")
-        if self.mode == WATCHED:
-            given, usual = (f"{self.interval:.12g}", str(self.factor)), (f"{WATCH_INTERVAL:.12g}", str(WATCH_FACTOR))
-        count = max((place for place, one in enumerate(given, 1) if one != usual[place - 1]), default=0)
-        return given[:count]
-
-    @property
     def alone(self) -> "Baseline":
-        """The order without Slurm's mechanism, for a watch of a real Slurm, which has its own."""
-        if self.mode != WATCHED:
+        """The order without mechanism and guarantees, for a watch of a real Slurm, which starts the jobs itself."""
+        if self.mode.name not in (SLURM, SCORED):
             return self
-        return replace(self, mode="scored" if self.learned else "strict")
+        return replace(self, mode=mode_named(SCORED if self.learned else "strict")())
 
     @property
     def watched(self) -> bool:
         """Whether it is a Slurm with a watch that sets site factors."""
-        return self.mode == WATCHED and self.order != OWN and self.interval > 0.0
-
-    def kept_of(self, cores: int) -> int:
-        """Return how many of *cores* cores it keeps for short jobs."""
-        return int(cores * KEPT_SHARE) if self.kept < 0 else self.kept
+        return self.mode.name == SLURM and self.order != OWN and self.mode.watches
 
     @property
     def name(self) -> str:
@@ -223,7 +181,7 @@ class Baseline:
         return (
             is_scored(self.order)
             or is_scored(self.placement)
-            or (self.order == "multifactor" and self.mode != "slurm")
+            or (self.order == "multifactor" and self.mode.name != SLURM)
             or max(times) >= FIRST_PREDICTED
         )
 
@@ -293,16 +251,16 @@ def case_of(policy: "Baseline | tuple[Any, str]", driver: str = "") -> Case:
     return Case(
         policy.name,
         order=policy.order,
-        mode=policy.mode,
+        mode=policy.mode.name,
         learned=is_scored(policy.order),
         uses_file=bool(policy.files),
         python=any(is_own(times) for times in policy.predictors),
         looks_back=policy.looks_back,
         needs_run_times=policy.needs_run_times,
         by_score=policy.placement_score is not None,
-        streams=MODES_BY_NAME[policy.mode].streams and not policy.bound,
-        bounded=policy.bound != (policy.learned.bounded if policy.learned else 0.0),
-        sets_watch=policy.mode == WATCHED and bool(policy.options),
+        streams=policy.mode.streams,
+        bounded=policy.mode.bound != (policy.learned.bounded if policy.learned else 0.0),
+        sets_watch=policy.mode.name == SLURM != policy.mode.text,
         driver=driver,
     )
 
@@ -318,11 +276,11 @@ def baseline(name: str) -> Baseline:
     if learned is None:
         check_order(name, words.order)
     whole_mode, order_times, times = mode_and_times(words, learned)
-    mode, colon, options = whole_mode.partition(":")
-    check_mode(name, mode if mode in MODES else whole_mode, learned)
-    fields = options_of(name, mode, options if colon else None)
-    if learned is not None and mode != WATCHED:
-        mode, fields = "scored", {"bound": learned.bounded} | fields
+    word, colon, options = whole_mode.partition(":")
+    check_mode(name, word if word in MODES else whole_mode, learned)
+    mode = mode_named(word).read(name, options if colon else None)
+    if learned is not None and word != SLURM:
+        mode = mode_named(SCORED)(bound=mode.bound if word == GUARANTEED else learned.bounded)
     for one in (order_times, times):
         if is_predictor(f"{one}:"):  # also where the file was forgotten
             predictor(one)
@@ -330,7 +288,7 @@ def baseline(name: str) -> Baseline:
             check_known(name, one, RUN_TIMES, "run times")
     if words.placement is not None and not is_scored(words.placement):
         check_known(name, words.placement, PLACEMENT_NAMES, "placement")
-    return Baseline(words.order, mode, order_times, times, words.placement or "", **fields)
+    return Baseline(words.order, mode, order_times, times, words.placement or "")
 
 
 def mode_and_times(words: Words, learned: ScoredPolicy | None) -> tuple[str, str, str]:
@@ -360,7 +318,7 @@ def check_mode(name: str, mode: str, learned: ScoredPolicy | None) -> None:
     if learned is not None and (mode not in OF_LEARNED or words_of(name).times is not None):
         raise OptionsError(
             f"baseline {name!r:.80}: a learned policy starts jobs itself, has guaranteed starts (+{GUARANTEED}), or "
-            f"gives its order to Slurm (+{WATCHED}), and has its run times behind its name, as zoo:steady@ewma"
+            f"gives its order to Slurm (+{SLURM}), and has its run times behind its name, as zoo:steady@ewma"
         )
 
 

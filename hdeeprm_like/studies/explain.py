@@ -221,7 +221,7 @@ def explain_moment(machine: Platform, jobs: Workload, policy: Baseline, at: floa
             "wait": state.now - jobs.submit[rows],
             **({"guaranteed": bounds.promised[rows]} if isinstance(bounds, Bounds) else {}),
             "why": [
-                why_not(bool(starts[i]), int(jobs.size[row]), int(kept[i]), free, policy.bound, i == first)
+                why_not(bool(starts[i]), int(jobs.size[row]), int(kept[i]), free, policy.mode.bound, i == first)
                 for i, row in enumerate(rows)
             ],
             "score": scores,

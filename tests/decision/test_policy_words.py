@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from hdeeprm_like import refusals
 from hdeeprm_like.decision.actions import name_of, policy_named
+from hdeeprm_like.decision.modes import mode_named
 from hdeeprm_like.decision.named_parts import policy_of
 from hdeeprm_like.decision.names import CORE_POLICIES, JOB_POLICIES, Baseline, policy_in
 from hdeeprm_like.decision.policy_words import Words, signs_and_words, words_of
@@ -69,7 +70,7 @@ def test_every_command_reads_one_name_as_one_policy(name, tmp_path):
 def test_a_job_policy_and_a_core_policy_of_the_thesis_are_a_pair_also_where_an_order_has_that_name():
     assert {type(policy_in(f"{job}-{core}")) for job in JOB_POLICIES for core in CORE_POLICIES} == {tuple}
     assert isinstance(policy_in("smallest"), Baseline)
-    assert policy_in("smallest+strict-low_power") == Baseline("smallest", "strict", placement="low_power")
+    assert policy_in("smallest+strict-low_power") == Baseline("smallest", mode_named("strict")(), placement="low_power")
     with pytest.raises(OptionsError, match="'best_fit' is no core policy"):
         policy_in("smallest-best_fit")
 

@@ -38,8 +38,8 @@ def test_jobs_are_served_in_the_order_whatever_it_is():
 
 def test_an_eighth_of_the_cores_is_kept_for_jobs_up_to_1000_s_unless_the_name_says_otherwise():
     plain, given = baseline("saf+reserve"), baseline("saf+reserve:64:600-best_fit")
-    assert (plain.kept_of(256), plain.short, plain.name) == (32, 1000.0, "saf+reserve")
-    assert (given.kept_of(256), given.short, given.placement) == (64, 600.0, "best_fit")
+    assert (plain.mode.kept_of(256), plain.mode.short, plain.name) == (32, 1000.0, "saf+reserve")
+    assert (given.mode.kept_of(256), given.mode.short, given.placement) == (64, 600.0, "best_fit")
     for name in (
         "saf+reserve:64:600-best_fit",
         "saf+reserve:16",
@@ -54,9 +54,9 @@ def test_an_eighth_of_the_cores_is_kept_for_jobs_up_to_1000_s_unless_the_name_sa
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("saf+reserve:", "write how many cores are kept"),
+        ("saf+reserve:", "write reserve"),
         ("saf+reserve:many", "reserve:many is not known"),
-        ("saf+reserve:-3", "write how many cores are kept"),
+        ("saf+reserve:-3", "write reserve"),
         ("saf+reserve:1:2:3", "reserve:1:2:3 is not known"),
         ("saf+reserve:" + "9" * 400, "reserve:9999"),
         ("saf+easy:3", "'easy' has no options"),

@@ -32,13 +32,13 @@ def name(tmp_path):
 
 def test_paths_may_hold_what_names_are_split_at(name):
     found = baseline(f"sjf@{name}+easy@ewma-first_fit")
-    assert (found.order, found.order_times, found.mode, found.times) == ("sjf", name, "easy", "ewma")
+    assert (found.order, found.order_times, found.mode.name, found.times) == ("sjf", name, "easy", "ewma")
     assert found.placement == "first_fit"
     assert baseline(found.name) == found
     both = baseline(f"saf@{name}+conservative@{name}")
     assert (both.order_times, both.times, both.name) == (name, name, f"saf@{name}+conservative@{name}")
     assert baseline(f"fcfs+easy@{name}").predictors == (name,)
-    assert baseline(f"sjf@{name}").mode == "strict"
+    assert baseline(f"sjf@{name}").mode.name == "strict"
     assert not baseline(f"sjf@{name}").needs_run_times
 
 

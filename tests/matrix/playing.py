@@ -219,7 +219,7 @@ def explained(worlds, world, name):
 
 
 def watched(worlds, world, name):
-    policy = replace(policy_in(name, refusals.WATCH).alone, bound=0.0)
+    policy = policy_in(name, refusals.WATCH).alone
     folder = emptied(worlds)
     folder.mkdir()
     room = Room(folder, *(waiting(number, 100 + 37 * number % 11) for number in range(1, 9)), policy="sjf", apply=False)

@@ -193,4 +193,4 @@ def test_a_report_of_other_schedulers_alone_has_no_groups(log_path, tmp_path):
 def test_a_watch_of_the_order_that_slurm_has_itself_is_refused():
     with pytest.raises(OptionsError, match="Slurm's own order"):
         asked_for(SLURM, ["multifactor+slurm:60"])
-    assert baseline(SLURM).options == ()
+    assert baseline(SLURM).mode.text == "slurm"

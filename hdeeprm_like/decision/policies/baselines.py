@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from hdeeprm_like.decision.mode_specs import BOUNDED, MODES, MODES_BY_NAME, SCORED, SLURM
+from hdeeprm_like.decision.modes import SCORED
 from hdeeprm_like.decision.names import Baseline
 from hdeeprm_like.decision.policies.bounded import (
     close_guarantees,
@@ -18,15 +18,15 @@ from hdeeprm_like.decision.policies.bounded import (
 from hdeeprm_like.decision.policies.guarantee_rows import new_bounds
 from hdeeprm_like.decision.policies.knowledge import Knowledge, NoKnowledge, assumed_time, follow
 from hdeeprm_like.decision.policies.node_rows import make_room_for_profile
-from hdeeprm_like.decision.policies.node_starts import STARTS_ON_NODES, sort_prioritized, sort_scored
 from hdeeprm_like.decision.policies.placed_starts import place_by_score, see_best_cores
 from hdeeprm_like.decision.policies.plans import KNOWLEDGE, MEMORY, NO_MORE, Plans, new_plans
 from hdeeprm_like.decision.policies.plans import make_room as make_room_in_plans
 from hdeeprm_like.decision.policies.priorities import share_out, sort_again
 from hdeeprm_like.decision.policies.reserved_nodes import look_now
+from hdeeprm_like.decision.policies.scored import sort_scored
 from hdeeprm_like.decision.policies.site_factors import reorder
+from hdeeprm_like.decision.policies.slurm_priorities import sort_prioritized
 from hdeeprm_like.decision.policies.starting import start_anywhere, start_in_partition
-from hdeeprm_like.decision.specs import code_of
 from hdeeprm_like.engine.bundles import Bundle, bundle_in
 from hdeeprm_like.engine.calls import NOWHERE, address_of, call_at
 from hdeeprm_like.engine.compiled import callback, entry, inlined
@@ -88,18 +88,6 @@ def note_blocked(tables: Tables, plans: Plans, k: int) -> None:
     clock.blocked = CORES if size > clock.free_cores else lacking_beside_cores(tables, j, size)
 
 
-STARTS: dict[int, Callable[[Tables, Plans, int], None]] = {
-    MODES[name]: code_of("modes", name, f"policies.{spec.start}") for name, spec in MODES_BY_NAME.items()
-}
-"""Functions that start jobs, by mode; without partitions the mode ``slurm`` is refused, see `plans.slurm_rows_of`."""
-
-
-MEMORIES: dict[str, Callable[[State, Baseline, int], Bundle]] = {
-    name: code_of("modes", name, f"policies.{spec.memory}") for name, spec in MODES_BY_NAME.items() if spec.memory
-}
-"""Functions that make the memory of a baseline, by the name of its mode."""
-
-
 class NoMemory(Bundle):
     """The memory of a baseline whose mode has none."""
 
@@ -115,13 +103,13 @@ def taken_by(starts: Callable[..., None]) -> int:
 
 def new_memory(state: State, baseline: Baseline) -> Bundle:
     """Return what a baseline remembers for its mode, before its first decision."""
-    make = MEMORIES.get(baseline.mode)
-    return NoMemory(np.zeros(0)) if make is None else make(state, baseline, len(state.tables.jobs))
+    memory = baseline.mode.new_memory(state, baseline, len(state.tables.jobs))
+    return NoMemory(np.zeros(0)) if memory is None else memory
 
 
 def new_guarantees(state: State, baseline: Baseline) -> Bundle:
     """Return the guarantees of a baseline before the first arrival, if it gives any."""
-    return new_bounds(state, baseline, len(state.tables.jobs)) if baseline.bound else NoMemory(np.zeros(0))
+    return new_bounds(state, baseline, len(state.tables.jobs)) if baseline.mode.bound else NoMemory(np.zeros(0))
 
 
 def own_bundles(plans: Plans, state: State, baselines: Sequence[Baseline]) -> Iterator[tuple[Bundle, Bundle]]:
@@ -181,7 +169,7 @@ def new_baselines(state: State, baselines: Sequence[Baseline]) -> Plans:
         if baseline.placement_score is not None and state.named:  # where cores are counted, all are alike
             plan["place_at"] = address_of(place_by_score, tables, plans.knowledge, 0, 0)
             plan["see_at"] = address_of(see_best_cores, tables, plans.knowledge, 0, 0)
-        if baseline.bound:
+        if baseline.mode.bound:
             plan["open_at"] = address_of(open_guarantees, tables, plans, bounds, 0)
             plan["close_at"] = address_of(close_guarantees, tables, plans, bounds, 0)
             guarded = start_guaranteed_on_nodes if bool(tables.clock["partitioned"][0]) else start_guaranteed
@@ -191,14 +179,14 @@ def new_baselines(state: State, baselines: Sequence[Baseline]) -> Plans:
 
 def connect_mode(plan: Any, tables: Tables, plans: Plans, memory: Bundle, baseline: Baseline) -> None:
     """Write to a row of ``Plans.plans`` the addresses of functions that start jobs."""
-    mode, on_nodes = int(plan["mode"]), bool(tables.clock["partitioned"][0])
-    starts = STARTS_ON_NODES[BOUNDED if baseline.bound else mode] if on_nodes else STARTS[mode]
+    on_nodes, scored = bool(tables.clock["partitioned"][0]), baseline.mode.name == SCORED
+    starts = baseline.mode.starting(on_nodes)
     plan["takes"] = taken_by(starts)
     taken = {NO_MORE: (), MEMORY: (memory,), KNOWLEDGE: (plans.knowledge, memory)}[int(plan["takes"])]
     plan["start_at"] = address_of(starts, tables, plans, *taken, 0)
     plan["fit_at"] = address_of(start_in_partition if on_nodes else start_anywhere, tables, plans, 0, 0)
-    if on_nodes and (plan["prioritized"] == 1 or mode == SCORED):
-        sorts = sort_scored if mode == SCORED else sort_prioritized
+    if on_nodes and (plan["prioritized"] == 1 or scored):
+        sorts = sort_scored if scored else sort_prioritized
         plan["sort_at"] = address_of(sorts, tables, plans, plans.knowledge, 0)
 
 
@@ -219,7 +207,7 @@ def connect_knowledge(plan: Any, tables: Tables, plans: Plans) -> None:
 @inlined
 def prepare(tables: Tables, plans: Plans, k: int) -> None:
     """With partitions, sort the queue if that was not done before, and look at what is free; Slurm does both itself."""
-    if tables.clock[0].partitioned and plans.plans[k].mode != SLURM:
+    if tables.clock[0].partitioned and plans.plans[k].prepares == 1:
         if plans.plans[k].sort_at != NOWHERE:
             call_at(plans.plans[k].sort_at, tables, plans, plans.knowledge, k)
         look_now(tables, plans)

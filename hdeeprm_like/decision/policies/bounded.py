@@ -1,8 +1,12 @@
 """Steps of a decision for baselines with guaranteed starts, in addition to serving their order (`guarantees`)."""
 
+from typing import Annotated
+
 import numpy as np
 
+from hdeeprm_like.decision.modes import GUARANTEED, Mode, Option
 from hdeeprm_like.decision.policies.core_profile import NONE_RESERVED
+from hdeeprm_like.decision.policies.easy import start_all_that_fit
 from hdeeprm_like.decision.policies.guarantee_rows import Bounds
 from hdeeprm_like.decision.policies.guaranteed_nodes import allow_on_set, allow_reserved, keep_to_allowed
 from hdeeprm_like.decision.policies.guarantees import (
@@ -12,9 +16,11 @@ from hdeeprm_like.decision.policies.guarantees import (
     leaves_reservations,
     note_start,
 )
+from hdeeprm_like.decision.policies.node_plans import start_around_guarantees
 from hdeeprm_like.decision.policies.plans import Plans, planned_time
 from hdeeprm_like.decision.policies.reserved_nodes import look_now, start_on_allowed
 from hdeeprm_like.decision.policies.starting import RESERVED, book_anywhere, start_if_fits
+from hdeeprm_like.decision.score_files import LEAST_BOUND, MOST_BOUND
 from hdeeprm_like.engine.allocation import return_cores
 from hdeeprm_like.engine.compiled import callback, compiled, inlined
 from hdeeprm_like.engine.dates import REPORTED_LATE
@@ -127,3 +133,11 @@ def start_guaranteed_on_nodes(tables: Tables, plans: Plans, bounds: Bounds, k: i
             return CORES
     note_start(tables, plans, bounds, k, j)
     return NOTHING
+
+
+class Bounded(Mode):
+    """Starts every job that fits beside a start that each job is guaranteed."""
+
+    name = GUARANTEED
+    starts, starts_on_nodes = start_all_that_fit, start_around_guarantees
+    bound: Annotated[float, Option("how many times all work a job waits at most", "1.5", LEAST_BOUND, MOST_BOUND)] = 1.0

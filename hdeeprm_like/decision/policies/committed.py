@@ -5,8 +5,9 @@ Source: the simulator of RLScheduler (Zhang et al., 2020), as `golden/windows` d
 
 import numpy as np
 
-from hdeeprm_like.decision.mode_specs import COMMIT_BACKFILL
+from hdeeprm_like.decision.modes import BY_ARRIVAL, Mode
 from hdeeprm_like.decision.names import Baseline
+from hdeeprm_like.decision.policies.node_starts import start_around_picked, start_heads
 from hdeeprm_like.decision.policies.plans import Plans, pass_changes, planned_time
 from hdeeprm_like.decision.policies.releases import expected_finish, sort_releases
 from hdeeprm_like.decision.policies.reservations import find_room, looks_at_nodes, release_at_shadow
@@ -31,14 +32,9 @@ class Pick(Bundle):
     keys: Floats
 
 
-def new_pick(state: State, baseline: Baseline, jobs: int) -> Pick:
-    """Return the memory of a baseline that commits itself."""
-    return Pick(np.zeros(1, np.int64), np.zeros(jobs))
-
-
 @callback
 def start_committed(tables: Tables, plans: Plans, memory: Pick, k: int) -> None:
-    """Start the picked job, then pick the next, until one blocks; meanwhile backfill if the mode does."""
+    """Start the picked job, then pick the next, until one blocks."""
     plan, clock = plans.plans[k], tables.clock[0]
     if plan.held >= 0 and (tables.jobs[plan.held].status != WAITING or others_started(tables, plan.cursor)):
         plan.held = -1
@@ -53,7 +49,15 @@ def start_committed(tables: Tables, plans: Plans, memory: Pick, k: int) -> None:
                     memory.keys[other] = tables.waiting.key_of[plan.list, other]
             break
         plan.held = -1
-    if clock.waiting > 0 and plan.mode == COMMIT_BACKFILL:
+    pass_changes(tables, plans, k)
+
+
+@callback
+def start_committed_and_backfill(tables: Tables, plans: Plans, memory: Pick, k: int) -> None:
+    """Do the same, and start jobs that end before the picked one is expected to start."""
+    plan, clock = plans.plans[k], tables.clock[0]
+    start_committed(tables, plans, memory, k)
+    if clock.waiting > 0:
         count = copy_jobs(tables.waiting, plan.candidates, plans.queue)
         sort_picked_ties(tables, plans, memory, count)
         for i in range(count):
@@ -113,3 +117,20 @@ def expected_start(tables: Tables, plans: Plans, k: int, j: int) -> float:
             plan.spare += tables.jobs[other].size
         time = expected_finish(tables, plans, k, other)
     return float(time)
+
+
+class Commit(Mode):
+    """Picks the first job of the order, and waits until it fits even if others come before it meanwhile."""
+
+    name, source, candidates = "commit", "RLScheduler's code", BY_ARRIVAL
+    starts, starts_on_nodes = start_committed, start_heads
+
+    def new_memory(self, state: State, baseline: Baseline, jobs: int) -> Pick:
+        """Return the memory of the picked job."""
+        return Pick(np.zeros(1, np.int64), np.zeros(jobs))
+
+
+class CommitBackfill(Commit):
+    """As commit, and backfills around the job that it waits for."""
+
+    name, starts, starts_on_nodes = "commitbackfill", start_committed_and_backfill, start_around_picked

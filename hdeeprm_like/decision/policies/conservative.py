@@ -12,6 +12,7 @@ SP2 with backfilling", 2001.
 
 import numpy as np
 
+from hdeeprm_like.decision.modes import Mode
 from hdeeprm_like.decision.names import Baseline
 from hdeeprm_like.decision.policies.core_profile import (
     NONE_RESERVED,
@@ -30,6 +31,7 @@ from hdeeprm_like.decision.policies.node_profile import (
     occupy_picked,
     pick_lowest,
 )
+from hdeeprm_like.decision.policies.node_starts import start_around_all
 from hdeeprm_like.decision.policies.plans import Plans, pass_changes, planned_time
 from hdeeprm_like.decision.policies.releases import expected_finish, is_overdue, sort_releases
 from hdeeprm_like.decision.policies.starting import start_if_fits
@@ -63,13 +65,6 @@ class Reservations(Bundle):
     planned: Records
     start: Floats
     profile: Profile
-
-
-def new_reservations(state: State, baseline: Baseline, jobs: int) -> Reservations:
-    """Return the memory of a baseline with conservative backfilling."""
-    planned = np.zeros(1, PLANNED)
-    planned["stale"] = 1
-    return Reservations(planned, np.full(jobs, NONE_RESERVED), new_profile(jobs))
 
 
 @compiled
@@ -225,3 +220,16 @@ def start_reserved(tables: Tables, plans: Plans, memory: Reservations, k: int, j
     """Start a job at its reservation; without memory or GPUs for it, it keeps waiting."""
     if start_if_fits(tables, plans, k, j) != NOTHING:
         memory.planned[0].stale = 1
+
+
+class Conservative(Mode):
+    """Gives each job a reservation and starts what delays none before it."""
+
+    name, source, streams, profiles = "conservative", "Mu'alem and Feitelson 2001", True, True
+    starts, starts_on_nodes = start_conservative, start_around_all
+
+    def new_memory(self, state: State, baseline: Baseline, jobs: int) -> Reservations:
+        """Return its reservations, all to be planned."""
+        planned = np.zeros(1, PLANNED)
+        planned["stale"] = 1
+        return Reservations(planned, np.full(jobs, NONE_RESERVED), new_profile(jobs))

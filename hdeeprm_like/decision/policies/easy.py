@@ -7,11 +7,12 @@ capacity to the head.
 
 import numpy as np
 
-from hdeeprm_like.decision.mode_specs import IN_ORDER, SHORTEST_FIRST
+from hdeeprm_like.decision.modes import BY_ARRIVAL, IN_ORDER, SHORTEST_FIRST, Mode
 from hdeeprm_like.decision.names import Baseline
+from hdeeprm_like.decision.policies.node_starts import start_around_heads, start_heads, start_without_reservations
 from hdeeprm_like.decision.policies.plans import NO_JOB, Plans, planned_time
 from hdeeprm_like.decision.policies.reservations import reserve
-from hdeeprm_like.decision.policies.starting import start_if_fits
+from hdeeprm_like.decision.policies.starting import sort_ties, start_if_fits
 from hdeeprm_like.engine.bundles import Bundle
 from hdeeprm_like.engine.compiled import callback, compiled
 from hdeeprm_like.engine.fitting import fits
@@ -41,11 +42,6 @@ class Tries(Bundle):
     """
 
     last: Records
-
-
-def new_tries(state: State, baseline: Baseline, jobs: int) -> Tries:
-    """Return the memory of a baseline with backfilling."""
-    return Tries(np.zeros(1, TRY))
 
 
 @callback
@@ -188,24 +184,45 @@ def backfill_one(tables: Tables, plans: Plans, memory: Tries, k: int, j: int) ->
         memory.last[0].cores = -1
 
 
-@compiled
-def sort_ties(tables: Tables, plans: Plans, k: int, count: int) -> None:
-    """Order candidates with equal sort keys as in the queue.
+class Strict(Mode):
+    """Starts jobs in order until one does not fit."""
 
-    Args:
-        count: candidates in ``Plans.queue``.
-    """
-    plan, keys = plans.plans[k], tables.waiting.key_of
-    for i in range(1, count):
-        j, place = plans.queue[i], i
-        while place > 0:
-            other = plans.queue[place - 1]
-            alike = tables.jobs[other].submit == tables.jobs[j].submit
-            if plan.candidates_by == SHORTEST_FIRST:
-                alike = alike and planned_time(tables, plans, k, other) == planned_time(tables, plans, k, j)
-            key, own = keys[plan.list, other], keys[plan.list, j]
-            if not alike or key < own or (key == own and other < j):
-                break
-            plans.queue[place] = other
-            place -= 1
-        plans.queue[place] = j
+    name, streams, looks_at_ends = "strict", True, False
+    starts, starts_on_nodes = start_in_order, start_heads
+
+
+class Greedy(Mode):
+    """Starts every job that fits, in order."""
+
+    name, streams, looks_at_ends = "greedy", True, False
+    starts, starts_on_nodes = start_all_that_fit, start_without_reservations
+
+
+class Packing(Mode):
+    """Starts the pair of job and node with the best score until none fits."""
+
+    name, source, looks_at_ends = "packing", "Grandl et al. 2014", False
+    starts, starts_on_nodes = start_best_pairs, start_without_reservations
+
+
+class Easy(Mode):
+    """Reserves cores for the head of the queue and backfills, in order, what does not delay it."""
+
+    name, source, streams = "easy", "Lifka 1995", True
+    starts, starts_on_nodes = start_with_backfilling, start_around_heads
+
+    def new_memory(self, state: State, baseline: Baseline, jobs: int) -> Tries:
+        """Return the memory of its last try."""
+        return Tries(np.zeros(1, TRY))
+
+
+class EasyFcfs(Easy):
+    """As easy, but backfills in order of arrival."""
+
+    name, source, candidates = "easyfcfs", "", BY_ARRIVAL
+
+
+class EasySjf(Easy):
+    """As easy, but backfills the shortest requests first."""
+
+    name, source, candidates = "easysjf", "", SHORTEST_FIRST

@@ -56,7 +56,7 @@ class Bounds(Bundle):
 def new_bounds(state: State, baseline: Baseline, jobs: int) -> Bounds:
     """Return the memory of a baseline with guarantees before the first arrival."""
     platform, row = state.platform, np.zeros(1, BOUND)
-    row["factor"], row["soonest"] = baseline.bound, np.inf
+    row["factor"], row["soonest"] = baseline.mode.bound, np.inf
     row["on_nodes"] = state.named and (platform.partitions is not None or bool(state.tables.clock["whole"][0]))
     words = -(-platform.nodes // 64) if state.named else 0
     return Bounds(

@@ -12,12 +12,10 @@ cores are skipped: they cannot start, and no later job needs their reservations.
 
 import numpy as np
 
-from hdeeprm_like.decision.mode_specs import COMMIT_BACKFILL
-from hdeeprm_like.decision.policies.easy import sort_ties
 from hdeeprm_like.decision.policies.plans import Plans, planned_time
 from hdeeprm_like.decision.policies.releases import sort_releases
 from hdeeprm_like.decision.policies.reserved_nodes import allow_until, as_now, has_cores
-from hdeeprm_like.decision.policies.starting import start_if_fits
+from hdeeprm_like.decision.policies.starting import sort_ties, start_if_fits
 from hdeeprm_like.engine.compiled import callback, compiled, inlined, shift_left
 from hdeeprm_like.engine.job_lists import copy_jobs
 from hdeeprm_like.engine.node_places import pick_nodes
@@ -239,10 +237,14 @@ def start_around_reservations(tables: Tables, plans: Plans, k: int, depth: int) 
 
 
 @compiled
-def start_candidates(tables: Tables, plans: Plans, k: int) -> None:
-    """Start jobs around the reservations in the order of the candidates, after the heads of EASY."""
+def start_candidates(tables: Tables, plans: Plans, k: int, sorts: bool) -> None:
+    """Start jobs around the reservations in the order of the candidates, after the heads of EASY.
+
+    Args:
+        sorts: whether candidates with equal sort keys are taken as in the queue.
+    """
     count = copy_jobs(tables.waiting, plans.plans[k].candidates, plans.queue)
-    if plans.plans[k].mode != COMMIT_BACKFILL:
+    if sorts:
         sort_ties(tables, plans, k, count)
     for i in range(count):
         j = plans.queue[i]

@@ -7,9 +7,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from hdeeprm_like.decision.mode_options import OWN, WATCHED
-from hdeeprm_like.decision.mode_specs import BY_ARRIVAL, IN_ORDER, MODES, MODES_BY_NAME, SHORTEST_FIRST, SLURM
-from hdeeprm_like.decision.names import ORDERS, PLACEMENTS, Baseline, number_of_times
+from hdeeprm_like.decision.modes import BY_ARRIVAL, IN_ORDER, SHORTEST_FIRST, SLURM
+from hdeeprm_like.decision.names import ORDERS, OWN, PLACEMENTS, Baseline, number_of_times
 from hdeeprm_like.decision.policies.knowledge import Knowledge, make_room_for_jobs, new_knowledge, no_knowledge
 from hdeeprm_like.decision.policies.node_rows import (
     NodePlans,
@@ -53,7 +52,6 @@ NO_MORE, MEMORY, KNOWLEDGE = 0, 1, 2  # values of Plan.takes: what a mode takes 
 PLAN = np.dtype(
     [
         ("order", "i8"),
-        ("mode", "i8"),
         ("core_policy", "i8"),
         ("order_times", "i8"),  # the run times of the order, see ``names.number_of_times``,
         ("times", "i8"),  # and of reservations
@@ -71,6 +69,8 @@ PLAN = np.dtype(
         ("on_nodes", "i8"),  # 1 if it matters on which nodes cores are free for it, or for any job,
         ("spare", "i8"),  # spare cores left when the head starts,
         ("room", "f8"),  # and how many of its cores fit on the nodes then
+        ("prepares", "i8"),  # 1 if nodes of partitions are looked at, and the queue sorted, before jobs start
+        ("margin", "f8"),  # s from the end of a job to a reservation of its nodes
         ("reordered", "i8"),  # 1 if an order for Slurm is computed at each look
         ("prioritized", "i8"),  # 1 if the queue is in Slurm's own order, but another scheduler starts jobs
         ("watch", "f8"),  # s between two looks of the watch that sets site factors, 0 for no watch,
@@ -106,7 +106,7 @@ class Plans(Bundle, opaque=("knowledge", "guarantees", "memories")):
         knowledge: about users, or none if no baseline uses any.
         node_plans: reservations of nodes. node_profile: free capacity of nodes by date. slurm: its priorities.
         guarantees: of each baseline (`guarantee_rows.Bounds`), one bundle for each.
-        memories: what each baseline remembers for its mode (`mode_specs.ModeSpec.memory`), one bundle for each.
+        memories: what each baseline remembers for its mode (`modes.Mode.new_memory`), one bundle for each.
     """
 
     plans: Records
@@ -131,13 +131,13 @@ def order_of(baseline: Baseline) -> int:
 
 def needs_of(baseline: Baseline) -> Needs:
     """Return the sorted lists of jobs that a baseline reads."""
-    mode, order = MODES_BY_NAME[baseline.mode], order_of(baseline)
+    mode, order = baseline.mode, order_of(baseline)
     order_times, times = number_of_times(baseline.order_times), number_of_times(baseline.times)
     by_times = order not in (FCFS, BY_SCORE)  # a learned policy sorts its list itself
     own = (order, min(order_times, FIRST_PREDICTED) if by_times else REQUESTED)
     by_arrival, shortest = (FCFS, REQUESTED), (SJF, min(times, OF_CANDIDATES))
     candidates = {IN_ORDER: own, BY_ARRIVAL: by_arrival, SHORTEST_FIRST: shortest}[mode.candidates]
-    if baseline.bound:
+    if baseline.mode.bound:
         candidates = by_arrival
     looks_at_ends = mode.looks_at_ends or baseline.looks_back
     ends = ((BY_SIZE, times if times == ACTUAL else REQUESTED),) if looks_at_ends else ()
@@ -163,25 +163,22 @@ def new_plans(
     for plan, baseline in zip(plans, baselines, strict=True):
         needs = needs_of(baseline)
         state.require(needs, baseline.name)
-        plan["order"], plan["mode"] = order_of(baseline), MODES[baseline.mode]
-        plan["candidates_by"] = MODES_BY_NAME[baseline.mode].candidates
+        plan["order"], plan["candidates_by"] = order_of(baseline), baseline.mode.candidates
+        plan["prepares"], plan["margin"] = not baseline.mode.serves_itself, baseline.mode.margin
         plan["core_policy"] = PLACEMENTS.get(baseline.placement, FIRST_FIT)  # that of a file is in `placing`
         plan["order_times"] = number_of_times(baseline.order_times, predictors)
         plan["times"] = number_of_times(baseline.times, predictors)
         plan["list"], plan["candidates"] = (state.needs.orders.index(needs.orders[i]) for i in (0, -1))
         plan["changing"], plan["candidates_change"] = (changes(*needs.orders[i]) for i in (0, -1))
-        if plan["mode"] == SLURM:
-            plan["changing"] = plan["candidates_change"] = 0  # it sorts the queue itself, not at each decision
-            plan["reordered"] = order_of(baseline) == BY_SCORE or changes(*needs.orders[-1])
-            plan["watch"], plan["factor"] = baseline.interval if baseline.watched else 0.0, baseline.factor
+        baseline.mode.write(plan, baseline)
         if has_own_priorities(state, baseline):
             plan["changing"], plan["prioritized"] = 0, 1
         plan["ends"] = state.needs.ends.index(needs.ends[0]) if needs.ends else -1
-        plan["bounded"], plan["reserved"] = (1, EACH) if baseline.bound else (0, NO_JOB)
+        plan["bounded"], plan["reserved"] = (1, EACH) if baseline.mode.bound else (0, NO_JOB)
     plans["held"] = -1
     # so machine code for platforms with partitions is compiled once
     partitioned = state.platform.partitions is not None
-    dated = any(MODES_BY_NAME[one.mode].profiles or plans_profiles(one.learned) for one in baselines)
+    dated = any(one.mode.profiles or plans_profiles(one.learned) for one in baselines)
     looks_back = partitioned or any(baseline.looks_back for baseline in baselines)
     return Plans(
         plans=plans,
@@ -202,7 +199,7 @@ def new_plans(
 
 def slurm_rows_of(state: State, baselines: Sequence[Baseline]) -> SlurmRows:
     """Return the state of Slurm's scheduler, empty if no baseline is like it."""
-    slurm = [one for one in baselines if one.mode == "slurm" or has_own_priorities(state, one)]
+    slurm = [one for one in baselines if one.mode.name == SLURM or has_own_priorities(state, one)]
     if not slurm:
         return no_slurm_rows() if state.platform.partitions is not None else kept_slurm_rows()
     jobs = state.jobs
@@ -218,7 +215,7 @@ def has_own_priorities(state: State, baseline: Baseline) -> bool:
     It does wherever the platform is that of a Slurm and the jobs say what they request.
     """
     partitions, jobs = state.platform.partitions, state.jobs
-    if baseline.order != OWN or baseline.mode == WATCHED or partitions is None or jobs is None:
+    if baseline.order != OWN or baseline.mode.name == SLURM or partitions is None or jobs is None:
         return False
     return jobs.demands is not None and bool(partitions.settings)
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hdeeprm_like.decision.mode_specs import SCORED
+from hdeeprm_like.decision.modes import SCORED
 from hdeeprm_like.decision.names import Baseline
 from hdeeprm_like.decision.policies.baselines import learn, open_decision
 from hdeeprm_like.decision.policies.history import requests_hold
@@ -40,8 +40,7 @@ class Ranked(NamedTuple):
 
 def ranked_by(baseline: Baseline, tables: Tables, plans: Plans, k: int) -> Ranked:
     """Return the waiting jobs in the order of baseline *k* now."""
-    learned_order = plans.plans["mode"][k] == SCORED
-    if begin(tables, plans, k) and learned_order:
+    if begin(tables, plans, k) and baseline.mode.name == SCORED:
         sort_by_score(tables, plans, plans.knowledge, k, stage_of(plans.knowledge.history, k))
     count = write_order(tables, plans, k)
     rows = plans.queue[:count].astype(np.int64)

@@ -1,7 +1,10 @@
 """The mode that starts every job that fits, but keeps some cores for short jobs."""
 
+from typing import Annotated
+
 import numpy as np
 
+from hdeeprm_like.decision.modes import Mode, Option
 from hdeeprm_like.decision.names import Baseline
 from hdeeprm_like.decision.policies.node_plans import forget_reservations, last_with_cores
 from hdeeprm_like.decision.policies.plans import Plans, planned_time
@@ -14,8 +17,10 @@ from hdeeprm_like.engine.state import State
 from hdeeprm_like.engine.tables import NOTHING, Tables
 from hdeeprm_like.types import Floats, Ints
 
+KEPT_SHARE, A_SHARE = 1.0 / 8.0, -1  # of the cores are kept if no number is given, which is written so
 
-class Reserve(Bundle):
+
+class Kept(Bundle):
     """What is kept.
 
     Attributes:
@@ -26,14 +31,8 @@ class Reserve(Bundle):
     short: Floats
 
 
-def new_reserve(state: State, baseline: Baseline, jobs: int) -> Reserve:
-    """Return what a baseline keeps for short jobs."""
-    kept = baseline.kept_of(state.platform.usable_cores)
-    return Reserve(np.array([kept], np.int64), np.array([baseline.short], np.float64))
-
-
 @inlined
-def may_start(tables: Tables, plans: Plans, memory: Reserve, k: int, j: int) -> bool:
+def may_start(tables: Tables, plans: Plans, memory: Kept, k: int, j: int) -> bool:
     """Return whether a job leaves the kept cores free, is short, or finds the machine idle."""
     clock = tables.clock[0]
     if clock.running == 0 or clock.free_cores - tables.jobs[j].size >= memory.cores[0]:
@@ -42,7 +41,7 @@ def may_start(tables: Tables, plans: Plans, memory: Reserve, k: int, j: int) -> 
 
 
 @callback
-def start_beside_reserve(tables: Tables, plans: Plans, memory: Reserve, k: int) -> None:
+def start_beside_reserve(tables: Tables, plans: Plans, memory: Kept, k: int) -> None:
     """Start every job that fits, in order; only short ones use the cores kept for them, unless nothing runs."""
     clock, v = tables.clock[0], plans.plans[k].list
     place, i = 0, 0
@@ -56,7 +55,7 @@ def start_beside_reserve(tables: Tables, plans: Plans, memory: Reserve, k: int) 
 
 
 @callback
-def start_beside_kept(tables: Tables, plans: Plans, memory: Reserve, k: int) -> None:
+def start_beside_kept(tables: Tables, plans: Plans, memory: Kept, k: int) -> None:
     """Do the same with partitions."""
     forget_reservations(tables, plans)
     count = copy_jobs(tables.waiting, plans.plans[k].list, plans.queue)
@@ -65,3 +64,21 @@ def start_beside_kept(tables: Tables, plans: Plans, memory: Reserve, k: int) -> 
         j = plans.queue[i]
         if may_start(tables, plans, memory, k, j) and has_cores(tables, plans, j):
             start_if_fits(tables, plans, k, j)
+
+
+class Reserve(Mode):
+    """Starts every job that fits, but keeps some cores for short jobs."""
+
+    name, streams, looks_at_ends = "reserve", True, False
+    starts, starts_on_nodes = start_beside_reserve, start_beside_kept
+    kept: Annotated[int, Option("cores kept, usually an eighth of all", "64")] = A_SHARE
+    short: Annotated[float, Option("s, longest assumed run time of jobs that may use them", "600")] = 1000.0
+
+    def kept_of(self, cores: int) -> int:
+        """Return how many of *cores* cores it keeps for short jobs."""
+        return int(cores * KEPT_SHARE) if self.kept == A_SHARE else self.kept
+
+    def new_memory(self, state: State, baseline: Baseline, jobs: int) -> Kept:
+        """Return what it keeps for short jobs."""
+        kept = self.kept_of(state.platform.usable_cores)
+        return Kept(np.array([kept], np.int64), np.array([self.short], np.float64))

@@ -1,7 +1,10 @@
 """Job starts of a learned policy: by its scores with a reservation for the head of the queue, or by look-ahead."""
 
+from collections.abc import Callable
+
 import numpy as np
 
+from hdeeprm_like.decision.modes import SCORED, Mode
 from hdeeprm_like.decision.names import Baseline
 from hdeeprm_like.decision.policies.conservative import begin_profile, start_or_reserve
 from hdeeprm_like.decision.policies.core_profile import Profile, earliest, is_free_now, new_profile, occupy
@@ -9,6 +12,7 @@ from hdeeprm_like.decision.policies.history import find_siblings
 from hdeeprm_like.decision.policies.keeping import find_kept, needed_cores
 from hdeeprm_like.decision.policies.knowledge import Knowledge
 from hdeeprm_like.decision.policies.lookahead import choose_ahead
+from hdeeprm_like.decision.policies.node_plans import start_around_guarantees
 from hdeeprm_like.decision.policies.node_profile import (
     begin_dates,
     earliest_on_nodes,
@@ -16,6 +20,7 @@ from hdeeprm_like.decision.policies.node_profile import (
     needs_nodes,
     occupy_picked,
 )
+from hdeeprm_like.decision.policies.node_starts import start_around_heads
 from hdeeprm_like.decision.policies.plans import EACH, NO_JOB, Plans, planned_time
 from hdeeprm_like.decision.policies.plays import Ahead, new_ahead
 from hdeeprm_like.decision.policies.reservations import reserve
@@ -51,16 +56,6 @@ class Scored(Bundle):
 
     ahead: Ahead
     profile: Profile
-
-
-def new_scored(state: State, baseline: Baseline, jobs: int) -> Scored:
-    """Return the memory of a learned policy that starts jobs itself."""
-    learned = baseline.learned
-    stages = [] if learned is None else [learned, *([learned.exact] if learned.exact else [])]
-    ahead = [stage.lookahead for stage in stages if stage.lookahead]
-    most = max((one.queue + one.arrivals for one in ahead), default=0)
-    futures = max((one.scenarios for one in ahead), default=0)
-    return Scored(new_ahead(jobs, most, futures), new_profile(jobs, plans_profiles(learned)))
 
 
 @callback
@@ -257,3 +252,30 @@ def insert_candidate(plans: Plans, knowledge: Knowledge, count: int, j: int, key
         plans.queue[at], knowledge.scores.keys[at] = plans.queue[at - 1], knowledge.scores.keys[at - 1]
         at -= 1
     plans.queue[at], knowledge.scores.keys[at] = j, key
+
+
+@callback
+def sort_scored(tables: Tables, plans: Plans, knowledge: Knowledge, k: int) -> None:
+    """Sort the queue by the scores of learned policy *k*."""
+    sort_by_score(tables, plans, knowledge, k, stage_of(knowledge.history, k))
+
+
+class ByScore(Mode):
+    """A learned policy starts jobs itself."""
+
+    name = SCORED
+    starts, starts_on_nodes = start_scored, start_around_heads
+    bound: float = 0.0
+
+    def starting(self, on_nodes: bool) -> Callable[..., None]:
+        """Return the callback that starts jobs; guarantees take the place of reservations for the heads."""
+        return start_around_guarantees if on_nodes and self.bound else super().starting(on_nodes)
+
+    def new_memory(self, state: State, baseline: Baseline, jobs: int) -> Scored:
+        """Return what it has for plays and for several reservations."""
+        learned = baseline.learned
+        stages = [] if learned is None else [learned, *([learned.exact] if learned.exact else [])]
+        ahead = [stage.lookahead for stage in stages if stage.lookahead]
+        most = max((one.queue + one.arrivals for one in ahead), default=0)
+        futures = max((one.scenarios for one in ahead), default=0)
+        return Scored(new_ahead(jobs, most, futures), new_profile(jobs, plans_profiles(learned)))

@@ -22,8 +22,13 @@ changes makes both schedulers look again, as in a real Slurm.
 Source: documentation and source text of Slurm 22.05.8, and its behaviour on recorded queues.
 """
 
+from typing import Annotated, Any
+
 import numpy as np
 
+from hdeeprm_like.decision.modes import SLURM, Mode, Option
+from hdeeprm_like.decision.names import Baseline
+from hdeeprm_like.decision.policies.easy import start_in_order
 from hdeeprm_like.decision.policies.node_plans import (
     close_partition,
     first_to_end,
@@ -69,8 +74,14 @@ from hdeeprm_like.engine.compiled import callback, compiled, count_bits, inlined
 from hdeeprm_like.engine.dates import SAME_DATE
 from hdeeprm_like.engine.job_lists import copy_jobs
 from hdeeprm_like.engine.node_places import as_idle, pick_nodes
-from hdeeprm_like.engine.numbers import MULTIFACTOR
+from hdeeprm_like.engine.numbers import (
+    BY_SCORE,
+    MULTIFACTOR,
+    WATCH_FACTOR,
+    WATCH_INTERVAL,
+)
 from hdeeprm_like.engine.tables import NOTHING, Tables
+from hdeeprm_like.limits import SITE_FACTOR
 from hdeeprm_like.types import Ints
 
 
@@ -288,3 +299,24 @@ def allowed_nodes(plans: Plans) -> int:
     for w in range(len(plans.node_plans.bits)):
         count += count_bits(plans.node_plans.bits[w])
     return count
+
+
+class LikeSlurm(Mode):
+    """Slurm's own schedulers start jobs; needs partitions."""
+
+    name, serves_itself = SLURM, True
+    starts, starts_on_nodes = start_in_order, start_like_slurm
+    margin = SAME_DATE  # a job may not even end when a reservation begins
+    interval: Annotated[float, Option("s between two looks of the watch, 0 without watch", "60")] = WATCH_INTERVAL
+    factor: Annotated[int, Option("the largest site factor", "5000", 1, SITE_FACTOR.most)] = WATCH_FACTOR
+
+    @property
+    def watches(self) -> bool:
+        """Whether a watch sets priorities; without, the order replaces Slurm's own."""
+        return self.interval > 0.0
+
+    def write(self, plan: Any, baseline: Baseline) -> None:
+        """Write how its watch looks; it sorts the queue itself, at its looks."""
+        plan["reordered"] = plan["order"] == BY_SCORE or plan["candidates_change"]
+        plan["changing"] = plan["candidates_change"] = 0
+        plan["watch"], plan["factor"] = self.interval if baseline.watched else 0.0, self.factor

@@ -10,8 +10,9 @@ Algorithm"), and its behaviour on recorded queues.
 
 import numpy as np
 
+from hdeeprm_like.decision.policies.knowledge import Knowledge
 from hdeeprm_like.decision.policies.plans import Plans
-from hdeeprm_like.engine.compiled import compiled, inlined
+from hdeeprm_like.engine.compiled import callback, compiled, inlined
 from hdeeprm_like.engine.job_lists import copy_jobs
 from hdeeprm_like.engine.job_sorting import sort_by_keys
 from hdeeprm_like.engine.tables import ENDED, KIND_BITS, KIND_MASK, Tables
@@ -175,3 +176,10 @@ def ranks_before(accounts: Records, owners: Records, u: int, other: int) -> bool
     if owners[u].account != owners[other].account and one.level < np.inf:
         return bool(one.tested < two.tested)
     return bool(owners[u].level > owners[other].level)
+
+
+@callback
+def sort_prioritized(tables: Tables, plans: Plans, knowledge: Knowledge, k: int) -> None:
+    """Sort the queue of baseline *k* by Slurm's own priorities."""
+    book_usage(tables, plans)
+    prioritize(tables, plans, k)

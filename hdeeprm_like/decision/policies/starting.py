@@ -5,7 +5,7 @@ queue (`reservations`), those of all jobs before it (`node_profile`), those of n
 starts (`bounded`).
 """
 
-from hdeeprm_like.decision.mode_specs import SLURM
+from hdeeprm_like.decision.modes import SHORTEST_FIRST
 from hdeeprm_like.decision.policies.node_profile import keep_to_profile
 from hdeeprm_like.decision.policies.plans import EACH, HEAD, NO_JOB, Plans, planned_time
 from hdeeprm_like.decision.policies.reservations import leaves_to_head
@@ -14,7 +14,6 @@ from hdeeprm_like.engine.allocation import choose_cores, return_cores
 from hdeeprm_like.engine.bundles import bundle_in
 from hdeeprm_like.engine.calls import NOWHERE, number_at
 from hdeeprm_like.engine.compiled import callback, compiled, inlined
-from hdeeprm_like.engine.dates import SAME_DATE
 from hdeeprm_like.engine.lifecycle import start_job
 from hdeeprm_like.engine.numbers import BEST_FIT, TETRIS_SRTF
 from hdeeprm_like.engine.packing import best_node, is_whole
@@ -42,10 +41,7 @@ def start_if_fits(tables: Tables, plans: Plans, k: int, j: int) -> int:
 def start_in_partition(tables: Tables, plans: Plans, k: int, j: int) -> int:
     """Start a job on nodes of its partition that are not reserved during its assumed run time."""
     now = tables.clock[0].now
-    end = now + planned_time(tables, plans, k, j)
-    if plans.plans[k].mode == SLURM:
-        end += SAME_DATE  # under Slurm a job may not even end when a reservation begins
-    allow_until(tables, plans, j, now, end)
+    allow_until(tables, plans, j, now, now + planned_time(tables, plans, k, j) + plans.plans[k].margin)
     return NOTHING if start_on_allowed(tables, plans, j) else CORES
 
 
@@ -93,3 +89,26 @@ def keeps_reservations(tables: Tables, plans: Plans, k: int, j: int) -> bool:
     if plans.plans[k].reserved == HEAD:
         return leaves_to_head(tables, plans, k, j)
     return keep_to_profile(tables, plans, j)
+
+
+@compiled
+def sort_ties(tables: Tables, plans: Plans, k: int, count: int) -> None:
+    """Order candidates with equal sort keys as in the queue.
+
+    Args:
+        count: candidates in ``Plans.queue``.
+    """
+    plan, keys = plans.plans[k], tables.waiting.key_of
+    for i in range(1, count):
+        j, place = plans.queue[i], i
+        while place > 0:
+            other = plans.queue[place - 1]
+            alike = tables.jobs[other].submit == tables.jobs[j].submit
+            if plan.candidates_by == SHORTEST_FIRST:
+                alike = alike and planned_time(tables, plans, k, other) == planned_time(tables, plans, k, j)
+            key, own = keys[plan.list, other], keys[plan.list, j]
+            if not alike or key < own or (key == own and other < j):
+                break
+            plans.queue[place] = other
+            place -= 1
+        plans.queue[place] = j

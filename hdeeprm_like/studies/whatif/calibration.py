@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from hdeeprm_like.cluster.platform import Platform
+from hdeeprm_like.decision.modes import SLURM
 from hdeeprm_like.decision.names import Baseline
 from hdeeprm_like.errors import OptionsError
 from hdeeprm_like.progress import progress_bar
@@ -130,7 +131,7 @@ def calibrate(machine: Platform, log: Log, now: Baseline, progress: bool = False
     Raises:
         OptionsError: the policy of now is no Slurm, or there are too few jobs.
     """
-    if now.mode != "slurm" or machine.partitions is None:
+    if now.mode.name != SLURM or machine.partitions is None:
         raise OptionsError(
             "whatif: --calibrate: needs a Slurm: --now multifactor+slurm and a --machine with partitions"
         )

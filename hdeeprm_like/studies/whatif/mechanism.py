@@ -18,7 +18,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from hdeeprm_like.decision.mode_options import GUARANTEED, WATCHED
+from hdeeprm_like.decision.modes import GUARANTEED, SCORED, SLURM, mode_named
 from hdeeprm_like.decision.names import Baseline, names_mode, policy_in
 from hdeeprm_like.engine.numbers import WATCH_FACTOR, WATCH_INTERVAL
 from hdeeprm_like.refusals import WHATIF
@@ -28,7 +28,6 @@ NOW, POLICY, CHANGE, MECHANISM, OTHER = "now", "policy", "change", "mechanism", 
 BESIDE_NOW = (NOW, POLICY, CHANGE)  # the parts that stand in the same table as now
 ALONE = "the mechanism alone"
 IN_PLACE, APART = "another scheduler in place of Slurm's", "Another scheduler in place of Slurm's"
-SCORED = "scored"  # the mode of learned policies
 
 
 @dataclass(frozen=True)
@@ -87,14 +86,16 @@ def baseline_of(name: str) -> Baseline:
 def through(name: str, present: Baseline, interval: float, factor: int) -> Baseline:
     """Return the policy of a name; one that names no mechanism runs through Slurm's where that is the one of now."""
     policy = baseline_of(name)
-    if present.mode == WATCHED and not names_mode(name):
+    if present.mode.name == SLURM and not names_mode(name):
         policy = under(policy, present)
-    return replace(policy, interval=interval, factor=factor) if policy.watched and not policy.options else policy
+    if not policy.watched or policy.mode.text != SLURM:
+        return policy
+    return replace(policy, mode=policy.mode.replaced(interval=interval, factor=factor))
 
 
 def replaces(policy: Baseline, present: Baseline) -> bool:
     """Return whether a policy needs another scheduler in place of the Slurm of now."""
-    return present.mode == WATCHED != policy.mode
+    return present.mode.name == SLURM != policy.mode.name
 
 
 def under(order: Baseline, mechanism: Baseline) -> Baseline:
@@ -103,11 +104,10 @@ def under(order: Baseline, mechanism: Baseline) -> Baseline:
     All else that a policy has, such as guaranteed starts, is of its own mechanism, and stays behind.
     """
     mode = mechanism.mode
-    if mode == SCORED:  # a learned policy starts jobs itself, around guarantees or as EASY around one reservation
-        mode = GUARANTEED if mechanism.bound else "easy"
-    placement = order.placement if mode == WATCHED else mechanism.placement
-    named = (order.order, mode, order.order_times, mechanism.times, placement)
-    return Baseline(*named, kept=mechanism.kept, short=mechanism.short, bound=mechanism.bound)
+    if mode.name == SCORED:  # a learned policy starts jobs itself, around guarantees or as EASY around one reservation
+        mode = mode_named(GUARANTEED)(bound=mode.bound) if mode.bound else mode_named("easy")()
+    placement = order.placement if mode.name == SLURM else mechanism.placement
+    return Baseline(order.order, mode, order.order_times, mechanism.times, placement)
 
 
 def beside_now(rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -10,7 +10,7 @@ from hdeeprm_like.cluster import metrics
 from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.pool import pool
 from hdeeprm_like.decision.actions import PolicyActions
-from hdeeprm_like.decision.mode_options import WATCHED
+from hdeeprm_like.decision.modes import SLURM
 from hdeeprm_like.decision.names import Baseline
 from hdeeprm_like.decision.policies.limit_rows import JOB_LIMITS
 from hdeeprm_like.decision.policies.preemption_rows import PREEMPTION, SUSPEND
@@ -145,18 +145,18 @@ def prepared(machine: Platform, log: Log, policy: Baseline, change: Change | Non
         WorkloadError: the change names a partition that there is not.
     """
     if change is not None:
-        if change.needs_slurm and policy.mode != WATCHED:
+        if change.needs_slurm and policy.mode.name != SLURM:
             raise OptionsError(f"change {change.name[:80]!r}: is one of a Slurm, and {policy.name} is none; see --now")
         changed = change.of_machine(machine)
         log = change.of_log(log, machine)
         if note := change.size_note(machine, changed):
             log = replace(log, notes=(*log.notes, note))
         machine = changed
-    if policy.mode == WATCHED and machine.partitions is None:
+    if policy.mode.name == SLURM and machine.partitions is None:
         machine, log = _for_slurm(machine, policy), asking_for_all(log)
-    if change is not None and change.power is not None and policy.mode != WATCHED:
+    if change is not None and change.power is not None and policy.mode.name != SLURM:
         machine = with_power_cap(machine, change)
-    return (with_settings(machine, log, change) if policy.mode == WATCHED else machine), log
+    return (with_settings(machine, log, change) if policy.mode.name == SLURM else machine), log
 
 
 def without_stuck_jobs(machine: Platform, log: Log) -> tuple[Platform, Log, Ints]:
