@@ -97,4 +97,4 @@ hashed:
 
 # The machine code of all kinds of runs, in the user's cache; made again when a source that it is made of changes.
 library: .venv/tested
-	$(BIN)/python -m hdeeprm_like.build
+	$(BIN)/python -m hdeeprm_like.compiler

@@ -39,7 +39,7 @@ class BuildWithMachineCode(build_py):
             return
         built = Path(self.build_lib).resolve()
         into = built / "hdeeprm_like" / "data" / "machine_code"
-        command = [sys.executable, "-m", "hdeeprm_like.build", "--into", str(into)]
+        command = [sys.executable, "-m", "hdeeprm_like.compiler", "--into", str(into)]
         command += ["--processors", FAMILIES] if WANTS_ALL else []
         say("hdeeprm-like: compiling its machine code, about a minute of one core")
         paths = os.pathsep.join([str(built), *sys.path])  # with what the build was given to import

@@ -40,7 +40,7 @@ PAGES = [
 FIRST_TO_READ = r"docs/(index|cluster|policies|import|tutorials/.*)\.md-.*"
 # what installs, takes minutes, or is tried in tests/test_cli.py
 SKIPPED = (
-    "python -m hdeeprm_like.build",
+    "python -m hdeeprm_like.compiler",
     "pip install",
     "python agents/train_maskable_ppo.py",
     "python tests/bench/",

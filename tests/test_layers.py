@@ -61,7 +61,7 @@ MAY_IMPORT = {  # layer: the other layers that it may import besides those that 
     "studies": DECIDES
     | {"experiment", "formats", "job_checks", "jobs_in_files", "launch", "learning", "options", "results", "run"},
     "api": DECIDES | {"experiment", "formats", "jobs_in_files", "launch", "results", "run", "studies"},
-    "build": DECIDES | {"results", "run"},
+    "compiler": DECIDES | {"results", "run"},
     "entry": DECIDES | {"batsim", "experiment", "formats", "launch", "options", "results"},
     "cli": {
         "engine",
@@ -94,8 +94,8 @@ ONLY_IN = {  # package: where it may be imported
     "matplotlib": ("results/", "studies/"),
     "jinja2": ("results/html/",),
     "markupsafe": ("results/html/",),
-    "numba": ("build/",),
-    "llvmlite": ("build/",),
+    "numba": ("compiler/",),
+    "llvmlite": ("compiler/",),
     "hostlist": ("importers/machine.py", "formats/partitions_json.py"),
     "sklearn": ("studies/prediction/training.py",),
 }

@@ -73,4 +73,4 @@ def machine_code() -> Iterator[tuple[str, str]]:
     if tables.whole:
         yield "machine code", f"whole, in {folders}; nothing is compiled at run time"
     else:
-        yield "machine code", f"not whole; python -m hdeeprm_like.build compiles it into {tables.kept}"
+        yield "machine code", f"not whole; python -m hdeeprm_like.compiler compiles it into {tables.kept}"

@@ -14,7 +14,7 @@ our indices are never negative, so columns skip that, which makes steps up to 40
 ``NUMBA_BOUNDSCHECK=1`` every index is checked, and a negative one is an error. A column owns no memory, so passing it
 on changes no reference count.
 
-`hdeeprm_like.build.columns` compiles the access to bundles.
+`hdeeprm_like.compiler.columns` compiles the access to bundles.
 """
 
 import dataclasses
@@ -224,7 +224,7 @@ def layouts_of(kind: type[Bundle]) -> list[BundleType]:
 _by_address: weakref.WeakValueDictionary[int, Bundle] = weakref.WeakValueDictionary()  # in plain Python
 
 
-# --- operations of compiled functions on columns besides indexing; `build.columns` has the machine code
+# --- operations of compiled functions on columns besides indexing; `compiler.columns` has the machine code
 
 
 @primitive

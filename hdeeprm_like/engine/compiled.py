@@ -9,11 +9,11 @@
 | `callback` | functions that compiled code calls by address, see `calls` |
 
 What Python or an address reaches declares its types: the library has machine code for each `entry` and `callback` of
-this package, for the types that its parameters are annotated with, and for all that it calls (`build.kinds`). So no
+this package, for the types that its parameters are annotated with, and for all that it calls (`compiler.kinds`). So no
 use needs a compiler. A user's own functions may be called by Python with arguments of any types.
 
 In all of them x / 0 is infinite or nan, as in numpy. They are written in the subset of Python that numba compiles, but
-this module does not import numba: `engine.library` holds prebuilt machine code, and `hdeeprm_like.build` makes it.
+this module does not import numba: `engine.library` holds prebuilt machine code, and `hdeeprm_like.compiler` makes it.
 With ``HDEEPRM_LIKE_PYTHON=1`` the same functions run as plain Python, slowly, for debuggers and coverage.
 """
 

@@ -2,7 +2,7 @@
 
 A *library* is a shared object with two tables beside it. One holds the symbol and the result type of each *kind* of
 call: a function with the types of its arguments, as text that is the same in every process. The other holds the
-`fingerprints` of all functions that each kind is made of. One library ships with the package; `hdeeprm_like.build`
+`fingerprints` of all functions that each kind is made of. One library ships with the package; `hdeeprm_like.compiler`
 keeps in the user's own folder what it makes. Machine code is used if no source has changed since it was made, or
 none of what it is made of has.
 
@@ -254,7 +254,7 @@ def compile_missing(function: Any, arguments: tuple[object, ...], kind: str) -> 
         MissingCode: numba is not installed.
     """
     try:
-        one_kind = import_module("hdeeprm_like.build.one_kind")  # late: the compiler imports this module
+        one_kind = import_module("hdeeprm_like.compiler.one_kind")  # late: the compiler imports this module
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] not in ("numba", "llvmlite"):
             raise
@@ -272,7 +272,7 @@ def say_once() -> None:
     """Say that functions of this package are compiled."""
     logging.getLogger(__name__).warning(
         "machine code is missing, or older than its source: compiling what this needs; "
-        "python -m hdeeprm_like.build compiles all of it, once"
+        "python -m hdeeprm_like.compiler compiles all of it, once"
     )
 
 

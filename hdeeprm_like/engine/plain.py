@@ -152,7 +152,7 @@ class Primitive:
 
 
 def primitive(in_python: F) -> F:
-    """Mark a function whose machine code is in `hdeeprm_like.build.primitives`."""
+    """Mark a function whose machine code is in `hdeeprm_like.compiler.primitives`."""
     return in_python if ENABLED and not BUILDS else cast(F, Primitive(in_python))
 
 

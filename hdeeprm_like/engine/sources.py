@@ -10,8 +10,8 @@ from zlib import crc32
 
 PACKAGE = Path(__file__).parent.parent
 SHIPPED = PACKAGE / "data" / "machine_code"  # in a wheel, or after `make library`
-SOURCES = ("cluster", "engine", "decision", "run", "build")  # folders with the sources of compiled functions
-COMPILER = "build"  # that of these in which no function is compiled
+SOURCES = ("cluster", "engine", "decision", "run", "compiler")  # folders with the sources of compiled functions
+COMPILER = "compiler"  # that of these in which no function is compiled
 MAKERS = ("columns.py", "emit.py", "frontend.py")  # its files that say what becomes of a function
 CACHE = "HDEEPRM_LIKE_CACHE"  # environment variable: the folder for machine code compiled on this machine
 CHECKED = os.environ.get("NUMBA_BOUNDSCHECK", "0") not in ("0", "")  # whether every index is checked

@@ -12,7 +12,7 @@ import numba
 import numpy as np
 import pytest
 
-from hdeeprm_like.build import frontend
+from hdeeprm_like.compiler import frontend
 from hdeeprm_like.engine.compiled import by_type, compiled, inlined
 from hdeeprm_like.engine.library import PACKAGE
 from hdeeprm_like.engine.plain import ENABLED
@@ -71,7 +71,7 @@ settings = {k: repr(v) for k, v in vars(numba.config).items() if k.isupper()}
 functions = {(m.__name__, k): v for m in (arrays, codegen, numba) for k, v in vars(m).items()}
 asked = []
 llvmlite.binding.set_option = lambda *options: asked.append(options)
-import hdeeprm_like.build.one_kind
+import hdeeprm_like.compiler.one_kind
 from hdeeprm_like.engine.compiled import compiled
 print(compiled(lambda number: 2 * number)(21))  # compiled here, which may change nothing of numba's
 now = {k: repr(v) for k, v in vars(numba.config).items() if k.isupper()}

@@ -66,16 +66,16 @@ def test_a_file_put_in_the_place_of_another_makes_another_digest(package):
 
 def test_a_file_more_or_less_makes_another_digest(package):
     before = digest_now()
-    (package / "build" / "two.py").write_text("")
+    (package / "compiler" / "two.py").write_text("")
     more = digest_now()
-    (package / "build" / "two.py").unlink()
+    (package / "compiler" / "two.py").unlink()
     (package / "run" / "inner" / "one.py").unlink()
     assert len({before, more, digest_now()}) == 3
 
 
 def test_what_is_no_source_counts_for_nothing(package):
     before = digest_now()
-    (package / "build" / "two.pyc").write_text("")
+    (package / "compiler" / "two.pyc").write_text("")
     assert digest_now() == before
 
 

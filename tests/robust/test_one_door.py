@@ -12,7 +12,7 @@ ALLOWED = {  # what is read there is no input of a user: file, function -> why
     ("engine/sources.py", "read_bytes"): "the digest of these that an earlier process of ours has left",
     ("engine/light_library.py", "open"): "what the kernel says of the processor",
     ("engine/light_library.py", "read_text"): "the table beside machine code, which this process runs as it is",
-    ("build/__main__.py", "read_text"): "the table beside machine code that it has written",
+    ("compiler/__main__.py", "read_text"): "the table beside machine code that it has written",
     ("engine/library.py", "read_text"): "the table beside machine code, which this process runs as it is",
     ("engine/plain_divisions.py", "linecache"): "the lines of a compiled function, as a debugger shows them",
     ("example_files.py", "read_bytes"): "the package's own examples",

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from hdeeprm_like.build import emit, frontend
+from hdeeprm_like.compiler import emit, frontend
 from hdeeprm_like.engine import library
 
 FUNCTIONS = 200  # typical number compiled for a run, for the progress bar

@@ -43,7 +43,7 @@ def kinds() -> dict[str, tuple[Compiled, tuple[Any, ...]]]:
     Raises:
         TypeError: an entry or a callback does not declare a type, or no exemplar has it.
     """
-    from hdeeprm_like.build import exemplars
+    from hdeeprm_like.compiler import exemplars
 
     exemplars.make()
     found: dict[str, tuple[Compiled, tuple[Any, ...]]] = {}
@@ -85,7 +85,7 @@ def stand_ins(hint: Any, by_address: bool) -> Iterator[Any]:
     elif isinstance(hint, type) and issubclass(hint, Bundle):
         layouts = bundles.layouts_of(hint)
         if not layouts:
-            raise TypeError(f"build.exemplars makes no {hint.__name__}")
+            raise TypeError(f"compiler.exemplars makes no {hint.__name__}")
         yield from layouts
     else:
         raise TypeError(f"{hint} is no type that machine code can be made for")

@@ -1,4 +1,4 @@
-"""``python -m hdeeprm_like.build``: compile the library.
+"""``python -m hdeeprm_like.compiler``: compile the library.
 
 By default the machine code goes into the user's cache, where processes of this machine find it; only kinds whose
 sources have changed are compiled then. A wheel is built with ``--into``.
@@ -21,7 +21,7 @@ from hdeeprm_like.engine import library, plain
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Build what is missing; return the exit status."""
-    parser = argparse.ArgumentParser(prog="python -m hdeeprm_like.build", description=__doc__.partition("\n")[0])
+    parser = argparse.ArgumentParser(prog="python -m hdeeprm_like.compiler", description=__doc__.partition("\n")[0])
     parser.add_argument("--into", type=Path, metavar="DIR", help="write the library for a package into this folder")
     parser.add_argument(
         "--processors",
@@ -38,9 +38,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stdout.write(f"nothing to do: {library.tables().kept} has it\n")
         return 0
     if not plain.BUILDS:  # compiled functions run as plain Python there, which must be known before they are imported
-        command = [sys.executable, "-m", "hdeeprm_like.build", *(sys.argv[1:] if arguments is None else arguments)]
+        command = [sys.executable, "-m", "hdeeprm_like.compiler", *(sys.argv[1:] if arguments is None else arguments)]
         return subprocess.run(command, env={**os.environ, plain.VARIABLE: plain.BUILD}, check=False).returncode
-    from hdeeprm_like.build.kinds import kinds
+    from hdeeprm_like.compiler.kinds import kinds
 
     gc.disable()  # everything that numba creates is in use until the library is written
     found = kinds()
@@ -105,7 +105,7 @@ def build(found: Mapping[str, Any], folder: Path, name: str = "library", process
     """Compile kinds and write them into a folder, or for each of some processors into a folder of its name there."""
     from tqdm import tqdm
 
-    from hdeeprm_like.build import emit, frontend
+    from hdeeprm_like.compiler import emit, frontend
 
     emit.look_back_less()
     entries = {

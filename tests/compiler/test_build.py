@@ -15,8 +15,8 @@ from types import CodeType, FunctionType
 import pytest
 
 import hdeeprm_like
-from hdeeprm_like.build.exemplars import PLAIN, SPACES, some_jobs, with_partitions
 from hdeeprm_like.cluster.pool import pool
+from hdeeprm_like.compiler.exemplars import PLAIN, SPACES, some_jobs, with_partitions
 from hdeeprm_like.decision.actions import PolicyActions, policy_named
 from hdeeprm_like.engine import library
 from hdeeprm_like.engine.compiled import Compiled, compiled
@@ -40,7 +40,7 @@ def run(code, folder=ROOT, check=True, **environment):
 @pytest.fixture(scope="module")
 def built():
     """The library of all kinds of runs, built now if it is not there."""
-    subprocess.run([sys.executable, "-m", "hdeeprm_like.build"], check=True, cwd=ROOT, stdout=subprocess.DEVNULL)
+    subprocess.run([sys.executable, "-m", "hdeeprm_like.compiler"], check=True, cwd=ROOT, stdout=subprocess.DEVNULL)
 
 
 @pytest.fixture(scope="module")
@@ -67,7 +67,7 @@ def test_plain_python_gives_the_same_as_machine_code(schedules):
 def test_code_for_older_processors_gives_the_same(schedules, tmp_path):
     """The kinds of this processor and those of x86-64-v2 differ in instructions, not in what they compute."""
     into = tmp_path / "machine_code"
-    command = [sys.executable, "-m", "hdeeprm_like.build", "--into", str(into), "--processors", "x86-64-v2"]
+    command = [sys.executable, "-m", "hdeeprm_like.compiler", "--into", str(into), "--processors", "x86-64-v2"]
     subprocess.run(command, check=True, cwd=ROOT, stdout=subprocess.DEVNULL)
     older = (
         f"{WITHOUT_NUMBA}from pathlib import Path\nfrom hdeeprm_like.engine import library\n"
@@ -251,7 +251,7 @@ def test_a_fingerprint_sees_code_numbers_and_what_is_called(change):
 def test_the_library_has_every_kind_that_functions_declare(built):
     """And each is derived: a list that is kept by hand, or recorded from what is played, would lack some."""
     done = subprocess.run(
-        [sys.executable, "-m", "hdeeprm_like.build", "--list"], check=True, cwd=ROOT, capture_output=True, text=True
+        [sys.executable, "-m", "hdeeprm_like.compiler", "--list"], check=True, cwd=ROOT, capture_output=True, text=True
     )
     kinds = done.stdout.splitlines()
     assert len(kinds) > 100

@@ -14,7 +14,7 @@ from typing import Any
 import llvmlite.binding as llvm
 from numba.core.compiler_lock import global_compiler_lock
 
-from hdeeprm_like.build.frontend import Part, by_symbol, not_optimized, result_of
+from hdeeprm_like.compiler.frontend import Part, by_symbol, not_optimized, result_of
 from hdeeprm_like.engine import library
 from hdeeprm_like.engine.fingerprints import fingerprint, found, has_name, identity
 from hdeeprm_like.engine.sources import digest_of_compiler, version_of_numba

@@ -8,10 +8,10 @@ import gymnasium
 import numpy as np
 
 import hdeeprm_like.gym  # noqa: F401
-from hdeeprm_like.build.exemplars import CLOCKS, SPACES, with_partitions
 from hdeeprm_like.cluster.partitions import Demand, demands_of
 from hdeeprm_like.cluster.pool import pool
 from hdeeprm_like.cluster.workload import Workload
+from hdeeprm_like.compiler.exemplars import CLOCKS, SPACES, with_partitions
 from hdeeprm_like.decision.actions import PolicyActions, policy_named
 from hdeeprm_like.decision.names import JOB_POLICIES, MODES, PLACEMENTS
 from hdeeprm_like.decision.presets import PRESETS

@@ -1,7 +1,7 @@
 """Compilation of functions to LLVM's text, one function at a time, by numba.
 
 Each function is compiled alone; a call of another function is a call of a symbol. So numba compiles every function
-once, however many call it, and `build.emit` links and optimizes all functions of a library as a whole.
+once, however many call it, and `compiler.emit` links and optimizes all functions of a library as a whole.
 
 Types and intrinsics are made with ``numba.extending``, numba's documented API. Two parts of numba that are not
 documented give LLVM's text without machine code: ``compiler.compile_extra`` and the class `CodeLibrary`. They serve
@@ -32,7 +32,7 @@ from numba.core.typed_passes import (
 from numba.core.untyped_passes import FixupArgs, GenericRewrites, IRProcessing, ReconstructSSA, TranslateByteCode
 from numba.extending import intrinsic, typeof_impl
 
-from hdeeprm_like.build import columns
+from hdeeprm_like.compiler import columns
 from hdeeprm_like.engine import bundles
 from hdeeprm_like.engine.compiled import ByType, Compiled, parameters_of
 from hdeeprm_like.engine.fingerprints import is_ours
