@@ -7,6 +7,7 @@ import json
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 import time
@@ -124,7 +125,10 @@ IN_CLONE = ("agents", "platforms", "workloads", "tests")
 def new_clone(folder, here=()):
     folder.mkdir(exist_ok=True)
     for name in here:
-        (folder / name).symlink_to(here[name])
+        if here[name].is_dir():
+            (folder / name).symlink_to(here[name])
+        else:  # a page may write over it
+            shutil.copy(here[name], folder / name)
     (folder / "bin").mkdir()
     command = folder / "bin" / "hdeeprm-like"
     command.write_text(f'#!/bin/sh\nexec {shlex.quote(PYTHON)} -m hdeeprm_like "$@"\n')
