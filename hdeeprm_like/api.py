@@ -1,10 +1,10 @@
 """The Python API: simulate and compare. ``import hdeeprm_like`` loads each function at its first use."""
 
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, fields
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +17,7 @@ from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.workload import Workload
 from hdeeprm_like.decision.actions import PolicyActions, policy_named
 from hdeeprm_like.decision.names import case_of
+from hdeeprm_like.engine.job_rows import countable
 from hdeeprm_like.errors import OptionsError, WorkloadError
 from hdeeprm_like.experiment import Experiment
 from hdeeprm_like.formats import open as formats
@@ -58,7 +59,6 @@ class Schedule(schedules.Schedule):
         policy: its name.
         clock: of the simulation.
         workload: all jobs.
-        simulator: its final state, for experts.
     """
 
     job: tuple[str, ...]
@@ -66,7 +66,16 @@ class Schedule(schedules.Schedule):
     policy: str
     clock: Clock
     workload: Workload
-    simulator: Simulator
+    _play: Callable[[], Simulator]
+
+    @cached_property
+    def simulator(self) -> Simulator:
+        """The simulation's final state, with the cores of each job and a log, for experts.
+
+        Equal cores are only counted to find the schedule, which takes half the time; they get names when they are
+        asked for, by playing the jobs again.
+        """
+        return self._play()
 
     def __repr__(self) -> str:
         makespan, slowdown = (self.figures[name] for name in SHOWN)
@@ -194,27 +203,31 @@ def simulate(
     if network:
         machine = with_network(machine)
     check_clock(clock)  # refuses one that is not known before anything is read
-    simulator, jobs = _played(machine, workload, policy, clock, seed, whole)
+    simulator, jobs, play = _played(machine, workload, policy, clock, seed, whole)
     ran = jobs_that_ran(simulator)
     if not ran.any():
         raise WorkloadError(f"{machine.name}: none of {len(jobs)} jobs fits this platform, so none has run")
     found = schedule_of(simulator, jobs)
-    ids = np.array(jobs.ids, object)
+    ids = np.array(jobs.ids, object) if not ran.all() else None
     return Schedule(
         **{field.name: getattr(found, field.name) for field in fields(found) if field.init},
-        job=tuple(ids[ran]),
-        not_run=tuple(ids[~ran]),
+        job=jobs.ids if ids is None else tuple(ids[ran]),
+        not_run=() if ids is None else tuple(ids[~ran]),
         policy=policy,
         clock=clock,
         workload=jobs,
-        simulator=simulator,
+        _play=play,
     )
 
 
 def _played(
     machine: Platform, workload: Workload | str | Path, policy: str, clock: Clock, seed: int, whole: bool
-) -> tuple[Simulator, Workload]:
-    """Run the jobs to their ends, see `simulate`; return what moved the cluster, and the jobs."""
+) -> tuple[Simulator, Workload, Callable[[], Simulator]]:
+    """Run the jobs to their ends, see `simulate`.
+
+    Returns:
+        What moved the cluster, the jobs, and what returns the same with a log and the cores of each job.
+    """
     agent = agent_named(policy)
     actions = PolicyActions([policy_named(policy, SIMULATE)]) if agent is None else None
     case = Case(policy, AGENT, driver=SIMULATE) if actions is None else case_of(actions.policies[0], SIMULATE)
@@ -225,14 +238,16 @@ def _played(
         jobs = jobs_in(existing(workload, "trace", "workload"), machine, seed)
     if actions is not None:
         random = experiments.seed_of_policies(seed)
-        simulator = run_to_end(
-            machine, jobs.workload, actions, clock, seed=random, log=True, epoch=jobs.epoch, whole=whole
-        )
-        return simulator, jobs.workload
-    from hdeeprm_like.launch.trained import play_trained
+        play = partial(run_to_end, machine, jobs.workload, actions, clock, seed=random, epoch=jobs.epoch, whole=whole)
+        if clock != "batsim" and actions.built_in and not whole and countable(machine, jobs.workload):
+            return play(named=False), jobs.workload, partial(play, log=True)
+        simulator = play(log=True)
+    else:
+        from hdeeprm_like.launch.trained import play_trained
 
-    assert agent is not None
-    return play_trained(agent, machine, jobs.workload, clock, log=True), jobs.workload
+        assert agent is not None
+        simulator = play_trained(agent, machine, jobs.workload, clock, log=True)
+    return simulator, jobs.workload, lambda: simulator
 
 
 def compare(

@@ -343,3 +343,15 @@ def test_importing_the_package_takes_no_time():
     loaded = done.stdout.split()
     assert {name for name in loaded if name.startswith("hdeeprm_like")} == {"hdeeprm_like", "hdeeprm_like.version"}
     assert len(loaded) < 40
+
+
+@pytest.mark.parametrize("policy", ["random-random", "random-high_gflops", "sjf+easy-random", "wfp3+conservative"])
+def test_equal_cores_have_names_when_they_are_asked_for_and_the_schedule_stays(policy):
+    dice = np.random.default_rng(7)
+    workload = jobs(np.sort(dice.integers(0, 300, 200)), dice.integers(1, 90, 200), dice.integers(1, 9, 200))
+    schedule = hdeeprm_like.simulate(16, workload, policy, clock="textbook", seed=3)
+    named = schedule.simulator
+    assert named is schedule.simulator
+    assert named.state.named
+    tasks = named.simulation.tasks
+    assert (tasks["start"].tolist(), tasks["finish"].tolist()) == (schedule.start.tolist(), schedule.finish.tolist())
