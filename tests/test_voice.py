@@ -24,7 +24,7 @@ FORMS = {  # a regular expression: the better word
 QUOTED = re.compile(r"^\| (told|asked|nobody|let|anew|of which)")  # rows of the glossary's table of words to avoid
 PAGES = [
     *(path for path in sorted((ROOT / "docs").rglob("*.md")) if "made" not in path.parts),
-    *(ROOT / f"{name}.md" for name in ("README", "CONTRIBUTING", "SECURITY", "CHANGELOG", "docker/README")),
+    *(ROOT / f"{name}.md" for name in ("README", "CONTRIBUTING", "SECURITY", "docker/README")),
     *(ROOT / f"{name}/README.md" for name in ("platforms", "workloads")),
 ]
 
