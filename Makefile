@@ -30,7 +30,7 @@ test-more: library
 
 test-all: library
 	$(BIN)/mypy
-	$(PYTEST) --hypothesis-profile drawn -m "not bench"
+	$(PYTEST) -m "not bench"
 
 bench: .venv/tested
 	$(BIN)/python -m pytest tests/bench/bench_*.py -m bench -s -p no:warnings
