@@ -163,9 +163,9 @@ def compare(
             ``if __name__ == "__main__":`` of `multiprocessing`.
         whole: whether baselines place each job on a single node, as for `simulate`.
         leave_out_larger: as for `load_workload`.
-        figures: that are shown and tested, as ``["bounded_slowdown", "energy"]``; the first ranks. Empty: the usual.
-        pictures: formats, as ``["svg", "pdf"]``, in which boxes and ranks are drawn into *output*. style: of them,
-            ``"screen"`` or ``"paper"``.
+        figures: that are shown and tested, as ``["bounded_slowdown", "energy"]``; the first ranks; the usual ones if empty.
+        pictures: formats, as ``["svg", "pdf"]``, in which boxes and ranks are drawn into *output*.
+        style: of the pictures, ``"screen"`` or ``"paper"``.
 
     Returns:
         A `pandas.DataFrame`, in a notebook shown as the command prints it. One row for each policy, in the order given:
