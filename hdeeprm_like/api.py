@@ -163,7 +163,8 @@ def compare(
             ``if __name__ == "__main__":`` of `multiprocessing`.
         whole: whether baselines place each job on a single node, as for `simulate`.
         leave_out_larger: as for `load_workload`.
-        figures: that are shown and tested, as ``["bounded_slowdown", "energy"]``; the first ranks; the usual ones if empty.
+        figures: that are shown and tested, as ``["bounded_slowdown", "energy"]``; the usual ones if empty. The first
+            ranks.
         pictures: formats, as ``["svg", "pdf"]``, in which boxes and ranks are drawn into *output*.
         style: of the pictures, ``"screen"`` or ``"paper"``.
 
