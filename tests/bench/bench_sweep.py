@@ -1,8 +1,8 @@
 """What a sweep costs beside a bare loop over the same 10,000 simulations of 1024 jobs, in CPU time of all processes.
 
-Both run at the same time, so that other work on the machine slows both. ``HDEEPRM_LIKE_BENCH_SWEEP=ray`` takes that
-engine in place of the local one, ``HDEEPRM_LIKE_BENCH_WINDOWS=200x1024`` fewer windows. With ``slurm`` a real Slurm of
-one node with one core is started here, and chunks are of ``HDEEPRM_LIKE_BENCH_CHUNK`` s.
+Both run at the same time, so that other work on the machine slows both. ``HDEEPRM_LIKE_BENCH_WINDOWS=200x1024`` takes
+fewer windows. With ``HDEEPRM_LIKE_BENCH_SWEEP=slurm`` a real Slurm of one node with one core is started here, and
+chunks are of ``HDEEPRM_LIKE_BENCH_CHUNK`` s.
 """
 
 import contextlib
