@@ -15,7 +15,7 @@ from hdeeprm_like.decision.tree_files import is_own
 from hdeeprm_like.engine.allocation import choose_cores
 from hdeeprm_like.engine.bundles import Bundle
 from hdeeprm_like.engine.calls import NOWHERE, address_of, call_at, number_at
-from hdeeprm_like.engine.compiled import compiled
+from hdeeprm_like.engine.compiled import compiled, inlined
 from hdeeprm_like.engine.lifecycle import start_job
 from hdeeprm_like.engine.numbers import RANDOM_JOB, REQUESTED
 from hdeeprm_like.engine.state import Needs, State
@@ -67,9 +67,21 @@ def apply_policy(tables: Tables, choices: Choices, action: int) -> None:
     if action >= len(choices.numbers):
         tables.clock[0].blocked = NOTHING
     elif choices.numbers[action, 0] == PAIR:
-        number_at(choices.calls[PAIR], tables, choices.numbers[action, 1], choices.numbers[action, 2])
+        call_pair(tables, choices, action)
     else:
-        call_at(choices.calls[BASELINE], tables, choices.plans, choices.numbers[action, 1])
+        call_baseline(tables, choices, action)
+
+
+@inlined
+def call_pair(tables: Tables, choices: Choices, action: int) -> int:
+    """Start jobs by a policy pair: `apply_pair`."""
+    return number_at(choices.calls[PAIR], tables, choices.numbers[action, 1], choices.numbers[action, 2])
+
+
+@inlined
+def call_baseline(tables: Tables, choices: Choices, action: int) -> None:
+    """Start jobs by a baseline: `decide`."""
+    call_at(choices.calls[BASELINE], tables, choices.plans, choices.numbers[action, 1])
 
 
 class ActionSpace(Protocol):

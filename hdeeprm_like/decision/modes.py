@@ -96,9 +96,6 @@ class Mode(Record):
         """Return what a baseline remembers between decisions, with capacity for so many jobs; None for nothing."""
         return None
 
-    def write(self, plan: Any, baseline: Any) -> None:
-        """Write what is its own to the row of a baseline in ``Plans.plans``."""
-
     @property
     def bound(self) -> float:
         """Multiple of the machine's time for all work within which each job is guaranteed to start, 0 without."""

@@ -3,7 +3,7 @@
 The core policies are those of the thesis (table 3.2), the lowest processors with free cores, and the packings.
 """
 
-from hdeeprm_like.engine.calls import number_at
+from hdeeprm_like.engine.called_on_nodes import call_choose
 from hdeeprm_like.engine.compiled import callback, compiled, entry, inlined
 from hdeeprm_like.engine.cores import begin_stretch, cores_from, release
 from hdeeprm_like.engine.dispatch import check_numbers
@@ -11,7 +11,6 @@ from hdeeprm_like.engine.joined_words import joins_words
 from hdeeprm_like.engine.lifecycle import lacking_beside_cores
 from hdeeprm_like.engine.neighbours import neighbour
 from hdeeprm_like.engine.node_places import book_gpus, has_nodes, note_holds
-from hdeeprm_like.engine.node_sets import CHOOSE
 from hdeeprm_like.engine.numbers import (
     BEST_FIT,
     COMPACT,
@@ -156,7 +155,7 @@ def choose_cores(tables: Tables, policy: int, j: int) -> int:
         GPUS) with nothing booked.
     """
     if tables.clock[0].partitioned:
-        return number_at(tables.node_sets.calls[CHOOSE], tables, policy, j)
+        return call_choose(tables, policy, j)
     return choose_anywhere(tables, policy, j)
 
 

@@ -4,9 +4,8 @@ Compiled functions on ``Tables``.
 """
 
 from hdeeprm_like.cluster.workload import ROUNDING
-from hdeeprm_like.engine.calls import number_at
+from hdeeprm_like.engine.called_on_nodes import call_fits, call_fits_on
 from hdeeprm_like.engine.compiled import compiled, inlined
-from hdeeprm_like.engine.node_sets import FITS, FITS_ON
 from hdeeprm_like.engine.processor_keys import node_fits, places
 from hdeeprm_like.engine.tables import Tables
 from hdeeprm_like.types import Ints
@@ -29,7 +28,7 @@ def fits_on(tables: Tables, first_processor: Ints, n: int, j: int) -> bool:
         first_processor: (N + 1,) where the processors of each node begin.
     """
     if tables.clock[0].partitioned:
-        return number_at(tables.node_sets.calls[FITS_ON], tables, n, j) == 1
+        return call_fits_on(tables, n, j) == 1
     return fits_any_node(tables, first_processor, n, j)
 
 
@@ -58,7 +57,7 @@ def fits(tables: Tables, j: int) -> bool:
 def fits_now(tables: Tables, j: int) -> bool:
     """Return whether a job can start now, with partitions on nodes of its set."""
     if tables.clock[0].partitioned:
-        return number_at(tables.node_sets.calls[FITS], tables, j) == 1
+        return call_fits(tables, j) == 1
     return fits_anywhere(tables, j)
 
 

@@ -7,11 +7,10 @@ import numpy as np
 
 from hdeeprm_like.cluster.pstates import P0, P1, P2, P3
 from hdeeprm_like.cluster.workload import ROUNDING
-from hdeeprm_like.engine.calls import call_at, number_at
+from hdeeprm_like.engine.called_on_nodes import call_lacking, call_release
 from hdeeprm_like.engine.compiled import compiled, entry, inlined, lowest_bit
 from hdeeprm_like.engine.cores import begin_stretch, cores_from, forget_touched, release, touch_all
 from hdeeprm_like.engine.joined_words import repeats
-from hdeeprm_like.engine.node_sets import LACKS, RELEASE
 from hdeeprm_like.engine.processor_index import rank, rank_picks
 from hdeeprm_like.engine.processor_keys import counts_cores, places
 from hdeeprm_like.engine.running_jobs import add_running, remove_running
@@ -227,7 +226,7 @@ def end_job(tables: Tables, j: int) -> None:
     if last >= 0:
         free_processor(tables, j, last, cores, available)
     if tables.clock[0].partitioned:
-        call_at(tables.node_sets.calls[RELEASE], tables, j)
+        call_release(tables, j)
     rank_picks(tables, 0, picks)
 
 
@@ -290,7 +289,7 @@ def lacking_when_idle(tables: Tables, j: int) -> int:
     if tables.jobs[j].size > tables.clock[0].most_cores:
         return CORES
     if tables.clock[0].partitioned:
-        return number_at(tables.node_sets.calls[LACKS], tables, j)
+        return call_lacking(tables, j)
     job, node = tables.jobs[j], tables.nodes[0]
     if job.gpus <= 0.0 and job.size <= node.cores and job.size * job.memory <= node.memory:  # most jobs
         return NOTHING

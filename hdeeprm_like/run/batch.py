@@ -10,12 +10,11 @@ from numpy.typing import NDArray
 from hdeeprm_like.cluster.metrics import BOUNDED_SLOWDOWN_THRESHOLD
 from hdeeprm_like.decision.observations.summary import requests_of
 from hdeeprm_like.engine.bundles import Bundle, at_address, copy_entries
-from hdeeprm_like.engine.calls import call_at
 from hdeeprm_like.engine.compiled import compiled, inlined, released
 from hdeeprm_like.engine.splitmix64 import SEEDS, draw_below
 from hdeeprm_like.engine.tables import Tables
 from hdeeprm_like.engine.tasks import SHORTEST_RUN, Simulation
-from hdeeprm_like.run.loop import BEGIN, SCALE, Run, look, take_step
+from hdeeprm_like.run.loop import BEGIN, Run, look, scale, take_step
 from hdeeprm_like.types import Bools, Floats, Ints, Records
 
 FIGURES = ("slowdown", "bounded_slowdown", "wait", "utilization", "makespan", "jobs", "time")  # of an ended episode
@@ -146,7 +145,7 @@ def begin_episode(batch: Batch, pool: JobPool, i: int, run: Run) -> bool:
     take_jobs(t, s, pool, e.first, e.origin)
     t.clock[0].random = e.seed
     if not batch.rules[0].limited:
-        call_at(run.calls[SCALE], run.observer, batch.limits[i])
+        scale(run, batch.limits[i])
     e.decisions, e.reward = 0, 0.0
     e.over = not take_step(run, BEGIN)
     look(run, run.observation, batch.masks[i])

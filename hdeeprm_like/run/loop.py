@@ -98,6 +98,36 @@ def open_clock(tables: BundleType, simulation: BundleType, timing: BundleType) -
 # --- functions that a run calls by address: a run contains neither policies nor observations
 
 
+@inlined
+def apply_constant(run: Run) -> None:
+    """Apply the constant policy: `apply_constantly`."""
+    call_at(run.calls[CONSTANT], run.core.tables, run.choices)
+
+
+@inlined
+def act(run: Run, action: int) -> bool:
+    """Apply an action, return whether another may follow at once: `act_by_policy`, `act_in_slot`."""
+    return number_at(run.calls[ACT], run.core.tables, run.core.window, run.choices, action) != 0
+
+
+@inlined
+def write_observation(run: Run, out: Floats) -> None:
+    """Write the observation, (F,) float32: `write_view`."""
+    call_at(run.calls[VIEW], run.core.tables, run.core.window, run.observer, out)
+
+
+@inlined
+def write_mask(run: Run, mask: Bools) -> None:
+    """Write which actions are legal, (A,): `write_void`, `write_slot_mask_of`, `write_open_mask_of`."""
+    call_at(run.calls[MASK], run.core.tables, run.core.window, run.choices, mask)
+
+
+@inlined
+def scale(run: Run, limits: Floats) -> None:
+    """Scale the features by the largest requests of jobs, (4,): `set_limits`."""
+    call_at(run.calls[SCALE], run.observer, limits)
+
+
 @callback
 def apply_constantly(tables: Tables, choices: Choices) -> None:
     """Apply the constant policy."""
@@ -158,8 +188,8 @@ def new_run(
     if isinstance(choices, Choices) and choices.params["constant"][0] >= 0:
         calls[CONSTANT] = address_of(apply_constantly, tables, choices)
     elif type(choices) in OF_CHOICES and not isinstance(window, NoWindow):
-        act, legal = OF_CHOICES[type(choices)]
-        calls[ACT] = address_of(act, tables, window, choices, 0)
+        acts, legal = OF_CHOICES[type(choices)]
+        calls[ACT] = address_of(acts, tables, window, choices, 0)
         calls[MASK] = address_of(legal, tables, window, choices, mask)
     if isinstance(observer, ViewArrays):
         calls[VIEW] = address_of(write_view, tables, window, observer, observation)
@@ -199,7 +229,7 @@ def advance(run: Run, instants: int) -> int:
         sim.completed = sim.submitted = sim.called = 0
         sim.deciding = 1
         if run.calls[CONSTANT] != NOWHERE:
-            call_at(run.calls[CONSTANT], t, run.choices)
+            apply_constant(run)
             continue
         if wants_decision(t, core.window):
             return WANTED
@@ -215,9 +245,9 @@ def take_step(run: Run, action: int) -> bool:
     wanted = False
     if action != BEGIN:
         before = t.clock[0].started_now
-        again = number_at(run.calls[ACT], t, core.window, run.choices, action)
+        again = act(run, action)
         note_action(core, before)
-        wanted = bool(again != 0 and wants_decision(t, core.window))
+        wanted = bool(again and wants_decision(t, core.window))
     if not wanted:
         wanted = advance(run, FOREVER) == WANTED
     settle_reward(core)
@@ -227,8 +257,8 @@ def take_step(run: Run, action: int) -> bool:
 @inlined
 def look(run: Run, out: Floats, mask: Bools) -> None:
     """Write the observation, (F,) float32, and the mask, (A,); policies are always legal."""
-    call_at(run.calls[VIEW], run.core.tables, run.core.window, run.observer, out)
-    call_at(run.calls[MASK], run.core.tables, run.core.window, run.choices, mask)
+    write_observation(run, out)
+    write_mask(run, mask)
 
 
 @entry

@@ -12,7 +12,6 @@ from hdeeprm_like.decision.names import (
     MODES,
     PLACEMENT_NAMES,
     PLACEMENTS,
-    Baseline,
     baseline,
     policy_in,
 )
@@ -141,7 +140,7 @@ def test_tetris_with_the_remaining_work_starts_what_is_soon_over_before_what_fil
 
 
 def test_names_give_the_placement_unless_it_is_the_usual_one():
-    assert baseline("sjf+easy-high_gflops") == baseline("sjf+easy") == Baseline("sjf", "easy")
+    assert baseline("sjf+easy-high_gflops") == baseline("sjf+easy")
     assert baseline("sjf+easyP-best_fit").name == "sjf+easyP-best_fit"
     assert baseline("fcfs-tetris").name == "fcfs+strict-tetris"
     assert baseline("bfbp").name == "fcfs+packing"

@@ -43,12 +43,6 @@ VIEW = np.dtype(
         ("per_node_memory", "f8"),
         ("per_node_gpu", "f8"),
         ("memory", "f8"),  # MB of all nodes
-        ("longest_wait", "f8"),  # s, the longest wait of any job at the last observation
-        ("short_work", "f8"),  # core x s requested of late, see ``demand``: by short jobs,
-        ("late_work", "f8"),  # and by all,
-        ("noted_until", "f8"),  # s, until then,
-        ("noted", "i8"),  # by so many job rows
-        ("last_queue", "i8"),  # waiting jobs at the last observation of a summary, -1 before
         ("seen", "i8"),  # job rows whose features are stored
         ("features", "i4"),  # features stored per job
         ("horizon", "i4"),  # time steps or events, H
@@ -68,11 +62,13 @@ class ViewArrays(Bundle):
         params: (1,) VIEW.
         features: (J, F) features of each job since its submission, see ``features``; empty if not shown.
         limits: (4,) the largest requests of jobs, in the order of ``summary.REQUESTS``.
+        memory: (M,) what the observation remembers from one time to the next; only its module knows what.
     """
 
     params: Records
     features: Floats
     limits: Floats
+    memory: Floats
 
 
 @dataclass(frozen=True)
@@ -99,6 +95,7 @@ class Observation:
         name: in options. blocks: of its columns; an image has one block, of its rows.
         write: compiled function of tables, window, view and (F,) float32 to write to.
         features: stored for each job since its submission, see ``features``.
+        memory: (M,) what it remembers before the first time, see `ViewArrays`.
         orders: of the sorted lists of waiting jobs that it reads. lists: whether it reads the window and running jobs.
         shows_cores: whether it shows which cores a job has; if not, cores of a pool need no names.
         is_image: whether it has a row for each thing of its only block.
@@ -109,6 +106,7 @@ class Observation:
     blocks: Callable[[Sizes], tuple[Block, ...]]
     write: Callable[[Tables, Window, "ViewArrays", Floats], None]
     features: tuple[str, ...] = ()
+    memory: tuple[float, ...] = ()
     orders: tuple[int, ...] = ()
     lists: bool = True
     shows_cores: bool = True
@@ -157,7 +155,6 @@ def new_params(platform: Platform, limits: JobLimits) -> Records:
     params["per_node_gpu"] = one_over(float(platform.node_gpus.max()))
     params["memory"] = platform.node_memory.sum()
     params["per_time"], params["per_log_time"] = one_over(limits.time), one_over(np.log(1.0 + limits.time))
-    params["last_queue"] = -1
     return params
 
 

@@ -31,11 +31,11 @@ OF_JOB = ("cores", "requested time", "waiting time")
 @compiled
 def longest_wait(tables: Tables, window: Window, view: ViewArrays) -> float:
     """Return the longest wait in s of any job until now; in the queue that is the first job's."""
-    params, v = view.params[0], window.params[0].line
+    v = window.params[0].line
     if window.params[0].queue > 0:
         first = tables.waiting.jobs[v, tables.waiting.begins[v, tables.waiting.directory[v, 0]]]
-        params.longest_wait = max(params.longest_wait, tables.clock[0].now - tables.jobs[first].submit)
-    return float(params.longest_wait)
+        view.memory[0] = max(view.memory[0], tables.clock[0].now - tables.jobs[first].submit)
+    return float(view.memory[0])
 
 
 @compiled
@@ -77,5 +77,6 @@ BACKFILLING = Observation(
     name="backfilling",
     blocks=blocks,
     write=write_backfilling,
+    memory=(0.0,),  # s, the longest wait until now
     shows_waits=True,
 )

@@ -42,33 +42,34 @@ OF_ALL = (
 )
 OF_JOB = ("requested time", "cores", "cores left", "work", "waiting time", "relative wait")
 SHORT, HOUR = 1000.0, 3600.0  # s
+OF_SHORT, OF_LATE, UNTIL, ROWS = range(4)  # of the memory: core x s of short and of all jobs, until when, rows
 MEMORY_OF_SHORT, MEMORY = 21600.0, 86400.0  # s, in which arrivals count for less by a factor of e
 
 
 @compiled
 def note_arrivals(tables: Tables, window: Window, view: ViewArrays) -> None:
     """Add the work of new arrivals to what was requested of late."""
-    params = view.params[0]
-    while params.noted < window.params[0].submitted:
-        job = tables.jobs[params.noted]
+    memory = view.memory
+    while memory[ROWS] < window.params[0].submitted:
+        job = tables.jobs[int(memory[ROWS])]
         fade(view, job.submit)
         work = job.requested_time * job.size
-        params.late_work += work
+        memory[OF_LATE] += work
         if job.requested_time <= SHORT:
-            params.short_work += work
-        params.noted += 1
+            memory[OF_SHORT] += work
+        memory[ROWS] += 1.0
     fade(view, tables.clock[0].now)
 
 
 @compiled
 def fade(view: ViewArrays, now: float) -> None:
     """Make older arrivals count for less, at *now* s."""
-    params = view.params[0]
-    passed = now - params.noted_until
+    memory = view.memory
+    passed = now - memory[UNTIL]
     if passed > 0.0:
-        params.short_work *= np.exp(-passed / MEMORY_OF_SHORT)
-        params.late_work *= np.exp(-passed / MEMORY)
-        params.noted_until = now
+        memory[OF_SHORT] *= np.exp(-passed / MEMORY_OF_SHORT)
+        memory[OF_LATE] *= np.exp(-passed / MEMORY)
+        memory[UNTIL] = now
 
 
 @compiled
@@ -82,8 +83,8 @@ def write_demand(tables: Tables, window: Window, view: ViewArrays, out: Floats) 
     out[0] = share(raw, free, per_core)
     out[1] = log_share(raw, window.params[0].queue, params.per_log_queue)
     out[2] = log_share(raw, window.params[0].queued_work * to_cluster, per_span)
-    out[3] = log_share(raw, params.short_work / MEMORY_OF_SHORT, 1.0 / np.log(1.0 + clock.most_cores))
-    out[4] = share(raw, params.late_work / MEMORY, 0.5 * per_core)
+    out[3] = log_share(raw, view.memory[OF_SHORT] / MEMORY_OF_SHORT, 1.0 / np.log(1.0 + clock.most_cores))
+    out[4] = share(raw, view.memory[OF_LATE] / MEMORY, 0.5 * per_core)
     write_releases(tables, window, view, out)
     at = len(OF_ALL)
     for i in range(len(window.slots)):
@@ -129,4 +130,6 @@ def blocks(sizes: Sizes) -> tuple[Block, ...]:
     return Block("", 1, OF_ALL), Block(JOB, sizes.slots, OF_JOB)
 
 
-DEMAND = Observation(name="demand", blocks=blocks, write=write_demand, shows_cores=False, shows_waits=True)
+DEMAND = Observation(
+    name="demand", blocks=blocks, write=write_demand, memory=(0.0,) * 4, shows_cores=False, shows_waits=True
+)

@@ -81,6 +81,9 @@ def quartile(tables: Tables, v: int, begin: int, quarter: int) -> float:
     return float(a + (b - a) * share if share < 0.5 else b - (b - a) * (1.0 - share))
 
 
+NONE_YET = -1.0  # before the first observation, in place of the number of waiting jobs at the last one
+
+
 @compiled
 def write_queue(tables: Tables, view: ViewArrays, out: Floats, at: int) -> None:
     """Write the queue's quartiles and the variation of its length, and store the present length as the last one."""
@@ -100,14 +103,15 @@ def write_queue(tables: Tables, view: ViewArrays, out: Floats, at: int) -> None:
         else:
             for quarter in range(5):
                 out[first + quarter] = min(quartile(tables, v, begin, quarter) / limit, 1.0)
-    if params.last_queue < 0 or params.last_queue == count:
+    before = view.memory[0]  # waiting jobs at the last observation, NONE_YET before
+    if before < 0.0 or before == count:
         out[at + 20] = 0.5
-    elif params.last_queue == 0:
+    elif before == 0.0:
         out[at + 20] = 1.0
     else:
-        change = 0.5 + 0.5 * (count - params.last_queue) / params.last_queue / params.sensitivity
+        change = 0.5 + 0.5 * (count - before) / before / params.sensitivity
         out[at + 20] = min(max(change, 0.0), 1.0)
-    params.last_queue = count
+    view.memory[0] = count
 
 
 @compiled
@@ -197,6 +201,7 @@ def summary(kind: str, write: Callable[[Tables, Window, ViewArrays, Floats], Non
         name=kind,
         blocks=lambda sizes: blocks(sizes, kind != "minimal", kind == "normal"),
         write=write,
+        memory=(NONE_YET,),
         orders=(SHORTEST, SMALLEST, LOW_MEM, LOW_MEM_BW),
         lists=False,
         shows_cores=kind == "normal",

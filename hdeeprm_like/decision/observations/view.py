@@ -152,6 +152,7 @@ class View:
             params=params,
             features=np.zeros((len(state.tables.jobs) if kept else 0, kept), np.float32),
             limits=np.array([most.time, most.cores, most.memory, most.bandwidth]),
+            memory=np.array(observation.memory),
         )
         self.shape = shape
 

@@ -24,11 +24,19 @@ from hdeeprm_like.decision.policies.plans import make_room as make_room_in_plans
 from hdeeprm_like.decision.policies.priorities import share_out, sort_again
 from hdeeprm_like.decision.policies.reserved_nodes import look_now
 from hdeeprm_like.decision.policies.scored import sort_scored
-from hdeeprm_like.decision.policies.site_factors import reorder
 from hdeeprm_like.decision.policies.slurm_priorities import sort_prioritized
 from hdeeprm_like.decision.policies.starting import start_anywhere, start_in_partition
-from hdeeprm_like.engine.bundles import Bundle, bundle_in
-from hdeeprm_like.engine.calls import NOWHERE, address_of, call_at
+from hdeeprm_like.decision.policies.steps import (
+    close_starts,
+    follow_users,
+    open_starts,
+    share_usage,
+    sort_lists,
+    sort_queue,
+    start_jobs,
+)
+from hdeeprm_like.engine.bundles import Bundle
+from hdeeprm_like.engine.calls import address_of
 from hdeeprm_like.engine.compiled import callback, entry, inlined
 from hdeeprm_like.engine.job_lists import job_at
 from hdeeprm_like.engine.lifecycle import lacking_beside_cores
@@ -41,21 +49,18 @@ from hdeeprm_like.types import Floats
 @inlined
 def learn(tables: Tables, plans: Plans, k: int) -> None:
     """Update what baseline *k* knows about users with what has happened until now."""
-    plan = plans.plans[k]
-    if plan.share_at != NOWHERE:
-        call_at(plan.share_at, tables, plans.knowledge)
-    if plan.follow_at != NOWHERE:
-        call_at(plan.follow_at, tables, plans.knowledge)
+    share_usage(tables, plans, k)
+    follow_users(tables, plans, k)
 
 
 @inlined
 def open_decision(tables: Tables, plans: Plans, k: int) -> bool:
     """Bring baseline *k* to the present instant; return False if no job waits."""
-    plan, clock = plans.plans[k], tables.clock[0]
+    clock = tables.clock[0]
     clock.blocked = NOTHING
     learn(tables, plans, k)
-    if clock.waiting > 0 and plan.change_at != NOWHERE:
-        call_at(plan.change_at, tables, plans, plans.knowledge, k)
+    if clock.waiting > 0:
+        sort_lists(tables, plans, k)
     return bool(clock.waiting > 0)
 
 
@@ -72,8 +77,7 @@ def sort_changed(tables: Tables, plans: Plans, knowledge: Knowledge | NoKnowledg
 @inlined
 def close_decision(tables: Tables, plans: Plans, k: int) -> None:
     """Record what baseline *k* has started, and what the head of the queue lacks."""
-    if plans.plans[k].follow_at != NOWHERE:
-        call_at(plans.plans[k].follow_at, tables, plans.knowledge)
+    follow_users(tables, plans, k)
     if tables.clock[0].waiting > 0:
         note_blocked(tables, plans, k)
 
@@ -198,8 +202,6 @@ def connect_knowledge(plan: Any, tables: Tables, plans: Plans) -> None:
         if plan["order"] == MULTIFACTOR:
             plan["share_at"] = address_of(share_out, tables, knowledge)
         plan["time_at"] = address_of(assumed_time, tables, knowledge, 0, 0)
-    if plan["reordered"]:
-        plan["reorder_at"] = address_of(reorder, tables, plans, knowledge, 0)
     if plan["changing"] or (plan["candidates_change"] and plan["candidates"] != plan["list"]):
         plan["change_at"] = address_of(sort_changed, tables, plans, knowledge, 0)
 
@@ -208,8 +210,7 @@ def connect_knowledge(plan: Any, tables: Tables, plans: Plans) -> None:
 def prepare(tables: Tables, plans: Plans, k: int) -> None:
     """With partitions, sort the queue if that was not done before, and look at what is free; Slurm does both itself."""
     if tables.clock[0].partitioned and plans.plans[k].prepares == 1:
-        if plans.plans[k].sort_at != NOWHERE:
-            call_at(plans.plans[k].sort_at, tables, plans, plans.knowledge, k)
+        sort_queue(tables, plans, k)
         look_now(tables, plans)
 
 
@@ -217,17 +218,9 @@ def prepare(tables: Tables, plans: Plans, k: int) -> None:
 @entry
 def decide(tables: Tables, plans: Plans, k: int) -> None:
     """Start the jobs that baseline *k* starts now."""
-    plan = plans.plans[k]
     if open_decision(tables, plans, k):
-        if plan.open_at != NOWHERE:
-            call_at(plan.open_at, tables, plans, bundle_in(plans.guarantees, k), k)
+        open_starts(tables, plans, k)
         prepare(tables, plans, k)
-        if plan.takes == KNOWLEDGE:
-            call_at(plan.start_at, tables, plans, plans.knowledge, bundle_in(plans.memories, k), k)
-        elif plan.takes == MEMORY:
-            call_at(plan.start_at, tables, plans, bundle_in(plans.memories, k), k)
-        else:
-            call_at(plan.start_at, tables, plans, k)
-        if plan.close_at != NOWHERE:
-            call_at(plan.close_at, tables, plans, bundle_in(plans.guarantees, k), k)
+        start_jobs(tables, plans, k)
+        close_starts(tables, plans, k)
         close_decision(tables, plans, k)

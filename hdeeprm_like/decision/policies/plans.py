@@ -71,16 +71,12 @@ PLAN = np.dtype(
         ("room", "f8"),  # and how many of its cores fit on the nodes then
         ("prepares", "i8"),  # 1 if nodes of partitions are looked at, and the queue sorted, before jobs start
         ("margin", "f8"),  # s from the end of a job to a reservation of its nodes
-        ("reordered", "i8"),  # 1 if an order for Slurm is computed at each look
         ("prioritized", "i8"),  # 1 if the queue is in Slurm's own order, but another scheduler starts jobs
-        ("watch", "f8"),  # s between two looks of the watch that sets site factors, 0 for no watch,
-        ("factor", "i8"),  # and the largest site factor
         ("bounded", "i8"),  # 1 if each job has a guaranteed start
         ("share_at", "i8"),  # addresses of functions, NOWHERE for none: that shares out usage among users,
         ("follow_at", "i8"),  # that updates the history of users,
         ("time_at", "i8"),  # that predicts run times,
         ("change_at", "i8"),  # that sorts lists whose order changes,
-        ("reorder_at", "i8"),  # that sorts the candidates by the order of a watch of Slurm,
         ("open_at", "i8"),  # that prepares job starts,
         ("sort_at", "i8"),  # that sorts the queue of a platform with partitions,
         ("start_at", "i8"),  # of the mode, which starts jobs,
@@ -170,7 +166,8 @@ def new_plans(
         plan["times"] = number_of_times(baseline.times, predictors)
         plan["list"], plan["candidates"] = (state.needs.orders.index(needs.orders[i]) for i in (0, -1))
         plan["changing"], plan["candidates_change"] = (changes(*needs.orders[i]) for i in (0, -1))
-        baseline.mode.write(plan, baseline)
+        if baseline.mode.serves_itself:
+            plan["changing"] = plan["candidates_change"] = 0
         if has_own_priorities(state, baseline):
             plan["changing"], plan["prioritized"] = 0, 1
         plan["ends"] = state.needs.ends.index(needs.ends[0]) if needs.ends else -1
@@ -249,7 +246,7 @@ def planned_time(tables: Tables, plans: Plans, k: int, j: int) -> float:
 
 @compiled
 def predicted_time(tables: Tables, plans: Plans, k: int, j: int) -> float:
-    """Return the same if it is predicted from the past jobs of users."""
+    """Return the same if it is predicted from the past jobs of users: `assumed_time`."""
     plan = plans.plans[k]
     return float_at(plan.time_at, tables, plans.knowledge, plan.times, j)
 

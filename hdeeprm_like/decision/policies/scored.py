@@ -37,9 +37,9 @@ from hdeeprm_like.decision.policies.scores import (
     write_features,
 )
 from hdeeprm_like.decision.policies.starting import start_if_fits
+from hdeeprm_like.decision.policies.steps import see_cores
 from hdeeprm_like.decision.score_files import plans_profiles
 from hdeeprm_like.engine.bundles import Bundle
-from hdeeprm_like.engine.calls import NOWHERE, call_at
 from hdeeprm_like.engine.compiled import callback, compiled, entry, inlined
 from hdeeprm_like.engine.job_lists import copy_jobs, job_at, next_fitting
 from hdeeprm_like.engine.job_sorting import sort_by_keys
@@ -119,9 +119,7 @@ def describe(tables: Tables, plans: Plans, knowledge: Knowledge, s: int, j: int)
     """Write all features of a waiting job except the comparison with the head of the queue, in stage *s*."""
     write_features(tables, knowledge.history, knowledge.scores, s, j)
     if knowledge.scores.params[s].looks & OF_PLACEMENT:
-        k = s // STAGES
-        if plans.plans[k].see_at != NOWHERE:
-            call_at(plans.plans[k].see_at, tables, knowledge, k, j)
+        see_cores(tables, plans, knowledge, s // STAGES, j)
 
 
 @compiled

@@ -15,26 +15,40 @@ from hdeeprm_like.decision.policies.priorities import sort_again
 from hdeeprm_like.decision.policies.scored import sort_list_by_score
 from hdeeprm_like.decision.policies.scores import stage_of
 from hdeeprm_like.decision.policies.slurm_priorities import own_priority, sort_by_priority
-from hdeeprm_like.engine.calls import call_at
-from hdeeprm_like.engine.compiled import callback, compiled, inlined
+from hdeeprm_like.engine.bundles import Bundle
+from hdeeprm_like.engine.compiled import compiled, inlined
 from hdeeprm_like.engine.dates import SAME_DATE
 from hdeeprm_like.engine.job_lists import copy_jobs
 from hdeeprm_like.engine.numbers import BY_SCORE, WATCH_RATE
 from hdeeprm_like.engine.tables import Tables
-from hdeeprm_like.types import Ints
+from hdeeprm_like.types import Ints, Records
+
+WATCH = np.dtype(
+    [
+        ("seconds", "f8"),  # between two looks, 0 for no watch
+        ("factor", "i8"),  # the largest site factor
+        ("reorders", "i8"),  # 1 if the order changes with time, so that it is computed at each look
+    ],
+    align=True,
+)
 
 
-@inlined
-def sort_by_order(tables: Tables, plans: Plans, k: int) -> None:
-    """Sort the list in the order of baseline *k*, if that changes with time."""
-    if plans.plans[k].reordered == 1:
-        call_at(plans.plans[k].reorder_at, tables, plans, plans.knowledge, k)
+class Watch(Bundle):
+    """How a baseline's order comes to a simulated Slurm.
+
+    Attributes:
+        params: (1,) WATCH.
+    """
+
+    params: Records
 
 
-@callback
-def reorder(tables: Tables, plans: Plans, knowledge: Knowledge, k: int) -> None:
-    """Sort the list in the order of baseline *k* now."""
+@compiled
+def sort_by_order(tables: Tables, plans: Plans, knowledge: Knowledge, watch: Watch, k: int) -> None:
+    """Sort the candidates in the order of baseline *k* now, if that changes with time."""
     plan = plans.plans[k]
+    if watch.params[0].reorders == 0:
+        return
     if plan.order == BY_SCORE:
         sort_list_by_score(tables, plans, knowledge, plan.candidates, stage_of(knowledge.history, k))
     else:
@@ -42,24 +56,24 @@ def reorder(tables: Tables, plans: Plans, knowledge: Knowledge, k: int) -> None:
 
 
 @inlined
-def watch_look(tables: Tables, plans: Plans, k: int) -> float:
+def watch_look(tables: Tables, plans: Plans, watch: Watch) -> float:
     """Return the next look of the watch, from now on: at multiples of its interval, if something may have changed."""
-    clock, plan, rows = tables.clock[0], plans.plans[k], plans.slurm.params[0]
-    if plan.watch <= 0.0 or (plan.reordered == 0 and rows.looked == clock.changes and rows.behind == 0):
+    clock, seconds, rows = tables.clock[0], watch.params[0].seconds, plans.slurm.params[0]
+    if seconds <= 0.0 or (watch.params[0].reorders == 0 and rows.looked == clock.changes and rows.behind == 0):
         return np.inf
-    next_one = plan.watch * np.ceil((clock.now - SAME_DATE) / plan.watch)
-    return float(next_one if next_one > rows.looked_at + SAME_DATE else next_one + plan.watch)
+    next_one = seconds * np.ceil((clock.now - SAME_DATE) / seconds)
+    return float(next_one if next_one > rows.looked_at + SAME_DATE else next_one + seconds)
 
 
 @compiled
-def watch_queue(tables: Tables, plans: Plans, k: int) -> None:
+def watch_queue(tables: Tables, plans: Plans, knowledge: Knowledge, watch: Watch, k: int) -> None:
     """Look at the queue if it is time, and set site factors."""
     clock, plan, slurm, rows = tables.clock[0], plans.plans[k], plans.slurm, plans.slurm.params[0]
     rows.looked_at, rows.looked, rows.behind = clock.now, clock.changes, 0
-    sort_by_order(tables, plans, k)
+    sort_by_order(tables, plans, knowledge, watch, k)
     count = copy_jobs(tables.waiting, plan.candidates, plans.queue)
-    want_factors(slurm, plans.queue, count, plan.factor, len(slurm.kept))
-    due, changed = max(int(WATCH_RATE * plan.watch), 1), 0
+    want_factors(slurm, plans.queue, count, watch.params[0].factor, len(slurm.kept))
+    due, changed = max(int(WATCH_RATE * watch.params[0].seconds), 1), 0
     for i in range(count):
         j = plans.queue[i]
         if slurm.site[j] == slurm.wanted[i]:

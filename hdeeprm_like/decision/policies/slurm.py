@@ -22,13 +22,14 @@ changes makes both schedulers look again, as in a real Slurm.
 Source: documentation and source text of Slurm 22.05.8, and its behaviour on recorded queues.
 """
 
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 
 from hdeeprm_like.decision.modes import SLURM, Mode, Option
 from hdeeprm_like.decision.names import Baseline
 from hdeeprm_like.decision.policies.easy import start_in_order
+from hdeeprm_like.decision.policies.knowledge import Knowledge
 from hdeeprm_like.decision.policies.node_plans import (
     close_partition,
     first_to_end,
@@ -38,9 +39,9 @@ from hdeeprm_like.decision.policies.node_plans import (
     runs_into,
     touches_completing,
 )
-from hdeeprm_like.decision.policies.plans import Plans, planned_time
+from hdeeprm_like.decision.policies.plans import Plans, changes, needs_of, planned_time
 from hdeeprm_like.decision.policies.reserved_nodes import allow_until, has_cores, look_now
-from hdeeprm_like.decision.policies.site_factors import sort_by_order, watch_look, watch_queue
+from hdeeprm_like.decision.policies.site_factors import WATCH, Watch, sort_by_order, watch_look, watch_queue
 from hdeeprm_like.decision.policies.slurm_limits import (
     close_windows,
     held_by_window,
@@ -80,24 +81,25 @@ from hdeeprm_like.engine.numbers import (
     WATCH_FACTOR,
     WATCH_INTERVAL,
 )
+from hdeeprm_like.engine.state import State
 from hdeeprm_like.engine.tables import NOTHING, Tables
 from hdeeprm_like.limits import SITE_FACTOR
 from hdeeprm_like.types import Ints
 
 
 @callback
-def start_like_slurm(tables: Tables, plans: Plans, k: int) -> None:
+def start_like_slurm(tables: Tables, plans: Plans, knowledge: Knowledge, memory: Watch, k: int) -> None:
     """Start the jobs that Slurm would start now."""
     clock, rows = tables.clock[0], plans.slurm.params[0]
     book_usage(tables, plans)
-    by_priority = plans.plans[k].order == MULTIFACTOR or plans.plans[k].watch > 0.0
+    by_priority = plans.plans[k].order == MULTIFACTOR or memory.params[0].seconds > 0.0
     read_requeued(tables, plans, k)
     if by_priority:
         prioritize(tables, plans, k)
     else:
-        sort_by_order(tables, plans, k)
-    if watch_look(tables, plans, k) <= clock.now + SAME_DATE:
-        watch_queue(tables, plans, k)
+        sort_by_order(tables, plans, knowledge, memory, k)
+    if watch_look(tables, plans, memory) <= clock.now + SAME_DATE:
+        watch_queue(tables, plans, knowledge, memory, k)
     leave_nodes(tables, plans, k)
     catch_up(tables, plans)
     pass_windows(tables, plans)
@@ -119,7 +121,7 @@ def start_like_slurm(tables: Tables, plans: Plans, k: int) -> None:
             rows.next_backfill = clock.now + (2.0 * SAME_DATE if known else rows.interval)
             backfill_like_slurm(tables, plans, k)
     if clock.waiting > 0:
-        soon = min(next_wake(tables, plans, k, by_priority), next_window(plans, rows.windows_seen))
+        soon = min(next_wake(tables, plans, memory, k, by_priority), next_window(plans, rows.windows_seen))
         clock.wake_at = min(clock.wake_at, soon)
     rows.called, rows.emptied, rows.noted = clock.now, clock.waiting == 0, clock.changes
 
@@ -315,8 +317,9 @@ class LikeSlurm(Mode):
         """Whether a watch sets priorities; without, the order replaces Slurm's own."""
         return self.interval > 0.0
 
-    def write(self, plan: Any, baseline: Baseline) -> None:
-        """Write how its watch looks; it sorts the queue itself, at its looks."""
-        plan["reordered"] = plan["order"] == BY_SCORE or plan["candidates_change"]
-        plan["changing"] = plan["candidates_change"] = 0
-        plan["watch"], plan["factor"] = self.interval if baseline.watched else 0.0, self.factor
+    def new_memory(self, state: State, baseline: Baseline, jobs: int) -> Watch:
+        """Return how the order comes to Slurm: by its watch, or in place of Slurm's own."""
+        watch, order = np.zeros(1, WATCH), needs_of(baseline).orders[-1]
+        watch["seconds"], watch["factor"] = self.interval if baseline.watched else 0.0, self.factor
+        watch["reorders"] = order[0] == BY_SCORE or changes(*order)
+        return Watch(watch)

@@ -7,7 +7,7 @@ doing so while nothing waits, which is caught up with when the next job has come
 import numpy as np
 
 from hdeeprm_like.decision.policies.plans import Plans
-from hdeeprm_like.decision.policies.site_factors import watch_look
+from hdeeprm_like.decision.policies.site_factors import Watch, watch_look
 from hdeeprm_like.decision.policies.slurm_priorities import whole_second
 from hdeeprm_like.engine.compiled import compiled, inlined, shift_left
 from hdeeprm_like.engine.dates import SAME_DATE
@@ -74,7 +74,7 @@ def next_look(dates: Floats, now: float, earliest: float, phase: float, wanted: 
 
 
 @inlined
-def next_wake(tables: Tables, plans: Plans, k: int, by_priority: bool) -> float:
+def next_wake(tables: Tables, plans: Plans, watch: Watch, k: int, by_priority: bool) -> float:
     """Return when Slurm looks next if nothing happens before."""
     clock, rows = tables.clock[0], plans.slurm.params[0]
     asked = clock.submitted + (0 if rows.at_once == 1 else clock.completed)
@@ -89,7 +89,7 @@ def next_wake(tables: Tables, plans: Plans, k: int, by_priority: bool) -> float:
     soon = min(soon, float(plans.slurm.preemption.state[0].next))
     if rows.linger > 0.0:
         soon = min(soon, next_leaving(tables, plans, k))
-    return min(soon, watch_look(tables, plans, k))
+    return min(soon, watch_look(tables, plans, watch))
 
 
 @compiled

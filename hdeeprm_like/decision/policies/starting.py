@@ -10,9 +10,9 @@ from hdeeprm_like.decision.policies.node_profile import keep_to_profile
 from hdeeprm_like.decision.policies.plans import EACH, HEAD, NO_JOB, Plans, planned_time
 from hdeeprm_like.decision.policies.reservations import leaves_to_head
 from hdeeprm_like.decision.policies.reserved_nodes import allow_until, start_on_allowed
+from hdeeprm_like.decision.policies.steps import place_one, start_one, start_one_guarded
 from hdeeprm_like.engine.allocation import choose_cores, return_cores
-from hdeeprm_like.engine.bundles import bundle_in
-from hdeeprm_like.engine.calls import NOWHERE, number_at
+from hdeeprm_like.engine.calls import NOWHERE
 from hdeeprm_like.engine.compiled import callback, compiled, inlined
 from hdeeprm_like.engine.lifecycle import start_job
 from hdeeprm_like.engine.numbers import BEST_FIT, TETRIS_SRTF
@@ -31,10 +31,7 @@ def start_if_fits(tables: Tables, plans: Plans, k: int, j: int) -> int:
     Returns:
         NOTHING, or what it lacks: RESERVED if the number of cores decides that, else CORES, MEMORY or GPUS.
     """
-    plan = plans.plans[k]
-    if plan.reserved == EACH:
-        return number_at(plan.guarded_at, tables, plans, bundle_in(plans.guarantees, k), k, j)
-    return number_at(plan.fit_at, tables, plans, k, j)
+    return start_one_guarded(tables, plans, k, j) if plans.plans[k].reserved == EACH else start_one(tables, plans, k, j)
 
 
 @callback
@@ -65,12 +62,12 @@ def start_anywhere(tables: Tables, plans: Plans, k: int, j: int) -> int:
 @inlined
 def book_anywhere(tables: Tables, plans: Plans, k: int, j: int) -> int:
     """Book cores of all nodes for a job, by the placement of baseline *k*; return NOTHING or what it lacks."""
-    clock, policy, place_at = tables.clock[0], plans.plans[k].core_policy, plans.plans[k].place_at
+    clock, policy = tables.clock[0], plans.plans[k].core_policy
     clock.decisions += 1
     if tables.jobs[j].size > clock.free_cores:
         return CORES
-    if place_at != NOWHERE:
-        return number_at(place_at, tables, plans.knowledge, k, j)
+    if plans.plans[k].place_at != NOWHERE:
+        return place_one(tables, plans, k, j)
     if clock.whole:
         _, found = best_node(tables, BEST_FIT, j, tables.jobs[j].size)
         if not is_whole(found):
