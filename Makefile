@@ -2,7 +2,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 DEMO := demo
 
-.PHONY: demo library test test-more test-all bench bench-against docs package zoo zoo-searched format clean hashed
+.PHONY: demo library test test-more test-all mutants bench bench-against docs package zoo zoo-searched format clean hashed
 
 # Both launches are plain Python, some 3 s each, so that the demo needs no library: compiling one takes longer than the whole demo.
 demo: export HDEEPRM_LIKE_PYTHON := 1
@@ -30,7 +30,11 @@ test-more: library
 
 test-all: library
 	$(BIN)/mypy
-	$(PYTEST) --hypothesis-profile drawn -m "not bench"
+	$(PYTEST) -m "not bench"
+
+# Small faults planted one at a time: which do the tests find? Takes an hour.
+mutants: .venv/tested
+	$(BIN)/python tests/mutants.py
 
 bench: .venv/tested
 	$(BIN)/python -m pytest tests/bench/bench_*.py -m bench -s -p no:warnings

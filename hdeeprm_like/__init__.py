@@ -31,7 +31,6 @@ from hdeeprm_like.version import __version__
 
 if TYPE_CHECKING:
     from hdeeprm_like.api import (
-        Schedule,
         compare,
         examples,
         load_experiment,
@@ -53,6 +52,7 @@ if TYPE_CHECKING:
         ResultsError,
         WorkloadError,
     )
+    from hdeeprm_like.simulated import Schedule
     from hdeeprm_like.studies.checks.machines import check_platform
     from hdeeprm_like.studies.checks.parts import check_agent, check_policy
     from hdeeprm_like.studies.zoo_agents import load_agent
@@ -86,6 +86,7 @@ __all__ = [
 
 _MODULES = {
     "PRESETS": "decision.presets",
+    "Schedule": "simulated",
     "Platform": "cluster.platform",
     "Workload": "cluster.workload",
     "check_agent": "studies.checks.parts",

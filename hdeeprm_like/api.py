@@ -1,22 +1,22 @@
 """The Python API: simulate and compare. ``import hdeeprm_like`` loads each function at its first use."""
 
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, fields
-from functools import cached_property
+from dataclasses import fields
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from hdeeprm_like import experiment as experiments
-from hdeeprm_like.cluster import schedule as schedules
 from hdeeprm_like.cluster.links import with_network
 from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.workload import Workload
 from hdeeprm_like.decision.actions import PolicyActions, policy_named
 from hdeeprm_like.decision.names import case_of
+from hdeeprm_like.engine.job_rows import countable
 from hdeeprm_like.errors import OptionsError, WorkloadError
 from hdeeprm_like.experiment import Experiment
 from hdeeprm_like.formats import open as formats
@@ -28,125 +28,10 @@ from hdeeprm_like.launch.agent_names import agent_named
 from hdeeprm_like.refusals import AGENT, SIMULATE, Case, refuse
 from hdeeprm_like.run.schedules import jobs_that_ran, run_to_end, schedule_of
 from hdeeprm_like.run.simulator import Clock, Simulator, check_clock
+from hdeeprm_like.simulated import Schedule
 
 if TYPE_CHECKING:
-    import pandas as pd
-
-    from hdeeprm_like.results.run_log import Record
-
-SHOWN = ("makespan", "bounded_slowdown")  # figures in the text of a schedule
-
-
-@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class Schedule(schedules.Schedule):
-    """Submission, start and finish of the J jobs that have run, and the figures of the schedule.
-
-    Jobs are in the order of submission, as in the workload. Jobs that do not fit the platform never ran; they are
-    left out and listed in `not_run`.
-
-    Attributes:
-        job: (J,) ids, as in the workload.
-        submit, start, finish: (J,) s since the simulation began. size: (J,) cores that each job held.
-        requested_time: (J,) s. user: (J,) numbers of the users; None if the workload has none.
-        cores: of the platform. energy: J from the first submission to the last finish.
-        not_run: ids of the jobs that never ran.
-        policy: its name. clock: of the simulation. workload: all jobs. simulator: its final state, for experts.
-    """
-
-    job: tuple[str, ...]
-    not_run: tuple[str, ...]
-    policy: str
-    clock: Clock
-    workload: Workload
-    simulator: Simulator
-
-    def __repr__(self) -> str:
-        makespan, slowdown = (self.figures[name] for name in SHOWN)
-        jobs = f"{len(self)} job{'s' * (len(self) != 1)}"
-        if self.not_run:
-            jobs += f" ({len(self.not_run)} more never ran)"
-        return (
-            f"Schedule of {jobs} by {self.policy} on {self.cores} cores: makespan {makespan:.6g} s, "
-            f"mean bounded slowdown {slowdown:.4g}"
-        )
-
-    @cached_property
-    def figures(self) -> dict[str, float]:
-        """The figures of the command ``compare``, by name; NaN for unknown ones.
-
-        Titles and units are in `hdeeprm_like.cluster.schedule.FIGURES`; ``utilization`` for instance is a share of 1.
-        """
-        return schedules.figures(self)
-
-    def to_pandas(self) -> "pd.DataFrame":
-        """Return a table with one row for each job that has run.
-
-        The columns are job, submit, start, finish, wait, run_time, requested_time (all s), size (cores),
-        bounded_slowdown (at least 1) and, if the workload has users, user.
-        """
-        import pandas as pd
-
-        times = {name: getattr(self, name) for name in ("submit", "start", "finish", "wait", "run_time")}
-        columns: dict[str, Any] = {"job": list(self.job), **times, "requested_time": self.requested_time}
-        columns |= {"size": self.size, "bounded_slowdown": self.bounded_slowdown}
-        return pd.DataFrame(columns if self.user is None else columns | {"user": self.user})
-
-    def gantt(self, save: str | Path | None = None) -> None:
-        """Draw a Gantt chart: the cores and times of each job.
-
-        Args:
-            save: a .png, .svg or .pdf to write; without one a window opens.
-
-        Raises:
-            OptionsError: the suffix of *save* is not known.
-            ResultsError: the file cannot be written, or there is no display for a window.
-        """
-        from hdeeprm_like.results import plots
-
-        with tempfile.TemporaryDirectory() as place:
-            folder = Path(place) / self.policy.replace("/", "_")  # the name is drawn as a part of the title
-            self.save(folder)
-            plots.draw("gantt", folder, None if save is None else Path(save))
-
-    def save(self, folder: str | Path) -> Path:
-        """Write the schedule in Batsim's formats, for the commands ``visual`` and ``metrics``; return the folder.
-
-        On the clock ``"batsim"`` these are the output files of ``launch``: Batsim's five, and
-        ``overutilizations.json``. The other clocks have no P-states, so only ``out_jobs.csv``, without the energy of
-        each job, and ``out_schedule.csv`` are written. ``workload.json`` and ``platform.xml`` are always written,
-        ``options.json`` and ``run.json`` never. Existing files of these names are replaced, one after the other.
-
-        Raises:
-            ResultsError: the folder cannot be written.
-        """
-        from hdeeprm_like.results.run_log import Record
-
-        folder = Path(folder)
-        record = Record(self.simulator, self.workload)
-        if self.clock == "batsim":
-            record.write(folder, record.schedule(scheduling_time=0.0, simulation_time=0.0))
-        else:
-            self._write_jobs(record, folder)
-        formats.write(self.workload, folder / experiments.WORKLOAD_OF_RUN, "workload")
-        formats.write(self.simulator.state.platform, folder / experiments.PLATFORM_OF_RUN, "platform")
-        return folder
-
-    def _write_jobs(self, record: "Record", folder: Path) -> None:
-        """Write the two files that need no P-states."""
-        from hdeeprm_like.results.batsim_files import summary_of_ended, write_schedule
-
-        record.write_jobs(folder / "out_jobs.csv", energy=False)
-        summary = summary_of_ended(
-            record.ended,
-            machines=self.cores,
-            consumed_joules=self.energy,
-            machine_seconds=record.machine_seconds(),
-            grouped_switches=0,
-            machine_switches=0,
-            scheduling_time=0.0,
-            simulation_time=0.0,
-        )
-        write_schedule(folder / "out_schedule.csv", summary)
+    from hdeeprm_like.studies.compare.table import Compared
 
 
 def simulate(
@@ -185,27 +70,31 @@ def simulate(
     if network:
         machine = with_network(machine)
     check_clock(clock)  # refuses one that is not known before anything is read
-    simulator, jobs = _played(machine, workload, policy, clock, seed, whole)
+    simulator, jobs, play = _played(machine, workload, policy, clock, seed, whole)
     ran = jobs_that_ran(simulator)
     if not ran.any():
         raise WorkloadError(f"{machine.name}: none of {len(jobs)} jobs fits this platform, so none has run")
     found = schedule_of(simulator, jobs)
-    ids = np.array(jobs.ids, object)
+    ids = np.array(jobs.ids, object) if not ran.all() else None
     return Schedule(
         **{field.name: getattr(found, field.name) for field in fields(found) if field.init},
-        job=tuple(ids[ran]),
-        not_run=tuple(ids[~ran]),
+        job=jobs.ids if ids is None else tuple(ids[ran]),
+        not_run=() if ids is None else tuple(ids[~ran]),
         policy=policy,
         clock=clock,
         workload=jobs,
-        simulator=simulator,
+        _play=play,
     )
 
 
 def _played(
     machine: Platform, workload: Workload | str | Path, policy: str, clock: Clock, seed: int, whole: bool
-) -> tuple[Simulator, Workload]:
-    """Run the jobs to their ends, see `simulate`; return what moved the cluster, and the jobs."""
+) -> tuple[Simulator, Workload, Callable[[], Simulator]]:
+    """Run the jobs to their ends, see `simulate`.
+
+    Returns:
+        What moved the cluster, the jobs, and what returns the same with a log and the cores of each job.
+    """
     agent = agent_named(policy)
     actions = PolicyActions([policy_named(policy, SIMULATE)]) if agent is None else None
     case = Case(policy, AGENT, driver=SIMULATE) if actions is None else case_of(actions.policies[0], SIMULATE)
@@ -216,14 +105,16 @@ def _played(
         jobs = jobs_in(existing(workload, "trace", "workload"), machine, seed)
     if actions is not None:
         random = experiments.seed_of_policies(seed)
-        simulator = run_to_end(
-            machine, jobs.workload, actions, clock, seed=random, log=True, epoch=jobs.epoch, whole=whole
-        )
-        return simulator, jobs.workload
-    from hdeeprm_like.launch.trained import play_trained
+        play = partial(run_to_end, machine, jobs.workload, actions, clock, seed=random, epoch=jobs.epoch, whole=whole)
+        if clock != "batsim" and actions.built_in and not whole and countable(machine, jobs.workload):
+            return play(named=False), jobs.workload, partial(play, log=True)
+        simulator = play(log=True)
+    else:
+        from hdeeprm_like.launch.trained import play_trained
 
-    assert agent is not None
-    return play_trained(agent, machine, jobs.workload, clock, log=True), jobs.workload
+        assert agent is not None
+        simulator = play_trained(agent, machine, jobs.workload, clock, log=True)
+    return simulator, jobs.workload, lambda: simulator
 
 
 def compare(
@@ -241,7 +132,10 @@ def compare(
     processes: int = 1,
     whole: bool = False,
     leave_out_larger: bool = False,
-) -> "pd.DataFrame":
+    figures: Sequence[str] = (),
+    pictures: Sequence[str] = (),
+    style: str | None = None,
+) -> "Compared":
     """Compare policies on the same windows of a trace, as the command ``compare`` does.
 
         >>> compare("lublin-1", ["sjf+easy", "saf+easy"], "disjoint:9", reference="sjf+easy")
@@ -267,21 +161,27 @@ def compare(
             ``if __name__ == "__main__":`` of `multiprocessing`.
         whole: whether baselines place each job on a single node, as for `simulate`.
         leave_out_larger: as for `load_workload`.
+        figures: that are shown and tested, as ``["bounded_slowdown", "energy"]``; the first ranks. Empty: the usual.
+        pictures: formats, as ``["svg", "pdf"]``, in which boxes and ranks are drawn into *output*. style: of them,
+            ``"screen"`` or ``"paper"``.
 
     Returns:
-        One row for each policy, in the order given: the mean of each figure, for the main ones with its standard
-        deviation and 95 % interval, the mean difference to the reference and the geometric mean of the ratios to it,
-        both with theirs, and p; see `hdeeprm_like.studies.compare.statistics.summary_of`.
+        A `pandas.DataFrame`, in a notebook shown as the command prints it. One row for each policy, in the order given:
+        the mean of each figure, for those that are shown with its standard deviation and 95 % interval, the mean
+        difference to the reference and the geometric mean of the ratios to it, both with theirs, and p; see
+        `hdeeprm_like.studies.compare.statistics.summary_of`.
 
     Raises:
-        OptionsError: a policy, the reference, the windows, the clock or the number of cores is invalid.
+        OptionsError: a policy, the reference, the windows, the clock, the number of cores, a figure, or the format or
+            style of a picture is invalid, or there are pictures without *output*.
         WorkloadError: the trace or the offsets cannot be used, or it has too few jobs.
         ResultsError: *output* holds another comparison.
     """
+    from hdeeprm_like.studies.compare.figures import figures_named
     from hdeeprm_like.studies.compare.inputs import Comparison
     from hdeeprm_like.studies.compare.policies import policies_named
-    from hdeeprm_like.studies.compare.run import compare as run
     from hdeeprm_like.studies.compare.sampling import windows_named
+    from hdeeprm_like.studies.compare.table import compare as run
 
     comparison = Comparison(
         trace=existing(trace, "trace", "workload"),
@@ -295,9 +195,12 @@ def compare(
         reference=reference,
         whole=whole,
         leave_out_larger=leave_out_larger,
+        figures=figures_named(",".join(figures) if figures else None),
     )
+    if pictures and output is None:
+        raise OptionsError("compare: pictures need output, the folder to draw them into")
     with tempfile.TemporaryDirectory() if output is None else nullcontext(output) as folder:
-        return run(comparison, Path(folder), processes, progress=False)[0]
+        return run(comparison, Path(folder), processes, pictures, style)
 
 
 def stream(

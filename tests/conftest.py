@@ -1,21 +1,38 @@
 """Settings of all tests; the clusters and workloads that they share are in ``small.py``."""
 
+import datetime
 import json
 import logging
+import os
 import re
 import sys
+import zlib
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 from hdeeprm_like.engine import fingerprints, library, plain
 
-# `make test` draws the same worlds in each run, so that it fails for a change alone; `make test-all` draws new ones.
+# Random worlds are new each day: they follow from the date, or from what HDEEPRM_LIKE_SEED says in its place.
+WORLDS = os.environ.setdefault("HDEEPRM_LIKE_SEED", datetime.date.today().isoformat())  # the workers inherit it
+
 settings.register_profile(
-    "drawn", deadline=None, max_examples=50, derandomize=False, suppress_health_check=[HealthCheck.too_slow]
+    "project", deadline=None, max_examples=50, database=None, suppress_health_check=[HealthCheck.too_slow]
 )
-settings.register_profile("project", settings.get_profile("drawn"), derandomize=True, database=None)
 settings.load_profile("project")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_configure(config):
+    """Draw the random worlds of hypothesis from the seed, unless its own option names another one."""
+    if config.option.hypothesis_seed is None:
+        config.option.hypothesis_seed = str(zlib.crc32(WORLDS.encode()))
+
+
+def pytest_terminal_summary(terminalreporter):
+    """Say how to draw the same worlds again if a test has failed."""
+    if terminalreporter.stats.get("failed"):
+        terminalreporter.write_line(f"HDEEPRM_LIKE_SEED={WORLDS!r} draws the same random worlds again")
 
 
 def pytest_collection_modifyitems(items):

@@ -285,6 +285,33 @@ LENGTH = Observation(name="length", blocks=lambda sizes: (Block("", 1, ("waiting
         PLAY.format(parts={"observation": "length"}).replace("    rewards.append", "    print(seen);  rewards.append"),
         "[0.3]\n[0.2]\n[0.1]\n[0.]",
     ),
+    "observation with memory": Part(  # seven decisions, each seen, and the end
+        {
+            ("decision/observations/looks.py", ""): '''"""The number of observations until now."""
+
+from hdeeprm_like.decision.layout import Block
+from hdeeprm_like.decision.observations.arrays import Observation, ViewArrays
+from hdeeprm_like.decision.window.arrays import Window
+from hdeeprm_like.engine.compiled import compiled
+from hdeeprm_like.engine.tables import Tables
+from hdeeprm_like.types import Floats
+
+
+@compiled
+def write_looks(tables: Tables, window: Window, view: ViewArrays, out: Floats) -> None:
+    """Write it as a share of 8."""
+    view.memory[0] += 1.0
+    out[0] = view.memory[0] / 8.0
+
+
+LOOKS = Observation("looks", lambda sizes: (Block("", 1, ("looks",)),), write_looks, memory=(0.0,))
+''',
+            ("decision/specs.py", "}\n\nACTIONS"): '    "looks": ObservationSpec("the number of observations", '
+            'code="looks:LOOKS"),\n',
+        },
+        PLAY.format(parts={"observation": "looks"}).replace("    rewards.append", "    print(seen);  rewards.append"),
+        "[0.25]\n[0.375]\n[0.5]\n[0.625]\n[0.75]\n[0.875]\n[1.]",
+    ),
     "input format": Part(
         {
             ("formats/cores_txt.py", ""): '''"""A platform of as many cores as a text file says."""

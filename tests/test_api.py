@@ -131,6 +131,52 @@ def test_what_is_saved_can_be_drawn_and_measured(clock, tmp_path, capsys):
     assert (tmp_path / "gantt.png").read_bytes().startswith(b"\x89PNG")
 
 
+def test_a_gantt_chart_is_drawn_on_axes_or_inline_and_no_window_opens(monkeypatch):
+    from matplotlib import pyplot
+
+    monkeypatch.setattr(pyplot, "show", lambda *args, **more: pytest.fail("a window"))
+    schedule = simulate(2, jobs(seconds=[10, 20]), "fcfs", clock="textbook")
+    figure, (upper, lower) = pyplot.subplots(2)
+    assert schedule.gantt(ax=lower) is lower
+    assert (len(upper.patches), len(lower.patches) > 0) == (0, True)
+    inline = schedule.gantt()
+    assert pyplot.fignum_exists(inline.figure.number)  # which is what a notebook shows
+    assert inline.figure is not figure
+    with pytest.raises(OptionsError, match="gantt: takes save or ax"):
+        schedule.gantt("x.png", ax=lower)
+    pyplot.close("all")
+
+
+def test_what_the_interface_returns_is_a_line_in_a_terminal_and_a_table_in_a_notebook():
+    schedule = simulate("gaia", load_workload("lublin-1-500", "gaia"), "fcfs+easy", clock="textbook")
+    few = simulate(1, jobs(seconds=[10]), "fcfs", clock="textbook")
+    none = load_workload("lublin-1-500").take(slice(0))
+    for one in (
+        schedule,
+        few,
+        *(found.workload for found in (schedule, few)),
+        none,
+        load_platform("frontier"),
+        CLUSTER,
+    ):
+        assert len(repr(one)) < 150
+        assert "\n" not in repr(one)
+        assert repr(one) in one._repr_html_().replace("&#x27;", "'")
+    assert len(repr(load_experiment("gaia"))) < 4000  # most of them of its options
+    assert repr(load_platform("two-kinds")) == "Platform two_kinds: 6 nodes, 12 processors, 320 cores"
+    page = load_platform("two-kinds")._repr_html_()
+    assert "<td>fast</td><td>2</td><td>32</td><td>hot</td><td>64</td><td>192</td><td>0</td>" in page
+    assert "<td>P95 waiting</td><td>" in schedule._repr_html_()
+
+
+def test_a_workload_is_a_table_with_a_row_for_each_job():
+    workload = jobs(submit=[0, 5], seconds=[10, 20], size=[1, 3])
+    table = workload.to_pandas()
+    assert table["job"].tolist() == list(workload.ids)
+    for name in ("submit", "size", "requested_time", "memory", "bandwidth", "gpus", "user"):
+        assert table[name].tolist() == getattr(workload, name).tolist()
+
+
 def test_what_is_saved_is_what_launch_writes(tmp_path):
     """The job, the schedule and the machines of `launch`, but for the two columns of wall clock."""
     options = options_file(tmp_path, "shortest-high_gflops")
@@ -290,3 +336,15 @@ def test_importing_the_package_takes_no_time():
     loaded = done.stdout.split()
     assert {name for name in loaded if name.startswith("hdeeprm_like")} == {"hdeeprm_like", "hdeeprm_like.version"}
     assert len(loaded) < 40
+
+
+@pytest.mark.parametrize("policy", ["random-random", "random-high_gflops", "sjf+easy-random", "wfp3+conservative"])
+def test_equal_cores_have_names_when_they_are_asked_for_and_the_schedule_stays(policy):
+    dice = np.random.default_rng(7)
+    workload = jobs(np.sort(dice.integers(0, 300, 200)), dice.integers(1, 90, 200), dice.integers(1, 9, 200))
+    schedule = hdeeprm_like.simulate(16, workload, policy, clock="textbook", seed=3)
+    named = schedule.simulator
+    assert named is schedule.simulator
+    assert named.state.named
+    tasks = named.simulation.tasks
+    assert (tasks["start"].tolist(), tasks["finish"].tolist()) == (schedule.start.tolist(), schedule.finish.tolist())

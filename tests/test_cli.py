@@ -17,6 +17,7 @@ import pytest
 from hdeeprm_like.cli.main import heeding_termination, main
 from hdeeprm_like.cluster.schedule import FIGURES
 from hdeeprm_like.options import Options, schema
+from hdeeprm_like.results.report import SHORT
 
 ROOT = Path(__file__).parent.parent
 PLATFORM = ROOT / "platforms" / "learning.json"
@@ -665,6 +666,33 @@ def test_a_statistic_has_its_name_and_its_unit(files, capsys, field, statistic, 
     number = capsys.readouterr().out.removesuffix("\n")
     assert float(number) > 0.0
     assert words == f"{field} {statistic}: {number} {said}"
+
+
+@pytest.mark.parametrize(
+    ("words", "keys"),
+    [
+        ("jobstat gaia", {"summary", "left_out"}),
+        ("jobstat gaia size p95", {"field", "statistic", "value", "unit"}),
+        ("jobstat gaia all", {"req_time", "size", "mem", "submit"}),
+        ("metrics RUN --short", {"launched"}),
+        ("doctor", {"numpy", "machine code"}),
+        ("explain zoo:balanced", {"formulas"}),
+        ("explain zoo:balanced --trace lublin-1 --at 20000", {"formulas", "at", "free", "waiting"}),
+    ],
+)
+def test_what_is_printed_is_printed_as_json_too(words, keys, launched, capsys):
+    line = [str(launched) if word == "RUN" else word for word in words.split()]
+    assert main([*line, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out, parse_constant=lambda name: pytest.fail(f"{name} is no JSON"))
+    assert keys - {"launched"} <= found.keys()
+    assert main(line) == 0
+    shown = capsys.readouterr().out
+    if words == "jobstat gaia size p95":
+        assert f"{found['value']:.10g} {found['unit']}" in shown
+    if words == "explain zoo:balanced":
+        assert "\n".join(found["formulas"]) + "\n" == shown
+    if "metrics" in words:
+        assert list(found[launched.name]) == list(SHORT)
 
 
 def test_metrics_explains_each_figure_that_it_prints(launched, capsys):

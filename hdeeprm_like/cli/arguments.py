@@ -2,6 +2,7 @@
 
 import argparse
 import shlex
+import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn, TypeAlias
@@ -62,6 +63,20 @@ def command(
 def completed(argument: argparse.Action, names: Callable[[], Iterable[str]]) -> None:
     """Complete an argument to names in a shell; the names are looked up only for a completion."""
     argument.completer = lambda **_: names()  # type: ignore[attr-defined]  # argcomplete's way
+
+
+def add_json_flag(added: argparse.ArgumentParser) -> None:
+    """Add ``--json``."""
+    added.add_argument("--json", action="store_true", help="print the same as JSON, numbers with all digits")
+
+
+def print_json(content: object) -> None:
+    """Print a value as JSON, numbers that are not known as null."""
+    import json
+
+    from hdeeprm_like.formats.files import null_for_nan
+
+    sys.stdout.write(json.dumps(null_for_nan(content), indent=2, ensure_ascii=False) + "\n")
 
 
 def next_command(*words: object) -> str:

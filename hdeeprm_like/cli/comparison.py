@@ -2,13 +2,24 @@
 
 import argparse
 import sys
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hdeeprm_like.cli.arguments import Commands, add_reading_flags, add_trust_flag, at_most, command, next_command, seed
+from hdeeprm_like.cli.arguments import (
+    Commands,
+    add_reading_flags,
+    add_trust_flag,
+    at_most,
+    command,
+    completed,
+    next_command,
+    seed,
+)
 from hdeeprm_like.cli.names import add_named, completed_policies
 from hdeeprm_like.formats.open import names
 from hdeeprm_like.limits import PROCESSES
+from hdeeprm_like.results.plots import FORMATS, STYLES
 
 if TYPE_CHECKING:
     from hdeeprm_like.studies.compare.statistics import Rows
@@ -57,12 +68,40 @@ def add_compare(commands: Commands) -> None:
     add_trust_flag(added)
     added.add_argument("--all", action="store_true", help="also print all other figures")
     added.add_argument("--report", action="store_true", help="also write report.html, one page with all results")
+    figures = added.add_argument(
+        "--figures",
+        metavar="NAME,...",
+        help="figures of table, tests, report and pictures, as bounded_slowdown,energy; the first ranks "
+        "(default bounded_slowdown,wait,area_weighted_response_time,utilization, and with --platform energy)",
+    )
+    completed(figures, names_of_figures)
     added.add_argument(
         "--pictures",
         action="store_true",
-        help="also draw boxplot.png and ranking.png, which a report includes; a finished comparison is not run again",
+        help="also draw boxplot and ranking, which a report includes; a finished comparison is not run again",
+    )
+    text = "formats of the pictures: png, svg, pdf (default png)"
+    added.add_argument("--format", dest="formats", type=formats, default=("png",), metavar="F,...", help=text)
+    added.add_argument(
+        "--style", choices=STYLES, help="of the pictures: screen, or paper: small type that goes with Times"
     )
     added.add_argument("--processes", type=at_most(PROCESSES), metavar="N", help="most processes at a time")
+
+
+def names_of_figures() -> Iterable[str]:
+    """Return the names of all figures."""
+    from hdeeprm_like.cluster.schedule import FIGURES
+
+    return FIGURES
+
+
+def formats(text: str) -> tuple[str, ...]:
+    """Return the formats of pictures that an argument lists."""
+    found = tuple(part.strip() for part in text.split(","))
+    unknown = next((one for one in found if one not in FORMATS), None)
+    if unknown is not None:
+        raise argparse.ArgumentTypeError(f"{unknown!r:.60} is not known; pictures are {', '.join(FORMATS)}")
+    return found
 
 
 def add_jobs_flags(added: argparse.ArgumentParser) -> None:
@@ -115,6 +154,7 @@ def add_jobs_flags(added: argparse.ArgumentParser) -> None:
 
 def run_compare(options: argparse.Namespace) -> None:
     """Compare, and print the summary."""
+    from hdeeprm_like.studies.compare.figures import figures_named
     from hdeeprm_like.studies.compare.inputs import Comparison
     from hdeeprm_like.studies.compare.policies import policies_named
     from hdeeprm_like.studies.compare.run import run_comparison
@@ -135,24 +175,28 @@ def run_compare(options: argparse.Namespace) -> None:
         whole=options.whole,
         published=published_named(options.published),
         leave_out_larger=options.leave_out_larger,
+        figures=figures_named(options.figures),
     )
-    progress = not options.quiet
-    summary, tests = run_comparison(comparison, options.output, options.processes, progress, options.pictures)
+    pictures = options.formats if options.pictures else ()
+    summary, tests = run_comparison(
+        comparison, options.output, options.processes, not options.quiet, pictures, options.style
+    )
     if options.report:
         from hdeeprm_like.studies.compare.page import write_comparison_page
 
         write_comparison_page(options.output, options.output / "report.html")
     if not options.quiet:
-        write_text(summary, tests, options)
+        write_text(summary, tests, comparison.shown, options)
 
 
-def write_text(summary: "Rows", tests: "Rows", options: argparse.Namespace) -> None:
+def write_text(summary: "Rows", tests: "Rows", shown: Sequence[str], options: argparse.Namespace) -> None:
     """Print the results."""
     from hdeeprm_like.studies.compare.inputs import is_workload
     from hdeeprm_like.studies.compare.text import format_all, format_differences, format_published, format_summary
 
-    sys.stdout.write(format_summary(summary, energy=options.platform is not None))
-    for more in (format_differences(summary, tests, named=options.reference is not None), format_published(tests)):
+    sys.stdout.write(format_summary(summary, shown))
+    differences = format_differences(summary, tests, options.reference is not None, shown)
+    for more in (differences, format_published(tests)):
         sys.stdout.write("\n" + more if more else "")
     sys.stdout.write("\n" + format_all(summary) if options.all else "")
     windows, jobs = summary[0]["windows"], int(summary[0]["jobs_run"])

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from hdeeprm_like.cli.arguments import EXTRAS, PROGRAM, Commands, command
+from hdeeprm_like.cli.arguments import EXTRAS, PROGRAM, Commands, add_json_flag, command, print_json
 from hdeeprm_like.version import __version__
 
 NEEDED = ("numpy", "pandas", "scipy", "matplotlib", "pydantic", "pyzmq")
@@ -36,11 +36,15 @@ def version_line() -> str:
 
 def add_doctor(commands: Commands) -> None:
     """Add ``doctor``."""
-    command(commands, "doctor", "show what is installed, what is missing and how to install it", run_doctor)
+    added = command(commands, "doctor", "show what is installed, what is missing and how to install it", run_doctor)
+    add_json_flag(added)
 
 
 def run_doctor(options: argparse.Namespace) -> None:
     """Print the state of this installation."""
+    if options.json:
+        print_json(dict(findings()))
+        return
     sys.stdout.write("".join(f"{name:22} {found}\n" for name, found in findings()))
 
 

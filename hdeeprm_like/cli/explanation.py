@@ -2,8 +2,19 @@
 
 import argparse
 import sys
+from typing import Any
 
-from hdeeprm_like.cli.arguments import Commands, add_reading_flags, add_trust_flag, at_most, command, completed, moment
+from hdeeprm_like.cli.arguments import (
+    Commands,
+    add_json_flag,
+    add_reading_flags,
+    add_trust_flag,
+    at_most,
+    command,
+    completed,
+    moment,
+    print_json,
+)
 from hdeeprm_like.cli.names import add_named, learned_policies
 from hdeeprm_like.limits import JOBS
 from hdeeprm_like.refusals import EXPLAIN
@@ -23,6 +34,7 @@ def add_explain(commands: Commands) -> None:
     added.add_argument(
         "--at", type=moment, default=0.0, metavar="S", help="moment, in s after the first job (default 0)"
     )
+    add_json_flag(added)
     add_trust_flag(added)
 
 
@@ -34,9 +46,9 @@ def run_explain(options: argparse.Namespace) -> None:
     policy = policy_in(options.policy, EXPLAIN)
     assert isinstance(policy, Baseline)
     assert policy.learned is not None
-    for line in explained(policy.learned, policy.mode.bound):
-        sys.stdout.write(f"{line}\n")
+    lines = list(explained(policy.learned, policy.mode.bound))
     if options.trace is None:
+        show({"formulas": lines}, "", options)
         return
     from dataclasses import replace
 
@@ -54,12 +66,22 @@ def run_explain(options: argparse.Namespace) -> None:
     numbers = looked_at.job[np.argsort(looked_at.submit, kind="stable")]  # as `window` orders them
     jobs = replace(jobs, ids=tuple(map(str, numbers.tolist())))
     moment = explain_moment(pool(cores), jobs, policy, options.at)
-    sys.stdout.write(
+    text = (
         f"\nAt {moment.now:g} s it starts {moment.started} of {len(moment.jobs)} waiting jobs; then {moment.free} of "
         f"{cores} cores are free. Jobs have the numbers of the trace; the last columns show how much a feature moves "
         "the score beside the mean of these jobs (less is earlier):\n"
     )
     shown = moment.jobs.head(MOST_SHOWN).to_string(index=False, float_format=lambda number: f"{number:.4g}")
-    sys.stdout.write(f"{shown}\n")
+    text += f"{shown}\n"
     if len(moment.jobs) > MOST_SHOWN:
-        sys.stdout.write(f"and {len(moment.jobs) - MOST_SHOWN} more\n")
+        text += f"and {len(moment.jobs) - MOST_SHOWN} more\n"
+    found = {"at": moment.now, "starts": moment.started, "free": moment.free, "cores": cores}
+    show({"formulas": lines, **found, "waiting": moment.jobs.to_dict("records")}, text, options)
+
+
+def show(content: dict[str, Any], text: str, options: argparse.Namespace) -> None:
+    """Print the formulas of a policy, and its queue as *text*; or all as JSON."""
+    if options.json:
+        print_json(content)
+    else:
+        sys.stdout.write("".join(f"{line}\n" for line in content["formulas"]) + text)

@@ -5,13 +5,23 @@ import re
 import sys
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
-from hdeeprm_like.cli.arguments import Commands, add_reading_flags, command, completed, moment, seed
+from hdeeprm_like.cli.arguments import (
+    Commands,
+    add_json_flag,
+    add_reading_flags,
+    command,
+    completed,
+    moment,
+    print_json,
+    seed,
+)
 from hdeeprm_like.cli.names import add_named
 from hdeeprm_like.errors import OptionsError
 from hdeeprm_like.formats.open import names
 from hdeeprm_like.results import plots
-from hdeeprm_like.results.plots import CLASSES, COLOURED_BY, PICTURES, SEVERAL
+from hdeeprm_like.results.plots import CLASSES, COLOURED_BY, PICTURES, SEVERAL, STYLES
 
 PAPER_SIZES = {"column": (3.5, 2.3), "page": (7.2, 3.4)}  # inches
 SMALLEST, LARGEST = 1.0, 60.0  # inches
@@ -41,7 +51,7 @@ def add_visual(commands: Commands) -> None:
     text = "width and height, as 8.4x6cm or 3.5x2.3in, or column or page: of a two-column paper, in inches"
     added.add_argument("--size", type=size, metavar="WxH", help=text)
     text = "paper: small type that goes with Times, no title, thin lines, one column wide unless --size says otherwise"
-    added.add_argument("--style", choices=("screen", "paper"), default="screen", help=text)
+    added.add_argument("--style", choices=STYLES, default="screen", help=text)
 
 
 def size(text: str) -> tuple[float, float]:
@@ -104,6 +114,7 @@ def add_metrics(commands: Commands) -> None:
     added.add_argument("--save", "-s", type=Path, metavar="F.png|svg|pdf", help="also draw the most important ones")
     added.add_argument("--csv", type=Path, metavar="F.csv", help="also write them with all digits")
     added.add_argument("--short", action="store_true", help="print only the most important ones")
+    add_json_flag(added)
     added.add_argument("--explain", action="store_true", help="also print what each figure means; DIR is then optional")
     for name, of in RATES.items():
         text = f"time (s), value: {of} from then on"
@@ -129,7 +140,9 @@ def run_metrics(options: argparse.Namespace) -> None:
         report.metrics_grid(options.folders, options.save)
     if options.csv:
         report.write_table(pd.concat([table, rated]), options.csv)
-    if not options.quiet:
+    if options.json:
+        print_json(report.as_record(table, wanted) | ({"rates": rated.to_dict()} if given else {}))
+    elif not options.quiet:
         sys.stdout.write(report.format_table(table, wanted))
         if given:
             sys.stdout.write("\n" + report.format_rates(rated))
@@ -155,6 +168,7 @@ def add_jobstat(commands: Commands) -> None:
     completed(field, lambda: (*fields_and_statistics()[0], "all"))
     completed(statistic, lambda: fields_and_statistics()[1])
     add_reading_flags(added)
+    add_json_flag(added)
     added.add_argument("--seed", type=seed, help="seed of the bandwidths, which a trace does not have")
     added.epilog = "With --quiet one statistic is printed as a number alone."
 
@@ -170,19 +184,23 @@ def run_jobstat(options: argparse.Namespace) -> None:
     """Print one statistic, or all of them."""
     from hdeeprm_like.studies.jobstat import job_table, jobs_in, jobstat, unit_of
 
-    jobs = jobs_in(options.workload, options.cores, options.leave_out_larger)
+    jobs, asked = jobs_in(options.workload, options.cores, options.leave_out_larger), (options.field, options.statistic)
     if options.field is None:
         assert jobs.account is not None
-        sys.stdout.write(jobs.account.text())
+        text, content = jobs.account.text(), dict[Any, Any](jobs.account.content())
     elif options.field == "all":
-        sys.stdout.write(job_table(jobs, seed=options.seed).to_string() + "\n")
+        table = job_table(jobs, seed=options.seed)
+        text, content = table.to_string() + "\n", table.to_dict()
     elif options.statistic is None:
         raise OptionsError("jobstat: STATISTIC is missing; give e.g. median, max or p95")
     else:
-        value = f"{jobstat(jobs, options.field, options.statistic, seed=options.seed):.10g}"
-        unit = unit_of(options.field, options.statistic)
-        text = value if options.quiet else f"{options.field} {options.statistic}: {value} {unit}"
-        sys.stdout.write(f"{text}\n")
+        value, unit = jobstat(jobs, options.field, options.statistic, seed=options.seed), unit_of(*asked)
+        text = f"{value:.10g}\n" if options.quiet else f"{' '.join(asked)}: {value:.10g} {unit}\n"
+        content = dict(zip(("field", "statistic", "value", "unit"), (*asked, value, unit), strict=True))
+    if options.json:
+        print_json(content)
+    else:
+        sys.stdout.write(text)
 
 
 def add_schema(commands: Commands) -> None:

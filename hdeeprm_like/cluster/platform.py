@@ -8,6 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
+from hdeeprm_like.cluster.html_table import html_table
 from hdeeprm_like.cluster.partitions import Partitions
 from hdeeprm_like.cluster.pstates import P0, P1, P2, P3, POWER_SHARE, SPEED_SHARE
 from hdeeprm_like.cluster.routes import Routes
@@ -16,6 +17,7 @@ from hdeeprm_like.errors import PlatformError
 from hdeeprm_like.types import Floats, Ints
 
 GIGA = 1e9
+TITLES = ("cluster", "node type", "nodes", "cores", "processors", "Gflop/s a core", "memory (GB)", "GPUs")  # of a node
 
 
 @dataclass(frozen=True)
@@ -103,6 +105,24 @@ class Platform:
         object.__setattr__(self, "power_cap", cap)
         if len(self.node_gpus) == 0:
             object.__setattr__(self, "node_gpus", np.zeros(self.nodes))
+
+    def __repr__(self) -> str:
+        counts = [(self.nodes, "node"), (self.processors, "processor"), (self.cores, "core")]
+        return f"Platform {self.name}: " + ", ".join(f"{number:,} {of}{'s' * (number != 1)}" for number, of in counts)
+
+    def _repr_html_(self) -> str:
+        """Return the nodes of each cluster and type as a notebook shows them."""
+        alike: dict[tuple[int, str], list[int]] = {}
+        for node, type_of in enumerate(zip(self.node_cluster.tolist(), self.node_types, strict=True)):
+            alike.setdefault(type_of, []).append(node)
+        rows = []
+        for (cluster, kind), nodes in alike.items():
+            own = np.flatnonzero(self.processor_node == nodes[0])
+            row = [self.cluster_names[cluster], kind, f"{len(nodes):,}", str(self.processor_cores[own].sum())]
+            row += [", ".join(sorted({self.processor_types[processor] for processor in own}))]
+            row += [f"{self.processor_flops[own, 0].max() / GIGA:g}", f"{self.node_memory[nodes[0]] / 1000.0:,.4g}"]
+            rows.append([*row, f"{self.node_gpus[nodes[0]]:g}"])
+        return html_table(repr(self), TITLES, rows)
 
     @property
     def links(self) -> Network:

@@ -1,19 +1,31 @@
 """The jobs of a workload, as columns of arrays."""
 
 from dataclasses import dataclass, field, fields, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from hdeeprm_like.cluster.account import Account
+from hdeeprm_like.cluster.html_table import html_table
 from hdeeprm_like.cluster.partitions import Demands
 from hdeeprm_like.errors import WorkloadError
 from hdeeprm_like.types import Floats, Ints
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 ROUNDING = 1e-12  # tolerance of sums of requests, as a share of a node's memory or GPUs
 NEARLY_WHOLE = 1e-9  # tolerance of a job's total GPUs around a whole number, as a share
 
 
+SHOWN = {  # columns that a notebook shows, with their titles
+    "submit": "submitted (s)",
+    "size": "cores",
+    "requested_time": "requested time (s)",
+    "memory": "memory per core (MB)",
+    "bandwidth": "bandwidth per core (GB/s)",
+    "gpus": "GPUs per core",
+}
 LARGEST_NUMBER = 2**53  # upper limit of the numbers of users and programs in JSON
 
 
@@ -95,6 +107,28 @@ class Workload:
 
     def __len__(self) -> int:
         return len(self.ids)
+
+    def __repr__(self) -> str:
+        text = f"Workload of {len(self):,} job{'s' * (len(self) != 1)} for {self.capacity:,} cores"
+        if len(self) == 0:
+            return text
+        days = np.ptp(self.submit) / 86400.0
+        return f"{text}, {self.size.min():,} to {self.size.max():,} cores each, submitted within {days:.3g} days"
+
+    def _repr_html_(self) -> str:
+        """Return the requests as a notebook shows them."""
+        shown = {name: getattr(self, name) for name in SHOWN} if len(self) else {}
+        columns = [(name, (of.min(), np.median(of), of.mean(), of.max())) for name, of in shown.items()]
+        rows = [(SHOWN[name], *(f"{value:,.6g}" for value in values)) for name, values in columns]
+        return html_table(repr(self), ("", "least", "median", "mean", "most"), rows)
+
+    def to_pandas(self) -> "pd.DataFrame":
+        """Return a table with one row for each job and a column for each attribute that has a value for each job."""
+        import pandas as pd
+
+        columns = {column.name: getattr(self, column.name) for column in fields(self)}
+        columns = {"job": list(self.ids), "profile": list(self.profiles)} | columns
+        return pd.DataFrame({name: of for name, of in columns.items() if isinstance(of, np.ndarray | list)})
 
     def take(self, rows: Ints | slice) -> "Workload":
         """Return some of the jobs, in the order of their rows; a slice copies no column."""

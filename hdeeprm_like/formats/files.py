@@ -7,7 +7,7 @@ import json
 import logging
 import math
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO, TextIO, cast
@@ -135,10 +135,13 @@ def write_lines(path: Path, values: Iterable[object]) -> None:
         file.writelines(f"{value}\n" for value in values)
 
 
-def null_for_nan(figures: Mapping[str, Any]) -> dict[str, Any]:
-    """Return metrics for a JSON file, which holds only finite numbers: unknown values become null."""
-    unknown = {name for name, value in figures.items() if isinstance(value, float) and not math.isfinite(value)}
-    return {name: None if name in unknown else value for name, value in figures.items()}
+def null_for_nan(content: Any) -> Any:
+    """Return content for JSON, which holds only finite numbers: unknown ones become null, at any depth."""
+    if isinstance(content, dict):
+        return {name: null_for_nan(value) for name, value in content.items()}
+    if isinstance(content, list | tuple):
+        return [null_for_nan(value) for value in content]
+    return None if isinstance(content, float) and not math.isfinite(content) else content
 
 
 def write_json(path: Path, content: Any, indent: int | None = 2) -> None:

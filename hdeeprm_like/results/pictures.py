@@ -11,12 +11,11 @@ import matplotlib
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from hdeeprm_like.errors import OptionsError, ResultsError
+from hdeeprm_like.errors import OptionsError, ResultsError, did_you_mean
 from hdeeprm_like.formats.files import replacing_bytes
+from hdeeprm_like.results.plots import FORMATS, USUAL_SIZE
 from hdeeprm_like.results.units import UNITS_OF_TIME
 from hdeeprm_like.results.units import unit_of_time as unit_of_time
-
-FORMATS = ("png", "svg", "pdf")
 
 # Okabe and Ito, "Color Universal Design", 2008: colour-blind readers see the differences, too. Black is the text's.
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#000000")
@@ -58,6 +57,9 @@ PAPER: dict[Any, Any] = STYLE | {
     "legend.columnspacing": 1.0,
     "savefig.dpi": 300,
     "pdf.fonttype": 42,
+    "boxplot.flierprops.markersize": 3,
+    **{f"boxplot.{part}props.linewidth": 0.5 for part in ("box", "whisker", "cap", "median")},
+    "boxplot.flierprops.markeredgewidth": 0.5,
 }
 STYLES = {"screen": STYLE, "paper": PAPER}
 COLUMN, PAGE = (3.5, 2.3), (7.2, 3.4)  # inches: a column, and both columns, of a two-column paper
@@ -78,6 +80,10 @@ class Look:
     title: str | None = None
     size: tuple[float, float] | None = None
     style: str = "screen"
+
+    def __post_init__(self) -> None:
+        if self.style not in STYLES:
+            raise OptionsError(f"style: {self.style!r:.60} is not known{did_you_mean(self.style, STYLES)}")
 
     def title_or(self, usual: str) -> str:
         """Return the title, which is empty where there is none."""
@@ -100,7 +106,9 @@ def check_format(save: Path | None) -> None:
 
 
 @contextmanager
-def picture(save: Path | None, width: float = 10.0, height: float = 5.6, look: Look = USUAL) -> Iterator[Figure]:
+def picture(
+    save: Path | None, width: float = USUAL_SIZE[0], height: float = USUAL_SIZE[1], look: Look = USUAL
+) -> Iterator[Figure]:
     """Give an empty figure of that many inches; save it when the block ends well, or show it in a window.
 
     Args:

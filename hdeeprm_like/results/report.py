@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,14 +15,13 @@ from hdeeprm_like.formats.files import replacing
 from hdeeprm_like.results.power import at_rates
 from hdeeprm_like.results.run_parts import warn_of_other_jobs
 from hdeeprm_like.results.run_reader import JOBS, Run, open_runs
-from hdeeprm_like.results.units import unit_of_time
+from hdeeprm_like.results.units import unit_of_energy, unit_of_time
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
 RUNS_PER_BLOCK = 4  # columns of a text table before it continues below
-PREFIXES = ((1e18, "E"), (1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 SCALES = {"%": (0.01, "%"), "core s": (3600.0, "core hours"), "1/h": (1.0, "jobs per hour")}
 HATCHES = ("", "//", "..")  # the second and third time round the colours
 
@@ -108,6 +107,11 @@ def write_table(table: "pd.DataFrame", path: Path) -> None:
     """
     with replacing(path) as file:
         table.to_csv(file, lineterminator="\n")
+
+
+def as_record(table: "pd.DataFrame", wanted: Sequence[str] | None = None) -> dict[str, Any]:
+    """Return a table of `metrics_table` as figures by run and name, for JSON; *wanted* is that of `format_table`."""
+    return {run: {name: table.at[label(name), run] for name in wanted or FIGURES} for run in table.columns}
 
 
 def format_table(table: "pd.DataFrame", wanted: Sequence[str] | None = None) -> str:
@@ -253,12 +257,6 @@ def _name_and_scale(shown: Figure, values: np.ndarray) -> tuple[str, float]:
     else:
         return shown.title, 1.0
     return f"{shown.title} ({unit})", scale
-
-
-def unit_of_energy(largest: float, unit: str = "J") -> tuple[float, str]:
-    """Return how many J, or J s, are one of the unit that suits so many of them, and its name."""
-    scale, prefix = next(((scale, prefix) for scale, prefix in PREFIXES if largest >= scale), (1.0, ""))
-    return scale, prefix + unit
 
 
 def _cell(row: np.ndarray, place: int, scale: float, unit: str) -> str:

@@ -1,4 +1,4 @@
-"""Units that people read times in."""
+"""Units that people read times and energies in."""
 
 UNITS_OF_TIME = ((86400.0, "days"), (3600.0, "hours"), (60.0, "minutes"))
 
@@ -6,6 +6,15 @@ UNITS_OF_TIME = ((86400.0, "days"), (3600.0, "hours"), (60.0, "minutes"))
 def unit_of_time(longest: float) -> tuple[float, str]:
     """Return seconds per unit, and its name, for times up to *longest* s: at least two of the unit, else seconds."""
     return next(((seconds, name) for seconds, name in UNITS_OF_TIME if longest >= 2 * seconds), (1.0, "seconds"))
+
+
+PREFIXES = ((1e18, "E"), (1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
+
+
+def unit_of_energy(largest: float, unit: str = "J") -> tuple[float, str]:
+    """Return how many J, or J s, are one of the unit that suits so many of them, and its name."""
+    scale, prefix = next(((scale, prefix) for scale, prefix in PREFIXES if largest >= scale), (1.0, ""))
+    return scale, prefix + unit
 
 
 DURATIONS = {

@@ -53,12 +53,13 @@ def schedule_of(simulator: Simulator, jobs: Workload) -> Schedule:
     On Batsim's clock a start may be earlier than the submission by the rounding of SimGrid's sums of time; it counts as
     the submission then.
     """
-    tasks, ran = simulator.simulation.tasks, jobs_that_ran(simulator)
-    submit, start = jobs.submit[ran], tasks["start"][ran]
+    tasks, which = simulator.simulation.tasks, jobs_that_ran(simulator)
+    ran = slice(None) if which.all() else which  # taking all of them is the quicker way
+    submit, start = jobs.submit[ran], tasks["start"][ran].copy()
     return Schedule(
         np.where((start < submit) & (start > submit - ROUNDED), start, submit),
         start,
-        tasks["finish"][ran],
+        tasks["finish"][ran].copy(),
         simulator.state.tables.jobs["size"][: len(jobs)][ran].astype(np.int64),
         simulator.state.platform.cores,
         requested_time=jobs.requested_time[ran],

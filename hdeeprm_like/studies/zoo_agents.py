@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 CARD, PLATFORM, WEIGHTS = "card.json", "platform.json", "best.pt"
 SCALES = ("requested_time", "size", "memory", "bandwidth")  # columns whose largest values scale what an agent sees
-OF_CARD = ("what", "data", "seed", "command", "cpu_seconds", "figures", "bad_at")
+OF_CARD = ("what", "data", "learned_from", "seed", "command", "cpu_seconds", "figures", "bad_at")
 
 
 def pack_agent(training: Path, folder: Path, card: dict[str, Any]) -> None:

@@ -21,7 +21,7 @@ from hdeeprm_like.run.schedules import run_to_end
 from hdeeprm_like.run.streamed import Stream
 from hdeeprm_like.studies.compare.inputs import Comparison
 from hdeeprm_like.studies.compare.policies import policies_named
-from hdeeprm_like.studies.compare.run import compare
+from hdeeprm_like.studies.compare.run import run_comparison
 from hdeeprm_like.studies.compare.sampling import windows_named
 from hdeeprm_like.studies.stream import stream
 
@@ -169,7 +169,7 @@ def compared(folder, policies):
     """Seconds of CPU of a comparison of policies on the whole trace, and megabytes of the process."""
     asked = Comparison(Path(folder) / "trace.swf.gz", policies_named(policies), windows_named("all"), seed=1)
     begin = time.process_time()
-    compare(asked, Path(folder) / policies, progress=False)
+    run_comparison(asked, Path(folder) / policies, progress=False)
     peak = next(line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM"))
     return {"seconds": time.process_time() - begin, "megabytes": int(peak.split()[1]) / 1024}
 

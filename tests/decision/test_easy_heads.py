@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from small import jobs, platform, run_baseline, step_baseline
 
+from hdeeprm_like import simulate
 from hdeeprm_like.decision.names import PLACEMENTS
 
 CLOCKS = ("textbook", "batsim", "one-by-one")
@@ -125,3 +126,9 @@ def test_a_job_that_ends_at_this_very_moment_is_not_taken_to_run_on(clock):
 )
 def test_no_head_starts_later_than_promised_in_thousands_of_worlds_in_a_compiled_run(name):
     assert held(run_baseline, range(5000), [name]) > 1000
+
+
+def test_jobs_backfilled_in_one_instant_use_up_the_spare_cores_together():
+    # of the four cores two are free at 0 s; at 100 s the head takes three, so that one is spare for longer jobs
+    schedule = simulate(4, jobs([0, 1, 2, 2], [100, 10, 500, 500], [2, 3, 1, 1]), "fcfs+easy", clock="textbook")
+    assert schedule.start.tolist() == [0.0, 100.0, 2.0, 110.0]

@@ -2,12 +2,11 @@
 
 Each cell has the schedule of `simulate`, or is refused before anything runs by the line of the table in
 `hdeeprm_like.refusals`. A cell is called ``DRIVER WORLD POLICY``. Which ones are drawn follows from the date, and from
-``HDEEPRM_LIKE_MATRIX`` where that is set: a seed in place of the date, or the name of one cell to run alone::
+``HDEEPRM_LIKE_SEED`` where that is set: any text in place of the date, or the name of one cell to run alone::
 
-    HDEEPRM_LIKE_MATRIX="stream-textbook pool random-random" pytest -m more tests/matrix
+    HDEEPRM_LIKE_SEED="stream-textbook pool random-random" pytest -m more tests/matrix
 """
 
-import datetime
 import os
 import random
 import sys
@@ -26,8 +25,7 @@ from hdeeprm_like.errors import HDeepRMError
 
 CELLS = 2000
 AGENTS = 0.02  # share of the cells in the pool whose policy is an agent
-GIVEN = os.environ.get("HDEEPRM_LIKE_MATRIX", "")
-SEED = GIVEN or datetime.date.today().isoformat()
+SEED = os.environ["HDEEPRM_LIKE_SEED"]  # `tests/conftest.py` sets it
 PLAYED, REFUSED = "played", "refused"
 PAIRS = [(driver, world) for driver, one in DRIVERS.items() for world in one.worlds or MADE]
 
@@ -68,7 +66,7 @@ def verdict(worlds, cell):
 
 
 @pytest.mark.more
-@pytest.mark.parametrize("cell", [GIVEN] if " " in GIVEN else cells(SEED, CELLS))
+@pytest.mark.parametrize("cell", [SEED] if " " in SEED else cells(SEED, CELLS))
 def test_a_cell_has_the_schedule_of_simulate_or_is_refused_as_the_table_says(cell, worlds):
     _, wrong = verdict(worlds, cell)
     assert not wrong, f"{cell!r} (seed {SEED}): {wrong}"

@@ -18,16 +18,18 @@ from hdeeprm_like.decision.presets import Space
 from hdeeprm_like.errors import OptionsError, ResultsError, WorkloadError
 from hdeeprm_like.experiment import load_platform
 from hdeeprm_like.studies.compare import run as comparing
+from hdeeprm_like.studies.compare import table as tables
+from hdeeprm_like.studies.compare.figures import USUAL, title_of, with_tails
 from hdeeprm_like.studies.compare.inputs import Comparison, inputs_of
 from hdeeprm_like.studies.compare.page import write_comparison_page
 from hdeeprm_like.studies.compare.policies import policies_named
-from hdeeprm_like.studies.compare.run import compare
 from hdeeprm_like.studies.compare.sampling import Windows, windows_named
 from hdeeprm_like.studies.compare.significance import one_sample, paired
-from hdeeprm_like.studies.compare.statistics import TESTED, p_values_of, published_named
+from hdeeprm_like.studies.compare.statistics import p_values_of, published_named
 from hdeeprm_like.studies.compare.windows import schedule, schedules
 
 AGENTS = Path(__file__).parents[2] / "agents"
+ORDER = list(FIGURES).index
 LEARNING = AGENTS.parent / "platforms" / "learning.json"
 
 
@@ -53,8 +55,14 @@ def comparison(trace, policies="fcfs,sjf+easy,f1+conservative", **more):
     return Comparison(trace, policies_named(policies), **{"windows": Windows(3, 40), "seed": 1, **more})
 
 
+def compare(asked, output, processes=None):
+    """The summary and the tests of a comparison."""
+    found = tables.compare(asked, output, processes)
+    return found, found.tests
+
+
 def test_all_policies_run_the_same_windows_and_the_folder_holds_tables(trace, tmp_path):
-    summary, tests = compare(comparison(trace), tmp_path / "out", progress=False)
+    summary, tests = compare(comparison(trace), tmp_path / "out")
     assert summary.policy.tolist() == ["fcfs+strict", "sjf+easy", "f1+conservative"]
     assert (summary.wait_max >= summary.wait_p95).all()
     assert ((summary.utilization > 0) & (summary.utilization <= 1)).all()
@@ -95,14 +103,78 @@ def test_pictures_that_are_there_show_what_was_compared_last(trace, tmp_path):
     assert before[1] != after[1]
 
 
+@pytest.mark.parametrize("figures", [("wait",), ("energy", "utilization", "wait_p95")])
+def test_the_figures_that_are_named_are_those_of_table_tests_page_and_pictures(figures, narrow_trace, tmp_path, capsys):
+    line = ["compare", "--trace", str(narrow_trace), "--policies", "sjf,fcfs", "--windows", "2x20", "--report"]
+    line += ["--platform", str(LEARNING), "--figures", ",".join(figures), "--pictures", "--format", "svg"]
+    assert main([*line, "--style", "paper", "--output", str(tmp_path / "out")]) == 0
+    told, page = capsys.readouterr().out, (tmp_path / "out" / "report.html").read_text()
+    titles = [title_of(name) for name in figures]
+    assert all(title in told.splitlines()[0] for title in titles)
+    assert pd.read_csv(tmp_path / "out" / "tests.csv").figure.unique().tolist() == list(figures)
+    summary = pd.read_csv(tmp_path / "out" / "summary.csv")
+    assert [name.removesuffix("_p") for name in summary.columns if name.endswith("_p")] == sorted(figures, key=ORDER)
+    drawn = (tmp_path / "out" / "boxplot.svg").read_text()
+    for name in FIGURES:
+        panel = title_of(name)[0].upper() + title_of(name)[1:]
+        assert (f"<!-- {panel}" in drawn) == (name in with_tails(figures)), name
+        assert (f"<td>{title_of(name)}</td><td>" in page) == (name in figures), name
+        assert f"against {summary.reference[0]}, which has the lowest mean {titles[0]}:" in told
+
+
+def test_pictures_keep_their_style_and_formats_when_they_are_drawn_again(trace, tmp_path):
+    def sizes(*more):
+        assert main([*line, *more]) == 0
+        paths = sorted((tmp_path / "out").glob("boxplot.*"))
+        return {path.suffix: re.search(r'width="([\d.]+)pt"', path.read_text())[1] for path in paths}
+
+    line = ["compare", "-q", "--trace", str(trace), "--windows", "2x20", "--output", str(tmp_path / "out")]
+    drawn = sizes("--policies", "fcfs,sjf", "--pictures", "--style", "paper", "--format", "svg")
+    assert drawn == {".svg": "518.4"}  # points: 7.2 inches
+    assert sizes("--policies", "fcfs,saf") == drawn
+    assert sizes("--policies", "fcfs,saf", "--pictures", "--style", "screen", "--format", "svg") == {".svg": "1080"}
+
+
+def test_python_draws_the_same_pictures_and_a_notebook_shows_what_the_command_prints(trace, tmp_path, capsys):
+    line = ["compare", "--trace", str(trace), "--policies", "fcfs,sjf", "--windows", "2x20", "--figures", "wait"]
+    line += ["--pictures", "--format", "svg,pdf", "--style", "paper", "--output", str(tmp_path / "command")]
+    assert main(line) == 0
+    told = capsys.readouterr().out
+    how = {"figures": ["wait"], "pictures": ["svg", "pdf"], "style": "paper", "output": tmp_path / "python"}
+    found = hl.compare(trace, ["fcfs", "sjf"], "2x20", **how)
+    for path in (tmp_path / "command").iterdir():
+        assert (tmp_path / "python" / path.name).read_bytes() == path.read_bytes(), path.name
+    cells = re.findall(r"<t[dh]>([^<]*)</t", found._repr_html_())
+    assert cells
+    assert all(cell in told for cell in cells)
+    assert list(found[["policy", "wait"]].columns) == ["policy", "wait"]
+    assert "Against" not in found[["policy", "wait"]]._repr_html_()  # what is taken from it is a usual table
+
+
+@pytest.mark.parametrize(
+    ("more", "told"),
+    [
+        ({"figures": ["wai"]}, "figures: 'wai' is not known; did you mean 'wait'?"),
+        ({"figures": ["wait", "wait"]}, "figures: wait is listed twice"),
+        ({"pictures": ["png"]}, "compare: pictures need output, the folder to draw them into"),
+        ({"pictures": ["jpg"], "output": "out"}, "a picture is saved as .png, .svg or .pdf, not .jpg"),
+        ({"pictures": ["png"], "style": "papr", "output": "out"}, "style: 'papr' is not known; did you mean 'paper'?"),
+    ],
+)
+def test_pictures_that_cannot_be_drawn_are_one_line(trace, tmp_path, monkeypatch, more, told):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(OptionsError, match=re.escape(told)):
+        hl.compare(trace, ["fcfs"], "2x20", **more)
+
+
 def test_what_is_there_is_not_run_again(trace, tmp_path, monkeypatch):
-    compare(comparison(trace, "fcfs"), tmp_path / "out", progress=False)
+    compare(comparison(trace, "fcfs"), tmp_path / "out")
     run = []
     whole = comparing.schedules
     monkeypatch.setattr(
         comparing, "schedules", lambda *given: run.extend([given[2].name] * len(given[1])) or whole(*given)
     )
-    summary, _ = compare(comparison(trace, "fcfs,sjf"), tmp_path / "out", progress=False)
+    summary, _ = compare(comparison(trace, "fcfs,sjf"), tmp_path / "out")
     assert run == ["sjf+strict"] * 3
     assert summary.policy.tolist() == ["fcfs+strict", "sjf+strict"]
 
@@ -110,15 +182,15 @@ def test_what_is_there_is_not_run_again(trace, tmp_path, monkeypatch):
 # starts workers, which load everything; a grid of `test_sweep` does so
 @pytest.mark.more
 def test_other_processes_give_the_same(trace, tmp_path):
-    compare(comparison(trace), tmp_path / "one", processes=1, progress=False)
-    compare(comparison(trace), tmp_path / "two", processes=2, progress=False)
+    compare(comparison(trace), tmp_path / "one", processes=1)
+    compare(comparison(trace), tmp_path / "two", processes=2)
     assert (tmp_path / "one" / "results.csv").read_text() == (tmp_path / "two" / "results.csv").read_text()
 
 
 def test_a_folder_of_another_comparison_is_refused(trace, tmp_path):
-    compare(comparison(trace), tmp_path / "out", progress=False)
+    compare(comparison(trace), tmp_path / "out")
     with pytest.raises(ResultsError, match="another seed"):
-        compare(comparison(trace, seed=2), tmp_path / "out", progress=False)
+        compare(comparison(trace, seed=2), tmp_path / "out")
 
 
 def test_the_command_prints_tails_beside_the_mean(trace, tmp_path, capsys):
@@ -126,14 +198,14 @@ def test_the_command_prints_tails_beside_the_mean(trace, tmp_path, capsys):
     assert main([*line, "--output", str(tmp_path / "out")]) == 0
     told = capsys.readouterr().out
     assert "sjf+easyP" in told
-    assert "max wait" in told
+    assert told.splitlines()[0].split()[10:13] == ["waiting", "p95", "max"]
     assert "Max job load" not in told
     assert main([*line, "--output", str(tmp_path / "out"), "--all"]) == 0
     assert "Max job load" in capsys.readouterr().out
 
 
 def test_every_figure_is_a_column_and_a_pool_has_no_energy_that_anybody_measured(trace, tmp_path):
-    compare(comparison(trace), tmp_path / "out", progress=False)
+    compare(comparison(trace), tmp_path / "out")
     results = pd.read_csv(tmp_path / "out" / "results.csv")
     assert results.columns.tolist() == ["policy", "window", *FIGURES]
     energy = ["energy", "energy_delay_product"]
@@ -159,21 +231,21 @@ def narrow_trace(tmp_path):
 @pytest.mark.more
 def test_a_platform_gives_watts_speeds_and_memory(narrow_trace, tmp_path):
     asked = comparison(narrow_trace, "fcfs,sjf+greedy", platform=LEARNING)
-    compare(asked, tmp_path / "out", progress=False)
+    compare(asked, tmp_path / "out")
     results = pd.read_csv(tmp_path / "out" / "results.csv")
     machine = load_platform(LEARNING)
     assert (results.energy > machine.processor_watts[:, 3].min() * results.makespan).all()
     with pytest.raises(ResultsError, match=r"another (cores|platform)"):
-        compare(comparison(narrow_trace, "fcfs", cores=4), tmp_path / "out", progress=False)
+        compare(comparison(narrow_trace, "fcfs", cores=4), tmp_path / "out")
     with pytest.raises(OptionsError, match=r"--cores: .*learning\.json sets the cores; omit one of the two"):
-        compare(comparison(narrow_trace, "fcfs", platform=LEARNING, cores=4), tmp_path / "two", progress=False)
+        compare(comparison(narrow_trace, "fcfs", platform=LEARNING, cores=4), tmp_path / "two")
 
 
 def test_a_job_that_no_platform_holds_is_named(narrow_trace, tmp_path):
     lines = narrow_trace.read_text().replace(" 10000 ", f" {10**12} ")
     narrow_trace.write_text(lines)
     with pytest.raises(WorkloadError, match=r"job 0 of the window that begins at .* was never run by fcfs\+strict"):
-        compare(comparison(narrow_trace, "fcfs", platform=LEARNING), tmp_path / "out", progress=False)
+        compare(comparison(narrow_trace, "fcfs", platform=LEARNING), tmp_path / "out")
 
 
 def trained(folder, selection, observation="minimal", episodes=3):
@@ -196,7 +268,7 @@ def trained(folder, selection, observation="minimal", episodes=3):
 @pytest.mark.parametrize(("job_policy", "same"), [("first", "fcfs+strict"), ("shortest", "sjf+strict")])
 def test_an_agent_that_can_do_one_thing_only_does_what_the_baseline_does(trace, tmp_path, job_policy, same, clock):
     folder = trained(tmp_path / "agent", [{job_policy: ["high_gflops"]}])
-    compare(comparison(trace, f"{same},agent:{folder}", clock=clock), tmp_path / "out", progress=False)
+    compare(comparison(trace, f"{same},agent:{folder}", clock=clock), tmp_path / "out")
     results = pd.read_csv(tmp_path / "out" / "results.csv").set_index(["policy", "window"])
     pd.testing.assert_frame_equal(results.loc[same], results.loc[f"agent:{folder}"])
 
@@ -217,19 +289,19 @@ def test_windows_played_side_by_side_are_those_played_alone(trace, tmp_path):
 def test_an_agent_is_run_again_only_when_it_has_learned_more(trace, tmp_path, monkeypatch):
     folder = trained(tmp_path / "agent", [{"first": ["high_gflops"], "smallest": ["high_gflops"]}])
     asked = comparison(trace, f"fcfs,agent:{folder}")
-    compare(asked, tmp_path / "out", progress=False)
+    compare(asked, tmp_path / "out")
     run = []
     whole = comparing.schedules
     monkeypatch.setattr(
         comparing, "schedules", lambda *given: run.extend([given[2].name] * len(given[1])) or whole(*given)
     )
-    compare(comparison(trace, "fcfs,sjf"), tmp_path / "out", progress=False)
-    compare(comparison(trace, "sjf"), tmp_path / "out", progress=False)
+    compare(comparison(trace, "fcfs,sjf"), tmp_path / "out")
+    compare(comparison(trace, "sjf"), tmp_path / "out")
     assert set(run) == {"sjf+strict"}
     (folder / "best.pt").unlink(missing_ok=True)
     assert main(["train", "-q", "--resume", str(folder), "--episodes", "6", "--trust"]) == 0
     run.clear()
-    compare(asked, tmp_path / "out", progress=False)
+    compare(asked, tmp_path / "out")
     assert run.count(f"agent:{folder}") == 3
 
 
@@ -241,7 +313,7 @@ def test_a_learned_policy_is_run_again_only_when_its_file_has_changed(trace, tmp
 
     def found(weight):
         path.write_text(f'{{"queue": {{"log_time": {weight}}}}}')
-        compare(comparison(trace, f"sjf+easy,ljf+easy,{name}"), tmp_path / "out", progress=False)
+        compare(comparison(trace, f"sjf+easy,ljf+easy,{name}"), tmp_path / "out")
         return pd.read_csv(results).set_index(["policy", "window"])
 
     first, second = found(1.0), found(-1.0)
@@ -281,7 +353,7 @@ def test_an_agent_that_sees_its_machine_is_refused_on_another_with_both_shapes(t
 
 def test_a_folder_without_a_training_is_refused(trace, tmp_path):
     with pytest.raises(ResultsError, match=r"has no run\.json; `hdeeprm-like train --output"):
-        compare(comparison(trace, f"agent:{tmp_path}"), tmp_path / "out", progress=False)
+        compare(comparison(trace, f"agent:{tmp_path}"), tmp_path / "out")
 
 
 # starts two processes; `test_fast_start` tells what each import loads
@@ -314,7 +386,7 @@ def test_windows_are_two_numbers():
 
 def test_equal_policies_do_not_differ_and_far_ones_do():
     table = [
-        {"policy": policy, "window": window, **dict.fromkeys(TESTED, least + window)}
+        {"policy": policy, "window": window, **dict.fromkeys(USUAL, least + window)}
         for policy, least in (("a", 0.0), ("b", 0.0), ("c", 100.0))
         for window in range(8)
     ]
@@ -419,13 +491,13 @@ def test_a_folder_without_workloads_is_one_line(tmp_path):
 
 def test_a_reference_must_be_compared(trace, tmp_path):
     with pytest.raises(OptionsError, match=r"saf\+easy is none of the policies that are compared: fcfs\+str"):
-        compare(comparison(trace, reference="saf+easy"), tmp_path / "out", progress=False)
-    summary, _ = compare(comparison(trace, reference="fcfs"), tmp_path / "out", progress=False)
+        compare(comparison(trace, reference="saf+easy"), tmp_path / "out")
+    summary, _ = compare(comparison(trace, reference="fcfs"), tmp_path / "out")
     assert set(summary.reference) == {"fcfs+strict"}
 
 
 def test_anova_stays_behind_an_option(trace, tmp_path):
-    _, tests = compare(comparison(trace, tests="anova"), tmp_path / "out", progress=False)
+    _, tests = compare(comparison(trace, tests="anova"), tmp_path / "out")
     assert set(tests.test) == {"Friedman", "Wilcoxon", "ANOVA", "Welch", "paired t"}
 
 
@@ -442,20 +514,20 @@ def recorded(tmp_path):
 
 def test_the_actual_schedule_is_the_one_that_the_trace_records(recorded, tmp_path):
     asked = comparison(recorded, "fcfs,actual", windows=windows_named("all"))
-    summary, _ = compare(asked, tmp_path / "out", progress=False)
+    summary, _ = compare(asked, tmp_path / "out")
     actual = summary.set_index("policy").loc["actual"]
     assert actual.wait == pytest.approx((5 + 0 + 30) / 3)
     assert actual.wait_max == 30.0
     assert actual.utilization == pytest.approx((10 * 1 + 20 * 4 + 10 * 2) / (60 * 4))
     assert actual.area_weighted_response_time == pytest.approx((10 * 15 + 80 * 20 + 20 * 40) / 110)
     assert np.isnan(actual.energy)
-    again, _ = compare(asked, tmp_path / "out", progress=False)
+    again, _ = compare(asked, tmp_path / "out")
     pd.testing.assert_frame_equal(again, summary)
 
 
 def test_more_busy_cores_in_the_record_than_there_are_are_all_of_them(recorded, tmp_path, caplog):
     recorded.write_text(recorded.read_text().replace("3 20 30 10 2", "3 20 10 10 2"))
-    compare(comparison(recorded, "actual", windows=windows_named("all")), tmp_path / "out", progress=False)
+    compare(comparison(recorded, "actual", windows=windows_named("all")), tmp_path / "out")
     assert "records up to 6 busy cores of 4" in caplog.text
     assert pd.read_csv(tmp_path / "out" / "results.csv").utilization.tolist() == [(10 * 1 + 20 * 4) / (40 * 4)]
 
@@ -463,7 +535,7 @@ def test_more_busy_cores_in_the_record_than_there_are_are_all_of_them(recorded, 
 def test_the_actual_schedule_leaves_out_a_job_whose_wait_is_unknown_and_says_so(recorded, tmp_path, caplog):
     recorded.write_text(recorded.read_text().replace("3 20 30 10 2", "3 20 -1 10 2"))
     asked = comparison(recorded, "fcfs,actual", windows=windows_named("all"))
-    summary, _ = compare(asked, tmp_path / "out", progress=False)
+    summary, _ = compare(asked, tmp_path / "out")
     assert summary.set_index("policy").wait.loc["actual"] == pytest.approx((5 + 0) / 2)
     assert "of 1 of the 3 jobs of the windows, first of job 3; the policy actual leaves them out" in caplog.text
     assert summary.set_index("policy").wait.loc["fcfs+strict"] == pytest.approx((0 + 0 + 20) / 3)  # of all jobs
@@ -472,14 +544,14 @@ def test_the_actual_schedule_leaves_out_a_job_whose_wait_is_unknown_and_says_so(
 def test_a_job_without_a_run_time_is_in_no_schedule(recorded, tmp_path):
     recorded.write_text(recorded.read_text().replace("3 20 30 10 2", "3 20 30 -1 2"))
     asked = comparison(recorded, "fcfs,actual", windows=windows_named("all"))
-    summary, _ = compare(asked, tmp_path / "out", progress=False)
+    summary, _ = compare(asked, tmp_path / "out")
     assert summary.jobs_run.tolist() == [2, 2]
 
 
 def test_the_actual_schedule_needs_a_job_in_each_window_and_the_traces_machine(recorded, tmp_path):
     recorded.write_text(recorded.read_text().replace("3 20 30 10 2", "3 20 -1 10 2"))
     with pytest.raises(WorkloadError, match=r"of 1 of the 3 jobs of the windows, first of job 3.* some in each window"):
-        compare(comparison(recorded, "actual", windows=Windows(3, 1, "disjoint")), tmp_path / "out", progress=False)
+        compare(comparison(recorded, "actual", windows=Windows(3, 1, "disjoint")), tmp_path / "out")
     with pytest.raises(OptionsError, match=r"actual: ran on the trace's own machine; compare it without --platform"):
         compare(
             comparison(recorded, "actual", windows=Windows(1, 2, "disjoint"), platform=LEARNING), tmp_path / "three"
@@ -487,19 +559,19 @@ def test_the_actual_schedule_needs_a_job_in_each_window_and_the_traces_machine(r
 
 
 def test_an_order_of_equal_jobs_decides_the_results_and_so_another_is_refused(trace, tmp_path):
-    compare(comparison(trace, jobs_by="id"), tmp_path / "out", progress=False)
+    compare(comparison(trace, jobs_by="id"), tmp_path / "out")
     with pytest.raises(ResultsError, match="another jobs_by"):
-        compare(comparison(trace), tmp_path / "out", progress=False)
+        compare(comparison(trace), tmp_path / "out")
 
 
 def test_other_windows_are_another_comparison_whatever_names_them(trace, tmp_path):
     first = comparison(trace, windows=windows_named("disjoint:2x30"))
-    compare(first, tmp_path / "out", progress=False)
+    compare(first, tmp_path / "out")
     listed = tmp_path / "offsets.csv"
     listed.write_text("start_index\n5\n45\n")  # the same: the middles of 0 to 39 and of 40 to 79
-    compare(comparison(trace, windows=windows_named("2x30", listed)), tmp_path / "out", progress=False)
+    compare(comparison(trace, windows=windows_named("2x30", listed)), tmp_path / "out")
     with pytest.raises(ResultsError, match="another begins"):
-        compare(comparison(trace, windows=windows_named("disjoint:1x30")), tmp_path / "out", progress=False)
+        compare(comparison(trace, windows=windows_named("disjoint:1x30")), tmp_path / "out")
 
 
 def test_an_interrupted_comparison_goes_on_where_it_stopped(trace, tmp_path, monkeypatch):
@@ -514,11 +586,11 @@ def test_an_interrupted_comparison_goes_on_where_it_stopped(trace, tmp_path, mon
 
     monkeypatch.setattr(comparing, "schedules", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        compare(asked, tmp_path / "out", progress=False)
+        compare(asked, tmp_path / "out")
     assert len(pd.read_csv(tmp_path / "out" / "results.csv")) == 4
-    compare(asked, tmp_path / "out", progress=False)
+    compare(asked, tmp_path / "out")
     assert len(run) == 6 + 4
-    compare(asked, tmp_path / "whole", progress=False)
+    compare(asked, tmp_path / "whole")
     for name in ("results.csv", "summary.csv", "tests.csv", "compare.json"):
         assert (tmp_path / "out" / name).read_text() == (tmp_path / "whole" / name).read_text()
 
@@ -527,11 +599,11 @@ def test_the_command_compares_with_a_reference_over_windows_that_share_no_job(tr
     line = ["compare", "--trace", str(trace), "--policies", "fcfs,sjf+easy,saf+easy", "--windows", "disjoint:4x20"]
     assert main([*line, "--output", str(tmp_path / "out"), "--reference", "fcfs", "--tests", "anova"]) == 0
     told = capsys.readouterr().out
-    for title in ("bounded slowdown", "p95", "mean wait", "max wait", "AWRT", "utilization"):
+    for title in ("bounded slowdown", "p95", "waiting", "max", "area-weighted response", "utilization"):
         assert title in told.splitlines()[0]
     assert "against fcfs+strict:\n" in told
     assert "by Holm's method over pairs with the reference" in told
-    assert "p of Friedman's test over all policies: mean bounded slowdown" in told
+    assert "p of Friedman's test over all policies: bounded slowdown" in told
     assert "mean over 4 windows of 20 jobs" in told
     assert main([*line, "--output", str(tmp_path / "out")]) == 0
     assert "which has the lowest mean bounded slowdown:\n" in capsys.readouterr().out
@@ -558,7 +630,7 @@ def test_a_comparison_is_a_page_that_needs_nothing_beside_it(trace, tmp_path, ca
 
 def test_the_page_of_a_comparison_has_a_dash_for_each_energy_that_is_not_known(recorded, tmp_path):
     """A pool of cores has no measured power, and a trace no energy: neither is an error of the page."""
-    compare(comparison(recorded, "fcfs,actual", windows=windows_named("all")), tmp_path / "out", progress=False)
+    compare(comparison(recorded, "fcfs,actual", windows=windows_named("all")), tmp_path / "out")
     write_comparison_page(tmp_path / "out", tmp_path / "page.html")
     cells = re.findall(r"<td[^>]*>(?:<abbr[^>]*>)?([^<]*)", (tmp_path / "page.html").read_text())
 
@@ -652,7 +724,7 @@ def test_a_comparison_of_a_whole_trace_takes_few_bytes_for_each_job(tmp_path, mo
         (tmp_path / "long.swf").write_text("\n".join(["; MaxProcs: 4", *lines, ""]))
         asked = comparison(tmp_path / "long.swf", "fcfs,sjf+easy", windows=windows_named("all"))
         tracemalloc.start()
-        compare(asked, tmp_path / str(jobs), progress=False)
+        compare(asked, tmp_path / str(jobs))
         peaks.append(tracemalloc.get_traced_memory()[1])
         tracemalloc.stop()
     assert (peaks[2] - peaks[1]) / 60_000 < 360  # bytes for each more job

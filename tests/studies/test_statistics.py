@@ -9,8 +9,10 @@ import pytest
 from scipy import stats
 
 from hdeeprm_like.studies.compare.bootstrap import intervals
+from hdeeprm_like.studies.compare.figures import USUAL
 from hdeeprm_like.studies.compare.significance import anova, friedman, holm, welch, wilcoxon
-from hdeeprm_like.studies.compare.statistics import TESTED, p_values_of, summary_of
+from hdeeprm_like.studies.compare.statistics import best_of, p_values_of, summary_of
+from hdeeprm_like.studies.compare.text import difference_lines, summary_lines
 
 
 def samples(kind, rows, size, seed):
@@ -115,7 +117,7 @@ def test_a_single_window_tells_nothing():
 def table_of(**slowdowns):
     """Results whose tested figures are all the same: a list of values, window by window, for each policy."""
     return [
-        {"policy": policy, "window": window, **dict.fromkeys(TESTED, float(value))}
+        {"policy": policy, "window": window, **dict.fromkeys(USUAL, float(value))}
         for policy, values in slowdowns.items()
         for window, value in enumerate(values)
     ]
@@ -136,6 +138,22 @@ def test_a_constant_difference_is_its_own_interval_and_so_is_a_constant_ratio():
     assert summary.wait_difference["a"] == 0.0
     assert summary.wait_ratio["a"] == 1.0
     assert np.isnan(summary.wait_p["a"])
+
+
+def test_an_interval_has_the_unit_of_its_column():
+    table = [row | {"energy": 1e5 * row["wait"]} for row in table_of(a=[7.0, 9.0], b=[11.0, 13.0])]
+    rows = summary_of(table, p_values_of(table, shown=["energy"]), "a", ["energy"])
+    assert summary_lines(rows, ["energy"])[1][1:3] == ["0.80 MJ", "0.70 to 0.90"]
+    assert difference_lines(rows, ["energy"])[1][2:5] == ["+0.40 MJ", "0.40 to 0.40", "1.507"]
+
+
+def test_the_first_figure_chooses_the_reference_and_more_may_be_better():
+    table = [row | {"utilization": -row["wait"]} for row in table_of(a=[1.0, 5.0], b=[2.0, 6.0])]
+    for row in table:
+        row["energy"] = np.nan if row["policy"] == "a" else 1.0
+    assert [best_of(table, name) for name in ("wait", "utilization", "energy")] == ["a", "a", "b"]
+    tests = p_values_of(table, shown=["energy"])
+    assert all(np.isnan(row["p"]) for row in tests)
 
 
 def test_the_ratio_is_the_geometric_mean_so_twice_and_half_make_one():
@@ -169,6 +187,6 @@ def test_a_named_reference_is_tested_on_its_own_pairs_and_one_that_was_looked_fo
 def test_the_tests_of_all_pairs_are_corrected_for_each_figure():
     tests = pd.DataFrame(p_values_of(table_of(a=range(1, 9), b=range(2, 10), c=range(4, 12))))
     pairs = tests[tests.test == "Wilcoxon"]
-    assert pairs.groupby("figure").size().tolist() == [3] * len(TESTED)
-    assert pairs.p_holm.tolist() == pytest.approx([3 * 2 / 2**8] * 3 * len(TESTED))
-    assert tests[tests.test == "Friedman"].p.tolist() == pytest.approx([np.exp(-16.0 / 2.0)] * len(TESTED))
+    assert pairs.groupby("figure").size().tolist() == [3] * len(USUAL)
+    assert pairs.p_holm.tolist() == pytest.approx([3 * 2 / 2**8] * 3 * len(USUAL))
+    assert tests[tests.test == "Friedman"].p.tolist() == pytest.approx([np.exp(-16.0 / 2.0)] * len(USUAL))

@@ -14,6 +14,9 @@ from hdeeprm_like.errors import OptionsError, did_you_mean
 from hdeeprm_like.plugins import function_at
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
     from hdeeprm_like.results.pictures import Look
 
 
@@ -34,6 +37,8 @@ class Plot:
     by: tuple[str, ...] = ()
 
 
+FORMATS, STYLES = ("png", "svg", "pdf"), ("screen", "paper")  # what pictures are saved as, and how they may look
+USUAL_SIZE = (10.0, 5.6)  # inches
 ALWAYS = (0.0, float("inf"))
 HERE = "hdeeprm_like.results.plots"
 JOBS, SPANS = ("out_jobs.csv",), ("overutilizations.json",)
@@ -73,8 +78,8 @@ def draw(
     user: str | None = None,
     by: str | None = None,
     look: "Look | None" = None,
-) -> None:
-    """Draw one picture of a finished run into a file, or in a window without *save*.
+) -> "Figure":
+    """Draw one picture of a finished run into a file, or in a window without *save*; return it.
 
     Args:
         kind: a name in `PICTURES`.
@@ -110,6 +115,31 @@ def draw(
             figure.suptitle(title, fontsize="large")
         function_at(shown.draw)(figure, opened, *((by or shown.by[0],) if shown.by else ()))
         show_span(figure, *span)
+    return figure
+
+
+def gantt_on(run: Path, axes: "Axes | None" = None) -> "Axes":
+    """Draw a Gantt chart on *axes*, or on a new figure of pyplot, which a notebook shows, and return the axes.
+
+    Raises:
+        ResultsError: the run lacks the file that the picture needs.
+    """
+    import matplotlib
+
+    from hdeeprm_like.results.pictures import STYLE
+    from hdeeprm_like.results.plots.gantt import draw_named
+    from hdeeprm_like.results.run_reader import open_run
+
+    opened = open_run(run)
+    with matplotlib.rc_context(STYLE):
+        if axes is None:
+            from matplotlib import pyplot
+
+            figure = pyplot.figure(figsize=USUAL_SIZE)
+            figure.suptitle(opened.name, fontsize="large")
+            axes = figure.subplots()
+        draw_named(axes, opened, COLOURED_BY[0])
+    return axes
 
 
 def compare(runs: Sequence[Path], save: Path | None = None, look: "Look | None" = None) -> None:

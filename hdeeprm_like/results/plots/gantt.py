@@ -20,7 +20,11 @@ DARK = 0.45  # lightness below which a name is written in white
 
 def gantt(figure: Figure, run: Run, by: str) -> None:
     """Draw the cores of each job over its run time, with the numbers of the jobs that are large enough."""
-    axes = figure.subplots()
+    draw_named(figure.subplots(), run, by)
+
+
+def draw_named(axes: Axes, run: Run, by: str) -> None:
+    """Draw the same on some axes."""
     if not run.jobs.ran.any():
         draw_gantt(axes, run, Colouring(np.zeros((0, 3))))
         return

@@ -1,51 +1,76 @@
 """What every policy of the benchmark plays: a change of any case is another `PROTOCOL`, so that cards stay comparable.
 
-| case | jobs | machine | requests |
+Fixed cases, whose jobs nothing may have learned from, and fresh ones, whose jobs a dated seed draws:
+
+| case | jobs | machine | what counts |
 |---|---|---|---|
-| ``lublin-1``, ``lublin-2`` | Lublin's model: 9 windows of 1024, 2 of 5000, the whole trace | 256 cores | exact |
-| ``ctc-sp2`` | ten windows of 1024 jobs of a real log | 338 cores | of real users |
-| ``gaia`` | 10 windows of 1024, 2 of 5000, of a real log | 2,280 cores of many kinds | of real users |
+| ``lublin-1``, ``lublin-2`` | Lublin's model: 9 windows of 1024, and the whole trace | 256 cores | bounded slowdown |
+| ``ctc-sp2`` | 7 windows of 1024 of the second half of a real log, requests of users | 338 cores | the same |
+| ``gaia`` | 10 windows of 1024 of the second half of a real log, requests of users | 500 cores | the same |
+| ``two-kinds`` | 16 times 500 jobs of the model campaigns | 64 fast and 256 thrifty cores | turnaround times energy |
+| ``fresh lublin`` | Lublin's model at a load of .8: 9 windows of 1024 | 256 cores | bounded slowdown |
+| ``fresh two-kinds`` | as ``two-kinds`` | the same | the same |
 
 All run on the textbook's clock: all that has one time happens at once. Windows share no job.
 """
 
 from dataclasses import dataclass
 
-PROTOCOL = 1
-REFERENCES = ("fcfs+easy", "sjf+easy", "saf+easy")  # beside every policy
-AGAINST = "saf+easy"  # that differences are to
+PROTOCOL = 2
+ON_A_POOL = ("fcfs+easy", "sjf+easy", "saf+easy", "f1+easy", "saf+reserve:32", "zoo:slowdown", "zoo:balanced")
+ON_TWO_KINDS = ("fcfs+easy", "saf+easy", "shortest-low_power", "zoo:short_on_fast")
+"""Beside every policy. A score is 0 for the first one and 1 for the best, on the same jobs."""
 
 
 @dataclass(frozen=True)
 class Case:
-    """Some windows of a trace that comes along.
+    """Some jobs on a machine.
 
     Attributes:
-        name: of the case. trace: its name. windows: as of ``compare``. platform: name of the machine, empty for a pool.
-        requests: whose requested times they have, for people.
+        name: of the case. trace: its name; empty where jobs are drawn. windows: as of ``compare``. first: job of the
+            trace that they begin with; those before it may have been learned from.
+        model: that draws the jobs. seed: of them; None for the date of the card.
+        cores: of a pool, None for those of the header. platform: name of a machine in its place.
+        objective: figures whose product counts, window by window.
     """
 
     name: str
-    trace: str
-    windows: str
+    trace: str = ""
+    windows: str = "disjoint:9x1024"
+    first: int = 0
+    model: str = ""
+    seed: int | None = None
+    cores: int | None = None
     platform: str = ""
-    requests: str = "exact"
+    objective: tuple[str, ...] = ("bounded_slowdown",)
+
+    @property
+    def references(self) -> tuple[str, ...]:
+        """The policies beside which every other is played, the best known ones among them."""
+        return ON_TWO_KINDS if self.platform else ON_A_POOL
+
+    @property
+    def fresh(self) -> bool:
+        """Whether the date of the card decides the jobs."""
+        return bool(self.model) and self.seed is None
 
 
-REAL = "real"
+ENERGY = ("turnaround", "energy")
 FULL = (
-    *(
-        Case(f"{trace}, {what}", trace, windows)
-        for trace in ("lublin-1", "lublin-2")
-        for what, windows in (("1024", "disjoint:9x1024"), ("5000", "disjoint:2x5000"), ("whole", "all"))
-    ),
-    Case("ctc-sp2, 1024", "ctc-sp2-windows", "disjoint:10x1024", requests=REAL),
-    Case("gaia, 1024", "gaia", "disjoint:10x1024", "gaia", REAL),
-    Case("gaia, 5000", "gaia", "disjoint:2x5000", "gaia", REAL),
+    Case("lublin-1, 1024", "lublin-1"),
+    Case("lublin-1, whole", "lublin-1", "all"),
+    Case("lublin-2, 1024", "lublin-2"),
+    Case("lublin-2, whole", "lublin-2", "all"),
+    Case("ctc-sp2, 1024", "ctc-sp2-windows", "disjoint:7x1024", first=3072),
+    Case("gaia, 1024", "gaia", "disjoint:10x1024", first=26_000, cores=500),
+    Case("two-kinds, 500", windows="16x500", model="campaigns", seed=1, platform="two-kinds", objective=ENERGY),
+    Case("fresh lublin, 1024", model="lublin", cores=256),
+    Case("fresh two-kinds, 500", windows="16x500", model="campaigns", platform="two-kinds", objective=ENERGY),
 )
 QUICK = (
     Case("lublin-1, 200", "lublin-1", "disjoint:3x200"),
-    Case("ctc-sp2, 100", "ctc-sp2", "disjoint:3x100", requests=REAL),
-    Case("gaia, 100", "gaia", "disjoint:2x100", "gaia", REAL),
+    Case("ctc-sp2, 100", "ctc-sp2-windows", "disjoint:3x100", first=3072),
+    Case("two-kinds, 100", windows="2x100", model="campaigns", seed=1, platform="two-kinds", objective=ENERGY),
+    Case("fresh lublin, 100", windows="disjoint:2x100", model="lublin", cores=256),
 )
 """For tests, and to see in a minute whether a policy can be put through at all; its figures say nothing else."""

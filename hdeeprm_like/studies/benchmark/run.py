@@ -1,140 +1,233 @@
 """Putting a policy through the benchmark: a comparison for each case, and a card of them all.
 
-The folder holds ``cases/``, a comparison each, from which an interrupted benchmark goes on, `CARD` and `PAGE`.
+The folder holds ``jobs/``, what is drawn, ``cases/``, a comparison each, from which an interrupted benchmark goes on,
+`CARD` and `PAGE`.
 """
 
+import math
+import tempfile
 import time
+from collections.abc import Sequence
+from datetime import date
 from pathlib import Path
 from typing import Any
 
 from hdeeprm_like.errors import HDeepRMError, OptionsError, ResultsError
 from hdeeprm_like.formats.files import alone_in, null_for_nan, write_json
-from hdeeprm_like.formats.shipped import existing
-from hdeeprm_like.inputs import read_object
-from hdeeprm_like.studies.benchmark.protocol import AGAINST, FULL, PROTOCOL, QUICK, REFERENCES, Case
-from hdeeprm_like.studies.compare.inputs import Comparison, inputs_of
+from hdeeprm_like.inputs import read_object, sha256
+from hdeeprm_like.studies.benchmark.cases import comparison_of, digest_of, folder_of
+from hdeeprm_like.studies.benchmark.origin import origin_of, was_learned_from
+from hdeeprm_like.studies.benchmark.page import read_card, write_card_page
+from hdeeprm_like.studies.benchmark.protocol import FULL, PROTOCOL, QUICK, Case
+from hdeeprm_like.studies.benchmark.scores import aggregated, costs_of, scores_of
+from hdeeprm_like.studies.compare.figures import with_tails
+from hdeeprm_like.studies.compare.inputs import inputs_of
 from hdeeprm_like.studies.compare.policies import Policy, Recorded, compared_policy
-from hdeeprm_like.studies.compare.run import POLICY, run_comparison
-from hdeeprm_like.studies.compare.sampling import windows_named
+from hdeeprm_like.studies.compare.run import POLICY, RESULTS, rows_in, run_comparison
+from hdeeprm_like.studies.compare.statistics import Rows
 from hdeeprm_like.studies.compare.windows import schedules
 from hdeeprm_like.version import __version__
 
-CARD, PAGE, CASES = "card.json", "card.html", "cases"
-KEPT = ("bounded_slowdown", "wait", "utilization", "energy", "wait_max", "bounded_slowdown_max", "starving")
-BOUNDS = ("_low", "_high", "_difference", "_difference_low", "_difference_high", "_p")
+CARD, PAGE = "card.json", "card.html"
 TIMES = 3  # repetitions of the measurement of a decision's cost; the smallest counts
+CLOSE = 1e-9  # relative difference of figures that are the same
+NOT_PLAYED = ("cost", "version", "code", "declared")  # what may differ when a card is played again
 
 
 def benchmark(
-    policy: str, output: Path, quick: bool = False, processes: int | None = None, progress: bool = True
+    policies: Sequence[str],
+    output: Path,
+    quick: bool = False,
+    fresh: str | None = None,
+    learned_from: Sequence[str] = (),
+    processes: int | None = None,
+    progress: bool = True,
 ) -> dict[str, Any]:
     """Put a policy through the benchmark, or through what is left of it; write and return its card.
 
     Args:
-        policy: as ``compare`` takes one. quick: plays `QUICK` in place of `FULL`.
+        policies: as ``compare`` takes them; several are trainings of one agent with other seeds.
+        quick: plays `QUICK` in place of `FULL`. fresh: date that draws the fresh jobs; None for that of a card that is
+        there, or today. learned_from: names of data that the policy has learned from, besides what its files say.
 
     Raises:
-        OptionsError: there is no such policy, or it is the recorded schedule.
-        ResultsError: the folder holds the card of another policy or protocol.
+        OptionsError: there is no such policy, it is the recorded schedule, or it can play no case.
+        ResultsError: the folder holds the card of another policy, date or protocol.
     """
-    chosen = compared_policy(policy)
-    if isinstance(chosen, Recorded):
+    chosen = [compared_policy(name) for name in policies]
+    if any(isinstance(policy, Recorded) for policy in chosen):
         raise OptionsError("benchmark: the recorded schedule is no policy; name one")
     with alone_in(output):
-        check_folder(output, chosen.name, quick)
-        compared = [compared_policy(name) for name in REFERENCES]
-        compared += [chosen] if chosen not in compared else []
-        played = QUICK if quick else FULL
-        cases = [case_of(case, tuple(compared), chosen, output, processes, progress) for case in played]
+        origins = [origin_of(policy, learned_from) for policy in chosen]
         card: dict[str, Any] = {
             "protocol": PROTOCOL,
             "quick": quick,
-            "policy": chosen.name,
+            "policies": origins,
+            "fresh": fresh or date_in(output / CARD) or date.today().isoformat(),
             "version": __version__,
-            "against": AGAINST,
-            "cost": cost_of(chosen),
-            "cases": cases,
+            "code": code_digest(),
         }
-        write_json(output / CARD, card)
-        from hdeeprm_like.studies.benchmark.page import write_card_page
+        check_folder(output / CARD, card)
+        cases = QUICK if quick else FULL
+        own = list(zip(chosen, origins, strict=True))
+        refused = [[refusal(case, *one, output, card["fresh"]) for one in own] for case in cases]
+        playable = next((case for case, told in zip(cases, refused, strict=True) if not told[0]), None)
+        if playable is None:
+            raise OptionsError(f"benchmark: {policies[0]} can play no case: {refused[0][0]}")
+        card["cost"] = cost_of(playable, chosen[0], output, card["fresh"])
+        card["cases"] = [
+            case_of(case, chosen, told, output, card["fresh"], processes, progress)
+            for case, told in zip(cases, refused, strict=True)
+        ]
+        card["score"] = aggregated(card["cases"], [policy.name for policy in chosen])
+        for case in card["cases"]:
+            del case["resampled"]
+        write_json(output / CARD, null_for_nan(card))
+        write_card_page(null_for_nan(card), output / PAGE)
+        return read_card(output / CARD)
 
-        write_card_page(card, output / PAGE)
-        return card
+
+def check(path: Path, policies: Sequence[str] = (), processes: int | None = None, progress: bool = True) -> list[str]:
+    """Play a card again, and return what is different, a line each.
+
+    Args:
+        policies: where they are now; empty for the names on the card.
+
+    Raises:
+        ResultsError: it is no card of this protocol. HDeepRMError: its policies cannot be played.
+    """
+    card = read_card(path)
+    if card["protocol"] != PROTOCOL:
+        raise ResultsError(f"{path}: is of protocol {card['protocol']}, not {PROTOCOL}; use the version that made it")
+    own = [one["name"] for one in card["policies"]]
+    with tempfile.TemporaryDirectory() as place:
+        how = (card["quick"], card["fresh"], card["policies"][0]["declared"], processes, progress)
+        again = flat(benchmark(policies or own, Path(place) / "card", *how), {})
+    was = flat(card, dict(zip(own, policies, strict=False)))
+    different = [name for name in {**was, **again} if not same(was.get(name), again.get(name))]
+    return [f"{name}: {was.get(name)}, now {again.get(name)}" for name in different]
 
 
-def check_folder(output: Path, policy: str, quick: bool) -> None:
+def flat(content: Any, renamed: dict[str, str], where: str = "") -> dict[str, Any]:
+    """Return the values of a card by their places, without those that are not played.
+
+    Args:
+        renamed: other names of policies.
+    """
+    if isinstance(content, list):
+        content = {str(number): value for number, value in enumerate(content, start=1)}
+    if not isinstance(content, dict):
+        return {where.strip(): renamed.get(content, content) if isinstance(content, str) else content}
+    found: dict[str, Any] = {}
+    for name, value in content.items():
+        found |= {} if name in NOT_PLAYED else flat(value, renamed, f"{where} {renamed.get(name, name)}")
+    return found
+
+
+def same(one: Any, other: Any) -> bool:
+    """Return whether two values are the same, numbers but for rounding."""
+    if isinstance(one, float) and isinstance(other, float):
+        return math.isclose(one, other, rel_tol=CLOSE, abs_tol=CLOSE)
+    return bool(one == other)
+
+
+def date_in(path: Path) -> str:
+    """Return the date of the fresh jobs of a card, empty without one."""
+    return str(read_object(path, ResultsError).get("fresh", "")) if path.exists() else ""
+
+
+def check_folder(path: Path, card: dict[str, Any]) -> None:
     """Refuse a folder with the card of something else.
 
     Raises:
         ResultsError: it is.
     """
-    if not (output / CARD).exists():
-        return
-    before = read_object(output / CARD, ResultsError)
-    for name, value in (("policy", policy), ("quick", quick), ("protocol", PROTOCOL)):
-        if before.get(name) != value:
-            told = f"holds a card whose {name} is {before.get(name)!r:.60}, not {value!r:.60}; name another folder"
-            raise ResultsError(f"{output}: {told}")
+    before = read_object(path, ResultsError) if path.exists() else card
+    for name in ("policies", "quick", "protocol", "fresh"):
+        was, now = ([one["name"] for one in of[name]] if name == "policies" else of.get(name) for of in (before, card))
+        if was != now:
+            told = f"holds a card whose {name} is {was!r:.60}, not {now!r:.60}; name another folder"
+            raise ResultsError(f"{path.parent}: {told}")
+
+
+def refusal(case: Case, policy: Policy, origin: dict[str, Any], output: Path, date: str) -> str:
+    """Return why a policy does not play a case, empty where it does."""
+    try:
+        comparison = comparison_of(case, (policy,), output, date)
+        if not case.fresh and (learned := was_learned_from(case, comparison.trace, origin["learned_from"])):
+            return f"has learned from {learned}"
+        inputs_of(comparison)
+    except HDeepRMError as cause:
+        if policy.name in case.references:
+            raise
+        return str(cause)
+    return ""
 
 
 def case_of(
-    case: Case, policies: tuple[Policy, ...], chosen: Policy, output: Path, processes: int | None, progress: bool
+    case: Case,
+    chosen: Sequence[Policy],
+    refusals: list[str],
+    output: Path,
+    date: str,
+    processes: int | None,
+    progress: bool,
 ) -> dict[str, Any]:
-    """Return the figures of a case; those of the references alone where the policy cannot play it."""
-    folder = output / CASES / case.name.replace(", ", "-")
-    told = ""
+    """Return the figures of a case; those of the references alone where no policy plays it.
+
+    Args:
+        refusals: why each policy does not play, empty for those that do.
+    """
+    folder = folder_of(case, output)
+    references = [compared_policy(name) for name in case.references]
+    own = [policy for policy, why in zip(chosen, refusals, strict=True) if not why and policy not in references]
     try:
-        summary = run_comparison(comparison_of(case, policies), folder, processes, progress)[0]
+        comparison = comparison_of(case, (*references, *own), output, date)
+        summary = run_comparison(comparison, folder, processes, progress)[0]
     except HDeepRMError as cause:
-        others = tuple(policy for policy in policies if policy is not chosen)
-        if chosen.name in REFERENCES:
+        if not own:
             raise
-        told = str(cause)
-        summary = run_comparison(comparison_of(case, others), folder, processes, progress)[0]
-    rows = {row[POLICY]: null_for_nan(figures_of(row)) for row in summary}
+        refusals = [why or str(cause) for why in refusals]
+        comparison = comparison_of(case, tuple(references), output, date)
+        summary = run_comparison(comparison, folder, processes, progress)[0]
+    costs = costs_of(rows_in(folder / RESULTS), [row[POLICY] for row in summary], case.objective)
+    scores, resampled = scores_of(costs, case.references)
     return {
         "name": case.name,
-        "trace": case.trace,
-        "platform": case.platform or "a pool",
-        "requests": case.requests,
-        "windows": summary[0]["windows"],
+        "fresh": case.fresh,
         "jobs": int(summary[0]["jobs_run"]),
-        "refused": told,
-        "figures": rows,
+        "windows": summary[0]["windows"],
+        "of": case.trace or f"the model {case.model}",
+        "on": case.platform or f"{inputs_of(comparison).machine.cores} cores",
+        "objective": " x ".join(case.objective),
+        "digest": digest_of(comparison.trace),
+        "refused": {policy.name: why for policy, why in zip(chosen, refusals, strict=True) if why},
+        "costs": {name: float(cost.mean()) for name, cost in costs.items()},
+        "scores": scores,
+        "resampled": resampled,
+        "shown": comparison.shown,
+        "summary": kept(summary, comparison.shown),
     }
 
 
-def comparison_of(case: Case, policies: tuple[Policy, ...]) -> Comparison:
-    """Return the comparison of a case."""
-    return Comparison(
-        trace=existing(case.trace, "trace"),
-        policies=policies,
-        windows=windows_named(case.windows, None),
-        seed=1,
-        platform=existing(case.platform, "platform") if case.platform else None,
-        reference=AGAINST,
-    )
+def kept(summary: Rows, shown: Sequence[str]) -> Rows:
+    """Return what a card keeps of a summary: figures with their tails, of the first one also the interval."""
+    names = (POLICY, *with_tails(shown), *(f"{shown[0]}{end}" for end in ("_std", "_low", "_high")))
+    return [{name: row[name] for name in names} for row in summary]
 
 
-def figures_of(row: dict[str, Any]) -> dict[str, float]:
-    """Return what a card keeps of the summary of a policy."""
-    return {
-        name: row[name]
-        for figure in KEPT
-        for name in (figure, *(f"{figure}{bound}" for bound in BOUNDS))
-        if name in row
-    }
-
-
-def cost_of(policy: Policy) -> dict[str, Any]:
-    """Return the CPU s that a policy takes for each job of a small window, the simulation included."""
-    inputs = inputs_of(comparison_of(QUICK[0], (policy,)))
-    window, least = inputs.window(0), float("inf")
+def cost_of(case: Case, policy: Policy, output: Path, date: str) -> dict[str, Any]:
+    """Return the CPU s that a policy takes for each job of a window of a case, the simulation included."""
+    inputs = inputs_of(comparison_of(case, (policy,), output, date))
+    window, least = inputs.window(0), math.inf
     for _ in range(TIMES):
         began = time.process_time()
         schedules(inputs.machine, [window], policy)
         least = min(least, time.process_time() - began)
-    return {
-        "seconds_per_job": least / inputs.jobs,
-        "of": f"{inputs.jobs} jobs of {QUICK[0].trace}, CPU, with the simulation",
-    }
+    jobs = len(window.workload)
+    return {"seconds_per_job": least / jobs, "of": f"{jobs} jobs of {case.name}, CPU, with the simulation"}
+
+
+def code_digest() -> str:
+    """Return a digest of the package's Python files."""
+    return sha256(*sorted(Path(__file__).parents[2].rglob("*.py")))

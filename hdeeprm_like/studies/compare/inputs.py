@@ -23,6 +23,7 @@ from hdeeprm_like.inputs import sha256
 from hdeeprm_like.launch.agent_names import Trained
 from hdeeprm_like.plugins import python_files
 from hdeeprm_like.refusals import COMPARE, refuse
+from hdeeprm_like.studies.compare.figures import ON_A_MACHINE, USUAL
 from hdeeprm_like.studies.compare.policies import Paired, Policy, Recorded
 from hdeeprm_like.studies.compare.sampling import Windows, places_of
 
@@ -50,6 +51,7 @@ class Comparison:
         whole: whether baselines place each job on a single node of the machine.
         published: means of figures by name; those of each policy are tested against them.
         leave_out_larger: whether jobs larger than the machine are left out; otherwise they are an error.
+        figures: that are shown and tested, the first ranks; empty for the usual ones.
     """
 
     trace: Path
@@ -65,6 +67,12 @@ class Comparison:
     whole: bool = False
     published: Mapping[str, float] = field(default_factory=dict, hash=False)  # does not affect the simulations
     leave_out_larger: bool = False
+    figures: tuple[str, ...] = ()
+
+    @property
+    def shown(self) -> tuple[str, ...]:
+        """The figures that are shown and tested."""
+        return self.figures or (USUAL if self.platform is None else ON_A_MACHINE)
 
 
 def machine_and_jobs(comparison: Comparison) -> tuple[Platform, Trace]:

@@ -7,17 +7,26 @@ from pathlib import Path
 from typing import Any
 
 from hdeeprm_like.cluster.schedule import FIGURES
-from hdeeprm_like.errors import ResultsError
+from hdeeprm_like.errors import OptionsError, ResultsError
 from hdeeprm_like.inputs import read_object, read_rows
 from hdeeprm_like.results.html import pieces, write_page
 from hdeeprm_like.results.report import label
-from hdeeprm_like.studies.compare.run import POLICY, RECORD, RESULTS, SUMMARY, TESTS, WINDOW, rows_in
-from hdeeprm_like.studies.compare.statistics import RANKED_BY, Rows
+from hdeeprm_like.studies.compare.figures import BOXES, RANKING, figures_named
+from hdeeprm_like.studies.compare.run import (
+    POLICY,
+    RECORD,
+    RESULTS,
+    SHOWN,
+    SUMMARY,
+    TESTS,
+    WINDOW,
+    rows_in,
+)
+from hdeeprm_like.studies.compare.statistics import BOUNDS, Rows
 from hdeeprm_like.studies.compare.text import difference_lines, known, p_value, summary_lines
 from hdeeprm_like.values import Number
 
 FIGURE = Number(-1e100, 1e100)  # no figure of a comparison comes near it, and axes can still be drawn
-SHOWN = (RANKED_BY, f"{RANKED_BY}_difference", f"{RANKED_BY}_ratio", "wait_difference")  # with bounds, see `text`
 
 
 def is_comparison(folder: Path) -> bool:
@@ -34,11 +43,14 @@ def write_comparison_page(folder: Path, save: Path) -> None:
     missing = [name for name in (RECORD, RESULTS, SUMMARY, TESTS) if not (folder / name).exists()]
     if missing:
         raise ResultsError(f"{folder}: has no {missing[0]}; end the comparison with `hdeeprm-like compare`")
-    summary, tests = read_summary(folder / SUMMARY), read_tests(folder / TESTS)
-    record, results = read_record(folder / RECORD), read_results(folder / RESULTS, summary)
+    from hdeeprm_like.studies.compare.pictures import draw_all
+
+    record = read_record(folder / RECORD)
+    shown = record[SHOWN]["figures"]
+    summary, tests = read_summary(folder / SUMMARY, shown), read_tests(folder / TESTS)
+    results = read_results(folder / RESULTS, summary)
     with tempfile.TemporaryDirectory() as place:
-        boxes, ranking = Path(place) / "boxplot.png", Path(place) / "ranking.png"
-        draw(results, boxes, ranking)
+        draw_all(results, shown, Path(place), ["png"])
         write_page(
             save,
             "studies/compare/page.html",
@@ -46,12 +58,12 @@ def write_comparison_page(folder: Path, save: Path) -> None:
             record=record,
             accounts=accounts_in(record.get("account")),
             windows=windows_in_words(summary, record),
-            summary=summary_lines(summary, energy="platform" in record),
+            summary=summary_lines(summary, shown),
             figures=all_figures(summary),
             reference=summary[0]["reference"],
-            differences=difference_lines(summary),
-            boxes=boxes,
-            ranking=ranking,
+            differences=difference_lines(summary, shown),
+            boxes=Path(place) / f"{BOXES}.png",
+            ranking=Path(place) / f"{RANKING}.png",
             tests=lines_of(tests),
         )
 
@@ -66,6 +78,14 @@ def read_record(path: Path) -> dict[str, Any]:
     for name, kind in (("trace", str), ("clock", str), ("cores", int), ("jobs", int)):
         if type(record.get(name)) is not kind:
             raise ResultsError(f"{path}: {name}: is {record.get(name)!r:.40}; this is no record of a comparison")
+    shown = record.get(SHOWN)
+    names = shown.get("figures") if isinstance(shown, dict) else None
+    if not isinstance(names, list) or not names or not all(isinstance(name, str) for name in names):
+        raise ResultsError(f"{path}: {SHOWN}: does not say which figures; run the comparison again")
+    try:
+        figures_named(",".join(names))
+    except OptionsError as cause:
+        raise ResultsError(f"{path}: {SHOWN}: {cause}") from cause
     return record
 
 
@@ -76,17 +96,6 @@ def accounts_in(account: Any) -> list[str]:
     if isinstance(summary := account.get("summary"), str):
         return [summary]
     return [f"{name}: {one['summary']}" for name, one in account.items() if isinstance(one, dict) and "summary" in one]
-
-
-def draw(results: Rows, boxes: Path, ranking: Path) -> None:
-    """Draw the spread over windows and the ranks into two files."""
-    import pandas as pd
-
-    from hdeeprm_like.studies.compare.pictures import draw_boxes, draw_ranking
-
-    table = pd.DataFrame(results)
-    draw_boxes(table, boxes)
-    draw_ranking(table, ranking)
 
 
 def read_results(path: Path, summary: Rows) -> Rows:
@@ -106,24 +115,13 @@ def read_results(path: Path, summary: Rows) -> Rows:
     return rows
 
 
-def read_summary(path: Path) -> Rows:
-    """Return the summary of a comparison, whose figures may be unknown.
+def read_summary(path: Path, shown: Sequence[str]) -> Rows:
+    """Return the summary of a comparison that shows some figures, which may be unknown.
 
     Raises:
         ResultsError: it is none.
     """
-    bounds = [f"{name}{end}" for name in SHOWN for end in ("_low", "_high")]
-    columns = (
-        POLICY,
-        "windows",
-        "reference",
-        *FIGURES,
-        *SHOWN,
-        *bounds,
-        f"{RANKED_BY}_std",
-        f"{RANKED_BY}_p",
-        "wait_p",
-    )
+    columns = (POLICY, "windows", "reference", *FIGURES, *(f"{name}{end}" for name in shown for end in BOUNDS))
     rows = read_table(path, columns, words=(POLICY, "reference"))
     if not rows or not all(row[POLICY] and row["reference"] and math.isfinite(row["windows"]) for row in rows):
         raise ResultsError(f"{path}: has no row, or a row without a policy; run the comparison again")

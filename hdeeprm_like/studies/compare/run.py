@@ -1,7 +1,7 @@
 """Compare scheduling policies on the same windows of a trace, with intervals and tests of the differences.
 
 The folder holds `RESULTS` (one line per policy and window, written at once, so that an interrupted comparison continues
-where it stopped), `SUMMARY`, `TESTS` and `RECORD`; and two pictures if requested.
+where it stopped), `SUMMARY`, `TESTS` and `RECORD`; and pictures if requested.
 """
 
 import csv
@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.schedule import FIGURES, UNKNOWN, figures
@@ -22,30 +22,18 @@ from hdeeprm_like.inputs import read_json, read_rows
 from hdeeprm_like.launch.agent_names import Trained
 from hdeeprm_like.progress import progress_bar
 from hdeeprm_like.run.simulator import Clock
+from hdeeprm_like.studies.compare.figures import BOXES
 from hdeeprm_like.studies.compare.inputs import AnyInputs, Comparison, description, inputs_of
 from hdeeprm_like.studies.compare.policies import Policy, reference_named
 from hdeeprm_like.studies.compare.statistics import OF_TESTS, Rows, p_values_of, summary_of
 from hdeeprm_like.studies.compare.windows import schedules
 
-if TYPE_CHECKING:
-    import pandas as pd
-
 RESULTS, SUMMARY, TESTS, RECORD = "results.csv", "summary.csv", "tests.csv", "compare.json"
-BOXES, RANKING = "boxplot.png", "ranking.png"
+SHOWN = "shown"  # key of the record: how results are shown, which they do not depend on
 POLICY, WINDOW = "policy", "window"
 SMALL = 500_000  # jobs to schedule up to which starting processes does not pay
 TOGETHER = 32  # windows that an agent plays in parallel
 SLOWER = 100  # time of an agent for a job, over that of a baseline
-
-
-def compare(
-    comparison: Comparison, output: Path, processes: int | None = None, progress: bool = True
-) -> "tuple[pd.DataFrame, pd.DataFrame]":
-    """Run a comparison as `run_comparison` does, and return the summary and the tests as tables."""
-    import pandas as pd
-
-    summary, tests = run_comparison(comparison, output, processes, progress)
-    return pd.DataFrame(summary), pd.DataFrame(tests, columns=list(OF_TESTS))
 
 
 def run_comparison(
@@ -53,14 +41,16 @@ def run_comparison(
     output: Path,
     processes: int | None = None,
     progress: bool = True,
-    pictures: bool = False,
+    pictures: Sequence[str] = (),
+    style: str | None = None,
 ) -> tuple[Rows, Rows]:
     """Run or continue a comparison, and write its folder.
 
     Args:
         processes: most processes at a time; None for one per processor of this computer.
-        pictures: whether to draw `BOXES` and `RANKING`, which takes longer than ten policies on ten windows; existing
-        pictures are always drawn again.
+        pictures: formats to draw `BOXES` and `RANKING` in, which takes longer than ten policies on ten windows;
+        existing pictures are always drawn again.
+        style: of `results.pictures.STYLES`; None for that of existing pictures.
 
     Returns:
         The summary and the tests, see `statistics`.
@@ -70,23 +60,20 @@ def run_comparison(
     """
     reference = None if comparison.reference is None else reference_named(comparison.reference, comparison.policies)
     inputs = inputs_of(comparison)
-    record = description(inputs)
+    record = description(inputs) | {SHOWN: {"figures": comparison.shown, "style": style}}
     with alone_in(output):
         done = read_results(output, record)
         write_json(output / RECORD, record)
         table = results_of(inputs, done, output / RESULTS, processes, progress)
-        tests = p_values_of(table, comparison.tests == "anova", comparison.published)
-        summary = summary_of(table, tests, reference)
+        tests = p_values_of(table, comparison.tests == "anova", comparison.published, comparison.shown)
+        summary = summary_of(table, tests, reference, comparison.shown)
         write_rows(output / SUMMARY, tuple(summary[0]), summary)
         write_rows(output / TESTS, OF_TESTS, tests)
-        if pictures or (output / BOXES).exists():  # an old picture would show an earlier comparison
-            import pandas as pd
+        formats = {*pictures, *(path.suffix[1:] for path in output.glob(f"{BOXES}.*"))}  # old ones show what was before
+        if formats:
+            from hdeeprm_like.studies.compare.pictures import draw_all
 
-            from hdeeprm_like.studies.compare.pictures import draw_boxes, draw_ranking
-
-            frame = pd.DataFrame(table)
-            draw_boxes(frame, output / BOXES)
-            draw_ranking(frame, output / RANKING)
+            draw_all(table, comparison.shown, output, sorted(formats), record[SHOWN]["style"] or "screen")
     return summary, tests
 
 
@@ -191,7 +178,8 @@ def run_all(
 def read_results(output: Path, record: dict[str, Any]) -> dict[tuple[str, int], dict[str, Any]]:
     """Return the rows of a comparison that was begun before, by policy and window.
 
-    Rows of policies with further training since are left out; the state of other policies is added to *record*.
+    Rows of policies with further training since are left out; the state of other policies, and how results were shown,
+    is added to *record*.
 
     Raises:
         ResultsError: the folder holds another comparison, or its rows cannot be read.
@@ -200,7 +188,10 @@ def read_results(output: Path, record: dict[str, Any]) -> dict[tuple[str, int], 
         return {}
     before = read_json(output / RECORD, ResultsError)
     before = before if isinstance(before, dict) else {}
-    other = [key for key in {**record, **before} if key != "agents" and before.get(key) != record.get(key)]
+    if record[SHOWN]["style"] is None and isinstance(before.get(SHOWN), dict):
+        record[SHOWN]["style"] = "paper" if before[SHOWN].get("style") == "paper" else None
+    free = ("agents", SHOWN)
+    other = [key for key in {**record, **before} if key not in free and before.get(key) != record.get(key)]
     if other:
         raise ResultsError(f"{output}: holds a comparison with another {other[0]}; name another folder")
     agents = before.get("agents", {})

@@ -4,7 +4,7 @@ Tables are lists of rows, each with its values by column: pandas takes a quarter
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import combinations
 from operator import itemgetter
 from types import MappingProxyType
@@ -15,13 +15,14 @@ import numpy as np
 from hdeeprm_like.cluster.schedule import FIGURES
 from hdeeprm_like.errors import OptionsError, did_you_mean
 from hdeeprm_like.studies.compare.bootstrap import intervals
+from hdeeprm_like.studies.compare.figures import USUAL
 from hdeeprm_like.studies.compare.significance import anova, friedman, holm, one_sample, paired, welch, wilcoxon
 from hdeeprm_like.types import Floats
 from hdeeprm_like.values import NUMBER
 
-RANKED_BY = "bounded_slowdown"  # its lowest mean selects the default reference
 ONE_SAMPLE = "one-sample t"
-TESTED = (RANKED_BY, "wait", "area_weighted_response_time", "utilization")
+ENDS = ("", "_low", "_high")
+BOUNDS = ("_std", *ENDS, *(f"_{of}{end}" for of in ("difference", "ratio") for end in ENDS), "_p")  # of shown figures
 OF_TESTS = ("figure", "first", "second", "difference", "test", "p", "p_holm")  # columns of `p_values_of`
 
 Rows: TypeAlias = list[dict[str, Any]]
@@ -40,16 +41,17 @@ def values_of(table: Rows, figure: str) -> Floats:
     return np.array([*values.values()], np.float64)
 
 
-def best_of(table: Rows) -> str:
-    """Return the policy with the lowest mean bounded slowdown, the first of several."""
-    return policies_in(table)[int(np.argmin(values_of(table, RANKED_BY).mean(axis=1)))]
+def best_of(table: Rows, figure: str) -> str:
+    """Return the policy with the best mean of a figure, the first of several; those where it is unknown are not."""
+    means = values_of(table, figure).mean(axis=1) * (-1.0 if FIGURES[figure].more_is_better else 1.0)
+    return policies_in(table)[int(np.argmin(np.where(np.isnan(means), np.inf, means)))]
 
 
-def summary_of(table: Rows, tests: Rows, reference: str | None = None) -> Rows:
+def summary_of(table: Rows, tests: Rows, reference: str | None = None, shown: Sequence[str] = USUAL) -> Rows:
     """Return one row per policy: its figures, and their differences to a reference.
 
     Columns: ``policy``, ``windows``, ``reference``; for each figure its mean over the windows (or the maximum of
-    figures such as ``*_max``). The figures of `TESTED` have more: ``*_std``, the standard deviation over the windows;
+    figures such as ``*_max``). Those that are *shown* have more: ``*_std``, the standard deviation over the windows;
     ``*_low`` and ``*_high``, the interval of the mean; ``*_difference``, the mean difference to the reference, and
     ``*_ratio``, the geometric mean of the ratios to it, both with ``_low`` and ``_high``; ``*_p`` of Wilcoxon's test
     against the reference, corrected by Holm's method. Intervals are those of `bootstrap.intervals`.
@@ -57,16 +59,16 @@ def summary_of(table: Rows, tests: Rows, reference: str | None = None) -> Rows:
     Args:
         tests: of `p_values_of`.
         reference: the name of a policy; the correction is then for the pairs with it. None selects the best, see
-        `best_of`; the correction is then for all pairs.
+        `best_of`; the correction is then for all pairs. shown: figures, the first of which ranks.
     """
     policies = policies_in(table)
-    against = best_of(table) if reference is None else reference
+    against = best_of(table, shown[0]) if reference is None else reference
     figures = [name for name in table[0] if name not in ("policy", "window")]
     summary: Rows = [{"policy": policy, "windows": 0, "reference": against} for policy in policies]
     for name in figures:
         values = values_of(table, name)
         columns = {name: [float(np.max(own) if FIGURES[name].worst_of else np.mean(own)) for own in values]}
-        if name in TESTED:
+        if name in shown:
             bounds = bounds_of(name, values, policies.index(against))
             columns |= {column: found.tolist() for column, found in bounds.items()}
             of_figure = [row for row in tests if row["figure"] == name]
@@ -145,18 +147,23 @@ def published_rows(table: Rows, published: Mapping[str, float]) -> Rows:
     return rows
 
 
-def p_values_of(table: Rows, parametric: bool = False, published: Mapping[str, float] = MappingProxyType({})) -> Rows:
+def p_values_of(
+    table: Rows,
+    parametric: bool = False,
+    published: Mapping[str, float] = MappingProxyType({}),
+    shown: Sequence[str] = USUAL,
+) -> Rows:
     """Return one row per figure and pair of policies, after a row per figure on all policies at once.
 
     Columns: ``figure``, ``first``, ``second``, ``difference`` of the means (second less first), ``test``, ``p`` and
     ``p_holm``, corrected for all pairs of a figure by Holm's method. The tests are Friedman's over all (``first`` and
     ``second`` are empty then), and Wilcoxon's signed ranks of the differences window by window. p is NaN for fewer than
-    two windows, and Friedman's for fewer than three policies.
+    two windows and for figures that are not known, and Friedman's for fewer than three policies.
 
     Args:
         parametric: adds the tests common in papers: ANOVA over all and Welch's t-test of the pairs, which ignore the
         pairing of windows, and the paired t-test (KSU, III.C; dissertation, 5.3).
-        published: means of figures, see `published_rows`.
+        published: means of figures, see `published_rows`. shown: the figures that are tested.
 
     Sources: Friedman, 1937; Wilcoxon, 1945; Welch, 1947; Student, 1908; choice of tests: Demsar, "Statistical
     comparisons of classifiers over multiple data sets", 2006.
@@ -165,7 +172,7 @@ def p_values_of(table: Rows, parametric: bool = False, published: Mapping[str, f
     policies = policies_in(table)
     pairs = list(combinations(range(len(policies)), 2))
     firsts, seconds = [first for first, _ in pairs], [second for _, second in pairs]
-    for name in TESTED:
+    for name in shown:
         values = values_of(table, name)
         over_all = {"Friedman": friedman(values)} | ({"ANOVA": anova(values)} if parametric else {})
         for test, p in over_all.items() if len(policies) > 1 else ():
@@ -175,8 +182,10 @@ def p_values_of(table: Rows, parametric: bool = False, published: Mapping[str, f
         if parametric:
             of_pairs["Welch"] = welch(values[firsts], values[seconds])
             of_pairs["paired t"] = paired(values[firsts], values[seconds])
-        corrected = {test: holm(found) for test, found in of_pairs.items()}
         means = values.mean(axis=1)
+        known = np.isfinite(means[firsts] + means[seconds])
+        of_pairs = {test: np.where(known, found, np.nan) for test, found in of_pairs.items()}
+        corrected = {test: holm(found) for test, found in of_pairs.items()}
         for place, (first, second) in enumerate(pairs):
             pair: dict[str, Any] = {"figure": name, "first": policies[first], "second": policies[second]}
             pair["difference"] = float(means[second] - means[first])

@@ -67,7 +67,8 @@ class Judged:
 
     def as_json(self) -> dict[str, Any]:
         """Return what a file takes; NaN becomes null."""
-        return null_for_nan(asdict(self))
+        found: dict[str, Any] = null_for_nan(asdict(self))
+        return found
 
 
 def allowance(number: Number) -> str:
