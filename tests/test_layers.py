@@ -41,7 +41,7 @@ MAY_IMPORT = {  # layer: the other layers that it may import besides those that 
     "cluster": set(),
     "formats": {"cluster"},
     "engine": {"cluster"},
-    "decision": {"cluster", "engine"},
+    "decision": {"cluster", "engine", "formats"},
     "run": DECIDES,
     "batsim": DECIDES | {"formats", "results"},
     "batsim_server": {"engine", "formats", "results"},

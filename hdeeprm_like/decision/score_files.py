@@ -38,6 +38,7 @@ from hdeeprm_like.decision.score_parts import (
 )
 from hdeeprm_like.engine.numbers import RUN_TIMES
 from hdeeprm_like.errors import OptionsError, did_you_mean
+from hdeeprm_like.formats.shipped import examples_folder
 from hdeeprm_like.inputs import read_json
 from hdeeprm_like.records import Record
 from hdeeprm_like.values import NUMBER, Whole
@@ -81,10 +82,8 @@ def plans_profiles(policy: ScoredPolicy | None) -> bool:
 
 @lru_cache(maxsize=1)
 def zoo() -> dict[str, Path]:
-    """Return the files of the shipped learned policies, by name; in a clone they are in its top folder."""
-    package = Path(__file__).parent.parent
-    folders = (package / "examples" / "agents" / "zoo", package.parent / "agents" / "zoo")
-    return {path.stem: path for folder in folders for path in sorted(folder.glob(f"*{ENDING}"))}
+    """Return the files of the shipped learned policies, by name."""
+    return {path.stem: path for path in sorted((examples_folder() / "agents" / "zoo").glob(f"*{ENDING}"))}
 
 
 def file_of(name: str) -> Path:

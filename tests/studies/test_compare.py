@@ -325,7 +325,7 @@ def test_a_learned_policy_is_run_again_only_when_its_file_has_changed(trace, tmp
 # compiles one more kind of run, for 3 to 15 s
 @pytest.mark.more
 def test_an_agent_that_has_learned_more_is_read_again(tmp_path):
-    from hdeeprm_like.launch.agent_names import Trained
+    from hdeeprm_like.decision.agent_names import Trained
     from hdeeprm_like.launch.trained import restored
 
     folder = trained(tmp_path / "agent", [{"first": ["high_gflops"], "smallest": ["high_gflops"]}])

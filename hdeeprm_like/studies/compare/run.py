@@ -15,11 +15,11 @@ from typing import Any
 
 from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.schedule import FIGURES, UNKNOWN, figures
+from hdeeprm_like.decision.agent_names import Trained
 from hdeeprm_like.errors import ResultsError
 from hdeeprm_like.formats.files import alone_in, replacing, write_json
 from hdeeprm_like.formats.windows import Window
 from hdeeprm_like.inputs import read_json, read_rows
-from hdeeprm_like.launch.agent_names import Trained
 from hdeeprm_like.progress import progress_bar
 from hdeeprm_like.run.simulator import Clock
 from hdeeprm_like.studies.compare.figures import BOXES
