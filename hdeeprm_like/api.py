@@ -177,9 +177,9 @@ def compare(
         WorkloadError: the trace or the offsets cannot be used, or it has too few jobs.
         ResultsError: *output* holds another comparison.
     """
+    from hdeeprm_like.decision.compared_policies import policies_named
     from hdeeprm_like.studies.compare.figures import figures_named
     from hdeeprm_like.studies.compare.inputs import Comparison
-    from hdeeprm_like.studies.compare.policies import policies_named
     from hdeeprm_like.studies.compare.sampling import windows_named
     from hdeeprm_like.studies.compare.table import compare as run
 

@@ -33,7 +33,7 @@ import sys
 from pathlib import Path
 from hdeeprm_like.cluster.schedule import figures
 from hdeeprm_like.studies.compare.inputs import Comparison, inputs_of
-from hdeeprm_like.studies.compare.policies import policies_named
+from hdeeprm_like.decision.compared_policies import policies_named
 from hdeeprm_like.studies.compare.sampling import windows_named
 from hdeeprm_like.studies.compare.windows import schedule
 trace, policies, windows = sys.argv[1:]

@@ -86,8 +86,8 @@ def packed_swf(rng, good, folder):
 
 
 def windows(rng, good, folder):
+    from hdeeprm_like.decision.compared_policies import policies_named
     from hdeeprm_like.studies.compare.inputs import Comparison, inputs_of
-    from hdeeprm_like.studies.compare.policies import policies_named
     from hdeeprm_like.studies.compare.sampling import windows_named
 
     (folder / "t.swf").write_text(changed_text(rng, trace(12)), encoding="utf-8", errors="surrogatepass")

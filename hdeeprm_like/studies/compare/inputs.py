@@ -11,6 +11,7 @@ import numpy as np
 from hdeeprm_like.cluster import metrics
 from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.decision.agent_names import Trained
+from hdeeprm_like.decision.compared_policies import Paired, Policy, Recorded
 from hdeeprm_like.decision.names import Baseline, case_of
 from hdeeprm_like.decision.policy_words import RECORDED
 from hdeeprm_like.errors import OptionsError, WorkloadError
@@ -24,7 +25,6 @@ from hdeeprm_like.inputs import sha256
 from hdeeprm_like.plugins import python_files
 from hdeeprm_like.refusals import COMPARE, refuse
 from hdeeprm_like.studies.compare.figures import ON_A_MACHINE, USUAL
-from hdeeprm_like.studies.compare.policies import Paired, Policy, Recorded
 from hdeeprm_like.studies.compare.sampling import Windows, places_of
 
 if TYPE_CHECKING:
