@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from hdeeprm_like.learning.advantages import Advantages, Scale
 from hdeeprm_like.learning.agents import PolicyLearningAgent, ValueLearningAgent, entropy
 from hdeeprm_like.learning.batch import Batch
-from hdeeprm_like.learning.ppo_options import Alike, Entropy, GAELambda, GradNorm, RewardScale, ValueCoefficient
+from hdeeprm_like.learning.ppo import Alike, Entropy, GAELambda, GradNorm, RewardScale, ValueCoefficient
 
 
 class ActorCritic(PolicyLearningAgent, ValueLearningAgent):

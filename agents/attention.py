@@ -4,7 +4,7 @@ Each waiting job in the slots is a row; in layers of attention every row attends
 rows of the jobs that may start are scored, and waiting by a row of its own. As in the kernel network all jobs share the
 weights, so the window need not limit the queue: configure as many slots as jobs may ever wait.
 
-The options of PPO are those of `hdeeprm_like.learning.slot_ppo`.
+The options of PPO are those of `hdeeprm_like.learning.ppo`.
 
 Source: section 6.3 of the dissertation proposes attention over all jobs as the successor of the window; Vaswani et al.,
 "Attention is all you need", 2017.
@@ -17,11 +17,10 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from hdeeprm_like.decision.layout import Layout
-from hdeeprm_like.errors import AgentError, OptionsError
+from hdeeprm_like.errors import OptionsError
 from hdeeprm_like.learning.agent_options import COUNT
-from hdeeprm_like.learning.ppo_options import Activation
-from hdeeprm_like.learning.slot_ppo import SlotPPO, dense
-from hdeeprm_like.learning.slots import Rows
+from hdeeprm_like.learning.ppo import Activation, dense
+from hdeeprm_like.learning.slots import Rows, SlotPPO
 
 
 class Layer(nn.Module):
@@ -73,13 +72,6 @@ class Attention(SlotPPO):
         self.score = dense([hidden, 16, 1], activation, 0.01)
         self.score_of_waiting = dense([hidden, 16, 1], activation, 0.01)
         nn.init.constant_(self.score_of_waiting[-1].get_parameter("bias"), waiting_bias)
-
-    def lean(self, action: int, by: float) -> None:
-        """Add a number to the logit of waiting, which alone has a bias of its own."""
-        if action != self.layout.waiting:
-            raise AgentError(f"attention: only waiting ({self.layout.waiting}) can be preferred, not action {action}")
-        with torch.no_grad():
-            self.score_of_waiting[-1].get_parameter("bias").add_(by)
 
     def scores(self, rows: Rows) -> tuple[Tensor, Tensor]:
         """Return (R,) the scores of the rows, and (S,) those of waiting."""

@@ -3,7 +3,7 @@
 All jobs share the weights, so they fit queues and machines of any size, and a trained agent can run any trace; what is
 learned from one job holds for all, whereas a network over a flat window learns each slot separately.
 
-The options of PPO are those of `hdeeprm_like.learning.slot_ppo`.
+The options of PPO are those of `hdeeprm_like.learning.ppo`.
 
 Source: Zhang et al., "RLScheduler: an automated HPC batch job scheduler using reinforcement learning", 2020.
 """
@@ -15,10 +15,8 @@ import torch
 from torch import Tensor, nn
 
 from hdeeprm_like.decision.layout import Layout
-from hdeeprm_like.errors import AgentError
-from hdeeprm_like.learning.ppo_options import Activation
-from hdeeprm_like.learning.slot_ppo import SlotPPO, dense
-from hdeeprm_like.learning.slots import Rows
+from hdeeprm_like.learning.ppo import Activation, dense
+from hdeeprm_like.learning.slots import Rows, SlotPPO
 
 
 class Kernel(SlotPPO):
@@ -39,13 +37,6 @@ class Kernel(SlotPPO):
         self.job = dense([of_job + of_all, *layers, 1], activation, 0.01)
         self.wait = dense([of_all, layers[-1], 1], activation, 0.01)
         nn.init.constant_(self.wait[-1].get_parameter("bias"), waiting_bias)
-
-    def lean(self, action: int, by: float) -> None:
-        """Add a number to the logit of waiting, which alone has a bias of its own."""
-        if action != self.layout.waiting:
-            raise AgentError(f"kernel: all jobs share one bias; only waiting ({self.layout.waiting}) can be preferred")
-        with torch.no_grad():
-            self.wait[-1].get_parameter("bias").add_(by)
 
     def scores(self, rows: Rows) -> tuple[Tensor, Tensor]:
         """Return (R,) the scores of the rows, and (S,) those of waiting."""

@@ -165,12 +165,6 @@ EXAMPLES: Mapping[str, Example] = {
             "pool_256.csv": "platforms/pool_256.csv",
             "attention.py": "agents/attention.py",
             "recurrent.py": "agents/recurrent.py",
-            "policy-iteration.json": "agents/policy-iteration.json",
-            "hold.json": "agents/hold.json",
-            "hold.py": "agents/hold.py",
-            "placement-iteration.json": "agents/placement-iteration.json",
-            "mixed_gpus.json": "platforms/mixed_gpus.json",
-            "ppo.py": "agents/ppo.py",
         },
     ),
     "worked": Example(

@@ -214,8 +214,8 @@ def space_of(env: EnvOptions, folder: Path) -> "Space":
     actions, window = env.actions, env.window
     given: dict[str, Any] = {
         **{name: getattr(env, name) for name in ("observation", "reward", "gamma")},
-        **{name: getattr(env, name) for name in ("horizon", "backlog", "memory_units", "queue_sensitivity", "wait")},
-        **{name: getattr(env, name) for name in ("until", "placed")},
+        **{name: getattr(env, name) for name in ("horizon", "backlog", "memory_units", "queue_sensitivity")},
+        **{name: getattr(env, name) for name in ("wait", "rates", "until", "placed")},
         **{name: getattr(window, name) for name in ("head", "tail", "order", "opens", "step", "jump")},
         **{name: getattr(actions, name) for name in ("core_policy", "waiting", "void", "masked")},
         "actions": actions.policies or actions.kind,

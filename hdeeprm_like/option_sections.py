@@ -99,9 +99,7 @@ class PolicyIterationSection(Section):
     horizon: Annotated[float, Field(ge=0)] = Field(
         172800.0, description="s that both branches are followed for; 0 to the end of the episode."
     )
-    lasts: Annotated[float, Field(ge=0)] = Field(
-        3600.0, description="s for which another policy is applied, or a job is not started."
-    )
+    lasts: Annotated[float, Field(ge=0)] = Field(3600.0, description="s for which another policy is applied.")
     branches: Annotated[int, Field(ge=2), at_most(limits.BRANCHES)] = Field(
         512, description="Forks of simulations in memory at once."
     )
@@ -110,9 +108,6 @@ class PolicyIterationSection(Section):
     )
     step: Annotated[float, Field(gt=0)] = Field(
         10.0, description="By how much logits move for an advantage of one standard deviation."
-    )
-    trust_region: Annotated[float, Field(gt=0)] = Field(
-        20.0, description="Mean Kullback-Leibler divergence from the last weights in nats, at most."
     )
     shares: Annotated[list[Annotated[float, Field(gt=0, le=1)]], Field(min_length=1, max_length=16)] = Field(
         [0.5, 1.0], description="Shares of the way from the policy to what was learned, tried in validation."
@@ -128,12 +123,6 @@ class PolicyIterationSection(Section):
     )
     huber: Annotated[float, Field(gt=0)] = Field(
         3.0, description="Standard deviations from which on the loss of an advantage is linear."
-    )
-    memory: Annotated[int, Field(ge=1, le=100)] = Field(
-        1, description="Iterations whose comparisons of one policy are learned from together."
-    )
-    margins: Annotated[list[float], Field(min_length=1, max_length=32)] = Field(
-        [0.0], description="Tried in validation: added to the logit of waiting, or of the action 'start'."
     )
 
 

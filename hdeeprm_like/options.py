@@ -180,6 +180,9 @@ class EnvOptions(Section):
     wait: bool = Field(
         False, description="Whether observations include the waits of the jobs in the slots and the clock."
     )
+    rates: bool = Field(
+        False, description="Whether observations include the hour and the rates of objectives as cost:tariff.csv."
+    )
 
     @field_validator("objective")
     @classmethod

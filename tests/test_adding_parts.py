@@ -133,7 +133,7 @@ from hdeeprm_like.decision.policies.plans import Plans
 from hdeeprm_like.decision.policies.starting import start_if_fits
 from hdeeprm_like.engine.bundles import Bundle
 from hdeeprm_like.engine.compiled import callback
-from hdeeprm_like.engine.job_lists import nth_job
+from hdeeprm_like.engine.job_lists import copy_jobs
 from hdeeprm_like.engine.state import State
 from hdeeprm_like.engine.tables import Tables
 from hdeeprm_like.types import Ints
@@ -149,9 +149,8 @@ class Taken(Bundle):
 def start_in_turn(tables: Tables, plans: Plans, memory: Taken, k: int) -> None:
     """Start the next job on an idle machine."""
     if tables.clock[0].running == 0:
-        last = tables.clock[0].waiting - 1
-        place = last if memory.taken[0] % 2 == 1 else 0
-        start_if_fits(tables, plans, k, nth_job(tables.waiting, plans.plans[k].list, place))
+        last = copy_jobs(tables.waiting, plans.plans[k].list, plans.queue) - 1
+        start_if_fits(tables, plans, k, plans.queue[last if memory.taken[0] % 2 == 1 else 0])
         memory.taken[0] += 1
 
 

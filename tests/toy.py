@@ -62,6 +62,10 @@ class Walk:
         self.arrays.append((seen, mask, action, reward))
 
     @property
+    def run(self):
+        return self
+
+    @property
     def episode(self):
         seen, masks, actions, rewards = zip(*self.arrays, strict=True)
         return Episode(

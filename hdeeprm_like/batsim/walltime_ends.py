@@ -2,13 +2,14 @@
 
 SimGrid 3 ends timers up to a nanosecond early, together with what ends then; SimGrid 4 ends a walltime exactly. A job
 starts some 1e-10 s after the instant in which it is decided on, so in a world of whole seconds its walltime ends that
-much after others arrive. Where the rest is a nanosecond to the last bit, rounding decides in SimGrid 3, unknown here.
+much after others arrive. Where the rest is a nanosecond to the last bit, rounding decides in SimGrid 3, unknown here;
+as a rule the walltime then ends by itself.
 """
 
 from math import inf
 
 DELAY = 1e-10  # s, of a message inside Batsim
-TOGETHER = 1e-9 + 1e-12  # s, within which SimGrid 3 ends timers together
+TOGETHER = 1e-9  # s, within which SimGrid 3 ends timers together
 
 
 class WalltimeEnds:

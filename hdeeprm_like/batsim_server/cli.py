@@ -123,13 +123,21 @@ def _run(simulation: "Simulation", ask: "Ask") -> bool:
         from hdeeprm_like.batsim_server.submitters import start_all
 
         return start_all(simulation)
-    if len(simulation.jobs) >= FEWEST_JOBS and not logger.isEnabledFor(logging.DEBUG):
+    if (len(simulation.jobs) >= FEWEST_JOBS or _sends(simulation)) and not logger.isEnabledFor(logging.DEBUG):
         from hdeeprm_like.batsim_server.silent import run  # which takes longer to load than short sessions save
 
         return run(simulation, ask)
     from hdeeprm_like.batsim_server.server import Server
 
     return Server(simulation, ask).run()
+
+
+def _sends(simulation: "Simulation") -> bool:
+    """Return whether jobs send while they compute: the links that they share take Python numpy, which loads slowly."""
+    from hdeeprm_like.batsim_server.profile_types.computing import COMPUTING
+
+    used = (profile for profiles in simulation.profiles.values() for profile in profiles.values())
+    return any(profile.type in COMPUTING and not profile.type.silent(profile.parameters) for profile in used)
 
 
 def run_to_the_end(

@@ -14,6 +14,7 @@ class Network:
         self._platform = platform
         self._machines = machines
         self._constraints: dict[Link, Constraint] = {}
+        self._routes: dict[tuple[str, str], tuple[list[Constraint], float]] = {}
         self._messages: dict[tuple[str, str, float], Work] = {}
 
     @property
@@ -23,8 +24,11 @@ class Network:
 
     def route(self, source: str, destination: str) -> tuple[list[Constraint], float]:
         """Return the capacities between two hosts and the latency in s."""
-        links, latency = self._platform.route(source, destination)
-        return [self._constraint(link) for link in links], latency
+        known = self._routes.get((source, destination))
+        if known is None:
+            links, latency = self._platform.route(source, destination)
+            known = self._routes[source, destination] = [self._constraint(link) for link in links], latency
+        return known
 
     def message_work(self, source: str, destination: str, size: float) -> Work:
         """Return the load of a message from one host to another."""

@@ -39,7 +39,7 @@ def work_of(machines: Machines, network: Network, ranks: Sequence[int], amounts:
     latency = bytes_delay = 0.0
     if len(ranks) > 1 and (amounts.bytes if isinstance(amounts.bytes, float) else any(amounts.bytes)):
         names = [machines[number].host.name for number in ranks]
-        latency, bytes_delay = _add_flows(network, names, amounts.bytes, weights)
+        latency, bytes_delay = add_flows(network, names, amounts.bytes, weights)
     return Work(weights, sorted(set(ranks)), latency, bytes_delay, crowds, len(ranks))
 
 
@@ -52,7 +52,7 @@ def _crowds(machines: Machines, ranks: Sequence[int], amounts: Amounts) -> dict[
     return {host: Crowd(len(flops), max(flops)) for host, flops in shares.items() if len(flops) > 1}
 
 
-def _add_flows(
+def add_flows(
     network: Network, names: Sequence[str], amounts: float | Sequence[float], weights: dict[Constraint, float]
 ) -> tuple[float, float]:
     """Add the bytes between each pair of hosts to their links; return largest latency, and latency times bytes."""

@@ -1,4 +1,4 @@
-"""Sessions in which jobs only compute and delay, played in machine code.
+"""Sessions in which jobs only delay, compute and send one another bytes, played in machine code.
 
 The machine code does what the actors do, and says what to report to the scheduler. Some decisions it leaves to the
 `Server`, valid or not: then the session is played again from its beginning, with the replies so far, and goes on there.
@@ -7,9 +7,11 @@ The machine code does what the actors do, and says what to report to the schedul
 from collections import deque
 from functools import partial
 
+from hdeeprm_like.batsim_server.jobs import Profile
+from hdeeprm_like.batsim_server.profile_types.computing import COMPUTING, PARALLEL
 from hdeeprm_like.batsim_server.profile_types.sleeping import DELAY
 from hdeeprm_like.batsim_server.server import Ask, Server
-from hdeeprm_like.batsim_server.silent_decisions import COMPUTING, is_possible, way_to_server
+from hdeeprm_like.batsim_server.silent_decisions import is_possible, way_to_server
 from hdeeprm_like.batsim_server.silent_session import Advance, MakeAdvance, SilentSession
 from hdeeprm_like.batsim_server.simulation import Simulation
 from hdeeprm_like.engine.light_library import function_of
@@ -29,9 +31,11 @@ def machine_code() -> MakeAdvance | None:
 
 
 def is_silent(simulation: Simulation) -> bool:
-    """Return whether jobs only compute and delay, each alone on its machines, and nothing else takes part."""
+    """Return whether jobs only delay, compute and send, each alone on its machines, and nothing else takes part."""
     options, machines = simulation.options, simulation.machines.all
-    if not simulation.engine.is_usual or not simulation.quiet or options.compute_sharing or simulation.events:
+    if not simulation.engine.is_usual or options.compute_sharing or simulation.events:
+        return False
+    if options.dynamic_jobs or simulation.workflows or simulation.exact_timeouts:
         return False
     if len(simulation.workloads) != 1 or not simulation.workloads[0]:
         return False
@@ -41,8 +45,17 @@ def is_silent(simulation: Simulation) -> bool:
         return False
     if options.energy and not all(machine.computes_in(machine.pstate) for machine in machines):
         return False
+    if not simulation.quiet and simulation.engine.way(simulation.master, simulation.master) is None:
+        return False
     used = simulation.profiles["w0"].values()
-    return all(profile.type in (DELAY, *COMPUTING) and profile.ret >= 0 for profile in used)
+    return all(profile.type in (DELAY, *COMPUTING) and profile.ret >= 0 and _is_usual(profile) for profile in used)
+
+
+def _is_usual(profile: Profile) -> bool:
+    """Return whether no rank of a job sends itself anything, which may share the capacity of the server's host."""
+    if profile.type is not PARALLEL:
+        return True
+    return not any(profile.parameters.bytes[:: len(profile.parameters.flops) + 1])
 
 
 def run(simulation: Simulation, ask: Ask) -> bool:

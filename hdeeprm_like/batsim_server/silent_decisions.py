@@ -4,21 +4,26 @@ from array import array
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from hdeeprm_like.batsim_server.jobs import Job
-from hdeeprm_like.batsim_server.profile_types.computing import HOMOGENEOUS, HOMOGENEOUS_TOTAL, PARALLEL
+from hdeeprm_like.batsim_server.jobs import Job, Profile
+from hdeeprm_like.batsim_server.parallel_tasks import add_flows
+from hdeeprm_like.batsim_server.profile_types.computing import HOMOGENEOUS_TOTAL, PARALLEL
 from hdeeprm_like.batsim_server.replies import Reply, SchedulerEvent
+from hdeeprm_like.batsim_server.sharing import Constraint
 from hdeeprm_like.batsim_server.simulation import Simulation
 from hdeeprm_like.batsim_server.ways import Way, way_of
 from hdeeprm_like.engine import silent_layout as layout
 from hdeeprm_like.errors import ProtocolError
 from hdeeprm_like.results.batsim_files import interval_set, parse_interval_set
 
-COMPUTING = (HOMOGENEOUS, HOMOGENEOUS_TOTAL, PARALLEL)
 ODD = ("mapping", "storage_mapping", "additional_io_job")  # of EXECUTE_JOB
 TALK = layout.places_of(layout.TALK)
 MACHINE = layout.places_of(layout.MACHINE)
-_, ROW, DATE, WANTED, FIRST, COUNT, NUMBER = range(len(layout.COMMAND))  # words of a decision, after its kind
+# words of a decision, after its kind
+_, ROW, DATE, WANTED, FIRST, COUNT, NUMBER, USE, USES, DELAY, LIMIT = range(
+    len(layout.COMMAND)
+)  # words of a decision, after its kind
 WORDS = len(layout.COMMAND)
+USE_WORDS = len(layout.USE)
 
 
 class Unusual(Exception):
@@ -63,6 +68,10 @@ class Decisions:
         self._machines, self._ways = memory.integers("machines"), memory.floats("machines")
         self._chosen, self._loads = memory.integers("chosen"), memory.floats("loads")
         self._used = 0  # entries of these
+        self._uses, self._amounts = memory.integers("uses"), memory.floats("uses")
+        self._links: dict[Constraint, int] = {}  # those used so far, by number
+        self._gates = memory.uses  # entries of uses from there on are of ways to the server
+        self._next_use = 0  # of those before, the ones that a reply uses
 
     def take(self, reply: Reply) -> None:
         """Pass the decisions of a reply to the machine code.
@@ -70,7 +79,7 @@ class Decisions:
         Raises:
             ProtocolError, Unusual: it cannot take them.
         """
-        place = self._used = 0
+        place = self._used = self._next_use = 0
         if len(reply.events) > self._memory.commands:
             raise Unusual
         for event in reply.events:
@@ -112,7 +121,39 @@ class Decisions:
         self._note_way(numbers[0])
         if profile.type is PARALLEL:
             self._loads[first : self._used] = array("d", profile.parameters.flops)
+        self._commands[place + USES] = 0
+        if len(numbers) > 1 and not profile.type.silent(profile.parameters):
+            self._note_links(place, numbers, profile)
         return layout.EXECUTE
+
+    def _note_links(self, place: int, numbers: Sequence[int], profile: Profile) -> None:
+        """Note the links between the machines of a job that sends."""
+        simulation, amounts = self._simulation, profile.parameters.bytes
+        if profile.type is HOMOGENEOUS_TOTAL:
+            amounts /= len(numbers)
+        weights: dict[Constraint, float] = {}
+        names = [simulation.machines[number].host.name for number in numbers]
+        latency, bytes_delay = add_flows(simulation.network, names, amounts, weights)
+        self._commands[place + USE], self._next_use = self._next_use, self._next_use + len(weights)
+        if self._next_use > self._gates or (latency > 0.0 and not weights) or simulation.network.loopback in weights:
+            raise Unusual
+        self._put_links(self._commands[place + USE], weights)
+        self._commands[place + USES], self._times[place + DELAY] = len(weights), latency
+        self._times[place + LIMIT] = self._limit(latency, bytes_delay)
+
+    def _limit(self, latency: float, bytes_delay: float) -> float:
+        """Return the 1/s of work that the latency of a route allows, -1 if that has none."""
+        return self._simulation.engine.simgrid.tcp_gamma / (2.0 * bytes_delay) if latency > 0.0 else -1.0
+
+    def _put_links(self, first: int, weights: Mapping[Constraint, float]) -> None:
+        """Put the uses of links into the memory, from an entry on."""
+        for entry, (link, weight) in enumerate(weights.items(), start=first):
+            number = self._links.setdefault(link, len(self._links))
+            if number >= self._memory.links:
+                raise Unusual
+            at = entry * USE_WORDS
+            self._uses[at], self._uses[at + 3] = number, link.fatpipe
+            self._amounts[at + 1], self._amounts[at + 2] = weight, link.bound
 
     def _numbers(self, text: str) -> list[int]:
         numbers = parse_interval_set(text, below=len(self._simulation.machines), error=ProtocolError)
@@ -131,6 +172,21 @@ class Decisions:
         ways = self._ways
         ways[at + MACHINE["latency"]], ways[at + MACHINE["share"]], ways[at + MACHINE["rate"]] = way
         self._machines[at + MACHINE["way"]] = 1
+        if self._talk[TALK["sends"]]:
+            self._note_gates(number, at)
+
+    def _note_gates(self, number: int, at: int) -> None:
+        """Note the links of the way of a message from a machine to the server."""
+        simulation = self._simulation
+        work = simulation.network.message_work(simulation.machines[number].host.name, simulation.master, 1.0)
+        links = {link: weight for link, weight in work.weights.items() if weight > 0.0}
+        self._gates -= len(links)
+        if self._gates < self._next_use or (simulation.network.loopback in links and len(links) > 1):
+            raise Unusual
+        self._put_links(self._gates, links)
+        self._machines[at + MACHINE["gate"]], self._machines[at + MACHINE["gates"]] = self._gates, len(links)
+        self._ways[at + MACHINE["limit"]] = self._limit(work.latency, work.bytes_delay)
+        self._talk[TALK["gates"]] = max(self._talk[TALK["gates"]], len(links))
 
     def _reject(self, event: SchedulerEvent, place: int) -> int:
         self._commands[place + ROW] = self._row(event.data.get("job_id"))

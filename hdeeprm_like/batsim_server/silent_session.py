@@ -58,7 +58,8 @@ class SilentSession:
         rows = {job.identifier: row for row, job in enumerate(self._jobs)}
         texts, numbers = self._texts(), _numbers(rows)
         self._memory = memory = layout.Memory(
-            len(rows), len(simulation.machines), len(powers), b"".join(texts), max(map(len, texts)), len(numbers)
+            *(len(rows), len(simulation.machines), len(powers), b"".join(texts), max(map(len, texts)), len(numbers)),
+            sends=not simulation.quiet,
         )
         self._talk, self._times = memory.integers("talk"), memory.floats("talk")
         self._job, self._job_times = memory.integers("jobs"), memory.floats("jobs")
@@ -80,14 +81,14 @@ class SilentSession:
     def _note_jobs(self, texts: Sequence[bytes]) -> None:
         """Put the jobs into the memory."""
         put, jobs, at = Struct(layout.GIVEN).pack_into, self._memory.arrays["jobs"], 0
-        known: dict[Profile, tuple[float, float, bool, bool, bool]] = {}
+        known: dict[Profile, tuple[float, float, bool, bool, bool, bool]] = {}
         for place, (job, text) in enumerate(zip(self._jobs, texts, strict=True)):
             if job.profile not in known:
                 known[job.profile] = _amounts(job.profile)
-            delay, flops, divided, listed, any_size = known[job.profile]
+            delay, flops, divided, listed, sends, any_size = known[job.profile]
             wanted, end, key = 0 if any_size else job.size, at + len(text), at + text.index(AFTER_NAME)
-            given = job.submit, job.walltime, delay, flops, divided, listed, wanted, job.profile.ret, at, key, end
-            put(jobs, place * WORDS * layout.WORD, *given)
+            kind = delay, flops, divided, listed, sends, wanted
+            put(jobs, place * WORDS * layout.WORD, job.submit, job.walltime, *kind, job.profile.ret, at, key, end)
             at = end
 
     def _note_machines(self, powers: list[tuple[float, ...]], places: list[int]) -> None:
@@ -257,18 +258,19 @@ def _numbers(rows: Mapping[str, int]) -> "array[int]":
     return found or array("q", [-1])
 
 
-def _amounts(profile: Profile) -> tuple[float, float, bool, bool, bool]:
+def _amounts(profile: Profile) -> tuple[float, float, bool, bool, bool, bool]:
     """Return what a job with a profile does.
 
     Returns:
         Its s of sleep, below 0 if it computes; its flop on each machine; whether these are of all machines together,
-        whether they are listed instead, and whether it takes any number of machines.
+        whether they are listed instead, whether it may send, and whether it takes any number of machines.
     """
     if profile.type is DELAY:
-        return profile.parameters, 0.0, False, False, profile.any_size
+        return profile.parameters, 0.0, False, False, False, profile.any_size
     listed = profile.type is PARALLEL
     flops = 0.0 if listed else profile.parameters.flops
-    return -1.0, flops, profile.type is HOMOGENEOUS_TOTAL, listed, profile.any_size
+    sends = not profile.type.silent(profile.parameters)
+    return -1.0, flops, profile.type is HOMOGENEOUS_TOTAL, listed, sends, profile.any_size
 
 
 def _powers(simulation: Simulation) -> tuple[list[tuple[float, ...]], list[int]]:

@@ -106,7 +106,7 @@ def run_train(options: argparse.Namespace) -> int:
         if method == POLICY_ITERATION:
             from hdeeprm_like.launch.iterated import iterate_learner
 
-            found = iterate_learner(learner, output, how, resumes, progress, gathering)
+            found = iterate_learner(learner, output, how, resumes, progress)
             done = f"{found} iterations"
         else:
             found = train_learner(learner, output, how, resumes, progress, gathering, callbacks)

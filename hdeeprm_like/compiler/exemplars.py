@@ -26,7 +26,6 @@ from hdeeprm_like.engine.sharing import new_problem
 from hdeeprm_like.engine.silent_layout import Memory
 from hdeeprm_like.engine.silent_session import session_in
 from hdeeprm_like.engine.state import State
-from hdeeprm_like.run.branches import SLOTS, SlotNetwork, no_deviations
 from hdeeprm_like.run.python_loop import Play
 from hdeeprm_like.run.replay import replay
 from hdeeprm_like.run.runs import Runs
@@ -56,8 +55,6 @@ def make() -> None:
         make_baseline(in_mode(mode))
     session_in(Memory(1, 1))
     new_problem(0, 0, 0)
-    no_deviations(1)
-    SlotNetwork(np.zeros(1, SLOTS), np.zeros((1, 0)), np.zeros(1), np.zeros(1))
     replay(pool(CORES), some_jobs(), np.zeros(JOBS), ("ewma",))
     make_files()
 

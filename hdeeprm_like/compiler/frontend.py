@@ -51,15 +51,20 @@ class Text(CodeLibrary):  # type: ignore[misc]
 
     Attributes:
         text: a module in LLVM's language. linked: libraries of numba's own functions that it calls.
+        inlines: whether all functions of the module are inlined, a generator's next step, too.
     """
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, inlines: bool) -> None:
         super().__init__(cpu_target.target_context.codegen(), name)
         self.text = ""
         self.linked: list[Any] = []
+        self.inlines = inlines
 
     def add_ir_module(self, ir_module: Any) -> None:
         """Keep the text of a module."""
+        for function in ir_module.functions:
+            if self.inlines and not function.is_declaration:
+                function.attributes.add("alwaysinline")
         self.text = cgutils.normalize_ir_text(str(ir_module))
 
     def add_linking_library(self, library: Any) -> None:
@@ -198,7 +203,7 @@ def part_of(function: Compiled, kinds: tuple[Any, ...]) -> Part:
         flags = compiler.Flags()
         cpu_target.options.parse_as_flags(flags, {**OPTIONS, "forceinline": function.inlines})
         flags.no_compile = True  # to machine code; the text suffices
-        text = Text(function.__name__)
+        text = Text(function.__name__, function.inlines)
         pipeline = Pipeline if is_ours(function) else compiler.Compiler
         contexts = cpu_target.typing_context, cpu_target.target_context
         with not_optimized(), calls_remembered(), global_compiler_lock:

@@ -6,6 +6,7 @@ of the five papers.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TypeAlias, TypeVar
 
 import numpy as np
@@ -18,7 +19,8 @@ from hdeeprm_like.decision.job_actions import JobSlots
 from hdeeprm_like.decision.layout import Layout, plain_layout
 from hdeeprm_like.decision.names import case_of
 from hdeeprm_like.decision.observations.view import OBSERVATIONS, Kind, View, needs_of_view
-from hdeeprm_like.decision.rewards import OBJECTIVES, Mode, Objective, Reward
+from hdeeprm_like.decision.rates import Rates
+from hdeeprm_like.decision.rewards import OBJECTIVES, Mode, Objective, Rated, Reward
 from hdeeprm_like.decision.system import DecisionSystem, Observer
 from hdeeprm_like.decision.window.arrays import ARRIVAL, Opens, needs_of_window
 from hdeeprm_like.decision.window.window import JobWindow
@@ -55,6 +57,7 @@ class Space:
         memory_units: columns of an image for memory, 0 for none.
         until, placed: an episode ends after this many s, or this many placed jobs; 0 for when all jobs are over.
         queue_sensitivity: of the summaries. wait: whether waiting times of jobs and the clock are also shown.
+        rates: whether the hour and the rates of objectives such as ``cost:tariff.csv`` are also shown.
         objectives: names or functions, with weights. reward: mode. gamma: of the mode ``discounted``.
     """
 
@@ -78,6 +81,7 @@ class Space:
     memory_units: int = 0
     queue_sensitivity: float = 0.05
     wait: bool = False
+    rates: bool = False
     objectives: Mapping[Objective, float] = field(default_factory=lambda: {OBJECTIVES["avg_job_slowdown"]: 1.0})
     reward: Mode = "sample"
     gamma: float = 0.99
@@ -87,7 +91,7 @@ class Space:
             Whole(least).of(getattr(self, name), OptionsError, name)
         for name in ("step", "queue_sensitivity", "gamma", "until"):
             NUMBER.of(getattr(self, name), OptionsError, name)
-        for name in ("void", "waiting", "wait", "jump", "masked"):
+        for name in ("void", "waiting", "wait", "rates", "jump", "masked"):
             if not isinstance(getattr(self, name), bool):
                 raise OptionsError(f"{name} is {getattr(self, name)!r:.80}; True or False is needed")
         if not isinstance(self.actions, str) and not callable(self.actions):
@@ -197,8 +201,8 @@ class Space:
 
     def _observer(self, state: State, window: JobWindow) -> Observer:
         if not isinstance(self.observation, str):
-            if self.wait:
-                raise OptionsError("wait: a user's own observation decides what it shows; leave wait out")
+            if self.wait or self.rates:
+                raise OptionsError("wait, rates: a user's own observation decides what it shows; leave both out")
             return made(self.observation, state, window, ("shape", "__call__"), "observation", "an observer")
         return View(
             state,
@@ -210,7 +214,17 @@ class Space:
             memory_units=self.memory_units,
             queue_sensitivity=self.queue_sensitivity,
             wait=self.wait,
+            rates=self._shown_rates(),
         )
+
+    def _shown_rates(self) -> dict[str, Rates] | None:
+        """Return the rates of energy that an observation shows, by the names of their objectives."""
+        if not self.rates:
+            return None
+        rated = [(one.name.partition(":"), one.rates) for one in self.objectives if isinstance(one, Rated)]
+        if not rated:
+            raise OptionsError("rates: no objective has any; take one with a file, as 'cost:tariff.csv'")
+        return {f"{kind}:{Path(file).name}": rates for (kind, _, file), rates in rated}
 
     def sample(self, platform: Platform, limits: JobLimits = NO_LIMITS) -> DecisionSystem:
         """Return the decision system of a run without jobs, for shapes and names."""

@@ -5,7 +5,7 @@ The core policies are those of the thesis (table 3.2), the lowest processors wit
 
 from hdeeprm_like.engine.called_on_nodes import call_choose
 from hdeeprm_like.engine.compiled import callback, compiled, entry, inlined
-from hdeeprm_like.engine.cores import begin_stretch, cores_from, release
+from hdeeprm_like.engine.cores import cores_of, release
 from hdeeprm_like.engine.dispatch import check_numbers
 from hdeeprm_like.engine.joined_words import joins_words
 from hdeeprm_like.engine.lifecycle import lacking_beside_cores
@@ -286,15 +286,11 @@ def close_choice(tables: Tables, policy: int, j: int, picks: int, wanted: int) -
 def return_cores(tables: Tables, j: int) -> None:
     """Undo the booking that `choose_cores` has just made for a job that will not start after all."""
     picks, begin, last = 0, tables.clock[0].placed, -1
-    for i in range(begin, begin + tables.jobs[j].stretches):
-        first, left, p = begin_stretch(tables, i)
-        while left > 0 and p < len(tables.processors):
-            count = min(left, cores_from(tables, p, first))
-            release(tables, first, count)
-            tables.loads[p].picked += count
-            if p != last:
-                picks, last = picks + 1, p
-            first, left, p = first + count, left - count, p + 1
+    for p, first, count in cores_of(tables, begin, j):
+        release(tables, first, count)
+        tables.loads[p].picked += count
+        if p != last:
+            picks, last = picks + 1, p
     for pick in range(picks - 1, -1, -1):
         give_back(tables, pick)
         tables.loads[tables.picks[pick].processor].picked = 0

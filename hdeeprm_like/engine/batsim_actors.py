@@ -15,9 +15,10 @@ from hdeeprm_like.engine.actions import Actions, calls_at_once, new_actions, num
 from hdeeprm_like.engine.bundles import Bundle, BundleType
 from hdeeprm_like.engine.compiled import by_type, compiled, count_bits, inlined, shift_left
 from hdeeprm_like.engine.cores import begin_words, word_of
+from hdeeprm_like.engine.flows import MESSAGE_FLOW, add_load, begin_flow
 from hdeeprm_like.engine.speeds import NoSpeeds, Speeds, new_speeds
 from hdeeprm_like.engine.tables import Tables
-from hdeeprm_like.engine.traffic import MESSAGE_FLOW, NoTraffic, Traffic, add_load, begin_flow, has_routes, new_traffic
+from hdeeprm_like.engine.traffic import NoTraffic, Traffic, has_routes, new_traffic
 from hdeeprm_like.engine.words import bits, words_of
 from hdeeprm_like.types import Floats, Ints, Records
 

@@ -12,16 +12,10 @@ from hdeeprm_like.engine.batsim_speeds import take_step_at_speeds
 from hdeeprm_like.engine.batsim_work import begin_sending
 from hdeeprm_like.engine.bundles import BundleType
 from hdeeprm_like.engine.compiled import by_type, compiled, inlined
+from hdeeprm_like.engine.flows import MESSAGE_FLOW, begin_flow, end_flow, next_solved
 from hdeeprm_like.engine.tables import Tables
 from hdeeprm_like.engine.tasks import Simulation
-from hdeeprm_like.engine.traffic import (
-    MESSAGE_FLOW,
-    begin_flow,
-    end_flow,
-    has_routes,
-    next_solved,
-    open_traffic,
-)
+from hdeeprm_like.engine.traffic import has_routes, open_traffic
 
 
 @by_type

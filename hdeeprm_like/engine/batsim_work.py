@@ -10,19 +10,12 @@ from hdeeprm_like.engine.batsim_joined import power_joined, slowest_joined, sums
 from hdeeprm_like.engine.bundles import BundleType
 from hdeeprm_like.engine.compiled import by_type, compiled, count_bits, inlined
 from hdeeprm_like.engine.cores import begin_words
+from hdeeprm_like.engine.flows import add_load, begin_flow, end_flow, note_changed
 from hdeeprm_like.engine.joined_words import joins_words
 from hdeeprm_like.engine.speeds import slowest_share
 from hdeeprm_like.engine.tables import Tables
 from hdeeprm_like.engine.tasks import Simulation
-from hdeeprm_like.engine.traffic import (
-    add_load,
-    begin_flow,
-    end_flow,
-    forget_flow,
-    has_routes,
-    load_links,
-    note_changed,
-)
+from hdeeprm_like.engine.traffic import forget_flow, has_routes, load_links
 from hdeeprm_like.engine.words import bits, common_pstate, of_pstate
 
 

@@ -1,5 +1,6 @@
 """Single cores: which serve jobs, which are available, and which may have changed P-state in this instant."""
 
+from collections.abc import Iterator
 from typing import Any
 
 from hdeeprm_like.engine.compiled import compiled, count_bits, entry, inlined, shift_left
@@ -55,16 +56,19 @@ def forget_touched(tables: Tables) -> None:
 
 
 @inlined
-def begin_stretch(tables: Tables, place: int) -> tuple[int, int, int]:
-    """Return the first core of a stretch of the allocation, its number of cores, and its first processor."""
-    stretch = tables.allocation[place]
-    return stretch.first, stretch.cores, tables.core_processor[stretch.first]
+def cores_of(tables: Tables, begin: int, j: int) -> Iterator[tuple[int, int, int]]:
+    """Yield each processor of a job, the first of its neighbouring cores there, and their number.
 
-
-@inlined
-def cores_from(tables: Tables, p: int, core: int) -> int:
-    """Return the number of cores of a processor from *core* on."""
-    return int(tables.processors[p].first_core + tables.processors[p].cores - core)
+    Args:
+        begin: place of its first stretch in the allocation.
+    """
+    for place in range(begin, begin + tables.jobs[j].stretches):
+        first, left = tables.allocation[place].first, tables.allocation[place].cores
+        p = tables.core_processor[first]
+        while left > 0 and p < len(tables.processors):
+            count = min(left, tables.processors[p].first_core + tables.processors[p].cores - first)
+            yield p, first, count
+            first, left, p = first + count, left - count, p + 1
 
 
 @compiled

@@ -9,6 +9,7 @@ When the job at a place is removed, the next one moves there (or is at the begin
 Insertion, removal and search take O(log n + BLOCK + n / BLOCK) with small constants; n jobs in the list.
 """
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -322,14 +323,21 @@ def job_at(lists: JobLists, v: int, place: int, i: int) -> int:
     return int(lists.jobs[v, lists.begins[v, lists.directory[v, place]] + i])
 
 
-@compiled
-def nth_job(lists: JobLists, v: int, n: int) -> int:
-    """Return job number *n* of a list, from 0 on."""
-    place = 0
-    while n >= lists.sizes[v, lists.directory[v, place]]:
-        n -= lists.sizes[v, lists.directory[v, place]]
-        place += 1
-    return int(job_at(lists, v, place, n))
+@inlined
+def entries_of(lists: JobLists, v: int) -> Iterator[int]:
+    """Yield the entries of a list's jobs in order, for ``lists.jobs[v, i]``, ``lists.keys[v, i]`` and so on."""
+    for place in range(lists.lists[v].blocks):
+        b = lists.directory[v, place]
+        begin = lists.begins[v, b]
+        for i in range(begin, begin + lists.sizes[v, b]):  # noqa: UP028 - compiled code has no yield from
+            yield i
+
+
+@inlined
+def jobs_of(lists: JobLists, v: int) -> Iterator[int]:
+    """Yield the jobs of a list in order, while it does not change."""
+    for i in entries_of(lists, v):
+        yield lists.jobs[v, i]
 
 
 @compiled
@@ -371,23 +379,13 @@ def copy_column(lists: JobLists, v: int, column: NDArray[Any], out: NDArray[Any]
 
 
 @compiled
-def place_with(lists: JobLists, v: int, cores: int) -> tuple[int, int, int]:
-    """Return the first place up to which jobs request *cores* cores together, and by how much they exceed that.
+def entry_with(lists: JobLists, v: int, cores: int) -> tuple[int, int]:
+    """Return the first entry up to which jobs request *cores* cores together, and by how much they exceed that.
 
-    The place is the number of blocks if all jobs together request fewer.
+    The entry is -1 if all jobs together request fewer.
     """
-    blocks = lists.lists[v].blocks
-    for place in range(blocks):
-        b = lists.directory[v, place]
-        begin = lists.begins[v, b]
-        for i in range(lists.sizes[v, b]):
-            cores -= lists.cores[v, begin + i]
-            if cores <= 0:
-                return place, i, -cores
-    return blocks, 0, 0
-
-
-@inlined
-def key_at(lists: JobLists, v: int, place: int, i: int) -> float:
-    """Return the key of the job at a place of a list."""
-    return float(lists.keys[v, lists.begins[v, lists.directory[v, place]] + i])
+    for i in entries_of(lists, v):
+        cores -= lists.cores[v, i]
+        if cores <= 0:
+            return i, -cores
+    return -1, 0

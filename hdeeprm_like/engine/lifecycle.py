@@ -9,7 +9,7 @@ from hdeeprm_like.cluster.pstates import P0, P1, P2, P3
 from hdeeprm_like.cluster.workload import ROUNDING
 from hdeeprm_like.engine.called_on_nodes import call_lacking, call_release
 from hdeeprm_like.engine.compiled import compiled, entry, inlined, lowest_bit
-from hdeeprm_like.engine.cores import begin_stretch, cores_from, forget_touched, release, touch_all
+from hdeeprm_like.engine.cores import cores_of, forget_touched, release, touch_all
 from hdeeprm_like.engine.joined_words import repeats
 from hdeeprm_like.engine.processor_index import rank, rank_picks
 from hdeeprm_like.engine.processor_keys import counts_cores, places
@@ -77,14 +77,10 @@ def update_speed(tables: Tables, j: int) -> None:
         job.speed = tables.processors[0].flops[P0]
         return
     speed, last = 1e300, -1
-    for i in range(job.first, job.first + job.stretches):
-        first, left, p = begin_stretch(tables, i)
-        while left > 0:
-            if p != last:
-                last = p
-                speed = min(speed, tables.processors[p].flops[P1 if tables.loads[p].oversubscribed else P0])
-            count = min(left, cores_from(tables, p, first))
-            first, left, p = first + count, left - count, p + 1
+    for p, _, _ in cores_of(tables, job.first, j):
+        if p != last:
+            last = p
+            speed = min(speed, tables.processors[p].flops[P1 if tables.loads[p].oversubscribed else P0])
     job.speed = speed if last >= 0 else 0.0
 
 
@@ -175,15 +171,11 @@ def start_job(tables: Tables, j: int) -> None:
     else:
         clock.placed += job.stretches
         last, cores = -1, 0
-        for i in range(job.first, clock.placed):
-            first, left, p = begin_stretch(tables, i)
-            while left > 0:
-                if p != last and cores > 0:
-                    change_busy(tables, last, cores)
-                    cores = 0
-                last, count = p, min(left, cores_from(tables, p, first))
-                cores += count
-                first, left, p = first + count, left - count, p + 1
+        for p, _, count in cores_of(tables, job.first, j):
+            if p != last and cores > 0:
+                change_busy(tables, last, cores)
+                cores = 0
+            last, cores = p, cores + count
         if last >= 0:  # a job that only borrows cores has none of its own
             change_busy(tables, last, cores)
     update_speed(tables, j)
@@ -210,19 +202,15 @@ def end_job(tables: Tables, j: int) -> None:
         rank(tables, 0)
         return
     picks, last, cores, available = 0, -1, 0, 0
-    for i in range(job.first, job.first + job.stretches):
-        first, left, p = begin_stretch(tables, i)
-        while left > 0:
-            if p != last:
-                if cores > 0:
-                    free_processor(tables, j, last, cores, available)
-                    cores = available = 0
-                tables.picks[picks].processor = p
-                picks += 1
-            last, count = p, min(left, cores_from(tables, p, first))
-            available += release(tables, first, count)
-            cores += count
-            first, left, p = first + count, left - count, p + 1
+    for p, first, count in cores_of(tables, job.first, j):
+        if p != last:
+            if cores > 0:
+                free_processor(tables, j, last, cores, available)
+                cores = available = 0
+            tables.picks[picks].processor = p
+            picks += 1
+        available += release(tables, first, count)
+        last, cores = p, cores + count
     if last >= 0:
         free_processor(tables, j, last, cores, available)
     if tables.clock[0].partitioned:

@@ -16,6 +16,7 @@ from hdeeprm_like.engine.silent_layout import (
     SUBMITTER,
     SUCCESS,
 )
+from hdeeprm_like.engine.silent_network import waits
 from hdeeprm_like.engine.silent_server import run_server
 from hdeeprm_like.engine.silent_session import (
     ANSWERS,
@@ -245,9 +246,13 @@ def kills(session: Session, j: int) -> bool:
     """Note that a job is killed, and its progress; return False if it has just begun or ended."""
     job, now = session.jobs[j], session.actions.pace[0].now
     place = session.actions.places[2 * j if job.delay < 0.0 else 2 * j + 1]
-    if job.stage != END_JOB or place < 0 or (job.delay < 0.0 and job.outcome != SUCCESS):
+    if job.stage != END_JOB or (job.delay < 0.0 and job.outcome != SUCCESS):
         return False
-    if job.delay < 0.0:
+    if place < 0:
+        if job.delay >= 0.0 or waits(session, j) == 0:
+            return False
+        job.progress = 0.0
+    elif job.delay < 0.0:
         catch_up(session.actions, place)
         job.progress = 1.0 - session.actions.left[place]
     else:

@@ -5,11 +5,11 @@ its next request, then the requests are granted in that order. The clock moves w
 know it leaves: `advance` returns UNUSUAL, and the server plays the session again by itself.
 """
 
-from hdeeprm_like.engine.actions import ANSWER, CALL, MESSAGE, SUBMISSION, add, number, remove_at, take_step
+from hdeeprm_like.engine.actions import ANSWER, ARRIVING, CALL, MESSAGE, SUBMISSION, add, number, remove_at
 from hdeeprm_like.engine.compiled import compiled, entry, inlined
 from hdeeprm_like.engine.dates import SAME_DATE
 from hdeeprm_like.engine.silent_actors import run_actor
-from hdeeprm_like.engine.silent_energy import begin_use, change_rates, end_use, update
+from hdeeprm_like.engine.silent_energy import update
 from hdeeprm_like.engine.silent_layout import (
     ANSWERER,
     ASKS,
@@ -27,6 +27,17 @@ from hdeeprm_like.engine.silent_layout import (
     WALLTIME,
 )
 from hdeeprm_like.engine.silent_messages import complete
+from hdeeprm_like.engine.silent_network import (
+    begin_work,
+    change_rates,
+    end_latency,
+    end_message,
+    end_work,
+    get,
+    put,
+    take_next_step,
+    works,
+)
 from hdeeprm_like.engine.silent_replies import read_reply
 from hdeeprm_like.engine.silent_session import (
     ANSWERS,
@@ -44,8 +55,6 @@ from hdeeprm_like.engine.silent_session import (
     STRIKE_DOWN,
     WAIT,
     Session,
-    get,
-    put,
     sender_of,
     wake,
 )
@@ -87,7 +96,7 @@ def add_action(session: Session, j: int, request: int) -> None:
     """Start the work of a job, the limit of its work, or its sleep."""
     job = session.jobs[j]
     if request == START:
-        add(session.actions, 2 * j, begin_use(session, j), job.rate)
+        begin_work(session, j)
         wake(session, JOBS + j)
     elif request == WAIT:
         if job.walltime >= 0.0:
@@ -106,9 +115,7 @@ def strike_down(session: Session, actor: int) -> None:
     works = strike.stage == FIND  # it goes on with the job after that
     j = session.struck[strike.first + strike.at - (1 if works else 0)]
     if works:
-        if session.meter[0].measures:
-            end_use(session, j)
-        remove_at(actions, actions.places[2 * j])
+        end_work(session, j)
     if actions.places[2 * j + 1] >= 0:
         remove_at(actions, actions.places[2 * j + 1])
     if works:
@@ -124,8 +131,10 @@ def end_actions(session: Session) -> None:
         owner = actions.ended[i]
         if owner == MESSAGE:
             sender = sender_of(talk.on_the_way)
-            if session.meter[0].measures and talk.on_the_way % KINDS == END:
-                update(session, session.jobs[talk.on_the_way // KINDS].first)
+            if talk.on_the_way % KINDS == END:
+                end_message(session)
+                if session.meter[0].measures:
+                    update(session, session.jobs[talk.on_the_way // KINDS].first)
             talk.received = talk.on_the_way
             if sender >= 0 and talk.sender_first:
                 wake(session, sender)
@@ -138,6 +147,8 @@ def end_actions(session: Session) -> None:
             wake(session, ANSWERER)
         elif owner == CALL:
             wake(session, AWAKE_CALLER)
+        elif owner <= ARRIVING:
+            end_latency(session, owner, actions.made_ended[i])
         elif actions.places[owner] >= 0:  # what ended before it in this step has not removed it
             end_of_job(session, owner)
 
@@ -147,19 +158,18 @@ def end_of_job(session: Session, owner: int) -> None:
     """End the work of a job, the limit of its work, or its sleep; only work beyond the limit wakes nothing."""
     actions, j = session.actions, owner >> 1
     job = session.jobs[j]
-    if session.meter[0].measures:
-        if owner & 1 == 1:
-            update(session, job.first)
-        else:
-            end_use(session, j)
-    remove_at(actions, actions.places[owner])
     if owner & 1 == 1:
-        if actions.places[2 * j] >= 0:
+        if session.meter[0].measures:
+            update(session, job.first)
+        remove_at(actions, actions.places[owner])
+        if works(session, j):
             job.outcome = WALLTIME
-    elif job.outcome == WALLTIME:
-        return
-    elif actions.places[2 * j + 1] >= 0:
-        remove_at(actions, actions.places[2 * j + 1])
+    else:
+        end_work(session, j)
+        if job.outcome == WALLTIME:
+            return
+        if actions.places[2 * j + 1] >= 0:
+            remove_at(actions, actions.places[2 * j + 1])
     wake(session, JOBS + j)
 
 
@@ -219,6 +229,6 @@ def advance(session: Session) -> int:
             change_rates(session)
         if talk.unusual:
             return UNUSUAL
-        if result != OVER or not take_step(session.actions):
+        if result != OVER or not take_next_step(session):
             return result
         end_actions(session)

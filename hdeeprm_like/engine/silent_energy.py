@@ -8,7 +8,6 @@ from math import inf
 
 import numpy as np
 
-from hdeeprm_like.engine.actions import set_rate
 from hdeeprm_like.engine.compiled import compiled, inlined, zeros_above
 from hdeeprm_like.engine.silent_layout import AT_END, AT_START
 from hdeeprm_like.engine.silent_session import Session, add_row
@@ -257,20 +256,6 @@ def set_pstate(session: Session, m: int, pstate: int) -> None:
         session.jobs[machine.worker - 1].changed = 1
         session.changed[talk.changed] = machine.worker - 1
         talk.changed += 1
-
-
-@compiled
-def change_rates(session: Session) -> None:
-    """Compute the speeds of the jobs on machines whose P-state has changed."""
-    talk = session.talk[0]
-    for i in range(talk.changed):
-        j = session.changed[i]
-        session.jobs[j].changed = 0
-        place = session.actions.places[2 * j]
-        if place >= 0:
-            compute_rate(session, j)
-            set_rate(session.actions, place, session.jobs[j].rate)
-    talk.changed = 0
 
 
 # --- looks at all machines

@@ -1,4 +1,4 @@
-"""Memory of a silent session: jobs only compute and delay, so nothing but messages to the server uses links.
+"""Memory of a silent session: jobs only delay, compute, and send one another bytes while they do.
 
 Batsim's server plays such sessions in machine code, without numpy, whose import takes longer than a short session. So
 the memory is made here of bytes, laid out as the bundles of `engine.silent_session`.
@@ -7,6 +7,7 @@ the memory is made here of bytes, laid out as the bundles of `engine.silent_sess
 import ctypes
 from itertools import accumulate
 from math import inf
+from struct import Struct
 
 WORD = 8  # bytes
 
@@ -96,6 +97,8 @@ TALK = (
     ("allocs", "i8"),  # used bytes of Session.allocs
     ("fetched", "i8"),  # bytes of that taken away before
     ("unusual", "i8"),  # 1 after something that only the server in Python knows
+    ("sends", "i8"),  # 1 if jobs send
+    ("gates", "i8"),  # most links that the message of a job's end uses
     ("computing", "i8"),  # machines
     ("idle_seconds", "f8"),  # s of all machines, up to their last change
     ("computing_seconds", "f8"),
@@ -121,6 +124,7 @@ JOB = (
     ("flops", "f8"),  # on each machine, or on all
     ("divided", "i8"),  # 1 for all
     ("listed", "i8"),  # 1 if they are in Session.loads
+    ("sends", "i8"),  # 1 if it may send
     ("wanted", "i8"),  # machines, 0 for any number
     ("code", "i8"),  # that it returns
     ("text", "i8"),  # its description in Session.texts: the first byte,
@@ -142,8 +146,10 @@ JOB = (
     ("killed", "i8"),  # 1 if the scheduler has it killed
     ("note", "i8"),  # 1 + the number of its latest metadata; 0 without
     ("changed", "i8"),  # 1 if its speed is to be computed
+    ("uses", "i8"),  # links that it sends over
+    ("limit", "f8"),  # 1/s, of its work by the latency of its route; not above 0 without
 )
-GIVEN = "4d7q"  # the form of what is known of a job at first, up to the end of its description
+GIVEN = "4d8q"  # the form of what is known of a job at first, up to the end of its description
 MACHINE = (
     ("since", "f8"),  # s, of its last change
     ("busy", "i8"),  # what it does
@@ -158,6 +164,9 @@ MACHINE = (
     ("share", "f8"),  # of it that takes time after that
     ("rate", "f8"),  # 1/s
     ("way", "i8"),  # 1 if that way is known
+    ("gate", "i8"),  # where jobs send: the first link of that way in Session.uses,
+    ("gates", "i8"),  # and how many there are; 0 where nothing else uses them
+    ("limit", "f8"),  # 1/s, by the latency of that way; not above 0 without
 )
 POWER = (("speed", "f8"), ("cores", "f8"), ("idle", "f8"), ("least", "f8"), ("most", "f8"))  # flop/s of a core, W
 METER = (
@@ -180,7 +189,12 @@ COMMAND = (
     ("first", "i8"),
     ("count", "i8"),
     ("number", "i8"),  # of the metadata, or the change of P-states
+    ("use", "i8"),  # its first link in Session.uses
+    ("uses", "i8"),
+    ("delay", "f8"),  # s, latency of the longest of its routes
+    ("limit", "f8"),  # 1/s, by that latency; not above 0 without
 )
+USE = (("link", "i8"), ("weight", "f8"), ("bandwidth", "f8"), ("fatpipe", "i8"))  # of a link: bytes, bytes/s
 EVENT = (("kind", "i8"), ("job", "i8"), ("time", "f8"), ("joules", "f8"), ("place", "i8"))  # in the message
 ROW = (("kind", "i8"), ("number", "i8"), ("time", "f8"), ("joules", "f8"), ("least", "f8"), ("watts", "f8"))
 STRIKE = (("first", "i8"), ("count", "i8"), ("at", "i8"), ("stage", "i8"), ("rounds", "i8"))
@@ -188,7 +202,13 @@ STRIKE = (("first", "i8"), ("count", "i8"), ("at", "i8"), ("stage", "i8"), ("rou
 Fields = tuple[tuple[str, str], ...]
 
 PACE_WORDS, STEPS = 15, 64  # of `engine.actions`
+PROBLEM_WORDS, CONSTRAINT_WORDS, VARIABLE_WORDS, PROBLEM_USE_WORDS = 4, 5, 5, 4  # of `engine.sharing`
+ROADS_WORDS, CAPACITY_WORDS, FLOW_WORDS, LOAD_WORDS = 4, 3, 6, 4  # of `engine.flows`
+LINKS, LOADS = 1000, 10_000  # of a session whose jobs send, and more for each machine
+LINKS_EACH, LOADS_EACH = 8, 64
 ENDLESS = (5, 7, 9, 10)  # words of its PACE that are infinite at first
+PRECISION = 1e-5  # of `engine.sharing`
+NUMBER, UNUSED, FIRST_USE = Struct("=i"), Struct("=d4i").pack(0.0, 0, -1, -1, 0), 24  # of `engine.flows`
 CALLS = 1000  # requested at once, and one more for each job
 LEAST_COMMANDS = 100  # of a reply, and three more for each job
 ROWS = 4096  # that are kept here
@@ -223,31 +243,67 @@ def _sizes_of_actions(jobs: int, actions: int) -> dict[str, tuple[int, int]]:
     }
 
 
+def _sizes_of_traffic(capacities: int, flows: int, loads: int) -> dict[str, tuple[int, int]]:
+    """Return the same of `engine.flows`, but for its problem."""
+    return {
+        "roads": (1, ROADS_WORDS),
+        "capacities": (capacities, CAPACITY_WORDS),
+        "flows": (flows, FLOW_WORDS),
+        "flow_loads": (loads, LOAD_WORDS),
+        "changed_flows": (flows + 1, 1),
+        "members": (flows, 1),
+        "met": (capacities, 1),
+    }
+
+
+def _sizes_of_problem(capacities: int, flows: int, loads: int) -> dict[str, tuple[int, int]]:
+    """Return the same of the problem of `engine.sharing`."""
+    return {
+        "size": (1, PROBLEM_WORDS),
+        "constraints": (capacities + 1, CONSTRAINT_WORDS),
+        "variables": (flows, VARIABLE_WORDS),
+        "problem_uses": (loads, PROBLEM_USE_WORDS),
+        "open": (capacities + 1, 1),
+    }
+
+
 class Memory:
     """The arrays of a silent session.
 
     Attributes:
         arrays: the memory of each array by its name: those of the session, and those of its actions.
-        commands, machines: how many decisions a reply may hold, and how many machines these may name.
+        commands, machines, uses: how many decisions a reply may hold, how many machines these may name, and how many
+        links all of them and the ways to the server may. links: how many there may be.
         margin: bytes of the message that an actor may write in a turn.
     """
 
     def __init__(
-        self, jobs: int, machines: int, powers: int = 1, texts: bytes = b" ", longest: int = 1, numbers: int = 1
+        self,
+        jobs: int,
+        machines: int,
+        powers: int = 1,
+        texts: bytes = b" ",
+        longest: int = 1,
+        numbers: int = 1,
+        sends: bool = False,
     ) -> None:
         """Make the arrays for a session that has not begun, of at least one job, machine and P-state.
 
         Args:
             texts: the descriptions of all jobs; *longest* is the size of the longest one. numbers: bound of those that
-            jobs have in their names.
+            jobs have in their names. sends: whether jobs send.
         """
         calls, self.commands = CALLS + jobs, LEAST_COMMANDS + 3 * jobs
         self.machines = 4 * machines + LEAST_COMMANDS
         self.margin = MOST_STRUCK * (EVENT_BYTES + longest) + PLACE_BYTES * machines
         actions, actors = 2 * jobs + calls + 1, 2 * jobs + calls + 8
         words = [text.encode() for text in KNOWN_WORDS + PARTS]
-        self._actions = _sizes_of_actions(jobs, actions)
+        self.links, self.uses = (LINKS + LINKS_EACH * machines, LOADS + LOADS_EACH * machines) if sends else (0, 1)
+        traffic = machines + self.links, jobs + 1 if sends else 1, self.uses
+        self._actions, self._traffic = _sizes_of_actions(jobs, actions), _sizes_of_traffic(*traffic)
+        self._problem = _sizes_of_problem(*traffic)
         self._session = self._sizes(jobs, machines, powers, actors) | {
+            "uses": (self.uses, len(USE)),
             "numbers": (numbers, 1),
             "word_ends": (len(words) + 1, 1),
         }
@@ -258,7 +314,7 @@ class Memory:
             "out": HEAD + len(texts) + SUBMITTED_BYTES * jobs + 2 * self.margin,
             "allocs": REPLY_BYTES + 2 * PLACE_BYTES * machines,
         }
-        sizes = {**self._actions, **self._session}
+        sizes = {**self._actions, **self._problem, **self._traffic, **self._session}
         self.arrays = {name: bytearray(WORD * entries * words) for name, (entries, words) in sizes.items()}
         self.arrays |= {name: bytearray(size) for name, size in self._texts.items()}
         self.arrays["joule_bits"] = self.arrays["joules"]  # the same memory
@@ -268,6 +324,9 @@ class Memory:
             self.integers("word_ends")[place] = end
         for word in ENDLESS:
             self.floats("pace")[word] = inf
+        self.floats("size")[PROBLEM_WORDS - 1] = PRECISION
+        self.arrays["capacities"][:] = UNUSED * (len(self.arrays["capacities"]) // len(UNUSED))
+        NUMBER.pack_into(self.arrays["flows"], FIRST_USE, -1)
         for name in ("places", "numbers"):
             entries = self.integers(name)
             for place in range(len(entries)):
@@ -275,6 +334,7 @@ class Memory:
         ready, talk, places = self.integers("ready_next"), self.integers("talk"), places_of(TALK)
         ready[0], ready[1] = SUBMITTER, SERVER
         talk[places["next_ready"]], talk[places["written"]], talk[places["longest"]] = 2, HEAD, longest
+        talk[places["sends"]] = sends
 
     def _sizes(self, jobs: int, machines: int, powers: int, actors: int) -> "dict[str, tuple[int, int]]":
         """Return the entries of the arrays of the session, and the words of each entry."""
@@ -315,13 +375,15 @@ class Memory:
 
     def address(self) -> int:
         """Return the address of a record of the session as `engine.bundles` has it, which lives as long as this."""
-        actions = self._record_of({name: entries for name, (entries, _) in self._actions.items()})
-        entries = {name: entries for name, (entries, _) in self._session.items()} | self._texts
-        self._records = [self._record_of(entries, ctypes.addressof(actions)), actions]
-        return ctypes.addressof(self._records[0])
+        actions, problem = self._record_of(self._actions), self._record_of(self._problem)
+        traffic = self._record_of(self._traffic, ctypes.addressof(problem))
+        texts = {name: (size, 0) for name, size in self._texts.items()}
+        session = self._record_of(self._session | texts, ctypes.addressof(actions), ctypes.addressof(traffic))
+        self._records = session, actions, traffic, problem
+        return ctypes.addressof(session)
 
-    def _record_of(self, entries: "dict[str, int]", *first: int) -> "ctypes.Array[ctypes.c_int64]":
+    def _record_of(self, sizes: "dict[str, tuple[int, int]]", *first: int) -> "ctypes.Array[ctypes.c_int64]":
         words = list(first)
-        for name, count in entries.items():
+        for name, (count, _) in sizes.items():
             words += [ctypes.addressof(ctypes.c_char.from_buffer(self.arrays[name])), count]
         return (ctypes.c_int64 * len(words))(*words)

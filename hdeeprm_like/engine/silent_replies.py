@@ -201,7 +201,7 @@ def read_event(session: Session, at: int) -> int:
     command = session.commands[session.talk[0].commands]
     kind, date, has_data = -1, -1.0, False
     at = behind(session, at, OPEN)
-    command.job, command.count, command.wanted = -1, 0, -1.0
+    command.job, command.count, command.wanted, command.uses = -1, 0, -1.0, 0
     while at >= 0:
         word, at = read_key(session, at)
         if at < 0:
@@ -234,7 +234,7 @@ def takes(session: Session, kind: int) -> bool:
         job = session.jobs[command.job]
         command.kind = EXECUTE
         known = session.machines[session.chosen[command.first]].way == 1 and not job.listed
-        return bool(known and job.wanted in (0, command.count))
+        return bool(known and not job.sends and job.wanted in (0, command.count))
     if kind == REJECT_WORD and command.job >= 0 and command.count == 0 and command.wanted < 0.0:
         command.kind = REJECT
         return True

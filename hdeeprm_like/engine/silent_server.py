@@ -1,8 +1,7 @@
 """The server of a silent session: what it does with each message, as in ``batsim_server``."""
 
-from hdeeprm_like.engine.actions import remove_at
 from hdeeprm_like.engine.compiled import compiled, inlined
-from hdeeprm_like.engine.silent_energy import end_use, look, rounds_to_look, set_pstate, trace
+from hdeeprm_like.engine.silent_energy import look, rounds_to_look, set_pstate, trace
 from hdeeprm_like.engine.silent_layout import (
     ANSWER,
     ANSWERER,
@@ -33,6 +32,7 @@ from hdeeprm_like.engine.silent_layout import (
     SWITCHES,
 )
 from hdeeprm_like.engine.silent_messages import report, report_arrival, report_call, report_end
+from hdeeprm_like.engine.silent_network import end_work, load_links
 from hdeeprm_like.engine.silent_session import (
     ANSWERS_QUERY,
     ASK,
@@ -150,11 +150,7 @@ def act_on(session: Session, message: int) -> int:
 def end_job(session: Session, j: int) -> None:
     """Report the end of a job; if it ran to its walltime, its work has gone on until now."""
     report_end(session, j)
-    place = session.actions.places[2 * j]
-    if place >= 0:
-        if session.meter[0].measures:
-            end_use(session, j)
-        remove_at(session.actions, place)
+    end_work(session, j)
     release(session, j)
     session.talk[0].running -= 1
     close(session, j, ENDED)
@@ -216,7 +212,9 @@ def carry_out(session: Session, place: int) -> int:
     if command.kind == REJECT:
         close(session, command.job, REJECTED)
         return 0
-    return 1 if begin(session, command.job, command.first, command.count) else -1
+    if not begin(session, command.job, command.first, command.count):
+        return -1
+    return 1 if load_links(session, command.job, command.use, command.uses, command.delay) else -1
 
 
 @inlined
@@ -229,6 +227,7 @@ def begin(session: Session, j: int, first: int, count: int) -> bool:
             return False
         machine.next = session.chosen[i + 1] if i + 1 < first + count else -1
         machine.flops = session.loads[i] if job.listed else job.flops / count if job.divided else job.flops
+    job.uses, job.limit = session.commands[talk.decision].uses, session.commands[talk.decision].limit
     job.first, job.size, job.status, job.stage = session.chosen[first], count, RUNNING, START_JOB
     talk.running += 1
     talk.spawned = JOBS + j

@@ -5,10 +5,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hdeeprm_like.engine.actions import PACE, Actions, number
+from hdeeprm_like.engine.actions import PACE, Actions
 from hdeeprm_like.engine.bundles import Bundle
 from hdeeprm_like.engine.compiled import compiled, inlined
 from hdeeprm_like.engine.digits import Bytes
+from hdeeprm_like.engine.flows import CAPACITY, FLOW, LOAD, ROADS, Flows
+from hdeeprm_like.engine.sharing import CONSTRAINT, PROBLEM, VARIABLE, Problem
+from hdeeprm_like.engine.sharing import USE as PROBLEM_USE
 from hdeeprm_like.engine.silent_layout import (
     ANSWERER,
     COMMAND,
@@ -22,6 +25,7 @@ from hdeeprm_like.engine.silent_layout import (
     STRIKE,
     SUBMITTER,
     TALK,
+    USE,
     Memory,
 )
 from hdeeprm_like.types import Floats, Ints, Records
@@ -56,14 +60,17 @@ RECORDS = {
     "events": EVENT,
     "rows": ROW,
     "strikes": STRIKE,
+    "uses": USE,
 }
+TRAFFIC = {"roads": ROADS, "capacities": CAPACITY, "flows": FLOW, "flow_loads": LOAD}
+PROBLEMS = {"size": PROBLEM, "constraints": CONSTRAINT, "variables": VARIABLE, "problem_uses": PROBLEM_USE}
 
 
 class Session(Bundle):
     """A silent session; J jobs in the order of their submission, M machines.
 
     Attributes:
-        actions: everything that takes time.
+        actions: everything that takes time. traffic: the work of jobs that send, and the message of a job's end.
         talk: (1,) TALK. jobs: (J,) JOB. machines: (M,) MACHINE.
         powers: of each P-state of each kind of machine, POWER. meter: (1,) METER.
         joules: (M,) of each machine. joule_bits: (M,) the same memory as words.
@@ -71,6 +78,7 @@ class Session(Bundle):
         gathered: (M,) numbers to add up. parts: the partial sums of an exact sum.
         commands: the decisions of the reply, COMMAND. chosen: the machines or jobs that they name. loads: flop of the
         job on each of these machines, where they differ.
+        uses: links that the decisions of the reply and the ways to the server use, USE.
         numbers: the job with each number in its name, -1 where there is none.
         events: of the message to the scheduler, those that Python writes, EVENT. rows: of the output files, ROW.
         strikes: (J,) killings of jobs, STRIKE. struck: (J,) the jobs that they name.
@@ -85,6 +93,7 @@ class Session(Bundle):
     """
 
     actions: Actions
+    traffic: Flows
     talk: Records
     jobs: Records
     machines: Records
@@ -109,6 +118,7 @@ class Session(Bundle):
     ran: Ints
     outgoing: Ints
     messages: Ints
+    uses: Records
     numbers: Ints
     word_ends: Ints
     words: Bytes
@@ -122,10 +132,12 @@ def session_in(memory: Memory) -> Session:
     """Return a session in some memory."""
     kinds: dict[str, Any] = dict.fromkeys(FLOATS, np.float64) | {"pace": PACE, "sum": np.uint64}
     kinds |= dict.fromkeys(BYTES, np.uint8)
-    kinds |= {name: np.dtype(list(fields), align=True) for name, fields in RECORDS.items()}
+    kinds |= {name: np.dtype(list(fields), align=True) for name, fields in RECORDS.items()} | TRAFFIC | PROBLEMS
     arrays = {name: np.frombuffer(content, kinds.get(name, np.int64)) for name, content in memory.arrays.items()}
     actions = Actions(**{name: arrays.pop(name) for name in Actions._names})
-    return Session(actions=actions, **arrays)
+    of_problem = (*(arrays.pop(name) for name in PROBLEMS), arrays.pop("open"))
+    of_traffic = [arrays.pop(name) for name in (*TRAFFIC, "changed_flows", "members", "met")]
+    return Session(actions=actions, traffic=Flows(Problem(*of_problem), *of_traffic), **arrays)
 
 
 @compiled
@@ -170,48 +182,6 @@ def sender_of(message: int) -> int:
     if kind in (DECISION, READY):
         return ANSWERER
     return SUBMITTER if kind < END else -1
-
-
-@inlined
-def put(session: Session, message: int) -> None:
-    """Put a message into the mailbox, or send it to the server if that waits."""
-    talk = session.talk[0]
-    if talk.server_waits:
-        transfer(session, message, 0)
-        return
-    at = talk.first_message + talk.messages
-    session.messages[at if at < len(session.messages) else at - len(session.messages)] = message
-    talk.messages += 1
-
-
-@inlined
-def get(session: Session) -> None:
-    """Make the server receive the first message of the mailbox, or wait for one."""
-    talk = session.talk[0]
-    if talk.messages == 0:
-        talk.server_waits = 1
-        return
-    message = session.messages[talk.first_message]
-    talk.first_message = talk.first_message + 1 if talk.first_message + 1 < len(session.messages) else 0
-    talk.messages -= 1
-    transfer(session, message, 1)
-
-
-@compiled
-def transfer(session: Session, message: int, sender_first: int) -> None:
-    """Start the transfer of a message to the server."""
-    talk, pace = session.talk[0], session.actions.pace[0]
-    talk.server_waits, talk.on_the_way, talk.sender_first = 0, message, sender_first
-    pace.message_made = number(session.actions)
-    latency, share, speed = talk.latency, talk.share, talk.speed
-    if message % KINDS == END:
-        machine = session.machines[session.jobs[message // KINDS].first]
-        latency, share, speed = machine.latency, machine.share, machine.rate
-    pace.message = share
-    if latency > 0.0:
-        pace.latency, pace.speed, pace.speed_then = latency, 0.0, speed
-    else:
-        pace.speed = speed
 
 
 @inlined

@@ -48,6 +48,7 @@ Keywords of `make` and `make_vec`; those of the decision space override the pres
 | ``horizon``, ``backlog``, ``memory_units`` | size of the observation, whole numbers |
 | ``queue_sensitivity`` | for the summaries, above 0 |
 | ``wait`` | whether the waits of the jobs in the slots and the clock are also shown |
+| ``rates`` | whether the hour and the rates of objectives such as ``cost:tariff.csv`` are also shown |
 | ``objectives``, ``objective`` | name of `decision.rewards`, ``cost:tariff.csv``, function, or several with weights |
 | ``reward``, ``gamma`` | mode of `decision.rewards`; from 0 to 1 |
 

@@ -1,6 +1,5 @@
 """Policy iteration in experiments: an agent that is improved by comparing its decisions with others."""
 
-from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -8,16 +7,16 @@ from hdeeprm_like.decision.actions import PolicyActions, policy_named
 from hdeeprm_like.errors import AgentError, OptionsError, ResultsError, did_you_mean
 from hdeeprm_like.experiment import episodes_of
 from hdeeprm_like.formats.files import alone_in, write_json
-from hdeeprm_like.launch.learned import EVALUATIONS, HELD_OUT, HERE, TRAINING_FILES, end_training, imitate
+from hdeeprm_like.launch.learned import EVALUATIONS, HELD_OUT, TRAINING_FILES, end_training, imitate
 from hdeeprm_like.launch.learner import Learner
-from hdeeprm_like.launch.parts import ComparisonsInParts, Gather
 from hdeeprm_like.launch.resuming import origin
 from hdeeprm_like.launch.run_folder import RECORD, description, inputs_of, write_inputs
 from hdeeprm_like.learning.agents import PolicyLearningAgent
 from hdeeprm_like.learning.checkpoint import CHECKPOINT
 from hdeeprm_like.learning.comparisons import IterationOptions
 from hdeeprm_like.learning.paired_rollouts import PairedRollouts, Sampling
-from hdeeprm_like.learning.policy_iteration import Comparisons, iterate_policy, validation_of
+from hdeeprm_like.learning.policy_iteration import iterate_policy, validation_of
+from hdeeprm_like.learning.threads import threads_for
 from hdeeprm_like.learning.training import TrainingOptions
 from hdeeprm_like.run.batch import FIGURES
 from hdeeprm_like.run.runs import Runs
@@ -33,22 +32,19 @@ def iterate_learner(
     how: TrainingOptions,
     resume: bool,
     progress: bool,
-    gathering: AbstractContextManager[Gather] = HERE,
 ) -> int:
     """Improve an agent by policy iteration, or go on with that, in a directory; return how many iterations it has had.
 
     Args:
         how: of evaluations; its episodes and envs have no meaning here.
-        gathering: gives what compares decisions in parts, where ``training.parts`` has several; the result is the same
-            on any engine.
 
     Raises:
         ResultsError: the directory holds a run and *resume* is false.
         OptionsError: options do not fit together. AgentError: the agent cannot be improved so.
     """
     check(learner)
-    with alone_in(output), gathering as gather:
-        return iterate_alone(learner, output, how, resume, progress, gather)
+    with alone_in(output), threads_for(learner.agent):
+        return iterate_alone(learner, output, how, resume, progress)
 
 
 def check(learner: Learner) -> None:
@@ -62,9 +58,10 @@ def check(learner: Learner) -> None:
     for name in WITHOUT_USE:
         if getattr(section, name):
             raise OptionsError(f"{where}: training.{name}: policy iteration has no use for it; leave it out")
-    if section.alike != 1:
-        raise OptionsError(f"{where}: training.alike: policy iteration compares branches instead; leave it out")
-    iteration_options(learner, section.best)
+    for name in ("alike", "parts"):
+        if getattr(section, name) != 1:
+            raise OptionsError(f"{where}: training.{name}: policy iteration has no use for it; leave it out")
+    start_of(learner)
 
 
 def start_of(learner: Learner) -> int | None:
@@ -77,7 +74,7 @@ def start_of(learner: Learner) -> int | None:
     if start is None:
         return None
     name = start
-    if name not in actions and not learner.layout.slots:
+    if name not in actions:
         (name,) = PolicyActions([policy_named(start)]).names
     if name not in actions:
         where = f"{learner.experiment.options_path}: training.policy_iteration.start"
@@ -85,9 +82,7 @@ def start_of(learner: Learner) -> int | None:
     return actions.index(name)
 
 
-def iterate_alone(
-    learner: Learner, output: Path, how: TrainingOptions, resume: bool, progress: bool, gather: Gather
-) -> int:
+def iterate_alone(learner: Learner, output: Path, how: TrainingOptions, resume: bool, progress: bool) -> int:
     """Iterate in a directory that no other process writes to; see `iterate_learner`."""
     agent, section = learner.agent, learner.experiment.options.training
     if not isinstance(agent, PolicyLearningAgent):
@@ -115,11 +110,7 @@ def iterate_alone(
         },
         seed=learner.experiment.options.seed,
     )
-    rollouts: Comparisons = (
-        ComparisonsInParts(learner, output, gather, sampling)
-        if section.parts > 1
-        else PairedRollouts(agent, plays, learner.layout, sampling)
-    )
+    rollouts = PairedRollouts(agent, plays, learner.layout, sampling)
     windows = chooses.runs_to_fork(how.evaluation_episodes)
 
     def validation_windows() -> Runs:
@@ -143,22 +134,5 @@ def iterate_alone(
 def iteration_options(learner: Learner, best: str) -> IterationOptions:
     """Return the options of the file's section ``training.policy_iteration``."""
     chosen = learner.experiment.options.training.policy_iteration
-    names = (
-        "iterations",
-        "step",
-        "trust_region",
-        "shares",
-        "sure",
-        "epochs",
-        "minibatch",
-        "huber",
-        "margins",
-        "memory",
-    )
-    start = start_of(learner)
-    leans = learner.layout.waiting if start is None else start
-    if leans < 0 and any(chosen.margins):
-        raise OptionsError(
-            f"{learner.experiment.options_path}: training.policy_iteration.margins: of which action? give 'start'"
-        )
-    return IterationOptions(**{name: getattr(chosen, name) for name in names}, leans=leans, best=best)
+    names = "iterations", "step", "shares", "sure", "epochs", "minibatch", "huber"
+    return IterationOptions(**{name: getattr(chosen, name) for name in names}, best=best)

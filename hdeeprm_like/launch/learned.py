@@ -20,6 +20,7 @@ from hdeeprm_like.learning.agents import PolicyLearningAgent
 from hdeeprm_like.learning.callbacks import Callback, callbacks_named
 from hdeeprm_like.learning.checkpoint import CHECKPOINT, load_agent
 from hdeeprm_like.learning.constant_policy import best_constant_policy, constant_policy_means
+from hdeeprm_like.learning.threads import threads_for
 from hdeeprm_like.learning.training import (
     References,
     TrainingOptions,
@@ -68,7 +69,7 @@ def train_learner(
     where, followers = learner.experiment.options_path, callbacks_named(callbacks)
     if how.n_steps and learner.experiment.options.training.parts > 1:
         raise OptionsError(f"{where}: training.parts: are of whole episodes, n_steps cuts these; leave out one of both")
-    with alone_in(output), gathering as gather:
+    with alone_in(output), gathering as gather, threads_for(learner.agent):
         return train_alone(learner, output, how, resume, progress, gather, followers)
 
 

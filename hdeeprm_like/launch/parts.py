@@ -4,7 +4,6 @@ A part is played by a new agent made from the record of the training, with the c
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -18,13 +17,10 @@ from hdeeprm_like.inputs import read_text
 from hdeeprm_like.launch.learner import Learner
 from hdeeprm_like.launch.resuming import resume_learner
 from hdeeprm_like.launch.run_folder import RECORD
-from hdeeprm_like.learning.agents import PolicyLearningAgent
 from hdeeprm_like.learning.checkpoint import generator_states, set_generators
-from hdeeprm_like.learning.paired_rollouts import PairedRollouts, Pairs, Sampling
-from hdeeprm_like.learning.parts import load_weights_of, one_thread, play_part, weights_as_bytes
+from hdeeprm_like.learning.parts import play_part, weights_as_bytes
 from hdeeprm_like.learning.rollout import RolloutBuffer
 from hdeeprm_like.learning.training import Rollouts
-from hdeeprm_like.learning.weights import Weights, following, weights_of
 from hdeeprm_like.run.episodes import Plays
 
 Gather: TypeAlias = Callable[[Callable[..., Any], Sequence[tuple[Any, ...]]], list[Any]]
@@ -68,49 +64,6 @@ def part_of_update(folder: Path, weights: bytes, first: int, end: int, left: flo
     learner, plays, buffer = player(folder, read_text(folder / RECORD, ResultsError))
     seed = learner.experiment.options.seed
     return play_part(learner.agent, weights, plays, range(first, end), seed, buffer, left)
-
-
-class ComparisonsInParts:
-    """Compares decisions in as many parts as ``training.parts`` says, for policy iteration.
-
-    Attributes:
-        how: decisions are compared.
-    """
-
-    def __init__(self, learner: Learner, folder: Path, gather: Gather, how: Sampling) -> None:
-        """Take note of a training.
-
-        Args:
-            folder: of the training, whose record is there already.
-        """
-        self.learner, self.folder, self.gather, self.how = learner, folder, gather, how
-
-    def __call__(self, first: int, policy: Weights | None = None) -> Pairs:
-        """Return what was found in consecutive episodes; see `PairedRollouts`."""
-        weights, parts = weights_as_bytes(self.learner.agent), self.learner.experiment.options.training.parts
-        ends = np.linspace(first, first + self.how.windows, min(parts, self.how.windows) + 1).astype(int).tolist()
-        with following(self.learner.agent, policy):
-            followed = weights_as_bytes(self.learner.agent)
-        calls = [(self.folder.resolve(), weights, followed, self.how, *ends[n : n + 2]) for n in range(len(ends) - 1)]
-        return Pairs.joined(self.gather(part_of_comparisons, calls))
-
-
-def part_of_comparisons(folder: Path, weights: bytes, followed: bytes, how: Sampling, first: int, end: int) -> Pairs:
-    """Return what comparisons found in the episodes from one number up to another.
-
-    Args:
-        weights: that play the episodes. followed: those of the policy that branches follow.
-
-    Raises:
-        HDeepRMError: the options, the inputs or the agent's code are no longer those of the training.
-    """
-    learner, plays, _ = player(folder, read_text(folder / RECORD, ResultsError))
-    assert isinstance(learner.agent, PolicyLearningAgent)
-    load_weights_of(learner.agent, followed)
-    policy = weights_of(learner.agent)
-    load_weights_of(learner.agent, weights)
-    with one_thread():
-        return PairedRollouts(learner.agent, plays, learner.layout, replace(how, windows=end - first))(first, policy)
 
 
 @lru_cache(maxsize=1)

@@ -15,7 +15,7 @@ from hdeeprm_like.inputs import read_json, read_object
 from hdeeprm_like.launch.learner import AgentChoice, Learner
 from hdeeprm_like.launch.run_folder import INPUTS, OPTIONS, RECORD, SPEED_FILES
 from hdeeprm_like.learning.checkpoint import weights_of
-from hdeeprm_like.learning.training import play_together
+from hdeeprm_like.learning.rollout import play_together
 from hdeeprm_like.plugins import python_files
 from hdeeprm_like.run.python_loop import Play, play
 from hdeeprm_like.run.simulator import Clock, Simulator

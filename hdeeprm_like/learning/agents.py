@@ -26,7 +26,6 @@ from hdeeprm_like.errors import AgentError
 from hdeeprm_like.learning.batch import Batch as Batch
 from hdeeprm_like.learning.returns import discounted_returns, standardized
 from hdeeprm_like.learning.user_code import code_of, locating_errors
-from hdeeprm_like.run.branches import SlotNetwork
 from hdeeprm_like.types import Bools, Floats, Ints
 
 SUM_TOLERANCE = 1e-3  # largest deviation from 1 of the sum of the probabilities of an observation
@@ -47,7 +46,6 @@ class LearningAgent(nn.Module):
         generator: that actions are sampled with; on the CPU, so that all devices sample the same.
         bootstraps: whether it expects what comes after the last decision, so that it may learn from parts of episodes.
         any_size: whether the weights fit machines and queues of any size; such an agent can `fit`.
-        in_order: whether it decides about jobs in slots one by one, and starts the first that is to start.
     """
 
     gamma: float = 0.99
@@ -57,7 +55,6 @@ class LearningAgent(nn.Module):
     entropy_end: float | None = None
     optimizer_name: str = "adam"
     any_size: bool = False
-    in_order: bool = False
     bootstraps: bool = False
     greedy: bool
     generator: torch.Generator
@@ -122,17 +119,6 @@ class LearningAgent(nn.Module):
         raise AgentError(
             f"{code_of(type(self))}: {type(self).__name__} cannot begin with a preference; "
             f"write prefer(action), or leave out training.prior"
-        )
-
-    def lean(self, action: int, by: float) -> None:
-        """Add a number to the logit of an action, whatever is seen; subclasses that support this override it.
-
-        Raises:
-            AgentError: this class does not support it.
-        """
-        raise AgentError(
-            f"{code_of(type(self))}: {type(self).__name__} knows no margins; write lean(action, by), or leave out "
-            "training.policy_iteration.margins"
         )
 
     def look(self, observations: Tensor) -> None:
@@ -252,10 +238,6 @@ class PolicyLearningAgent(LearningAgent):
             AgentError: ``forward_policy`` returned a wrong shape, or numbers that are no probabilities.
         """
         return self.legal_logarithms(self.forward_policy(observations), masks)
-
-    def slot_network(self) -> SlotNetwork | None:
-        """Return the network for compiled code, which plays branches some times faster; None if it is none there."""
-        return None
 
     def log_probabilities_of(self, batch: Batch) -> Tensor:
         """Return (S, A) the same for the decisions of some episodes; agents that remember look at each as a whole."""

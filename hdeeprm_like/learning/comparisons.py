@@ -1,4 +1,4 @@
-"""What an agent learns of comparisons: differences of logits that follow measured advantages, within a trust region."""
+"""What an agent learns of comparisons: differences of logits that follow measured advantages."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,13 +10,12 @@ from torch.nn import functional
 
 from hdeeprm_like.learning.agents import PolicyLearningAgent
 from hdeeprm_like.learning.paired_rollouts import Pairs
-from hdeeprm_like.learning.weights import Weights, between, weights_of
+from hdeeprm_like.learning.weights import Weights, weights_of
 from hdeeprm_like.types import Floats
 
 HELD_OUT = 5  # of so many episodes one is not learned from, and says after which pass to stop
 LARGEST = 10.0  # deviations that an advantage is clipped to
 CHUNK = 8192  # decisions in one forward pass where no gradient is needed
-HALVINGS = 12  # of a step that leaves the trust region
 
 
 @dataclass(frozen=True)
@@ -25,49 +24,38 @@ class IterationOptions:
 
     Attributes:
         iterations: how many. step: by which logits move for an advantage of one deviation.
-        trust_region: mean divergence from the last weights in nats, at most.
         shares: of the way from the policy to what was learned, tried in validation.
         sure: by how many standard errors a candidate has to be better than the policy to take its place.
         epochs: passes over the decisions at most. minibatch: decisions in a gradient step. largest_gradient: its norm.
         huber: advantages of more deviations count linearly.
-        margins: added to the logit of the action *leans* before validation. leans: number of that action.
-        memory: iterations whose comparisons of one policy are learned from together.
         best: which measure decides, ``reward`` or one that is better the less it is.
     """
 
     iterations: int = 6
     step: float = 10.0
-    trust_region: float = 20.0
     shares: Sequence[float] = (0.5, 1.0)
     sure: float = 2.0
     epochs: int = 10
     minibatch: int = 512
     largest_gradient: float = 0.5
     huber: float = 3.0
-    margins: Sequence[float] = (0.0,)
-    leans: int = 0
     best: str = "reward"
-    memory: int = 1
 
 
 def improve(
     agent: PolicyLearningAgent, pairs: Pairs, options: IterationOptions, first: Weights | None = None
 ) -> dict[str, float]:
-    """Train an agent on comparisons, within the trust region; return the loss and other figures.
+    """Train an agent on comparisons; return the loss and other figures.
 
     Args:
         first: weights whose logits are moved by the advantages; None for the present ones.
     """
-    before = weights_of(agent)
     with agent.locating_errors():
         learned = _Learned(agent, pairs, options, first)
         loss, passes = learned.fit()
-        share, divergence = learned.shorten(before)
     return {
         "loss": loss,
         "passes": float(passes),
-        "shortened": share,
-        "kl": divergence,
         "changed": learned.changed(),
         "scale": learned.scale,
         "mean_gain": float(pairs.gains.mean()),
@@ -126,21 +114,6 @@ class _Learned:
         self._correlate()
         return least / first if first > 0.0 else 1.0, passes
 
-    def shorten(self, before: Weights) -> tuple[float, float]:
-        """Go back towards the last weights until the policy is within the trust region; return the share and its KL."""
-        reached, share = weights_of(self.agent), 1.0
-        divergence = self._divergence()
-        for _ in range(HALVINGS):
-            if divergence <= self.options.trust_region:
-                break
-            share *= max(0.5, min(0.9, (self.options.trust_region / divergence) ** 0.5))
-            self.agent.load_state_dict(between(before, reached, share))
-            divergence = self._divergence()
-        else:
-            self.agent.load_state_dict(before)
-            share = divergence = 0.0
-        return share, divergence
-
     def changed(self) -> float:
         """Return at which share of the decisions the most probable action is another one now."""
         now = self._all_logarithms()
@@ -195,15 +168,6 @@ class _Learned:
             moved = moved - self._differences(self.before, self.states)[chosen]
             if float(moved.std()) > 0.0 and float(self.advantages[chosen].std()) > 0.0:
                 self.correlation = float(torch.corrcoef(torch.stack([moved, self.advantages[chosen]]))[0, 1])
-
-    def _divergence(self) -> float:
-        """Return the mean Kullback-Leibler divergence of the policy from the last one, in nats."""
-        total = 0.0
-        with torch.no_grad():
-            for part in torch.split(torch.arange(len(self.seen), device=self.seen.device), CHUNK):
-                old, new = self.before[part], self.logarithms(part)
-                total += float(torch.where(self.masks[part], old.exp() * (old - new), 0.0).sum())
-        return total / len(self.seen)
 
 
 def deviation(gains: Floats) -> float:

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from hdeeprm_like.learning.training import REWARD, Measures, NewEpisode, Playing
+from hdeeprm_like.learning.training import REWARD, Measures, NewEpisode, measured
+from hdeeprm_like.types import Bools, Floats, Ints
 
 HALVING_FACTOR = 6  # the first round of the search runs a sixth of the episodes and passes on a sixth of the actions
 
@@ -17,16 +18,8 @@ def constant_policy_means(
     Args:
         episodes: how many each action runs, numbered from 0.
     """
-    measures = measures or {}
-    means: list[dict[str, float]] = []
-    for action in actions:
-        results: list[list[float]] = []
-        for number in range(episodes):
-            playing = new_episode(number)
-            follow_constant_policy(playing, action)
-            results.append([playing.episode.reward, *(measure(playing) for measure in measures.values())])
-        means.append(dict(zip((REWARD, *measures), np.mean(results, axis=0).tolist(), strict=True)))
-    return means
+    played = (measured(Constant(action), new_episode, episodes, measures or {}) for action in actions)
+    return [{name: float(np.mean(values)) for name, values in one.items()} for one in played]
 
 
 def best_constant_policy(
@@ -49,8 +42,15 @@ def best_constant_policy(
     return candidates[0]
 
 
-def follow_constant_policy(playing: Playing, action: int) -> None:
-    """Run an episode to its end with one action, replaced by the first legal one if it is illegal."""
-    while playing.advance():
-        _, mask = playing.observe()
-        playing.act(action if mask[action] else int(np.flatnonzero(mask)[0]))
+class Constant:
+    """Takes one action throughout, replaced by the first legal one where it is illegal."""
+
+    def __init__(self, action: int) -> None:
+        self.action = action
+
+    def begin(self, episodes: Ints) -> None:
+        """Take note of nothing."""
+
+    def decide(self, observations: Floats, masks: Bools, episodes: Ints) -> Ints:
+        """Return (B,) actions."""
+        return np.where(masks[:, self.action], self.action, masks.argmax(1))

@@ -1,22 +1,15 @@
 """Paired rollouts: what one decision is worth, from two copies of a simulation in which all else is the same.
 
-An episode is played by the agent as it is. At some of its decisions the simulation is forked: one branch takes one
-action, the other takes another one, and both go on by a policy with the same jobs to come, which run for the same
-times. What one branch gains more than the other until the same time is the advantage of its action. The return of a
-whole episode has a standard deviation hundreds of times as large as that difference. The policy that the branches
-follow is the one to be improved; the agent that plays the episodes may be what was learned of it so far, so that
-advantages are also known in the states that only the agent comes to (Ross and Bagnell, "Reinforcement and imitation
-learning via interactive no-regret learning", 2014).
+An episode is played by the agent as it is. At some of its decisions the simulation is forked: one branch takes another
+action at each decision for the period *lasts*, the other what the policy takes, and both go on by the policy with the
+same jobs to come, which run for the same times. What one branch gains more than the other until the same time is the
+advantage of its action. The return of a whole episode has a standard deviation hundreds of times as large as that
+difference. The policy that the branches follow is the one to be improved; the agent that plays the episodes may be what
+was learned of it so far, so that advantages are also known in the states that only the agent comes to (Ross and
+Bagnell, "Reinforcement and imitation learning via interactive no-regret learning", 2014).
 
-| actions | one branch | the other branch |
-|---|---|---|
-| policies | an action, taken at each decision for the period *lasts* | what the policy does |
-| jobs, machines | starts a job | does not start that job for the period *lasts*, all else as the policy does |
-
-A deviation lasts, since a job that is refused once and started at the next event shows no effect that could be learned.
-Where the agent decides job by job in the order of the slots (`PolicyLearningAgent.in_order`), jobs behind the one that
-it starts are not compared: it does not decide about them in that state, and to start one of them would mean to jump the
-queue, which is worth less than a start in its turn.
+Actions are policies. Comparing the start of a job with holding it was tried for months and brought nothing: held jobs
+let others start, so that advantages of single jobs do not add up (`docs/agents.md`).
 
 The run times of the jobs are those of the training trace, or of the model: in both branches the same, whatever users
 request. The agent sees requests alone.
@@ -26,7 +19,7 @@ for the time in which the machine would work off what they request, as if none o
 objective is discounted or sampled at decisions there is no such charge.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -39,13 +32,11 @@ from hdeeprm_like.errors import AgentError
 from hdeeprm_like.learning.agents import PolicyLearningAgent
 from hdeeprm_like.learning.recurrent import RecurrentPolicyAgent
 from hdeeprm_like.learning.weights import Weights, following
-from hdeeprm_like.run.branches import no_deviations, play_to_end
 from hdeeprm_like.run.episodes import Plays
 from hdeeprm_like.run.loop import Run
 from hdeeprm_like.types import Bools, Floats, Ints
 
-NONE = -1
-ARRAYS = ("observations", "masks", "episodes", "states", "actions", "others", "gains")  # of `Pairs`
+NONE = -1  # instead of an action
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,24 +59,6 @@ class Pairs:
     gains: Floats
     decisions: int
     reward: float
-
-    @classmethod
-    def joined(cls, parts: "Sequence[Pairs]") -> "Pairs":
-        """Return the comparisons of several iterations, or of parts of one, as those of one."""
-        before = np.cumsum([0, *(len(part.observations) for part in parts[:-1])])
-        stacked = {name: np.concatenate([getattr(part, name) for part in parts]) for name in ARRAYS}
-        stacked["states"] = np.concatenate([part.states + first for part, first in zip(parts, before, strict=True)])
-        reward = float(np.mean([part.reward for part in parts]))
-        return cls(**stacked, decisions=sum(part.decisions for part in parts), reward=reward)
-
-    def tensors(self) -> dict[str, torch.Tensor]:
-        """Return what a checkpoint keeps."""
-        return {name: torch.from_numpy(getattr(self, name)) for name in ARRAYS}
-
-    @classmethod
-    def of_tensors(cls, kept: Mapping[str, torch.Tensor]) -> "Pairs":
-        """Return comparisons out of a checkpoint."""
-        return cls(**{name: kept[name].numpy() for name in ARRAYS}, decisions=0, reward=0.0)
 
 
 @dataclass(frozen=True)
@@ -126,7 +99,7 @@ class PairedRollouts:
         """Make room for episodes and branches.
 
         Raises:
-            AgentError: the agent has no probabilities of actions, or remembers what it saw.
+            AgentError: the agent has no probabilities of actions, or remembers what it saw; or actions start jobs.
             OptionsError: a part of the space is the user's own Python, which cannot be forked.
         """
         if not isinstance(agent, PolicyLearningAgent) or isinstance(agent, RecurrentPolicyAgent):
@@ -134,10 +107,12 @@ class PairedRollouts:
                 f"{type(agent).__name__}: policy iteration compares single decisions; it needs an agent with "
                 "probabilities of actions (PolicyLearningAgent) and without a memory"
             )
-        self.agent, self.plays, self.layout, self.how = agent, plays, layout, how
+        if layout.slots:
+            raise AgentError("policy iteration: compares policies; actions that start jobs have nothing to compare")
+        self.agent, self.plays, self.how = agent, plays, how
         self.runs = plays.runs_to_fork(how.windows)
         self.branches = plays.runs_to_fork(how.branches)
-        self._deviations = no_deviations(how.branches)
+        self._forced, self._until = np.full(how.branches, NONE), np.zeros(how.branches)  # actions, and s until when
         self._open: list[tuple[int, int]] = []  # the branches of pairs that have no gain yet
         self._used = 0
         self._decisions = 0
@@ -194,14 +169,13 @@ class PairedRollouts:
         """Fork the simulations of some places; return (D,) in which there was something to compare."""
         runs, found = self.runs, np.zeros(len(due), np.bool_)
         with following(self.agent, self._policy), torch.no_grad(), self.agent.locating_errors():
-            if self._policy is not None and not self.layout.slots:  # what is compared with is what the policy does
+            if self._policy is not None:  # what is compared with is what the policy does
                 chosen = chosen.copy()
                 chosen[due] = self.agent.decide(runs.observations[due], runs.masks[due], due)
             seen = torch.from_numpy(runs.observations[due]).float().flatten(1).to(self.agent.device)
             legal = torch.from_numpy(runs.masks[due]).to(self.agent.device)
             liked = self.agent.log_probabilities(seen, legal).cpu().numpy().astype(np.float64)
-        # the greatest of these sums are drawn by the probabilities; jobs are drawn evenly, for most are held
-        liked = rng.gumbel(size=liked.shape) + (0.0 if self.layout.slots else liked)
+        liked += rng.gumbel(size=liked.shape)  # the greatest of these sums are drawn by the probabilities
         for i, place in enumerate(due.tolist()):
             tried = self._alternatives(runs.masks[place], int(chosen[place]), liked[i])
             if not len(tried):
@@ -217,45 +191,28 @@ class PairedRollouts:
         return found
 
     def _alternatives(self, mask: Bools, chosen: int, liked: Floats) -> Ints:
-        """Return the actions that are tried in place of the policy's, or jobs that are started or not."""
-        layout, most = self.layout, self.how.alternatives or len(mask)
-        if layout.slots:
-            starts = mask[: layout.slots * layout.nodes]
-            if self.agent.in_order and chosen < len(starts):
-                starts = starts[: chosen + 1]
-            legal = np.flatnonzero(starts) if layout.waiting >= 0 and mask[layout.waiting] else np.zeros(0, np.int64)
-        else:
-            legal = np.flatnonzero(mask)
-            legal = legal[legal != chosen]
-        most = min(most, self.how.branches // 2)
+        """Return the actions that are tried in place of the policy's."""
+        legal = np.flatnonzero(mask)
+        legal = legal[legal != chosen]
+        most = min(self.how.alternatives or len(mask), self.how.branches // 2)
         best: Ints = legal[np.argsort(-liked[legal], kind="stable")[:most]]
         return best
 
     def _fork(self, asked: _Asked, state: int, place: int, chosen: int, tried: list[int]) -> None:
         """Make the branches of a decision."""
-        now, lasts, slots = float(self.runs.now[place]), self.how.lasts, self.layout.slots
-        if slots:
-            in_slots = self.runs.run(place).core.window.slots
-            for action in tried:
-                one = self._branch(place, action, NONE, NONE)
-                other = self._branch(place, NONE, int(in_slots[action % slots]), now + lasts)
-                asked.pairs.append((state, action, self.layout.waiting))
-                self._open.append((one, other))
-            return
-        base = self._branch(place, NONE, NONE, NONE)
+        base = self._branch(place, NONE)
         for action in tried:
             asked.pairs.append((state, action, chosen))
-            self._open.append((self._branch(place, action, NONE, now + lasts), base))
+            self._open.append((self._branch(place, action), base))
 
-    def _branch(self, place: int, forced: int, held: int, until: float) -> int:
+    def _branch(self, place: int, forced: int) -> int:
         """Fork the simulation of a place; return the number of the branch."""
-        branch, self._used = self._used, self._used + 1
+        branch, self._used, now = self._used, self._used + 1, self.runs.now[place]
         self.branches.fork(np.array([place]), np.array([branch]), self.runs)
-        own = self._deviations
-        own.forced[branch], own.held[branch], own.until[branch] = forced, held, until
+        self._forced[branch], self._until[branch] = forced, now + self.how.lasts
         if self.how.horizon > 0.0:
             params = self.branches.run(branch).core.window.params
-            params["until"] = np.minimum(params["until"], self.runs.now[place] + self.how.horizon)
+            params["until"] = np.minimum(params["until"], now + self.how.horizon)
         return branch
 
     def _answer(self, asked: _Asked) -> None:
@@ -263,11 +220,7 @@ class PairedRollouts:
         branches, used = self.branches, self._used
         before = branches.episodes["reward"][:used].copy()
         with following(self.agent, self._policy):
-            network = self.agent.slot_network()
-            if network is None:
-                self._play(used)
-            else:
-                self._decisions += play_to_end(branches, network, self._deviations, used)
+            self._play(used)
         gained = branches.episodes["reward"][:used] - before
         gained += [charge(branches.run(place), self.plays.platform.cores) for place in range(used)]
         gained *= [weight(branches.run(place)) for place in range(used)]
@@ -280,34 +233,13 @@ class PairedRollouts:
         while not branches.over[:used].all():
             active = np.flatnonzero(~branches.over[:used])
             masks = branches.masks[active]
-            self._hold(active, masks)
             chosen[active] = self.agent.decide(branches.observations[active], masks.copy(), active)
-            self._force(active, masks, chosen)
+            forced = self._forced[active]
+            due = (forced != NONE) & (branches.now[active] <= self._until[active])
+            due[due] = masks[np.flatnonzero(due), forced[due]]
+            chosen[active[due]] = forced[due]
             branches.step(chosen)
             self._decisions += len(active)
-
-    def _hold(self, active: Ints, masks: Bools) -> None:
-        """Make the start of jobs that are held illegal, in (D, A) masks, where something else is legal."""
-        held = (self._deviations.held[active] != NONE) & (self.branches.now[active] < self._deviations.until[active])
-        slots = self.layout.slots
-        for row in np.flatnonzero(held).tolist():
-            branch = int(active[row])
-            there = np.flatnonzero(self.branches.run(branch).core.window.slots == self._deviations.held[branch])
-            if len(there):
-                starts = masks[row, : slots * self.layout.nodes].reshape(self.layout.nodes, slots)
-                if masks[row].sum() > starts[:, there].sum():
-                    starts[:, there] = False
-
-    def _force(self, active: Ints, masks: Bools, chosen: Ints) -> None:
-        """Put the actions in place that branches have to take."""
-        forced = self._deviations.forced[active]
-        if self.layout.slots:  # a job is started once
-            due = forced != NONE
-            self._deviations.forced[active] = NONE
-        else:
-            due = (forced != NONE) & (self.branches.now[active] <= self._deviations.until[active])
-        due[due] = masks[np.flatnonzero(due), forced[due]]
-        chosen[active[due]] = forced[due]
 
 
 @contextmanager

@@ -1,8 +1,6 @@
 """Rollouts in parts that do not know of each other, so that it does not matter which process plays which."""
 
 import io
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 import numpy as np
 import torch
@@ -12,6 +10,7 @@ from hdeeprm_like.errors import AgentError
 from hdeeprm_like.learning.agents import LearningAgent
 from hdeeprm_like.learning.loading import seed_all
 from hdeeprm_like.learning.rollout import RolloutBuffer
+from hdeeprm_like.learning.threads import one_thread
 from hdeeprm_like.learning.training import NewEpisode, rollout
 
 
@@ -35,17 +34,6 @@ def load_weights_of(agent: LearningAgent, weights: bytes) -> None:
             f"{type(agent).__name__}: its weights do not fit a new agent, as training.parts need; "
             "make all layers and buffers in __init__"
         ) from None
-
-
-@contextmanager
-def one_thread() -> Iterator[None]:
-    """Make torch compute with one thread within the block."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(threads)
 
 
 def play_part(

@@ -9,13 +9,10 @@ candidate plays episodes, and actions are compared at some of their decisions, e
    advantages measured under this policy, those of earlier iterations among them. The network learns these targets by
    Huber's loss; of several passes the one is kept that is best on pairs from episodes that it does not learn from, and
    none if all are worse than before (`comparisons`).
-2. The step is shortened until the mean Kullback-Leibler divergence from the last weights is within the trust region.
-3. Networks at some shares of the way from the policy to what was learned, with some margins added to the logit of the
-   action that the policy began with (of waiting, where actions start jobs), play validation episodes by their most
+2. Networks at some shares of the way from the policy to what was learned play validation episodes by their most
    probable actions. If the best of them is better than the policy by some standard errors, paired by validation
-   episodes, it takes its place, and what was measured under the old policy is forgotten. So no policy is worse than the
-   one before, but for chance, and until there is a better one the evidence adds up.
-4. The next candidate is the best one of the largest share: a short step plays as the policy does, but its own episodes
+   episodes, it takes its place. So no policy is worse than the one before, but for chance.
+3. The next candidate is the best one of the largest share: a short step plays as the policy does, but its own episodes
    show what the network does wrong in states that the policy never comes to.
 
 The policy is that of `best.pt`. The first candidate is the policy itself.
@@ -30,7 +27,6 @@ policy's rollouts, comparisons that are kept); Huber, 1964.
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol
 
 import numpy as np
 import torch
@@ -45,14 +41,13 @@ from hdeeprm_like.learning.checkpoint import (
     read_checkpoint,
     resume_agent,
     save_checkpoint,
-    sound,
     weights_in,
 )
 from hdeeprm_like.learning.comparisons import IterationOptions, improve
 from hdeeprm_like.learning.logs import TrainingLog
-from hdeeprm_like.learning.paired_rollouts import Pairs, Sampling, deterministic
+from hdeeprm_like.learning.paired_rollouts import PairedRollouts, deterministic
+from hdeeprm_like.learning.rollout import play_side_by_side
 from hdeeprm_like.learning.weights import Weights, between, following, weights_of
-from hdeeprm_like.run.branches import play_to_end
 from hdeeprm_like.run.runs import Runs
 from hdeeprm_like.types import Floats
 
@@ -60,23 +55,9 @@ Validate = Callable[[PolicyLearningAgent], Mapping[str, Floats]]
 """Plays V validation episodes by the most probable actions; returns the (V,) rewards and other measures."""
 
 
-class Comparisons(Protocol):
-    """Compares actions in the agent's episodes: `PairedRollouts`, here or in parts elsewhere.
-
-    Attributes:
-        how: decisions are compared.
-    """
-
-    how: Sampling
-
-    def __call__(self, first: int, policy: Weights | None = None) -> Pairs:
-        """Return what was found in consecutive episodes from the number *first* on, where branches follow a policy."""
-        ...
-
-
 def iterate_policy(
     agent: PolicyLearningAgent,
-    rollouts: Comparisons,
+    rollouts: PairedRollouts,
     validate: Validate,
     actions: Sequence[str],
     folder: Path,
@@ -116,7 +97,7 @@ class _Iterations:
     def __init__(
         self,
         agent: PolicyLearningAgent,
-        rollouts: Comparisons,
+        rollouts: PairedRollouts,
         validate: Validate,
         actions: tuple[str, ...],
         folder: Path,
@@ -127,7 +108,6 @@ class _Iterations:
         self.done, self.decisions = 0, 0
         self.policy: Weights = weights_of(agent)
         self.costs: Floats = np.zeros(0)  # of the policy in each validation episode
-        self.kept: list[Pairs] = []  # comparisons under the policy, of the last iterations
         self.log: TrainingLog
 
     def open(self, resume: bool, tensorboard: bool) -> None:
@@ -140,8 +120,6 @@ class _Iterations:
                 raise OptionsError(f"{path}: was trained with {counters['envs']} windows in an iteration")
             resume_agent(self.agent, content, self.actions, path)
             self.policy = weights_in(content, "policy", self.agent, path)
-            with sound(path):
-                self.kept = [Pairs.of_tensors(content[f"compared {n}"]) for n in range(content["counters"]["kept"])]
             self.done, self.decisions = counters["episode"], counters["decisions"]
             with following(self.agent, self.policy):  # not kept: the options may name other episodes or measures now
                 self.costs, _ = self._validated()
@@ -151,7 +129,7 @@ class _Iterations:
         if begins:
             self.policy = weights_of(self.agent)
             self.costs, means = self._validated()
-            self.log.write_evaluation(0, {**means, "share": 0.0, "margin": 0.0, "accepted": 1.0})
+            self.log.write_evaluation(0, {**means, "share": 0.0, "accepted": 1.0})
             self._save_policy()
             self.save()
 
@@ -162,39 +140,33 @@ class _Iterations:
         if not self.done:  # the candidate still is the policy
             agent.look(torch.from_numpy(pairs.observations).float().to(agent.device))
             self.policy = weights_of(agent)
-        self.kept = [*self.kept, pairs][-options.memory :]
-        found = improve(agent, Pairs.joined(self.kept), options, self.policy)
+        found = improve(agent, pairs, options, self.policy)
         self.done, self.decisions = self.done + 1, self.decisions + pairs.decisions
         row = {"decisions": pairs.decisions, "compared": len(pairs.gains), "reward": pairs.reward}
         row["seconds"] = time.perf_counter() - began
         self.log.write_episode(self.done, row, found, None)
         chosen = self._choose(weights_of(agent))
         self.save()
-        return {name: f"{value:.4g}" for name, value in (("kl", found["kl"]), *chosen.items())}
+        return {name: f"{value:.4g}" for name, value in chosen.items()}
 
     def _choose(self, learned: Weights) -> dict[str, float]:
         """Replace the policy by the best network on the way to what was learned, if it is surely better; go on."""
         options, agent = self.options, self.agent
         tried: list[tuple[float, Floats, dict[str, float], Weights]] = []
         for share in sorted(options.shares):
-            for margin in options.margins:
-                agent.load_state_dict(between(self.policy, learned, share))
-                if margin:
-                    agent.lean(options.leans, margin)
-                costs, means = self._validated()
-                means |= {"share": share, "margin": margin}
-                tried.append((float(costs.mean()), costs, means, weights_of(agent)))
+            agent.load_state_dict(between(self.policy, learned, share))
+            costs, means = self._validated()
+            tried.append((float(costs.mean()), costs, means | {"share": share}, weights_of(agent)))
         cost, costs, means, best = min(tried, key=lambda one: one[0])
         change = costs - self.costs
         error = float(change.std(ddof=1)) / len(change) ** 0.5 if len(change) > 1 else 0.0
         accepted = float(change.mean()) < -options.sure * error
         self.log.write_evaluation(self.done, {**means, "accepted": float(accepted)})
         if accepted:
-            self.policy, self.costs, self.kept = best, costs, []
+            self.policy, self.costs = best, costs
             agent.load_state_dict(best)
             self._save_policy()
-        *_, farthest = min(tried[-len(options.margins) :], key=lambda one: one[0])
-        agent.load_state_dict(farthest)
+        agent.load_state_dict(tried[-1][-1])
         agent.forget_optimizer()
         return {"validation": cost, "policy": float(self.costs.mean())}
 
@@ -213,38 +185,18 @@ class _Iterations:
         """Write a checkpoint; the logs are flushed to disk first."""
         self.log.flush()
         self.agent.forget_optimizer()  # each iteration begins with a new one
-        kept = self.kept if self.options.memory > 1 else []
         counters = {
             "episode": self.done,
             "decisions": self.decisions,
             "envs": self.rollouts.how.windows,
             "episodes": self.options.iterations,
             "best": float(self.costs.mean()),
-            "kept": len(kept),
         }
-        more: dict[str, Any] = {"policy": self.policy}
-        more |= {f"compared {n}": part.tensors() for n, part in enumerate(kept)}
-        save_checkpoint(self.folder / CHECKPOINT, self.agent, self.actions, counters, more=more)
+        save_checkpoint(self.folder / CHECKPOINT, self.agent, self.actions, counters, more={"policy": self.policy})
 
     def close(self) -> None:
         """Flush and close the logs."""
         self.log.close()
-
-
-def play_side_by_side(agent: PolicyLearningAgent, runs: Runs) -> int:
-    """Play episodes to their ends by the most probable actions; return how many decisions that took."""
-    network = agent.slot_network()
-    if network is not None:
-        return play_to_end(runs, network)
-    chosen, decisions = np.zeros(runs.count, np.int64), 0
-    agent.begin(np.arange(runs.count))
-    with deterministic(agent):
-        while not runs.over.all():
-            active = np.flatnonzero(~runs.over)
-            chosen[active] = agent.decide(runs.observations[active], runs.masks[active], active)
-            runs.step(chosen)
-            decisions += len(active)
-    return decisions
 
 
 def validation_of(runs_of: Callable[[], Runs], figures: Sequence[str]) -> Validate:
@@ -256,7 +208,8 @@ def validation_of(runs_of: Callable[[], Runs], figures: Sequence[str]) -> Valida
 
     def validate(agent: PolicyLearningAgent) -> dict[str, Floats]:
         runs = runs_of()
-        play_side_by_side(agent, runs)
+        with deterministic(agent):
+            play_side_by_side(agent, runs)
         return {"reward": runs.episodes["reward"].copy(), **dict(zip(figures, runs.figures.T.copy(), strict=True))}
 
     return validate

@@ -1,7 +1,7 @@
 """Rollouts of many episodes in one batch, where one call advances all of them."""
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -23,6 +23,32 @@ class Decides(Protocol):
 
     def decide(self, observations: Floats, masks: Bools, episodes: Ints) -> Ints:
         """Return (B,) an action for each of (B, ...) observations, of the (B,) episodes of these numbers."""
+        ...
+
+
+class Playing(Protocol):
+    """An episode that stops at each decision, such as ``run.python_loop.Play``."""
+
+    def advance(self) -> bool:
+        """Run until a decision is wanted; False when the episode is over and rewarded."""
+        ...
+
+    def observe(self) -> tuple[Floats, Bools]:
+        """Return the observation, float32, and (A,) which actions are legal."""
+        ...
+
+    def act(self, action: int) -> None:
+        """Apply the action with this number."""
+        ...
+
+    @property
+    def episode(self) -> Episode:
+        """The decisions made so far."""
+        ...
+
+    @property
+    def run(self) -> Any:
+        """What measures are computed of, at its end."""
         ...
 
 
@@ -53,6 +79,15 @@ class EpisodeBatch(Protocol):
     @property
     def now(self) -> Floats:
         """(B,) s, simulated time of each episode."""
+        ...
+
+    @property
+    def total_rewards(self) -> Floats:
+        """(B,) sum of the rewards of each episode."""
+        ...
+
+    def run(self, place: int) -> Any:
+        """Return what measures are computed of, of one episode."""
         ...
 
     def step(self, actions: Ints) -> object:
@@ -114,6 +149,20 @@ def batched_rollout(agent: Decides, batch: EpisodeBatch, buffer: RolloutBuffer |
     return _played(agent, batch, buffer or RolloutBuffer(), sys.maxsize)
 
 
+def play_side_by_side(agent: Decides, batch: EpisodeBatch) -> int:
+    """Run a batch of episodes to their ends and record nothing; return how many decisions that took."""
+    count, decisions = len(batch.masks), 0
+    chosen = np.zeros(count, np.int64)
+    agent.begin(np.arange(count))
+    active = np.flatnonzero(~batch.over)
+    while len(active):
+        chosen[active] = agent.decide(batch.observations[active], batch.masks[active], active)
+        batch.step(chosen)
+        decisions += len(active)
+        active = np.flatnonzero(~batch.over)
+    return decisions
+
+
 def rollout_by_parts(agent: Decides, batch: EpisodeBatch, decisions: int) -> Iterator[list[Episode]]:
     """Run a batch of episodes to their ends, and yield what has happened after each *decisions* of all of them.
 
@@ -147,3 +196,21 @@ def _played(agent: Decides, batch: EpisodeBatch, buffer: RolloutBuffer, decision
         Episode(observations[i, :n], masks[i, :n], actions[i, :n], rewards[i, :n], times[i, :n], end, then.get(i))
         for i, (n, end) in enumerate(zip(lengths.tolist(), batch.now.tolist(), strict=True))
     ]
+
+
+def play_episodes(agent: Decides, episodes: Sequence[Playing]) -> list[Episode]:
+    """Run episodes to their ends and return what was recorded of them."""
+    play_together(agent, episodes)
+    return [episode.episode for episode in episodes]
+
+
+def play_together(agent: Decides, episodes: Sequence[Playing]) -> None:
+    """Run episodes to their ends, each advanced by itself; one forward pass decides for all that are not over."""
+    agent.begin(np.arange(len(episodes)))
+    active = [number for number, episode in enumerate(episodes) if episode.advance()]
+    while active:
+        observations, masks = zip(*(episodes[number].observe() for number in active), strict=True)
+        actions = agent.decide(np.stack(observations), np.stack(masks), np.array(active))
+        for number, action in zip(active, actions.tolist(), strict=True):
+            episodes[number].act(action)
+        active = [number for number in active if episodes[number].advance()]

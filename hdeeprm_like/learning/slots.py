@@ -5,15 +5,18 @@ A decision has a window of slots, and most are empty or cannot start. Instead of
 together. With two or three jobs to choose from in the mean this is ten times less to compute than a window of 32.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from math import log
+from typing import Annotated, Any, cast
 
 import torch
 from torch import Tensor
 
 from hdeeprm_like.decision.layout import JOB, NODE, Layout
-from hdeeprm_like.errors import OptionsError
+from hdeeprm_like.errors import AgentError, OptionsError
+from hdeeprm_like.learning.batch import Batch
+from hdeeprm_like.learning.ppo import Activation, Epochs, GAELambda, Minibatch, PPOAgent, Standardize, dense
+from hdeeprm_like.learning.user_code import code_of
 
 SPREAD = 1000.0  # shares of at least 1 / SPREAD are distinct on a logarithmic scale
 OF_THE_CLOCK = ("submission time", "clock")  # grow with the age of a run: nothing learned of them holds elsewhere
@@ -41,21 +44,6 @@ class Rows:
 
     def __len__(self) -> int:
         return len(self.counts)
-
-    @classmethod
-    def joined(cls, parts: "Sequence[Rows]") -> "Rows":
-        """Return the rows of several batches of decisions as one."""
-        before = torch.tensor([0, *(len(part) for part in parts[:-1])]).cumsum(0).tolist()
-        return cls(
-            features=torch.cat([part.features for part in parts]),
-            shared=torch.cat([part.shared for part in parts]),
-            owner=torch.cat([part.owner + first for part, first in zip(parts, before, strict=True)]),
-            counts=torch.cat([part.counts for part in parts]),
-            actions=torch.cat([part.actions for part in parts]),
-            legal=torch.cat([part.legal for part in parts]),
-            waits=torch.cat([part.waits for part in parts]),
-            waiting=parts[0].waiting,
-        )
 
     def pick(self, decisions: Tensor) -> "Rows":
         """Return the rows of (B,) decisions, in that order."""
@@ -200,7 +188,7 @@ class RowsOf:
         features = torch.cat(parts, 1)
         return Rows(
             features=torch.cat([features, spread(features)], 1),
-            shared=self._shared(observations),
+            shared=self.shared(observations),
             owner=owner,
             counts=torch.bincount(owner, minlength=len(shown)),
             actions=actions,
@@ -209,7 +197,7 @@ class RowsOf:
             waiting=waiting,
         )
 
-    def _shared(self, observations: Tensor) -> Tensor:
+    def shared(self, observations: Tensor) -> Tensor:
         """Return (S, G) what all rows of a decision see."""
         parts = []
         for block, columns in self._others:
@@ -227,3 +215,101 @@ def cells(columns: Tensor, count: int) -> Tensor:
 def spread(shares: Tensor) -> Tensor:
     """Return shares from 0 to 1 on a logarithmic scale, which also goes from 0 to 1."""
     return (shares * SPREAD).log1p() / log(1.0 + SPREAD)
+
+
+class SlotPPO(PPOAgent):
+    """PPO of a network that scores the jobs it may start, and waiting, whatever their number.
+
+    The constructor of a subclass takes ``**ppo`` to hand the options of this one on, makes its layers, and the subclass
+    writes `scores`.
+
+    Attributes:
+        shows_all: whether the network sees all jobs in the slots, or those alone that can start.
+    """
+
+    any_size = True
+    learning_rate = 0.001
+    shows_all = standardizes_minibatches = False
+
+    def __init__(
+        self,
+        gamma: float,
+        layout: Layout,
+        activation: Activation = "tanh",
+        critic: Annotated[
+            bool, "whether a network learns what to expect; without it episodes with the same jobs are compared"
+        ] = False,
+        gae_lambda: GAELambda = 1.0,
+        epochs: Epochs = 3,
+        minibatch: Minibatch = 4096,
+        standardize: Standardize = "batch",
+        **ppo: Any,
+    ) -> None:
+        super().__init__(gamma, gae_lambda, epochs=epochs, minibatch=minibatch, standardize=standardize, **ppo)
+        self.fit(layout)
+        self.bootstraps = critic
+        self.critic = dense([self.rows_of.shared_features, 32, 1], activation) if critic else None
+
+    @property
+    def layout(self) -> Layout:
+        """What is seen and can be done."""
+        return self.rows_of.layout
+
+    def fit(self, layout: Layout) -> None:
+        """Play on a machine, or with a queue, of another size.
+
+        Raises:
+            AgentError: the agent has learned of other features.
+            OptionsError: actions do not choose jobs, or jobs are not shown.
+        """
+        before, found = self.__dict__.get("rows_of"), RowsOf(layout, self.shows_all)
+        if before is not None and before.names != found.names:
+            raise AgentError(
+                f"was trained to observe {before.names}, not {found.names}; use the observation of its training"
+            )
+        self.rows_of = found
+
+    def scores(self, rows: Rows) -> tuple[Tensor, Tensor]:
+        """Return (R,) the scores of the rows, and (S,) those of waiting; the higher, the more probable."""
+        raise AgentError(f"{code_of(type(self))}: {type(self).__name__} has no scores(rows)")
+
+    def forward_value(self, observation: Tensor) -> Tensor:
+        """Return (B,) expected returns; 0 without a critic."""
+        return self._expected(self.rows_of.shared(observation))
+
+    def _expected(self, shared: Tensor) -> Tensor:
+        """Return (S,) expected returns, given (S, G) what all rows of a decision see."""
+        if self.critic is None:
+            return torch.zeros(len(shared), device=self.device)
+        return cast(Tensor, self.critic(shared))[:, 0]
+
+    def logarithms(self, rows: Rows) -> tuple[Tensor, Tensor]:
+        """Return (R,) and (S,) the log probabilities of the rows and of waiting."""
+        return rows.log_probabilities(*self.scores(rows))
+
+    def choose(self, observations: Tensor, masks: Tensor, episodes: Tensor) -> Tensor:
+        """Return (B,) actions: sampled by their probabilities, or the most probable ones if the agent is greedy."""
+        rows = self.rows_of(observations, masks)
+        found = self.logarithms(rows)
+        return rows.best(*found) if self.greedy else rows.draw(*found, self.generator)
+
+    def log_probabilities(self, observations: Tensor, masks: Tensor) -> Tensor:
+        """Return (B, A) log probabilities, minus infinity for actions that are not legal."""
+        rows = self.rows_of(observations, masks)
+        return rows.dense(*self.logarithms(rows), masks.shape[1])
+
+    def seen_in(self, batch: Batch) -> Rows:
+        """Return the rows of some episodes."""
+        return self.rows_of(batch.observations, batch.masks)
+
+    def evaluated(self, seen: Rows, rows: Tensor, actions: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Return (B,) log probabilities of actions, (B,) entropies and (B,) values at the decisions *rows*."""
+        part = seen.pick(rows)
+        found = self.logarithms(part)
+        uncertain = part.entropy(*(found if self.entropy else (one.detach() for one in found)))
+        return part.of_actions(*found, actions), uncertain, self._expected(part.shared)
+
+    def chosen_logarithms(self, batch: Batch, chosen: Tensor) -> Tensor:
+        """Return (B,) the log probabilities of the actions of (B,) decisions of a batch."""
+        rows = self.rows_of(batch.observations[chosen], batch.masks[chosen])
+        return rows.of_actions(*self.logarithms(rows), batch.actions[chosen])

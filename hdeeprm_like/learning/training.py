@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import torch
@@ -30,39 +30,21 @@ from hdeeprm_like.learning.logs import Tally, TrainingLog
 from hdeeprm_like.learning.python_state import LOST, Remembered
 from hdeeprm_like.learning.rollout import (
     BatchedEpisodes,
+    Decides,
     EpisodeBatch,
+    Playing,
     RolloutBuffer,
     batched_rollout,
+    play_episodes,
+    play_side_by_side,
     rollout_by_parts,
 )
-from hdeeprm_like.types import Bools, Floats
 
 REWARD = "reward"
 
 
-class Playing(Protocol):
-    """An episode that stops at each decision, such as ``run.python_loop.Play``."""
-
-    def advance(self) -> bool:
-        """Run until a decision is wanted; False when the episode is over and rewarded."""
-        ...
-
-    def observe(self) -> tuple[Floats, Bools]:
-        """Return the observation, float32, and (A,) which actions are legal."""
-        ...
-
-    def act(self, action: int) -> None:
-        """Apply the action with this number."""
-        ...
-
-    @property
-    def episode(self) -> Episode:
-        """The decisions made so far."""
-        ...
-
-
 NewEpisode = Callable[[int], Playing]  # the same number always gives the same episode, at its beginning
-Measures = Mapping[str, Callable[[Playing], float]]
+Measures = Mapping[str, Callable[[Any], float]]  # each computes a number of the `run` of an ended episode
 References = Callable[[int, int], list[Episode]]  # from the first of consecutive training episodes and their number
 Rollouts = Callable[[int, int, float | None], list[Episode]]
 """The same of episodes to learn from, as the agent plays them now; the third is what it was annealed with, if so."""
@@ -181,24 +163,6 @@ def rollout(
     return play_episodes(agent, [new_episode(first + i) for i in range(count)])
 
 
-def play_episodes(agent: LearningAgent, episodes: Sequence[Playing]) -> list[Episode]:
-    """Run episodes to their ends and return what was recorded of them."""
-    play_together(agent, episodes)
-    return [episode.episode for episode in episodes]
-
-
-def play_together(agent: LearningAgent, episodes: Sequence[Playing]) -> None:
-    """Run episodes to their ends, each advanced by itself; one forward pass decides for all that are not over."""
-    agent.begin(np.arange(len(episodes)))
-    active = [number for number, episode in enumerate(episodes) if episode.advance()]
-    while active:
-        observations, masks = zip(*(episodes[number].observe() for number in active), strict=True)
-        actions = agent.decide(np.stack(observations), np.stack(masks), np.array(active))
-        for number, action in zip(active, actions.tolist(), strict=True):
-            episodes[number].act(action)
-        active = [number for number in active if episodes[number].advance()]
-
-
 def evaluate(
     agent: LearningAgent,
     new_episode: NewEpisode,
@@ -215,19 +179,26 @@ def evaluate(
     Args:
         episodes: how many, numbered from 0. greedy: whether to take the most probable actions. seed: of the sampling.
     """
-    playing = [new_episode(number) for number in range(episodes)]
     was_greedy, was_training, generator = agent.greedy, agent.training, agent.generator
     agent.greedy, agent.generator = greedy, torch.Generator().manual_seed(seed)
     agent.eval()
     try:
-        played = play_episodes(agent, playing)
+        return measured(agent, new_episode, episodes, measures or {})
     finally:
         agent.greedy, agent.generator = was_greedy, generator
         agent.train(was_training)
-    results = {REWARD: [episode.reward for episode in played]}
-    for name, measure in (measures or {}).items():
-        results[name] = [measure(episode) for episode in playing]
-    return results
+
+
+def measured(agent: Decides, new_episode: NewEpisode, episodes: int, measures: Measures) -> dict[str, list[float]]:
+    """Play episodes from the number 0 on to their ends; return the reward and each measure, one value per episode."""
+    batch = batch_of(new_episode, 0, episodes)
+    if batch is None:
+        playing = [new_episode(number) for number in range(episodes)]
+        rewards = [episode.reward for episode in play_episodes(agent, playing)]
+        return {REWARD: rewards} | {name: [of(one.run) for one in playing] for name, of in measures.items()}
+    play_side_by_side(agent, batch)
+    ended = [batch.run(place) for place in range(episodes)]
+    return {REWARD: batch.total_rewards.tolist()} | {name: [of(run) for run in ended] for name, of in measures.items()}
 
 
 class _Training:

@@ -12,6 +12,7 @@ from hdeeprm_like.decision.observations.view import OBSERVATIONS
 from hdeeprm_like.decision.presets import Space
 from hdeeprm_like.engine.job_rows import countable
 from hdeeprm_like.errors import OptionsError
+from hdeeprm_like.run.loop import Run
 from hdeeprm_like.run.python_loop import Play
 from hdeeprm_like.run.runs import Runs
 from hdeeprm_like.run.simulator import Clock, Simulator
@@ -168,35 +169,32 @@ class Plays:
         runs.begin(np.arange(runs.count))
 
 
-def mean_slowdown(play: Play) -> float:
+def finished(run: Run) -> tuple[Floats, Floats, Floats]:
+    """Return when the finished jobs of an episode were submitted, started and finished, in s."""
+    jobs = int(run.simulation.sim["jobs"][0])
+    tasks, submit = run.simulation.tasks[:jobs], run.core.tables.jobs["submit"][:jobs]
+    done = np.isfinite(tasks["finish"])
+    return submit[done], tasks["start"][done], tasks["finish"][done]
+
+
+def mean_slowdown(run: Run) -> float:
     """Return the mean slowdown of the finished jobs (thesis 5.2.3); lower is better."""
-    tasks, jobs = play.simulator.simulation.tasks, play.system.state.tables.jobs
-    done = np.isfinite(tasks["finish"])
-    run = tasks["finish"][done] - tasks["start"][done]
-    return float(np.mean((tasks["finish"][done] - jobs["submit"][done]) / np.maximum(run, 1e-5)))
+    submit, start, finish = finished(run)
+    return float(np.mean((finish - submit) / np.maximum(finish - start, 1e-5)))
 
 
-def waits_and_runs(play: Play) -> tuple[Floats, Floats]:
-    """Return the waits and the run times of the finished jobs in s."""
-    tasks, jobs = play.simulator.simulation.tasks, play.system.state.tables.jobs
-    done = np.isfinite(tasks["finish"])
-    wait: Floats = np.maximum(tasks["start"][done] - jobs["submit"][done], 0.0)
-    run: Floats = tasks["finish"][done] - tasks["start"][done]
-    return wait, run
-
-
-def mean_bounded_slowdown(play: Play) -> float:
+def mean_bounded_slowdown(run: Run) -> float:
     """Return the mean bounded slowdown of the finished jobs; 0 if there is none."""
-    wait, run = waits_and_runs(play)
-    return float(bounded_slowdown(wait, run).mean()) if len(wait) else 0.0
+    submit, start, finish = finished(run)
+    return float(bounded_slowdown(np.maximum(start - submit, 0.0), finish - start).mean()) if len(submit) else 0.0
 
 
-def mean_wait(play: Play) -> float:
+def mean_wait(run: Run) -> float:
     """Return the mean wait of the finished jobs in s; 0 if there is none."""
-    wait, _ = waits_and_runs(play)
-    return float(wait.mean()) if len(wait) else 0.0
+    submit, start, _ = finished(run)
+    return float(np.maximum(start - submit, 0.0).mean()) if len(submit) else 0.0
 
 
-def makespan(play: Play) -> float:
+def makespan(run: Run) -> float:
     """Return the time of the last finish in s; 0 if there is none."""
-    return float(np.nanmax(play.simulator.simulation.tasks["finish"], initial=0.0))
+    return float(np.max(finished(run)[2], initial=0.0))

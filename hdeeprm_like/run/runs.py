@@ -132,6 +132,12 @@ class Runs:
         over: Bools = self.episodes["over"] != 0
         return over
 
+    @property
+    def total_rewards(self) -> Floats:
+        """(B,) sum of the rewards of each episode."""
+        rewards: Floats = self.episodes["reward"]
+        return rewards
+
     def put(self, place: int, jobs: Workload) -> int:
         """Put the jobs of the next episode of a place into the pool; return the row of the first one.
 

@@ -1,4 +1,4 @@
-"""Machine code plays sessions in which jobs only compute and delay as the server's actors do: all that is said and
+"""Machine code plays sessions in which jobs delay, compute and send as the server's actors do: all that is said and
 written is the same, and the clock is the same to its last bit."""
 
 import csv
@@ -33,6 +33,14 @@ PROFILES = {
     "total": {"type": "parallel_homogeneous_total", "cpu": 4e9, "com": 0},
     "pair": {"type": "parallel", "cpu": [1e9, 2e9], "com": [0, 0, 0, 0]},
 }
+SENDING = {
+    "shuffle": {"type": "parallel_homogeneous", "cpu": 1e9, "com": 1e8},
+    "bytes alone": {"type": "parallel_homogeneous", "cpu": 0, "com": 3e8},
+    "one byte": {"type": "parallel_homogeneous", "cpu": 0, "com": 1},
+    "total of both": {"type": "parallel_homogeneous_total", "cpu": 4e9, "com": 7.7e8},
+    "ring": {"type": "parallel", "cpu": [1e9, 0], "com": [0, 2e8, 3.3e7, 0]},
+}
+OF_TWO = ("pair", "ring")
 NEXT = (0, 0, 0, 1, 1e-10, 5.5)  # s until the next submission
 WALLTIMES = (None, None, 1, 5.5, 5.5, 1e-9, 100)
 
@@ -68,20 +76,40 @@ def bare_xml(dice, hosts):
     return f'{HEAD}<zone id="z" routing="Full"><host id="master_host" speed="1Gf"/>{listed}</zone></platform>'
 
 
-def world(seed):
+def linked_xml(dice, hosts):
+    """Hosts with links that jobs share with one another, and with the messages of jobs' ends."""
+    policy = dice.choice(["SHARED", "FATPIPE", "SPLITDUPLEX"])
+    if policy == "SPLITDUPLEX":
+        speeds = f"{dice.choice([0.3, 1])}Gf,0.7Gf"
+        return platform_xml(hosts, dice.choice(["0us", "10us", "300ms"]), speeds=speeds, watts=dice.choice(WATTS))
+    wide, far = dice.choice(["1GBps", "37MBps"]), dice.choice(["0us", "10us", "1ms"])
+    link = f'<link id="l" bandwidth="{wide}" latency="{far}" sharing_policy="{policy}"/>'
+    names = ["master_host", *(f"h{number}" for number in range(hosts))]
+    ways = "".join(
+        f'<route src="{one}" dst="{other}"><link_ctn id="l"/></route>'
+        for place, one in enumerate(names)
+        for other in names[place + 1 :]
+    )
+    return bare_xml(dice, hosts).replace("</zone>", f"{link}{ways}</zone>")
+
+
+def world(seed, sends):
     """A random platform, workload and number of machines; many dates, run times and walltimes are equal."""
     dice = random.Random(seed)
-    hosts = dice.choice([1, 2, 4, 8])
+    hosts = dice.choice([2, 4, 8] if sends else [1, 2, 4, 8])
+    profiles = PROFILES | SENDING if sends else PROFILES
     latency = dice.choice(["", "0us", "10us", "300ms"])
     speeds = dice.choice(["1Gf,0.5Gf", "0.3Gf,0.7Gf"])
     xml = platform_xml(hosts, latency, speeds=speeds) if latency else bare_xml(dice, hosts)
+    if sends:
+        xml = linked_xml(dice, hosts)
     jobs, time = [], dice.choice([0.0, 0.0, 3e5])  # late times, and fast machines, leave rests of rounding
     for _ in range(dice.choice([1, 3, 10, 30])):
         time += dice.choice([*NEXT, dice.random() * 10])
-        profile = dice.choice(sorted(PROFILES))
-        size = 2 if profile == "pair" else dice.choice([1, 1, 2, hosts, hosts + 1])
+        profile = dice.choice(sorted(profiles))
+        size = 2 if profile in OF_TWO else dice.choice([1, 1, 2, hosts, hosts + 1])
         jobs.append((time, size, profile, dice.choice(WALLTIMES)))
-    return xml, workload(jobs, PROFILES, hosts), hosts
+    return xml, workload(jobs, profiles, hosts), hosts
 
 
 class Dicer:
@@ -168,11 +196,11 @@ class Dicer:
         )
 
 
-def played(seed, folder, errs, run):
+def played(seed, folder, errs, run, sends):
     """All that a simulation says and writes, how it ends, and its clock."""
-    xml, jobs, hosts = world(seed)
+    xml, jobs, hosts = world(seed, sends)
     options = write_inputs(folder, jobs, xml).replaced(energy=bool(seed % 2))
-    if seed % 3 == 0:  # as on Batsim's own platforms, messages of the server's host to itself have a latency
+    if seed % 3 == 0 and not sends:  # as on Batsim's own platforms, the server's host reaches itself after a latency
         options = options.replaced(simgrid=("network/loopback-lat:1e-6",))
     for path in folder.glob("out*"):
         path.unlink()
@@ -190,15 +218,21 @@ def played(seed, folder, errs, run):
     return scheduler.heard, ended, written, exact, simulation.completed, simulation.engine.now
 
 
-def assert_the_same(seed, folder, errs, make_advance):
-    by_actors = played(seed, folder, errs, lambda simulation, ask: Server(simulation, ask).run())
-    assert played(seed, folder, errs, partial(silent.run_silent, make_advance=make_advance)) == by_actors, seed
+def assert_the_same(seed, folder, errs, make_advance, sends=False):
+    by_actors = played(seed, folder, errs, lambda simulation, ask: Server(simulation, ask).run(), sends)
+    assert played(seed, folder, errs, partial(silent.run_silent, make_advance=make_advance), sends) == by_actors, seed
 
 
 @pytest.mark.parametrize("first", range(0, 150, 30))
 def test_machine_code_says_and_writes_what_the_actors_do(first, tmp_path, make_advance):
     for seed in range(first, first + 30):
         assert_the_same(seed, tmp_path, 0.0, make_advance)
+
+
+@pytest.mark.parametrize("first", range(5000, 5150, 30))
+def test_machine_code_plays_jobs_that_send_as_the_actors_do(first, tmp_path, make_advance):
+    for seed in range(first, first + 30):
+        assert_the_same(seed, tmp_path, 0.02 * (seed % 5 == 0), make_advance, sends=True)
 
 
 @pytest.mark.parametrize("first", range(1000, 1090, 30))
@@ -210,7 +244,7 @@ def test_what_it_does_not_know_is_played_by_the_actors_from_the_beginning(first,
 @pytest.mark.slow  # a minute
 def test_machine_code_and_actors_agree_in_2000_sessions(tmp_path, make_advance):
     for seed in range(2000, 4000):
-        assert_the_same(seed, tmp_path, 0.02 * (seed % 2), make_advance)
+        assert_the_same(seed, tmp_path, 0.02 * (seed % 2), make_advance, sends=seed % 3 == 0)
 
 
 @pytest.fixture
@@ -223,8 +257,12 @@ def all_in_machine_code(monkeypatch, make_advance):
     return whole
 
 
-def test_a_long_session_is_played_in_machine_code_without_numpy(tmp_path, make_advance):
-    options = write_inputs(tmp_path, random_workload(1, cli.FEWEST_JOBS, 4))
+OF_JOBS_THAT_SEND = workload([(time, 2, "shuffle", None) for time in range(3)], SENDING)
+
+
+@pytest.mark.parametrize("jobs", [random_workload(1, cli.FEWEST_JOBS, 4), OF_JOBS_THAT_SEND])
+def test_a_session_that_is_long_or_sends_is_played_in_machine_code_without_numpy(jobs, tmp_path, make_advance):
+    options = write_inputs(tmp_path, jobs)
     code = (
         "import sys; sys.path[:0] = ['tests']\nfrom pathlib import Path\nfrom server_inputs import Filler\n"
         "from hdeeprm_like.batsim_server import cli\nfrom hdeeprm_like.batsim_server.options import ServerOptions\n"
@@ -274,18 +312,20 @@ def test_where_machines_sleep_or_jobs_share_machines_the_actors_play(xml, option
     assert not silent.is_silent(Simulation(made))
 
 
-def test_where_a_job_sends_the_actors_play(tmp_path):
-    sends = {"sends": {"type": "parallel_homogeneous", "cpu": 1, "com": 1}}
+def test_where_a_rank_sends_itself_bytes_the_actors_play(tmp_path):
+    sends = {"sends": {"type": "parallel", "cpu": [1, 1], "com": [0, 1, 1, 1]}}
     assert not silent.is_silent(Simulation(write_inputs(tmp_path, workload([(0, 2, "sends", None)], sends))))
 
 
 def test_the_memory_is_laid_out_as_the_bundle():
-    memory = Memory(3, 2)
+    memory = Memory(3, 2, sends=True)
     memory.address()
     session = session_in(memory)
     records = [list(record) for record in memory._records]
+    assert records[0][2:] == session._words.tolist()[2:]
     assert records[1] == session.actions._words.tolist()
-    assert records[0][1:] == session._words.tolist()[1:]
+    assert records[2][1:] == session.traffic._words.tolist()[1:]
+    assert records[3] == session.traffic.problem._words.tolist()
 
 
 def test_the_kind_of_processor_is_known_without_numpy():

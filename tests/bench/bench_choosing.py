@@ -26,8 +26,8 @@ def test_agents_and_single_policies():
     from hdeeprm_like.experiment import episodes_of
     from hdeeprm_like.launch.learned import MEASURES
     from hdeeprm_like.launch.trained import restored
-    from hdeeprm_like.learning.constant_policy import follow_constant_policy
-    from hdeeprm_like.learning.training import evaluate
+    from hdeeprm_like.learning.constant_policy import Constant
+    from hdeeprm_like.learning.training import evaluate, measured
     from hdeeprm_like.run.episodes import stretched
 
     keys = [json.loads(line)["key"] for line in (Path(SWEEP) / "tasks.jsonl").read_text().splitlines()]
@@ -42,10 +42,8 @@ def test_agents_and_single_policies():
 
     plays, alone = learners[0].plays(crowded), {}
     for action, name in enumerate(learners[0].actions.names):
-        playing = [plays(number) for number in range(count)]
-        for one in playing:
-            follow_constant_policy(one, action)
-        alone[name] = {key: np.array([measure(one) for one in playing]) for key, measure in MEASURES.items()}
+        found = measured(Constant(action), plays, count, MEASURES)
+        alone[name] = {key: np.array(found[key]) for key in MEASURES}
         told = {key: round(float(values.mean()), 3) for key, values in alone[name].items()}
         print(f"\n{name:24} {told}", end="")
     best = min(alone, key=lambda name: alone[name][FIGURE].mean())

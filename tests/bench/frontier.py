@@ -1,6 +1,6 @@
 """Agents and learned policies beside the frontier of all settings of `saf+reserve`, at equal mean wait.
 
-``python tests/bench/frontier.py runs/hold-1,runs/hold-2 --traces fresh,CTC-SP2-1996-3.1-cln,NASA-iPSC-1993-3.1-cln``
+``python tests/bench/frontier.py runs/kernel-1,runs/kernel-2 --traces fresh,CTC-SP2-1996-3.1-cln,NASA-iPSC-1993``
 
 Each trace is cut into disjoint windows; of many, WINDOWS are taken evenly. The rules are 13 shares of kept cores times
 four limits of short jobs; of these the frontier are the ones that no other beats in both figures on these very windows,
@@ -33,7 +33,7 @@ from hdeeprm_like.formats.swf_cuts import take
 from hdeeprm_like.formats.windows import window
 from hdeeprm_like.inputs import read_object
 from hdeeprm_like.launch.trained import restored
-from hdeeprm_like.learning.policy_iteration import play_side_by_side
+from hdeeprm_like.learning.rollout import play_side_by_side
 from hdeeprm_like.results.pictures import BLUE, COLOURS, GREY, picture
 from hdeeprm_like.run import batch
 from hdeeprm_like.run.episodes import Plays, fragment

@@ -21,3 +21,12 @@ def test_the_shadow_time_of_a_head_that_waits_for_memory_is_included_too(seconds
     nodes = ((100.0, [(3, 1.0, 100.0, 1e6)]),)
     workload = jobs(submit=[0, 1, 2], seconds=[10, 5, seconds], size=1, memory=[55.0, 60.0, 45.0])
     assert starts(workload, "fcfs+easy", nodes) == [0, 10, start]
+
+
+def test_a_job_refused_beside_one_head_is_tried_again_beside_the_next_that_spares_more():
+    # of ten cores 0 has two until 100 and 1 four until 50, as requested; 2 wants eight for 20 s, expected at 50
+    # and spares none: 4, with two cores for long, would delay it. At 10 both end and 2 starts; 3, which wants five, is
+    # expected at 30 and spares five: 4 starts, though fewer cores are free than before and the shadow time is earlier
+    seconds = [10, 10, 20, 5, 1000]
+    workload = jobs([0, 0, 1, 2, 3], seconds, [2, 4, 8, 5, 2], estimate=[100, 50, 20, 5, 1000], delay=seconds)
+    assert starts(workload, "fcfs+easy", ((1000.0, [(10, 1.0, 100.0, 1e6)]),)) == [0, 0, 10, 30, 10]

@@ -30,13 +30,13 @@ def test_room_for_more_jobs_keeps_what_a_baseline_remembers():
     state, policies = state_for("sjf+conservative", "sjf+bounded")
     plans = new_baselines(state, policies)
     memory, bounds = bundle_in(plans.memories, 0), bundle_in(plans.guarantees, 1)
-    memory.start[1], memory.profile.free[2], bounds.promised[0], bounds.nodes[1] = 7.0, 3, 9.0, 5
+    memory.start[1], memory.profile.free[2], bounds.promised[0], bounds.spans.nodes[1] = 7.0, 3, 9.0, 5
     state.tables.jobs = longer(state.tables.jobs, 50)
     make_room(plans, state, policies)
     assert memory.start.tolist() == [-1.0, 7.0, *[-1.0] * 48]
     assert memory.profile.free.tolist() == [0, 0, 3, *[0] * 100]
     assert bounds.promised[0] == 9.0
-    assert bounds.nodes.tolist() == [[0], [5], *[[0]] * 48]
+    assert bounds.spans.nodes.tolist() == [[0], [5], *[[0]] * 48]
 
 
 def test_a_baseline_whose_jobs_have_moved_plans_all_of_them_again():

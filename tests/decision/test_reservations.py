@@ -114,7 +114,7 @@ def test_with_partitions_each_job_may_have_a_reservation(two_partitions):
     workload = replace(jobs([0.0] * 1500), demands=demands_of([Demand("all")] * 1500))
     policy = baseline("fcfs+conservative")
     state = State(two_partitions, workload, needs=PolicyActions([policy]).needs)
-    assert len(new_baselines(state, [policy]).node_plans.begins) >= 1500 + 2
+    assert len(new_baselines(state, [policy]).node_plans.spans.begins) >= 1500 + 2
 
 
 def test_a_committed_pick_waits_for_memory_as_for_cores():

@@ -13,10 +13,10 @@ from hdeeprm_like.engine.job_lists import (
     copy_jobs,
     insert,
     job_at,
+    jobs_of,
     make_room,
     new_job_lists,
     next_fitting,
-    nth_job,
     remove,
 )
 from hdeeprm_like.engine.job_sorting import sort_by_keys
@@ -27,13 +27,22 @@ class Out(Bundle):
 
 
 @compiled
-def copied(q: JobLists, out: Out) -> int:
-    return copy_jobs(q, 0, out.jobs)
+def copied(q: JobLists, v: int, out: Out) -> int:
+    return copy_jobs(q, v, out.jobs)
 
 
-def content(q, room=5000):
-    out = Out(np.zeros(room, np.int32))
-    return out.jobs[: copied(q, out)].tolist()
+@compiled
+def walked(q: JobLists, v: int, out: Out) -> int:
+    count = 0
+    for j in jobs_of(q, v):
+        out.jobs[count] = j
+        count += 1
+    return count
+
+
+def content(q, v=0, written=copied):
+    out = Out(np.zeros(5000, np.int32))
+    return out.jobs[: written(q, v, out)].tolist()
 
 
 @compiled
@@ -69,7 +78,7 @@ def test_a_list_is_sorted_by_key_and_rank_whatever_comes_and_leaves(seed, most, 
     expected = sorted(there, key=lambda j: (keys[j], j))
     assert content(q) == expected
     assert q.lists["jobs"][0] == len(expected)
-    assert [nth_job(q, 0, n) for n in range(len(expected))] == expected
+    assert content(q, written=walked) == expected
     for free in (0, 1, 4, 8):
         assert fitting(q, free) == [j for j in expected if cores[j] <= free]
 
@@ -125,4 +134,4 @@ def test_lists_grow_where_jobs_become_known_on_the_way():
         insert(q, 0, j, float(-j), j, 1)
         insert(q, 1, j, float(j), j, 1)
     assert content(q) == list(range(199, -1, -1))
-    assert [nth_job(q, 1, n) for n in (0, 100, 199)] == [0, 100, 199]
+    assert content(q, 1) == list(range(200))

@@ -325,7 +325,7 @@ def test_waiting_times_and_the_clock_stand_behind_what_is_seen():
 # compiles one more kind of run, for 3 to 15 s
 @pytest.mark.more
 def test_waiting_times_have_no_place_in_an_image():
-    with pytest.raises(OptionsError, match="wait: observation 'image' has no place for waiting times"):
+    with pytest.raises(OptionsError, match="wait, rates: observation 'image' has no place for waiting times"):
         environment("DeepRM", wait=True)
 
 

@@ -84,23 +84,11 @@ def test_jobs_that_wait_when_the_branches_end_are_charged():
     assert pairs.gains.max() == pytest.approx(12.0)
 
 
-def test_branches_of_slots_start_a_job_or_hold_it():
-    two = jobs(submit=[0, 50], seconds=[10, 10])
-    agent, layout = agent_of(SLOTS, "kernel.py", hidden=[8])
-    pairs = PairedRollouts(agent, plays_of(SLOTS, lambda _: two), layout, sampling(lasts=100.0, every=1))(0)
-    assert (pairs.others == layout.waiting).all()
-    # held, the first job lets the second one run from 50 s on and starts at 60 s, when nothing else can be done
-    assert pairs.gains.max() == pytest.approx(60.0)
-
-
 @pytest.mark.parametrize("file", ["kernel.py", "attention.py"])
-def test_networks_over_slots_learn_advantages_by_their_own_scores(file):
+def test_actions_that_start_jobs_are_refused(file):
     agent, layout = agent_of(SLOTS, file, hidden=[8] if file == "kernel.py" else 8)
-    pairs = PairedRollouts(agent, plays_of(SLOTS), layout, sampling(lasts=30.0))(0)
-    found = improve(agent, pairs, IterationOptions(trust_region=1e3, epochs=10, minibatch=16))
-    assert found["passes"] > 0.0
-    assert found["loss"] < 1.0
-    agent.lean(layout.waiting, 0.5)
+    with pytest.raises(AgentError, match="compares policies"):
+        PairedRollouts(agent, plays_of(SLOTS), layout, sampling())
 
 
 def test_the_same_is_found_whatever_branches_are_played_at_once():
@@ -109,12 +97,43 @@ def test_the_same_is_found_whatever_branches_are_played_at_once():
         assert getattr(found[0], name).tolist() == getattr(found[1], name).tolist(), name
 
 
-def test_an_update_stays_within_the_trust_region():
-    for trust, expected in ((1e-3, True), (1e3, False)):
-        rollouts = rollouts_of(ORDERS)
-        found = improve(rollouts.agent, rollouts(0), IterationOptions(trust_region=trust, epochs=20, minibatch=32))
-        assert found["kl"] <= trust
-        assert (found["shortened"] < 1.0) == expected
+def iterated(folder, costs):
+    """One iteration: the agent, the candidates that were tried and the policy of `best.pt`, given their costs."""
+    rollouts, candidates, given = rollouts_of(ORDERS), [], iter(costs)
+
+    def validate(agent):
+        candidates.append(weights_of(agent))
+        return {"reward": -np.array(next(given))}
+
+    how = IterationOptions(iterations=1, epochs=10, minibatch=32)
+    iterate_policy(rollouts.agent, rollouts, validate, ("ljf", "sjf"), folder, how, quiet=True, tensorboard=False)
+    return weights_of(rollouts.agent), candidates, read_checkpoint(folder / "best.pt")["parameters"]
+
+
+def same(one, other):
+    return all(torch.equal(one[name], other[name]) for name in one)
+
+
+@pytest.mark.parametrize(
+    ("costs", "accepted"),
+    [([3.5, 4.5, 4.0], True), ([1.0, 5.5, 5.5], False), ([6.0] * 3, False)],  # less 5 each: -1 +- 0.3, -1 +- 1.5, 1
+)
+def test_a_candidate_replaces_the_policy_if_it_is_surely_better(costs, accepted, tmp_path):
+    reached, (first, half, whole), policy = iterated(tmp_path, [[5.0] * 3, costs, [9.0] * 3])
+    assert same(reached, whole)  # the next episodes are played by what was learned
+    assert same(policy, half if accepted else first)
+    assert all(torch.allclose(half[name], (first[name] + whole[name]) / 2) for name in first)
+    assert not same(whole, first)
+
+
+def test_branches_follow_the_policy_in_the_episodes_of_the_agent():
+    rollouts, other = rollouts_of(ORDERS), agent_of(ORDERS)[0]
+    other.prefer(1)
+    own, theirs = rollouts(0), rollouts(0, weights_of(other))
+    assert own.observations.tolist() == theirs.observations.tolist()
+    assert own.reward == theirs.reward
+    assert own.gains.tolist() != theirs.gains.tolist()
+    assert rollouts(0).gains.tolist() == own.gains.tolist()
 
 
 def test_nothing_is_learned_of_advantages_that_are_noise():
@@ -122,7 +141,7 @@ def test_nothing_is_learned_of_advantages_that_are_noise():
     pairs, before = rollouts(0), weights_of(rollouts.agent)
     gains = np.random.default_rng(0).normal(size=len(pairs.gains))
     pairs.gains[:] = gains
-    found = improve(rollouts.agent, pairs, IterationOptions(epochs=3, trust_region=1e3))
+    found = improve(rollouts.agent, pairs, IterationOptions(epochs=3))
     assert abs(found["correlation"]) < 0.3
     assert found["loss"] <= 1.0
     if found["passes"] == 0.0:
@@ -150,12 +169,7 @@ def trained(folder, iterations=3, resume=False, stop_at=None, validated=8, **opt
         rollouts = type(
             "Stopping", (), {"__call__": lambda _, n, of: until(n, of), "how": rollouts.how, "agent": rollouts.agent}
         )()
-    how = IterationOptions(
-        **(
-            {"iterations": iterations, "trust_region": 1.0, "minibatch": 32, "epochs": 15, "margins": (0.0, 0.5)}
-            | options
-        )
-    )
+    how = IterationOptions(**({"iterations": iterations, "minibatch": 32, "epochs": 15} | options))
     names = ("ljf", "sjf")
     iterate_policy(
         rollouts.agent,
@@ -236,8 +250,8 @@ def test_episodes_without_a_choice_are_refused():
 
 def options_file(folder, jobs=60, **changes):
     """The options file that is shipped, shortened."""
-    content = json.loads((AGENTS / "policy-iteration.json").read_text())
-    content["platform_file_path"] = str(AGENTS.parent / "platforms" / "pool_256.csv")
+    content = json.loads((AGENTS / "two-kinds.json").read_text())
+    content["platform_file_path"] = str(AGENTS.parent / "platforms" / "two_kinds.json")
     content["nb_jobs"] = jobs
     content["training"]["evaluation_episodes"] = 2
     content["training"]["policy_iteration"] |= {"windows": 2, "iterations": 1, "branches": 16, "epochs": 2} | changes
@@ -268,8 +282,7 @@ def test_the_command_line_trains_and_goes_on(tmp_path, capsys):
     [
         ({"start": "saf+resrve:32"}, (), "did you mean 'reserve'"),
         ({"start": "fcfs+easy"}, (), "is no action"),
-        ({"start": None, "margins": [0.5]}, (), "margins: of which action? give 'start'"),
-        ({"trust_region": 0.0}, (), "training.policy_iteration.trust_region"),
+        ({"step": 0.0}, (), "training.policy_iteration.step"),
         ({"horizons": 5}, (), "did you mean 'horizon'"),
         ({"windows": 5000}, (), "training.policy_iteration.windows"),
         ({}, ("--episodes", "5"), "--episodes: set it in the options file"),

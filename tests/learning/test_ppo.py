@@ -122,8 +122,8 @@ def test_an_action_behind_the_combined_ones_stands_alone():
     agent = agent_of("ppo.py", PPO | {"factors": [3], "preference": 3.0}, 1)
     before = agent.logits(seen)[0]
     assert before.tolist() == agent.actor(seen)[0].tolist()
-    agent.lean(3, 2.0)
-    assert (agent.logits(seen)[0] - before).tolist() == pytest.approx([0.0, 0.0, 0.0, 2.0])
+    agent.prefer(3)
+    assert (agent.logits(seen)[0] - before).tolist() == pytest.approx([0.0, 0.0, 0.0, 3.0])
 
 
 def test_what_is_looked_at_first_standardizes_features_and_nothing_later_does():

@@ -1,10 +1,16 @@
 """Rollouts of a batch of episodes, on a cluster made of counters."""
 
 import numpy as np
+import pytest
 import torch
+from test_policy_iteration import ORDERS, agent_of, plays_of
 
 from hdeeprm_like.learning import rollout
 from hdeeprm_like.learning.agents import PolicyLearningAgent, draw
+from hdeeprm_like.learning.constant_policy import constant_policy_means
+from hdeeprm_like.learning.threads import VARIABLES, threads_for
+from hdeeprm_like.learning.training import evaluate
+from hdeeprm_like.run.episodes import makespan, mean_wait
 
 
 class Counters:
@@ -75,3 +81,34 @@ def test_actions_are_drawn_by_their_probabilities_and_never_without_any():
     assert shares[wanted == 0.0].tolist() == [0.0, 0.0, 0.0]
     assert (shares - wanted).abs().max() < 0.01  # 4 standard errors
     assert drawn.tolist() == draw(wanted.expand(40_000, 6), torch.Generator().manual_seed(3)).tolist()
+
+
+@pytest.mark.parametrize("action", [None, 0, 1])
+def test_evaluations_side_by_side_find_what_they_find_one_by_one(action):
+    agent, _ = agent_of(ORDERS)
+    plays, measures = plays_of(ORDERS), {"wait": mean_wait, "makespan": makespan}
+    found = []
+    for new_episode in (plays, lambda number: plays(number)):  # the second one cannot make a batch
+        if action is None:
+            found.append(evaluate(agent, new_episode, 5, greedy=False, measures=measures))
+        else:
+            found.append(constant_policy_means([action], new_episode, 5, measures)[0])
+    assert set(found[0]) == {"reward", "wait", "makespan"}
+    for name, values in found[0].items():
+        assert values == pytest.approx(found[1][name], rel=1e-12), name
+
+
+@pytest.mark.parametrize(("weights", "variable", "threads"), [(8, None, 1), (1200, None, 2), (8, "OMP_NUM_THREADS", 2)])
+def test_a_small_network_computes_with_one_thread_unless_the_user_says_how_many(
+    weights, variable, threads, monkeypatch
+):
+    for name in VARIABLES:
+        monkeypatch.delenv(name, raising=False)
+    if variable is not None:
+        monkeypatch.setenv(variable, "2")
+    torch.set_num_threads(2)
+    agent = Odd()
+    agent.layer = torch.nn.Linear(weights, weights)
+    with threads_for(agent):
+        assert torch.get_num_threads() == threads
+    assert torch.get_num_threads() == 2

@@ -235,5 +235,5 @@ def picks(agent, one, rng):
     shortest = seen[:, begin : begin + one.slots * len(JOBS) : len(JOBS)].argmin(1)
     rewards = (actions == shortest).astype(float)
     times = np.arange(64.0)
-    agent._advantages = Advantages(0.0, 1.0)  # decisions that have nothing to do with one another
+    agent.advantages = Advantages(0.0, 1.0)  # decisions that have nothing to do with one another
     return Episode(seen, masks, actions, rewards, times, 64.0)

@@ -125,8 +125,8 @@ def inputs(tmp_path_factory):
     learning = json.loads((folder / "learning.json").read_text())
     learning["training"] = {"checkpoint_every": 2, "evaluate_every": 4, "evaluation_episodes": 1}
     grid = {"compare": "trace.swf", "policies": ["fcfs", "sjf+easy"], "windows": "60x100"}
-    iteration = json.loads((ROOT / "agents" / "policy-iteration.json").read_text())
-    iteration |= {"platform_file_path": str(ROOT / "platforms" / "pool_256.csv"), "nb_jobs": 60}
+    iteration = json.loads((ROOT / "agents" / "two-kinds.json").read_text())
+    iteration |= {"platform_file_path": str(ROOT / "platforms" / "two_kinds.json"), "nb_jobs": 60}
     iteration["training"]["evaluation_episodes"] = 2
     iteration["training"]["policy_iteration"] |= {"windows": 2, "iterations": 3, "branches": 16, "epochs": 2}
     more = {"learning.json": learning, "iteration.json": iteration, "evolution.json": EVOLUTION, "grid.json": grid}

@@ -78,3 +78,4 @@ HOMOGENEOUS_TOTAL = ProfileType(
     any_size=lambda _: True,
     silent=is_silent,
 )
+COMPUTING = (HOMOGENEOUS, HOMOGENEOUS_TOTAL, PARALLEL)

@@ -55,7 +55,7 @@ VIEW = np.dtype(
 )
 
 
-class ViewArrays(Bundle):
+class ViewArrays(Bundle, shared=("rate_times", "rates")):
     """Arrays of the observation of one run in compiled code; J jobs.
 
     Attributes:
@@ -63,12 +63,15 @@ class ViewArrays(Bundle):
         features: (J, F) features of each job since its submission, see ``features``; empty if not shown.
         limits: (4,) the largest requests of jobs, in the order of ``summary.REQUESTS``.
         memory: (M,) what the observation remembers from one time to the next; only its module knows what.
+        rates: (T, K) rates of energy from each of *rate_times* (s) on, see ``hours``; (0, 0) if not shown.
     """
 
     params: Records
     features: Floats
     limits: Floats
     memory: Floats
+    rate_times: Floats
+    rates: Floats
 
 
 @dataclass(frozen=True)

@@ -28,6 +28,7 @@ from hdeeprm_like.decision.observations.arrays import Observation, Sizes, ViewAr
 from hdeeprm_like.decision.window.arrays import NONE, Window
 from hdeeprm_like.decision.window.window import fill_slots
 from hdeeprm_like.engine.compiled import compiled
+from hdeeprm_like.engine.job_lists import entries_of
 from hdeeprm_like.engine.tables import Tables
 from hdeeprm_like.types import Floats
 
@@ -108,19 +109,13 @@ def write_demand(tables: Tables, window: Window, view: ViewArrays, out: Floats) 
 def write_releases(tables: Tables, window: Window, view: ViewArrays, out: Floats) -> None:
     """Write how many cores running jobs release within an hour, and when the next of them does."""
     params, now, v = view.params[0], tables.clock[0].now, window.params[0].ends
-    cores, after, over = 0.0, np.inf, False
-    for place in range(tables.running.lists[v].blocks):
-        b = tables.running.directory[v, place]
-        begin = tables.running.begins[v, b]
-        for i in range(begin, begin + tables.running.sizes[v, b]):
-            left = tables.running.keys[v, i] - now
-            after = min(after, left)
-            if left > HOUR:
-                over = True
-                break
-            cores += tables.running.cores[v, i]
-        if over:
+    cores, after = 0.0, np.inf
+    for i in entries_of(tables.running, v):
+        left = tables.running.keys[v, i] - now
+        after = min(after, left)
+        if left > HOUR:
             break
+        cores += tables.running.cores[v, i]
     out[5] = share(params.raw, cores, params.per_core)
     out[6] = log_share(params.raw, after if after < np.inf else 0.0, params.per_log_span)
 

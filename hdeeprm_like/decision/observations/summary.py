@@ -22,7 +22,6 @@ from hdeeprm_like.decision.layout import NODE, Block
 from hdeeprm_like.decision.observations.arrays import Observation, Sizes, ViewArrays
 from hdeeprm_like.decision.window.arrays import Window
 from hdeeprm_like.engine.compiled import compiled, count_bits, inlined, shift_left
-from hdeeprm_like.engine.job_lists import key_at
 from hdeeprm_like.engine.joined_words import head_of
 from hdeeprm_like.engine.numbers import FIRST, LOW_MEM, LOW_MEM_BW, SHORTEST, SMALLEST
 from hdeeprm_like.engine.tables import IDLE_CORE, Tables
@@ -49,7 +48,7 @@ def nth_key(tables: Tables, v: int, n: int) -> float:
     while n >= waiting.sizes[v, waiting.directory[v, place]]:
         n -= waiting.sizes[v, waiting.directory[v, place]]
         place += 1
-    return key_at(waiting, v, place, n)
+    return float(waiting.keys[v, waiting.begins[v, waiting.directory[v, place]] + n])
 
 
 @inlined

@@ -2,12 +2,14 @@
 
 The kinds are listed in `decision.specs.OBSERVATIONS`; the module of each describes its features.
 
-With *wait*, all kinds except images end with the clock and the waiting times of the jobs in the slots, see ``waits``.
+With *wait*, all kinds except images end with the clock and the waiting times of the jobs in the slots, see ``waits``;
+with *rates* the hour and the rates of energy follow, see ``hours``.
 
 Unless *raw* is set all features lie within [0, 1]; the summaries and the image do even then.
 """
 
 import math
+from collections.abc import Mapping
 from typing import TypeAlias
 
 import numpy as np
@@ -15,13 +17,15 @@ import numpy as np
 from hdeeprm_like import limits
 from hdeeprm_like.cluster.workload import JobLimits
 from hdeeprm_like.decision import specs
-from hdeeprm_like.decision.layout import Block
+from hdeeprm_like.decision.layout import Block, names_of
 from hdeeprm_like.decision.observations.arrays import Observation, Sizes, new_params
 from hdeeprm_like.decision.observations.arrays import ViewArrays as ViewArrays
+from hdeeprm_like.decision.observations.hours import block, rates_over_time, write_hours
 from hdeeprm_like.decision.observations.waits import with_waits
+from hdeeprm_like.decision.rates import Rates
 from hdeeprm_like.decision.window.arrays import Window
 from hdeeprm_like.decision.window.window import JobWindow
-from hdeeprm_like.engine.bundles import Bundle
+from hdeeprm_like.engine.bundles import Bundle, part
 from hdeeprm_like.engine.compiled import callback, compiled, entry, inlined
 from hdeeprm_like.engine.dispatch import by_number, check_names
 from hdeeprm_like.engine.numbers import REQUESTED
@@ -55,7 +59,11 @@ def write_kind(tables: Tables, window: Window, view: ViewArrays, out: Floats, ki
 @inlined
 def write_view(tables: Tables, window: Window, view: ViewArrays, out: Float32s) -> None:
     """Write the observation of a run into (F,) float32, an image row by row."""
-    write_kind(tables, window, view, out, view.params[0].kind)
+    end = len(out)
+    if len(view.rate_times) > 0:
+        end -= 2 + 2 * len(view.rates[0])
+        write_hours(tables, view, out, end)
+    write_kind(tables, window, view, part(out, 0, end), view.params[0].kind)
 
 
 def needs_of_view(observation: Observation, limits: JobLimits) -> Needs:
@@ -92,7 +100,9 @@ def check_view(
     if not 0.0 < step < np.inf:
         raise OptionsError(f"step is {step:g}; a time in s above 0 is needed")
     if wait and OBSERVATIONS[kind].is_image:
-        raise OptionsError(f"wait: observation {kind!r} has no place for waiting times; take another one")
+        raise OptionsError(
+            f"wait, rates: observation {kind!r} has no place for waiting times or rates; take another one"
+        )
 
 
 class View:
@@ -114,6 +124,7 @@ class View:
         queue_sensitivity: float = 0.05,
         raw: bool = False,
         wait: bool = False,
+        rates: Mapping[str, Rates] | None = None,
     ) -> None:
         """Make the observer of a run.
 
@@ -124,12 +135,13 @@ class View:
             memory_units: columns of an image for the memory of the cluster, 0 to leave it out.
             queue_sensitivity: relative change of the queue's length that fills the scale of a summary.
             raw: whether features are unscaled. wait: whether waiting times and the clock are shown.
+            rates: of energy that are shown with the hour, by the names of their objectives; None for neither.
 
         Raises:
             OptionsError: a value is invalid.
             ValueError: the state does not maintain the sorted lists that this kind reads.
         """
-        check_view(kind, horizon, backlog, step, memory_units, queue_sensitivity, wait)
+        check_view(kind, horizon, backlog, step, memory_units, queue_sensitivity, wait or rates is not None)
         self.observation = observation = WITH_WAITS[kind] if wait else OBSERVATIONS[kind]
         if observation.features and not window.arrays.params["finds"][0]:
             raise OptionsError(f"observation {kind!r} needs a window that keeps what jobs find (finds=True)")
@@ -137,7 +149,9 @@ class View:
         self.kind = kind
         self._window = window
         self._sizes = Sizes(state.platform, window.slots, horizon, backlog, memory_units)
+        self._more = () if rates is None else (block(list(rates)),)
         shape = observation.shape(self._sizes)
+        shape = (shape[0] + sum(one.width for one in self._more), *shape[1:])
         numbers = math.prod(shape)
         if numbers > limits.OBSERVATION.most:
             wanted = f"an observation of {numbers:,} numbers"
@@ -148,11 +162,14 @@ class View:
         params["kind"] = NUMBERED.index(observation)
         params["features"] = kept = len(observation.features)
         most = state.limits
+        times, values = rates_over_time(list(rates.values()), raw) if rates else (np.zeros(0), np.zeros((0, 0)))
         self.arrays = ViewArrays(
             params=params,
             features=np.zeros((len(state.tables.jobs) if kept else 0, kept), np.float32),
             limits=np.array([most.time, most.cores, most.memory, most.bandwidth]),
             memory=np.array(observation.memory),
+            rate_times=times,
+            rates=values,
         )
         self.shape = shape
 
@@ -166,12 +183,12 @@ class View:
     @property
     def names(self) -> tuple[str, ...]:
         """Name of each feature, of an image row by row."""
-        return self.observation.names(self._sizes)
+        return (*self.observation.names(self._sizes), *names_of(self._more))
 
     @property
     def blocks(self) -> tuple[Block, ...]:
         """The column blocks of an observation."""
-        return self.observation.blocks(self._sizes)
+        return (*self.observation.blocks(self._sizes), *self._more)
 
 
 class Written(Bundle):

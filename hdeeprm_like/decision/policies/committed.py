@@ -9,13 +9,11 @@ from hdeeprm_like.decision.modes import BY_ARRIVAL, Mode
 from hdeeprm_like.decision.names import Baseline
 from hdeeprm_like.decision.policies.node_starts import start_around_picked, start_heads
 from hdeeprm_like.decision.policies.plans import Plans, pass_changes, planned_time
-from hdeeprm_like.decision.policies.releases import expected_finish, sort_releases
-from hdeeprm_like.decision.policies.reservations import find_room, looks_at_nodes, release_at_shadow
+from hdeeprm_like.decision.policies.skyline import find_shadow
 from hdeeprm_like.decision.policies.starting import start_if_fits
 from hdeeprm_like.engine.bundles import Bundle
 from hdeeprm_like.engine.compiled import callback, compiled
-from hdeeprm_like.engine.job_lists import copy_jobs, job_at, nth_job
-from hdeeprm_like.engine.numbers import FIRST_PREDICTED
+from hdeeprm_like.engine.job_lists import copy_jobs, job_at
 from hdeeprm_like.engine.state import State
 from hdeeprm_like.engine.tables import KIND_MASK, NOTHING, STARTED, WAITING, Tables
 from hdeeprm_like.types import Floats, Ints
@@ -42,7 +40,7 @@ def start_committed(tables: Tables, plans: Plans, memory: Pick, k: int) -> None:
         j = plan.held if plan.held >= 0 else job_at(tables.waiting, plan.list, 0, 0)
         if start_if_fits(tables, plans, k, j) != NOTHING:
             if plan.held < 0:
-                plan.held, plan.shadow = j, expected_start(tables, plans, k, j)
+                plan.held, plan.shadow = j, find_shadow(tables, plans, k, j, tables.jobs[j].size, False)
                 memory.submitted[0] = clock.submitted
                 for n in range(clock.waiting):
                     other = tables.members[n]
@@ -95,28 +93,6 @@ def sort_picked_ties(tables: Tables, plans: Plans, memory: Pick, count: int) -> 
             plans.queue[place] = other
             place -= 1
         plans.queue[place] = j
-
-
-@compiled
-def expected_start(tables: Tables, plans: Plans, k: int, j: int) -> float:
-    """Return when a job is expected to fit, by the requested ends even if these are past."""
-    plan, time, size = plans.plans[k], tables.clock[0].now, tables.jobs[j].size
-    predicted, on_nodes = plan.times >= FIRST_PREDICTED, looks_at_nodes(tables, j)
-    plan.spare = tables.clock[0].free_cores - size
-    if on_nodes:
-        find_room(tables, plans, k, j)
-    if predicted:  # the list is in the order of the requested ends
-        sort_releases(tables, plans, k)
-    for n in range(tables.running.lists[plan.ends].jobs):
-        if plan.spare >= 0 and (not on_nodes or plan.room >= size):
-            break
-        other = plans.releases[n] if predicted else nth_job(tables.running, plan.ends, n)
-        if on_nodes:
-            release_at_shadow(tables, plans, k, tables.jobs[other].first, other, j)
-        else:
-            plan.spare += tables.jobs[other].size
-        time = expected_finish(tables, plans, k, other)
-    return float(time)
 
 
 class Commit(Mode):

@@ -84,37 +84,21 @@ def occupy(profile: Profile, begin: float, end: float, cores: int) -> None:
     drop_point(profile, first)
 
 
-@inlined
-def earliest(profile: Profile, cores: int, time: float) -> float:
-    """Return the earliest date at which *cores* cores are free for *time* s; infinite for never."""
-    return float(earliest_behind(profile, cores, time, 0, profile.time[0]))
-
-
-@inlined
-def earliest_from(profile: Profile, cores: int, time: float, date: float) -> float:
-    """Return the same, no earlier than *date*, which is not before the first point."""
-    i = 0
-    while i + 1 < profile.points[0] and profile.time[i + 1] <= date:
-        i += 1
-    return float(earliest_behind(profile, cores, time, i, date))
-
-
 @compiled
-def earliest_behind(profile: Profile, cores: int, time: float, i: int, date: float) -> float:
-    """Return the same, no earlier than a date between point *i* and the next one."""
-    points, begin = profile.points[0], date
+def earliest(profile: Profile, cores: int, time: float, date: float) -> float:
+    """Return the earliest date from one on, which is not past, at which cores are free for *time* s; else infinite."""
+    points, begin, i = profile.points[0], date, 0
+    while i + 1 < points and profile.time[i + 1] <= date:
+        i += 1
     while i < points:
-        if profile.free[i] < cores:
+        if profile.free[i] >= cores:
+            end = begin + time
             i += 1
-            begin = profile.time[i] if i < points else np.inf
-            continue
-        end = begin + time
-        n = i + 1
-        while n < points and profile.time[n] < end and profile.free[n] >= cores:
-            n += 1
-        if n == points or profile.time[n] >= end:
-            return float(begin)
-        i = n + 1
+            while i < points and profile.time[i] < end and profile.free[i] >= cores:
+                i += 1
+            if i == points or profile.time[i] >= end:
+                return float(begin)
+        i += 1
         begin = profile.time[i] if i < points else np.inf
     return np.inf
 

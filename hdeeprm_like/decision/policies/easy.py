@@ -11,7 +11,7 @@ from hdeeprm_like.decision.modes import BY_ARRIVAL, IN_ORDER, SHORTEST_FIRST, Mo
 from hdeeprm_like.decision.names import Baseline
 from hdeeprm_like.decision.policies.node_starts import start_around_heads, start_heads, start_without_reservations
 from hdeeprm_like.decision.policies.plans import NO_JOB, Plans, planned_time
-from hdeeprm_like.decision.policies.reservations import reserve
+from hdeeprm_like.decision.policies.skyline import reserve
 from hdeeprm_like.decision.policies.starting import sort_ties, start_if_fits
 from hdeeprm_like.engine.bundles import Bundle
 from hdeeprm_like.engine.compiled import callback, compiled

@@ -4,6 +4,7 @@ import numpy as np
 
 from hdeeprm_like.decision.names import Baseline
 from hdeeprm_like.decision.policies.core_profile import NONE_RESERVED, Profile, new_profile
+from hdeeprm_like.decision.policies.node_spans import NodeSpans, new_spans
 from hdeeprm_like.engine.bundles import Bundle
 from hdeeprm_like.engine.state import State
 from hdeeprm_like.types import Floats, Ints, Records
@@ -29,16 +30,14 @@ BOUND = np.dtype(
 
 
 class Bounds(Bundle):
-    """The guarantees of a baseline; J jobs, N nodes, W words of 64 nodes.
+    """The guarantees of a baseline; J jobs, N nodes.
 
     Attributes:
         state: (1,) BOUND. profile: free cores beside all reservations.
         reserved: (J,) s, planned start of a waiting job.
         promised: (J,) s, start guaranteed to each job on arrival. due: (J,) s, its due date.
-        anywhere: (J,) 1 if the reservation of a waiting job is of cores anywhere, else of nodes;
-        nodes: (J, W) bits of these nodes.
-        cores: (J,) that each job requested on arrival.
-        allowed: (W,) scratch: bits of the nodes that a job may have. picked: (N,) scratch: cores of a job on each node.
+        spans: reservations of nodes, each in the row of its job; none where cores have no names.
+        cores: (J,) that each job requested on arrival. picked: (N,) scratch: cores of a job on each node.
     """
 
     state: Records
@@ -46,10 +45,8 @@ class Bounds(Bundle):
     reserved: Floats
     promised: Floats
     due: Floats
-    anywhere: Ints
-    nodes: Ints
+    spans: NodeSpans
     cores: Ints
-    allowed: Ints
     picked: Ints
 
 
@@ -65,9 +62,7 @@ def new_bounds(state: State, baseline: Baseline, jobs: int) -> Bounds:
         reserved=np.full(jobs, NONE_RESERVED),
         promised=np.full(jobs, np.nan),
         due=np.zeros(jobs),
-        anywhere=np.zeros(jobs, np.int64),
-        nodes=np.zeros((jobs, words), np.int64),
+        spans=new_spans(jobs, words),
         cores=np.zeros(jobs, np.int64),
-        allowed=np.zeros(words, np.int64),
         picked=np.zeros(platform.nodes, np.int64),
     )

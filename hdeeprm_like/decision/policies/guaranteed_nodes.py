@@ -5,18 +5,17 @@ the jobs that run on them now, and no job starts on them that would still run th
 nodes have it when its time comes. If jobs request only cores anywhere, a count of cores suffices.
 """
 
-import numpy as np
-
-from hdeeprm_like.decision.policies.core_profile import NEVER, NONE_RESERVED, begin_of, earliest_from, latest
+from hdeeprm_like.decision.policies.core_profile import NEVER, begin_of, earliest, latest
 from hdeeprm_like.decision.policies.guarantee_rows import Bounds
-from hdeeprm_like.decision.policies.node_profile import note_nodes
+from hdeeprm_like.decision.policies.node_profile import change_at_shadow, look_at_present, note_nodes, room_in_plan
+from hdeeprm_like.decision.policies.node_spans import has_node, keep_nodes, leave_reserved, next_end
 from hdeeprm_like.decision.policies.plans import Plans, planned_time
 from hdeeprm_like.decision.policies.releases import expected_end
-from hdeeprm_like.decision.policies.reservations import look_at_present, release_at_shadow, room_in_plan
+from hdeeprm_like.decision.policies.reserved_nodes import allow_beside, release
 from hdeeprm_like.engine.allocation import book_on, return_cores
 from hdeeprm_like.engine.bundles import copy_entries
-from hdeeprm_like.engine.compiled import compiled, inlined, shift_left
-from hdeeprm_like.engine.job_lists import copy_jobs
+from hdeeprm_like.engine.compiled import compiled, inlined
+from hdeeprm_like.engine.job_lists import copy_jobs, jobs_of
 from hdeeprm_like.engine.node_places import look_at_nodes, pick_nodes
 from hdeeprm_like.engine.processor_keys import counts_cores
 from hdeeprm_like.engine.tables import Tables
@@ -36,15 +35,16 @@ def watch_nodes(tables: Tables, plans: Plans, bounds: Bounds, k: int, j: int) ->
 @compiled
 def latest_begin(tables: Tables, plans: Plans, bounds: Bounds, k: int, j: int, limit: float) -> float:
     """Return the last date up to a limit at which a job fits, a date before now if there is none."""
-    size, time, now = tables.jobs[j].size, planned_time(tables, plans, k, j), tables.clock[0].now
+    begin, now = float(last_count(tables, plans, bounds, k, j, limit)), tables.clock[0].now
     if bounds.state[0].on_nodes == 0:
-        bounds.anywhere[j] = 1
-        return float(latest(bounds.profile, size, time, limit))
-    bounds.anywhere[j] = 0
-    begin = float(last_count(tables, plans, bounds, k, j, limit))
+        bounds.spans.anywhere[j] = 1
+        for w in range(len(bounds.spans.bits)):
+            bounds.spans.nodes[j, w] = -1
+        return begin
+    bounds.spans.anywhere[j] = 0
     while begin >= now:
         if has_nodes_at(tables, plans, bounds, k, j, begin):
-            keep_nodes(tables, plans, bounds, k, j)
+            keep_nodes(bounds.spans, j, bounds.picked)
             return begin
         begin = float(last_count(tables, plans, bounds, k, j, last_before(tables, plans, bounds, k, j, begin)))
     return NEVER
@@ -53,44 +53,36 @@ def latest_begin(tables: Tables, plans: Plans, bounds: Bounds, k: int, j: int, l
 @compiled
 def last_before(tables: Tables, plans: Plans, bounds: Bounds, k: int, j: int, date: float) -> float:
     """Return the last date before another at which a job would end before another job's reservation begins."""
-    time, found = planned_time(tables, plans, k, j), NEVER
-    for i in range(tables.clock[0].waiting):
-        reserved = bounds.reserved[tables.members[i]]
-        if reserved < np.inf and tables.members[i] != j and reserved != NONE_RESERVED:
-            begin = begin_of(time, reserved, reserved)
-            if begin < date:
-                found = max(found, begin)
+    spans, time, found = bounds.spans, planned_time(tables, plans, k, j), NEVER
+    for place in range(spans.count[0]):
+        reserved = float(spans.begins[spans.by_end[place]])
+        begin = begin_of(time, reserved, reserved)
+        if begin < date:
+            found = max(found, begin)
     return float(found)
 
 
 @compiled
 def earliest_begin(tables: Tables, plans: Plans, bounds: Bounds, k: int, j: int, before: float) -> float:
     """Return the first date at which a job fits, and keep its nodes; *before* if there is no earlier one."""
-    now = tables.clock[0].now
+    begin = float(first_count(tables, plans, bounds, k, j, tables.clock[0].now))
     if bounds.state[0].on_nodes == 0:
-        begin = float(earliest_from(bounds.profile, tables.jobs[j].size, planned_time(tables, plans, k, j), now))
         return min(begin, before)
-    begin = float(first_count(tables, plans, bounds, k, j, now))
     while begin < before:
         if has_nodes_at(tables, plans, bounds, k, j, begin):
-            keep_nodes(tables, plans, bounds, k, j)
+            keep_nodes(bounds.spans, j, bounds.picked)
             return begin
-        begin = float(first_count(tables, plans, bounds, k, j, first_after(tables, plans, bounds, k, j, begin)))
+        begin = float(first_count(tables, plans, bounds, k, j, first_after(tables, plans, bounds, k, begin)))
     return before
 
 
 @compiled
-def first_after(tables: Tables, plans: Plans, bounds: Bounds, k: int, j: int, date: float) -> float:
-    """Return the first date after another at which a running job or another job's reservation ends."""
-    found = np.inf
-    for i in range(copy_jobs(tables.running, plans.plans[k].ends, plans.releases)):
-        end = expected_end(tables, plans, k, plans.releases[i])
+def first_after(tables: Tables, plans: Plans, bounds: Bounds, k: int, date: float) -> float:
+    """Return the first date after another at which a running job or a reservation ends."""
+    found = next_end(bounds.spans, date)
+    for other in jobs_of(tables.running, plans.plans[k].ends):
+        end = expected_end(tables, plans, k, other)
         if end > date:
-            found = min(found, end)
-    for i in range(tables.clock[0].waiting):
-        other = tables.members[i]
-        end = bounds.reserved[other] + planned_time(tables, plans, k, other)
-        if end > date and other != j and bounds.reserved[other] != NONE_RESERVED:
             found = min(found, end)
     return float(found)
 
@@ -108,44 +100,7 @@ def first_count(tables: Tables, plans: Plans, bounds: Bounds, k: int, j: int, da
     """Return the first date from one on with enough free cores for a job; with partitions only nodes decide."""
     if tables.clock[0].partitioned:
         return float(date)
-    return float(earliest_from(bounds.profile, tables.jobs[j].size, planned_time(tables, plans, k, j), date))
-
-
-@compiled
-def allow_beside(tables: Tables, plans: Plans, bounds: Bounds, k: int, j: int, begin: float, end: float) -> None:
-    """Write as bits the nodes that are reserved for no other waiting job at any time between two dates."""
-    bits = bounds.allowed
-    for w in range(len(bits)):
-        bits[w] = -1
-    for i in range(tables.clock[0].waiting):
-        other = tables.members[i]
-        reserved = bounds.reserved[other]
-        if other == j or reserved == NONE_RESERVED or reserved >= end:
-            continue
-        if reserved + planned_time(tables, plans, k, other) > begin:
-            if bounds.anywhere[other] == 0:
-                for w in range(len(bits)):
-                    bits[w] &= ~bounds.nodes[other, w]
-            elif bounds.anywhere[j] == 0:  # only two of cores may share nodes
-                for w in range(len(bits)):
-                    bits[w] = 0
-
-
-@inlined
-def is_allowed(bounds: Bounds, n: int) -> bool:
-    """Return whether a node is one of the allowed ones."""
-    return bool((bounds.allowed[n >> 6] >> (n & 63)) & 1 == 1)
-
-
-@compiled
-def keep_nodes(tables: Tables, plans: Plans, bounds: Bounds, k: int, j: int) -> None:
-    """Store the picked nodes as the reservation of a job."""
-    bounds.anywhere[j] = 0
-    for w in range(len(bounds.allowed)):
-        bounds.nodes[j, w] = 0
-    for n in range(len(tables.nodes)):
-        if bounds.picked[n] > 0:
-            bounds.nodes[j, n >> 6] |= shift_left(1, n & 63)
+    return float(earliest(bounds.profile, tables.jobs[j].size, planned_time(tables, plans, k, j), date))
 
 
 @inlined
@@ -159,13 +114,21 @@ def has_nodes_at(tables: Tables, plans: Plans, bounds: Bounds, k: int, j: int, b
 @compiled
 def has_room_at(tables: Tables, plans: Plans, bounds: Bounds, k: int, j: int, begin: float) -> bool:
     """Return whether a job fits at a date on any unreserved nodes, and pick the lowest."""
-    allow_beside(tables, plans, bounds, k, j, begin, begin + planned_time(tables, plans, k, j))
+    allow_any(tables, plans, bounds, k, j, begin)
     look_at_present(tables, plans)
     for i in range(copy_jobs(tables.running, plans.plans[k].ends, plans.releases)):
         other = plans.releases[i]
         if expected_end(tables, plans, k, other) <= begin:
-            release_at_shadow(tables, plans, k, tables.jobs[other].first, other, j)
+            change_at_shadow(tables, plans, k, tables.jobs[other].first, other, j, 1)
     return pick_allowed(tables, plans, bounds, j)
+
+
+@inlined
+def allow_any(tables: Tables, plans: Plans, bounds: Bounds, k: int, j: int, begin: float) -> None:
+    """Write to ``NodeSpans.bits`` the nodes that no other job has reserved while a job would run from a date on."""
+    for w in range(len(bounds.spans.bits)):
+        bounds.spans.bits[w] = -1
+    leave_reserved(bounds.spans, begin, begin + planned_time(tables, plans, k, j), j)
 
 
 @compiled
@@ -173,7 +136,7 @@ def pick_allowed(tables: Tables, plans: Plans, bounds: Bounds, j: int) -> bool:
     """Pick the lowest allowed nodes that fit a job in the state written for them; return whether they suffice."""
     left = tables.jobs[j].size
     for n in range(len(tables.nodes)):
-        taken = min(left, int(room_in_plan(tables, plans, n, j))) if is_allowed(bounds, n) else 0
+        taken = min(left, int(room_in_plan(tables, plans, n, j))) if has_node(bounds.spans, n) else 0
         bounds.picked[n] = taken
         left -= taken
     return bool(left == 0)
@@ -182,38 +145,22 @@ def pick_allowed(tables: Tables, plans: Plans, bounds: Bounds, j: int) -> bool:
 @compiled
 def has_set_at(tables: Tables, plans: Plans, bounds: Bounds, k: int, j: int, begin: float) -> bool:
     """Return whether a job fits at a date on nodes of its set, and pick them as Slurm does."""
-    sets = tables.node_sets
-    allow_on_set(tables, plans, bounds, k, j, begin, begin + planned_time(tables, plans, k, j))
+    allow_beside(tables, plans, bounds.spans, j, begin, begin + planned_time(tables, plans, k, j), j)
     look_at_nodes(tables)
-    for i in range(copy_jobs(tables.running, plans.plans[k].ends, plans.releases)):
-        other = plans.releases[i]
+    for other in jobs_of(tables.running, plans.plans[k].ends):
         if expected_end(tables, plans, k, other) <= begin:
-            demand = sets.demands[other]
-            for held in range(demand.first_hold, demand.first_hold + demand.held):
-                node, cores = sets.hold_node[held], sets.hold_cores[held]
-                sets.cores[node] += cores
-                sets.memory[node] += cores * tables.jobs[other].memory
-                sets.gpus[node] += cores * tables.jobs[other].gpus + demand.gpus
+            release(tables, other)
     if not pick_nodes(tables, j):
         return False
-    copy_entries(bounds.picked, 0, sets.picked, 0, len(tables.nodes))
+    copy_entries(bounds.picked, 0, tables.node_sets.picked, 0, len(tables.nodes))
     return True
-
-
-@compiled
-def allow_on_set(tables: Tables, plans: Plans, bounds: Bounds, k: int, j: int, begin: float, end: float) -> None:
-    """Allow a job the nodes of its set that are reserved for no other job between two dates."""
-    sets = tables.node_sets
-    allow_beside(tables, plans, bounds, k, j, begin, end)
-    for n in range(len(tables.nodes)):
-        sets.allowed[n] = 1 if is_allowed(bounds, n) and sets.members[sets.demands[j].set, n] == 1 else 0
 
 
 @compiled
 def allow_reserved(tables: Tables, plans: Plans, bounds: Bounds, k: int, j: int) -> None:
     """Restrict the allowed nodes of a job to those of its reservation."""
     for n in range(len(tables.nodes)):
-        tables.node_sets.allowed[n] &= (bounds.nodes[j, n >> 6] >> (n & 63)) & 1
+        tables.node_sets.allowed[n] &= (bounds.spans.nodes[j, n >> 6] >> (n & 63)) & 1
 
 
 @compiled
@@ -223,10 +170,10 @@ def keep_to_allowed(tables: Tables, plans: Plans, bounds: Bounds, k: int, j: int
     Returns:
         False if it does not fit on other nodes.
     """
-    allow_beside(tables, plans, bounds, k, j, begin, begin + planned_time(tables, plans, k, j))
+    allow_any(tables, plans, bounds, k, j, begin)
     note_nodes(tables, plans, tables.clock[0].placed, j)
     for n in range(len(tables.nodes)):
-        if plans.node_profile.picked[n] > 0 and not is_allowed(bounds, n):
+        if plans.node_profile.picked[n] > 0 and not has_node(bounds.spans, n):
             return_cores(tables, j)
             look_at_present(tables, plans)
             if not pick_allowed(tables, plans, bounds, j):

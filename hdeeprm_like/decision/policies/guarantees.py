@@ -22,10 +22,11 @@ import numpy as np
 from hdeeprm_like.decision.policies.core_profile import NONE_RESERVED, forget_past, is_free_until, occupy
 from hdeeprm_like.decision.policies.guarantee_rows import Bounds
 from hdeeprm_like.decision.policies.guaranteed_nodes import earliest_begin, latest_begin, watch_nodes
+from hdeeprm_like.decision.policies.node_spans import drop_span, reserve_span
 from hdeeprm_like.decision.policies.plans import Plans, planned_time
-from hdeeprm_like.decision.policies.releases import OVERDUE, expected_finish
+from hdeeprm_like.decision.policies.releases import OVERDUE, expected_finish, is_overdue
 from hdeeprm_like.engine.compiled import compiled, inlined
-from hdeeprm_like.engine.job_lists import nth_job
+from hdeeprm_like.engine.job_lists import jobs_of
 from hdeeprm_like.engine.tables import ENDED, KIND_BITS, KIND_MASK, STARTED, SUBMITTED, WAITING, Tables
 
 MEMORY = 7776000.0  # s, after which the longest backlog counts e times less
@@ -66,15 +67,15 @@ def follow_guarantees(tables: Tables, plans: Plans, bounds: Bounds, k: int) -> N
 @compiled
 def note_overdue(tables: Tables, plans: Plans, bounds: Bounds, k: int) -> None:
     """Take the cores of overdue running jobs from the profile for a second."""
-    bound, now, n, v = bounds.state[0], tables.clock[0].now, 0, plans.plans[k].ends
+    bound, now = bounds.state[0], tables.clock[0].now
     bound.overdue, bound.until = 0, now + OVERDUE
-    while n < tables.running.lists[v].jobs:
-        j = nth_job(tables.running, v, n)
+    if not is_overdue(tables, plans, k):
+        return
+    for j in jobs_of(tables.running, plans.plans[k].ends):
         if expected_finish(tables, plans, k, j) > now:
             break
         bound.overdue += tables.jobs[j].size
-        n += 1
-    if n > 0:
+    if bound.overdue > 0:
         occupy(bounds.profile, now, bound.until, bound.overdue)
 
 
@@ -119,9 +120,11 @@ def work_of(tables: Tables, plans: Plans, bounds: Bounds, k: int, j: int) -> flo
 
 @compiled
 def take_out(tables: Tables, plans: Plans, bounds: Bounds, k: int, j: int) -> None:
-    """Return the cores of a reservation to the profile, as far as that is not past."""
+    """Return what is reserved for a job, its cores as far as that is not past."""
     begin = bounds.reserved[j]
     if begin < np.inf:
+        if len(bounds.spans.bits) > 0:
+            drop_span(bounds.spans, j)
         end = begin + planned_time(tables, plans, k, j)
         occupy(bounds.profile, max(begin, tables.clock[0].now), end, -bounds.cores[j])
 
@@ -132,7 +135,10 @@ def put_in(tables: Tables, plans: Plans, bounds: Bounds, k: int, j: int, begin: 
     bound = bounds.state[0]
     bounds.reserved[j] = begin
     if begin < np.inf:
-        occupy(bounds.profile, begin, begin + planned_time(tables, plans, k, j), bounds.cores[j])
+        end = begin + planned_time(tables, plans, k, j)
+        occupy(bounds.profile, begin, end, bounds.cores[j])
+        if len(bounds.spans.bits) > 0:
+            reserve_span(bounds.spans, j, begin, end)
     bound.soonest = min(bound.soonest, begin)
 
 

@@ -20,6 +20,7 @@ from hdeeprm_like.decision.policies.trees import Trees, new_trees
 from hdeeprm_like.decision.tree_files import Predictor
 from hdeeprm_like.engine.bundles import Bundle
 from hdeeprm_like.engine.compiled import compiled, entry, inlined
+from hdeeprm_like.engine.job_lists import jobs_of
 from hdeeprm_like.engine.numbers import EXPECTED, FIRST_PREDICTED, LEARNED, SURVIVAL
 from hdeeprm_like.engine.state import State
 from hdeeprm_like.engine.tables import ENDED, KIND_BITS, KIND_MASK, STARTED, SUBMITTED, WITHDRAWN, Tables, longer
@@ -358,13 +359,9 @@ def find_siblings(tables: Tables, history: History) -> None:
     if past.siblings_at == now:
         return
     past.siblings_at = now
-    for place in range(tables.running.lists[0].blocks):
-        b = tables.running.directory[0, place]
-        begin = tables.running.begins[0, b]
-        for i in range(begin, begin + tables.running.sizes[0, b]):
-            j = tables.running.jobs[0, i]
-            if tables.jobs[j].user < 0:
-                continue
-            group, start = history.groups[history.jobs[j].group], tables.jobs[j].start
-            group.oldest = min(group.oldest, start) if group.oldest_at == now else start
-            group.oldest_at = now
+    for j in jobs_of(tables.running, 0):
+        if tables.jobs[j].user < 0:
+            continue
+        group, start = history.groups[history.jobs[j].group], tables.jobs[j].start
+        group.oldest = min(group.oldest, start) if group.oldest_at == now else start
+        group.oldest_at = now

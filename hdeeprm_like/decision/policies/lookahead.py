@@ -25,6 +25,7 @@ from hdeeprm_like.decision.policies.run_times import bring_outlook
 from hdeeprm_like.decision.policies.scores import NO_SCORE, QUEUE, Scores, look_at_queue, weigh, write_features
 from hdeeprm_like.decision.policies.survival import bring_survival, build, quantile
 from hdeeprm_like.engine.compiled import compiled, inlined
+from hdeeprm_like.engine.job_lists import jobs_of
 from hdeeprm_like.engine.tables import REJECTED, Tables
 
 LEAST_TIME = 1.0  # s
@@ -49,15 +50,11 @@ def put_played(tables: Tables, ahead: Ahead, i: int, j: int, arrival: float, wai
 def put_waiting(tables: Tables, scores: Scores, ahead: Ahead, s: int, v: int) -> int:
     """Write the first waiting jobs of a list to be played; return their number."""
     count = 0
-    for place in range(tables.waiting.lists[v].blocks):
-        b = tables.waiting.directory[v, place]
-        begin = tables.waiting.begins[v, b]
-        for i in range(begin, begin + tables.waiting.sizes[v, b]):
-            if count == scores.params[s].played:
-                return count
-            j = tables.waiting.jobs[v, i]
-            put_played(tables, ahead, count, j, tables.jobs[j].submit, scores.params[s].wait, False)
-            count += 1
+    for j in jobs_of(tables.waiting, v):
+        if count == scores.params[s].played:
+            return count
+        put_played(tables, ahead, count, j, tables.jobs[j].submit, scores.params[s].wait, False)
+        count += 1
     return count
 
 
@@ -84,14 +81,11 @@ def put_arrivals(tables: Tables, scores: Scores, ahead: Ahead, s: int, waiting: 
 def put_running(tables: Tables, ahead: Ahead, v: int) -> int:
     """Write when the running jobs end as requested, in order; return their number."""
     count, now = 0, tables.clock[0].now
-    for place in range(tables.running.lists[v].blocks):
-        b = tables.running.directory[v, place]
-        begin = tables.running.begins[v, b]
-        for i in range(begin, begin + tables.running.sizes[v, b]):
-            job = tables.jobs[tables.running.jobs[v, i]]
-            end = job.start + job.requested_time
-            add_end(ahead.running[0], count, end if end > now else now + OVERDUE, job.size, 0)
-            count += 1
+    for j in jobs_of(tables.running, v):
+        job = tables.jobs[j]
+        end = job.start + job.requested_time
+        add_end(ahead.running[0], count, end if end > now else now + OVERDUE, job.size, 0)
+        count += 1
     return count
 
 
@@ -145,7 +139,7 @@ def draw_futures(
         futures: number to draw. survives: whether from the survival model. jobs: number of played jobs.
         v: list of the running jobs.
     """
-    now, count = tables.clock[0].now, 0
+    now = tables.clock[0].now
     for i in range(jobs):
         job = ahead.played[i]
         if survives:
@@ -156,18 +150,13 @@ def draw_futures(
             job.log_time = mean_log(history, weight)
         for future in range(futures):
             ahead.times[1 + future, i] = drawn(history, survives, part_of(job.job, future, futures), 0.0)
-    for place in range(tables.running.lists[v].blocks):
-        b = tables.running.directory[v, place]
-        begin = tables.running.begins[v, b]
-        for i in range(begin, begin + tables.running.sizes[v, b]):
-            j = tables.running.jobs[v, i]
-            start = tables.jobs[j].start
-            distribute(tables, history, survives, j)
-            for future in range(futures):
-                time = drawn(history, survives, part_of(j, future, futures), max(now - start, LEAST_TIME))
-                end = start + time
-                add_end(ahead.running[1 + future], count, end if end > now else now + OVERDUE, tables.jobs[j].size, 0)
-            count += 1
+    for count, j in enumerate(jobs_of(tables.running, v)):
+        start = tables.jobs[j].start
+        distribute(tables, history, survives, j)
+        for future in range(futures):
+            time = drawn(history, survives, part_of(j, future, futures), max(now - start, LEAST_TIME))
+            end = start + time
+            add_end(ahead.running[1 + future], count, end if end > now else now + OVERDUE, tables.jobs[j].size, 0)
 
 
 @compiled

@@ -5,12 +5,12 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hdeeprm_like.cluster.partitions import Demands, no_demands
 from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.workload import Workload
 from hdeeprm_like.decision.policies.limit_rows import MOST_WINDOWS, SlurmLimits, new_slurm_limits
+from hdeeprm_like.decision.policies.node_spans import NodeSpans, new_spans
 from hdeeprm_like.decision.policies.preemption_rows import (
     REQUEUES,
     PreemptionRows,
@@ -29,7 +29,6 @@ OF_DATES, OF_HOLDS = ("rows", "dates", "usable", "first_change", "changes"), ("h
 
 NODE_STATE = np.dtype(
     [
-        ("reservations", "i8"),  # used entries of NodePlans.begins
         ("releases", "i8"),  # used entries of Plans.releases, -1 where they must be recomputed
     ],
     align=True,
@@ -37,22 +36,16 @@ NODE_STATE = np.dtype(
 
 
 class NodePlans(Bundle):
-    """Reservations of whole nodes; S sets, Q partitions, R reservations, W words of 64 nodes.
+    """A pass over the queue of a platform with partitions; S sets, Q partitions.
 
     Attributes:
-        state: (1,) NODE_STATE. begins, ends: (R,) s. reserved: (R, W) bits, the nodes of each.
-        by_end: (R,) the reservations by their ends.
-        bits: (W,) scratch: some nodes.
+        state: (1,) NODE_STATE. spans: reservations of nodes, of a job, a partition or a window each.
         taken: (Q,) jobs of each partition that have a reservation in this pass over the queue.
         free, idle: (S,) free cores of each set now, and those of them on nodes without jobs.
     """
 
     state: Records
-    begins: Floats
-    ends: Floats
-    reserved: Ints
-    by_end: Ints
-    bits: Ints
+    spans: NodeSpans
     taken: Ints
     free: Ints
     idle: Ints
@@ -226,8 +219,7 @@ def new_node_plans(sets: NodeSets, jobs: int) -> NodePlans:
     partitions = len(sets.partition_nodes)
     return NodePlans(
         state=np.zeros(1, NODE_STATE),
-        **reservations_for(jobs, partitions, words),
-        bits=np.zeros(words, np.int64),
+        spans=new_spans(most_spans(jobs, partitions), words),
         taken=np.zeros(partitions, np.int64),
         free=np.zeros(count, np.int64),
         idle=np.zeros(count, np.int64),
@@ -285,11 +277,9 @@ def make_room_for_profile(profile: NodeProfile, state: State, jobs: int) -> None
                 setattr(profile, name, np.zeros(max(size, 2 * len(column)), column.dtype))
 
 
-def reservations_for(jobs: int, partitions: int, words: int) -> dict[str, NDArray[Any]]:
-    """Return the columns of `NodePlans` for a reservation of each job, each partition and each window, by name."""
-    most = jobs + partitions + MOST_WINDOWS if partitions else 0
-    columns = {"begins": np.zeros(most), "ends": np.zeros(most), "by_end": np.zeros(most, np.int64)}
-    return {**columns, "reserved": np.zeros((most, words), np.int64)}
+def most_spans(jobs: int, partitions: int) -> int:
+    """Return how many reservations of nodes there are at most: of each job, each partition and each window."""
+    return jobs + partitions + MOST_WINDOWS if partitions else 0
 
 
 def make_room_for_sets(plans: NodePlans, sets: NodeSets) -> None:
@@ -297,10 +287,10 @@ def make_room_for_sets(plans: NodePlans, sets: NodeSets) -> None:
 
     Reservations are made again at each decision, so none is copied.
     """
-    jobs, partitions = len(sets.demands), len(plans.taken)
-    if jobs + partitions + MOST_WINDOWS > len(plans.begins):
-        for name, column in reservations_for(jobs, partitions, len(plans.bits)).items():
-            setattr(plans, name, column)
+    most = most_spans(len(sets.demands), len(plans.taken))
+    if most > len(plans.spans.begins):
+        for name, column in new_spans(most, len(plans.spans.bits)).fields():
+            setattr(plans.spans, name, column)
     count = len(sets.members)
     if count > len(plans.free):
         plans.free, plans.idle = np.zeros(count, np.int64), np.zeros(count, np.int64)

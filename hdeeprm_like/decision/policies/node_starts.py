@@ -1,10 +1,9 @@
 """Functions that start jobs in each mode on a platform with partitions, by passes over the queue (`node_plans`)."""
 
 from hdeeprm_like.decision.policies.node_plans import (
-    reserve_heads,
     start_around_reservations,
     start_candidates,
-    start_strictly,
+    start_up_to_heads,
 )
 from hdeeprm_like.decision.policies.plans import Plans
 from hdeeprm_like.engine.compiled import callback, inlined
@@ -15,7 +14,7 @@ from hdeeprm_like.engine.tables import Tables
 @inlined
 def start_heads(tables: Tables, plans: Plans, k: int) -> None:
     """Start jobs in order until one of each partition does not fit."""
-    start_strictly(tables, plans, k, tables.clock[0].waiting)
+    start_up_to_heads(tables, plans, k, tables.clock[0].waiting, True)
 
 
 @callback
@@ -54,5 +53,5 @@ def start_around_each(tables: Tables, plans: Plans, k: int, sorts: bool) -> None
     if plans.plans[k].candidates == plans.plans[k].list:
         start_around_reservations(tables, plans, k, 1)
     else:
-        reserve_heads(tables, plans, k)
+        start_up_to_heads(tables, plans, k, tables.clock[0].waiting, False)
         start_candidates(tables, plans, k, sorts)

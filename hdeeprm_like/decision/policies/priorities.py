@@ -11,6 +11,7 @@ from hdeeprm_like.engine.bundles import BundleType
 from hdeeprm_like.engine.compiled import by_type, callback, compiled, inlined
 from hdeeprm_like.engine.dispatch import by_number, check_numbers
 from hdeeprm_like.engine.job_keys import KEYS, lasting_key, unicep, wfp3
+from hdeeprm_like.engine.job_lists import entries_of
 from hdeeprm_like.engine.job_sorting import sort_by_keys
 from hdeeprm_like.engine.numbers import BY_SCORE, MULTIFACTOR, ORDERS, UNICEP, WFP3, XFACTOR
 from hdeeprm_like.engine.tables import ENDED, KIND_BITS, KIND_MASK, STARTED, Tables
@@ -90,13 +91,10 @@ def sort_again(tables: Tables, knowledge: Knowledge | NoKnowledge, v: int, order
         v: the list. order, times: its sort order, and the run times of the keys.
     """
     used = float(used_by_all(knowledge))
-    for place in range(tables.waiting.lists[v].blocks):
-        b = tables.waiting.directory[v, place]
-        begin = tables.waiting.begins[v, b]
-        for i in range(begin, begin + tables.waiting.sizes[v, b]):
-            j = tables.waiting.jobs[v, i]
-            time = float(expected_time(tables, knowledge, times, j))
-            tables.waiting.keys[v, i] = changing_key(tables, knowledge, order, time, j, used)
+    for i in entries_of(tables.waiting, v):
+        j = tables.waiting.jobs[v, i]
+        time = float(expected_time(tables, knowledge, times, j))
+        tables.waiting.keys[v, i] = changing_key(tables, knowledge, order, time, j, used)
     sort_by_keys(tables.waiting, v)
 
 

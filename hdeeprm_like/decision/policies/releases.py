@@ -45,25 +45,28 @@ def is_overdue(tables: Tables, plans: Plans, k: int) -> bool:
 
 
 @inlined
-def are_sorted(tables: Tables, plans: Plans, k: int) -> bool:
-    """Return whether the list of running jobs is sorted by expected end; overdue jobs are out of place."""
-    return plans.plans[k].times < FIRST_PREDICTED and not is_overdue(tables, plans, k)
+def are_sorted(tables: Tables, plans: Plans, k: int, moved: bool) -> bool:
+    """Return whether the list of running jobs is sorted by expected end; *moved* overdue jobs are out of place."""
+    return plans.plans[k].times < FIRST_PREDICTED and not (moved and is_overdue(tables, plans, k))
 
 
 @compiled
-def sort_releases(tables: Tables, plans: Plans, k: int) -> int:
+def sort_releases(tables: Tables, plans: Plans, k: int, moved: bool) -> int:
     """Write the running jobs by expected end, and these ends; return their number.
 
     Of jobs that end together the one with the fewest cores comes first.
+
+    Args:
+        moved: whether an overdue job is expected to end in a second; else its end is past.
     """
     plan = plans.plans[k]
     count = copy_jobs(tables.running, plan.ends, plans.releases)
-    if are_sorted(tables, plans, k):
+    if are_sorted(tables, plans, k, moved):
         copy_column(tables.running, plan.ends, tables.running.keys[plan.ends], plans.release_ends)
         return count
     for i in range(count):
-        j = plans.releases[i]
-        end, place = expected_end(tables, plans, k, j), i
+        j, place = plans.releases[i], i
+        end = expected_end(tables, plans, k, j) if moved else expected_finish(tables, plans, k, j)
         while place > 0:
             other = plans.releases[place - 1]
             other_end = plans.release_ends[place - 1]

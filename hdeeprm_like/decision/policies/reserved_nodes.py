@@ -1,10 +1,11 @@
 """Free capacity of nodes with partitions, and the nodes that a job may have beside reservations."""
 
+from hdeeprm_like.decision.policies.node_spans import NodeSpans, has_node, leave_reserved
 from hdeeprm_like.decision.policies.plans import Plans
 from hdeeprm_like.engine.allocation import book_picked
 from hdeeprm_like.engine.bundles import copy_entries
 from hdeeprm_like.engine.compiled import compiled, inlined
-from hdeeprm_like.engine.job_lists import copy_jobs
+from hdeeprm_like.engine.job_lists import jobs_of
 from hdeeprm_like.engine.lifecycle import start_job
 from hdeeprm_like.engine.node_places import look_at_nodes, pick_nodes
 from hdeeprm_like.engine.tables import Tables
@@ -53,8 +54,7 @@ def take_borrowed(tables: Tables, plans: Plans) -> None:
     Nor are they free when their borrower has ended.
     """
     rows, sets = plans.slurm.preemption.suspension, tables.node_sets
-    for i in range(copy_jobs(tables.running, plans.plans[0].ends, plans.releases)):
-        j = plans.releases[i]
+    for j in jobs_of(tables.running, plans.plans[0].ends):
         job, demand = tables.jobs[j], sets.demands[j]
         for hold in range(demand.first_hold, demand.first_hold + demand.held):
             plans.node_memory[sets.hold_node[hold]] -= rows.lent[hold] * job.memory
@@ -74,21 +74,27 @@ def has_cores(tables: Tables, plans: Plans, j: int) -> bool:
     return bool(demand.asked <= plans.node_plans.free[demand.set])
 
 
-@compiled
+@inlined
 def allow_until(tables: Tables, plans: Plans, j: int, begin: float, end: float) -> None:
     """Allow a job the nodes of its set that are not reserved at any time between two dates."""
-    sets, nodes = tables.node_sets, plans.node_plans
-    words = len(nodes.bits)
-    copy_entries(nodes.bits, 0, sets.member_bits[sets.demands[j].set], 0, words)
-    for r in range(nodes.state[0].reservations):
-        if nodes.begins[r] < end and nodes.ends[r] > begin:
-            for w in range(words):
-                nodes.bits[w] &= ~nodes.reserved[r, w]
+    allow_beside(tables, plans, plans.node_plans.spans, j, begin, end, -1)
+
+
+@compiled
+def allow_beside(tables: Tables, plans: Plans, spans: NodeSpans, j: int, begin: float, end: float, row: int) -> None:
+    """Do so beside some reservations.
+
+    Args:
+        row: of *spans*, a reservation that does not count, -1 for none.
+    """
+    sets, words = tables.node_sets, len(spans.bits)
+    copy_entries(spans.bits, 0, sets.member_bits[sets.demands[j].set], 0, words)
+    leave_reserved(spans, begin, end, row)
     if plans.slurm.params[0].avoid == 1:
         for w in range(words):
-            nodes.bits[w] &= ~plans.slurm.completing[w]
+            spans.bits[w] &= ~plans.slurm.completing[w]
     for n in range(len(tables.nodes)):
-        sets.allowed[n] = (nodes.bits[n >> 6] >> (n & 63)) & 1
+        sets.allowed[n] = 1 if has_node(spans, n) else 0
 
 
 @inlined
@@ -98,6 +104,19 @@ def as_now(tables: Tables, plans: Plans) -> None:
     copy_entries(sets.cores, 0, plans.node_cores, 0, count)
     copy_entries(sets.memory, 0, plans.node_memory, 0, count)
     copy_entries(sets.gpus, 0, plans.node_gpus, 0, count)
+
+
+@inlined
+def release(tables: Tables, j: int) -> int:
+    """Release a running job on the nodes of the plan; return how many of its cores are on allowed ones."""
+    sets, job, demand, found = tables.node_sets, tables.jobs[j], tables.node_sets.demands[j], 0
+    for i in range(demand.first_hold, demand.first_hold + demand.held):
+        n, cores = sets.hold_node[i], sets.hold_cores[i]
+        sets.cores[n] += cores
+        sets.memory[n] += cores * job.memory
+        sets.gpus[n] += cores * job.gpus + demand.gpus
+        found += cores * sets.allowed[n]
+    return found
 
 
 @compiled

@@ -2,28 +2,17 @@
 
 from collections.abc import Callable
 
-import numpy as np
-
 from hdeeprm_like.decision.modes import SCORED, Mode
 from hdeeprm_like.decision.names import Baseline
-from hdeeprm_like.decision.policies.conservative import begin_profile, start_or_reserve
-from hdeeprm_like.decision.policies.core_profile import Profile, earliest, is_free_now, new_profile, occupy
+from hdeeprm_like.decision.policies.core_profile import Profile, new_profile
 from hdeeprm_like.decision.policies.history import find_siblings
 from hdeeprm_like.decision.policies.keeping import find_kept, needed_cores
 from hdeeprm_like.decision.policies.knowledge import Knowledge
 from hdeeprm_like.decision.policies.lookahead import choose_ahead
 from hdeeprm_like.decision.policies.node_plans import start_around_guarantees
-from hdeeprm_like.decision.policies.node_profile import (
-    begin_dates,
-    earliest_on_nodes,
-    end_dates,
-    needs_nodes,
-    occupy_picked,
-)
 from hdeeprm_like.decision.policies.node_starts import start_around_heads
-from hdeeprm_like.decision.policies.plans import EACH, NO_JOB, Plans, planned_time
+from hdeeprm_like.decision.policies.plans import EACH, NO_JOB, Plans
 from hdeeprm_like.decision.policies.plays import Ahead, new_ahead
-from hdeeprm_like.decision.policies.reservations import reserve
 from hdeeprm_like.decision.policies.scores import (
     BACKFILL,
     GATE,
@@ -36,12 +25,13 @@ from hdeeprm_like.decision.policies.scores import (
     weigh,
     write_features,
 )
-from hdeeprm_like.decision.policies.starting import start_if_fits
+from hdeeprm_like.decision.policies.skyline import begin_skyline, end_skyline, reserve
+from hdeeprm_like.decision.policies.starting import start_beside, start_if_fits, start_or_reserve
 from hdeeprm_like.decision.policies.steps import see_cores
 from hdeeprm_like.decision.score_files import plans_profiles
 from hdeeprm_like.engine.bundles import Bundle
 from hdeeprm_like.engine.compiled import callback, compiled, entry, inlined
-from hdeeprm_like.engine.job_lists import copy_jobs, job_at, next_fitting
+from hdeeprm_like.engine.job_lists import copy_jobs, entries_of, job_at, next_fitting
 from hdeeprm_like.engine.job_sorting import sort_by_keys
 from hdeeprm_like.engine.state import State
 from hdeeprm_like.engine.tables import NOTHING, Tables
@@ -105,12 +95,9 @@ def sort_list_by_score(tables: Tables, plans: Plans, knowledge: Knowledge, v: in
     lists, history = tables.waiting, knowledge.history
     look_at_queue(tables, knowledge.scores, s)
     find_siblings(tables, history)
-    for place in range(lists.lists[v].blocks):
-        b = lists.directory[v, place]
-        begin = lists.begins[v, b]
-        for i in range(begin, begin + lists.sizes[v, b]):
-            describe(tables, plans, knowledge, s, lists.jobs[v, i])
-            lists.keys[v, i] = weigh(knowledge.scores, s, QUEUE)
+    for i in entries_of(lists, v):
+        describe(tables, plans, knowledge, s, lists.jobs[v, i])
+        lists.keys[v, i] = weigh(knowledge.scores, s, QUEUE)
     sort_by_keys(lists, v)
 
 
@@ -162,60 +149,25 @@ def start_with_reservations(
     tables: Tables, plans: Plans, knowledge: Knowledge, profile: Profile, k: int, s: int
 ) -> None:
     """Start jobs in order, reserve for the first ones that do not fit, and start others that delay none of these."""
-    scores, now, on_nodes = knowledge.scores, tables.clock[0].now, needs_nodes(tables)
+    scores, history, now = knowledge.scores, knowledge.history, tables.clock[0].now
     waiting = copy_jobs(tables.waiting, plans.plans[k].list, plans.queue)
-    if on_nodes:
-        begin_dates(tables, plans, k)
-    else:
-        begin_profile(tables, plans, profile, k)
-    held, i, head, shadow = 0, 0, -1, 0.0
+    begin_skyline(tables, plans, profile, k)
+    held, i, head, shadow, count = 0, 0, -1, 0.0, 0
     while i < waiting and held < scores.params[s].reservations:
         j = plans.queue[i]
-        begin = start_or_hold(tables, plans, knowledge, profile, k, s, j, on_nodes)
+        begin = start_or_reserve(tables, plans, profile, k, j, needed_cores(tables, history, scores, s, j))
         if begin > now:
             held += 1
             if head < 0:
                 head, shadow = j, begin
         i += 1
-    count = 0
     while i < waiting:
-        j = plans.queue[i]
+        count += add_candidate(tables, plans, knowledge, s, plans.queue[i], head, shadow, count)
         i += 1
-        count += add_candidate(tables, plans, knowledge, s, j, head, shadow, count)
     for n in range(count):
-        start_between(tables, plans, knowledge, profile, k, s, plans.queue[n], on_nodes)
-    end_dates(plans, k)
-
-
-@compiled
-def start_or_hold(
-    tables: Tables, plans: Plans, knowledge: Knowledge, profile: Profile, k: int, s: int, j: int, on_nodes: bool
-) -> float:
-    """Start a job if it can start now around all reservations, else reserve for it; return its start time."""
-    need, time = needed_cores(tables, knowledge.history, knowledge.scores, s, j), planned_time(tables, plans, k, j)
-    if on_nodes:
-        return float(start_or_reserve(tables, plans, k, j, need, time))
-    begin = float(earliest(profile, need, time))
-    if begin < np.inf:
-        occupy(profile, begin, begin + time, tables.jobs[j].size)
-    if begin == tables.clock[0].now:
-        start_if_fits(tables, plans, k, j)
-    return begin
-
-
-@compiled
-def start_between(
-    tables: Tables, plans: Plans, knowledge: Knowledge, profile: Profile, k: int, s: int, j: int, on_nodes: bool
-) -> None:
-    """Start a job if it can start now around all reservations."""
-    now, time = tables.clock[0].now, planned_time(tables, plans, k, j)
-    need = needed_cores(tables, knowledge.history, knowledge.scores, s, j)
-    if on_nodes:
-        may = earliest_on_nodes(tables, plans, k, j, need, time, 1) == now
-        if may and start_if_fits(tables, plans, k, j) == NOTHING:
-            occupy_picked(tables, plans, k, j, now, now + time)
-    elif is_free_now(profile, need, time) and start_if_fits(tables, plans, k, j) == NOTHING:
-        occupy(profile, now, now + time, tables.jobs[j].size)
+        j = plans.queue[n]
+        start_beside(tables, plans, profile, k, j, needed_cores(tables, history, scores, s, j))
+    end_skyline(plans, k)
 
 
 @compiled

@@ -32,13 +32,13 @@ from hdeeprm_like.decision.policies.easy import start_in_order
 from hdeeprm_like.decision.policies.knowledge import Knowledge
 from hdeeprm_like.decision.policies.node_plans import (
     close_partition,
-    first_to_end,
     forget_reservations,
     last_with_cores,
     reserve_picked,
     runs_into,
     touches_completing,
 )
+from hdeeprm_like.decision.policies.node_spans import NodeSpans, first_to_end
 from hdeeprm_like.decision.policies.plans import Plans, changes, needs_of, planned_time
 from hdeeprm_like.decision.policies.reserved_nodes import allow_until, has_cores, look_now
 from hdeeprm_like.decision.policies.site_factors import WATCH, Watch, sort_by_order, watch_look, watch_queue
@@ -155,7 +155,7 @@ def start_by_priority(tables: Tables, plans: Plans, k: int, most: int) -> None:
         allow_until(tables, plans, j, now, now + planned_time(tables, plans, k, j))
         if preempts(plans):
             make_way(tables, plans, k, j)
-        if plans.node_plans.state[0].reservations > 0 and not waits_for_others(tables, plans, k, j):
+        if plans.node_plans.spans.count[0] > 0 and not waits_for_others(tables, plans, k, j):
             continue
         plans.node_plans.taken[demand.partition] = 1
         close_partition(tables, plans, demand.partition)
@@ -266,29 +266,29 @@ def try_job(tables: Tables, plans: Plans, k: int, j: int) -> int:
 @compiled
 def next_end_for(tables: Tables, plans: Plans, j: int, time: float) -> float:
     """Return the first date after *time* at which a reservation frees a node of a job's set; infinite for never."""
-    nodes = plans.node_plans
+    spans = plans.node_plans.spans
     members = tables.node_sets.member_bits[tables.node_sets.demands[j].set]
-    for place in range(first_to_end(plans, time), nodes.state[0].reservations):
-        if leaves_free(plans, nodes.by_end[place], members):
-            return float(nodes.ends[nodes.by_end[place]])
+    for place in range(first_to_end(spans, time), spans.count[0]):
+        if leaves_free(spans, spans.by_end[place], members):
+            return float(spans.ends[spans.by_end[place]])
     return np.inf
 
 
 @compiled
-def leaves_free(plans: Plans, r: int, members: Ints) -> bool:
+def leaves_free(spans: NodeSpans, r: int, members: Ints) -> bool:
     """Return whether the end of a reservation frees a node.
 
     Args:
         members: (W,) bits of the nodes that count.
     """
-    nodes, time = plans.node_plans, plans.node_plans.ends[r]
-    for w in range(len(nodes.bits)):
-        left = nodes.reserved[r, w] & members[w]
-        for other in range(nodes.state[0].reservations):
+    time = spans.ends[r]
+    for w in range(len(spans.bits)):
+        left = spans.nodes[r, w] & members[w]
+        for place in range(first_to_end(spans, time), spans.count[0]):
             if left == 0:
                 break
-            if nodes.begins[other] <= time < nodes.ends[other]:
-                left &= ~nodes.reserved[other, w]
+            if spans.begins[spans.by_end[place]] <= time:
+                left &= ~spans.nodes[spans.by_end[place], w]
         if left != 0:
             return True
     return False
@@ -298,8 +298,8 @@ def leaves_free(plans: Plans, r: int, members: Ints) -> bool:
 def allowed_nodes(plans: Plans) -> int:
     """Return how many nodes `allow_until` has just allowed."""
     count = 0
-    for w in range(len(plans.node_plans.bits)):
-        count += count_bits(plans.node_plans.bits[w])
+    for w in range(len(plans.node_plans.spans.bits)):
+        count += count_bits(plans.node_plans.spans.bits[w])
     return count
 
 

@@ -11,7 +11,7 @@ from hdeeprm_like.decision.policies.site_factors import Watch, watch_look
 from hdeeprm_like.decision.policies.slurm_priorities import whole_second
 from hdeeprm_like.engine.compiled import compiled, inlined, shift_left
 from hdeeprm_like.engine.dates import SAME_DATE
-from hdeeprm_like.engine.job_lists import copy_jobs
+from hdeeprm_like.engine.job_lists import jobs_of
 from hdeeprm_like.engine.tables import ENDED, KIND_BITS, KIND_MASK, Tables
 from hdeeprm_like.types import Floats
 
@@ -145,8 +145,7 @@ def leave_nodes(tables: Tables, plans: Plans, k: int) -> None:
         return
     for w in range(len(slurm.completing)):
         slurm.completing[w] = 0
-    for i in range(copy_jobs(tables.running, plans.plans[k].ends, plans.releases)):
-        j = plans.releases[i]
+    for j in jobs_of(tables.running, plans.plans[k].ends):
         if not has_ended(tables, plans, j):
             continue
         slurm.leaving[rows.leaving] = j
@@ -161,8 +160,8 @@ def leave_nodes(tables: Tables, plans: Plans, k: int) -> None:
 def next_leaving(tables: Tables, plans: Plans, k: int) -> float:
     """Return when the next job ends, from now on; infinite for never."""
     soonest, now = np.inf, tables.clock[0].now
-    for i in range(copy_jobs(tables.running, plans.plans[k].ends, plans.releases)):
-        end = tables.jobs[plans.releases[i]].start + plans.slurm.works[plans.releases[i]]
+    for j in jobs_of(tables.running, plans.plans[k].ends):
+        end = tables.jobs[j].start + plans.slurm.works[j]
         if end > now + SAME_DATE:
             soonest = min(soonest, end)
     return float(soonest)

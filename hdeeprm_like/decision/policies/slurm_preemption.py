@@ -14,15 +14,14 @@ Source: documentation of Slurm 22.05 ("Preemption"), and its behaviour on record
 
 import numpy as np
 
-from hdeeprm_like.decision.policies.node_plans import release
 from hdeeprm_like.decision.policies.plans import Plans
 from hdeeprm_like.decision.policies.preemption_rows import OFF, REQUEUE, SUSPEND
-from hdeeprm_like.decision.policies.reserved_nodes import as_now
+from hdeeprm_like.decision.policies.reserved_nodes import as_now, release
 from hdeeprm_like.decision.policies.slurm_looks import DEEP, has_ended
 from hdeeprm_like.decision.policies.slurm_priorities import own_priority, sort_by_priority
 from hdeeprm_like.engine.compiled import compiled, inlined
 from hdeeprm_like.engine.dates import SAME_DATE
-from hdeeprm_like.engine.job_lists import copy_jobs
+from hdeeprm_like.engine.job_lists import jobs_of
 from hdeeprm_like.engine.node_places import pick_nodes
 from hdeeprm_like.engine.tables import ENDED, ENDS_NOW, KIND_BITS, KIND_MASK, Tables
 from hdeeprm_like.engine.waiting_queue import enqueue
@@ -81,8 +80,8 @@ def queue_again(tables: Tables, plans: Plans, k: int) -> None:
 def next_return(tables: Tables, plans: Plans, k: int) -> float:
     """Return when the next requeued job may start again; infinite for none."""
     soonest = np.inf
-    for i in range(copy_jobs(tables.waiting, plans.plans[k].list, plans.queue)):
-        date = plans.slurm.preemption.arrival[plans.queue[i]]
+    for j in jobs_of(tables.waiting, plans.plans[k].list):
+        date = plans.slurm.preemption.arrival[j]
         if date > tables.clock[0].now + SAME_DATE:
             soonest = min(soonest, date)
     return float(soonest)
@@ -112,8 +111,7 @@ def find_victims(tables: Tables, plans: Plans, k: int, j: int) -> int:
     None may while some that gave way are still ending: it is for them that jobs wait.
     """
     rows, now, count = plans.slurm.preemption, tables.clock[0].now, 0
-    for i in range(copy_jobs(tables.running, plans.plans[k].ends, plans.releases)):
-        other = plans.releases[i]
+    for other in jobs_of(tables.running, plans.plans[k].ends):
         of = rows.of_job[other]
         if rows.ends[other] == 1:
             if rows.over[rows.of_job[j], of] == 1:
@@ -130,7 +128,6 @@ def find_victims(tables: Tables, plans: Plans, k: int, j: int) -> int:
             place -= 1
         rows.victims[place] = other
         count += 1
-    plans.node_plans.state[0].releases = -1  # they are overwritten
     return count
 
 

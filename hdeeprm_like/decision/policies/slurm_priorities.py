@@ -13,7 +13,7 @@ import numpy as np
 from hdeeprm_like.decision.policies.knowledge import Knowledge
 from hdeeprm_like.decision.policies.plans import Plans
 from hdeeprm_like.engine.compiled import callback, compiled, inlined
-from hdeeprm_like.engine.job_lists import copy_jobs
+from hdeeprm_like.engine.job_lists import entries_of, jobs_of
 from hdeeprm_like.engine.job_sorting import sort_by_keys
 from hdeeprm_like.engine.tables import ENDED, KIND_BITS, KIND_MASK, Tables
 from hdeeprm_like.types import Ints, Records
@@ -55,13 +55,9 @@ def prioritize(tables: Tables, plans: Plans, k: int) -> None:
             rank_owners(slurm.accounts, slurm.owners, slurm.account_order, slurm.order, rows.users, rows.root)
     if not again and rows.ranked == clock.submitted:
         return
-    for place in range(tables.waiting.lists[v].blocks):
-        b = tables.waiting.directory[v, place]
-        begin = tables.waiting.begins[v, b]
-        for i in range(begin, begin + tables.waiting.sizes[v, b]):
-            j = tables.waiting.jobs[v, i]
-            if again or j >= rows.ranked:
-                slurm.priority[j] = own_priority(tables, plans, j)
+    for j in jobs_of(tables.waiting, v):
+        if again or j >= rows.ranked:
+            slurm.priority[j] = own_priority(tables, plans, j)
     rows.ranked = clock.submitted
     sort_by_priority(tables, plans, v)
 
@@ -70,12 +66,9 @@ def prioritize(tables: Tables, plans: Plans, k: int) -> None:
 def sort_by_priority(tables: Tables, plans: Plans, v: int) -> None:
     """Sort a list of the waiting jobs by tier and priority."""
     lists, slurm = tables.waiting, plans.slurm
-    for place in range(lists.lists[v].blocks):
-        b = lists.directory[v, place]
-        begin = lists.begins[v, b]
-        for i in range(begin, begin + lists.sizes[v, b]):
-            j = lists.jobs[v, i]
-            lists.keys[v, i] = -(slurm.tier[j] * TIER + slurm.priority[j])
+    for i in entries_of(lists, v):
+        j = lists.jobs[v, i]
+        lists.keys[v, i] = -(slurm.tier[j] * TIER + slurm.priority[j])
     sort_by_keys(lists, v)
 
 
@@ -106,8 +99,7 @@ def let_usage_fade(tables: Tables, plans: Plans, k: int) -> None:
     fade = (1.0 - LN_2 / rows.half_life) ** max(now - rows.as_of, 0.0)
     for u in range(len(slurm.owners)):
         slurm.owners[u].used *= fade
-    for i in range(copy_jobs(tables.running, plans.plans[k].ends, plans.releases)):
-        j = plans.releases[i]
+    for j in jobs_of(tables.running, plans.plans[k].ends):
         slurm.owners[slurm.owner[j]].used += used_until(tables, plans, j, now)
     rows.as_of = now
 

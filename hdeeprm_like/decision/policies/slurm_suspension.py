@@ -11,14 +11,14 @@ itself suspended keeps those below it suspended.
 Source: documentation of Slurm 22.05 ("Preemption", "Gang Scheduling"), and its behaviour on recorded queues.
 """
 
-from hdeeprm_like.decision.policies.node_plans import release, touches_completing
+from hdeeprm_like.decision.policies.node_plans import touches_completing
 from hdeeprm_like.decision.policies.plans import Plans
-from hdeeprm_like.decision.policies.reserved_nodes import as_now, look_now
+from hdeeprm_like.decision.policies.reserved_nodes import as_now, look_now, release
 from hdeeprm_like.decision.policies.slurm_looks import has_ended
 from hdeeprm_like.engine.allocation import book_on
 from hdeeprm_like.engine.bundles import copy_entries
 from hdeeprm_like.engine.compiled import compiled, count_bits, inlined
-from hdeeprm_like.engine.job_lists import copy_jobs
+from hdeeprm_like.engine.job_lists import copy_jobs, jobs_of
 from hdeeprm_like.engine.lifecycle import start_job
 from hdeeprm_like.engine.node_places import book_gpus, note_holds, pick_nodes
 from hdeeprm_like.engine.tables import ENDS_NOW, Tables
@@ -145,8 +145,7 @@ def write_cores(tables: Tables, plans: Plans, k: int, j: int) -> None:
     for n in range(len(tables.nodes)):
         for w in range(plans.slurm.preemption.state[0].words):
             rows.used[n, w] = rows.below[n, w] = 0
-    for i in range(copy_jobs(tables.running, plans.plans[k].ends, plans.releases)):
-        other = plans.releases[i]
+    for other in jobs_of(tables.running, plans.plans[k].ends):
         if other == j or has_ended(tables, plans, other):
             continue
         taken, demand = takes_from(plans, j, other), sets.demands[other]
@@ -157,7 +156,6 @@ def write_cores(tables: Tables, plans: Plans, k: int, j: int) -> None:
                     rows.below[n, w] |= rows.cores[hold, w]
                 else:
                     rows.used[n, w] |= rows.cores[hold, w]
-    plans.node_plans.state[0].releases = -1  # they are overwritten
 
 
 @compiled

@@ -1,15 +1,16 @@
 """Start of a job that a baseline has chosen: the only place that decides whether it may start now.
 
 It may start if it fits by cores, memory, GPUs and nodes, and delays no reservation of the mode: that of the head of the
-queue (`reservations`), those of all jobs before it (`node_profile`), those of nodes (`reserved_nodes`), or guaranteed
-starts (`bounded`).
+queue or those of all jobs before it (`skyline`), those of nodes (`reserved_nodes`), or guaranteed starts (`bounded`).
 """
 
+import numpy as np
+
 from hdeeprm_like.decision.modes import SHORTEST_FIRST
-from hdeeprm_like.decision.policies.node_profile import keep_to_profile
+from hdeeprm_like.decision.policies.core_profile import Profile
 from hdeeprm_like.decision.policies.plans import EACH, HEAD, NO_JOB, Plans, planned_time
-from hdeeprm_like.decision.policies.reservations import leaves_to_head
 from hdeeprm_like.decision.policies.reserved_nodes import allow_until, start_on_allowed
+from hdeeprm_like.decision.policies.skyline import could_start, earliest_start, keeps_reservations, take
 from hdeeprm_like.decision.policies.steps import place_one, start_one, start_one_guarded
 from hdeeprm_like.engine.allocation import choose_cores, return_cores
 from hdeeprm_like.engine.calls import NOWHERE
@@ -78,14 +79,29 @@ def book_anywhere(tables: Tables, plans: Plans, k: int, j: int) -> int:
 
 
 @compiled
-def keeps_reservations(tables: Tables, plans: Plans, k: int, j: int) -> bool:
-    """Return whether a job with booked cores delays no reservation.
+def start_beside(tables: Tables, plans: Plans, profile: Profile, k: int, j: int, need: int) -> bool:
+    """Start a job if it fits now around all reservations; return whether it has started."""
+    if not could_start(tables, plans, profile, k, j, need) or start_if_fits(tables, plans, k, j) != NOTHING:
+        return False
+    take(tables, plans, profile, k, j, tables.clock[0].now, 1)
+    return True
 
-    If many jobs have reservations, booked cores that are reserved are exchanged for others.
+
+@inlined
+def start_or_reserve(tables: Tables, plans: Plans, profile: Profile, k: int, j: int, need: int) -> float:
+    """Start a job if it fits now around all reservations, else reserve for it; return when it starts.
+
+    That is infinite, and nothing is reserved, if it never fits, or no cores were found for it although it fits.
+
+    Args:
+        need: cores that must be free for it, no fewer than its own.
     """
-    if plans.plans[k].reserved == HEAD:
-        return leaves_to_head(tables, plans, k, j)
-    return keep_to_profile(tables, plans, j)
+    begin = float(earliest_start(tables, plans, profile, k, j, need))
+    if begin == tables.clock[0].now and start_if_fits(tables, plans, k, j) != NOTHING:
+        return np.inf
+    if begin < np.inf:
+        take(tables, plans, profile, k, j, begin, 1)
+    return begin
 
 
 @compiled

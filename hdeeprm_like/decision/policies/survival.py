@@ -35,6 +35,7 @@ from hdeeprm_like.decision.policies.history import (
     range_of,
 )
 from hdeeprm_like.engine.compiled import compiled, inlined
+from hdeeprm_like.engine.job_lists import jobs_of
 from hdeeprm_like.engine.tables import Tables
 
 SHORT_BINS = 20  # bins from LEAST to SHORT
@@ -135,18 +136,14 @@ def add_running(tables: Tables, history: History, j: int) -> None:
     known, now = history.jobs[j], tables.clock[0].now
     if history.groups[known.user].running == 0:
         return
-    for place in range(tables.running.lists[0].blocks):
-        b = tables.running.directory[0, place]
-        begin = tables.running.begins[0, b]
-        for i in range(begin, begin + tables.running.sizes[0, b]):
-            other = tables.running.jobs[0, i]
-            if other == j or history.jobs[other].user != known.user:
-                continue
-            weight = likeness(tables, history, j, other, 1.0)
-            if known.program != NONE and NONE != history.jobs[other].program != known.program:
-                weight *= OTHER_PROGRAM
-            elapsed = np.log(max(now - tables.jobs[other].start, LEAST))
-            history.bins[bin_of(min(elapsed, known.log_request)), OUTLIVED] += weight
+    for other in jobs_of(tables.running, 0):
+        if other == j or history.jobs[other].user != known.user:
+            continue
+        weight = likeness(tables, history, j, other, 1.0)
+        if known.program != NONE and NONE != history.jobs[other].program != known.program:
+            weight *= OTHER_PROGRAM
+        elapsed = np.log(max(now - tables.jobs[other].start, LEAST))
+        history.bins[bin_of(min(elapsed, known.log_request)), OUTLIVED] += weight
 
 
 @compiled

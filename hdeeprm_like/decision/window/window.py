@@ -36,6 +36,7 @@ from hdeeprm_like.engine.bundles import copy_entries
 from hdeeprm_like.engine.compiled import compiled, entry, inlined
 from hdeeprm_like.engine.dates import wire_time
 from hdeeprm_like.engine.fitting import fits_now, fits_some_node
+from hdeeprm_like.engine.job_lists import entries_of
 from hdeeprm_like.engine.state import State
 from hdeeprm_like.engine.tables import Tables
 from hdeeprm_like.engine.waiting_queue import requests_more
@@ -160,15 +161,12 @@ def fill_tail(tables: Tables, window: Window, behind: int) -> int:
 def place_whole(tables: Tables, window: Window) -> int:
     """Put the first jobs that fit on one node into the slots; return their number."""
     v, head, filled = window.params[0].line, window.params[0].head, 0
-    for place in range(tables.waiting.lists[v].blocks):
-        b = tables.waiting.directory[v, place]
-        begin = tables.waiting.begins[v, b]
-        for i in range(begin, begin + tables.waiting.sizes[v, b]):
-            if filled == head:
-                return filled
-            if fits_some_node(tables, window.first_processor, tables.waiting.jobs[v, i]):
-                window.slots[filled], window.wants[filled] = tables.waiting.jobs[v, i], tables.waiting.cores[v, i]
-                filled += 1
+    for i in entries_of(tables.waiting, v):
+        if filled == head:
+            return filled
+        if fits_some_node(tables, window.first_processor, tables.waiting.jobs[v, i]):
+            window.slots[filled], window.wants[filled] = tables.waiting.jobs[v, i], tables.waiting.cores[v, i]
+            filled += 1
     return filled
 
 

@@ -1,6 +1,7 @@
 """R18: an agent that chooses among the 36 pairs online, against the best of them in hindsight, two kinds of cores."""
 
 from collections.abc import Callable, Sequence
+from itertools import cycle
 from pathlib import Path
 
 import numpy as np
@@ -10,16 +11,16 @@ from hdeeprm_like.decision.agent_names import Trained
 from hdeeprm_like.engine.state_view import cores_of
 from hdeeprm_like.engine.tables import Tables
 from hdeeprm_like.experiment import Experiment, Overrides, episodes_of, load_experiment
-from hdeeprm_like.results.pictures import BLUE, GREY, picture
+from hdeeprm_like.results.pictures import BLUE, COLOURS, GREY, picture
 from hdeeprm_like.run.episodes import Plays
 from hdeeprm_like.run.runs import Runs
 from hdeeprm_like.run.simulator import Clock
-from hdeeprm_like.studies.reproduction.measures.learning import cpu_of_training, iterated
+from hdeeprm_like.studies.reproduction.measures.learning import cpu_of_training, evaluations, iterated
 from hdeeprm_like.studies.reproduction.place import Findings, Place
 from hdeeprm_like.types import Bools, Floats, Ints
 
 WINDOWS = 16
-JOBS_SEED = 20261129  # of the windows; no training and no choice of options has had it
+JOBS_SEED = 20261203  # of the windows; no training and no choice of options has had it
 HOT_CORES = 64  # the first ones of the machine
 LONG = 2500.0  # s, requests from which on the rule by hand saves energy
 SAVING, FAST = "shortest-low_power", "shortest-high_gflops"
@@ -52,6 +53,7 @@ def measure(place: Place) -> Findings:
     columns = ["clock", "agent", "best pair", "ratio to it", "difference, 95 %"]
     found.table(f"Cost of {WINDOWS} windows, each of 500 jobs, paired by window", columns, rows)
     draw_cores(place.folder / "cores.svg", windows, agents[0])
+    draw_curves(place.folder / "curves.svg", agents)
     return found
 
 
@@ -218,6 +220,19 @@ def draw_cores(save: Path, windows: Windows, agent: Trained) -> None:
         lower.set_yticks(range(len(kinds)), kinds)
         lower.set(xlabel="h", ylabel="core policy")
         lower.grid(color=GREY, alpha=0.2)
+
+
+def draw_curves(save: Path, agents: Sequence[Trained]) -> None:
+    """Draw what each agent's validation windows cost after each iteration, filled where the step was accepted."""
+    with picture(save, width=7.0, height=4.0) as figure:
+        axes = figure.subplots()
+        for agent, colour in zip(agents, cycle(COLOURS)):
+            iterations, rewards = evaluations(agent, "reward")
+            accepted = evaluations(agent, "accepted")[1] > 0.0
+            axes.plot(iterations, -rewards, color=colour, label=f"seed {agent.folder.name.rpartition('-')[2]}")
+            axes.scatter(iterations, -rewards, c=[colour if one else "white" for one in accepted], edgecolors=colour)
+        axes.set(xlabel="iteration", ylabel="cost of the validation windows", xticks=iterations, ylim=(0.0, None))
+        axes.legend()
 
 
 def shares_on_hot_cores(tables: Tables) -> Floats:

@@ -1,0 +1,173 @@
+"""What is free from when on: the one structure in which modes reserve.
+
+EASY, commit and learned policies reserve for the head of the queue: they ask when it is expected to fit (shadow time),
+and what must be left for it then, and keep no date beside that. Modes that reserve for many jobs begin a skyline from
+the running jobs, then start the jobs in their order, or reserve for them where they fit first.
+
+No mode knows what is counted: cores that may serve jobs (fewer than there are under a power cap), in a short structure
+that stays valid between decisions (`core_profile`), or cores, memory and GPUs of each node (`node_profile`) if jobs
+request more than cores or run whole on a node. Every job starts through `starting.start_if_fits`, which asks here
+whether that delays a reservation.
+"""
+
+import numpy as np
+
+from hdeeprm_like.decision.policies.core_profile import Profile, earliest, is_free_now, occupy
+from hdeeprm_like.decision.policies.node_profile import (
+    begin_dates,
+    change_at_shadow,
+    earliest_on_nodes,
+    find_room,
+    keep_to_profile,
+    looks_at_nodes,
+    needs_nodes,
+    occupy_picked,
+    pick_lowest,
+)
+from hdeeprm_like.decision.policies.plans import HEAD, NO_JOB, Plans, planned_time
+from hdeeprm_like.decision.policies.releases import are_sorted, is_overdue, sort_releases
+from hdeeprm_like.engine.compiled import compiled, inlined
+from hdeeprm_like.engine.job_lists import entry_with
+from hdeeprm_like.engine.numbers import FIRST_PREDICTED
+from hdeeprm_like.engine.tables import Tables
+
+# --- for the head of the queue
+
+
+@compiled
+def find_shadow(tables: Tables, plans: Plans, k: int, head: int, need: int, moved: bool) -> float:
+    """Return when a job that does not fit is expected to, and note the spare capacity then; infinite for never.
+
+    Cores that are released at exactly that time, but not needed for it, are not spare.
+
+    Args:
+        need: cores that must be free for it, no fewer than its own. moved: as in `sort_releases`.
+    """
+    plan = plans.plans[k]
+    plan.spare = tables.clock[0].free_cores - need
+    plan.on_nodes = 1 if looks_at_nodes(tables, head) else 0
+    if plan.on_nodes == 1:
+        find_room(tables, plans, k, head)
+    elif are_sorted(tables, plans, k, moved):
+        i, plan.spare = entry_with(tables.running, plan.ends, -plan.spare)
+        return float(tables.running.keys[plan.ends, i]) if i >= 0 else np.inf
+    for i in range(sort_releases(tables, plans, k, moved)):
+        other = plans.releases[i]
+        if plan.on_nodes == 1:
+            change_at_shadow(tables, plans, k, tables.jobs[other].first, other, head, 1)
+        else:
+            plan.spare += tables.jobs[other].size
+        if plan.spare >= 0 and (plan.on_nodes == 0 or plan.room >= tables.jobs[head].size):
+            return float(plans.release_ends[i])
+    return np.inf
+
+
+@inlined
+def reserve(tables: Tables, plans: Plans, k: int, head: int, need: int) -> None:
+    """Reserve for the head of the queue, which does not fit; *need* as in `find_shadow`."""
+    plan = plans.plans[k]
+    plan.reserved, plan.head, plan.shadow = HEAD, head, find_shadow(tables, plans, k, head, need, True)
+
+
+@compiled
+def leaves_to_head(tables: Tables, plans: Plans, k: int, j: int) -> bool:
+    """Return whether a job with booked cores that outlives the reservation leaves enough to the head.
+
+    If so, its use of spare capacity is recorded; else the caller releases the cores. It fits the spare cores.
+    """
+    plan = plans.plans[k]
+    if plan.on_nodes == 0:
+        plan.spare -= tables.jobs[j].size
+        return True
+    begin = tables.clock[0].placed
+    change_at_shadow(tables, plans, k, begin, j, plan.head, -1)
+    if plan.room >= tables.jobs[plan.head].size:
+        return True
+    change_at_shadow(tables, plans, k, begin, j, plan.head, 1)
+    return False
+
+
+@compiled
+def keeps_reservations(tables: Tables, plans: Plans, k: int, j: int) -> bool:
+    """Return whether a job with booked cores delays no reservation.
+
+    If many jobs have reservations, booked cores that are reserved are exchanged for others.
+    """
+    if plans.plans[k].reserved == HEAD:
+        return leaves_to_head(tables, plans, k, j)
+    return keep_to_profile(tables, plans, j)
+
+
+# --- for many jobs
+
+
+@compiled
+def begin_skyline(tables: Tables, plans: Plans, profile: Profile, k: int) -> None:
+    """Make the skyline of the running jobs alone; an overdue one is expected to end in a second."""
+    clock = tables.clock[0]
+    plans.plans[k].on_nodes = 1 if needs_nodes(tables) else 0
+    if plans.plans[k].on_nodes == 1:
+        begin_dates(tables, plans, k)
+        return
+    profile.points[0], profile.time[0], profile.free[0] = 1, clock.now, clock.free_cores
+    for i in range(sort_releases(tables, plans, k, True)):
+        time, cores, last = plans.release_ends[i], tables.jobs[plans.releases[i]].size, profile.points[0] - 1
+        if time > profile.time[last]:
+            last += 1
+            profile.time[last], profile.free[last] = time, profile.free[last - 1]
+            profile.points[0] += 1
+        profile.free[last] += cores
+
+
+@inlined
+def end_skyline(plans: Plans, k: int) -> None:
+    """Drop the reservations made in this decision."""
+    plans.plans[k].reserved = NO_JOB
+
+
+@compiled
+def stays_valid(tables: Tables, plans: Plans, k: int) -> bool:
+    """Return whether a skyline of now and its reservations serve later decisions, if jobs end when expected."""
+    plan = plans.plans[k]
+    if plan.changing or plan.times >= FIRST_PREDICTED:
+        return False
+    return not needs_nodes(tables) and not is_overdue(tables, plans, k)
+
+
+@inlined
+def could_start(tables: Tables, plans: Plans, profile: Profile, k: int, j: int, need: int) -> bool:
+    """Return whether a job fits now around all reservations.
+
+    Args:
+        need: cores that must be free for it, no fewer than its own.
+    """
+    time = planned_time(tables, plans, k, j)
+    if plans.plans[k].on_nodes == 1:
+        return bool(earliest_on_nodes(tables, plans, k, j, need, time, 1) < np.inf)
+    return is_free_now(profile, need, time)
+
+
+@inlined
+def earliest_start(tables: Tables, plans: Plans, profile: Profile, k: int, j: int, need: int) -> float:
+    """Return the first date at which a job fits around all reservations, and pick its nodes; infinite for never."""
+    now, time = tables.clock[0].now, planned_time(tables, plans, k, j)
+    if plans.plans[k].on_nodes == 0:
+        return float(earliest(profile, need, time, now))
+    begin = float(earliest_on_nodes(tables, plans, k, j, need, time, plans.node_profile.state[0].points))
+    if begin < np.inf:
+        pick_lowest(tables, plans, j)
+    return begin
+
+
+@inlined
+def take(tables: Tables, plans: Plans, profile: Profile, k: int, j: int, begin: float, share: int) -> None:
+    """Reserve a job's capacity from a date on for as long as it is assumed to run.
+
+    Args:
+        share: 1, or -1 to give it back, where cores are counted.
+    """
+    end = begin + planned_time(tables, plans, k, j)
+    if plans.plans[k].on_nodes == 1:
+        occupy_picked(tables, plans, k, j, begin, end)
+    else:
+        occupy(profile, begin, end, share * tables.jobs[j].size)
