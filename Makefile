@@ -58,7 +58,7 @@ package: .venv/tested
 	@echo "Both are in dist/ and work without the clone"
 
 # Searches from nothing: five seeds that begin with round numbers and see made jobs only, 100 s of CPU each. What they find has
-# not been better than these round numbers (docs/learned.md), so zoo:steady, which is of their kind, is not searched.
+# not been better than these round numbers (docs/notebook/learned.md), so zoo:steady, which is of their kind, is not searched.
 zoo: .venv/tested
 	for seed in 1 2 3 4 5; do mkdir -p runs/cold && \
 	  cp agents/zoo/evolution/begin-cold.json runs/cold/ && \

@@ -25,7 +25,11 @@ author = "the authors of hdeeprm_like"
 project_copyright = author
 version = release = hdeeprm_like.__version__
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
-exclude_patterns = ["_build", "__pycache__", "reference/made/names.md", "reference/made/gain.md"]  # parts of others
+exclude_patterns = [
+    "_build",
+    "__pycache__",
+    *(f"reference/made/{name}.md" for name in ("names", "gain", "modes")),
+]  # parts
 html_theme = "furo"
 html_title = f"hdeeprm_like {version}"
 html_static_path = ["_static"]
@@ -41,6 +45,7 @@ html_copy_source = False
 myst_enable_extensions = ["colon_fence", "dollarmath"]
 myst_heading_anchors = 3
 autodoc_member_order = "bysource"
+add_module_names = False
 autodoc_typehints = "none"
 napoleon_use_rtype = False
 default_role = "code"
@@ -50,7 +55,17 @@ MADE = HERE / "reference" / "made"
 write_landing(MADE)
 write_reference(MADE)
 write_gallery(MADE / "gallery.md")
+DRAWN = (
+    "cluster",
+    "policies",
+    "placement",
+    "networks",
+    "experiments",
+    "scale",
+    "spaces",
+)  # of the guide, with pictures
 PLAYED = {f"tutorials/{page.stem}": page for page in sorted((HERE / "tutorials").glob("*.md"))}
+PLAYED |= {name: HERE / f"{name}.md" for name in DRAWN}
 PLAYED["reference/made/gallery"] = MADE / "gallery.md"
 RESULTS = {
     name: results_of(page.read_text(encoding="utf-8"), MADE / "blocks" / f"{page.stem}.json")

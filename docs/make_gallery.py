@@ -5,12 +5,19 @@ from pathlib import Path
 from hdeeprm_like.results.plots import PICTURES, SEVERAL
 
 LEARNING = ("losses", "rewards", "action_preferences")
+QUESTIONS = {
+    "What does the machine do?": ("gantt", "gantt_no_label", "utilization", "nodes"),
+    "Who waits, and for how long?": ("queue_size", "job_load", "lifecycle", "ecdf", "boxes"),
+    "What does it cost?": ("power", "energy_by_job"),
+    "What does the next job wait for?": ("core_bubbles", "mem_bubbles", "mem_bw_overutilization"),
+    "What does an agent learn?": LEARNING,
+    "Which run is better?": (*SEVERAL, "metrics"),
+}
 BEGIN = """# Gallery
 
-Each picture with the command that draws it, of two runs of the thesis' experiment and of a short training. `--by`
-colours or groups jobs by something else, `--from` and `--to` show a part, `--user` one user's jobs, `--title` and
-`--size` say what they mean, and `--style paper` draws for a column of a paper: small type, no title, 3.5 inches wide.
-The ending of the file is the format: `.png`, `.svg` or `.pdf`.
+Find your question. The command above a picture draws it; a click shows the picture in full size. `--by` colours or
+groups jobs, `--from` and `--to` show a part, `--user` one user's jobs, and `--style paper` draws for a column of a
+paper. The ending of the file is the format: `.png`, `.svg` or `.pdf`. These are the runs:
 
 ```sh
 hdeeprm-like launch --options gaia --output runs/first --quiet
@@ -28,26 +35,27 @@ OTHERS = {
 def write_gallery(path: Path) -> None:
     """Write the page; one that would not change is left as it is."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    text = BEGIN + "".join(map(entry, PICTURES)) + several()
+    text = BEGIN
+    for question, kinds in QUESTIONS.items():
+        thumbnails = "".join(f":::{{container}} thumbnail\n{entry}:::\n" for kind in kinds for entry in entries(kind))
+        text += f"\n## {question}\n\n::::{{container}} wall\n{thumbnails}::::\n"
     if not path.exists() or path.read_text(encoding="utf-8") != text:
         path.write_text(text, encoding="utf-8")
 
 
-def entry(kind: str) -> str:
-    """Return the part of one kind."""
-    run = "runs/learned" if kind in LEARNING else "runs/first"
-    lines = [f"hdeeprm-like visual {kind} --run {run} --save {kind}.png --quiet"]
+def entries(kind: str) -> list[str]:
+    """Return a title and a command for each picture of a kind."""
+    if kind == "metrics":
+        return [entry("twelve figures of each run", "metrics runs/first runs/shortest --save metrics.png")]
+    title = PICTURES[kind].title.lower() if kind in PICTURES else "two runs of the same jobs"
+    run = "runs/first --run runs/shortest" if kind in SEVERAL else "runs/learned" if kind in LEARNING else "runs/first"
+    found = [entry(f"`{kind}`: {title}", f"visual {kind} --run {run} --save {kind}.png")]
     if kind in OTHERS:
         more, name = OTHERS[kind]
-        lines.append(f"hdeeprm-like visual {kind} --run {run} {more} --save {kind}-{name}.png --quiet")
-    return f"\n## {kind}\n\n{PICTURES[kind].title}.\n" + "".join(f"\n```sh\n{line}\n```\n" for line in lines)
+        found.append(entry(f"`{kind}`, `{more}`", f"visual {kind} --run {run} {more} --save {kind}-{name}.png"))
+    return found
 
 
-def several() -> str:
-    """Return the part of the kinds that show several runs, and of the figures of `metrics`."""
-    text = ""
-    for kind in SEVERAL:
-        line = f"hdeeprm-like visual {kind} --run runs/first --run runs/shortest --save {kind}.png --quiet"
-        text += f"\n## {kind}\n\nTwo runs of the same jobs.\n\n```sh\n{line}\n```\n"
-    line = "hdeeprm-like metrics runs/first runs/shortest --save metrics.png --quiet"
-    return f"{text}\n## metrics\n\nTwelve figures of each run.\n\n```sh\n{line}\n```\n"
+def entry(title: str, command: str) -> str:
+    """Return one picture of the page, which `run_blocks` draws."""
+    return f"{title}\n\n```sh\nhdeeprm-like {command} --quiet\n```\n"

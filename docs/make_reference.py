@@ -51,6 +51,7 @@ def write_reference(folder: Path) -> None:
         "names": data_names(),
         "agents": agents(),
         "placement_features": placement_features(),
+        "modes": modes(),
     }
     for name, text in pages.items():
         path = folder / f"{name}.md"
@@ -140,7 +141,7 @@ def policies() -> str:
     )
     for title, known in parts.items():
         text += f"## {title}\n\n{', '.join(f'`{name}`' for name in known)}\n\n"
-    text += f"## Modes\n\n{table(('mode', 'how it starts jobs', 'options', 'source'), map(mode_row, MODES))}\n"
+    text += f"## Modes\n\n{modes()}\n"
     rows = [(f"`{name}`", meaning) for name, meaning in FEATURES.items()]
     text += f"## Features of learned policies\n\n{table(('feature', 'what it is'), rows)}\n"
     text += f"## Features of placements\n\n{placement_features()}\n"
@@ -149,6 +150,11 @@ def policies() -> str:
         ("policy", "where", "what is printed"), [(row.who, row.where, printed(row.line)) for row in REFUSALS]
     )
     return text + f"## What does not go together\n\nWhat is not in the second table is played.\n\n{played}\n{refused}"
+
+
+def modes() -> str:
+    """Return the modes of a baseline."""
+    return table(("mode", "how it starts jobs", "options", "source"), map(mode_row, MODES))
 
 
 def printed(line: str) -> str:

@@ -63,7 +63,8 @@ def simulate(
             platform and shared with other jobs; on Batsim's clock.
 
     Raises:
-        PlatformError, WorkloadError: the platform or the jobs cannot be used, or no job fits the platform.
+        PlatformError: the platform cannot be used.
+        WorkloadError: the jobs cannot be used, or none fits the platform.
         OptionsError: the policy or the clock is not known; the message names the nearest known one.
     """
     machine = platform_from(platform)
@@ -144,7 +145,7 @@ def compare(
         trace: its name (see `examples`) or file, SWF, plain or ``.gz``; or a workload, or a folder of workloads, in
             Batsim's JSON or KSU's CSV, each of which is simulated whole on the *platform*.
         policies: baselines such as ``"sjf+easy"``, ``"agent:DIR"``, ``"actual"`` for the schedule that the trace
-        records.
+            records.
         windows: number of windows and jobs of each: ``"10x1024"`` (the default) at random places,
             ``"disjoint:60x1024"`` spread evenly and sharing no job, ``"disjoint:60"`` the same, ``"all"`` the
             whole trace as one. Claims need windows that share no job: others are not independent samples.
@@ -152,7 +153,8 @@ def compare(
             jobs of the trace. All are used, or the first N with *windows* ``"NxJ"``; 1024 jobs each by default.
         reference: the policy that each is compared with, one of *policies*; None for the best.
         jobs_by: order of jobs with one submission time: that of the file, or with ``"id"`` of their numbers.
-        seed: of the places of random windows. clock: as for `simulate`.
+        seed: of the places of random windows.
+        clock: as for `simulate`.
         platform: the name or path of one, or the number of cores of a pool; None for a pool of the cores in the
             header of the trace.
         output: folder for the tables of all windows and tests; an interrupted comparison continues from it, and the
@@ -161,9 +163,10 @@ def compare(
             ``if __name__ == "__main__":`` of `multiprocessing`.
         whole: whether baselines place each job on a single node, as for `simulate`.
         leave_out_larger: as for `load_workload`.
-        figures: that are shown and tested, as ``["bounded_slowdown", "energy"]``; the first ranks. Empty: the usual.
-        pictures: formats, as ``["svg", "pdf"]``, in which boxes and ranks are drawn into *output*. style: of them,
-            ``"screen"`` or ``"paper"``.
+        figures: that are shown and tested, as ``["bounded_slowdown", "energy"]``; the usual ones if empty. The first
+            ranks.
+        pictures: formats, as ``["svg", "pdf"]``, in which boxes and ranks are drawn into *output*.
+        style: of the pictures, ``"screen"`` or ``"paper"``.
 
     Returns:
         A `pandas.DataFrame`, in a notebook shown as the command prints it. One row for each policy, in the order given:
@@ -220,11 +223,14 @@ def stream(
     Memory holds only the waiting and running jobs. The schedule is that of `simulate`, bit for bit.
 
     Args:
-        trace: name or file, SWF, plain or ``.gz``, in the order of submission. policy: a baseline in the modes strict,
-            greedy, easy, easyfcfs, easysjf and reserve that does not use past jobs; or a pair.
+        trace: name or file, SWF, plain or ``.gz``, in the order of submission.
+        policy: a pair, or a baseline that does not use past jobs in the modes strict, greedy, easy, easyfcfs, easysjf,
+            reserve and conservative.
         output: folder for ``out_jobs.csv``, with the jobs in the order in which they end, and ``figures.json``.
-        cores: of the pool; None for those of the header. clock: ``"textbook"`` or ``"one-by-one"``.
-        seed: of random policies. leave_out_larger: as for `load_workload`.
+        cores: of the pool; None for those of the header.
+        clock: ``"textbook"`` or ``"one-by-one"``.
+        seed: of random policies.
+        leave_out_larger: as for `load_workload`.
 
     Returns:
         The figures as in `Schedule.figures`; NaN for medians, percentiles and others that need all jobs.
@@ -280,11 +286,14 @@ def load_workload(
             ``.gz``). On a pool the jobs of a trace keep their run times; for others they are converted as in HDeepRM.
         platform: as for `simulate`; None for the machine that belongs to a name; required for the file of a trace.
             A complete workload of Batsim without one is for a machine of as many cores as it names.
-        jobs, skip: of a trace: number of jobs, None for all, after so many lines. seed: of properties that jobs lack.
+        jobs: of a trace: number of jobs; None for all.
+        skip: of a trace: number of lines before the first.
+        seed: of properties that jobs lack.
         leave_out_larger: whether jobs larger than the platform are left out; otherwise they are an error.
 
     Raises:
-        PlatformError, WorkloadError: the platform or the file cannot be used, or a job requests too many cores.
+        PlatformError: the platform cannot be used.
+        WorkloadError: the file cannot be used, or a job requests too many cores.
         OptionsError: *platform* is missing; or *jobs* or *skip* are given for jobs that are no trace.
     """
     file, known = existing(path, "trace", "workload"), shipped("trace", "workload")

@@ -34,11 +34,18 @@ class Schedule(schedules.Schedule):
 
     Attributes:
         job: (J,) ids, as in the workload.
-        submit, start, finish: (J,) s since the simulation began. size: (J,) cores that each job held.
-        requested_time: (J,) s. user: (J,) numbers of the users; None if the workload has none.
-        cores: of the platform. energy: J from the first submission to the last finish.
+        submit: (J,) s since the simulation began.
+        start: (J,) s, the same.
+        finish: (J,) s, the same.
+        size: (J,) cores that each job held.
+        requested_time: (J,) s.
+        user: (J,) numbers of the users; None if the workload has none.
+        cores: of the platform.
+        energy: J from the first submission to the last finish.
         not_run: ids of the jobs that never ran.
-        policy: its name. clock: of the simulation. workload: all jobs.
+        policy: its name.
+        clock: of the simulation.
+        workload: all jobs.
     """
 
     job: tuple[str, ...]

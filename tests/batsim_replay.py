@@ -3,7 +3,7 @@
 By hand: ``python tests/batsim_replay.py FOLDER [PART_OF_A_NAME ...]`` with a folder that holds one folder per case in
 ``cases/``: ``cmdline.txt``, ``transcript.jsonl.gz`` and Batsim's output files, packed by gzip. With ``--note`` what
 became of all cases is noted in ``tests/golden/batsim4_suite.json``, with ``--note-complete`` what became of them in a
-folder that has the traces of their jobs too; a test holds the figures in docs/batsim.md to that.
+folder that has the traces of their jobs too; a test holds the figures in docs/notebook/batsim.md to that.
 """
 
 import csv

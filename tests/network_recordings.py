@@ -1,7 +1,7 @@
 """Plays the communicating jobs of recorded conversations in the embedded simulator, over the same links.
 
 ``python tests/network_recordings.py FOLDER`` notes what became of a suite, see ``batsim_replay.py``, in
-``tests/golden/network_recordings.json``; a test holds the figures in docs/networks.md to that.
+``tests/golden/network_recordings.json``; a test holds the figures in docs/notebook/networks.md to that.
 
 The links come from the recording's SimGrid XML. Jobs that the scheduler killed, and those of profile types that the
 embedded simulator does not know, are delays of their recorded length. A job is submitted when it started in the

@@ -1,4 +1,4 @@
-"""Guaranteed starts in the slow schedulers, by `docs/bounded.md`: reservations as late as each guarantee allows."""
+"""Guaranteed starts in the slow schedulers, by `docs/notebook/bounded.md`: each reservation is as late as it may be."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""The reference scheduler where a platform has partitions, by `docs/partitions.md`: reservations are of whole nodes.
+"""The reference scheduler on partitions, by `docs/reference/partitions.md`: reservations are of whole nodes.
 
 Nodes are picked as Slurm does. A *run* is of neighbouring nodes of one weight that all have room; of the lightest runs
 the smallest that suffices comes first, else the largest.

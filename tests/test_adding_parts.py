@@ -181,7 +181,7 @@ from hdeeprm_like.decision.names import Baseline
 from hdeeprm_like.decision.policies.easy import start_all_that_fit, start_in_order
 from hdeeprm_like.decision.policies.node_starts import start_around_heads
 from hdeeprm_like.decision.policies.plans import NO_JOB, Plans
-from hdeeprm_like.decision.policies.reservations import reserve
+from hdeeprm_like.decision.policies.skyline import reserve
 from hdeeprm_like.engine.bundles import Bundle
 from hdeeprm_like.engine.compiled import callback
 from hdeeprm_like.engine.job_lists import job_at

@@ -4,9 +4,11 @@ import csv
 import inspect
 import json
 import os
+import re
 import subprocess
 import sys
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 
 import gymnasium
@@ -29,6 +31,8 @@ from hdeeprm_like import (
 )
 from hdeeprm_like.cli.main import main
 from hdeeprm_like.cluster.schedule import FIGURES
+from hdeeprm_like.engine.state import State
+from hdeeprm_like.envs.single import SchedulingEnv
 from hdeeprm_like.experiment import Overrides
 from hdeeprm_like.experiment import load_experiment as load_with
 from hdeeprm_like.launch.drivers import Classic
@@ -326,6 +330,55 @@ def test_every_name_of_the_package_is_there_and_has_a_docstring():
     assert hdeeprm_like.PRESETS is PRESETS
     with pytest.raises(AttributeError, match="simulat"):
         _ = hdeeprm_like.simulat
+
+
+def shown_docstrings():
+    """Each docstring that docs/reference/api.md shows, by the name of what it describes."""
+    modules = [import_module(f"hdeeprm_like.{name}") for name in ("api", "simulated", "errors", "learning.agents")]
+    own = [
+        one for module in modules for one in vars(module).values() if getattr(one, "__module__", 0) == module.__name__
+    ]
+    checks = [getattr(hdeeprm_like, name) for name in ("check_policy", "check_agent", "check_platform", "load_agent")]
+    for one in (*modules, *own, *checks, SchedulingEnv, State):
+        yield one.__name__, inspect.getdoc(one) or ""
+        for base in one.__mro__ if inspect.isclass(one) else ():
+            for name, part in vars(base).items() if base.__module__.startswith("hdeeprm_like") else ():
+                if not name.startswith("_"):
+                    yield f"{base.__name__}.{name}", inspect.getdoc(part) or ""
+
+
+def entries(docstring):
+    """The lines of a docstring that begin an entry of a section of names, and those that continue one."""
+    inside = False
+    for line in docstring.splitlines():
+        if re.fullmatch(r"(Args|Attributes|Raises):", line):
+            inside = True
+        elif line and not line.startswith(" "):
+            inside = False
+        elif inside and line:
+            yield line
+
+
+def run_together(docstring):
+    """The lines of a docstring of which sphinx would make one entry of several names, or an entry of no name."""
+    return [
+        line
+        for line in entries(docstring)
+        if re.search(r"\. [A-Za-z_]+: ", line) or not re.match(r"    (    |[*]*\w+: )", line)
+    ]
+
+
+def test_a_docstring_of_the_reference_has_one_name_a_line():
+    found = {name: run_together(text) for name, text in shown_docstrings()}
+    assert len(found) > 60
+    assert {name: lines for name, lines in found.items() if lines} == {}
+    assert run_together(
+        "Run.\n\nArgs:\n    a, b: s.\n    c: m. d: J.\n    e: long\n    line.\n    f: so\n        on."
+    ) == [
+        "    a, b: s.",
+        "    c: m. d: J.",
+        "    line.",
+    ]
 
 
 def test_importing_the_package_takes_no_time():

@@ -116,6 +116,8 @@ def test_the_commands_run_the_experiment_to_its_end(impatient, tmp_path):
 def test_the_recipe_for_conda_says_what_pyproject_says():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     text = (ROOT / "conda" / "meta.yaml").read_text()
+    assert f'{{% set version = "{__version__}" %}}' in text
+    assert f"\nversion: {__version__}\n" in (ROOT / "CITATION.cff").read_text()
     text = re.sub(r"{%.*%}", "", text).replace("{{ version }}", __version__).replace("{{ PYTHON }}", "python")
     recipe = yaml.safe_load(text)
     assert recipe["package"]["version"] == project["version"] == __version__

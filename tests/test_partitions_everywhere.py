@@ -83,7 +83,7 @@ def test_files_hold_partitions_and_what_jobs_request(files):
 
 
 def test_the_files_of_the_docs_are_read(tmp_path):
-    page = (Path(__file__).parent.parent / "docs" / "partitions.md").read_text()
+    page = (Path(__file__).parent.parent / "docs" / "reference" / "partitions.md").read_text()
     machine, workload = re.findall(r"^```json\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
     for name, text in (("platform.json", machine), ("workload.json", workload)):
         (tmp_path / name).write_text(text)

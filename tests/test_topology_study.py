@@ -1,4 +1,4 @@
-"""The table of docs/networks.md is what the script prints, and its two claims hold on one of the workloads."""
+"""The table of docs/notebook/networks.md is what the script prints, and its two claims hold on one of the workloads."""
 
 import sys
 from pathlib import Path
@@ -21,4 +21,4 @@ def test_compact_placement_lengthens_jobs_less(monkeypatch):
 
 @pytest.mark.more  # simulates 48,000 jobs that send
 def test_the_page_shows_what_the_script_prints():
-    assert topology_study.table() in (DOCS / "networks.md").read_text()
+    assert topology_study.table() in (DOCS / "notebook" / "networks.md").read_text()

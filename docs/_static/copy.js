@@ -1,4 +1,4 @@
-// A button on each block that copies it; of what a command printed there is nothing to copy.
+// A button on each block that copies it; of what a command printed there is nothing to copy. A thumbnail leads to its picture.
 "use strict";
 for (const block of document.querySelectorAll("div.highlight")) {
   if (block.parentElement.classList.contains("highlight-text")) continue;
@@ -12,4 +12,10 @@ for (const block of document.querySelectorAll("div.highlight")) {
     setTimeout(() => (button.textContent = "copy"), 1500);
   });
   block.append(button);
+}
+for (const picture of document.querySelectorAll(".wall img")) {
+  const link = document.createElement("a");
+  link.href = picture.src;
+  picture.replaceWith(link);
+  link.append(picture);
 }

@@ -33,10 +33,9 @@ def add_compare(commands: Commands) -> None:
         "--policies",
         required=True,
         metavar="P,...",
-        help="an order and its mode, e.g. fcfs, sjf+easy, f1+conservative, sjf+easyP; agent:DIR for an agent "
-        "trained in "
-        "DIR; zoo:NAME or scored:FILE.json for a learned policy; actual for the schedule that the trace "
-        "records; see the README",
+        help="an order and its mode, e.g. fcfs, sjf+easy, f1+conservative, sjf+easyP; zoo:NAME or scored:FILE.json for "
+        "a learned policy; agent:DIR for an agent trained in DIR; actual for the schedule that the trace records; the "
+        "page Policies of the documentation lists all",
     )
     completed_policies(policies, "actual", several=True)
     reference = added.add_argument(

@@ -24,10 +24,14 @@ class Schedule:
     """When the jobs of a workload ran, without jobs that never did.
 
     Attributes:
-        submit, start, finish: (J,) s. size: (J,) cores that each job held.
+        submit: (J,) s.
+        start: (J,) s.
+        finish: (J,) s.
+        size: (J,) cores that each job held.
         cores: of the machine.
         run: (J,) s, if not simply finish - start, see `metrics.slowdown`.
-        requested_time: (J,) s. user: (J,) any numbers. None if unknown.
+        requested_time: (J,) s; None if unknown.
+        user: (J,) any numbers; None if unknown.
         energy: J from the first submission to the last finish, NaN if not measured.
         recorded: whether the times are those of a log, in which more cores may be busy at once than exist.
     """

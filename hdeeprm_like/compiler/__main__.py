@@ -85,7 +85,7 @@ def bring_up_to_date(table: Path, found: Mapping[str, Any]) -> None:
     if not kept:
         for ending in (".json", ".so", library.PARTS):
             table.with_suffix(ending).unlink(missing_ok=True)
-    elif not others:
+    elif others.keys() == ours:
         write(table, json.dumps(content | {"sources": library.source_digest(), "entries": kept}, indent=0))
 
 

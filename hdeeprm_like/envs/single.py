@@ -168,7 +168,7 @@ class SchedulingEnv(gymnasium.Env[Any, np.int64]):
         Args:
             seed: of this and the following episodes; None continues with the generator.
             options: ``workload``: a `Workload` or the path of one in Batsim's JSON, instead of the environment's own
-            jobs; ``window``: number of its first job, and number of jobs.
+                jobs; ``window``: number of its first job, and number of jobs.
 
         Raises:
             OptionsError: an option is unknown or invalid.
@@ -202,7 +202,7 @@ class SchedulingEnv(gymnasium.Env[Any, np.int64]):
 
         Raises:
             AgentError: no episode has begun or it is over; or the action is no integer, or illegal in a space that does
-            not forgive that.
+                not forgive that.
         """
         play = self.play
         if not self._running:

@@ -39,9 +39,11 @@ class LearningAgent(nn.Module):
     """An agent with a network that learns from episodes.
 
     Attributes:
-        gamma: discount of one decision. learning_rate: of the optimizer; the option ``lr`` sets it.
-        lr_end, entropy_end: what learning rate and weight of the entropy bonus become until the end of a training,
-            linearly; None where they stay. optimizer_name: ``adam`` or ``rmsprop``; the option ``optimizer`` sets it.
+        gamma: discount of one decision.
+        learning_rate: of the optimizer; the option ``lr`` sets it.
+        lr_end: what the learning rate becomes until the end of a training, linearly; None where it stays.
+        entropy_end: the same of the weight of the entropy bonus.
+        optimizer_name: ``adam`` or ``rmsprop``; the option ``optimizer`` sets it.
         greedy: whether to take the best action instead of sampling one, as evaluations do.
         generator: that actions are sampled with; on the CPU, so that all devices sample the same.
         bootstraps: whether it expects what comes after the last decision, so that it may learn from parts of episodes.
@@ -268,7 +270,8 @@ class PolicyLearningAgent(LearningAgent):
         """Make the actions of some episodes probable (behaviour cloning); return the mean loss of the last pass.
 
         Args:
-            epochs: passes over their decisions. minibatch: decisions in a step.
+            epochs: passes over their decisions.
+            minibatch: decisions in a step.
 
         Raises:
             AgentError: the loss is not finite.

@@ -153,6 +153,32 @@ def _told_row(key: str, values: np.ndarray) -> list[str]:
     return [title, *(_cell(values, place, scale, FIGURES[key].unit) for place in range(len(values)))]
 
 
+def in_words(table: "pd.DataFrame") -> list[str]:
+    """Return a sentence for each run of a table of `metrics_table`: who waited how long, beside the first run."""
+    runs = [(str(run), dict(zip(FIGURES, table[run].tolist(), strict=True))) for run in table]
+    name, first = runs[0]
+    sentences = [
+        f"{name}: the mean wait of {first['jobs_run']:,.0f} jobs is {in_time(first['wait'])}; half of them wait "
+        f"{in_time(first['wait_median'])} or less, and the longest wait is {in_time(first['wait_max'])}. "
+        f"The machine is busy for {100 * first['utilization']:.0f} % of the time."
+    ]
+    for other, one in runs[1:]:
+        change = 100 * (one["wait"] / first["wait"] - 1) if first["wait"] > 0 else math.nan
+        beside = (
+            "" if math.isnan(change) else f", {abs(change):.0f} % {'more' if change > 0 else 'less'} than under {name}"
+        )
+        sentences.append(
+            f"{other}: the mean wait is {in_time(one['wait'])}{beside}; the longest is {in_time(one['wait_max'])}."
+        )
+    return sentences
+
+
+def in_time(seconds: float) -> str:
+    """Return a time in the unit in which people read it."""
+    unit, name = unit_of_time(seconds)
+    return f"{seconds / unit:.3g} {name}"
+
+
 def metrics_grid(runs: Sequence[Path], save: Path | None = None) -> None:
     """Draw a panel per figure of `PANELS` with a bar per run (thesis figures 5.6 and 5.8), to a file or in a window.
 

@@ -66,15 +66,15 @@ def schedules(runs: dict[str, Run], place: Path) -> dict[str, Any]:
         return {"figures": None, "scheduled": []}
     folders = [run.folder for run in runs.values()]
     explained = pieces().explained
+    table = report.metrics_table(folders)
     rows = [
         [explained(title, figure.meaning), *texts]
-        for figure, (title, *texts) in zip(
-            FIGURES.values(), report.told_rows(report.metrics_table(folders)), strict=True
-        )
+        for figure, (title, *texts) in zip(FIGURES.values(), report.told_rows(table), strict=True)
     ]
     plots.compare(folders, place / "load.png")
     draw_distributions(runs, place / "distributions.svg")
     return {
+        "sentences": report.in_words(table),
         "figures": Cells(["figure", *runs], rows),
         "player": player_of(runs) if can_be_played(runs) else "",
         "load": place / "load.png",

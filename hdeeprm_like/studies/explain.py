@@ -81,13 +81,17 @@ def bound_explained(bound: float) -> Iterator[str]:
     if not bound:
         yield "No job is guaranteed a start: one that comes last in the order may wait for ever (+bounded guarantees)"
         return
+    times = "" if bound == 1.0 else f"{bound:g} times "
     yield (
-        f"Each job that comes is guaranteed a start: within {bound:g} times the longest that the machine has needed "
-        f"for all its work (of late counts more), and {SLACK / 3600:g} h, as requested; or when there is room, if later"
+        f"No job waits longer than {SLACK / 3600:g} h plus {times}the time that the machine needs for all waiting work"
     )
     yield (
-        "  Where jobs use less than they request, it has the right of way long before that: after so much of that time "
-        "as jobs use of their requests. No start of another job moves a guaranteed start"
+        "  The busiest moment of late counts, divided by the share of their requests that jobs use; a job that finds "
+        "no room by then starts at the first date with room"
+    )
+    yield (
+        "  Where jobs use less than they request, a job goes before all others long before that, when its work is "
+        "expected to be done"
     )
 
 

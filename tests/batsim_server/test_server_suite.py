@@ -29,7 +29,7 @@ def test_every_recording_is_answered_as_noted(fewest, monkeypatch):
 
 
 def test_the_documentation_says_what_is_noted():
-    page = re.sub(r"\s+", " ", (ROOT / "docs" / "batsim.md").read_text())
+    page = re.sub(r"\s+", " ", (ROOT / "docs" / "notebook" / "batsim.md").read_text())
     here = len([path for path in (ROOT / "tests" / "golden" / "batsim4").iterdir() if path.is_dir()])
     assert NOTED["different"] == []
     assert f"| {here} conversations in `tests/golden/`" in page
@@ -43,7 +43,7 @@ def test_the_documentation_says_what_is_noted():
 
 
 def test_the_documentation_says_how_many_mpi_traces_agree():
-    page = re.sub(r"\s+", " ", (ROOT / "docs" / "batsim.md").read_text())
+    page = re.sub(r"\s+", " ", (ROOT / "docs" / "notebook" / "batsim.md").read_text())
     cases = json.loads((ROOT / "tests" / "golden" / "mpi" / "cases.json").read_text())
     refused = sum(case["ends"] is None for case in cases)
     ranks = [len(case["traces"]) for case in cases]

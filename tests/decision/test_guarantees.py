@@ -1,7 +1,7 @@
 """Guaranteed starts, the mode `bounded`: no job starts later than it was promised as it came, whatever the order wants.
 
-The theorem of `docs/bounded.md` is played in small worlds of every kind: cores, memory, GPUs, nodes that take jobs
-whole, a power cap, partitions; with exact requests and with requests that are upper bounds, on each clock.
+The theorem of `docs/notebook/bounded.md` is played in small worlds of every kind: cores, memory, GPUs, nodes that take
+jobs whole, a power cap, partitions; with exact requests and with requests that are upper bounds, on each clock.
 """
 
 import json

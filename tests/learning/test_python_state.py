@@ -1,7 +1,6 @@
 """What an agent keeps outside of torch goes into its checkpoints, or it is not resumed; the docs' agent is tried."""
 
 import json
-import re
 from pathlib import Path
 
 import pytest
@@ -10,8 +9,7 @@ from hdeeprm_like.cli.main import main
 from hdeeprm_like.learning.checkpoint import read_checkpoint
 
 ROOT = Path(__file__).parents[2]
-DOCS = (ROOT / "docs" / "agents.md").read_text()
-(Q_LEARNING,) = re.findall(r"```python\n((?:(?!```).)*class QLearning.*?)```", DOCS, re.DOTALL)
+Q_LEARNING = (ROOT / "docs" / "q_learning.py").read_text()
 OWN_STATE = "    def get_extra_state"
 
 

@@ -9,6 +9,7 @@ import threading
 import urllib.parse
 
 import numpy as np
+import pandas as pd
 import pytest
 from markupsafe import escape
 
@@ -16,7 +17,7 @@ from hdeeprm_like.cli.main import main
 from hdeeprm_like.cluster.schedule import FIGURES
 from hdeeprm_like.results.pictures import picture
 from hdeeprm_like.results.plots.curves import learning_curves
-from hdeeprm_like.results.report import metrics_table, told_rows
+from hdeeprm_like.results.report import in_words, metrics_table, told_rows
 from hdeeprm_like.results.run_head import facts_of
 from hdeeprm_like.results.run_page import unseen_jobs, waits_by_kind
 from hdeeprm_like.results.run_reader import open_runs
@@ -339,3 +340,24 @@ def test_the_head_tells_where_a_run_is_from(small, tmp_path):
     }
     bare = facts_of(open_runs([small])["small"])
     assert (bare["machine"], bare["policy"], bare["command"]) == ("200 cores", "not recorded", "not recorded")
+
+
+def test_a_report_begins_with_a_sentence_and_a_picture(small, tmp_path):
+    other = left_run(tmp_path / "other", jobs=200, cores=200, seed=2)
+    page = tmp_path / "report.html"
+    assert main(["report", str(small), str(other), "-o", str(page), "--quiet"]) == 0
+    text = page.read_text()
+    begin = text[text.index("</h1>") :]
+    places = [
+        begin.index(shown)
+        for shown in ("small: the mean wait of 300 jobs is", "other: the mean wait is", "<figure>", "<table>")
+    ]
+    assert places == sorted(places)
+    (change,) = re.findall(r", (\d+) % (?:more|less) than under small;", begin)
+    means = metrics_table([small, other]).loc["wait (s)"].tolist()
+    assert abs(int(change) - abs(100 * (means[1] / means[0] - 1))) <= 0.5
+
+
+def test_a_sentence_has_no_share_where_the_first_run_has_no_waits():
+    table = pd.DataFrame({name: [0.0] * len(FIGURES) for name in ("a", "b")}, index=list(FIGURES))
+    assert "than under" not in in_words(table)[1]

@@ -31,7 +31,7 @@ def test_every_recorded_job_that_sends_ends_as_noted():
 
 
 def test_the_documentation_says_what_is_noted():
-    page = re.sub(r"\s+", " ", (ROOT / "docs" / "networks.md").read_text())
+    page = re.sub(r"\s+", " ", (ROOT / "docs" / "notebook" / "networks.md").read_text())
     note = json.loads(NOTE.read_text())
     assert note["different"] == []
     assert f"{note['jobs']} jobs of {note['equal']} recordings" in page

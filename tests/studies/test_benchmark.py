@@ -221,6 +221,6 @@ def test_the_table_of_the_docs_is_made_of_the_committed_cards():
     cards = [read_card(path) for path in sorted(CARDS.glob("*.json"))]
     assert len(cards) >= 5
     assert all([case["name"] for case in card["cases"]] == [case.name for case in FULL] for card in cards)
-    text = (ROOT / "docs" / "benchmark.md").read_text()
+    text = (ROOT / "docs" / "notebook" / "benchmark.md").read_text()
     table = re.search(r"^\| policy \|.*?(?=\n\n)", text, re.S | re.M)[0] + "\n"
     assert table == table_of(cards)

@@ -67,7 +67,7 @@ def test_it_is_said_what_is_guaranteed_and_when_cores_are_kept():
     content = {"queue": {"expected_log_time": 1.0, "log_wait_hours": -2.0}, "keep": {"most": 0.1, "felt": 1}}
     text = "\n".join(explained(policy_of(content, "p.json"), bound=2.0))
     assert "First come jobs that have waited long, then jobs usually short\n" in text
-    assert "within 2 times the longest that the machine has needed" in text
+    assert "No job waits longer than 12 h plus 2 times the time that the machine needs for all waiting work" in text
     assert "Only so far as jobs have waited of late" in text
 
 

@@ -184,7 +184,7 @@ def test_a_model_of_grade_d_promises_nothing_in_words_and_shows_its_numbers_smal
     out = tmp_path / "answer"
     words = ["whatif", "--jobs", str(log_path), "--cores", "64", "--now", "fcfs+easy", "--policies", "sjf+easy"]
     assert main([*words, "--change", "load=9", "-o", str(out)]) == 0
-    warning, small = "The model does not reproduce this log: do not rely on these numbers", 'class="first unreliable"'
+    warning, small = "The model does not reproduce this log: do not rely on these numbers", 'class="first grade-D"'
     said, page = capsys.readouterr().out, (out / "report.html").read_text()
     assert said.startswith(f"{warning} (grade D by ")
     assert page.index(warning) < page.index(small)

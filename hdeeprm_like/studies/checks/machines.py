@@ -27,7 +27,8 @@ def check_platform(platform: AnyPlatform) -> Checked:
         platform: as of `simulate`.
 
     Raises:
-        CheckError: it fails a check. PlatformError: it cannot be read.
+        CheckError: it fails a check.
+        PlatformError: it cannot be read.
     """
     machine = platform_from(platform)
     check_structure(machine)

@@ -133,10 +133,12 @@ def check_agent(
         agent: the folder of a training, as ``"agent:DIR"``; or a function that makes an agent from a seed; or an agent
             that needs none. An agent has ``act(observation, mask) -> int``.
         space: in which it decides, a preset's name or a `Space`; that of its training for ``agent:DIR``.
-        platform: as of `simulate`; None for the machine of the training, or a pool. slowest: as of `check_policy`.
+        platform: as of `simulate`; None for the machine of the training, or a pool.
+        slowest: as of `check_policy`.
 
     Raises:
-        CheckError: it fails a check. HDeepRMError: it cannot be loaded.
+        CheckError: it fails a check.
+        HDeepRMError: it cannot be loaded.
     """
     if isinstance(agent, str | Path):
         trained = agent_named(str(agent)) or Trained(Path(agent))
