@@ -15,6 +15,7 @@ from hdeeprm_like.cluster.links import with_network
 from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.workload import Workload
 from hdeeprm_like.decision.actions import PolicyActions, policy_named
+from hdeeprm_like.decision.agent_names import agent_named
 from hdeeprm_like.decision.names import case_of
 from hdeeprm_like.engine.job_rows import countable
 from hdeeprm_like.errors import OptionsError, WorkloadError
@@ -24,7 +25,6 @@ from hdeeprm_like.formats.any_platform import AnyPlatform, platform_from
 from hdeeprm_like.formats.shipped import Names, existing, listed, shipped
 from hdeeprm_like.formats.windows import JobsBy, Window
 from hdeeprm_like.jobs_in_files import jobs_in
-from hdeeprm_like.launch.agent_names import agent_named
 from hdeeprm_like.refusals import AGENT, SIMULATE, Case, refuse
 from hdeeprm_like.run.schedules import jobs_that_ran, run_to_end, schedule_of
 from hdeeprm_like.run.simulator import Clock, Simulator, check_clock
@@ -180,9 +180,9 @@ def compare(
         WorkloadError: the trace or the offsets cannot be used, or it has too few jobs.
         ResultsError: *output* holds another comparison.
     """
+    from hdeeprm_like.decision.compared_policies import policies_named
     from hdeeprm_like.studies.compare.figures import figures_named
     from hdeeprm_like.studies.compare.inputs import Comparison
-    from hdeeprm_like.studies.compare.policies import policies_named
     from hdeeprm_like.studies.compare.sampling import windows_named
     from hdeeprm_like.studies.compare.table import compare as run
 

@@ -31,42 +31,6 @@ RUNS = Limit(1_000_000, "each is simulated one after the other")
 LONGEST = 1e12  # s, 30,000 years: times that far apart still differ by a tenth of a millisecond
 SITE_FACTOR = Limit(2_000_000_000, "Slurm knows no larger ones")
 
-OPTIONS: dict[str, Limit] = {
-    "nb_resources": CORES,
-    "nb_jobs": JOBS,
-    "skip": JOBS,
-    "max_cores": CORES,
-    "head": SLOTS,
-    "placed": JOBS,
-    "tail": SLOTS,
-    "horizon": STEPS,
-    "backlog": SLOTS,
-    "memory_units": STEPS,
-    "hidden": UNITS,
-    "episodes": EPISODES,
-    "steps": DECISIONS,
-    "n_steps": DECISIONS,
-    "imitate_episodes": ENVS,
-    "imitate_epochs": EPISODES,
-    "envs": ENVS,
-    "alike": EPISODES,
-    "fragment_jobs": JOBS,
-    "candidates": EPISODES,
-    "prior": EPISODES,
-    "checkpoint_every": EPISODES,
-    "evaluate_every": EPISODES,
-    "evaluation_episodes": ENVS,
-    "iterations": EPISODES,
-    "windows": ENVS,
-    "every": DECISIONS,
-    "alternatives": SLOTS,
-    "branches": BRANCHES,
-    "epochs": EPISODES,
-    "minibatch": DECISIONS,
-    "held_out": ENVS,
-}
-"""The limits of the whole numbers of an options file, by key."""
-
 
 def refusal(limit: Limit) -> str:
     """Return the message for a number above a limit."""

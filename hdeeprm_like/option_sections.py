@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from hdeeprm_like import limits
 from hdeeprm_like.formats.job_rules import RulesName
@@ -17,15 +17,16 @@ class Section(BaseModel):
 
     model_config = ConfigDict(strict=True, extra="forbid", frozen=True, allow_inf_nan=False, defer_build=True)
 
-    @field_validator("*")
-    @classmethod
-    def within_limits(cls, value: Any, info: ValidationInfo) -> Any:
-        """Refuse numbers above their limits."""
-        limit = limits.OPTIONS.get(info.field_name or "")
-        numbers = value if isinstance(value, list) else [value]
-        if limit is not None and any(isinstance(number, int) and number > limit.most for number in numbers):
+
+def at_most(limit: limits.Limit) -> AfterValidator:
+    """Return what refuses whole numbers of an option above a limit."""
+
+    def within(value: int) -> int:
+        if value > limit.most:
             raise ValueError(f"{shown(value)}: {limits.refusal(limit)}")
         return value
+
+    return AfterValidator(within)
 
 
 def shown(value: Any) -> str:
@@ -40,9 +41,11 @@ def shown(value: Any) -> str:
 class TraceOptions(Section):
     """Conversion of a trace to a workload, or a model of jobs, beyond the thesis' schema."""
 
-    skip: Annotated[int, Field(ge=0)] = Field(0, description="Jobs of the trace to leave out at its beginning.")
+    skip: Annotated[int, Field(ge=0), at_most(limits.JOBS)] = Field(
+        0, description="Jobs of the trace to leave out at its beginning."
+    )
     max_time: Annotated[float, Field(gt=0)] | None = Field(None, description="s; longer requests are left out.")
-    max_cores: Annotated[int, Field(ge=1)] | None = Field(
+    max_cores: Annotated[int, Field(ge=1), at_most(limits.CORES)] | None = Field(
         None, description="Larger jobs are left out; those larger than the machine, too, which are an error otherwise."
     )
     max_memory: Annotated[float, Field(gt=0)] | None = Field(None, description="MB per core.")
@@ -83,19 +86,23 @@ Load = Annotated[float, Field(gt=0.0, le=10.0)]
 class PolicyIterationSection(Section):
     """How ``train --method policy_iteration`` improves an agent."""
 
-    iterations: Annotated[int, Field(ge=1)] = Field(6, description="In all.")
-    windows: Annotated[int, Field(ge=1)] = Field(64, description="Episodes of an iteration, played side by side.")
-    every: Annotated[int, Field(ge=1)] = Field(
+    iterations: Annotated[int, Field(ge=1), at_most(limits.EPISODES)] = Field(6, description="In all.")
+    windows: Annotated[int, Field(ge=1), at_most(limits.ENVS)] = Field(
+        64, description="Episodes of an iteration, played side by side."
+    )
+    every: Annotated[int, Field(ge=1), at_most(limits.DECISIONS)] = Field(
         25, description="Decisions of an episode from one that is compared to the next, in the mean."
     )
-    alternatives: Annotated[int, Field(ge=0)] = Field(
+    alternatives: Annotated[int, Field(ge=0), at_most(limits.SLOTS)] = Field(
         3, description="Actions tried at such a decision, drawn by the policy; 0 for all that are legal."
     )
     horizon: Annotated[float, Field(ge=0)] = Field(
         172800.0, description="s that both branches are followed for; 0 to the end of the episode."
     )
     lasts: Annotated[float, Field(ge=0)] = Field(3600.0, description="s for which another policy is applied.")
-    branches: Annotated[int, Field(ge=2)] = Field(512, description="Forks of simulations in memory at once.")
+    branches: Annotated[int, Field(ge=2), at_most(limits.BRANCHES)] = Field(
+        512, description="Forks of simulations in memory at once."
+    )
     start: str | None = Field(
         None, description="Name of the action that the agent prefers at first, whatever it sees, as 'saf+reserve:32'."
     )
@@ -108,8 +115,12 @@ class PolicyIterationSection(Section):
     sure: Annotated[float, Field(ge=0)] = Field(
         2.0, description="By how many standard errors a candidate has to be better than the policy to replace it."
     )
-    epochs: Annotated[int, Field(ge=1)] = Field(10, description="Passes over the compared decisions, at most.")
-    minibatch: Annotated[int, Field(ge=1)] = Field(512, description="Decisions in a gradient step.")
+    epochs: Annotated[int, Field(ge=1), at_most(limits.EPISODES)] = Field(
+        10, description="Passes over the compared decisions, at most."
+    )
+    minibatch: Annotated[int, Field(ge=1), at_most(limits.DECISIONS)] = Field(
+        512, description="Decisions in a gradient step."
+    )
     huber: Annotated[float, Field(gt=0)] = Field(
         3.0, description="Standard deviations from which on the loss of an advantage is linear."
     )
@@ -118,20 +129,26 @@ class PolicyIterationSection(Section):
 class TrainingSection(Section):
     """Training of learning agents, beyond the thesis' schema."""
 
-    episodes: Annotated[int, Field(ge=1)] = Field(350, description="Number of training episodes.")
-    steps: Annotated[int, Field(ge=0)] = Field(0, description="Decisions to learn from, in place of episodes.")
-    n_steps: Annotated[int, Field(ge=0)] = Field(
+    episodes: Annotated[int, Field(ge=1), at_most(limits.EPISODES)] = Field(
+        350, description="Number of training episodes."
+    )
+    steps: Annotated[int, Field(ge=0), at_most(limits.DECISIONS)] = Field(
+        0, description="Decisions to learn from, in place of episodes."
+    )
+    n_steps: Annotated[int, Field(ge=0), at_most(limits.DECISIONS)] = Field(
         0, description="Decisions of each episode between two updates; 0 learns from whole episodes."
     )
-    envs: Annotated[int, Field(ge=1)] = Field(1, description="Parallel episodes of one update.")
-    parts: Annotated[int, Field(ge=1)] = Field(
+    envs: Annotated[int, Field(ge=1), at_most(limits.ENVS)] = Field(1, description="Parallel episodes of one update.")
+    parts: Annotated[int, Field(ge=1), at_most(limits.ENVS)] = Field(
         1, description="Parts of these episodes, each with its own random numbers; an engine distributes them."
     )
-    alike: Annotated[int, Field(ge=1)] = Field(1, description="Consecutive episodes with the same jobs.")
-    fragment_jobs: Annotated[int, Field(ge=1)] | None = Field(
+    alike: Annotated[int, Field(ge=1), at_most(limits.EPISODES)] = Field(
+        1, description="Consecutive episodes with the same jobs."
+    )
+    fragment_jobs: Annotated[int, Field(ge=1), at_most(limits.JOBS)] | None = Field(
         None, description="Jobs of each episode, a fragment of the workload; the whole workload if missing."
     )
-    candidates: Annotated[int, Field(ge=1)] = Field(
+    candidates: Annotated[int, Field(ge=1), at_most(limits.EPISODES)] = Field(
         1, description="Each fragment is the busiest of so many drawn ones."
     )
     compression: Annotated[float, Field(ge=1)] = Field(1.0, description="Jobs arrive up to so many times faster.")
@@ -140,7 +157,7 @@ class TrainingSection(Section):
         description="Arrivals are scaled to a load, drawn between these for each episode; "
         "of fragments only in those to learn from.",
     )
-    prior: Annotated[int, Field(ge=0)] = Field(
+    prior: Annotated[int, Field(ge=0), at_most(limits.EPISODES)] = Field(
         0,
         description="Training episodes in which each action runs as a constant policy; agents first prefer the best.",
     )
@@ -150,11 +167,21 @@ class TrainingSection(Section):
     imitate: str | None = Field(
         None, description="Policy that agents imitate before training, e.g. 'sjf+easy' or 'saf+reserve:32'."
     )
-    imitate_episodes: Annotated[int, Field(ge=1)] = Field(64, description="Episodes of the imitated policy.")
-    imitate_epochs: Annotated[int, Field(ge=1)] = Field(20, description="Passes over its decisions.")
-    checkpoint_every: Annotated[int, Field(ge=1)] = Field(100, description="Episodes between two checkpoints.")
-    evaluate_every: Annotated[int, Field(ge=0)] = Field(0, description="Episodes between two evaluations, 0 for none.")
-    evaluation_episodes: Annotated[int, Field(ge=1)] = Field(10, description="Size of the fixed evaluation set.")
+    imitate_episodes: Annotated[int, Field(ge=1), at_most(limits.ENVS)] = Field(
+        64, description="Episodes of the imitated policy."
+    )
+    imitate_epochs: Annotated[int, Field(ge=1), at_most(limits.EPISODES)] = Field(
+        20, description="Passes over its decisions."
+    )
+    checkpoint_every: Annotated[int, Field(ge=1), at_most(limits.EPISODES)] = Field(
+        100, description="Episodes between two checkpoints."
+    )
+    evaluate_every: Annotated[int, Field(ge=0), at_most(limits.EPISODES)] = Field(
+        0, description="Episodes between two evaluations, 0 for none."
+    )
+    evaluation_episodes: Annotated[int, Field(ge=1), at_most(limits.ENVS)] = Field(
+        10, description="Size of the fixed evaluation set."
+    )
     greedy: bool = Field(True, description="Whether tests take the most probable action instead of drawing one.")
     clock: Literal["batsim", "textbook", "one-by-one"] = Field(
         "batsim",
@@ -167,7 +194,7 @@ class TrainingSection(Section):
     policy_iteration: PolicyIterationSection = Field(
         PolicyIterationSection.model_construct(), description="Of the method policy_iteration."
     )
-    held_out: Annotated[int, Field(ge=0)] = Field(
+    held_out: Annotated[int, Field(ge=0), at_most(limits.ENVS)] = Field(
         0, description="Held-out episodes that the best agent plays at the end, and each action as a constant policy."
     )
 

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal, get_args
 
 from pydantic import ConfigDict, Field, ValidationError, field_validator, model_validator
 
+from hdeeprm_like import limits
 from hdeeprm_like.decision import specs
 from hdeeprm_like.decision.names import CORE_POLICY_NAMES, JOB_POLICY_NAMES, Baseline, Pair, policy_in
 from hdeeprm_like.decision.policy_words import beside
@@ -16,7 +17,7 @@ from hdeeprm_like.decision.rates import file_of_rates
 from hdeeprm_like.errors import OptionsError, did_you_mean
 from hdeeprm_like.formats.open import names
 from hdeeprm_like.inputs import read_json
-from hdeeprm_like.option_sections import Section, TraceOptions, TrainingSection, shown
+from hdeeprm_like.option_sections import Section, TraceOptions, TrainingSection, at_most, shown
 from hdeeprm_like.refusals import LAUNCH
 
 ALL_PAIRS = tuple(f"{job}-{core}" for job in JOB_POLICY_NAMES for core in CORE_POLICY_NAMES)
@@ -118,8 +119,12 @@ class ActionOptions(Section):
 class WindowOptions(Section):
     """The part of the queue that an agent sees and chooses from; the default is the preset's."""
 
-    head: Annotated[int, Field(ge=0)] | None = Field(None, description="Slots for the first jobs of the queue.")
-    tail: Annotated[int, Field(ge=0)] | None = Field(None, description="Slots for the last jobs of the queue.")
+    head: Annotated[int, Field(ge=0), at_most(limits.SLOTS)] | None = Field(
+        None, description="Slots for the first jobs of the queue."
+    )
+    tail: Annotated[int, Field(ge=0), at_most(limits.SLOTS)] | None = Field(
+        None, description="Slots for the last jobs of the queue."
+    )
     order: specs.QueueOrder | None = Field(
         None, description="Order of the queue that fills the slots; by arrival if missing."
     )
@@ -154,16 +159,22 @@ class EnvOptions(Section):
         description="What the agent sees; write your own observation as 'file.py:attribute'.",
         examples=list(specs.OBSERVATIONS),
     )
-    horizon: Annotated[int, Field(ge=1)] | None = Field(None, description="Time steps or events to look ahead.")
-    backlog: Annotated[int, Field(ge=0)] | None = Field(None, description="Jobs outside the window in an image.")
-    memory_units: Annotated[int, Field(ge=0)] | None = Field(None, description="Columns for memory in an image.")
+    horizon: Annotated[int, Field(ge=1), at_most(limits.STEPS)] | None = Field(
+        None, description="Time steps or events to look ahead."
+    )
+    backlog: Annotated[int, Field(ge=0), at_most(limits.SLOTS)] | None = Field(
+        None, description="Jobs outside the window in an image."
+    )
+    memory_units: Annotated[int, Field(ge=0), at_most(limits.STEPS)] | None = Field(
+        None, description="Columns for memory in an image."
+    )
     queue_sensitivity: Annotated[float, Field(gt=0, le=1)] = Field(
         0.05, description="Relative change of the queue at the limit of its feature."
     )
     until: Annotated[float, Field(ge=0)] = Field(
         0.0, description="s after which an episode ends; 0 for the end of all jobs. Launches run all jobs."
     )
-    placed: Annotated[int, Field(ge=0)] = Field(
+    placed: Annotated[int, Field(ge=0), at_most(limits.JOBS)] = Field(
         0, description="Placed jobs after which an episode ends, while others still arrive; 0 for the end of all jobs."
     )
     wait: bool = Field(
@@ -228,10 +239,12 @@ class AgentOptions(Section):
     @field_validator("hidden", mode="before")
     @classmethod
     def units(cls, hidden: Any) -> Any:
-        """Refuse layers without units in one line."""
+        """Refuse layers without units, or with too many, in one line."""
         layers = hidden if isinstance(hidden, list) else [hidden]
         if hidden is not None and not (layers and all(type(units) is int and units > 0 for units in layers)):
             raise ValueError(f"{shown(hidden)}: a number of units of at least 1, or a list of such numbers, is needed")
+        if any(units > limits.UNITS.most for units in layers if hidden is not None):
+            raise ValueError(f"{shown(hidden)}: {limits.refusal(limits.UNITS)}")
         return hidden
 
     @field_validator("policy_pair")
@@ -257,15 +270,19 @@ class PybatsimOptions(Section):
     log_level: Literal["CRITICAL", "ERROR", "WARNING", "INFO", "DEBUG"] = "WARNING"
     env: EnvOptions = EnvOptions.model_construct()
     agent: AgentOptions = AgentOptions.model_construct()
-    seed: Annotated[int, Field(ge=0)] | None = Field(None, description="Copied here by the original's launcher.")
+    seed: Annotated[int, Field(ge=0, lt=2**63)] | None = Field(
+        None, description="Copied here by the original's launcher."
+    )
 
 
 class Options(Section):
     """An experiment (thesis 4.3, appendix F)."""
 
     seed: Annotated[int, Field(ge=0, lt=2**63)] = Field(description="Seed of everything random in the experiment.")
-    nb_resources: Annotated[int, Field(ge=1)] | None = Field(None, description="Cores of the platform, to check it.")
-    nb_jobs: Annotated[int, Field(ge=1)] | None = Field(
+    nb_resources: Annotated[int, Field(ge=1), at_most(limits.CORES)] | None = Field(
+        None, description="Cores of the platform, to check it."
+    )
+    nb_jobs: Annotated[int, Field(ge=1), at_most(limits.JOBS)] | None = Field(
         None, description="Jobs taken from the trace, which is read only as far as they need; all if missing."
     )
     workload_file_path: str = Field(

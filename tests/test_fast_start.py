@@ -41,7 +41,6 @@ COMMANDS = (
     "reproduce",
     "report",
     "watch",
-    "export",
     "example",
     "jobstat",
     "predict",

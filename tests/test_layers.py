@@ -41,7 +41,7 @@ MAY_IMPORT = {  # layer: the other layers that it may import besides those that 
     "cluster": set(),
     "formats": {"cluster"},
     "engine": {"cluster"},
-    "decision": {"cluster", "engine"},
+    "decision": {"cluster", "engine", "formats"},
     "run": DECIDES,
     "batsim": DECIDES | {"formats", "results"},
     "batsim_server": {"engine", "formats", "results"},
@@ -59,7 +59,8 @@ MAY_IMPORT = {  # layer: the other layers that it may import besides those that 
     "gym": {"envs"},
     "launch": DECIDES | {"batsim", "batsim_server", "experiment", "formats", "learning", "results", "run"},
     "studies": DECIDES
-    | {"experiment", "formats", "job_checks", "jobs_in_files", "launch", "learning", "options", "results", "run"},
+    | {"experiment", "formats", "job_checks", "jobs_in_files", "launch", "learning", "option_sections", "options"}
+    | {"results", "run"},
     "api": DECIDES | {"experiment", "formats", "jobs_in_files", "launch", "run", "simulated", "studies"},
     "simulated": {"cluster", "experiment", "formats", "results", "run", "studies"},
     "compiler": DECIDES | {"results", "run"},

@@ -12,13 +12,13 @@ import hdeeprm_like as hl
 from hdeeprm_like.cli.main import main
 from hdeeprm_like.cluster.account import Account
 from hdeeprm_like.cluster.pool import pool
+from hdeeprm_like.decision.compared_policies import policies_named
 from hdeeprm_like.errors import WorkloadError
 from hdeeprm_like.experiment import Overrides, load_experiment
 from hdeeprm_like.formats.job_reading import Reading, read_jobs
 from hdeeprm_like.formats.job_rules import HDEEPRM, RLSCHEDULER
 from hdeeprm_like.formats.open import load_workload
 from hdeeprm_like.studies.compare.inputs import Comparison, inputs_of
-from hdeeprm_like.studies.compare.policies import policies_named
 from hdeeprm_like.studies.compare.sampling import windows_named
 from hdeeprm_like.studies.evolution.windows import trace_of
 from hdeeprm_like.studies.jobstat import job_table, jobs_in

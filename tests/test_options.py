@@ -2,10 +2,12 @@
 
 import json
 from pathlib import Path
+from typing import get_args
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import BaseModel, ValidationError
 
 from hdeeprm_like.decision.actions import PolicyActions
 from hdeeprm_like.decision.names import CORE_POLICIES, JOB_POLICIES, policy_in
@@ -23,6 +25,7 @@ from hdeeprm_like.options import (
     read_options,
     schema,
 )
+from hdeeprm_like.studies.evolution.options import EvolutionOptions
 
 CLASSIC = {"seed": 1, "pybatsim": {"agent": {"policy_pair": "first-high_gflops"}}}
 
@@ -209,3 +212,27 @@ def test_whatever_stands_in_the_file_is_taken_or_refused_in_one_line(tmp_path_fa
     except OptionsError as error:
         assert str(error).startswith(str(path))  # noqa: PT017
         assert "\n" not in str(error)  # noqa: PT017
+
+
+def sections_of(section):
+    """Yield a section of an options file, and those in it."""
+    yield section
+    for field in section.model_fields.values():
+        for inner in (field.annotation, *get_args(field.annotation)):
+            if isinstance(inner, type) and issubclass(inner, BaseModel):
+                yield from sections_of(inner)
+
+
+@pytest.mark.parametrize(
+    "section", [*sections_of(Options), *sections_of(EvolutionOptions)], ids=lambda one: one.__name__
+)
+def test_every_whole_number_of_a_section_has_a_limit(section):
+    """Its limit stands at the field: one without would fill the memory, or run for years."""
+    for name, field in section.model_fields.items():  # the size of a pool is checked with those of other platforms
+        if "int" not in str(field.annotation) or name == "platform_file_path":
+            continue
+        with pytest.raises(ValidationError) as refused:
+            section.model_validate({name: 10**15 if name != "seed" else 2**63})
+        assert any(problem["loc"][0] == name and problem["type"] != "missing" for problem in refused.value.errors()), (
+            name
+        )

@@ -171,25 +171,31 @@ def _begin(data: Content, listener: Listener) -> None:
     registration = isinstance(config, dict) and config.get("dynamic-jobs-enabled") is True
     profiles = data.get("profiles", {})
     sharing = data.get("allow_compute_sharing", True) is True
-    listener.simulation_begins(read_hosts(data.get("compute_resources")), profiles, registration, sharing)
+    listener.simulation_begins(read_hosts(data, "compute_resources", _properties), profiles, registration, sharing)
 
 
-def _end(data: Content, listener: Listener) -> None:
+def end(data: Content, listener: Listener) -> None:
+    """Pass on the end of the simulation."""
     listener.simulation_ends()
 
 
-def _submit(data: Content, listener: Listener) -> None:
-    identifier, job = data.get("job_id"), data.get("job")
-    if not isinstance(identifier, str) or not isinstance(job, dict):
-        raise ProtocolError("must have a job_id and a job")
-    try:
-        submission = _submission(identifier, job, data.get("profile"))
-    except ProtocolError as cause:
-        raise ProtocolError(f"job {shown(identifier)}: {cause}") from None
-    listener.job_submitted(submission)
+def submits(submission_of: Callable[[str, Mapping[str, Any], Content], Submission]) -> "Handler":
+    """Return the handler of a submission, whose job a function reads from its identifier, the job and the data."""
+
+    def handler(data: Content, listener: Listener) -> None:
+        identifier, job = data.get("job_id"), data.get("job")
+        if not isinstance(identifier, str) or not isinstance(job, dict):
+            raise ProtocolError("must have a job_id and a job")
+        try:
+            submission = submission_of(identifier, job, data)
+        except ProtocolError as cause:
+            raise ProtocolError(f"job {shown(identifier)}: {cause}") from None
+        listener.job_submitted(submission)
+
+    return handler
 
 
-def _submission(identifier: str, job: Mapping[str, Any], forwarded: Any) -> Submission:
+def _submission(identifier: str, job: Mapping[str, Any], data: Content) -> Submission:
     size, profile, walltime = job.get("res"), job.get("profile"), job.get("walltime")
     size = COUNT.of(size, ProtocolError, "res")
     if not isinstance(profile, str):
@@ -198,14 +204,15 @@ def _submission(identifier: str, job: Mapping[str, Any], forwarded: Any) -> Subm
     submit, user = AMOUNT.of(job.get("subtime"), ProtocolError, "subtime"), known_number(job.get("user"))
     demand = demand_in(job, "job", ProtocolError)
     program = known_number(job.get("program"))
-    return Submission(identifier, submit, size, walltime, profile, forwarded, user, demand, program)
+    return Submission(identifier, submit, size, walltime, profile, data.get("profile"), user, demand, program)
 
 
 def _complete(data: Content, listener: Listener) -> None:
     listener.job_completed(data.get("job_id"), data.get("job_state"))
 
 
-def _call(data: Content, listener: Listener) -> None:
+def call(data: Content, listener: Listener) -> None:
+    """Pass on a call whose time has come."""
     listener.called()
 
 
@@ -218,7 +225,8 @@ def _cores_changed(kind: str, available: bool) -> "Handler":
     return handler
 
 
-def _no_more_jobs(data: Content, listener: Listener) -> None:
+def no_more_jobs(data: Content, listener: Listener) -> None:
+    """Pass on that no more jobs will be submitted."""
     listener.arrivals_over()
 
 
@@ -231,8 +239,8 @@ def _notify(data: Content, listener: Listener) -> None:
         handler(data, listener)
 
 
-def _ignore(data: Content, listener: Listener) -> None:
-    pass
+def ignore(data: Content, listener: Listener) -> None:
+    """Pass on nothing."""
 
 
 def _log_kill(data: Content, listener: Listener) -> None:
@@ -251,44 +259,50 @@ Handler: TypeAlias = Callable[[Content, Listener], None]
 
 EVENTS: Mapping[str, Handler] = {
     "SIMULATION_BEGINS": _begin,
-    "SIMULATION_ENDS": _end,
-    "JOB_SUBMITTED": _submit,
+    "SIMULATION_ENDS": end,
+    "JOB_SUBMITTED": submits(_submission),
     "JOB_COMPLETED": _complete,
-    "REQUESTED_CALL": _call,
+    "REQUESTED_CALL": call,
     "NOTIFY": _notify,
     "ADD_RESOURCES": _cores_changed("ADD_RESOURCES", True),
     "REMOVE_RESOURCES": _cores_changed("REMOVE_RESOURCES", False),
-    "RESOURCE_STATE_CHANGED": _ignore,
+    "RESOURCE_STATE_CHANGED": ignore,
     "JOB_KILLED": _log_kill,
     "ANSWER": _log_answer,
     "FROM_JOB_MSG": _log_job_message,
 }
 NOTIFICATIONS: Mapping[str, Handler] = {
-    "no_more_static_job_to_submit": _no_more_jobs,
+    "no_more_static_job_to_submit": no_more_jobs,
     "event_machine_available": _cores_changed("event_machine_available", True),
     "event_machine_unavailable": _cores_changed("event_machine_unavailable", False),
 }
 
 
-def read_hosts(resources: Any) -> list[Host]:
+def read_hosts(data: Content, key: str, properties_of: Callable[[Content, str], dict[str, str]]) -> list[Host]:
     """Return the names and properties of the machines in the order of their ids.
 
     Args:
-        resources: ``compute_resources`` of SIMULATION_BEGINS.
+        data: of the event that begins the simulation. key: of the machines in it.
+        properties_of: reads the properties of a machine, which error messages call by its second argument.
 
     Raises:
         ProtocolError: they are malformed.
     """
+    resources = data.get(key)
     if not isinstance(resources, list) or not resources:
-        raise ProtocolError("compute_resources must list machines")
+        raise ProtocolError(f"{key} must list machines")
     hosts: list[Host] = []
     for position, machine in enumerate(resources):
         if not isinstance(machine, dict) or machine.get("id") != position or not isinstance(machine.get("name"), str):
-            raise ProtocolError(f"compute_resources[{position}] must have that id, and a name")
-        properties = machine.get("properties", {})
-        if not isinstance(properties, dict) or not set(map(type, properties.values())) <= {str}:
-            raise ProtocolError(f"machine {shown(machine['name'])}: properties must be texts by name")
-        hosts.append((machine["name"], properties))
+            raise ProtocolError(f"{key}[{position}] must have that id, and a name")
+        hosts.append((machine["name"], properties_of(machine, f"machine {shown(machine['name'])}")))
     if len({name for name, _ in hosts}) < len(hosts):
         raise ProtocolError("two machines have the same name")
     return hosts
+
+
+def _properties(machine: Content, where: str) -> dict[str, str]:
+    properties = machine.get("properties", {})
+    if not isinstance(properties, dict) or not set(map(type, properties.values())) <= {str}:
+        raise ProtocolError(f"{where}: properties must be texts by name")
+    return properties

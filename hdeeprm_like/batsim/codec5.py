@@ -16,10 +16,10 @@ import logging
 import math
 import struct
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any
 
-from hdeeprm_like.batsim.codec import AMOUNT, Cores, Host, Listener, Submission, WireEvent, shown
-from hdeeprm_like.batsim.codec4 import Codec4, Content
+from hdeeprm_like.batsim.codec import AMOUNT, Cores, Listener, Submission, WireEvent, shown
+from hdeeprm_like.batsim.codec4 import Codec4, Content, Handler, call, end, ignore, no_more_jobs, read_hosts, submits
 from hdeeprm_like.batsim.walltime_ends import WalltimeEnds
 from hdeeprm_like.cluster.pstates import SPEED_SHARE
 from hdeeprm_like.cluster.workload import known_number
@@ -158,22 +158,7 @@ class Codec5(Codec4):
 
 
 def _begin(data: Content, listener: Listener) -> None:
-    listener.simulation_begins(read_hosts(data.get("computation_hosts")), {}, registration=False)
-
-
-def _end(data: Content, listener: Listener) -> None:
-    listener.simulation_ends()
-
-
-def _submit(data: Content, listener: Listener) -> None:
-    identifier, job = data.get("job_id"), data.get("job")
-    if not isinstance(identifier, str) or not isinstance(job, dict):
-        raise ProtocolError("must have a job_id and a job")
-    try:
-        submission = _submission(identifier, job, data)
-    except ProtocolError as cause:
-        raise ProtocolError(f"job {shown(identifier)}: {cause}") from None
-    listener.job_submitted(submission)
+    listener.simulation_begins(read_hosts(data, "computation_hosts", _properties), {}, registration=False)
 
 
 def _submission(identifier: str, job: Mapping[str, Any], data: Content) -> Submission:
@@ -197,18 +182,6 @@ def _complete(data: Content, listener: Listener) -> None:
     listener.job_completed(data.get("job_id"), data.get("state"))
 
 
-def _call(data: Content, listener: Listener) -> None:
-    listener.called()
-
-
-def _no_more_jobs(data: Content, listener: Listener) -> None:
-    listener.arrivals_over()
-
-
-def _ignore(data: Content, listener: Listener) -> None:
-    pass
-
-
 def _log_kill(data: Content, listener: Listener) -> None:
     progresses = data.get("progresses")
     for one in progresses if isinstance(progresses, list) else [data]:
@@ -219,54 +192,31 @@ def _log_external(data: Content, listener: Listener) -> None:
     log.info("an external event, which is ignored: %s", shown(data))
 
 
-Handler: TypeAlias = Callable[[Content, Listener], None]
-
 EVENTS: Mapping[str, Handler] = {
     "SimulationBeginsEvent": _begin,
-    "SimulationEndsEvent": _end,
-    "JobSubmittedEvent": _submit,
+    "SimulationEndsEvent": end,
+    "JobSubmittedEvent": submits(_submission),
     "JobCompletedEvent": _complete,
-    "RequestedCallEvent": _call,
-    "AllStaticJobsHaveBeenSubmittedEvent": _no_more_jobs,
-    "AllStaticExternalEventsHaveBeenInjectedEvent": _ignore,
-    "HostsPStateChangedEvent": _ignore,
-    "HostsTurnedOnOffEvent": _ignore,
+    "RequestedCallEvent": call,
+    "AllStaticJobsHaveBeenSubmittedEvent": no_more_jobs,
+    "AllStaticExternalEventsHaveBeenInjectedEvent": ignore,
+    "HostsPStateChangedEvent": ignore,
+    "HostsTurnedOnOffEvent": ignore,
     "JobsKilledEvent": _log_kill,
     "ExternalEventOccurredEvent": _log_external,
     "ProbeDataEmittedEvent": _log_external,
 }
 
 
-def read_hosts(resources: Any) -> list[Host]:
-    """Return the names and properties of the machines in the order of their ids, with the speeds sent by Batsim.
-
-    Args:
-        resources: ``computation_hosts`` of SimulationBeginsEvent.
-
-    Raises:
-        ProtocolError: they are malformed.
-    """
-    if not isinstance(resources, list) or not resources:
-        raise ProtocolError("computation_hosts must list machines")
-    hosts: list[Host] = []
-    for position, machine in enumerate(resources):
-        if not isinstance(machine, dict) or machine.get("id") != position or not isinstance(machine.get("name"), str):
-            raise ProtocolError(f"computation_hosts[{position}] must have that id, and a name")
-        where = f"machine {shown(machine['name'])}"
-        hosts.append((machine["name"], _properties(machine, where) | {SPEED: _speeds(machine, where)}))
-    if len({name for name, _ in hosts}) < len(hosts):
-        raise ProtocolError("two machines have the same name")
-    return hosts
-
-
 def _properties(machine: Content, where: str) -> dict[str, str]:
+    """Return the properties of a machine, with the speeds that Batsim sends."""
     try:
         properties = {pair["key"]: pair["value"] for pair in machine.get("properties", [])}
     except (KeyError, TypeError):
         properties = {"": None}
     if not set(map(type, [*properties, *properties.values()])) <= {str}:
         raise ProtocolError(f"{where}: properties must be keys and values, both texts")
-    return properties
+    return properties | {SPEED: _speeds(machine, where)}
 
 
 def _speeds(machine: Content, where: str) -> str:

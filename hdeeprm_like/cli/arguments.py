@@ -24,7 +24,6 @@ EXTRAS = {  # modules that only some commands need: their package, and the extra
     "sb3_contrib": ("sb3-contrib", "rl"),
     "tensorboard": ("tensorboard", "tensorboard"),
     "submitit": ("submitit", "slurm"),
-    "ray": ("ray", "ray"),
     "wandb": ("wandb", "wandb"),
     "mlflow": ("mlflow", "mlflow"),
 }

@@ -153,9 +153,9 @@ def add_jobs_flags(added: argparse.ArgumentParser) -> None:
 
 def run_compare(options: argparse.Namespace) -> None:
     """Compare, and print the summary."""
+    from hdeeprm_like.decision.compared_policies import policies_named
     from hdeeprm_like.studies.compare.figures import figures_named
     from hdeeprm_like.studies.compare.inputs import Comparison
-    from hdeeprm_like.studies.compare.policies import policies_named
     from hdeeprm_like.studies.compare.run import run_comparison
     from hdeeprm_like.studies.compare.sampling import windows_named
     from hdeeprm_like.studies.compare.statistics import published_named

@@ -51,9 +51,9 @@ def add_train(commands: Commands) -> None:
     )
     added.add_argument(
         "--engine",
-        choices=("local", "slurm", "ray"),
+        choices=("local", "slurm"),
         help="where to run the windows of an evolution, or the episodes of an agent if "
-        "training.parts is above 1: processes of this computer, jobs of Slurm, or workers of Ray",
+        "training.parts is above 1: processes of this computer, or jobs of Slurm",
     )
     added.add_argument(
         "--episodes", type=at_most(EPISODES), metavar="N", help="total episodes, in place of the options file's"

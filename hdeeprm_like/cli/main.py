@@ -197,7 +197,6 @@ COMMANDS = (  # the module and the function that add them; the names, in the ord
     ("reproduction", "add_reproduce", "reproduce"),
     ("reports", "add_report", "report"),
     ("reports", "add_watch", "watch"),
-    ("reports", "add_export", "export"),
     ("results", "add_jobstat", "jobstat"),
     ("prediction", "add_predict", "predict"),
     ("workloads", "add_workload_commands", "generate", "cut", "fetch-trace"),

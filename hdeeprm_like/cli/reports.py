@@ -1,4 +1,4 @@
-"""The commands ``report``, ``watch`` and ``export``."""
+"""The commands ``report`` and ``watch``."""
 
 import argparse
 import sys
@@ -61,23 +61,3 @@ def run_watch(options: argparse.Namespace) -> None:
         show(view_of(options.folder, record_of(options.folder)))
     else:
         watch(options.folder, show, lambda: time.sleep(options.every))
-
-
-def add_export(commands: Commands) -> None:
-    """Add ``export``."""
-    added = command(commands, "export", "write a run for another program", run_export)
-    added.add_argument("format", choices=("perfetto",), help="perfetto: a trace for ui.perfetto.dev")
-    added.add_argument("folder", type=Path, metavar="DIR", help="the run")
-    added.add_argument(
-        "--output", "-o", type=Path, metavar="F.json", help="plain or .gz (default: perfetto.json.gz in the run)"
-    )
-
-
-def run_export(options: argparse.Namespace) -> None:
-    """Write the trace."""
-    from hdeeprm_like.results.perfetto import write_perfetto
-
-    output = options.output or options.folder / "perfetto.json.gz"
-    lanes = write_perfetto(options.folder, output)
-    if not options.quiet:
-        sys.stdout.write(f"{output}: jobs on {lanes} lanes\n")

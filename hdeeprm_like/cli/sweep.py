@@ -29,9 +29,9 @@ ACTIONS = ("status", "cancel", "collect")
 
 def add_sweep(commands: Commands) -> None:
     """Add ``sweep``."""
-    added = command(commands, "sweep", "run a grid of experiments here, on Slurm or on Ray", run_sweep)
+    added = command(commands, "sweep", "run a grid of experiments here or on Slurm", run_sweep)
     added.usage = (
-        f"{PROGRAM} sweep FILE --output DIR [--engine local|slurm|ray] ...\n"
+        f"{PROGRAM} sweep FILE --output DIR [--engine local|slurm] ...\n"
         f"       {PROGRAM} sweep status DIR | cancel DIR | collect DIR --output TABLE.csv"
     )
     words = added.add_argument(
@@ -51,9 +51,9 @@ def add_sweep(commands: Commands) -> None:
     )
     added.add_argument(
         "--engine",
-        choices=("local", "slurm", "ray"),
+        choices=("local", "slurm"),
         default="local",
-        help="processes of this computer, jobs of Slurm, or workers of Ray (default local)",
+        help="processes of this computer, or jobs of Slurm (default local)",
     )
     added.add_argument(
         "--workers", type=at_most(PROCESSES), metavar="N", help="most workers at a time (default: all available)"

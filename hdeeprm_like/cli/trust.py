@@ -12,12 +12,12 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
+from hdeeprm_like.decision.agent_names import FROM_A_FILE
 from hdeeprm_like.decision.policy_words import AGENT
 from hdeeprm_like.engine.sources import kept_in
 from hdeeprm_like.errors import OptionsError, ResultsError
 from hdeeprm_like.formats.shipped import examples_folder
 from hdeeprm_like.inputs import read_json, read_object, sha256
-from hdeeprm_like.launch.agent_names import FROM_A_FILE
 from hdeeprm_like.plugins import Place, python_files, real
 
 LEARNED = "learned:"

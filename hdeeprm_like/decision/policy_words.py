@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from hdeeprm_like import refusals
-from hdeeprm_like.decision.rates import beside_rates
+from hdeeprm_like.decision.rates import RATED
 from hdeeprm_like.engine.numbers import JOB_POLICIES
 from hdeeprm_like.errors import OptionsError
 
@@ -90,13 +90,19 @@ def words_of(name: str) -> Words:
 def beside(content: Any, folder: Path) -> Any:
     """Return the content of an options file with the paths of policies and tariffs made relative to its folder."""
     if isinstance(content, dict):
-        return {beside_rates(key, folder): beside(value, folder) for key, value in content.items()}
+        return {rates_beside(key, folder): beside(value, folder) for key, value in content.items()}
     if isinstance(content, list):
         return [beside(value, folder) for value in content]
     if not isinstance(content, str):
         return content
     named = "".join(sign + in_folder(word, folder) for sign, word in signs_and_words(content))
-    return named if named != content else beside_rates(content, folder)
+    return named if named != content else rates_beside(content, folder)
+
+
+def rates_beside(name: str, folder: Path) -> str:
+    """Return the name of an objective with its file's path made relative to a folder; other texts unchanged."""
+    kind, colon, file = name.partition(":")
+    return f"{kind}:{(folder / file).absolute()}" if kind in RATED and colon and file else name
 
 
 def in_folder(word: str, folder: Path) -> str:

@@ -54,9 +54,3 @@ def file_of_rates(name: str) -> str | None:
     if not file:
         raise OptionsError(f"objective {kind!r} needs a file of times and values, as '{kind}:{RATED[kind]}'")
     return file
-
-
-def beside_rates(name: str, folder: Path) -> str:
-    """Return the name of an objective with its file's path made relative to a folder; other texts unchanged."""
-    kind, colon, file = name.partition(":")
-    return f"{kind}:{(folder / file).absolute()}" if kind in RATED and colon and file else name

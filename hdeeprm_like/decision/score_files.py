@@ -20,9 +20,10 @@ features and ``out``, its weight in the score: score = weights . features + sum 
 This module reads them and imports nothing heavy; `policies.scores` and `policies.lookahead` compute them.
 """
 
+from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar, cast
 
 from hdeeprm_like.decision.placement_files import Placement, placement_of
 from hdeeprm_like.decision.policy_words import ENDING, LEARNED, SCORED, ZOO
@@ -37,13 +38,16 @@ from hdeeprm_like.decision.score_parts import (
 )
 from hdeeprm_like.engine.numbers import RUN_TIMES
 from hdeeprm_like.errors import OptionsError, did_you_mean
+from hdeeprm_like.formats.shipped import examples_folder
 from hdeeprm_like.inputs import read_json
 from hdeeprm_like.records import Record
 from hdeeprm_like.values import NUMBER, Whole
 
+T = TypeVar("T")
+
 MANY = 10**9  # jobs
 LEAST_BOUND, MOST_BOUND = 0.1, 100.0  # of K, how many times all work a job waits at most
-KEPT = 8  # files whose content is kept
+KEPT = 16  # files whose content is kept
 
 EXPECTED = "expected"  # the run times that scores use by default
 
@@ -78,10 +82,8 @@ def plans_profiles(policy: ScoredPolicy | None) -> bool:
 
 @lru_cache(maxsize=1)
 def zoo() -> dict[str, Path]:
-    """Return the files of the shipped learned policies, by name; in a clone they are in its top folder."""
-    package = Path(__file__).parent.parent
-    folders = (package / "examples" / "agents" / "zoo", package.parent / "agents" / "zoo")
-    return {path.stem: path for folder in folders for path in sorted(folder.glob(f"*{ENDING}"))}
+    """Return the files of the shipped learned policies, by name."""
+    return {path.stem: path for path in sorted((examples_folder() / "agents" / "zoo").glob(f"*{ENDING}"))}
 
 
 def file_of(name: str) -> Path:
@@ -105,18 +107,11 @@ def scored_policy(name: str) -> ScoredPolicy:
     Raises:
         OptionsError: there is no such policy, or its file cannot be used.
     """
-    path = file_of(name)
-    return _read(path, *version_of(path))
+    return read_once(read_scored, file_of(name))
 
 
-@lru_cache(maxsize=KEPT)
-def _read(path: Path, *version: int) -> ScoredPolicy:
-    """Return the policy in a file, whose *version* changes with it."""
-    return read_scored(path)
-
-
-def version_of(path: Path) -> tuple[int, ...]:
-    """Return numbers that change when a file changes.
+def read_once(read: Callable[[Path], T], path: Path) -> T:
+    """Return what a function reads from a file of something learned; cached until the file changes.
 
     Raises:
         OptionsError: there is no such file.
@@ -125,7 +120,13 @@ def version_of(path: Path) -> tuple[int, ...]:
         found = path.stat()
     except OSError as error:
         raise OptionsError(f"{path}: cannot be read: {error.strerror or error}") from error
-    return found.st_mtime_ns, found.st_size, found.st_ino
+    return cast(T, _read(read, path, found.st_mtime_ns, found.st_size, found.st_ino))
+
+
+@lru_cache(maxsize=KEPT)
+def _read(read: Callable[[Path], Any], path: Path, *version: int) -> Any:
+    """Return what is in a file, whose *version* changes with it."""
+    return read(path)
 
 
 def read_scored(path: Path) -> ScoredPolicy:
@@ -134,19 +135,10 @@ def read_scored(path: Path) -> ScoredPolicy:
     Raises:
         OptionsError: it cannot be read, or is no learned policy.
     """
-    found = policy_of(read_object(path), str(path))
+    found = policy_of(read_json(path, OptionsError), str(path))
     if not found.times.startswith(LEARNED):
         return found
     return found.replaced(times=LEARNED + str(path.parent / found.times.removeprefix(LEARNED)))
-
-
-def read_object(path: Path) -> Any:
-    """Return the content of a JSON file.
-
-    Raises:
-        OptionsError: it cannot be read, or is no JSON.
-    """
-    return read_json(path, OptionsError)
 
 
 def policy_of(content: Any, where: str, placed: bool = False) -> ScoredPolicy:

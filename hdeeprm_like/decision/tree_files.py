@@ -20,15 +20,15 @@ This module reads the files and imports nothing heavy; `policies.trees` evaluate
 """
 
 from collections.abc import Callable
-from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from hdeeprm_like.decision.policy_words import ENDING, LEARNED, OWN_ENDING
-from hdeeprm_like.decision.score_files import KEPT, read_object, version_of
+from hdeeprm_like.decision.score_files import read_once
 from hdeeprm_like.decision.score_parts import FEATURES as SCORE_FEATURES
 from hdeeprm_like.decision.score_parts import OF_JOB, mapping
 from hdeeprm_like.errors import OptionsError
+from hdeeprm_like.inputs import read_json
 from hdeeprm_like.plugins import attribute_of, import_file, takes
 from hdeeprm_like.records import Record
 from hdeeprm_like.values import NUMBER
@@ -96,18 +96,17 @@ def predictor(times: str) -> Predictor:
         raise OptionsError(
             f"run times {times!r:.80}: write learned:FILE{ENDING} for a learned predictor, or {OWN_ENDING}"
         )
-    return _read(path, *version_of(path))
+    return read_once(_read, path)
 
 
-@lru_cache(maxsize=KEPT)
-def _read(path: Path, *version: int) -> Predictor:
-    """Return the predictor in a file, whose *version* changes with it."""
+def _read(path: Path) -> Predictor:
+    """Return the predictor in a file."""
     if path.suffix == OWN_ENDING:
         made = attribute_of(import_file(path), "Predictor", "run times", OptionsError)
         if not takes(made, 1):
             raise OptionsError(f"{path}: Predictor: cannot be made with (state)")
         return Predictor(own=made)
-    return predictor_of(read_object(path), str(path))
+    return predictor_of(read_json(path, OptionsError), str(path))
 
 
 def predictor_of(content: Any, where: str) -> Predictor:

@@ -6,12 +6,12 @@ from pathlib import Path
 
 from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.workload import Workload
+from hdeeprm_like.decision.agent_names import Trained
 from hdeeprm_like.decision.system import DecisionSystem
 from hdeeprm_like.errors import OptionsError, ResultsError
 from hdeeprm_like.experiment import load_experiment
 from hdeeprm_like.formats.shipped import shipped
 from hdeeprm_like.inputs import read_json, read_object
-from hdeeprm_like.launch.agent_names import Trained
 from hdeeprm_like.launch.learner import AgentChoice, Learner
 from hdeeprm_like.launch.run_folder import INPUTS, OPTIONS, RECORD, SPEED_FILES
 from hdeeprm_like.learning.checkpoint import weights_of

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from hdeeprm_like.decision.agent_names import Trained, agent_named
 from hdeeprm_like.decision.policy_words import AGENT
 from hdeeprm_like.errors import AgentError, ResultsError
 from hdeeprm_like.experiment import WORKLOAD_OF_RUN, load_experiment
@@ -23,7 +24,6 @@ from hdeeprm_like.formats.files import write_json
 from hdeeprm_like.formats.open import write
 from hdeeprm_like.formats.shipped import shipped
 from hdeeprm_like.inputs import read_object
-from hdeeprm_like.launch.agent_names import Trained, agent_named
 from hdeeprm_like.launch.run_folder import OPTIONS, RECORD
 
 if TYPE_CHECKING:

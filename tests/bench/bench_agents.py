@@ -19,10 +19,10 @@ import pandas as pd
 import pytest
 
 from hdeeprm_like.cli.main import main
+from hdeeprm_like.decision.compared_policies import compared_policy
 from hdeeprm_like.inputs import read_json
 from hdeeprm_like.results.pictures import COLOURS, picture
 from hdeeprm_like.studies.compare.bootstrap import intervals
-from hdeeprm_like.studies.compare.policies import compared_policy
 
 pytestmark = pytest.mark.bench
 

@@ -22,8 +22,8 @@ FIGURE = os.environ.get("FIGURE", "bounded_slowdown")
 
 @pytest.mark.skipif(not SWEEP, reason="SWEEP names no sweep")
 def test_agents_and_single_policies():
+    from hdeeprm_like.decision.agent_names import Trained
     from hdeeprm_like.experiment import episodes_of
-    from hdeeprm_like.launch.agent_names import Trained
     from hdeeprm_like.launch.learned import MEASURES
     from hdeeprm_like.launch.trained import restored
     from hdeeprm_like.learning.constant_policy import Constant

@@ -14,13 +14,13 @@ import hdeeprm_like as hl
 from hdeeprm_like.cluster.pool import pool
 from hdeeprm_like.cluster.synthetic.models import Recipe, model_named
 from hdeeprm_like.decision.actions import PolicyActions, policy_named
+from hdeeprm_like.decision.compared_policies import policies_named
 from hdeeprm_like.formats.swf import swf_parts, write_swf, write_swf_parts
 from hdeeprm_like.formats.swf_cuts import trace_of_workload
 from hdeeprm_like.results.run_log import Record
 from hdeeprm_like.run.schedules import run_to_end
 from hdeeprm_like.run.streamed import Stream
 from hdeeprm_like.studies.compare.inputs import Comparison
-from hdeeprm_like.studies.compare.policies import policies_named
 from hdeeprm_like.studies.compare.run import run_comparison
 from hdeeprm_like.studies.compare.sampling import windows_named
 from hdeeprm_like.studies.stream import stream

@@ -1,8 +1,8 @@
 """What a sweep costs beside a bare loop over the same 10,000 simulations of 1024 jobs, in CPU time of all processes.
 
-Both run at the same time, so that other work on the machine slows both. ``HDEEPRM_LIKE_BENCH_SWEEP=ray`` takes that
-engine in place of the local one, ``HDEEPRM_LIKE_BENCH_WINDOWS=200x1024`` fewer windows. With ``slurm`` a real Slurm of
-one node with one core is started here, and chunks are of ``HDEEPRM_LIKE_BENCH_CHUNK`` s.
+Both run at the same time, so that other work on the machine slows both. ``HDEEPRM_LIKE_BENCH_WINDOWS=200x1024`` takes
+fewer windows. With ``HDEEPRM_LIKE_BENCH_SWEEP=slurm`` a real Slurm of one node with one core is started here, and
+chunks are of ``HDEEPRM_LIKE_BENCH_CHUNK`` s.
 """
 
 import contextlib
@@ -33,7 +33,7 @@ import sys
 from pathlib import Path
 from hdeeprm_like.cluster.schedule import figures
 from hdeeprm_like.studies.compare.inputs import Comparison, inputs_of
-from hdeeprm_like.studies.compare.policies import policies_named
+from hdeeprm_like.decision.compared_policies import policies_named
 from hdeeprm_like.studies.compare.sampling import windows_named
 from hdeeprm_like.studies.compare.windows import schedule
 trace, policies, windows = sys.argv[1:]

@@ -25,13 +25,13 @@ from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.pool import pool
 from hdeeprm_like.cluster.schedule import FIGURES
 from hdeeprm_like.cluster.workload import Workload
+from hdeeprm_like.decision.agent_names import Trained
 from hdeeprm_like.formats.files import write_json
 from hdeeprm_like.formats.job_reading import Reading, machine_size, read_jobs
 from hdeeprm_like.formats.shipped import found
 from hdeeprm_like.formats.swf_cuts import take
 from hdeeprm_like.formats.windows import window
 from hdeeprm_like.inputs import read_object
-from hdeeprm_like.launch.agent_names import Trained
 from hdeeprm_like.launch.trained import restored
 from hdeeprm_like.learning.rollout import play_side_by_side
 from hdeeprm_like.results.pictures import BLUE, COLOURS, GREY, picture

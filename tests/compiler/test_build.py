@@ -9,6 +9,7 @@ import pkgutil
 import shutil
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 from types import CodeType, FunctionType
 
@@ -285,11 +286,14 @@ CHOOSES = {  # functions that make or choose compiled functions, and call none o
 }
 
 
+ON_SLURM = "hdeeprm_like.studies.sweep.on_slurm"  # needs a package of an extra, and calls nothing compiled
+
+
 def test_plain_functions_call_only_compiled_ones_that_declare_it():
     """So the library has all that Python calls; what tests call beside it is compiled for them."""
     found, count = [], 0
     for info in pkgutil.walk_packages(hdeeprm_like.__path__, "hdeeprm_like."):
-        if info.name.endswith("__main__") or info.name in ("hdeeprm_like.studies.sweep.on_ray",):
+        if info.name.endswith("__main__") or (info.name == ON_SLURM and not find_spec("submitit")):
             continue
         module = importlib.import_module(info.name)
         for function in plain_functions(module, module):

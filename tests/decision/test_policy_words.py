@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from hdeeprm_like import refusals
 from hdeeprm_like.decision.actions import name_of, policy_named
+from hdeeprm_like.decision.compared_policies import Paired, compared_policy
 from hdeeprm_like.decision.modes import mode_named
 from hdeeprm_like.decision.named_parts import policy_of
 from hdeeprm_like.decision.names import CORE_POLICIES, JOB_POLICIES, Baseline, policy_in
@@ -16,7 +17,6 @@ from hdeeprm_like.decision.policy_words import Words, signs_and_words, words_of
 from hdeeprm_like.decision.presets import Space
 from hdeeprm_like.errors import OptionsError
 from hdeeprm_like.options import read_options
-from hdeeprm_like.studies.compare.policies import Paired, compared_policy
 
 NAMES = (
     "sjf",

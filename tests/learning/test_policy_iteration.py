@@ -286,7 +286,7 @@ def test_the_command_line_trains_and_goes_on(tmp_path, capsys):
         ({"horizons": 5}, (), "did you mean 'horizon'"),
         ({"windows": 5000}, (), "training.policy_iteration.windows"),
         ({}, ("--episodes", "5"), "--episodes: set it in the options file"),
-        ({}, ("--engine", "ray"), "--engine: an engine plays the parts of an update, and training.parts is 1"),
+        ({}, ("--engine", "slurm"), "--engine: an engine plays the parts of an update, and training.parts is 1"),
     ],
 )
 def test_options_that_mean_nothing_are_refused_in_one_line(changes, flags, message, tmp_path, capsys):

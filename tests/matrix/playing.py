@@ -14,6 +14,7 @@ from test_watch import Room, waiting
 from hdeeprm_like import refusals
 from hdeeprm_like.api import simulate
 from hdeeprm_like.batsim_server.batsim5 import cli as server5
+from hdeeprm_like.decision.compared_policies import compared_policy
 from hdeeprm_like.decision.names import case_of, policy_in
 from hdeeprm_like.decision.policy_words import AGENT
 from hdeeprm_like.errors import HDeepRMError
@@ -27,7 +28,6 @@ from hdeeprm_like.launch.with_batsim import launch_batsim
 from hdeeprm_like.options import Options
 from hdeeprm_like.refusals import refusal_of
 from hdeeprm_like.studies.compare.inputs import Days, check_policies
-from hdeeprm_like.studies.compare.policies import compared_policy
 from hdeeprm_like.studies.compare.windows import schedule
 from hdeeprm_like.studies.explain import explain_moment
 from hdeeprm_like.studies.stream import stream

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from hdeeprm_like.decision.agent_names import zoo_agents
 from hdeeprm_like.decision.names import (
     CORE_POLICY_NAMES,
     JOB_POLICY_NAMES,
@@ -14,7 +15,6 @@ from hdeeprm_like.decision.names import (
 )
 from hdeeprm_like.decision.score_files import zoo
 from hdeeprm_like.errors import OptionsError
-from hdeeprm_like.launch.agent_names import zoo_agents
 
 PREDICTORS = tuple(name for name in RUN_TIMES if name not in ("requested", "actual"))
 OPTIONS = {

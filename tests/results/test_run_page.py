@@ -1,6 +1,5 @@
-"""``report`` and ``export perfetto``: what a run left, for a browser, where the Gantt chart is dragged and searched."""
+"""``report``: what a run left, for a browser, where the Gantt chart is dragged and searched."""
 
-import gzip
 import html as markup
 import json
 import re
@@ -16,7 +15,6 @@ from markupsafe import escape
 
 from hdeeprm_like.cli.main import main
 from hdeeprm_like.cluster.schedule import FIGURES
-from hdeeprm_like.results.perfetto import lanes_of
 from hdeeprm_like.results.pictures import picture
 from hdeeprm_like.results.plots.curves import learning_curves
 from hdeeprm_like.results.report import in_words, metrics_table, told_rows
@@ -342,26 +340,6 @@ def test_the_head_tells_where_a_run_is_from(small, tmp_path):
     }
     bare = facts_of(open_runs([small])["small"])
     assert (bare["machine"], bare["policy"], bare["command"]) == ("200 cores", "not recorded", "not recorded")
-
-
-# Perfetto
-
-
-def test_slices_of_a_lane_never_overlap_and_no_lane_is_needless():
-    assert lanes_of(np.array([0.0, 0.0, 1.0, 2.0]), np.array([2.0, 1.0, 3.0, 4.0])).tolist() == [0, 1, 1, 0]
-
-
-def test_a_trace_for_perfetto_holds_every_job_and_the_counters(small, tmp_path):
-    assert main(["export", "perfetto", str(small), "-o", str(tmp_path / "trace.json.gz"), "--quiet"]) == 0
-    events = json.loads(gzip.decompress((tmp_path / "trace.json.gz").read_bytes()))["traceEvents"]
-    slices = [event for event in events if event["ph"] == "X"]
-    assert len(slices) == 300
-    lanes = {}
-    for event in sorted(slices, key=lambda event: event["ts"]):
-        assert lanes.get(event["tid"], 0) <= event["ts"]
-        lanes[event["tid"]] = event["ts"] + event["dur"]
-    counters = {event["name"]: event["args"][event["name"]] for event in events if event["ph"] == "C"}
-    assert counters == {"waiting jobs": 0, "busy cores": 0}  # the last values
 
 
 def test_a_report_begins_with_a_sentence_and_a_picture(small, tmp_path):

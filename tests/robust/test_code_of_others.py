@@ -55,7 +55,6 @@ def test_every_command_that_needs_an_extra_names_it(tmp_path):
         ("cmaes", ["train", "--method", "evolution", "--options", evolution, "--output", folder / "out"]),
         ("sklearn", ["predict", folder / "trace.swf", "--train", folder / "trees.json"]),
         ("submitit", ["sweep", "--engine", "slurm", *grid]),
-        ("ray", ["sweep", "--engine", "ray", *grid]),
     ):
         status, lines = without(module, *arguments)
         extra = EXTRAS[module][1]

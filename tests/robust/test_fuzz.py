@@ -86,8 +86,8 @@ def packed_swf(rng, good, folder):
 
 
 def windows(rng, good, folder):
+    from hdeeprm_like.decision.compared_policies import policies_named
     from hdeeprm_like.studies.compare.inputs import Comparison, inputs_of
-    from hdeeprm_like.studies.compare.policies import policies_named
     from hdeeprm_like.studies.compare.sampling import windows_named
 
     (folder / "t.swf").write_text(changed_text(rng, trace(12)), encoding="utf-8", errors="surrogatepass")
@@ -263,7 +263,6 @@ FLAGS = {
     "example": ["--force"],
     "schema": ["--save"],
     "report": ["--output"],
-    "export": ["--output"],
     "convert": ["--batsim"],
     "sweep": ["--workers", "--chunk", "--engine", "--slurm"],
     "whatif": ["--cores", "--now", "--change", "--machine"],
@@ -289,7 +288,6 @@ def command_line(rng, good, folder):
         "example": ["no-such", folder / "example"],
         "schema": [],
         "report": [good / "run"],
-        "export": ["perfetto", good / "run"],
         "convert": [good / "machine.json", folder / rng.choice(["x.xml", "x.swf", odd_word(rng).replace("/", "")])],
         "sweep": ["status", folder],
         "whatif": ["--jobs", good / "trace.swf", "--policies", "no-such", "--output", folder / "answer"],

@@ -185,7 +185,6 @@ def pictures_of_a_run(rng, good, folder):
         (folder / path.name).write_bytes(data)
     kind = rng.choice(["queue_size", "job_load", "utilization", "power", "lifecycle", "gantt", "core_bubbles"])
     drawn = command("visual", kind, "--run", folder, "--save", folder / "picture.png", "-q")
-    drawn = command("export", "perfetto", folder, "-o", folder / "trace.json", "-q") or drawn
     if rng.random() < 0.3:  # takes 2 s
         drawn = command("report", folder, "-o", folder / "report.html", "-q") or drawn
     return drawn

@@ -98,7 +98,6 @@ VERBS = {
         text_of("results.csv", "summary.csv", "tests.csv"),
     ),
     "sweep, local": Verb(f"{SWEEP} --workers 2", lines_of_sweep),
-    "sweep, ray": Verb(f"{SWEEP} --engine ray", lines_of_sweep, module="ray"),
     "reproduce": Verb("reproduce -q --resume --seeds 2 R01 R07 --output out", numbers_of_reproduction),
     "stream": Verb(
         "stream -q --policy sjf+easy --trace long.swf --output out", text_of("out_jobs.csv", "figures.json")

@@ -20,7 +20,6 @@ ALLOWED = {  # what is read there is no input of a user: file, function -> why
     ("importers/column_maps.py", "read_text"): "the package's own maps of columns",
     ("studies/reproduction/report.py", "read_text"): "the package's own list of errata",
     ("results/batsim5_files.py", "read_text"): "what the kernel says of this process",
-    ("studies/sweep/ray_guard.py", "open"): "what the kernel says of processes",
     ("slurm/factors.py", "open"): "a lock file, of which 20 characters are read",
     ("slurm/factors.py", "os.open"): "a folder, to write it to the disk",
     ("formats/files.py", "os.open"): "a folder, to lock it",

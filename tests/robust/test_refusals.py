@@ -319,7 +319,7 @@ def test_what_a_damaged_run_tells_is_not_drawn(tmp_path, column, value, words):
     assert told("launch", "-q", "--options", folder / "options.json", "--output", folder / "out")[0] == 0
     jobs = folder / "out" / "out_jobs.csv"
     jobs.write_text(damaged(jobs.read_text(), column, value))
-    for command in (["visual", "gantt", "--save", folder / "g.png", "--run"], ["export", "perfetto"], ["report"]):
+    for command in (["visual", "gantt", "--save", folder / "g.png", "--run"], ["report"]):
         assert words in refused(*command, folder / "out")
 
 

@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 
 from hdeeprm_like.cli.main import main
+from hdeeprm_like.decision.agent_names import agent_named
 from hdeeprm_like.errors import OptionsError
-from hdeeprm_like.launch.agent_names import agent_named
 
 SPACE = {"observation": "minimal", "actions": {"policies": ["sjf+easy", "fcfs+strict"]}}
 SECOND = (

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from hdeeprm_like.cli.main import main
+from hdeeprm_like.decision.compared_policies import compared_policy
 from hdeeprm_like.errors import OptionsError, ResultsError
 from hdeeprm_like.studies.benchmark import run as module
 from hdeeprm_like.studies.benchmark.cases import jobs_of
@@ -16,7 +17,6 @@ from hdeeprm_like.studies.benchmark.page import read_card, table_of, write_card_
 from hdeeprm_like.studies.benchmark.protocol import FULL, QUICK
 from hdeeprm_like.studies.benchmark.run import benchmark, check
 from hdeeprm_like.studies.benchmark.scores import aggregated, scores_of
-from hdeeprm_like.studies.compare.policies import compared_policy
 
 ROOT = Path(__file__).parents[2]
 CARDS = ROOT / "docs" / "cards"

@@ -14,6 +14,7 @@ import hdeeprm_like as hl
 from hdeeprm_like.cli.main import main
 from hdeeprm_like.cluster.pool import pool
 from hdeeprm_like.cluster.schedule import FIGURES, figures
+from hdeeprm_like.decision.compared_policies import policies_named
 from hdeeprm_like.decision.presets import Space
 from hdeeprm_like.errors import OptionsError, ResultsError, WorkloadError
 from hdeeprm_like.experiment import load_platform
@@ -22,7 +23,6 @@ from hdeeprm_like.studies.compare import table as tables
 from hdeeprm_like.studies.compare.figures import USUAL, title_of, with_tails
 from hdeeprm_like.studies.compare.inputs import Comparison, inputs_of
 from hdeeprm_like.studies.compare.page import write_comparison_page
-from hdeeprm_like.studies.compare.policies import policies_named
 from hdeeprm_like.studies.compare.sampling import Windows, windows_named
 from hdeeprm_like.studies.compare.significance import one_sample, paired
 from hdeeprm_like.studies.compare.statistics import p_values_of, published_named
@@ -325,7 +325,7 @@ def test_a_learned_policy_is_run_again_only_when_its_file_has_changed(trace, tmp
 # compiles one more kind of run, for 3 to 15 s
 @pytest.mark.more
 def test_an_agent_that_has_learned_more_is_read_again(tmp_path):
-    from hdeeprm_like.launch.agent_names import Trained
+    from hdeeprm_like.decision.agent_names import Trained
     from hdeeprm_like.launch.trained import restored
 
     folder = trained(tmp_path / "agent", [{"first": ["high_gflops"], "smallest": ["high_gflops"]}])

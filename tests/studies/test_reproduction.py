@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 from hdeeprm_like.cli.main import main
+from hdeeprm_like.decision.agent_names import Trained
 from hdeeprm_like.errors import OptionsError, ResultsError
 from hdeeprm_like.formats.files import alone_in, write_json
-from hdeeprm_like.launch.agent_names import Trained
 from hdeeprm_like.studies.reproduction import claims, run
 from hdeeprm_like.studies.reproduction.claims import allowance, judged, prediction, student
 from hdeeprm_like.studies.reproduction.experiment import DOCUMENTS, Number, chosen, experiment, known_ids

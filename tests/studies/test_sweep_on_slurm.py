@@ -56,7 +56,7 @@ def queued(slurm):
     return slurm.run("squeue", "-h", "-r", "-o", "%i").split()
 
 
-# starts a real Slurm, or Ray, whose workers take seconds each to begin
+# starts a real Slurm, whose workers take seconds each to begin
 @pytest.mark.slow
 def test_jobs_of_slurm_give_what_local_processes_give_in_arrays_that_slurm_takes(slurm, tmp_path):
     (tmp_path / "grid.json").write_text(json.dumps(COMPARE))
@@ -71,7 +71,7 @@ def test_jobs_of_slurm_give_what_local_processes_give_in_arrays_that_slurm_takes
     assert sum(arrays.values()) > LARGEST
 
 
-# starts a real Slurm, or Ray, whose workers take seconds each to begin
+# starts a real Slurm, whose workers take seconds each to begin
 @pytest.mark.slow
 def test_of_killed_jobs_and_a_killed_sweep_nothing_is_lost_or_run_twice(slurm, tmp_path):
     """Half of the moments kill jobs of Slurm, half the sweep itself, whose jobs go on."""
@@ -98,7 +98,7 @@ def test_of_killed_jobs_and_a_killed_sweep_nothing_is_lost_or_run_twice(slurm, t
     assert set(told.values()) == {1}
 
 
-# starts a real Slurm, or Ray, whose workers take seconds each to begin
+# starts a real Slurm, whose workers take seconds each to begin
 @pytest.mark.slow
 def test_a_sweep_that_is_cancelled_leaves_no_jobs_in_the_queue(slurm, tmp_path):
     (tmp_path / "grid.json").write_text(json.dumps(COMPARE | {"windows": "4000x400"}))
@@ -113,7 +113,7 @@ def test_a_sweep_that_is_cancelled_leaves_no_jobs_in_the_queue(slurm, tmp_path):
     wait_until(lambda: not queued(slurm), "an empty queue")
 
 
-# starts a real Slurm, or Ray, whose workers take seconds each to begin
+# starts a real Slurm, whose workers take seconds each to begin
 @pytest.mark.slow
 def test_what_slurm_does_not_know_is_one_line(slurm, tmp_path):
     (tmp_path / "grid.json").write_text(json.dumps(COMPARE | {"windows": "2x100"}))
@@ -124,7 +124,7 @@ def test_what_slurm_does_not_know_is_one_line(slurm, tmp_path):
         assert "Traceback" not in error
 
 
-# starts a real Slurm, or Ray, whose workers take seconds each to begin
+# starts a real Slurm, whose workers take seconds each to begin
 @pytest.mark.slow
 def test_a_training_on_slurm_learns_to_the_last_bit_what_it_learns_here(slurm, tmp_path):
     pytest.importorskip("torch", reason="the extra learn is not installed")

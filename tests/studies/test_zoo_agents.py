@@ -8,9 +8,9 @@ import pytest
 import torch
 
 import hdeeprm_like as hl
+from hdeeprm_like.decision.agent_names import zoo_agents
 from hdeeprm_like.errors import OptionsError, ResultsError
 from hdeeprm_like.experiment import load_experiment
-from hdeeprm_like.launch.agent_names import zoo_agents
 from hdeeprm_like.studies.zoo_agents import OF_CARD, card_of, pack_agent
 
 MOST = 200_000  # bytes of an agent that comes along

@@ -5,13 +5,13 @@ from pathlib import Path
 import numpy as np
 
 from hdeeprm_like.cluster.synthetic.models import Recipe, model_named
+from hdeeprm_like.decision.compared_policies import Policy
 from hdeeprm_like.formats.open import load_platform, load_trace, write, write_jobs
 from hdeeprm_like.formats.shipped import existing
 from hdeeprm_like.formats.swf_cuts import take
 from hdeeprm_like.inputs import sha256
 from hdeeprm_like.studies.benchmark.protocol import Case
 from hdeeprm_like.studies.compare.inputs import Comparison
-from hdeeprm_like.studies.compare.policies import Policy
 from hdeeprm_like.studies.compare.sampling import Windows, windows_named
 
 LOAD = 0.8  # of the jobs of Lublin's model

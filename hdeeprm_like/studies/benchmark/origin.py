@@ -4,15 +4,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from hdeeprm_like.decision.agent_names import Trained
+from hdeeprm_like.decision.compared_policies import Policy
 from hdeeprm_like.decision.names import Baseline
 from hdeeprm_like.errors import ResultsError
 from hdeeprm_like.formats.shipped import name_of
 from hdeeprm_like.inputs import read_object, read_rows, sha256
-from hdeeprm_like.launch.agent_names import Trained
 from hdeeprm_like.studies.benchmark.cases import digest_of
 from hdeeprm_like.studies.benchmark.protocol import Case
 from hdeeprm_like.studies.compare.inputs import files_of
-from hdeeprm_like.studies.compare.policies import Policy
 
 CARD, OPTIONS, RECORD = "card.json", "options.json", "run.json"
 PROGRESS, EVALUATIONS = "progress.csv", "evaluations.csv"

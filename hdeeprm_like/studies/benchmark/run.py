@@ -12,6 +12,7 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
+from hdeeprm_like.decision.compared_policies import Policy, Recorded, compared_policy
 from hdeeprm_like.errors import HDeepRMError, OptionsError, ResultsError
 from hdeeprm_like.formats.files import alone_in, null_for_nan, write_json
 from hdeeprm_like.inputs import read_object, sha256
@@ -22,7 +23,6 @@ from hdeeprm_like.studies.benchmark.protocol import FULL, PROTOCOL, QUICK, Case
 from hdeeprm_like.studies.benchmark.scores import aggregated, costs_of, scores_of
 from hdeeprm_like.studies.compare.figures import with_tails
 from hdeeprm_like.studies.compare.inputs import inputs_of
-from hdeeprm_like.studies.compare.policies import Policy, Recorded, compared_policy
 from hdeeprm_like.studies.compare.run import POLICY, RESULTS, rows_in, run_comparison
 from hdeeprm_like.studies.compare.statistics import Rows
 from hdeeprm_like.studies.compare.windows import schedules

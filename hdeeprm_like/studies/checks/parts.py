@@ -12,11 +12,11 @@ import numpy as np
 from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.workload import Workload
 from hdeeprm_like.decision.actions import JobPolicy, PolicyActions, policy_named
+from hdeeprm_like.decision.agent_names import Trained, agent_named
 from hdeeprm_like.decision.policy_words import AGENT
 from hdeeprm_like.decision.presets import PRESETS, Space
 from hdeeprm_like.errors import CheckError, HDeepRMError, OptionsError, did_you_mean
 from hdeeprm_like.formats.any_platform import AnyPlatform, platform_from
-from hdeeprm_like.launch.agent_names import Trained, agent_named
 from hdeeprm_like.run.python_loop import Play
 from hdeeprm_like.run.schedules import run_to_end
 from hdeeprm_like.run.simulator import Clock, Simulator

@@ -10,6 +10,8 @@ import numpy as np
 
 from hdeeprm_like.cluster import metrics
 from hdeeprm_like.cluster.platform import Platform
+from hdeeprm_like.decision.agent_names import Trained
+from hdeeprm_like.decision.compared_policies import Paired, Policy, Recorded
 from hdeeprm_like.decision.names import Baseline, case_of
 from hdeeprm_like.decision.policy_words import RECORDED
 from hdeeprm_like.errors import OptionsError, WorkloadError
@@ -20,11 +22,9 @@ from hdeeprm_like.formats.swf import Trace
 from hdeeprm_like.formats.swf_cuts import take
 from hdeeprm_like.formats.windows import JobsBy, Window, window
 from hdeeprm_like.inputs import sha256
-from hdeeprm_like.launch.agent_names import Trained
 from hdeeprm_like.plugins import python_files
 from hdeeprm_like.refusals import COMPARE, refuse
 from hdeeprm_like.studies.compare.figures import ON_A_MACHINE, USUAL
-from hdeeprm_like.studies.compare.policies import Paired, Policy, Recorded
 from hdeeprm_like.studies.compare.sampling import Windows, places_of
 
 if TYPE_CHECKING:

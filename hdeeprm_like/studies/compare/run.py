@@ -15,16 +15,16 @@ from typing import Any
 
 from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.schedule import FIGURES, UNKNOWN, figures
+from hdeeprm_like.decision.agent_names import Trained
+from hdeeprm_like.decision.compared_policies import Policy, reference_named
 from hdeeprm_like.errors import ResultsError
 from hdeeprm_like.formats.files import alone_in, replacing, write_json
 from hdeeprm_like.formats.windows import Window
 from hdeeprm_like.inputs import read_json, read_rows
-from hdeeprm_like.launch.agent_names import Trained
 from hdeeprm_like.progress import progress_bar
 from hdeeprm_like.run.simulator import Clock
 from hdeeprm_like.studies.compare.figures import BOXES
 from hdeeprm_like.studies.compare.inputs import AnyInputs, Comparison, description, inputs_of
-from hdeeprm_like.studies.compare.policies import Policy, reference_named
 from hdeeprm_like.studies.compare.statistics import OF_TESTS, Rows, p_values_of, summary_of
 from hdeeprm_like.studies.compare.windows import schedules
 

@@ -1,8 +1,11 @@
 """Tests of differences between policies, and Holm's correction for several tests.
 
-They use only the distribution functions of ``scipy.special``, for all pairs of policies at once: ``scipy.stats`` takes
-0.8 s of CPU time to import, and 2 ms for each pair. The numbers agree with it to the last digit.
+Those of every comparison use only the distribution functions of ``scipy.special``: ``scipy.stats``, which the tests
+that must be asked for come from, takes 0.6 s of CPU time more to import, and 2 ms for each pair. The numbers agree with
+it to the last digit.
 """
+
+import warnings
 
 import numpy as np
 
@@ -73,23 +76,11 @@ def anova(groups: Floats) -> float:
 
     Source: Fisher, "Statistical Methods for Research Workers", 1925.
     """
-    from scipy.special import fdtrc
+    from scipy import stats
 
-    count, size = groups.shape
-    if size < 2 or (groups == groups[0, 0]).all():
-        return float("nan")
-    if (groups == groups[:, :1]).all():
-        return 0.0
-    values = groups.ravel()
-    offset = values.mean()  # p does not depend on it, but the sums of squares lose fewer digits around 0
-    values = values - offset
-    of_all = values.sum() ** 2 / values.size
-    total = values @ values - of_all
-    between = sum((group - offset).sum() ** 2 / size for group in groups) - of_all
-    within = total - between
-    with np.errstate(divide="ignore", invalid="ignore"):
-        f = (between / (count - 1)) / (within / (values.size - count))
-    return float(fdtrc(count - 1, values.size - count, f))
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of constant groups
+        return float(stats.f_oneway(*groups).pvalue)
 
 
 def welch(first: Floats, second: Floats) -> Floats:
@@ -104,17 +95,11 @@ def welch(first: Floats, second: Floats) -> Floats:
     Source: Welch, "The generalization of 'Student's' problem when several different population variances are
     involved", 1947.
     """
-    from scipy.special import stdtr
+    from scipy import stats
 
-    size = first.shape[1]
-    if size < 2:
-        return np.full(len(first), np.nan)
-    one, two = variance(first) / size, variance(second) / size
-    with np.errstate(divide="ignore", invalid="ignore"):
-        freedom = (one + two) ** 2 / (one**2 / (size - 1) + two**2 / (size - 1))
-        t = (first.mean(axis=1) - second.mean(axis=1)) / np.sqrt(one + two)
-    p: Floats = 2.0 * stdtr(np.where(np.isnan(freedom), 1.0, freedom), -np.abs(t))
-    return p
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of constant samples
+        return np.asarray(stats.ttest_ind(first, second, axis=1, equal_var=False).pvalue)
 
 
 def paired(first: Floats, second: Floats) -> Floats:
@@ -142,22 +127,12 @@ def one_sample(samples: Floats, mean: float) -> Floats:
 
     Source: Student, "The probable error of a mean", 1908.
     """
-    from scipy.special import stdtr
+    from scipy import stats
 
-    differences, size = samples - mean, samples.shape[1]
-    if size < 2:
-        return np.full(len(samples), np.nan)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        t = differences.mean(axis=1) / np.sqrt(variance(differences) / size)
-    p: Floats = 2.0 * stdtr(size - 1.0, -np.abs(t))
-    return np.where(differences.any(axis=1), p, 1.0)
-
-
-def variance(samples: Floats) -> Floats:
-    """Return the (rows,) unbiased variance of each row of (rows, n) samples."""
-    size = samples.shape[1]
-    centred = samples - samples.mean(axis=1, keepdims=True)
-    return np.asarray(np.mean(centred**2, axis=1) * (size / (size - 1.0)))
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of constant samples
+        p = stats.ttest_1samp(samples, mean, axis=1).pvalue
+    return np.where((samples != mean).any(axis=1) | np.isnan(p) & (samples.shape[1] < 2), p, 1.0)
 
 
 def wilcoxon(first: Floats, second: Floats) -> list[float]:

@@ -8,15 +8,15 @@ from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.schedule import Schedule
 from hdeeprm_like.cluster.workload import Workload
 from hdeeprm_like.decision.actions import PolicyActions
+from hdeeprm_like.decision.agent_names import Trained
+from hdeeprm_like.decision.compared_policies import Paired, Policy, Recorded
 from hdeeprm_like.decision.names import Baseline
 from hdeeprm_like.engine.job_rows import countable
 from hdeeprm_like.errors import WorkloadError
 from hdeeprm_like.formats.windows import Window
-from hdeeprm_like.launch.agent_names import Trained
 from hdeeprm_like.run.schedules import jobs_that_ran, run_to_end, schedule_of
 from hdeeprm_like.run.simulator import Clock, Simulator
 from hdeeprm_like.run.streamed import Stream, parts_of, streams
-from hdeeprm_like.studies.compare.policies import Paired, Policy, Recorded
 from hdeeprm_like.types import Bools
 
 LONG = 50_000  # jobs from which a window is simulated in parts, to save memory

@@ -5,8 +5,10 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from hdeeprm_like import limits
 from hdeeprm_like.errors import OptionsError
 from hdeeprm_like.inputs import read_bytes, read_json
+from hdeeprm_like.option_sections import at_most
 from hdeeprm_like.options import explain
 
 OBJECTIVE = {"bounded_slowdown": 1.0, "bounded_slowdown_p95": 0.1, "wait": 0.3, "wait_max": 0.3, "utilization": 1.0}
@@ -30,15 +32,21 @@ class Source(Section):
     trace: str | None = Field(None, description="A trace by its name, or its path relative to the options file.")
     begin: Share = Field(0.0, description="Where the part of the trace begins that is learned from.")
     end: Share = Field(1.0, description="Where it ends.")
-    step: Annotated[int, Field(ge=1)] = Field(1, description="Windows begin at multiples of so many jobs of that part.")
+    step: Annotated[int, Field(ge=1), at_most(limits.JOBS)] = Field(
+        1, description="Windows begin at multiples of so many jobs of that part."
+    )
     model: Literal["lublin"] | None = Field(None, description="A model that makes jobs, in place of a trace.")
     preset: Literal["batch", "interactive", "whole", "both"] = Field("batch", description="Parameters of the model.")
     estimates: Literal["exact", "tsafrir"] = Field("exact", description="Of the users of a model.")
-    users: Annotated[int, Field(ge=1)] = Field(1, description="Users of a model, the busiest having most of the jobs.")
-    cores: Annotated[int, Field(ge=1)] | None = Field(
+    users: Annotated[int, Field(ge=1), at_most(limits.JOBS)] = Field(
+        1, description="Users of a model, the busiest having most of the jobs."
+    )
+    cores: Annotated[int, Field(ge=1), at_most(limits.CORES)] | None = Field(
         None, description="Of the machine, wider jobs taking all of it; as the trace says if missing."
     )
-    wide: Annotated[int, Field(ge=1)] = Field(1, description="Every number of cores is multiplied by it.")
+    wide: Annotated[int, Field(ge=1), at_most(limits.CORES)] = Field(
+        1, description="Every number of cores is multiplied by it."
+    )
     platform: str | None = Field(
         None,
         description="A machine by its name or path, in place of a pool of equal cores: jobs compute, and request "
@@ -68,10 +76,14 @@ class Source(Section):
 class Windows(Section):
     """The windows that candidates are tried on."""
 
-    jobs: Annotated[int, Field(ge=2)] = Field(1024, description="Of each window.")
-    per_generation: Annotated[int, Field(ge=1)] = Field(24, description="New ones in each generation.")
-    validation: Annotated[int, Field(ge=1)] = Field(48, description="Others, on which the best policy is chosen.")
-    validation_jobs: Annotated[int, Field(ge=2)] | None = Field(
+    jobs: Annotated[int, Field(ge=2), at_most(limits.JOBS)] = Field(1024, description="Of each window.")
+    per_generation: Annotated[int, Field(ge=1), at_most(limits.WINDOWS)] = Field(
+        24, description="New ones in each generation."
+    )
+    validation: Annotated[int, Field(ge=1), at_most(limits.WINDOWS)] = Field(
+        48, description="Others, on which the best policy is chosen."
+    )
+    validation_jobs: Annotated[int, Field(ge=2), at_most(limits.JOBS)] | None = Field(
         None, description="Of each window of validation, as many as come in a month; jobs if missing."
     )
     sources: Annotated[list[Source], Field(min_length=1)] = Field(description="Windows are of each in turn.")
@@ -98,10 +110,12 @@ class EvolutionOptions(Section):
     stage: Literal["both", "usual", "exact"] = Field(
         "both", description="Whose weights are searched for; the other stage of the policy stays as it is."
     )
-    generations: Annotated[int, Field(ge=1)] = Field(100, description="In all.")
-    population: Annotated[int, Field(ge=2)] = Field(16, description="Candidates of a generation.")
+    generations: Annotated[int, Field(ge=1), at_most(limits.EPISODES)] = Field(100, description="In all.")
+    population: Annotated[int, Field(ge=2), at_most(limits.ENVS)] = Field(16, description="Candidates of a generation.")
     spread: Annotated[float, Field(gt=0.0)] = Field(0.15, description="Standard deviation of weights at the beginning.")
-    validate_every: Annotated[int, Field(ge=1)] = Field(10, description="Generations between two validations.")
+    validate_every: Annotated[int, Field(ge=1), at_most(limits.EPISODES)] = Field(
+        10, description="Generations between two validations."
+    )
     windows: Windows
 
     @model_validator(mode="after")

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from hdeeprm_like.cluster.schedule import UNKNOWN, figures
+from hdeeprm_like.decision.compared_policies import compared_policy
 from hdeeprm_like.formats.windows import Window
 from hdeeprm_like.studies.compare.inputs import Comparison, Inputs, machine_and_jobs
-from hdeeprm_like.studies.compare.policies import compared_policy
 from hdeeprm_like.studies.compare.sampling import Windows
 from hdeeprm_like.studies.compare.windows import schedule
 from hdeeprm_like.studies.sweep.playing import Figures

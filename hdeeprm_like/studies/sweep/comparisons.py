@@ -7,12 +7,12 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from hdeeprm_like.decision.compared_policies import policies_named
 from hdeeprm_like.decision.policy_words import AGENT, beside
 from hdeeprm_like.errors import OptionsError
 from hdeeprm_like.formats.shipped import Kind, found
 from hdeeprm_like.options import explain
 from hdeeprm_like.studies.compare.inputs import Comparison, Days, agents_of, inputs_of
-from hdeeprm_like.studies.compare.policies import policies_named
 from hdeeprm_like.studies.compare.sampling import windows_named
 from hdeeprm_like.studies.sweep.tasks import COMPARE, Content, Task, combinations, task_of
 

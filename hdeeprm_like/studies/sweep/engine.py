@@ -65,7 +65,6 @@ class Where:
 ENGINES = {
     "local": "hdeeprm_like.studies.sweep.local:local",
     "slurm": "hdeeprm_like.studies.sweep.on_slurm:slurm",
-    "ray": "hdeeprm_like.studies.sweep.on_ray:ray_cluster",
 }
 """Name of each engine, and the context manager that opens one for a `Where`."""
 

@@ -10,12 +10,12 @@ import numpy as np
 from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.schedule import Schedule
 from hdeeprm_like.cluster.workload import Workload
+from hdeeprm_like.decision.agent_names import Trained
 from hdeeprm_like.errors import ResultsError
 from hdeeprm_like.experiment import load_experiment
 from hdeeprm_like.formats.files import write_json
 from hdeeprm_like.formats.shipped import examples_folder
 from hdeeprm_like.inputs import read_json
-from hdeeprm_like.launch.agent_names import Trained
 from hdeeprm_like.results.run_values import columns_of
 from hdeeprm_like.run.schedules import schedule_of
 from hdeeprm_like.run.simulator import Clock

@@ -11,6 +11,7 @@ from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.pool import pool
 from hdeeprm_like.cluster.synthetic.jobs import plain_jobs
 from hdeeprm_like.cluster.workload import JobLimits, Workload
+from hdeeprm_like.decision.compared_policies import compared_policy
 from hdeeprm_like.decision.job_actions import JobSlots
 from hdeeprm_like.decision.observations.view import View
 from hdeeprm_like.decision.presets import PRESETS, Space
@@ -24,7 +25,6 @@ from hdeeprm_like.inputs import read_rows
 from hdeeprm_like.jobs_in_files import jobs_in
 from hdeeprm_like.run.python_loop import Play
 from hdeeprm_like.run.simulator import Clock, Simulator
-from hdeeprm_like.studies.compare.policies import compared_policy
 from hdeeprm_like.studies.compare.windows import schedule
 from hdeeprm_like.studies.reproduction.place import Findings, Place
 from hdeeprm_like.types import Floats

@@ -8,13 +8,13 @@ import numpy as np
 
 from hdeeprm_like.cluster.pool import pool
 from hdeeprm_like.cluster.schedule import figures
+from hdeeprm_like.decision.compared_policies import compared_policy
 from hdeeprm_like.formats.job_reading import Reading, read_jobs
 from hdeeprm_like.formats.job_rules import RLSCHEDULER
 from hdeeprm_like.formats.swf import Trace
 from hdeeprm_like.formats.swf_cuts import disjoint_begins, take, window_begins
 from hdeeprm_like.formats.windows import window
 from hdeeprm_like.results.pictures import BLUE, RED, log_scale, picture
-from hdeeprm_like.studies.compare.policies import compared_policy
 from hdeeprm_like.studies.compare.windows import schedule
 from hdeeprm_like.studies.reproduction.claims import student
 from hdeeprm_like.studies.reproduction.place import Findings, Place

@@ -7,6 +7,7 @@ import numpy as np
 from hdeeprm_like.cluster.metrics import load, time_average
 from hdeeprm_like.cluster.pool import pool
 from hdeeprm_like.cluster.schedule import Schedule
+from hdeeprm_like.decision.compared_policies import compared_policy
 from hdeeprm_like.errors import WorkloadError
 from hdeeprm_like.formats.job_reading import Reading, read_jobs
 from hdeeprm_like.formats.job_rules import RLSCHEDULER
@@ -14,7 +15,6 @@ from hdeeprm_like.formats.swf import Trace
 from hdeeprm_like.formats.swf_cuts import take
 from hdeeprm_like.formats.windows import window
 from hdeeprm_like.results.pictures import BLUE, log_scale, picture
-from hdeeprm_like.studies.compare.policies import compared_policy
 from hdeeprm_like.studies.compare.windows import schedule
 from hdeeprm_like.studies.reproduction.claims import student
 from hdeeprm_like.studies.reproduction.place import Findings, Place

@@ -5,8 +5,8 @@ from itertools import product
 
 import numpy as np
 
+from hdeeprm_like.decision.agent_names import Trained
 from hdeeprm_like.experiment import episodes_of, load_experiment
-from hdeeprm_like.launch.agent_names import Trained
 from hdeeprm_like.results.pictures import COLOURS, picture
 from hdeeprm_like.studies.reproduction.measures.learning import (
     cpu_of_training,

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from hdeeprm_like.cluster.pool import pool
+from hdeeprm_like.decision.agent_names import Trained
 from hdeeprm_like.experiment import HELD_OUT, episodes_of, load_experiment, made_jobs
 from hdeeprm_like.formats.windows import Window
-from hdeeprm_like.launch.agent_names import Trained
 from hdeeprm_like.options import Options
 from hdeeprm_like.studies.compare.significance import wilcoxon
 from hdeeprm_like.studies.reproduction.measures.learning import merged, trained

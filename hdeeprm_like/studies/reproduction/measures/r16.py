@@ -7,10 +7,10 @@ import numpy as np
 from hdeeprm_like.cluster.metrics import outside_window
 from hdeeprm_like.cluster.schedule import Schedule
 from hdeeprm_like.cluster.workload import Workload
+from hdeeprm_like.decision.compared_policies import compared_policy
 from hdeeprm_like.experiment import Experiment, load_experiment
 from hdeeprm_like.formats.windows import Window
 from hdeeprm_like.run.episodes import fragment
-from hdeeprm_like.studies.compare.policies import compared_policy
 from hdeeprm_like.studies.compare.windows import schedule
 from hdeeprm_like.studies.reproduction.claims import student
 from hdeeprm_like.studies.reproduction.measures.learning import played, trained

@@ -14,10 +14,10 @@ from hdeeprm_like.cluster.synthetic.lublin import LUBLIN
 from hdeeprm_like.cluster.synthetic.models import ESTIMATES
 from hdeeprm_like.cluster.workload import Workload
 from hdeeprm_like.decision.actions import PolicyActions
+from hdeeprm_like.decision.agent_names import Trained
 from hdeeprm_like.decision.names import baseline
 from hdeeprm_like.formats.open import load_platform, write_jobs
 from hdeeprm_like.jobs_in_files import jobs_in
-from hdeeprm_like.launch.agent_names import Trained
 from hdeeprm_like.results.pictures import BLUE, picture
 from hdeeprm_like.run.schedules import jobs_that_ran, run_to_end, schedule_of
 from hdeeprm_like.studies.compare.significance import anova, paired

@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 
 from hdeeprm_like.cluster.workload import Workload
+from hdeeprm_like.decision.agent_names import Trained
 from hdeeprm_like.engine.state_view import cores_of
 from hdeeprm_like.engine.tables import Tables
 from hdeeprm_like.experiment import Experiment, Overrides, episodes_of, load_experiment
-from hdeeprm_like.launch.agent_names import Trained
 from hdeeprm_like.results.pictures import BLUE, COLOURS, GREY, picture
 from hdeeprm_like.run.episodes import Plays
 from hdeeprm_like.run.runs import Runs

@@ -6,12 +6,12 @@ import numpy as np
 
 from hdeeprm_like.cluster.pool import pool
 from hdeeprm_like.cluster.schedule import Schedule, figures
+from hdeeprm_like.decision.agent_names import Trained
+from hdeeprm_like.decision.compared_policies import compared_policy
 from hdeeprm_like.formats.job_reading import Reading, read_jobs
 from hdeeprm_like.formats.job_rules import RLSCHEDULER
 from hdeeprm_like.formats.swf_cuts import take, window_begins
 from hdeeprm_like.formats.windows import Window, window
-from hdeeprm_like.launch.agent_names import Trained
-from hdeeprm_like.studies.compare.policies import compared_policy
 from hdeeprm_like.studies.compare.sampling import Windows, places_of
 from hdeeprm_like.studies.compare.windows import schedule
 from hdeeprm_like.studies.reproduction.measures.learning import played

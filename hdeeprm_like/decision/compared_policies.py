@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
+from hdeeprm_like.decision.agent_names import Trained, agent_named
 from hdeeprm_like.decision.names import Baseline, policy_in
 from hdeeprm_like.decision.policy_words import RECORDED
 from hdeeprm_like.errors import OptionsError
-from hdeeprm_like.launch.agent_names import Trained, agent_named
 from hdeeprm_like.refusals import COMPARE
 
 if TYPE_CHECKING:
