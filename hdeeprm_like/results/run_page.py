@@ -63,7 +63,7 @@ def write_run_page(runs: Sequence[Path], save: Path) -> None:
 def schedules(runs: dict[str, Run], place: Path) -> dict[str, Any]:
     """Return what the page says of the jobs, with pictures in a folder."""
     if not runs:
-        return {"figures": None, "scheduled": []}
+        return {"sentences": [], "figures": None, "scheduled": []}
     folders = [run.folder for run in runs.values()]
     explained = pieces().explained
     table = report.metrics_table(folders)

@@ -64,8 +64,8 @@ def test_an_episode_is_measured_by_its_slowdown_and_makespan():
     play = Plays(cluster(((0, 4, 4.0, 80.0),)), lambda n: workload, Space())(0)
     while play.advance():
         play.act(0)
-    assert makespan(play) == pytest.approx(20.0, abs=1e-4)
-    assert mean_slowdown(play) == pytest.approx((1.0 + 2.0) / 2, abs=1e-4)
+    assert makespan(play.run) == pytest.approx(20.0, abs=1e-4)
+    assert mean_slowdown(play.run) == pytest.approx((1.0 + 2.0) / 2, abs=1e-4)
 
 
 def test_demand_is_the_peak_of_the_cores_that_jobs_would_hold():
