@@ -19,9 +19,7 @@ ODD = ("mapping", "storage_mapping", "additional_io_job")  # of EXECUTE_JOB
 TALK = layout.places_of(layout.TALK)
 MACHINE = layout.places_of(layout.MACHINE)
 # words of a decision, after its kind
-_, ROW, DATE, WANTED, FIRST, COUNT, NUMBER, USE, USES, DELAY, LIMIT = range(
-    len(layout.COMMAND)
-)  # words of a decision, after its kind
+_, ROW, DATE, WANTED, FIRST, COUNT, NUMBER, USE, USES, DELAY, LIMIT = range(len(layout.COMMAND))
 WORDS = len(layout.COMMAND)
 USE_WORDS = len(layout.USE)
 

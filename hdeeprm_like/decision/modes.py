@@ -57,9 +57,9 @@ class Option(NamedTuple):
     @property
     def text(self) -> str:
         """The meaning, with the range if there is one."""
-        return (
-            self.meaning if self.most == float("inf") else f"{self.meaning}, from {self.least:g} to {self.most:,.12g}"
-        )
+        if self.most == float("inf"):
+            return self.meaning
+        return f"{self.meaning}, from {self.least:g} to {self.most:,.12g}"
 
 
 class Mode(Record):
@@ -146,7 +146,9 @@ class Mode(Record):
                 f"baseline {policy!r:.80}: {cls.name!r} has no options; only {', '.join(one.name for one in others)} "
                 f"have, as {', '.join(f'saf+{one.example()}' for one in others)}"
             )
-        found = [number(text, kind, option) for text, (kind, option) in zip(texts, options.values(), strict=False)]
+        found = [
+            number_of_option(one, kind, option) for one, (kind, option) in zip(texts, options.values(), strict=False)
+        ]
         if None in found or len(texts) > len(options):
             meanings = "; ".join(f"{name.upper()}: {option.text}" for name, (_, option) in options.items())
             raise OptionsError(
@@ -164,7 +166,7 @@ class Mode(Record):
         return ":".join((self.name, *(f"{value:.12g}" for value, _ in values)))
 
 
-def number(text: str, kind: type, option: Option) -> Any:
+def number_of_option(text: str, kind: type, option: Option) -> Any:
     """Return the number of an option; None if the text is none or it is out of range."""
     if not (WHOLE if kind is int else DECIMAL).fullmatch(text):
         return None

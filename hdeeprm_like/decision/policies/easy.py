@@ -1,7 +1,7 @@
 """Modes that apply an order: strict, greedy, packing, or with backfilling.
 
 Only `starting.start_if_fits` decides whether a job may start now. EASY reserves for the head of the queue everything
-that it requests, see `reservations`; a job that would outlive the reservation may start only if it leaves that
+that it requests, see `skyline`; a job that would outlive the reservation may start only if it leaves that
 capacity to the head.
 """
 
