@@ -16,13 +16,13 @@ from hdeeprm_like.cluster.workload import Workload
 from hdeeprm_like.decision.rates import file_of_rates, read_rates
 from hdeeprm_like.errors import HDeepRMError, OptionsError, WorkloadError
 from hdeeprm_like.formats.any_platform import platform_from
-from hdeeprm_like.formats.job_reading import Reading
+from hdeeprm_like.formats.job_reading import Larger, Reading
 from hdeeprm_like.formats.job_rules import RULES
 from hdeeprm_like.formats.open import Holds, format_of, has_ending_of, load_platform, load_trace, load_workload
 from hdeeprm_like.formats.shipped import Kind, found
 from hdeeprm_like.formats.swf import Trace
 from hdeeprm_like.formats.trace_jobs import Limits, convert, knows_memory
-from hdeeprm_like.job_checks import check_demands, check_jobs, without_larger
+from hdeeprm_like.job_checks import check_jobs, without_larger
 from hdeeprm_like.options import EnvOptions, Options, read_options
 from hdeeprm_like.records import Record
 from hdeeprm_like.values import SEED
@@ -175,7 +175,7 @@ def platform_of(
             return Path(str(named)), platform_from(named)
         except OptionsError as error:
             raise OptionsError(f"{path}: platform_file_path: {str(error).removeprefix('platform: ')}") from None
-    file = override or named_path(path, str(named), "platform_file_path", "--platform", "platform")
+    file = override or named_path(path, str(named), "platform_file_path", "--platform or --cores", "platform")
     return file, readers.platform(file, [path.parent / name for name in options.type_file_paths])
 
 
@@ -314,20 +314,21 @@ def load_jobs(
         if workload.account is not None:
             workload.account.say()
         return Experiment(options, Path(), source, platform, workload)
-    return converted(path, options, platform, source, overrides, readers)
+    return converted(path, options, platform, source, readers)
 
 
 def converted(
-    path: Path, options: Options, platform: Platform, source: Path, overrides: Overrides, readers: Readers
+    path: Path, options: Options, platform: Platform, source: Path, readers: Readers, larger: Larger = "leave out"
 ) -> Experiment:
     """Read a trace as far as needed, and convert it as the options say.
 
     Args:
         path: of the options file. source: of the trace.
+        larger: what becomes of jobs larger than the platform; an experiment leaves them out as HDeepRM's converter
+            does, so that it may take the trace of a larger machine, and the account says so.
     """
     how = options.workload
-    # as HDeepRM's converter does, so that an experiment may take the trace of a larger machine; the account says so
-    reading = Reading(platform.cores, "leave out", RULES[how.reading], missing_memory=how.missing_memory)
+    reading = Reading(platform.cores, larger, RULES[how.reading], missing_memory=how.missing_memory)
 
     def conversion(lines: Trace) -> Workload:
         return convert(
@@ -355,7 +356,7 @@ def converted(
 
     # requests for partitions may stand in a file beside the trace, whose columns count as a whole
     workload = conversion(readers.trace(source, enough if options.nb_jobs and platform.partitions is None else None))
-    check_demands(source, workload, platform)
+    check_jobs(source, workload, platform)
     if how.estimates is not None:
         from hdeeprm_like.cluster.synthetic.estimates import estimate_workload
         from hdeeprm_like.cluster.synthetic.models import estimates_named

@@ -6,7 +6,7 @@ from pydantic import ValidationError
 
 from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.errors import OptionsError
-from hdeeprm_like.experiment import Overrides, load_jobs
+from hdeeprm_like.experiment import READERS, Overrides, converted, load_jobs
 from hdeeprm_like.formats.job_reading import Reading, jobs_of, larger_of
 from hdeeprm_like.formats.open import has_ending_of, load_trace
 from hdeeprm_like.formats.swf_cuts import take
@@ -45,19 +45,23 @@ def jobs_in(
     ready = has_ending_of(path, "workload")
     if ready and (jobs is not None or skip):
         raise OptionsError(f"{path}: is a complete workload, which runs whole; jobs and skip need a trace")
+    larger = larger_of(leave_out_larger)
+    larger = "keep" if jobs and larger == "refuse" else larger  # the jobs after these may be of any size
     if platform.processors == 1 and not ready:
         lines = load_trace(path)
-        larger = larger_of(leave_out_larger)
-        reading = Reading(platform.cores, "keep" if jobs and larger == "refuse" else larger, memory=False)
-        found = jobs_of(take(lines, slice(skip, None)) if skip else lines, reading)
+        lines = take(lines, slice(skip, None)) if skip else lines
+        found = jobs_of(lines, Reading(platform.cores, larger, memory=False))
         assert found.account is not None
         found.account.say()
+        if (found.processors[:jobs] > platform.cores).any():
+            jobs_of(lines, Reading(platform.cores, memory=False))  # refuses them
         return window(take(found, slice(jobs)), platform.cores)
     values = {"seed": seed, "nb_jobs": jobs, "workload": {"skip": skip}}
     try:
         plain = Options.model_validate(values | {"pybatsim": {"agent": {"type": "LEARNING"}}})
     except ValidationError as error:
         raise OptionsError(explain(error.errors()[0])) from None
-    workload, trace = (path, None) if ready else (None, path)
-    overrides = Overrides(workload=workload, trace=trace, leave_out_larger=leave_out_larger)
+    if not ready:
+        return Window(converted(path, plain, platform, path, READERS, larger).workload, 0.0)
+    overrides = Overrides(workload=path, leave_out_larger=leave_out_larger)
     return Window(load_jobs(path, plain, platform, overrides).workload, 0.0)

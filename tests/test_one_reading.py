@@ -265,6 +265,20 @@ def test_a_job_larger_than_the_machine_names_what_to_do_or_is_left_out_on_reques
         assert main([*words, "-q", "--leave-out-larger"]) == 0, verb
 
 
+@pytest.mark.parametrize("machine", [320, "two-kinds"])
+def test_a_larger_job_is_an_error_in_python_on_a_pool_and_on_nodes_alike(tmp_path, machine):
+    trace = tmp_path / "large.swf"
+    job = "{0} {0} 0 60 {1} -1 -1 {1} 90 -1 1 1 1 1 -1 -1 -1 -1\n".format
+    trace.write_text("; MaxProcs: 1000\n" + job(1, 2) + job(2, 321) + job(3, 4))
+    for more in ({}, {"jobs": 2}):
+        with pytest.raises(WorkloadError, match=r"321 .* 320"):
+            hl.load_workload(trace, machine, **more)
+    assert hl.load_workload(trace, machine, jobs=1).size.tolist() == [2]
+    jobs = hl.load_workload(trace, machine, leave_out_larger=True)
+    assert jobs.size.tolist() == [2, 4]
+    assert jobs.account.left_out == 1
+
+
 @pytest.mark.parametrize(
     ("rules", "jobs"),
     [

@@ -124,14 +124,18 @@ def add_trust_flag(added: argparse.ArgumentParser) -> None:
     )
 
 
-def add_reading_flags(added: argparse.ArgumentParser, machine: str = "default: from the header of the trace") -> None:
+def add_reading_flags(
+    added: argparse.ArgumentParser,
+    machine: str = "default: from the header of the trace",
+    larger: str = "without it such a job of a log is an error",
+) -> None:
     """Add the flags of the machine that a log is read for; every command that reads jobs has them.
 
     Args:
-        machine: what it is without the flag.
+        machine: what it is without the flag. larger: what becomes of larger jobs without the flag for them.
     """
     added.add_argument("--cores", type=at_most(CORES), metavar="N", help=f"cores of the machine ({machine})")
-    text = "leave out jobs larger than the machine, and count them; without it such a job of a log is an error"
+    text = f"leave out jobs larger than the machine, and count them; {larger}"
     added.add_argument("--leave-out-larger", action="store_true", help=text)
 
 
@@ -144,7 +148,8 @@ def add_input_flags(added: argparse.ArgumentParser) -> None:
     shown = f"complete workload, with run times: {or_file('learning', names('workload'))}"
     add_named(added, "--workload", "-cw", kinds=("workload",), help=shown)
     added.add_argument("--seed", type=seed, help=f"seed {instead}")
-    add_reading_flags(added, "a pool, in place of a platform")
+    larger = "those of a trace are left out without it, such a job of a complete workload is an error"
+    add_reading_flags(added, "a pool, in place of a platform", larger)
 
 
 def overrides_of(options: argparse.Namespace, network: bool = False) -> "Overrides":

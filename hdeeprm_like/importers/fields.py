@@ -222,7 +222,7 @@ class Numbers(dict[str, int]):
     """Numbers from 1 on for names, in the order in which they come; -1 for no name, and beyond *most* of them."""
 
     def __init__(self, most: int = 500_000) -> None:
-        super().__init__(dict.fromkeys(("", "Unknown", "None", "N/A", "-1"), -1))
+        super().__init__(dict.fromkeys(("", "Unknown", "None", "NONE", "undefined", "N/A", "-1"), -1))
         self.most = most
         self.names: list[str] = []  # in the order of their numbers
         self.beyond = 0  # how often a name had no number left

@@ -15,7 +15,7 @@ from hdeeprm_like.cluster.account import Account
 from hdeeprm_like.errors import OptionsError
 from hdeeprm_like.types import Floats, Ints
 
-UNKNOWN = {"", "unknown", "none", "n/a", "na", "nat", "nan", "null", "(null)", "invalid", "\\n"}
+UNKNOWN = {"", "unknown", "none", "n/a", "na", "nat", "nan", "null", "(null)", "undefined", "invalid", "\\n"}
 DAY = 86400
 LAST = 2.0**32  # s since 1970, in 2106
 EPOCH_LENGTH = 10  # digits of the s since 1970, from 2001 to 2286

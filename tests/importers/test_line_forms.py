@@ -113,6 +113,13 @@ def test_maps_of_other_systems_find_the_one_job_that_ran(tmp_path, name):
     assert report.used == 1
 
 
+@pytest.mark.parametrize(("name", "nothing"), [("gridengine", "NONE"), ("htcondor", "undefined")])
+def test_the_words_of_other_systems_for_nothing_are_no_names_or_dates(tmp_path, name, nothing):
+    _, extra, report = read(tmp_path, OTHERS[name].replace("phys", nothing), name)
+    assert extra[0]["Account"] == ""
+    assert report.counts("changed") == {}
+
+
 def test_a_map_reads_memory_by_node_or_cpu_and_gpus_in_lists(tmp_path):
     (tmp_path / "own.toml").write_text(
         'clock = "seconds"\n[columns]\nsubmit = "s"\nrun = "r"\ncpus = "c"\nnodes = "n"\ngpus = "tres"\nmemory = "m"\n'
