@@ -1,4 +1,4 @@
-"""Numbers with units as SimGrid writes them: ``1.5Gf``, ``10Gbps``, ``500us``.
+"""Numbers as SimGrid writes them: with units, ``1.5Gf``, ``10Gbps``, ``500us``, and lists of them, ``0-15,20``.
 
 Source: SimGrid 3.32, "Describing your platform in XML".
 """
@@ -31,6 +31,7 @@ TIMES = {
 
 
 AMOUNT = Number(0.0, UTMOST)
+HOST_LIMIT = 1 << 20  # hosts in one cluster
 
 
 def measure(text: str, units: dict[str, float], where: str) -> float:
@@ -40,3 +41,14 @@ def measure(text: str, units: dict[str, float], where: str) -> float:
     if unit and unit not in units:
         raise PlatformError(f"{where}: {text!r} has an unknown unit{did_you_mean(unit, units)}")
     return AMOUNT.in_text(digits.strip(), PlatformError, where) * (units[unit] if unit else 1.0)
+
+
+def radical(text: str, where: str) -> list[int]:
+    """Return the numbers in a list of intervals like ``0-15,20``."""
+    found: list[int] = []
+    for part in text.split(","):
+        first, dash, last = part.strip().partition("-")
+        if not first.isdigit() or (dash and not last.isdigit()) or int(last or first) - int(first) > HOST_LIMIT:
+            raise PlatformError(f"{where}: radical {text!r} is not a list of intervals such as '0-15,20'")
+        found += range(int(first), int(last or first) + 1)
+    return found

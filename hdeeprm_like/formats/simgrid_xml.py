@@ -6,7 +6,6 @@ units as SimGrid writes them (``1.5Gf``, ``10Gbps``, ``500us``); everything retu
 Source: SimGrid 3.32, "Describing your platform in XML".
 """
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +15,11 @@ from defusedxml.ElementTree import ParseError, fromstring
 from hdeeprm_like.cluster.speed_profiles import SpeedProfile
 from hdeeprm_like.errors import PlatformError, did_you_mean
 from hdeeprm_like.formats.simgrid_hosts import Host, speeds_of
-from hdeeprm_like.formats.simgrid_units import BANDWIDTHS, TIMES, measure
+from hdeeprm_like.formats.simgrid_units import BANDWIDTHS, TIMES, measure, radical
 from hdeeprm_like.formats.simgrid_zones import ROUTINGS, Hop, Link, Routing, Wires, Zone
 from hdeeprm_like.inputs import read_document
 from hdeeprm_like.values import UTMOST, Number
 
-HOST_LIMIT = 1 << 20  # hosts in one cluster
 CORE_LIMIT = 1 << 20  # cores of one host
 COORDINATE = Number(-UTMOST, UTMOST)
 IN_CLUSTER_ZONES = ("cabinet", "backbone", "host_link")  # read when all else of the zone is
@@ -107,6 +105,14 @@ class _Reader:
     def measure(self, element: Any, name: str, units: dict[str, float], default: str | None = None) -> float:
         return measure(self.text(element, name, default), units, f"{self.path}: <{element.tag}> {name}")
 
+    def pace(self, element: Any, bandwidth: str, latency: str) -> tuple[float, float]:
+        """Return a bandwidth in bytes/s, and a latency in s, 0 if not given."""
+        return self.measure(element, bandwidth, BANDWIDTHS), self.measure(element, latency, TIMES, "0s")
+
+    def members(self, element: Any) -> list[int]:
+        """Return the numbers of the hosts of a cluster or a cabinet."""
+        return radical(self.text(element, "radical"), self.path)
+
     def properties(self, element: Any) -> dict[str, str]:
         return {self.text(prop, "id"): self.text(prop, "value") for prop in element.findall("prop")}
 
@@ -175,7 +181,7 @@ class _Reader:
             zone.star[self.text(one, "id")] = ((up, *backbone), (*backbone, down))
         for cabinet in element.findall("cabinet"):
             prefix, suffix = self.text(cabinet, "prefix", ""), self.text(cabinet, "suffix", "")
-            for member in self.radical(self.text(cabinet, "radical")):
+            for member in self.members(cabinet):
                 host = f"{prefix}{member}{suffix}"
                 self.cluster_host(cabinet, {}, zone, host, f"link_{host}", backbone)
 
@@ -236,8 +242,7 @@ class _Reader:
         if "," in self.text(element, "speed"):
             raise self.fail(f"peer {name!r}: has one speed, as it has one P-state")
         self.add_host(element, name, zone, self.properties(element))
-        ways = (("UP", "bw_out"), ("DOWN", "bw_in"))
-        for way, key in ways:
+        for way, key in (("UP", "bw_out"), ("DOWN", "bw_in")):
             self.add_link(f"link_{name}_{way}", self.measure(element, key, BANDWIDTHS), 0.0, "SHARED")
         zone.star[name] = ((self.find_link(f"link_{name}_UP", ""),), (self.find_link(f"link_{name}_DOWN", ""),))
 
@@ -251,8 +256,7 @@ class _Reader:
                 raise self.fail(f"link {element.get('id')!r}: {refused} is not imitated")
         self.add_link(
             self.text(element, "id"),
-            self.measure(element, "bandwidth", BANDWIDTHS),
-            self.measure(element, "latency", TIMES, "0s"),
+            *self.pace(element, "bandwidth", "latency"),
             self.text(element, "sharing_policy", "SHARED"),
         )
 
@@ -263,18 +267,16 @@ class _Reader:
             )
         if bandwidth <= 0:
             raise self.fail(f"link {name!r}: bandwidth must be more than 0")
-        directions = ("UP", "DOWN") if policy == "SPLITDUPLEX" else ("",)
-        for direction in directions:
+        for direction in ("UP", "DOWN") if policy == "SPLITDUPLEX" else ("",):
             if (name, direction) in self.links:
                 raise self.fail(f"link {name!r} occurs twice")
             full = f"{name}_{direction}" if direction else name
             self.links[name, direction] = Link(full, bandwidth, latency, policy == "FATPIPE")
 
     def find_link(self, name: str, direction: str) -> Link:
-        links = self.links
-        found = links.get((name, direction)) or links.get((name, ""))
+        found = self.links.get((name, direction)) or self.links.get((name, ""))
         if found is None:
-            known = {link for link, _ in links}
+            known = {link for link, _ in self.links}
             hint = "; it is SPLITDUPLEX: say direction UP or DOWN" if name in known else did_you_mean(name, known)
             raise self.fail(f"a route uses the link {name!r}{hint if known else ''}")
         return found
@@ -316,8 +318,7 @@ class _Reader:
         return Hop(tuple(forward), ends[0], ends[1]), Hop(tuple(reversed(backward)), ends[1], ends[0])
 
     def cluster(self, element: Any, parent: Zone | None) -> None:
-        name, prefix = self.text(element, "id"), self.text(element, "prefix", "")
-        suffix = self.text(element, "suffix", "")
+        name, prefix, suffix = self.text(element, "id"), *(self.text(element, key, "") for key in ("prefix", "suffix"))
         if self.text(element, "topology", "FLAT") != "FLAT":
             return self.wired_cluster(element, parent)
         zone = self.new_zone(element, parent, "cluster")
@@ -326,11 +327,10 @@ class _Reader:
             policy = self.text(element, "bb_sharing_policy", "SHARED")
             if policy == "SPLITDUPLEX":
                 raise self.fail(f"cluster {name!r}: a SPLITDUPLEX backbone is not imitated")
-            latency = self.measure(element, "bb_lat", TIMES, "0s")
-            self.add_link(f"{name}_backbone", self.measure(element, "bb_bw", BANDWIDTHS), latency, policy)
+            self.add_link(f"{name}_backbone", *self.pace(element, "bb_bw", "bb_lat"), policy)
             backbone = (self.find_link(f"{name}_backbone", ""),)
         properties = self.properties(element)
-        for member in self.radical(self.text(element, "radical")):
+        for member in self.members(element):
             self.cluster_host(element, properties, zone, f"{prefix}{member}{suffix}", f"{name}_link_{member}", backbone)
         router = self.text(element, "router_id", f"{prefix}{name}_router{suffix}")
         self.netpoint(router, zone)
@@ -349,8 +349,7 @@ class _Reader:
         policy = self.text(element, "sharing_policy", "SPLITDUPLEX")
         if policy == "FATPIPE":
             policy = "SHARED"  # SimGrid 3.32 still shares the hosts' own links of a cluster
-        bandwidth, latency = self.measure(element, "bw", BANDWIDTHS), self.measure(element, "lat", TIMES, "0s")
-        self.add_link(link, bandwidth, latency, policy)
+        self.add_link(link, *self.pace(element, "bw", "lat"), policy)
         limiter = self.limiter(element, f"{link}_limiter")
         zone.star[name] = (
             (*limiter, self.find_link(link, "UP"), *backbone),
@@ -366,11 +365,9 @@ class _Reader:
 
     def cluster_loopback(self, element: Any, zone: Zone, name: str, link: str) -> None:
         if element.get("loopback_bw"):
-            speed, delay = (
-                self.measure(element, "loopback_bw", BANDWIDTHS),
-                self.measure(element, "loopback_lat", TIMES, "0s"),
+            zone.loopbacks[name] = Link(
+                f"{link}_loopback", *self.pace(element, "loopback_bw", "loopback_lat"), fatpipe=True
             )
-            zone.loopbacks[name] = Link(f"{link}_loopback", speed, delay, fatpipe=True)
 
     def wired_cluster(self, element: Any, parent: Zone | None) -> None:
         """Read a cluster that is a fat tree, a torus or a dragonfly; it has no router, so a host is its gateway."""
@@ -382,11 +379,11 @@ class _Reader:
             topology = topology_of(kind, self.text(element, "topo_parameters"), self.leaves)
         except PlatformError as cause:
             raise self.fail(f"cluster {name!r}: {cause}") from None
-        members = list(self.radical(self.text(element, "radical")))
+        members = self.members(element)
         if len(members) != topology.leaves:
             raise self.fail(f"cluster {name!r}: has {len(members)} hosts; its topology has {topology.leaves} leaves")
         zone = self.new_zone(element, parent, "cluster")
-        bandwidth, latency = self.measure(element, "bw", BANDWIDTHS), self.measure(element, "lat", TIMES, "0s")
+        bandwidth, latency = self.pace(element, "bw", "lat")
         policy = self.text(element, "sharing_policy", "SPLITDUPLEX")
         links: list[Link] = []
         for place, factor in enumerate(topology.factors):
@@ -401,10 +398,3 @@ class _Reader:
             self.add_host(element, host, zone, properties)
             self.cluster_loopback(element, zone, host, f"{name}_link_{member}")
             zone.wires.leaf_of[host] = leaf
-
-    def radical(self, text: str) -> Iterator[int]:
-        for part in text.split(","):
-            first, dash, last = part.strip().partition("-")
-            if not first.isdigit() or (dash and not last.isdigit()) or int(last or first) - int(first) > HOST_LIMIT:
-                raise self.fail(f"radical {text!r} is not a list of intervals such as '0-15,20'")
-            yield from range(int(first), int(last or first) + 1)
