@@ -12,7 +12,7 @@ import numpy as np
 from pydantic import ValidationError
 
 from hdeeprm_like.cluster.platform import Platform
-from hdeeprm_like.cluster.workload import Workload
+from hdeeprm_like.cluster.workload import Workload, without_larger
 from hdeeprm_like.decision.rates import file_of_rates, read_rates
 from hdeeprm_like.errors import HDeepRMError, OptionsError, WorkloadError
 from hdeeprm_like.formats.any_platform import platform_from
@@ -22,7 +22,7 @@ from hdeeprm_like.formats.open import Holds, format_of, has_ending_of, load_plat
 from hdeeprm_like.formats.shipped import Kind, found
 from hdeeprm_like.formats.swf import Trace
 from hdeeprm_like.formats.trace_jobs import Limits, convert, knows_memory
-from hdeeprm_like.job_checks import check_jobs, without_larger
+from hdeeprm_like.job_checks import check_jobs
 from hdeeprm_like.options import EnvOptions, Options, read_options
 from hdeeprm_like.records import Record
 from hdeeprm_like.values import SEED

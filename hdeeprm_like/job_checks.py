@@ -10,19 +10,6 @@ from hdeeprm_like.engine.node_sets import refuse_demands
 from hdeeprm_like.errors import WorkloadError
 
 
-def without_larger(workload: Workload, cores: int) -> Workload:
-    """Return the jobs of a workload that are not larger than a machine; the account counts the others."""
-    larger = workload.size > cores
-    if not larger.any():
-        return workload
-    if workload.account is not None:
-        reason = f"larger than the machine, which has {cores:,} cores"
-        workload.account.add("left out", reason, larger, area=workload.size * workload.requested_time)
-    if larger.all():
-        raise WorkloadError(f"all {len(larger):,} jobs are larger than the machine, which has {cores:,} cores")
-    return workload.take(np.flatnonzero(~larger))
-
-
 def check_jobs(path: Path, workload: Workload, platform: Platform) -> None:
     """Refuse a workload with a job that requests more cores than the platform has, or an unknown partition.
 

@@ -169,3 +169,16 @@ class Workload:
             memory=float(self.memory.max()),
             bandwidth=float(self.bandwidth.max()),
         )
+
+
+def without_larger(workload: Workload, cores: int) -> Workload:
+    """Return the jobs of a workload that are not larger than a machine; the account counts the others."""
+    larger = workload.size > cores
+    if not larger.any():
+        return workload
+    if workload.account is not None:
+        reason = f"larger than the machine, which has {cores:,} cores"
+        workload.account.add("left out", reason, larger, area=workload.size * workload.requested_time)
+    if larger.all():
+        raise WorkloadError(f"all {len(larger):,} jobs are larger than the machine, which has {cores:,} cores")
+    return workload.take(np.flatnonzero(~larger))

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from hdeeprm_like.cluster.partitions import NO_DEMAND
-from hdeeprm_like.cluster.workload import Workload
+from hdeeprm_like.cluster.workload import Workload, without_larger
 from hdeeprm_like.errors import OptionsError, WorkloadError
 from hdeeprm_like.formats.batsim5_json import write_batsim5
 from hdeeprm_like.formats.job_reading import Reading, larger_of
@@ -44,7 +44,7 @@ def convert_file(
         flops: flop/s of the cores on which jobs take the run times of a trace.
         cores: of the machine; None for those in the source, else those of the widest job.
         batsim: version of the profile names of a workload, 4 or 5.
-        leave_out_larger: whether jobs of a trace larger than the machine are left out; otherwise they are an error.
+        leave_out_larger: whether jobs larger than the machine are left out; otherwise they are an error.
 
     Raises:
         OptionsError: the target's format cannot hold the source's content.
@@ -58,13 +58,20 @@ def convert_file(
         return f"{platform.cores} cores"
     check_writable(target, "workload", "trace", able="write")
     if has_ending_of(target, "trace"):
-        trace, left_out = (load_trace(source), "") if holds == "trace" else _trace_of(source, flops, cores)
+        if holds == "trace" and (cores is not None or leave_out_larger):
+            raise OptionsError(
+                f"{target}: a trace that stays one keeps its machine and all jobs, so --cores and --leave-out-larger "
+                "mean nothing; hdeeprm-like cut --larger-than leaves jobs out"
+            )
+        jobs = None if holds == "trace" else _complete(source, flops, cores, leave_out_larger)
+        trace, left_out = (load_trace(source), "") if jobs is None else _trace_of(jobs, source, flops)
         write(trace, target, "trace")
         return f"{len(trace)} jobs{left_out}"
     if holds == "trace":
         workload, left_out = _workload_of(load_trace(source), flops, cores, leave_out_larger)
     else:
-        workload, left_out = _complete(source, flops, cores), ""
+        workload = _complete(source, flops, cores, leave_out_larger)
+        left_out = left_out_of(workload)
     write(workload, target, "workload")
     if batsim == 5:
         write_batsim5(target, target, WorkloadError)
@@ -94,9 +101,8 @@ def content_of(path: Path) -> Holds:
     raise OptionsError(f"{path}: holds neither a platform ('clusters') nor a workload ('jobs')")
 
 
-def _trace_of(source: Path, flops: float, cores: int | None) -> tuple[Trace, str]:
+def _trace_of(workload: Workload, source: Path, flops: float) -> tuple[Trace, str]:
     """Return the jobs of a workload as a trace, and a description of requests that a trace cannot hold."""
-    workload = _complete(source, flops, cores)
     lost = ["bandwidths"] if workload.bandwidth.any() else []
     lost += ["GPUs"] if workload.gpus.any() else []
     demands = [] if workload.demands is None else list(workload.demands.each())
@@ -106,20 +112,30 @@ def _trace_of(source: Path, flops: float, cores: int | None) -> tuple[Trace, str
         for name, nothing in NO_DEMAND._asdict().items()
         if name not in in_trace and any(getattr(one, name) != nothing for one in demands)
     ]
-    words = f" (left out, for a trace does not hold it: {', '.join(lost)})" if lost else ""
+    words = left_out_of(workload)
+    words += f" (left out, for a trace does not hold it: {', '.join(lost)})" if lost else ""
     return trace_of_workload(workload, flops, source.name), words
 
 
-def _complete(source: Path, flops: float, cores: int | None) -> Workload:
+def _complete(source: Path, flops: float, cores: int | None, leave_out_larger: bool) -> Workload:
     """Return the jobs of a workload.
 
     Raises:
         OptionsError: some send messages or have profiles that no other format holds.
+        WorkloadError: one is larger than the machine of *cores* cores, and such jobs are not left out.
     """
     workload = load_workload(source, reference_flops=flops, capacity=cores, network=True)
     if not workload.is_known:
         job = workload.ids[int(np.argmax(np.isnan(workload.bytes)))].partition("!")[2]
         raise OptionsError(f"{source}: job {job} has a profile of a kind that no other format holds")
+    if leave_out_larger:
+        return without_larger(workload, workload.capacity)
+    largest = int(np.argmax(workload.size))
+    if cores is not None and workload.size[largest] > cores:
+        job, size = workload.ids[largest].partition("!")[2], workload.size[largest]
+        raise WorkloadError(
+            f"{source}: job {job} requests {size:,} cores, --cores says {cores:,}; --leave-out-larger leaves it out"
+        )
     return workload
 
 
@@ -143,8 +159,13 @@ def _workload_of(trace: Trace, flops: float, cores: int | None, leave_out_larger
     if not cores and not known:
         account.add("guessed", f"the machine has {capacity} cores, those of the widest job; give --cores")
     account.say()
-    why = account.why()
-    return without_bandwidth(workload), f" (left out: {why})" if why else ""
+    return without_bandwidth(workload), left_out_of(workload)
+
+
+def left_out_of(workload: Workload) -> str:
+    """Return which jobs were left out, in brackets; empty if none was."""
+    why = "" if workload.account is None else workload.account.why()
+    return f" (left out: {why})" if why else ""
 
 
 def without_bandwidth(workload: Workload) -> Workload:

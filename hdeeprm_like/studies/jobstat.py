@@ -7,13 +7,12 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from hdeeprm_like.cluster.workload import Workload
+from hdeeprm_like.cluster.workload import Workload, without_larger
 from hdeeprm_like.errors import OptionsError, WorkloadError, did_you_mean
 from hdeeprm_like.formats.job_reading import Reading, jobs_of, read_jobs
 from hdeeprm_like.formats.open import has_ending_of, load_workload
 from hdeeprm_like.formats.swf import Trace
 from hdeeprm_like.formats.trace_jobs import drawn_bandwidths, memory_of
-from hdeeprm_like.job_checks import without_larger
 from hdeeprm_like.types import Floats
 
 OF_TRACES: dict[str, Callable[[Trace], Floats]] = {

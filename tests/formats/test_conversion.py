@@ -194,3 +194,27 @@ def test_jobs_that_need_a_network_are_counted_and_not_converted(tmp_path, capsys
     error = capsys.readouterr().err
     assert "job 1 has a profile of a kind that no other format holds" in error
     assert "options" not in error
+
+
+def wide_jobs(tmp_path):
+    """A workload for 64 cores, one of whose two jobs takes them all."""
+    source = tmp_path / "w.json"
+    write(replace(jobs([0.0, 1.0], 10.0, size=[2, 64]), capacity=64), source, "workload")
+    return source
+
+
+@pytest.mark.parametrize("target", ["out.json", "out.swf"])
+def test_jobs_of_a_workload_that_are_larger_than_the_machine_are_refused_or_left_out(target, tmp_path, capsys):
+    assert convert(wide_jobs(tmp_path), tmp_path / target, "--cores", 8) == 2
+    assert "requests 64 cores, --cores says 8; --leave-out-larger leaves it out" in capsys.readouterr().err
+    assert not (tmp_path / target).exists()
+    found = convert_file(tmp_path / "w.json", tmp_path / target, flops=1e9, cores=8, leave_out_larger=True)
+    assert found.startswith("1 jobs (left out: 1 larger than the machine")
+
+
+@pytest.mark.parametrize("option", [("--cores", "8"), ("--leave-out-larger",)])
+def test_what_would_change_nothing_in_a_trace_that_stays_one_is_refused(option, tmp_path, capsys):
+    (tmp_path / "a.swf").write_text(TRACE)
+    assert convert(tmp_path / "a.swf", tmp_path / "b.swf", *option) == 2
+    assert "cut --larger-than leaves jobs out" in capsys.readouterr().err
+    assert not (tmp_path / "b.swf").exists()

@@ -10,7 +10,7 @@ import numpy as np
 from hdeeprm_like.cluster.partitions import Partitions
 from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.pool import pool
-from hdeeprm_like.cluster.workload import Workload
+from hdeeprm_like.cluster.workload import Workload, without_larger
 from hdeeprm_like.errors import OptionsError, WorkloadError
 from hdeeprm_like.formats.job_reading import Reading, larger_of, read_jobs
 from hdeeprm_like.formats.log_words import (
@@ -28,7 +28,7 @@ from hdeeprm_like.formats.swf import Trace
 from hdeeprm_like.formats.swf_cuts import take
 from hdeeprm_like.formats.swf_header import start_of
 from hdeeprm_like.formats.windows import window
-from hdeeprm_like.job_checks import check_sizes, without_larger
+from hdeeprm_like.job_checks import check_sizes
 from hdeeprm_like.types import Floats, Ints
 
 UNKNOWN = ""
