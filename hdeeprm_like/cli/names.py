@@ -50,7 +50,7 @@ def agent_named(text: str) -> str:
         ArgumentTypeError: it is a bare word, and there is no module of this name.
     """
     known = shipped("agent")
-    if text.isidentifier() and text not in known and find_spec(text) is None:
+    if text.replace("-", "_").isidentifier() and text not in known and find_spec(text) is None:
         raise argparse.ArgumentTypeError(unknown(text, "agent"))
     return str(known[text].path) if text in known else text
 

@@ -40,7 +40,9 @@ def our_agents() -> Path:
 def _named(options: argparse.Namespace) -> Iterator[Place]:
     """Yield what the command line names; what stands in the files there names nothing."""
     agent = getattr(options, "agent", None) or ""
-    policies = [one.strip() for name in POLICIES for one in str(getattr(options, name, None) or "").split(",")]
+    given = [getattr(options, name, None) or "" for name in POLICIES]
+    lists = [",".join(one) if isinstance(one, list) else str(one) for one in given]  # of benchmark a list
+    policies = [one.strip() for several in lists for one in several.split(",")]
     bare = [policy.removeprefix(AGENT) for policy in policies]
     yield from python_files([agent, *bare, *(getattr(options, "log_to", None) or "").split(",")])
     if agent and not list(python_files(agent)):

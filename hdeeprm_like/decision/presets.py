@@ -37,6 +37,7 @@ Actions: TypeAlias = specs.Actions
 Made = TypeVar("Made")
 
 # bounds of the integer fields of a `Space`
+STEPS_A_JOB, LEAST_STEPS = 100, 10_000  # of an episode, at most
 LEAST = {"head": 0, "tail": 0, "placed": 0, "horizon": 1, "backlog": 0, "memory_units": 0}
 NO_LIMITS = JobLimits(time=1.0, cores=1.0, memory=1.0, bandwidth=1.0)
 
@@ -139,6 +140,14 @@ class Space:
     def whole(self) -> bool:
         """Whether one node takes all cores of a job, as the agent names the node."""
         return self.actions == "machines"
+
+    def most_steps(self, jobs: int) -> int | None:
+        """Return the number of decisions after which an episode of *jobs* jobs is cut off; None for never.
+
+        An agent that always waits, or that decides at every second of a day, would never end an episode. Policies are
+        applied when something happens, so their episodes end by themselves.
+        """
+        return None if self.actions == "policies" else max(STEPS_A_JOB * jobs, LEAST_STEPS)
 
     def state(
         self,

@@ -1,6 +1,7 @@
 """The ids of the environments, registered with Gymnasium by names alone, which imports next to nothing.
 
-Gymnasium calls `register` as a plugin (entry point ``gymnasium.envs``), so an installed package needs no import.
+Gymnasium calls `register` as a plugin (entry point ``gymnasium.envs``), so an installed package needs no import;
+but Gymnasium 1.4 loads no plugins, so there `hdeeprm_like.gym` is imported or named, as in ``hdeeprm_like.gym:ID``.
 """
 
 from hdeeprm_like.decision import specs

@@ -31,7 +31,7 @@ Keywords of `make` and `make_vec`; those of the decision space override the pres
 | ``limits`` | a `Workload` or its ``limits()``, the largest requests, which scale observations; see below |
 | ``clock`` | ``batsim``, ``textbook``, or ``one-by-one``: simultaneous arrivals come one by one |
 | ``network`` | whether what jobs send takes time, on a platform with a network and Batsim's clock; see `simulate` |
-| ``max_steps`` | limit at which an episode is truncated; default: `STEPS_A_JOB` per job, at least `LEAST_STEPS` |
+| ``max_steps`` | limit at which an episode is truncated; default: 100 per job, at least 10,000, if the agent can wait |
 | ``render_mode`` | ``human`` (not with `make_vec`) or ``rgb_array`` |
 | ``mask`` | ``info``, or ``observation``: observations hold the mask of legal actions, see `envs.masks` |
 | ``threads``, ``copy``, ``autoreset`` | of `make_vec`, see `SchedulingVectorEnv` |
@@ -74,7 +74,7 @@ from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.synthetic.models import PRESETS as MODELS
 from hdeeprm_like.cluster.workload import JobLimits, Workload
 from hdeeprm_like.decision.named_parts import space_with
-from hdeeprm_like.decision.presets import PRESETS, Space
+from hdeeprm_like.decision.presets import PRESETS
 from hdeeprm_like.envs.ids import register
 from hdeeprm_like.envs.masks import MaskPlace
 from hdeeprm_like.envs.settings import PAPERS, SETTINGS, Paper, Recipes, Setting
@@ -102,8 +102,6 @@ AnyWorkload: TypeAlias = Workload | str | Path | WorkloadOf
 LIKELY = 8  # sample episodes of a model, to find its largest requests
 
 ENOUGH = 2  # jobs of an episode per job to place, so that jobs keep arriving
-
-STEPS_A_JOB, LEAST_STEPS = 100, 10_000  # default limit at which an episode is truncated
 
 
 def environment(
@@ -137,7 +135,7 @@ def environment(
         limits: the largest requests, which scale observations, or a workload that has them; None for those of the
             options file, the workload or the model, and of each episode where a function makes the jobs.
         max_steps, render_mode: as for `SchedulingEnv`; by default an episode whose agent can wait is truncated as in
-            `most_steps`, since an agent that only waits would never end it.
+            `Space.most_steps`, since an agent that only waits would never end it.
         parts: fields of `Space` that override the preset's, see the table of this module.
 
     Raises:
@@ -174,7 +172,7 @@ def environment(
         workload_of = workload_from(workload, jobs, exists, setting)
         limits, length = limits or limits_of(workload_of), length_of(workload_of)
     if max_steps is None:
-        max_steps = most_steps(space, length)
+        max_steps = None if length is None else space.most_steps(length)
     return SchedulingEnv(
         space,
         exists,
@@ -289,17 +287,6 @@ def length_of(workload_of: WorkloadOf) -> int | None:
     if isinstance(workload_of, Windows):
         return workload_of.length
     return workload_of.jobs or 0 if isinstance(workload_of, Recipes) else None
-
-
-def most_steps(space: Space, jobs: int | None) -> int | None:
-    """Return the number of steps after which an episode of *jobs* jobs is truncated; None for never.
-
-    An agent that always waits, or that decides at every second of a day, would never end an episode. Policies are
-    applied when something happens, so their episodes end by themselves.
-    """
-    if jobs is None or space.actions == "policies":
-        return None
-    return max(STEPS_A_JOB * jobs, LEAST_STEPS)
 
 
 def limits_of(workload_of: WorkloadOf) -> JobLimits | None:

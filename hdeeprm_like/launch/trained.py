@@ -8,7 +8,7 @@ from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.workload import Workload
 from hdeeprm_like.decision.agent_names import Trained
 from hdeeprm_like.decision.system import DecisionSystem
-from hdeeprm_like.errors import OptionsError, ResultsError
+from hdeeprm_like.errors import AgentError, OptionsError, ResultsError
 from hdeeprm_like.experiment import load_experiment
 from hdeeprm_like.formats.shipped import shipped
 from hdeeprm_like.inputs import read_json, read_object
@@ -122,14 +122,20 @@ def play_windows(policy: Trained, machine: Platform, windows: Sequence[Workload]
     One pass through a network for many windows takes hardly longer than for one, so this is several times faster.
 
     Raises:
+        AgentError: it waits again and again, see `Space.most_steps`.
         HDeepRMError: as of `restored` and `system_of`.
     """
-    plays = []
+    learner, plays = restored(policy), []
     for jobs in windows:
         system = system_of(policy, machine, jobs)
         system.records = False
         plays.append(Play(Simulator(system.state, jobs, clock), system))
-    play_together(restored(policy).agent, plays)
+    most = learner.space.most_steps(max(map(len, windows)))
+    if not play_together(learner.agent, plays, most):
+        raise AgentError(
+            f"{policy.name}: has decided {most:,} times in a window and its jobs are not over: it waits again "
+            "and again, as an agent does that has not learned enough"
+        )
     return [one.simulator for one in plays]
 
 

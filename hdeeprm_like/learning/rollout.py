@@ -204,13 +204,23 @@ def play_episodes(agent: Decides, episodes: Sequence[Playing]) -> list[Episode]:
     return [episode.episode for episode in episodes]
 
 
-def play_together(agent: Decides, episodes: Sequence[Playing]) -> None:
-    """Run episodes to their ends, each advanced by itself; one forward pass decides for all that are not over."""
+def play_together(agent: Decides, episodes: Sequence[Playing], most: int | None = None) -> bool:
+    """Run episodes to their ends, each advanced by itself; one forward pass decides for all that are not over.
+
+    Args:
+        most: decisions of an episode; None for no limit.
+
+    Returns:
+        Whether all are over.
+    """
     agent.begin(np.arange(len(episodes)))
+    steps = 0
     active = [number for number, episode in enumerate(episodes) if episode.advance()]
-    while active:
+    while active and steps != most:
+        steps += 1
         observations, masks = zip(*(episodes[number].observe() for number in active), strict=True)
         actions = agent.decide(np.stack(observations), np.stack(masks), np.array(active))
         for number, action in zip(active, actions.tolist(), strict=True):
             episodes[number].act(action)
         active = [number for number in active if episodes[number].advance()]
+    return not active

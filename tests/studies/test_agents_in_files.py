@@ -2,11 +2,13 @@
 
 import json
 from importlib.util import find_spec
+from pathlib import Path
 
 import pandas as pd
 import pytest
 
-from hdeeprm_like.cli.main import main
+from hdeeprm_like.cli.main import main, parser
+from hdeeprm_like.cli.trust import trusted_by
 from hdeeprm_like.decision.agent_names import agent_named
 from hdeeprm_like.errors import OptionsError
 
@@ -90,11 +92,29 @@ def test_what_is_wrong_with_such_an_agent_is_told_in_one_line(folder, capsys, po
     assert message in line
 
 
+def test_an_agent_that_only_waits_is_refused_after_the_steps_of_an_environment(folder, capsys):
+    content = json.loads((folder / "exp.json").read_text())
+    content["pybatsim"]["env"] = {"preset": "SMDP"}
+    (folder / "waits.json").write_text(json.dumps(content))
+    (folder / "waits.py").write_text("def waits(observation, mask):\n    return int(mask.nonzero()[0][-1])\n")
+    lines = [f"{n} {10 * n} -1 9000 1 -1 -1 1 9000 -1 1 1 1 -1 1 -1 -1 -1" for n in range(30)]
+    (folder / "t.swf").write_text("\n".join(["; MaxProcs: 8", *lines]) + "\n")
+    assert compared("fcfs+strict", "agent:waits.py:waits:waits.json") == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "has decided 10,000 times in a window and its jobs are not over: it waits again and again" in line
+
+
+def test_benchmark_runs_the_function_that_it_names_itself(folder):
+    line = parser().parse_args(["benchmark", "agent:own.py:second:exp.json", "order.py:order", "-o", "card"])
+    assert {Path("own.py"), Path("order.py"), folder} <= set(trusted_by(line))
+
+
 @pytest.mark.parametrize("command", ["train", "launch"])
-def test_the_nearest_shipped_agent_is_named(command, capsys):
+@pytest.mark.parametrize(("given", "near"), [("actor_critic", "actor-critic"), ("sb3-network", "sb3_network")])
+def test_the_nearest_shipped_agent_is_named(command, given, near, capsys):
     with pytest.raises(SystemExit):
-        main([command, "--options", "learning", "--agent", "actor_critic"])
-    assert "did you mean 'actor-critic'?" in capsys.readouterr().err
+        main([command, "--options", "learning", "--agent", given])
+    assert f"did you mean {near!r}?" in capsys.readouterr().err
 
 
 def test_a_folder_is_an_agent_whatever_its_name(folder):
