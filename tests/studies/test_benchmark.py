@@ -224,3 +224,13 @@ def test_the_table_of_the_docs_is_made_of_the_committed_cards():
     text = (ROOT / "docs" / "notebook" / "benchmark.md").read_text()
     table = re.search(r"^\| policy \|.*?(?=\n\n)", text, re.S | re.M)[0] + "\n"
     assert table == table_of(cards)
+
+
+def test_a_reference_that_has_learned_from_a_case_has_no_score_there(tmp_path):
+    found = benchmark(["saf+easy"], tmp_path, True, DATE, ["lublin-1"], processes=1, progress=False)
+    case = found["cases"][0]
+    assert "saf+easy" in QUICK[0].references
+    assert case["refused"] == {"saf+easy": "has learned from lublin-1"}
+    assert "saf+easy" not in case["scores"]
+    assert "saf+easy" in case["costs"]
+    assert found["score"]["fixed"]["played"] == 2

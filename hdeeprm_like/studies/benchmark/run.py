@@ -191,7 +191,10 @@ def case_of(
         comparison = comparison_of(case, tuple(references), output, date)
         summary = run_comparison(comparison, folder, processes, progress)[0]
     costs = costs_of(rows_in(folder / RESULTS), [row[POLICY] for row in summary], case.objective)
-    scores, resampled = scores_of(costs, case.references)
+    refused = {policy.name: why for policy, why in zip(chosen, refusals, strict=True) if why}
+    scores, resampled = (
+        {name: one for name, one in found.items() if name not in refused} for found in scores_of(costs, case.references)
+    )
     return {
         "name": case.name,
         "fresh": case.fresh,
@@ -201,7 +204,7 @@ def case_of(
         "on": case.platform or f"{inputs_of(comparison).machine.cores} cores",
         "objective": " x ".join(case.objective),
         "digest": digest_of(comparison.trace),
-        "refused": {policy.name: why for policy, why in zip(chosen, refusals, strict=True) if why},
+        "refused": refused,
         "costs": {name: float(cost.mean()) for name, cost in costs.items()},
         "scores": scores,
         "resampled": resampled,
