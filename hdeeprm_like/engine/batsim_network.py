@@ -7,12 +7,13 @@ follow files, see `batsim_speeds`, and no other loopback of the master host than
 import numpy as np
 
 from hdeeprm_like.engine.actions import ARRIVING, LATENCY, note_end, remove_numbered, set_rate, take_step
-from hdeeprm_like.engine.batsim_actors import END, KINDS, LOOPBACK, BatsimClock, rates_change
+from hdeeprm_like.engine.batsim_actors import LOOPBACK, BatsimClock, rates_change
 from hdeeprm_like.engine.batsim_speeds import take_step_at_speeds
 from hdeeprm_like.engine.batsim_work import begin_sending
 from hdeeprm_like.engine.bundles import BundleType
 from hdeeprm_like.engine.compiled import by_type, compiled, inlined
 from hdeeprm_like.engine.flows import MESSAGE_FLOW, begin_flow, end_flow, next_solved
+from hdeeprm_like.engine.rounds import END, KINDS
 from hdeeprm_like.engine.tables import Tables
 from hdeeprm_like.engine.tasks import Simulation
 from hdeeprm_like.engine.traffic import has_routes, open_traffic
@@ -57,7 +58,7 @@ def arrive(timing: BundleType) -> object:
 
 @by_type
 def end_latency(tables: BundleType, timing: BundleType, owner: object, made: object) -> object:
-    """End a latency: the job or the message under way begins to use its links; return whether it was a latency."""
+    """End a latency: the job or the message under way begins to use its links."""
     return end_latency_of if rates_change(timing) else no_latency
 
 
@@ -67,9 +68,8 @@ def no_links(timing: BatsimClock) -> None:
 
 
 @inlined
-def no_latency(tables: Tables, timing: BatsimClock, owner: int, made: int) -> bool:
-    """Return False: without a network no job waits for a latency."""
-    return False
+def no_latency(tables: Tables, timing: BatsimClock, owner: int, made: int) -> None:
+    """Do nothing: without a network no job waits for a latency."""
 
 
 @inlined
@@ -92,17 +92,13 @@ def end_message(timing: BatsimClock) -> None:
 
 
 @compiled
-def end_latency_of(tables: Tables, timing: BatsimClock, owner: int, made: int) -> bool:
-    """End the latency of a job, or that of the message under way; return False if it is none."""
+def end_latency_of(tables: Tables, timing: BatsimClock, owner: int, made: int) -> None:
+    """End the latency of a job, or that of the message under way."""
     if owner == ARRIVING:
         begin_flow(timing.traffic, MESSAGE_FLOW)
-    if owner >= ARRIVING:
-        return owner == ARRIVING
-    j = LATENCY - owner
-    if timing.traffic.flows[j + 1].waits == made:
+    elif timing.traffic.flows[LATENCY - owner + 1].waits == made:
         remove_numbered(timing.actions, made)
-        begin_sending(tables, timing, j)
-    return True
+        begin_sending(tables, timing, LATENCY - owner)
 
 
 @compiled
