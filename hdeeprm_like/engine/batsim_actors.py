@@ -1,6 +1,6 @@
 """The bundle of Batsim's clock; the ways of messages to the server, and reads of the energy, which take rounds."""
 
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 
@@ -8,8 +8,8 @@ from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.units import bytes_per_second, seconds
 from hdeeprm_like.engine import actor_fields
 from hdeeprm_like.engine.actions import Actions, calls_at_once, new_actions
-from hdeeprm_like.engine.bundles import Bundle, BundleType
-from hdeeprm_like.engine.compiled import by_type, compiled, count_bits, inlined, shift_left
+from hdeeprm_like.engine.bundles import Bundle
+from hdeeprm_like.engine.compiled import compiled, count_bits, inlined, of_two, shift_left
 from hdeeprm_like.engine.cores import begin_words, word_of
 from hdeeprm_like.engine.flows import MESSAGE_FLOW, add_load, begin_flow
 from hdeeprm_like.engine.rounds import MOST_ROUNDS, send_along
@@ -101,12 +101,12 @@ def new_batsim_clock(platform: Platform, jobs: int) -> BatsimClock:
     )
 
 
-def rates_change(timing: BundleType) -> bool:
-    """Return from the type of a clock whether rates of what is under way change.
+def rates_change(kind: Any) -> bool:
+    """Return from the type of an argument whether it is a clock on which rates of what is under way change.
 
     So it is in a network, and where speeds follow files.
     """
-    return bool(timing.fields["traffic"][0].kind == "Traffic")
+    return getattr(kind, "kind", "") == "BatsimClock" and kind.fields["traffic"][0].kind == "Traffic"
 
 
 def way_to_master(platform: Platform) -> tuple[Floats, Floats]:
@@ -130,12 +130,6 @@ def way_to_master(platform: Platform) -> tuple[Floats, Floats]:
 
 
 # --- the ways of messages
-
-
-@by_type
-def send_end(tables: BundleType, simulation: BundleType, timing: BundleType, j: object) -> object:
-    """Start the transfer of the message of a job's end to the server."""
-    return send_over_links if rates_change(timing) else send_alone
 
 
 @inlined
@@ -167,6 +161,9 @@ def send_over_links(tables: Tables, simulation: Simulation, timing: BatsimClock,
     send_along(timing, delay, 1.0, 0.0)  # until `solve`
     if delay <= 0.0:
         begin_flow(traffic, MESSAGE_FLOW)
+
+
+send_end = of_two(rates_change, send_over_links, send_alone)
 
 
 # --- the energy

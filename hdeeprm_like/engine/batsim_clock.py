@@ -7,13 +7,13 @@ come out as in Batsim: in the same messages, hence with the same decisions.
 from hdeeprm_like.engine.actor_fields import ASKS, HEAR, LISTEN, OVER, SERVER
 from hdeeprm_like.engine.batsim_actors import BatsimClock
 from hdeeprm_like.engine.batsim_at_once import only_jobs_end, run_at_once, send_first
-from hdeeprm_like.engine.batsim_network import goes_by_rounds, open_network, take_next_step
+from hdeeprm_like.engine.batsim_network import goes_by_rounds, open_network
 from hdeeprm_like.engine.compiled import inlined
 from hdeeprm_like.engine.dates import request_call, wire_time
 from hdeeprm_like.engine.rounds import HELLO, READY, first_message
 from hdeeprm_like.engine.tables import Tables
 from hdeeprm_like.engine.tasks import Simulation
-from hdeeprm_like.engine.turns import end_actions, put, take_turns, transfer
+from hdeeprm_like.engine.turns import end_actions, put, take_next_step, take_turns, transfer
 
 
 @inlined

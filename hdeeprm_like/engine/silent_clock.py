@@ -7,10 +7,10 @@ UNUSUAL, and the server plays the session again by itself.
 from hdeeprm_like.engine.actor_fields import OVER, UNUSUAL
 from hdeeprm_like.engine.compiled import entry
 from hdeeprm_like.engine.silent_layout import UNREAD
-from hdeeprm_like.engine.silent_network import change_rates, take_next_step
+from hdeeprm_like.engine.silent_network import change_rates
 from hdeeprm_like.engine.silent_replies import read_reply
 from hdeeprm_like.engine.silent_session import Session
-from hdeeprm_like.engine.turns import end_actions, take_turns
+from hdeeprm_like.engine.turns import end_actions, take_next_step, take_turns
 
 
 @entry
@@ -31,6 +31,6 @@ def advance(session: Session) -> int:
             change_rates(session)
         if talk.unusual:
             return UNUSUAL
-        if result != OVER or not take_next_step(session):
+        if result != OVER or not take_next_step(session, session, session):
             return result
         end_actions(session, session, session)

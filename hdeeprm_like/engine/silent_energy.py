@@ -150,6 +150,16 @@ def refresh(session: Session, m: int) -> None:
     machine.watts = power.least + load * (power.most - power.least) if load > 0.0 else power.idle
 
 
+@compiled
+def refresh_all(session: Session, j: int) -> None:
+    """Compute the power of the machines of a job, if energy is measured."""
+    if session.meter[0].measures:
+        m = session.tasks[j].first
+        for _ in range(session.tasks[j].size):
+            refresh(session, m)
+            m = session.machines[m].next
+
+
 @inlined
 def update(session: Session, m: int) -> None:
     """Count the joules of a machine until now."""
@@ -205,11 +215,7 @@ def compute_rate(session: Session, j: int) -> None:
     if limit <= least and limit < inf:
         rate, rest = limit, 0.0
     job.rate = rate if rest < REST else rate_in_steps(session, j, limit)
-    if session.meter[0].measures:
-        m = job.first
-        for _ in range(job.size):
-            refresh(session, m)
-            m = session.machines[m].next
+    refresh_all(session, j)
 
 
 @compiled

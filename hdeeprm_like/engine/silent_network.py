@@ -4,14 +4,10 @@ The work of a job that sends is a flow, and so is the message of a job's end whe
 the links of each, as they depend on the platform; a capacity is a machine, or behind these a link.
 """
 
-import numpy as np
-
 from hdeeprm_like.engine.actions import (
-    ARRIVING,
     LATENCY,
     add,
     add_numbered,
-    note_end,
     number,
     remove_at,
     remove_numbered,
@@ -19,9 +15,9 @@ from hdeeprm_like.engine.actions import (
     take_step,
 )
 from hdeeprm_like.engine.compiled import compiled, inlined
-from hdeeprm_like.engine.flows import MESSAGE_FLOW, NONE, add_load, begin_flow, end_flow, next_solved, note_changed
-from hdeeprm_like.engine.rounds import END, KINDS, send_along
-from hdeeprm_like.engine.silent_energy import begin_use, compute_rate, end_use, refresh
+from hdeeprm_like.engine.flows import MESSAGE_FLOW, NONE, add_load, begin_flow, end_flow, note_changed
+from hdeeprm_like.engine.rounds import send_along
+from hdeeprm_like.engine.silent_energy import begin_use, compute_rate, end_use, refresh_all
 from hdeeprm_like.engine.silent_session import Session
 
 
@@ -99,11 +95,11 @@ def start_work(tables: Session, simulation: Session, session: Session, j: int) -
     if flow.delay > 0.0:
         add_numbered(actions, LATENCY - j, flow.delay, 1.0, flow.waits)
     else:
-        begin_sending(session, j)
+        begin_sending(tables, session, j)
 
 
 @compiled
-def begin_sending(session: Session, j: int) -> None:
+def begin_sending(tables: Session, session: Session, j: int) -> None:
     """Begin the work of a job that sends when its latency is over."""
     flow, m = session.traffic.flows[j + 1], session.tasks[j].first
     for _ in range(session.tasks[j].size):
@@ -172,66 +168,24 @@ def send_end(tables: Session, simulation: Session, session: Session, j: int) -> 
         begin_flow(traffic, MESSAGE_FLOW)
 
 
-@inlined
-def arrive(session: Session) -> None:
-    """End the flow of the message of a job's end."""
-    if session.talk[0].sends:
-        end_flow(session.traffic, MESSAGE_FLOW)
-
-
 # --- steps
 
 
 @inlined
-def take_next_step(session: Session) -> bool:
-    """Compute the rates that have changed, and move the clock; return False if nothing ends any more."""
-    if not session.talk[0].sends:
-        return take_step(session.actions)
-    pace = session.actions.pace[0]
-    solve(session)
-    ends = pace.latency < np.inf and session.talk[0].on_the_way % KINDS == END
-    if not take_step(session.actions):
-        return False
-    if ends and pace.latency == np.inf and session.traffic.flows[MESSAGE_FLOW].first >= 0:
-        note_end(session.actions, ARRIVING, pace.message_made)
-    return True
-
-
-@compiled
-def solve(session: Session) -> None:
-    """Compute the rates of all flows connected with one that has begun, ended or changed."""
-    traffic = session.traffic
-    traffic.roads[0].epoch += 1
-    while True:
-        count = next_solved(traffic)
-        if count == 0:
-            return
-        for at in range(count):
-            f, rate = traffic.members[at], traffic.problem.variables[at].value
-            if f == MESSAGE_FLOW:
-                session.actions.pace[0].speed = rate
-            else:
-                set_speed(session, f - 1, rate)
+def sends(session: Session) -> bool:
+    """Return whether jobs send."""
+    return bool(session.talk[0].sends)
 
 
 @inlined
-def set_speed(session: Session, j: int, rate: float) -> None:
+def move_clock(tables: Session, simulation: Session, session: Session) -> bool:
+    """Move the clock; return False if nothing ends any more."""
+    return take_step(session.actions)
+
+
+@inlined
+def give_rate(session: Session, j: int, rate: float) -> None:
     """Give the work of a job its rate, and its machines the power of that."""
-    job = session.tasks[j]
-    job.rate = rate
+    session.tasks[j].rate = rate
     set_rate(session.actions, session.actions.places[2 * j], rate)
-    if session.meter[0].measures:
-        m = job.first
-        for _ in range(job.size):
-            refresh(session, m)
-            m = session.machines[m].next
-
-
-@compiled
-def end_latency(tables: Session, session: Session, owner: int, made: int) -> None:
-    """Begin to use links when the latency of a job, or of the message under way, is over."""
-    if owner == ARRIVING:
-        begin_flow(session.traffic, MESSAGE_FLOW)
-    elif waits(session, LATENCY - owner) == made:  # else what has ended before it in this step has removed it
-        remove_numbered(session.actions, made)
-        begin_sending(session, LATENCY - owner)
+    refresh_all(session, j)

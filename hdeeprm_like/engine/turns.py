@@ -2,7 +2,20 @@
 
 from typing import Any
 
-from hdeeprm_like.engine.actions import ANSWER, ARRIVING, CALL, MESSAGE, SUBMISSION, add, number
+import numpy as np
+
+from hdeeprm_like.engine.actions import (
+    ANSWER,
+    ARRIVING,
+    CALL,
+    LATENCY,
+    MESSAGE,
+    SUBMISSION,
+    add,
+    note_end,
+    number,
+    remove_numbered,
+)
 from hdeeprm_like.engine.actor_fields import (
     ANSWERER,
     ANSWERS,
@@ -17,13 +30,16 @@ from hdeeprm_like.engine.actor_fields import (
     UNUSUAL,
 )
 from hdeeprm_like.engine.actor_parts import (
-    arrive,
+    begin_sending,
     deliver,
-    end_latency,
+    give_rate,
     has_room,
+    is_session,
     look_at_lowest,
+    move_clock,
     send_end,
     send_inside,
+    sends,
     start_work,
 )
 from hdeeprm_like.engine.actors import (
@@ -37,8 +53,11 @@ from hdeeprm_like.engine.actors import (
     set_timer,
     stop,
 )
-from hdeeprm_like.engine.compiled import compiled, inlined
+from hdeeprm_like.engine.batsim_actors import rates_change
+from hdeeprm_like.engine.batsim_network import no_links
+from hdeeprm_like.engine.compiled import compiled, inlined, of_two
 from hdeeprm_like.engine.dates import SAME_DATE
+from hdeeprm_like.engine.flows import MESSAGE_FLOW, begin_flow, end_flow, next_solved
 from hdeeprm_like.engine.rounds import (
     END,
     GET,
@@ -212,3 +231,70 @@ def end_actions(tables: Any, simulation: Any, timing: Rounds) -> None:
             end_latency(tables, timing, owner, actions.made_ended[i])
         elif end_action(tables, simulation, timing, owner):
             wake(timing, JOBS + (owner >> 1))
+
+
+# --- links and steps
+
+
+def has_links(kind: Any) -> bool:
+    """Return whether an argument is a session, or a clock in a network."""
+    return is_session(kind) or rates_change(kind)
+
+
+@inlined
+def arrive_over_links(timing: Any) -> None:
+    """End the flow of the message of a job's end, if jobs send."""
+    if sends(timing):
+        end_flow(timing.traffic, MESSAGE_FLOW)
+
+
+@compiled
+def end_latency_of(tables: Any, timing: Any, owner: int, made: int) -> None:
+    """End the latency of a job, or that of the message under way, which begin to use their links."""
+    if owner == ARRIVING:
+        begin_flow(timing.traffic, MESSAGE_FLOW)
+    elif timing.traffic.flows[LATENCY - owner + 1].waits == made:  # else what ended before it has removed it
+        remove_numbered(timing.actions, made)
+        begin_sending(tables, timing, LATENCY - owner)
+
+
+@inlined
+def no_latency(tables: Any, timing: Any, owner: int, made: int) -> None:
+    """Do nothing: without a network no job waits for a latency."""
+
+
+@compiled
+def take_step_over_links(tables: Any, simulation: Any, timing: Any) -> bool:
+    """Compute the rates that have changed, and move the clock; return False if nothing ends any more."""
+    if not sends(timing):
+        return bool(move_clock(tables, simulation, timing))
+    pace = timing.actions.pace[0]
+    solve(timing)
+    ends = pace.latency < np.inf and timing.talk[0].on_the_way % KINDS == END
+    if not move_clock(tables, simulation, timing):
+        return False
+    if ends and pace.latency == np.inf and pace.speed == 0.0:  # it shares links then
+        note_end(timing.actions, ARRIVING, pace.message_made)
+    return True
+
+
+@compiled
+def solve(timing: Any) -> None:
+    """Compute the rates of all flows connected with one that has begun, ended or changed."""
+    traffic = timing.traffic
+    traffic.roads[0].epoch += 1
+    while True:
+        count = next_solved(traffic)
+        if count == 0:
+            return
+        for at in range(count):
+            f, rate = traffic.members[at], traffic.problem.variables[at].value
+            if f == MESSAGE_FLOW:
+                timing.actions.pace[0].speed = rate
+            else:
+                give_rate(timing, f - 1, rate)
+
+
+arrive = of_two(has_links, arrive_over_links, no_links)
+end_latency = of_two(has_links, end_latency_of, no_latency)
+take_next_step = of_two(has_links, take_step_over_links, move_clock)
