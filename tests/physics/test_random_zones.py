@@ -119,9 +119,9 @@ def difference(scenario, folder):
     return None
 
 
-def assert_the_same(seed, folder, make=platform_of):
-    """Compare tasks on the platform that *make* returns for some dice, and shrink what differs."""
-    scenario = scenario_of(seed, folder, make)
+def assert_the_same(seed, folder, make=scenario_of):
+    """Compare what *make* returns for a seed and a folder, and shrink what differs."""
+    scenario = make(seed, folder)
     if difference(scenario, folder) is None:
         return
     smaller = True
