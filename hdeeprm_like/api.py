@@ -284,8 +284,8 @@ def load_workload(
     Args:
         path: a name (see `examples`), or the file: Batsim's JSON, KSU's table of jobs, or a trace (SWF, plain or
             ``.gz``). On a pool the jobs of a trace keep their run times; for others they are converted as in HDeepRM.
-        platform: as for `simulate`; None for the machine that belongs to a name; required for the file of a trace.
-            A complete workload of Batsim without one is for a machine of as many cores as it names.
+        platform: as for `simulate`; None for the machine that belongs to a name, else for a pool of as many cores as
+            the file itself names.
         jobs: of a trace: number of jobs; None for all.
         skip: of a trace: number of lines before the first.
         seed: of properties that jobs lack.
@@ -294,16 +294,16 @@ def load_workload(
     Raises:
         PlatformError: the platform cannot be used.
         WorkloadError: the file cannot be used, or a job requests too many cores.
-        OptionsError: *platform* is missing; or *jobs* or *skip* are given for jobs that are no trace.
+        OptionsError: *platform* is missing, for the header of a trace has no number of processors; or *jobs* or *skip*
+            are given for jobs that are no trace.
     """
     file, known = existing(path, "trace", "workload"), shipped("trace", "workload")
     if platform is None and str(path) in known:
         platform = known[str(path)].machine
     if platform is None and jobs is None and not skip and formats.has_ending_of(file, "workload"):
         return formats.load_workload(file)
-    if platform is None:
-        raise OptionsError(f"load_workload: {file}: names no machine; add platform, a name, path or cores")
-    return jobs_in(file, platform_from(platform), seed, jobs, skip, leave_out_larger).workload
+    machine = None if platform is None else platform_from(platform)
+    return jobs_in(file, machine, seed, jobs, skip, leave_out_larger).workload
 
 
 def load_experiment(path: str | Path) -> Experiment:
