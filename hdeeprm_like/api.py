@@ -22,9 +22,9 @@ from hdeeprm_like.errors import OptionsError, WorkloadError
 from hdeeprm_like.experiment import Experiment
 from hdeeprm_like.formats import open as formats
 from hdeeprm_like.formats.any_platform import AnyPlatform, platform_from
-from hdeeprm_like.formats.shipped import Names, existing, listed, shipped
+from hdeeprm_like.formats.shipped import Names, existing, listed
 from hdeeprm_like.formats.windows import JobsBy, Window
-from hdeeprm_like.jobs_in_files import jobs_in
+from hdeeprm_like.jobs_in_files import jobs_and_machine, jobs_in
 from hdeeprm_like.refusals import AGENT, SIMULATE, Case, refuse
 from hdeeprm_like.run.schedules import jobs_that_ran, run_to_end, schedule_of
 from hdeeprm_like.run.simulator import Clock, Simulator, check_clock
@@ -297,13 +297,10 @@ def load_workload(
         OptionsError: *platform* is missing, for the header of a trace has no number of processors; or *jobs* or *skip*
             are given for jobs that are no trace.
     """
-    file, known = existing(path, "trace", "workload"), shipped("trace", "workload")
-    if platform is None and str(path) in known:
-        platform = known[str(path)].machine
-    if platform is None and jobs is None and not skip and formats.has_ending_of(file, "workload"):
-        return formats.load_workload(file)
-    machine = None if platform is None else platform_from(platform)
-    return jobs_in(file, machine, seed, jobs, skip, leave_out_larger).workload
+    if platform is None:
+        return jobs_and_machine(path, seed, jobs, skip, leave_out_larger)[0]
+    file = existing(path, "trace", "workload")
+    return jobs_in(file, platform_from(platform), seed, jobs, skip, leave_out_larger).workload
 
 
 def load_experiment(path: str | Path) -> Experiment:

@@ -6,10 +6,13 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from hdeeprm_like.cluster.platform import Platform
+from hdeeprm_like.cluster.workload import Workload
 from hdeeprm_like.errors import OptionsError
 from hdeeprm_like.experiment import READERS, Overrides, converted, load_jobs
+from hdeeprm_like.formats.any_platform import platform_from
 from hdeeprm_like.formats.job_reading import Reading, jobs_of, larger_of, machine_size
-from hdeeprm_like.formats.open import has_ending_of, load_trace
+from hdeeprm_like.formats.open import has_ending_of, load_trace, load_workload
+from hdeeprm_like.formats.shipped import existing, shipped
 from hdeeprm_like.formats.swf_cuts import take
 from hdeeprm_like.formats.windows import Window, window
 from hdeeprm_like.limits import JOBS
@@ -70,3 +73,23 @@ def jobs_in(
         return Window(converted(path, plain, platform, path, READERS, larger).workload, 0.0)
     overrides = Overrides(workload=path, leave_out_larger=leave_out_larger)
     return Window(load_jobs(path, plain, platform, overrides).workload, 0.0)
+
+
+def jobs_and_machine(
+    jobs_of: str | Path, seed: int = 0, jobs: int | None = None, skip: int = 0, leave_out_larger: bool = False
+) -> tuple[Workload, Platform]:
+    """Return jobs and their own machine: that of a name, else a pool of as many cores as the file itself names.
+
+    Args:
+        jobs_of: a name of shipped jobs or a file. The others are as for `jobs_in`.
+
+    Raises:
+        WorkloadError: as for `jobs_in`. OptionsError: likewise; the header of a trace has no number of processors.
+    """
+    file, known = existing(jobs_of, "trace", "workload"), shipped("trace", "workload")
+    if str(jobs_of) not in known and jobs is None and not skip and has_ending_of(file, "workload"):
+        found = load_workload(file)
+        return found, platform_from(found.capacity)
+    machine = platform_from(known[str(jobs_of)].machine) if str(jobs_of) in known else None
+    found = jobs_in(file, machine, seed, jobs, skip, leave_out_larger).workload
+    return found, machine or platform_from(found.capacity)
