@@ -30,6 +30,7 @@ from hdeeprm_like.decision.policies.starting import start_beside, start_if_fits,
 from hdeeprm_like.decision.policies.steps import see_cores
 from hdeeprm_like.decision.score_files import plans_profiles
 from hdeeprm_like.engine.bundles import Bundle
+from hdeeprm_like.engine.calls import NOWHERE
 from hdeeprm_like.engine.compiled import callback, compiled, entry, inlined
 from hdeeprm_like.engine.job_lists import copy_jobs, entries_of, job_at, next_fitting
 from hdeeprm_like.engine.job_sorting import sort_by_keys
@@ -127,7 +128,7 @@ def backfill_by_score(tables: Tables, plans: Plans, knowledge: Knowledge, k: int
     scores, v, clock = knowledge.scores, plans.plans[k].list, tables.clock[0]
     head = job_at(tables.waiting, v, 0, 0)
     reserve(tables, plans, k, head, needed_cores(tables, knowledge.history, scores, s, head))
-    if plans.plans[k].bounded == 1:
+    if plans.plans[k].guarded_at != NOWHERE:
         plans.plans[k].reserved = EACH  # the head has its guarantee; only its expected start is needed
     count, place, i = 0, 0, 1
     while True:
@@ -141,7 +142,7 @@ def backfill_by_score(tables: Tables, plans: Plans, knowledge: Knowledge, k: int
         j = plans.queue[n]
         if needed_cores(tables, knowledge.history, scores, s, j) <= clock.free_cores:
             start_if_fits(tables, plans, k, j)
-    plans.plans[k].reserved = EACH if plans.plans[k].bounded == 1 else NO_JOB
+    plans.plans[k].reserved = EACH if plans.plans[k].guarded_at != NOWHERE else NO_JOB
 
 
 @compiled
