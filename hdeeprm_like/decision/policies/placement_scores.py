@@ -16,18 +16,14 @@ from hdeeprm_like.decision.policies.placing import FIXED, Placing
 from hdeeprm_like.decision.policies.scores import F_PLACEMENT
 from hdeeprm_like.engine.allocation import close_choice, note_before, take_cores
 from hdeeprm_like.engine.compiled import callback, compiled, inlined
-from hdeeprm_like.engine.dispatch import check_names
+from hdeeprm_like.engine.dispatch import check_names, numbered
 from hdeeprm_like.engine.lifecycle import OVER
 from hdeeprm_like.engine.numbers import FIRST_FIT
 from hdeeprm_like.engine.processor_index import has_tree, rank
 from hdeeprm_like.engine.processor_keys import places
 from hdeeprm_like.engine.tables import CORES, WIDTH, Tables
 
-CHANGING = (
-    "asleep", "added_power", "contended", "slowed", "bandwidth_left", "memory_left", "cores_left", "node_left",
-    "elsewhere", "lag",
-)  # fmt: skip
-check_names("features of cores", CORE_FEATURES, (*tuple(CORE_FEATURES)[:FIXED], *CHANGING), __name__)
+CHANGING = range(FIXED, 15)  # behind those that never change
 (
     C_ASLEEP,
     C_ADDED_POWER,
@@ -39,7 +35,9 @@ check_names("features of cores", CORE_FEATURES, (*tuple(CORE_FEATURES)[:FIXED], 
     C_NODE_LEFT,
     C_ELSEWHERE,
     C_LAG,
-) = range(FIXED, len(CORE_FEATURES))
+) = CHANGING
+NAMED = (*tuple(CORE_FEATURES)[:FIXED], *numbered(globals(), "C_", CHANGING))
+check_names("features of cores", CORE_FEATURES, NAMED, __name__)
 C_COUNT, F_COUNT = len(CORE_FEATURES), len(JOB_FEATURES)
 F_ONE, F_TRUSTED_LOG_TIME, F_LOG_CORES, F_MEMORY, F_BANDWIDTH, F_ON_GPUS, F_LOG_WAIT, F_FREE, F_QUEUE = range(F_COUNT)
 HOUR = 3600.0  # s

@@ -9,8 +9,7 @@ from hdeeprm_like.decision.policies.history import find_siblings
 from hdeeprm_like.decision.policies.keeping import find_kept, needed_cores
 from hdeeprm_like.decision.policies.knowledge import Knowledge
 from hdeeprm_like.decision.policies.lookahead import choose_ahead
-from hdeeprm_like.decision.policies.node_plans import start_around_guarantees
-from hdeeprm_like.decision.policies.node_starts import start_around_heads
+from hdeeprm_like.decision.policies.node_plans import start_around_heads, start_without_reservations
 from hdeeprm_like.decision.policies.plans import EACH, NO_JOB, Plans
 from hdeeprm_like.decision.policies.plays import Ahead, new_ahead
 from hdeeprm_like.decision.policies.scores import (
@@ -220,7 +219,7 @@ class ByScore(Mode):
 
     def starting(self, on_nodes: bool) -> Callable[..., None]:
         """Return the callback that starts jobs; guarantees take the place of reservations for the heads."""
-        return start_around_guarantees if on_nodes and self.bound else super().starting(on_nodes)
+        return start_without_reservations if on_nodes and self.bound else super().starting(on_nodes)
 
     def new_memory(self, state: State, baseline: Baseline, jobs: int) -> Scored:
         """Return what it has for plays and for several reservations."""
