@@ -14,6 +14,7 @@ from test_watch import Room, waiting
 from hdeeprm_like import refusals
 from hdeeprm_like.api import simulate
 from hdeeprm_like.batsim_server.batsim5 import cli as server5
+from hdeeprm_like.cluster.pool import pool
 from hdeeprm_like.decision.compared_policies import compared_policy
 from hdeeprm_like.decision.names import case_of, policy_in
 from hdeeprm_like.decision.policy_words import AGENT
@@ -32,7 +33,7 @@ from hdeeprm_like.studies.compare.windows import schedule
 from hdeeprm_like.studies.explain import explain_moment
 from hdeeprm_like.studies.stream import stream
 from hdeeprm_like.studies.whatif.answer import answer
-from hdeeprm_like.studies.whatif.inputs import load_log, machine_of_cores
+from hdeeprm_like.studies.whatif.inputs import load_log
 
 SEED = 3
 
@@ -207,7 +208,7 @@ def compared(clock):
 
 
 def asked_what_if(worlds, world, name):
-    machine = machine_of_cores(CORES)
+    machine = pool(CORES)
     found = answer(machine, load_log(worlds.trace(world), machine), name, ["fcfs+easy"], [])
     return float(found.rows[0]["wait"])
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from hdeeprm_like.studies.whatif.over_time import OverTime
+from hdeeprm_like.studies.whatif.figures import OverTime
 from hdeeprm_like.studies.whatif.wording import duration, interval
 from hdeeprm_like.types import Floats
 

@@ -9,8 +9,9 @@ from typing import Any
 from hdeeprm_like.formats.files import replacing, write_json
 from hdeeprm_like.results.html import write_page
 from hdeeprm_like.studies.whatif import chart
-from hdeeprm_like.studies.whatif.answer import LONGER, Answer, as_tables
+from hdeeprm_like.studies.whatif.answer import Answer, as_tables
 from hdeeprm_like.studies.whatif.fidelity import MEANING, Fidelity
+from hdeeprm_like.studies.whatif.figures import LONGER
 from hdeeprm_like.studies.whatif.mechanism import (
     ALONE,
     APART,

@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from hdeeprm_like.studies.whatif.answer import LONGER, Answer
-from hdeeprm_like.studies.whatif.groups import UNKNOWN
+from hdeeprm_like.studies.whatif.answer import Answer
+from hdeeprm_like.studies.whatif.figures import LONGER, UNKNOWN
 from hdeeprm_like.studies.whatif.mechanism import ALONE, IN_PLACE, MECHANISM, OTHER
 
 MOST_NAMED = 3  # users by name
