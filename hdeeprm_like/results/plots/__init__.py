@@ -100,7 +100,7 @@ def draw(
         raise OptionsError(
             f"--by: {kind} is not drawn by {by!r:.80}; it can be by {', '.join(shown.by) or 'nothing: it has one form'}"
         )
-    from hdeeprm_like.results.pictures import USUAL, check_format, picture, shortened, show_span
+    from hdeeprm_like.results.pictures import check_format, shortened, show_span, titled
     from hdeeprm_like.results.run_parts import part_of
     from hdeeprm_like.results.run_reader import open_run
 
@@ -109,10 +109,7 @@ def draw(
     if span != ALWAYS or user is not None:
         opened = part_of(opened, *span, user)
     of = "" if user is None else f", user {user}"
-    look = look or USUAL
-    with picture(save, look=look) as figure:
-        if title := look.title_or(f"{shown.title}\n{shortened(opened.name)}{of}"):
-            figure.suptitle(title, fontsize="large")
+    with titled(f"{shown.title}\n{shortened(opened.name)}{of}", save, look) as figure:
         function_at(shown.draw)(figure, opened, *((by or shown.by[0],) if shown.by else ()))
         show_span(figure, *span)
     return figure
@@ -148,7 +145,7 @@ def compare(runs: Sequence[Path], save: Path | None = None, look: "Look | None" 
     Raises:
         OptionsError, ResultsError: as for `draw`.
     """
-    from hdeeprm_like.results.pictures import USUAL, check_format, picture
+    from hdeeprm_like.results.pictures import check_format, titled
     from hdeeprm_like.results.plots.load import side_by_side
     from hdeeprm_like.results.run_parts import warn_of_other_jobs
     from hdeeprm_like.results.run_reader import open_runs
@@ -156,10 +153,7 @@ def compare(runs: Sequence[Path], save: Path | None = None, look: "Look | None" 
     check_format(save)
     opened = open_runs(runs)
     warn_of_other_jobs(opened)
-    look = look or USUAL
-    with picture(save, width=13.0, height=1.6 + 1.9 * len(opened), look=look) as figure:
-        if title := look.title_or("Utilization and queue size"):
-            figure.suptitle(title, fontsize="large")
+    with titled("Utilization and queue size", save, look, width=13.0, height=1.6 + 1.9 * len(opened)) as figure:
         side_by_side(figure, opened)
 
 
@@ -169,7 +163,7 @@ def difference(runs: Sequence[Path], save: Path | None = None, look: "Look | Non
     Raises:
         OptionsError: there are not two. ResultsError: as for `draw`.
     """
-    from hdeeprm_like.results.pictures import USUAL, check_format, picture
+    from hdeeprm_like.results.pictures import check_format, titled
     from hdeeprm_like.results.plots.differences import difference as draw_difference
     from hdeeprm_like.results.run_reader import open_runs
 
@@ -177,8 +171,5 @@ def difference(runs: Sequence[Path], save: Path | None = None, look: "Look | Non
     if len(runs) != 2:
         raise OptionsError(f"--run: difference takes two runs, the one to compare with first, not {len(runs)}")
     opened = open_runs(runs)
-    look = look or USUAL
-    with picture(save, look=look, height=6.4) as figure:
-        if title := look.title_or("Difference of two schedules"):
-            figure.suptitle(title, fontsize="large")
+    with titled("Difference of two schedules", save, look, height=6.4) as figure:
         draw_difference(figure, list(opened), list(opened.values()))
