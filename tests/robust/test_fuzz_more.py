@@ -192,7 +192,7 @@ def pictures_of_a_run(rng, good, folder):
 
 
 def grid_of_a_sweep(rng, good, folder):
-    from hdeeprm_like.studies.sweep.reading import read_sweep
+    from hdeeprm_like.studies.sweep.tasks import read_sweep
 
     launched = {**options(platform_file_path=str(good / "machine.json"), workload_file_path=str(good / "jobs.json"))}
     launched |= {"seed": [1, 2, 3], "nb_resources": [4, 16], "policy": ["fcfs", "sjf+easy"]}

@@ -18,9 +18,8 @@ from hdeeprm_like.cli.main import main
 from hdeeprm_like.errors import OptionsError
 from hdeeprm_like.experiment import load_experiment
 from hdeeprm_like.studies.sweep.ledger import Ledger, appending, file_of
-from hdeeprm_like.studies.sweep.reading import read_sweep
 from hdeeprm_like.studies.sweep.run import packed, sampled
-from hdeeprm_like.studies.sweep.tasks import REPRODUCE, TRAIN, Task, columns_of
+from hdeeprm_like.studies.sweep.tasks import REPRODUCE, TRAIN, Task, columns_of, read_sweep
 
 ROOT = Path(__file__).parents[2]
 TRACE = ROOT / "workloads" / "lublin_256.swf.gz"
@@ -474,10 +473,10 @@ def test_an_agent_outside_the_folder_of_the_sweep_file_is_run_only_with_trust(tm
 
 
 def test_an_engine_that_is_not_there_is_one_line(tmp_path, capsys, monkeypatch):
-    from hdeeprm_like.studies.sweep.engine import Where, opened
+    from hdeeprm_like.studies.sweep.engine import engine_named
 
     with pytest.raises(OptionsError, match="did you mean 'local'"):
-        opened(Where("locale", tmp_path))
+        engine_named("locale")
     pytest.importorskip("submitit", reason="the extra slurm is not installed")
     monkeypatch.setenv("PATH", str(tmp_path))
     assert sweep(write(tmp_path, LAUNCH), "-o", tmp_path / "out", "--engine", "slurm") == 2

@@ -40,7 +40,7 @@ from hdeeprm_like.run.simulator import Clock, Simulator
 from hdeeprm_like.run.to_end import constant_run
 from hdeeprm_like.studies.evolution.options import BOTH_WAYS, EvolutionOptions, Source, read_evolution
 from hdeeprm_like.studies.evolution.windows import VALIDATION, window_of
-from hdeeprm_like.studies.sweep.engine import Engine, Where, gathered, opened
+from hdeeprm_like.studies.sweep.engine import Engine, Where, engine_named, gathered
 from hdeeprm_like.types import Floats, Ints
 
 OPTIONS, BEGIN, COSTS, BEST, RECORD = "options.json", "begin.json", "costs.jsonl", "best.json", "run.json"
@@ -362,7 +362,7 @@ def evolve_alone(options: EvolutionOptions, folder: Path, output: Path, where: W
     search.compile()
     begun, first = time.perf_counter(), search.generation
     with (
-        opened(where) as engine,
+        engine_named(where.engine)(where) as engine,
         tqdm(total=options.generations, initial=first, unit=" generations", disable=not progress) as bar,
     ):
         for cost in search.run(engine):
