@@ -22,6 +22,9 @@ COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F
 BLUE, ORANGE, GREEN = COLOURS[:3]
 RED = COLOURS[5]
 GREY = "#7F7F7F"
+LIGHT_BOXES: dict[str, Any] = {  # of a picture with one box beside another
+    **{"widths": 0.6, "patch_artist": True, "boxprops": {"facecolor": "#CFE3F1"}, "medianprops": {"color": BLUE}}
+}
 
 STYLE: dict[Any, Any] = {
     "font.size": 11,

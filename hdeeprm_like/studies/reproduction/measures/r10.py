@@ -47,10 +47,7 @@ def measure(place: Place) -> Findings:
     updates = experiment_of_pg(place).options.training
     sjf = slowdowns(experiment, HEURISTICS["SJF"], choosing, updates.evaluation_episodes).mean()
     results = {
-        title: [
-            place.part(f"held-out-{one.folder.name}", lambda one=one: held_out(one, EPISODES))  # type: ignore[misc]
-            for one in own
-        ]
+        title: [place.part(f"held-out-{one.folder.name}", held_out, one, EPISODES) for one in own]
         for title, own in agents.items()
     }
     slowdown = {title: np.array([one["mean_slowdown"] for one in own]) for title, own in results.items()}

@@ -35,7 +35,7 @@ def measure(place: Place) -> Findings:
     windows = Windows(place.options("two-kinds"))
     found, rows = Findings(), []
     for clock in ("textbook", "batsim"):
-        pairs = place.part(f"pairs-{clock}", lambda clock=clock: windows.constants(clock))  # type: ignore[misc]
+        pairs = place.part(f"pairs-{clock}", windows.constants, clock)
         best = min(pairs, key=lambda name: float(np.mean(pairs[name])))
         costs = {agent.folder.name: windows.of_agent(agent, clock) for agent in agents}
         means = [float(np.mean(cost) / np.mean(pairs[best])) for cost in costs.values()]
