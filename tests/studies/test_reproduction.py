@@ -21,9 +21,8 @@ from hdeeprm_like.studies.reproduction.claims import allowance, judged, predicti
 from hdeeprm_like.studies.reproduction.experiment import DOCUMENTS, Number, chosen, experiment, known_ids
 from hdeeprm_like.studies.reproduction.measures.learning import cpu_of_training, merged, trained
 from hdeeprm_like.studies.reproduction.place import Place, Settings, code_of, measure_of
-from hdeeprm_like.studies.reproduction.report import AGREE, OTHERWISE, origin_of, report
+from hdeeprm_like.studies.reproduction.report import AGREE, OTHERWISE, described, origin_of, report, source_of
 from hdeeprm_like.studies.reproduction.run import is_reduced
-from hdeeprm_like.studies.reproduction.text import described, source_of
 
 CHROMIUM = shutil.which("chromium")
 

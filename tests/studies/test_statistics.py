@@ -8,9 +8,8 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from hdeeprm_like.studies.compare.bootstrap import intervals
 from hdeeprm_like.studies.compare.figures import USUAL
-from hdeeprm_like.studies.compare.significance import anova, friedman, holm, welch, wilcoxon
+from hdeeprm_like.studies.compare.significance import anova, friedman, holm, intervals, welch, wilcoxon
 from hdeeprm_like.studies.compare.statistics import best_of, p_values_of, summary_of
 from hdeeprm_like.studies.compare.text import difference_lines, summary_lines
 

@@ -12,12 +12,11 @@ from hdeeprm_like.decision.names import baseline
 from hdeeprm_like.errors import OptionsError
 from hdeeprm_like.studies.whatif.answer import Answer, answer
 from hdeeprm_like.studies.whatif.changes import change_named
-from hdeeprm_like.studies.whatif.chart import step_for, unbroken
 from hdeeprm_like.studies.whatif.fidelity import fidelity_of, rank_correlation
 from hdeeprm_like.studies.whatif.figures import Grouping, intervals_of, mean_count, ratio_of, row_of, wins_and_losses
 from hdeeprm_like.studies.whatif.inputs import load_log
 from hdeeprm_like.studies.whatif.outcome import Outcome, simulate
-from hdeeprm_like.studies.whatif.wording import losers, percent, sentence, users_sentence
+from hdeeprm_like.studies.whatif.wording import losers, percent, sentence, step_for, unbroken, users_sentence
 
 JOBS = [  # submit, wait, run, cores
     (0, 0, 100, 4),

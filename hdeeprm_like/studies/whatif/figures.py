@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from hdeeprm_like.studies.compare.bootstrap import CONFIDENCE, resampled_means
+from hdeeprm_like.studies.compare.significance import CONFIDENCE, resampled_means
 from hdeeprm_like.studies.whatif.inputs import Log
 from hdeeprm_like.studies.whatif.outcome import Outcome
 from hdeeprm_like.types import Bools, Floats, Ints
