@@ -28,12 +28,14 @@ class Plot:
         title: above the picture.
         draw: ``module:function``; it takes an empty matplotlib figure and the `Run`.
         needs: files of the run that it is drawn from.
+        given: what the function takes besides.
         by: what jobs may be coloured or grouped by, the usual first; the function takes one of them, too.
     """
 
     title: str
     draw: str
     needs: tuple[str, ...]
+    given: tuple[str, ...] = ()
     by: tuple[str, ...] = ()
 
 
@@ -49,19 +51,19 @@ PICTURES: dict[str, Plot] = {
     "utilization": Plot("Utilization", f"{HERE}.load:utilization", JOBS),
     "power": Plot("Power", f"{HERE}.load:power", (*JOBS, "out_consumed_energy.csv")),
     "lifecycle": Plot("Job life cycles", f"{HERE}.jobs:lifecycle", JOBS),
-    "gantt": Plot("Gantt chart", f"{HERE}.gantt:gantt", JOBS, COLOURED_BY),
-    "gantt_no_label": Plot("Gantt chart", f"{HERE}.gantt:gantt_no_label", JOBS, COLOURED_BY),
+    "gantt": Plot("Gantt chart", f"{HERE}.gantt:gantt", JOBS, by=COLOURED_BY),
+    "gantt_no_label": Plot("Gantt chart", f"{HERE}.gantt:gantt_no_label", JOBS, by=COLOURED_BY),
     "nodes": Plot("Busy share of each node", f"{HERE}.nodes:nodes", JOBS),
-    "ecdf": Plot("Distribution of waits and slowdowns", f"{HERE}.classes:ecdf", JOBS, CLASSES),
-    "boxes": Plot("Waits and slowdowns by class", f"{HERE}.classes:boxes", JOBS, CLASSES),
+    "ecdf": Plot("Distribution of waits and slowdowns", f"{HERE}.classes:ecdf", JOBS, by=CLASSES),
+    "boxes": Plot("Waits and slowdowns by class", f"{HERE}.classes:boxes", JOBS, by=CLASSES),
     "energy_by_job": Plot("Energy of each job", f"{HERE}.classes:energy_by_job", JOBS),
-    "core_bubbles": Plot("Bubbles: when the next job waits for cores", f"{HERE}.shortages:core_bubbles", SPANS),
-    "mem_bubbles": Plot("Bubbles: when the next job waits for memory", f"{HERE}.shortages:mem_bubbles", SPANS),
+    "core_bubbles": Plot("Bubbles: when the next job waits for cores", f"{HERE}.shortages:bubbles", SPANS, ("cores",)),
+    "mem_bubbles": Plot("Bubbles: when the next job waits for memory", f"{HERE}.shortages:bubbles", SPANS, ("memory",)),
     "mem_bw_overutilization": Plot(
         "Memory bandwidth overutilization", f"{HERE}.shortages:mem_bw_overutilization", SPANS
     ),
-    "losses": Plot("Loss per episode", f"{HERE}.learning:losses", ("losses.log",)),
-    "rewards": Plot("Reward per episode", f"{HERE}.learning:rewards", ("rewards.log",)),
+    "losses": Plot("Loss per episode", f"{HERE}.learning:episodes", ("losses.log",), ("loss",)),
+    "rewards": Plot("Reward per episode", f"{HERE}.learning:episodes", ("rewards.log",), ("reward",)),
     "action_preferences": Plot("Action preferences", f"{HERE}.learning:action_preferences", ("probs.json",)),
 }
 
@@ -110,7 +112,7 @@ def draw(
         opened = part_of(opened, *span, user)
     of = "" if user is None else f", user {user}"
     with titled(f"{shown.title}\n{shortened(opened.name)}{of}", save, look) as figure:
-        function_at(shown.draw)(figure, opened, *((by or shown.by[0],) if shown.by else ()))
+        function_at(shown.draw)(figure, opened, *shown.given, *((by or shown.by[0],) if shown.by else ()))
         show_span(figure, *span)
     return figure
 

@@ -120,7 +120,8 @@ def energy_by_job(figure: Figure, run: Run) -> None:
     log_scale(left, "y")
     left.set(xlabel="core hours", ylabel="energy of the job (kWh)")
     shares = np.cumsum(np.sort(joules)[::-1]) / joules.sum()
-    draw_line(right, np.arange(1, len(shares) + 1) / len(shares), shares)
+    some = places_of(len(shares))
+    right.plot((some + 1) / len(shares), shares[some], color=BLUE)
     tenth = shares[max(len(shares) // 10 - 1, 0)]
     right.set(xlabel="share of the jobs, those that use most first", ylabel="share of the energy", ylim=(0.0, 1.02))
     right.set_title(
@@ -160,9 +161,3 @@ def draw_shares(axes: Axes, values: Floats, colour: str, label: str, line: str =
 def places_of(count: int) -> Ints:
     """Return which of so many points a curve has, at most `MOST_POINTS`, the first and the last among them."""
     return np.unique(np.linspace(0, max(count - 1, 0), MOST_POINTS).astype(np.int64))[:count]
-
-
-def draw_line(axes: Axes, x: Floats, y: Floats) -> None:
-    """Draw a curve of at most `MOST_POINTS` points."""
-    some = places_of(len(x))
-    axes.plot(x[some], y[some], color=BLUE)

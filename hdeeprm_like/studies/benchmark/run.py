@@ -64,15 +64,16 @@ def benchmark(
         raise OptionsError("benchmark: the recorded schedule is no policy; name one")
     with alone_in(output):
         origins = [origin_of(policy, learned_from) for policy in chosen]
+        before = read_object(output / CARD, ResultsError) if (output / CARD).exists() else {}
         card: dict[str, Any] = {
             "protocol": PROTOCOL,
             "quick": quick,
             "policies": origins,
-            "fresh": fresh or date_in(output / CARD) or date.today().isoformat(),
+            "fresh": fresh or before.get("fresh") or date.today().isoformat(),
             "version": __version__,
-            "code": code_digest(),
+            "code": sha256(*sorted(Path(__file__).parents[2].rglob("*.py"))),
         }
-        check_folder(output / CARD, card)
+        check_folder(output, before or card, card)
         cases = QUICK if quick else FULL
         own = list(zip(chosen, origins, strict=True))
         refused = [[refusal(case, *one, output, card["fresh"]) for one in own] for case in cases]
@@ -136,23 +137,17 @@ def same(one: Any, other: Any) -> bool:
     return bool(one == other)
 
 
-def date_in(path: Path) -> str:
-    """Return the date of the fresh jobs of a card, empty without one."""
-    return str(read_object(path, ResultsError).get("fresh", "")) if path.exists() else ""
-
-
-def check_folder(path: Path, card: dict[str, Any]) -> None:
+def check_folder(output: Path, before: dict[str, Any], card: dict[str, Any]) -> None:
     """Refuse a folder with the card of something else.
 
     Raises:
         ResultsError: it is.
     """
-    before = read_object(path, ResultsError) if path.exists() else card
     for name in ("policies", "quick", "protocol", "fresh"):
         was, now = ([one["name"] for one in of[name]] if name == "policies" else of.get(name) for of in (before, card))
         if was != now:
             told = f"holds a card whose {name} is {was!r:.60}, not {now!r:.60}; name another folder"
-            raise ResultsError(f"{path.parent}: {told}")
+            raise ResultsError(f"{output}: {told}")
 
 
 def refusal(case: Case, policy: Policy, origin: dict[str, Any], output: Path, date: str) -> str:
@@ -234,11 +229,6 @@ def cost_of(case: Case, policy: Policy, output: Path, date: str) -> dict[str, An
         least = min(least, time.process_time() - began)
     jobs = len(window.workload)
     return {"seconds_per_job": least / jobs, "of": f"{jobs} jobs of {case.name}, CPU, with the simulation"}
-
-
-def code_digest() -> str:
-    """Return a digest of the package's Python files."""
-    return sha256(*sorted(Path(__file__).parents[2].rglob("*.py")))
 
 
 def costs_of(results: Rows, policies: Sequence[str], objective: Sequence[str]) -> dict[str, Floats]:

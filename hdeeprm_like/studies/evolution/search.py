@@ -245,7 +245,9 @@ class Search:
 
     def compile(self) -> None:
         """Compile what the processes need, once in place of once in each."""
-        ratios_on(replace_jobs(self.options), self.folder, 0, self._name, self._rows([self._begin]))
+        short = self.options.windows.model_copy(update={"jobs": 10})
+        options = self.options.model_copy(update={"windows": short})
+        ratios_on(options, self.folder, 0, self._name, self._rows([self._begin]))
 
     def run(self, engine: Engine) -> Iterator[float]:
         """Go on to the last generation; yield the mean cost of each one's candidates."""
@@ -293,11 +295,6 @@ def named(source: Source) -> str:
     if source.trace is not None:
         return f"{Path(source.trace).name} from {source.begin:g} to {source.end:g} of its jobs"
     return f"{source.model} {source.preset}, {source.estimates} requests"
-
-
-def replace_jobs(options: EvolutionOptions, jobs: int = 10) -> EvolutionOptions:
-    """Return the same options with shorter windows."""
-    return options.model_copy(update={"windows": options.windows.model_copy(update={"jobs": jobs})})
 
 
 def lines_of(path: Path) -> list[dict[str, Any]]:

@@ -11,7 +11,6 @@ from hdeeprm_like.cluster.schedule import figures
 from hdeeprm_like.decision.compared_policies import compared_policy
 from hdeeprm_like.formats.job_reading import Reading, read_jobs
 from hdeeprm_like.formats.job_rules import RLSCHEDULER
-from hdeeprm_like.formats.swf import Trace
 from hdeeprm_like.formats.swf_cuts import disjoint_begins, take, window_begins
 from hdeeprm_like.formats.windows import window
 from hdeeprm_like.results.pictures import LIGHT_BOXES, RED, log_scale, picture
@@ -112,18 +111,13 @@ def of_windows(path: Path, cores: int, tens: bool = False) -> dict[str, dict[str
     begins = disjoint_begins(trace, JOBS, 10) if tens else window_begins(trace, JOBS, WINDOWS, random)
     found: dict[str, Any] = {policy: {figure: [] for figure in TOLD} for policy in POLICIES}
     for begin in begins:
-        jobs = window(jobs_from(trace, begin), cores)
+        jobs = window(take(trace, np.arange(begin, begin + JOBS)), cores)
         for policy, name in POLICIES.items():
             played = schedule(pool(cores), jobs, compared_policy(name))
             row = figures(played)
             for figure, name_of in TOLD.items():
                 found[policy][figure].append(row[name_of])
     return found
-
-
-def jobs_from(trace: Trace, begin: int) -> Trace:
-    """Return the jobs of one window."""
-    return take(trace, np.arange(begin, begin + JOBS))
 
 
 def draw(place: Place, boxes: dict[str, Any]) -> None:
