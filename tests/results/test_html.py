@@ -1,44 +1,11 @@
 """The pieces of self-contained HTML reports."""
 
-from html.parser import HTMLParser
-
 import pytest
 from jinja2 import UndefinedError
+from pages import Page
 
 from hdeeprm_like.errors import ResultsError
 from hdeeprm_like.results.html import environment, pieces, write_page
-
-
-class Balanced(HTMLParser):
-    """Checks that what opens also closes, and keeps addresses and texts."""
-
-    def __init__(self):
-        super().__init__()
-        self.open, self.addresses, self.texts, self.ids = [], [], [], []
-
-    def handle_starttag(self, tag, attributes):
-        told = dict(attributes)
-        self.addresses += [told[name] for name in ("src", "href", "xlink:href") if name in told]
-        self.ids += [told["id"]] if "id" in told else []
-        if tag not in ("meta", "img", "link"):
-            self.open.append(tag)
-
-    def handle_startendtag(self, tag, attributes):
-        self.handle_starttag(tag, attributes)
-        self.open.pop()
-
-    def handle_endtag(self, tag):
-        assert self.open.pop() == tag
-
-    def handle_data(self, data):
-        self.texts.append(data)
-
-
-def read(text):
-    seen = Balanced()
-    seen.feed(text)
-    assert seen.open == []
-    return seen
 
 
 def svg(folder, name):
@@ -59,7 +26,7 @@ def test_text_never_becomes_markup_and_markup_stays():
     made = pieces()
     text = made.table([hostile], [[hostile, made.badge(hostile, "good")]], caption=hostile, numbers=[])
     assert "<script" not in text
-    assert read(text).texts.count(hostile) == 4
+    assert Page(text).texts.count(hostile) == 4
     assert made.link('"><b>', "x") == '<a href="&#34;&gt;&lt;b&gt;">x</a>'
 
 
@@ -82,7 +49,7 @@ PAGE = """
 
 def test_a_page_holds_all_that_it_needs(tmp_path):
     paths = [svg(tmp_path, name) for name in ("one.svg", "two.svg")]
-    seen = read(environment().from_string(PAGE).render(title="Title", paths=paths))
+    seen = Page(environment().from_string(PAGE).render(title="Title", paths=paths))
     assert all(address.startswith(("#", "data:")) for address in seen.addresses)
     assert {address[1:] for address in seen.addresses if address.startswith("#")} <= set(seen.ids)
 
@@ -98,7 +65,7 @@ def test_a_picture_is_an_image_which_neither_runs_nor_loads_anything(name, tmp_p
     (tmp_path / name).write_text('<svg><script>alert("1")</script></svg>')
     text = picture_of(tmp_path / name, 'a "caption"')
     assert "<svg" not in text
-    assert [address.partition(";")[0] for address in read(text).addresses] == [KINDS[name[-4:]]]
+    assert [address.partition(";")[0] for address in Page(text).addresses] == [KINDS[name[-4:]]]
     assert 'alt="a &#34;caption&#34;"' in text
 
 

@@ -7,10 +7,10 @@ import signal
 import subprocess
 import sys
 import time
-from html.parser import HTMLParser
 
 import numpy as np
 import pytest
+from pages import Page
 
 from hdeeprm_like.cli.main import main
 from hdeeprm_like.decision.agent_names import Trained
@@ -312,39 +312,6 @@ def test_a_killed_reproduction_goes_on_and_leaves_no_half_result(tmp_path):
 # the page
 
 
-class Tables(HTMLParser):
-    """The cells of all tables, and what a page would load."""
-
-    def __init__(self):
-        super().__init__()
-        self.tables, self.loaded, self.cell = [], [], False
-
-    def handle_starttag(self, tag, attributes):
-        told = dict(attributes)
-        self.loaded += [told[name] for name in ("src", "href") if name in told and tag not in ("a", "use")]
-        if tag == "table":
-            self.tables.append([])
-        elif tag == "tr":
-            self.tables[-1].append([])
-        elif tag in ("td", "th"):
-            self.cell = True
-            self.tables[-1][-1].append("")
-
-    def handle_endtag(self, tag):
-        if tag in ("td", "th"):
-            self.cell = False
-
-    def handle_data(self, data):
-        if self.cell:
-            self.tables[-1][-1][-1] += data
-
-
-def read(text):
-    seen = Tables()
-    seen.feed(text)
-    return seen
-
-
 def test_the_page_begins_with_what_holds_and_what_does_not(results):
     text = (results / "report.html").read_text()
     first = text[text.index("<h1>") : text.index('id="made"')]
@@ -357,7 +324,7 @@ def test_the_page_begins_with_what_holds_and_what_does_not(results):
 def test_the_page_needs_no_scripts_and_nothing_beside_it(results):
     text = (results / "report.html").read_text()
     assert "<script" not in text
-    assert all(address.startswith("data:") for address in read(text).loaded)
+    assert all(address.startswith("data:") for address in Page(text).loaded)
 
 
 def test_the_page_tells_what_experiments_that_are_not_on_it_would_take(results):
@@ -384,7 +351,7 @@ def test_a_browser_shows_every_number_and_complains_of_nothing(results, tmp_path
     page = (results / "report.html").resolve().as_uri()
     shown = subprocess.run([CHROMIUM, *flags, "--dump-dom", page], capture_output=True, text=True, timeout=600)
     assert "CONSOLE" not in shown.stderr
-    found, summary = read(shown.stdout).tables[:2]
+    found, summary = Page(shown.stdout).tables[:2]
     told = json.loads((results / "results.json").read_text())["results"]
     rows = [(result["id"], row["verdict"]) for result in told for row in result["numbers"]]
     assert [(cells[0], cells[1]) for cells in summary[1:]] == rows

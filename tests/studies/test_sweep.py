@@ -12,6 +12,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from sweep_folders import lines_in, without_seconds
 
 from hdeeprm_like.api import simulate
 from hdeeprm_like.cli.main import main
@@ -51,12 +52,6 @@ def sweep(*words):
     return main(["sweep", *map(str, words)])
 
 
-def lines_in(folder):
-    """All whole lines of all workers."""
-    files = sorted((folder / "results").glob("*.jsonl"))
-    return [json.loads(line) for path in files for line in path.read_bytes().split(b"\n")[:-1]]
-
-
 def tasks_in(file):
     """How many simulations a file asks for; of random windows some may be the same."""
     return len({task.key for task in read_sweep(file)})
@@ -73,6 +68,11 @@ def table(folder, output):
     assert sweep("collect", folder, "-o", output, "-q") == 0
     with output.open(newline="") as file:
         return list(csv.DictReader(file))
+
+
+def collected(folder, output):
+    assert sweep("collect", folder, "-o", output, "-q") == 0
+    return without_seconds(output)
 
 
 # reproduces on workers; a grid stays
@@ -92,10 +92,6 @@ def test_experiments_of_the_documents_are_swept_and_their_page_is_written(tmp_pa
     for wrong, told in (({"reproduce": "R99"}, "R99"), ({"reproduce": "R01", "scale": "big"}, "scale")):
         with pytest.raises(OptionsError, match=told):
             read_sweep(write(tmp_path, wrong, "wrong.json"))
-
-
-def without_seconds(rows):
-    return [{name: value for name, value in row.items() if name != "seconds"} for row in rows]
 
 
 # files
@@ -360,7 +356,7 @@ def whole(tmp_path_factory):
     folder = tmp_path_factory.mktemp("whole")
     file = write(folder, COMPARE | {"windows": "400x400"})
     assert sweep(file, "-o", folder / "out", "-q", "--workers", 2) == 0
-    return file, tasks_in(file), without_seconds(table(folder / "out", folder / "table.csv"))
+    return file, tasks_in(file), collected(folder / "out", folder / "table.csv")
 
 
 # kills and resumes; moment 0 stays; the same at another moment
@@ -381,7 +377,7 @@ def test_a_killed_sweep_goes_on_and_nothing_is_lost_or_run_twice(whole, tmp_path
     assert process.returncode == 0, error
     assert known > 0
     assert_once(output, count)
-    assert without_seconds(table(output, tmp_path / "table.csv")) == expected
+    assert collected(output, tmp_path / "table.csv") == expected
 
 
 def children(pid):
@@ -414,7 +410,7 @@ def test_a_sweep_whose_workers_are_killed_ends_by_itself_with_all_results(whole,
     _, error = process.communicate()
     assert process.returncode == 0, error
     assert_once(output, count)
-    assert without_seconds(table(output, tmp_path / "table.csv")) == expected
+    assert collected(output, tmp_path / "table.csv") == expected
 
 
 # the same at another moment
