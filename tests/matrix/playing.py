@@ -28,7 +28,7 @@ from hdeeprm_like.launch.peers import Embedded, InProcess
 from hdeeprm_like.launch.with_batsim import launch_batsim
 from hdeeprm_like.options import Options
 from hdeeprm_like.refusals import refusal_of
-from hdeeprm_like.studies.compare.inputs import Days, check_policies
+from hdeeprm_like.studies.compare.inputs import Inputs, check_policies
 from hdeeprm_like.studies.compare.windows import schedule
 from hdeeprm_like.studies.explain import explain_moment
 from hdeeprm_like.studies.stream import stream
@@ -200,7 +200,7 @@ def compared(clock):
         policy, window = compared_policy(name), Window(worlds.workload(world), 0.0)
         machine = worlds.machine(world)
         comparison = Comparison(worlds.folder, (policy,), Windows(), 1, clock=clock, whole=world.whole)
-        check_policies(Days(comparison, machine, (), (window,)))
+        check_policies(Inputs(comparison, machine, 1, len(window.workload), (window,).__getitem__))
         found = schedule(machine, window, policy, clock, world.whole)
         return np.stack([found.start, found.finish], axis=1)
 

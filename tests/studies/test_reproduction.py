@@ -16,12 +16,13 @@ from hdeeprm_like.cli.main import main
 from hdeeprm_like.decision.agent_names import Trained
 from hdeeprm_like.errors import OptionsError, ResultsError
 from hdeeprm_like.formats.files import alone_in, write_json
+from hdeeprm_like.results.html import rendered
 from hdeeprm_like.studies.reproduction import claims, run
 from hdeeprm_like.studies.reproduction.claims import allowance, judged, prediction, student
 from hdeeprm_like.studies.reproduction.experiment import DOCUMENTS, Number, chosen, experiment, known_ids
 from hdeeprm_like.studies.reproduction.measures.learning import cpu_of_training, merged, trained
 from hdeeprm_like.studies.reproduction.place import Place, Settings, code_of, measure_of
-from hdeeprm_like.studies.reproduction.report import AGREE, OTHERWISE, described, origin_of, report, source_of
+from hdeeprm_like.studies.reproduction.report import AGREE, OTHERWISE, content_of, described, origin_of, source_of
 from hdeeprm_like.studies.reproduction.run import is_reduced
 
 CHROMIUM = shutil.which("chromium")
@@ -198,7 +199,7 @@ def test_every_published_number_has_a_row(results):
     assert {row["verdict"] for row in told[0]["numbers"]} == {claims.EQUAL}
     assert {row["budget"] for row in told[0]["numbers"]} == {"1 seed"}
     assert told[0]["numbers"][0]["allowed"] == "exactly"
-    page = report(told, results)
+    page = (results / "report.html").read_text()
     assert page.index("What holds and what does not") < page.index("All numbers")
 
 
@@ -338,7 +339,7 @@ def test_the_page_tells_what_experiments_that_are_not_on_it_would_take(results):
 def test_results_of_several_machines_each_tell_their_own(results):
     told = json.loads((results / "results.json").read_text())["results"]
     told[1]["made"] |= {"machine": "aarch64, 72 processors", "date": "2030-01-02"}
-    text = str(report(told, results))
+    text = str(rendered("studies/reproduction/report.html", **content_of(told, results)))
     assert f"<li>R01, R07: {origin_of(told[0])}</li>" in text
     assert f"<li>R04: {origin_of(told[1])}</li>" in text
     section = text[text.index('<section id="R04">') :]

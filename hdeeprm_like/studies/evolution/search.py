@@ -345,25 +345,21 @@ def evolve(path: Path | None, output: Path, where: Where | None = None, progress
         raise ResultsError(f"{output}: holds a training; go on with --resume, or choose another directory")
     else:
         options, folder = read_evolution(path), path.parent.absolute()
+    place = where or Where("local", output)
     with alone_in(output):
-        evolve_alone(options, folder, output, where or Where("local", output), progress)
+        search = Search(options, folder, output)
+        write_json(output / OPTIONS, options.model_dump(mode="json"))
+        write_json(output / RECORD, {"method": "evolution", "folder": str(folder), "generations": options.generations})
+        windows = options.population * options.windows.per_generation
+        search.compile()
+        begun, first = time.perf_counter(), search.generation
+        with (
+            engine_named(place.engine)(place) as engine,
+            tqdm(total=options.generations, initial=first, unit=" generations", disable=not progress) as bar,
+        ):
+            for cost in search.run(engine):
+                spent = time.perf_counter() - begun
+                rate = windows * (search.generation - first) / spent
+                bar.set_postfix_str(f"cost {cost:.3f}, best {search.best:.3f}, {rate:.0f} windows/s")
+                bar.update(1)
     return output / BEST
-
-
-def evolve_alone(options: EvolutionOptions, folder: Path, output: Path, where: Where, progress: bool) -> None:
-    """Evolve in a folder that no other process writes to; see `evolve`."""
-    search = Search(options, folder, output)
-    write_json(output / OPTIONS, options.model_dump(mode="json"))
-    write_json(output / RECORD, {"method": "evolution", "folder": str(folder), "generations": options.generations})
-    windows = options.population * options.windows.per_generation
-    search.compile()
-    begun, first = time.perf_counter(), search.generation
-    with (
-        engine_named(where.engine)(where) as engine,
-        tqdm(total=options.generations, initial=first, unit=" generations", disable=not progress) as bar,
-    ):
-        for cost in search.run(engine):
-            spent = time.perf_counter() - begun
-            rate = windows * (search.generation - first) / spent
-            bar.set_postfix_str(f"cost {cost:.3f}, best {search.best:.3f}, {rate:.0f} windows/s")
-            bar.update(1)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from hdeeprm_like.inputs import sha256
-from hdeeprm_like.results.html import rendered, write_page
+from hdeeprm_like.results.html import write_page
 from hdeeprm_like.studies.reproduction import claims
 from hdeeprm_like.studies.reproduction.claims import QUOTED
 from hdeeprm_like.studies.reproduction.experiment import DOCUMENTS, TIERS, Experiment, experiment, known_ids
@@ -116,11 +116,6 @@ def write_report(results: Sequence[Result], folder: Path) -> None:
         ResultsError: it cannot be written, or a picture cannot be read.
     """
     write_page(folder / REPORT, TEMPLATE, **content_of(results, folder))
-
-
-def report(results: Sequence[Result], folder: Path) -> str:
-    """Return the page of some results, whose pictures lie in a folder."""
-    return rendered(TEMPLATE, **content_of(results, folder))
 
 
 def content_of(results: Sequence[Result], folder: Path) -> dict[str, Any]:

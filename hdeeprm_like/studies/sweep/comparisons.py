@@ -16,7 +16,15 @@ from hdeeprm_like.decision.policy_words import AGENT, beside
 from hdeeprm_like.errors import OptionsError
 from hdeeprm_like.formats.shipped import Kind, found
 from hdeeprm_like.formats.windows import Window
-from hdeeprm_like.studies.compare.inputs import Comparison, Days, Inputs, agents_of, inputs_of, machine_and_jobs
+from hdeeprm_like.studies.compare.inputs import (
+    Comparison,
+    Inputs,
+    agents_of,
+    inputs_of,
+    is_workload,
+    machine_and_jobs,
+    windows_of,
+)
 from hdeeprm_like.studies.compare.sampling import Windows, windows_named
 from hdeeprm_like.studies.compare.windows import schedule
 from hdeeprm_like.studies.sweep.tasks import COMPARE, Content, Task, combinations, task_of, validated
@@ -49,7 +57,7 @@ def comparison_tasks(path: Path, entry: Content) -> Iterator[Task]:
         options = validated(path, ComparisonOptions, combination)
         comparison = comparison_in(path.parent, options)
         inputs = inputs_of(comparison)
-        if isinstance(inputs, Days):
+        if is_workload(comparison.trace):
             raise OptionsError(f"{path}: compare: {comparison.trace} holds workloads; sweeps need traces")
         agents = agents_of(comparison)
         shared: Content = {
@@ -107,7 +115,7 @@ def window_of_comparison(content: str) -> tuple[Inputs, Window]:
     told = json.loads(content)
     comparison = comparison_of(told)
     machine, trace = of_all_windows(comparison)
-    inputs = Inputs(comparison, trace, machine, [told["begin"]], told["jobs"])
+    inputs = windows_of(comparison, machine, trace, [told["begin"]], told["jobs"])
     return inputs, inputs.window(0)
 
 
