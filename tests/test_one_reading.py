@@ -321,3 +321,22 @@ def test_no_module_but_one_chooses_among_the_lines_of_a_log():
         if path.name not in allowed and "formats.swf import" in text:
             assert ".requested_processors" not in text, path
             assert "trace.status" not in text, path
+
+
+@pytest.mark.parametrize(
+    "jobs",
+    [lambda path: path, hl.load_workload, lambda path: hl.load_workload(path, 8)],
+    ids=["file", "jobs", "jobs of 8 cores"],
+)
+def test_an_environment_of_jobs_has_the_machine_that_they_name(jobs, tmp_path):
+    environment = pytest.importorskip("hdeeprm_like.envs.registration").environment
+    path = tmp_path / "jobs.swf"
+    path.write_text("; MaxProcs: 8\n1 0 -1 10 8 -1 -1 8 10 -1 1 1 1 1 1 1 -1 -1\n")
+    env = environment("HDeepRM", workload=jobs(path))
+    env.reset(seed=1)
+    assert env.platform.cores == 8
+
+
+def test_an_environment_of_named_jobs_has_the_machine_of_the_name():
+    environment = pytest.importorskip("hdeeprm_like.envs.registration").environment
+    assert environment("HDeepRM", workload="gaia", jobs=5).platform.cores == 2280
