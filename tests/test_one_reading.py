@@ -23,7 +23,7 @@ from hdeeprm_like.studies.compare.sampling import windows_named
 from hdeeprm_like.studies.evolution.windows import trace_of
 from hdeeprm_like.studies.jobstat import job_table, jobs_in
 from hdeeprm_like.studies.prediction.report import read_recording
-from hdeeprm_like.studies.whatif.inputs import load_log, machine_of_cores
+from hdeeprm_like.studies.whatif.inputs import load_log
 
 CORES = 8
 TRACE = """\
@@ -155,7 +155,7 @@ READERS = {
     "compare": compared,
     "stream": streamed,
     "predict": lambda trace: read_recording(trace, 0.5).window.workload,
-    "whatif": lambda trace: load_log(trace, machine_of_cores(CORES)).jobs,
+    "whatif": lambda trace: load_log(trace, pool(CORES)).jobs,
     "convert": converted,
     "launch": launched,
     "gymnasium": in_gymnasium,
