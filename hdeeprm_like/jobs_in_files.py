@@ -1,5 +1,6 @@
 """The jobs of a file for a platform, without an options file."""
 
+from dataclasses import replace
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -51,11 +52,15 @@ def jobs_in(
         lines = load_trace(path)
         lines = take(lines, slice(skip, None)) if skip else lines
         found = jobs_of(lines, Reading(platform.cores, larger, memory=False))
+        if jobs:
+            assert found.row is not None
+            end = len(lines) if len(found) < jobs else int(found.row[jobs - 1]) + 1  # behind the last job
+            reading = Reading(platform.cores, larger_of(leave_out_larger), memory=False)
+            account = jobs_of(take(lines, slice(end)), reading).account
+            found = replace(take(found, slice(jobs)), account=account)
         assert found.account is not None
         found.account.say()
-        if (found.processors[:jobs] > platform.cores).any():
-            jobs_of(lines, Reading(platform.cores, memory=False))  # refuses them
-        return window(take(found, slice(jobs)), platform.cores)
+        return window(found, platform.cores)
     values = {"seed": seed, "nb_jobs": jobs, "workload": {"skip": skip}}
     try:
         plain = Options.model_validate(values | {"pybatsim": {"agent": {"type": "LEARNING"}}})
