@@ -176,9 +176,9 @@ def new_plans(
     looks_back = partitioned or any(baseline.looks_back for baseline in baselines)
     return Plans(
         plans=plans,
-        queue=np.zeros(jobs + 1, np.int32),
-        releases=np.zeros(jobs + 1, np.int32),
-        release_ends=np.zeros(jobs + 1),
+        queue=np.empty(jobs + 1, np.int32),
+        releases=np.empty(jobs + 1, np.int32),
+        release_ends=np.empty(jobs + 1),
         node_cores=np.zeros(nodes, np.int64),
         node_memory=np.zeros(nodes),
         node_gpus=np.zeros(nodes),
