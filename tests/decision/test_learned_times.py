@@ -43,8 +43,6 @@ def starts(workload, name, users=0):
     return step_baseline(platform(*FOUR), workload, name, "textbook").simulation.tasks["start"].tolist()
 
 
-# compiles one more kind of run, for 3 to 15 s
-@pytest.mark.more
 def test_a_tree_decides_an_order(trees):
     # 1 requests 4 cores and 50 s; 2 for one core and 100 s, which the tree takes for 5 s
     workload = jobs(submit=[0, 1, 1], seconds=[10, 50, 10], estimate=[10, 50, 100], size=[4, 4, 1])
@@ -53,8 +51,6 @@ def test_a_tree_decides_an_order(trees):
     assert starts(workload, f"sjf@{name}+easy") == [0, 20, 10]
 
 
-# compiles one more kind of run, for 3 to 15 s
-@pytest.mark.more
 def test_a_job_of_whose_user_nothing_is_known_goes_where_the_tree_says(trees):
     workload = jobs(submit=[0, 1, 1], seconds=[10, 20, 30], estimate=[10, 90, 100], size=4)
     for missing, expected in (("left", [0, 40, 10]), ("right", [0, 10, 30])):
@@ -62,8 +58,6 @@ def test_a_job_of_whose_user_nothing_is_known_goes_where_the_tree_says(trees):
         assert starts(workload, f"sjf@{name}+easy", users=[0, 0, 1]) == expected
 
 
-# compiles one more kind of run, for 3 to 15 s
-@pytest.mark.more
 def test_a_prediction_is_made_anew_when_a_job_of_the_user_has_ended(trees):
     # when 1 and 2 are submitted no job of anybody has ended; when 0 ends, its user is known to run but briefly
     name = trees(asks("user_ended", 0.5, LEAF, SHORT))
@@ -72,8 +66,6 @@ def test_a_prediction_is_made_anew_when_a_job_of_the_user_has_ended(trees):
     assert starts(workload, f"sjf@{name}+easy", users=[0, 1, 2]) == [0, 10, 60]
 
 
-# compiles one more kind of run, for 3 to 15 s
-@pytest.mark.more
 def test_a_running_job_that_outlives_its_prediction_is_expected_to_run_on(trees):
     # 0 has two cores and is expected to end at 5 in place of 100, so 2 may not start before 1, which takes all. At 10
     # it is still there and expected to end at 65: 2 and 3 would end at 20 and may start
@@ -87,8 +79,6 @@ def test_a_running_job_that_outlives_its_prediction_is_expected_to_run_on(trees)
     assert starts(workload, f"fcfs+easy@{name}") == [0, 30, 10, 10]
 
 
-# compiles one more kind of run, for 3 to 15 s
-@pytest.mark.more
 def test_orders_and_reservations_may_use_predictors_of_their_own(trees):
     workload = jobs(submit=[0, 1, 1], seconds=[10, 50, 10], estimate=[10, 50, 100], size=[4, 4, 1])
     short, long = trees([SHORT]), trees(asks("log_all_cores", 0.5, SHORT, LEAF))
@@ -96,8 +86,6 @@ def test_orders_and_reservations_may_use_predictors_of_their_own(trees):
     assert starts(workload, f"sjf@{long}+easy@{short}") == [0, 20, 10]
 
 
-# compiles one more kind of run, for 3 to 15 s
-@pytest.mark.more
 def test_there_is_room_for_jobs_that_become_known_on_the_way(trees):
     name = trees(asks("user_ended", 0.5, LEAF, SHORT))
     policy = baseline(f"sjf@{name}+easy")
@@ -113,7 +101,7 @@ def test_there_is_room_for_jobs_that_become_known_on_the_way(trees):
     assert history.trees.seen[0].tolist() == [0, 3, *[0] * 48]
 
 
-# compiles one more kind of run, for 3 to 15 s
+# a second or more
 @pytest.mark.more
 @settings(max_examples=15)
 @given(seed=st.integers(0, 10**6))

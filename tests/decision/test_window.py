@@ -51,8 +51,6 @@ def starts(play):
     return play.system.state.tables.jobs["start"].tolist()
 
 
-# compiles one more kind of run, for 3 to 15 s
-@pytest.mark.more
 def test_the_example_of_figure_4_1_is_backfilled_by_whoever_starts_the_first_job_that_fits():
     # seven jobs on three processors; first come first served starts the last one at 9, backfilling at 2
     workload = jobs([0, 0, 0, 0, 0, 0, 0], [2, 3, 4, 2, 1, 2, 1], size=[2, 1, 2, 2, 3, 2, 1])
@@ -107,8 +105,6 @@ def test_jobs_note_what_they_find_when_they_are_submitted():
     assert later[3].tolist() == [2, 5 + 12, 1, 4, 0]
 
 
-# compiles one more kind of run, for 3 to 15 s
-@pytest.mark.more
 @pytest.mark.parametrize(("opens", "step"), [("waiting", 0.0), ("fitting", 0.0), ("fitting", 1.0), ("ticks", 1.0)])
 @pytest.mark.parametrize("clock", ["textbook", "batsim"])
 def test_whoever_starts_what_fits_leaves_no_job_behind(opens, step, clock):
@@ -196,7 +192,7 @@ def test_a_job_that_no_node_can_take_whole_is_rejected():
     assert play.simulator.unfinished == 0
 
 
-# compiles one more kind of run, for 3 to 15 s
+# a second or more
 @pytest.mark.more
 @given(st.data())
 @settings(max_examples=60, deadline=None)
@@ -232,8 +228,6 @@ def test_the_window_agrees_with_the_tables_whatever_is_chosen(data):
     assert play.simulator.unfinished == 0
 
 
-# compiles one more kind of run, for 3 to 15 s
-@pytest.mark.more
 @given(st.integers(0, 2**32), st.sampled_from(["textbook", "batsim"]))
 @settings(max_examples=20, deadline=None)
 def test_sums_over_the_queue_are_the_same_without_lists_of_its_jobs(seed, clock):
@@ -328,8 +322,6 @@ def test_a_window_that_makes_no_sense_is_refused(options, how):
         JobWindow(state, WindowOptions(**{"head": 2} | options), **how)
 
 
-# compiles one more kind of run, for 3 to 15 s
-@pytest.mark.lane(more=r"batsim-0\.3333333333333333|batsim-0\.14285714285714285|batsim-0\.1")
 @pytest.mark.parametrize("step", [1 / 3, 1 / 7, 0.1])
 @pytest.mark.parametrize("clock", ["textbook", "batsim"])
 def test_steps_that_are_no_whole_microseconds_are_kept(step, clock):
