@@ -7,7 +7,13 @@ nodes have it when its time comes. If jobs request only cores anywhere, a count 
 
 from hdeeprm_like.decision.policies.core_profile import NEVER, begin_of, earliest, latest
 from hdeeprm_like.decision.policies.guarantee_rows import Bounds
-from hdeeprm_like.decision.policies.node_profile import change_at_shadow, look_at_present, note_nodes, room_in_plan
+from hdeeprm_like.decision.policies.node_profile import (
+    change_at_shadow,
+    find_room,
+    look_at_present,
+    note_nodes,
+    room_in_plan,
+)
 from hdeeprm_like.decision.policies.node_spans import has_node, keep_nodes, leave_reserved, next_end
 from hdeeprm_like.decision.policies.plans import Plans, planned_time
 from hdeeprm_like.decision.policies.releases import expected_end
@@ -115,11 +121,11 @@ def has_nodes_at(tables: Tables, plans: Plans, bounds: Bounds, k: int, j: int, b
 def has_room_at(tables: Tables, plans: Plans, bounds: Bounds, k: int, j: int, begin: float) -> bool:
     """Return whether a job fits at a date on any unreserved nodes, and pick the lowest."""
     allow_any(tables, plans, bounds, k, j, begin)
-    look_at_present(tables, plans)
+    find_room(tables, plans, k, j)
     for i in range(copy_jobs(tables.running, plans.plans[k].ends, plans.releases)):
         other = plans.releases[i]
         if expected_end(tables, plans, k, other) <= begin:
-            change_at_shadow(tables, plans, k, tables.jobs[other].first, other, j, 1)
+            change_at_shadow(tables, plans, k, tables.jobs[other].first, other, 1)
     return pick_allowed(tables, plans, bounds, j)
 
 
