@@ -58,7 +58,7 @@ def start_scored(tables: Tables, plans: Plans, knowledge: Knowledge, memory: Sco
     s = stage_of(knowledge.history, k)
     params = knowledge.scores.params[s]
     if params.looks_ahead == 0 or tables.clock[0].waiting > params.played:
-        sort_by_score(tables, plans, knowledge, k, s)
+        sort_by_score(tables, plans, knowledge, plans.plans[k].list, s)
     if params.looks_ahead == 1:
         start_ahead(tables, plans, knowledge, memory.ahead, k, s)
         return
@@ -82,13 +82,7 @@ def start_ahead(tables: Tables, plans: Plans, knowledge: Knowledge, ahead: Ahead
 
 
 @entry
-def sort_by_score(tables: Tables, plans: Plans, knowledge: Knowledge, k: int, s: int) -> None:
-    """Sort the waiting jobs by their scores now."""
-    sort_list_by_score(tables, plans, knowledge, plans.plans[k].list, s)
-
-
-@compiled
-def sort_list_by_score(tables: Tables, plans: Plans, knowledge: Knowledge, v: int, s: int) -> None:
+def sort_by_score(tables: Tables, plans: Plans, knowledge: Knowledge, v: int, s: int) -> None:
     """Sort a list of the waiting jobs by their scores now, in stage *s*."""
     lists, history = tables.waiting, knowledge.history
     look_at_queue(tables, knowledge.scores, s)
@@ -200,7 +194,7 @@ def insert_candidate(plans: Plans, knowledge: Knowledge, count: int, j: int, key
 @callback
 def sort_scored(tables: Tables, plans: Plans, knowledge: Knowledge, k: int) -> None:
     """Sort the queue by the scores of learned policy *k*."""
-    sort_by_score(tables, plans, knowledge, k, stage_of(knowledge.history, k))
+    sort_by_score(tables, plans, knowledge, plans.plans[k].list, stage_of(knowledge.history, k))
 
 
 class ByScore(Mode):
