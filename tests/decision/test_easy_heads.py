@@ -92,7 +92,7 @@ def test_a_job_that_takes_the_gpus_node_does_not_delay_the_head():
     assert step_baseline(cluster, workload, "fcfs+easy").simulation.tasks["start"].tolist() == [0, 3, 3]
 
 
-# a second or more
+# takes 1 s
 @pytest.mark.more
 def test_no_head_starts_later_than_promised():
     assert held(step_baseline, range(150), ["fcfs+easy"], CLOCKS) > 100

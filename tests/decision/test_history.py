@@ -114,6 +114,8 @@ def test_a_policy_that_knows_actual_times_is_named_by_either_way():
     assert baseline("sjf@actual+easy").needs_run_times
 
 
+# takes 4 s
+@pytest.mark.more
 def test_a_job_that_outlives_its_prediction_is_expected_to_run_longer_by_one_increment_after_the_other():
     rows = of_users(jobs(submit=[0, 0, 50], seconds=[10, 10, 9999], estimate=1000.0), [7, 7, 7])
     policy = baseline("sjf@tsafrir")
@@ -214,7 +216,7 @@ def test_run_times_are_drawn_as_often_as_they_weigh(points, least):
         assert np.mean(drawn == time) == pytest.approx(share, abs=(len(points) + 1) / 2000)
 
 
-# a second or more
+# takes 2 s
 @pytest.mark.lane(more=r"(?!(sjf@tsafrir\+easy)$).*")
 @pytest.mark.parametrize("name", LOOK_BACK)
 @settings(max_examples=10)

@@ -56,8 +56,8 @@ def own(tmp_path):
     return write
 
 
-# three seconds each
-@pytest.mark.more
+# takes 5 s
+@pytest.mark.lane(more=r"(?!sjf@\{\}\+easy$).*")
 @pytest.mark.parametrize("form", ["sjf@{}+easy", "fcfs+easysjf@{}", "saf@{}+conservative@{}"])
 def test_a_predictor_in_python_does_what_the_built_in_one_does(own, form):
     workload = some_jobs()

@@ -107,8 +107,6 @@ def test_environments_side_by_side_are_rewarded_as_single_ones_to_the_last_bit(m
         assert len(set(seen)) > 3
 
 
-# a second or more
-@pytest.mark.more
 def test_the_rewards_of_a_launch_add_up_to_its_metrics(tmp_path, tariff):
     options = experiment_file(tmp_path, "first-high_gflops")
     content = json.loads(options.read_text())

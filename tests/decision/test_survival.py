@@ -114,6 +114,8 @@ def modelled(past, running, job, shares):
     return found
 
 
+# takes 1 s
+@pytest.mark.more
 def test_the_model_is_what_plain_python_makes_of_the_same_past():
     rows = jobs(submit=[0, 1, 2, 50], seconds=1.0, estimate=[900, 300, 900, 900], size=[1, 2, 1, 1])
     state, actions, history = at(rows)  # programs 0, 1, 0, 1
@@ -168,8 +170,6 @@ def test_what_runs_long_says_that_its_siblings_will_run_long():
     assert starts(rows, "sjf@survival+greedy", FOUR, users)[4:].tolist() == [1050, 950]
 
 
-# a second or more
-@pytest.mark.more
 @pytest.mark.parametrize("name", ["saf@survival+easy@survival90", "zoo:steady@survival"])
 @settings(max_examples=10)
 @given(seed=st.integers(0, 10**6))

@@ -216,7 +216,7 @@ def test_raw_views_show_what_plain_python_finds(platform, workload, seed, waits)
             play.act(rng.choice(np.flatnonzero(mask)))
 
 
-# many worlds, two seconds
+# takes 1 s
 @pytest.mark.more
 @given(platforms, workloads(), st.integers(0, 2**32), st.sampled_from(KINDS))
 @settings(max_examples=100, deadline=None)

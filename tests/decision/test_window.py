@@ -192,7 +192,7 @@ def test_a_job_that_no_node_can_take_whole_is_rejected():
     assert play.simulator.unfinished == 0
 
 
-# a second or more
+# takes 1 s
 @pytest.mark.more
 @given(st.data())
 @settings(max_examples=60, deadline=None)
