@@ -120,8 +120,3 @@ def test_the_shipped_one_is_compared_and_launched_and_measured(tmp_path, capsys)
     both = json.loads(told.read_text())["predictors"]
     assert [one["predictor"] for one in both] == ["tsafrir", f"learned:{SHIPPED}"]
     assert both[0]["r2"] != both[1]["r2"]
-
-
-def test_a_predictor_without_its_at_is_shown_as_it_was_typed():
-    with pytest.raises(OptionsError, match=r"mode 'easylearned:own\.py' is not known"):
-        baseline("sjf+easylearned:own.py")
