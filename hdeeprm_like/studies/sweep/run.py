@@ -5,31 +5,87 @@ These lines hold the whole state, so a sweep that was killed continues from them
 """
 
 import json
+import logging
 import os
 import random
 import socket
 import time
-from collections.abc import Sequence
+import traceback
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from tqdm import tqdm
 
-from hdeeprm_like.errors import ResultsError
+from hdeeprm_like.errors import HDeepRMError, ResultsError
 from hdeeprm_like.formats.files import alone_in, replacing, write_json
 from hdeeprm_like.inputs import read_json, read_text
-from hdeeprm_like.plugins import Place
+from hdeeprm_like.plugins import Place, function_at, trusting
 from hdeeprm_like.studies.sweep.engine import Engine, Lost, Where, engine_named
 from hdeeprm_like.studies.sweep.ledger import Ledger, appending, file_of
-from hdeeprm_like.studies.sweep.playing import run_chunk
-from hdeeprm_like.studies.sweep.tasks import GO_ON, Task, read_sweep
+from hdeeprm_like.studies.sweep.tasks import COMPARE, GO_ON, LAUNCH, REPRODUCE, TRAIN, Task, read_sweep
 
 RECORD, TASKS = "sweep.json", "tasks.jsonl"
 CHUNK = 180.0  # s of a chunk: long against the start of a job, short against the loss of a killed one
 PARTS = 8  # fewest chunks for each worker, so that the last ones end at about the same time
 SAMPLE = 16  # tasks that are measured before the others are packed
 ATTEMPTS = 2  # for a task that fails
+TOLD = 5  # last lines of an error
+TWICE = 60.0  # s; shorter tasks run twice when their time is measured
+PLAYED = {  # the function that runs each kind of task and returns its figures, given the folder of the sweep
+    LAUNCH: "hdeeprm_like.studies.sweep.experiments:launched",
+    COMPARE: "hdeeprm_like.studies.sweep.comparisons:compared",
+    TRAIN: "hdeeprm_like.studies.sweep.experiments:trained",
+    REPRODUCE: "hdeeprm_like.studies.sweep.reproductions:reproduced",
+}
+
+
+def run_chunk(
+    folder: Path, name: str, tasks: Sequence[Task], seconds: float, measure: bool, trusted: tuple[Place, ...]
+) -> int:
+    """Run tasks one after the other, and write a line for each at its end; return the number of tasks run.
+
+    Args:
+        folder: of the sweep. name: of the file of lines; tasks with a line of an earlier worker are not run again.
+        seconds: after which no further task begins, except the first; another chunk gets the rest.
+        measure: whether to run each task twice and record the time of the second run, because the first reads and
+        compiles; tasks that would continue from a checkpoint run once.
+        trusted: allowed Python code, as for `plugins.trusting`.
+
+    Raises:
+        ResultsError: the file cannot be written.
+    """
+    logging.getLogger("hdeeprm_like").setLevel("ERROR")  # the command warns of inputs once, not each worker
+    begun, run = time.perf_counter(), 0
+    with appending(file_of(folder, name)) as lines, trusting(*trusted):
+        for task in tasks:
+            if task.key in lines.keys:
+                continue
+            if run and time.perf_counter() - begun > seconds:
+                break
+            lines.add(line_of(task, folder, measure))
+            begun = begun if run else time.perf_counter()  # the first one reads and compiles for all
+            run += 1
+    return run
+
+
+def line_of(task: Task, folder: Path, measure: bool) -> dict[str, Any]:
+    """Return the ledger's line for a task, after running it."""
+    play: Callable[[Task, Path], dict[str, float]] = function_at(PLAYED[task.do])
+    try:
+        for _ in range(2 if measure and task.do not in GO_ON else 1):
+            begun = time.perf_counter()
+            found = play(task, folder)
+            spent = time.perf_counter() - begun
+            if spent > TWICE:
+                break
+    except HDeepRMError as error:
+        return {"key": task.key, "error": str(error)}
+    except Exception:
+        return {"key": task.key, "error": "\n".join(traceback.format_exc().splitlines()[-TOLD:])}
+    known = {name: value for name, value in found.items() if value == value}
+    return {"key": task.key, "seconds": round(spent, 6), "figures": known}
 
 
 @dataclass(frozen=True)
