@@ -25,7 +25,7 @@ from hdeeprm_like.results.pictures import (
     time_axis,
     unit_of_time,
 )
-from hdeeprm_like.results.plots.charts import NO_JOBS, draw_steps, two_charts
+from hdeeprm_like.results.plots.charts import NO_JOBS, draw_steps
 from hdeeprm_like.results.power import consumed
 from hdeeprm_like.results.run_reader import Run
 from hdeeprm_like.types import Floats, Ints
@@ -53,7 +53,7 @@ def queue_size(figure: Figure, run: Run) -> None:
 
 def job_load(figure: Figure, run: Run) -> None:
     """Draw length and load of the queue over time, L(t) and D(t) of Deep Back-Filling, section II.A."""
-    above, below = two_charts(figure, heights=(1, 1))
+    above, below = figure.subplots(2, 1, sharex=True, height_ratios=(1, 1))
     seconds = time_axis(below, run.end)
     above.set_ylabel("waiting jobs")
     below.set_ylabel("core hours that they ask for")

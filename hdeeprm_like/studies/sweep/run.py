@@ -12,7 +12,6 @@ import socket
 import time
 import traceback
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -88,37 +87,29 @@ def line_of(task: Task, folder: Path, measure: bool) -> dict[str, Any]:
     return {"key": task.key, "seconds": round(spent, 6), "figures": known}
 
 
-@dataclass(frozen=True)
-class Settings:
-    """The settings of a sweep.
-
-    Attributes:
-        where: the engine. chunk: s of a chunk. trusted: as for `plugins.trusting`.
-    """
-
-    where: Where
-    chunk: float = CHUNK
-    trusted: tuple[Place, ...] = ()
-
-
-def sweep(file: Path, settings: Settings, progress: bool = True) -> tuple[list[Task], Ledger]:
+def sweep(
+    file: Path, where: Where, chunk: float = CHUNK, trusted: tuple[Place, ...] = (), progress: bool = True
+) -> tuple[list[Task], Ledger]:
     """Run or continue a sweep; return its tasks and its ledger.
+
+    Args:
+        chunk: s of a chunk. trusted: as for `plugins.trusting`.
 
     Raises:
         HDeepRMError: the file cannot be used, the engine is not available, or the folder belongs to something else.
     """
-    folder = settings.where.folder
+    folder = where.folder
     tasks = read_sweep(file)
-    engine_named(settings.where.engine)  # before anything is written
+    engine_named(where.engine)  # before anything is written
     with alone_in(folder):
         if (folder / RECORD).exists():
             left_in(folder)
         elif any(folder.iterdir()):
             raise ResultsError(f"{folder}: holds something that is no sweep; name another folder")
-        write_json(folder / RECORD, record_of(settings.where, 0))
+        write_json(folder / RECORD, record_of(where, 0))
         with replacing(folder / TASKS) as lines:
             lines.writelines(json.dumps(vars(task)) + "\n" for task in tasks)
-        driver = Driver(list({task.key: task for task in tasks}.values()), settings)
+        driver = Driver(list({task.key: task for task in tasks}.values()), where, chunk, trusted)
         with tqdm(total=driver.total, unit=" tasks", desc="sweeping", disable=not progress, leave=False) as bar:
             driver.run(bar)
     return tasks, driver.ledger
@@ -131,17 +122,17 @@ class Driver:
         ledger: known results. total: number of tasks.
     """
 
-    def __init__(self, tasks: Sequence[Task], settings: Settings) -> None:
+    def __init__(self, tasks: Sequence[Task], where: Where, chunk: float, trusted: tuple[Place, ...]) -> None:
         self.total = len(tasks)
-        self.ledger = Ledger(settings.where.folder.absolute())  # workers may have another current folder
+        self.ledger = Ledger(where.folder.absolute())  # workers may have another current folder
         self._tasks = tasks
-        self._settings = settings
+        self._where, self._chunk, self._trusted = where, chunk, trusted
 
     def run(self, bar: Any) -> None:
         """Continue until each task has a result or has failed twice; each round has its own workers."""
         begun = False
         while True:
-            with engine_named(self._settings.where.engine)(self._settings.where) as engine:
+            with engine_named(self._where.engine)(self._where) as engine:
                 self.ledger.read(wait=True)
                 if not begun:
                     begun = True
@@ -154,8 +145,8 @@ class Driver:
                     self._round(engine, sampled(left, engine.workers or 1), bar, measure=True)
                     left = self._left()
                     times = [line["seconds"] for line in self.ledger.done.values()]
-                each = sum(times) / len(times) if times else self._settings.chunk
-                self._round(engine, packed(left, each, self._settings.chunk, engine.workers), bar)
+                each = sum(times) / len(times) if times else self._chunk
+                self._round(engine, packed(left, each, self._chunk, engine.workers), bar)
                 if not self._left():
                     return
 
@@ -165,7 +156,7 @@ class Driver:
         keys = {task.key for task in self._tasks}
         known = len(keys & self.ledger.done.keys())
         bar.update(known)
-        write_json(self.ledger.folder / RECORD, record_of(self._settings.where, known))
+        write_json(self.ledger.folder / RECORD, record_of(self._where, known))
 
     def _left(self) -> list[Task]:
         known, failures = self.ledger.done, self.ledger.failures
@@ -173,15 +164,12 @@ class Driver:
 
     def _round(self, engine: Engine, chunks: Sequence[Sequence[Task]], bar: Any, measure: bool = False) -> None:
         """Run chunks to their ends, and read the results of their tasks."""
-        folder, settings, run = self.ledger.folder, self._settings, self.ledger.next_name()
+        folder, run = self.ledger.folder, self.ledger.next_name()
         names = [f"{run}-{number:05}" for number in range(len(chunks))]
-        limit = 2.0 * settings.chunk
+        limit = 2.0 * self._chunk
         engine.submit(
             run_chunk,
-            [
-                (folder, name, chunk, limit, measure, settings.trusted)
-                for name, chunk in zip(names, chunks, strict=True)
-            ],
+            [(folder, name, chunk, limit, measure, self._trusted) for name, chunk in zip(names, chunks, strict=True)],
         )
         keys = {task.key for task in self._tasks}
         for outcome in engine.results():
