@@ -1,6 +1,5 @@
 """The state of a sweep, its cancellation, and its results as one table."""
 
-import csv
 import fcntl
 import json
 import os
@@ -13,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from hdeeprm_like.errors import OptionsError, ResultsError
-from hdeeprm_like.formats.files import replacing, replacing_bytes
+from hdeeprm_like.formats.files import replacing_bytes, write_csv
 from hdeeprm_like.studies.sweep.ledger import Ledger
 from hdeeprm_like.studies.sweep.run import left_in
 from hdeeprm_like.studies.sweep.tasks import Task, columns_of
@@ -139,14 +138,6 @@ def collect(folder: Path, output: Path) -> int:
 def plain(value: Any) -> Any:
     """Return a value in the form of a table cell."""
     return json.dumps(value) if isinstance(value, list | dict) else value
-
-
-def write_csv(path: Path, columns: list[str], rows: list[dict[str, Any]]) -> None:
-    """Write a table as CSV."""
-    with replacing(path) as file:
-        writer = csv.DictWriter(file, columns, lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
 
 
 def write_parquet(path: Path, columns: list[str], rows: list[dict[str, Any]]) -> None:
