@@ -58,11 +58,14 @@ def jobs_in(
         reading = Reading(None if platform is None else platform.cores, larger, memory=False)
         found = jobs_of(lines, reading)
         cores = machine_size(found, "give the platform")
+        if jobs:
+            assert found.row is not None
+            end = len(lines) if len(found) < jobs else int(found.row[jobs - 1]) + 1  # behind the last job
+            account = jobs_of(take(lines, slice(end)), replace(reading, larger=larger_of(leave_out_larger))).account
+            found = replace(take(found, slice(jobs)), account=account)
         assert found.account is not None
         found.account.say()
-        if (found.processors[:jobs] > cores).any():
-            jobs_of(lines, replace(reading, larger="refuse"))
-        return window(take(found, slice(jobs)), cores)
+        return window(found, cores)
     assert platform is not None
     values = {"seed": seed, "nb_jobs": jobs, "workload": {"skip": skip}}
     try:

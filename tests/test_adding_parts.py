@@ -179,7 +179,7 @@ import numpy as np
 from hdeeprm_like.decision.modes import Mode, Option
 from hdeeprm_like.decision.names import Baseline
 from hdeeprm_like.decision.policies.easy import start_all_that_fit, start_in_order
-from hdeeprm_like.decision.policies.node_starts import start_around_heads
+from hdeeprm_like.decision.policies.node_plans import start_around_heads
 from hdeeprm_like.decision.policies.plans import NO_JOB, Plans
 from hdeeprm_like.decision.policies.skyline import reserve
 from hdeeprm_like.engine.bundles import Bundle

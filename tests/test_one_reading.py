@@ -273,10 +273,13 @@ def test_a_larger_job_is_an_error_in_python_on_a_pool_and_on_nodes_alike(tmp_pat
     for more in ({}, {"jobs": 2}):
         with pytest.raises(WorkloadError, match=r"321 .* 320"):
             hl.load_workload(trace, machine, **more)
-    assert hl.load_workload(trace, machine, jobs=1).size.tolist() == [2]
+    first = hl.load_workload(trace, machine, jobs=1)
+    assert (first.size.tolist(), first.account.jobs) == ([2], 1)  # the account is that of the lines up to the last job
     jobs = hl.load_workload(trace, machine, leave_out_larger=True)
     assert jobs.size.tolist() == [2, 4]
     assert jobs.account.left_out == 1
+    first = hl.load_workload(trace, machine, jobs=2, leave_out_larger=True)
+    assert (first.size.tolist(), first.account.jobs, first.account.left_out) == ([2, 4], 3, 1)
 
 
 @pytest.mark.parametrize(

@@ -219,8 +219,6 @@ def narrow_trace(tmp_path):
     return path
 
 
-# compiles one more kind of run, for 3 to 15 s
-@pytest.mark.more
 def test_a_platform_gives_watts_speeds_and_memory(narrow_trace, tmp_path):
     asked = comparison(narrow_trace, "fcfs,sjf+greedy", platform=LEARNING)
     compare(asked, tmp_path / "out")
@@ -254,7 +252,7 @@ def trained(folder, selection, observation="minimal", episodes=3):
     return folder / "training"
 
 
-# compiles one more kind of run, for 3 to 15 s
+# takes 8 s
 @pytest.mark.more
 @pytest.mark.parametrize("clock", ["textbook", "batsim"])
 @pytest.mark.parametrize(("job_policy", "same"), [("first", "fcfs+strict"), ("shortest", "sjf+strict")])
@@ -276,7 +274,7 @@ def test_windows_played_side_by_side_are_those_played_alone(trace, tmp_path):
     assert len({tuple(one.start) for one in together}) == 4
 
 
-# compiles one more kind of run, for 3 to 15 s
+# takes 2 s
 @pytest.mark.more
 def test_an_agent_is_run_again_only_when_it_has_learned_more(trace, tmp_path, monkeypatch):
     folder = trained(tmp_path / "agent", [{"first": ["high_gflops"], "smallest": ["high_gflops"]}])
@@ -297,8 +295,6 @@ def test_an_agent_is_run_again_only_when_it_has_learned_more(trace, tmp_path, mo
     assert run.count(f"agent:{folder}") == 3
 
 
-# compiles one more kind of run, for 3 to 15 s
-@pytest.mark.more
 def test_a_learned_policy_is_run_again_only_when_its_file_has_changed(trace, tmp_path):
     path = tmp_path / "p.json"
     name, results = f"scored:{path}", tmp_path / "out" / "results.csv"
@@ -314,8 +310,6 @@ def test_a_learned_policy_is_run_again_only_when_its_file_has_changed(trace, tmp
     assert not first.loc["sjf+easy"].equals(first.loc["ljf+easy"])
 
 
-# compiles one more kind of run, for 3 to 15 s
-@pytest.mark.more
 def test_an_agent_that_has_learned_more_is_read_again(tmp_path):
     from hdeeprm_like.decision.agent_names import Trained
     from hdeeprm_like.launch.trained import restored
@@ -329,8 +323,6 @@ def test_an_agent_that_has_learned_more_is_read_again(tmp_path):
     assert any(not old[name].equal(new[name]) for name in old)
 
 
-# compiles one more kind of run, for 3 to 15 s
-@pytest.mark.more
 def test_an_agent_that_sees_its_machine_is_refused_on_another_with_both_shapes(trace, tmp_path, capsys):
     folder = trained(tmp_path / "agent", [{"first": ["high_gflops", "low_power"]}], observation="normal")
     line = ["compare", "--trace", str(trace), "--policies", f"fcfs,agent:{folder}", "--windows", "2x30"]
@@ -426,7 +418,7 @@ def days(tmp_path):
     return folder
 
 
-# compiles one more kind of run, for 3 to 15 s
+# takes 2 s
 @pytest.mark.more
 def test_days_with_gpus_are_compared_whole_on_one_machine_as_they_are_launched(days, tmp_path, capsys):
     line = ["compare", "--trace", str(days), "--platform", str(NINE), "--whole", "--clock", "batsim", "--report"]

@@ -48,8 +48,6 @@ def rows_of(path):
         return list(csv.DictReader(file))
 
 
-# compiles one more kind of run, for 3 to 15 s
-@pytest.mark.lane(more=r"first-high_gflops")
 @pytest.mark.parametrize("policy", ["fcfs+easy", "first-high_gflops"])
 def test_its_files_tell_what_a_run_of_all_jobs_tells(trace, tmp_path, policy):
     found = stream(trace, policy, tmp_path / "streamed", progress=False)

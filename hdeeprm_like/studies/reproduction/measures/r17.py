@@ -9,9 +9,8 @@ import numpy as np
 
 from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.schedule import Schedule, figures
-from hdeeprm_like.cluster.synthetic.columns import with_hdeeprm_columns
 from hdeeprm_like.cluster.synthetic.estimates import estimate_jobs
-from hdeeprm_like.cluster.synthetic.jobs import Jobs
+from hdeeprm_like.cluster.synthetic.jobs import Jobs, with_hdeeprm_columns
 from hdeeprm_like.cluster.synthetic.lublin import LUBLIN
 from hdeeprm_like.cluster.synthetic.models import ESTIMATES
 from hdeeprm_like.cluster.workload import Workload
