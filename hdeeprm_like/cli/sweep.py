@@ -108,11 +108,11 @@ def run_sweep(options: argparse.Namespace) -> int:
 def swept(where: "Where", options: argparse.Namespace, trusted: "tuple[Place, ...]") -> int:
     """Run a sweep and print its outcome; return the exit status, which is not 0 if tasks have failed."""
     from hdeeprm_like.plugins import trusting
-    from hdeeprm_like.studies.sweep.run import Settings, sweep
+    from hdeeprm_like.studies.sweep.run import sweep
     from hdeeprm_like.studies.sweep.state import failures_of, told_failures
 
     with trusting(*trusted):
-        tasks, ledger = sweep(options.sweep_file, Settings(where, options.chunk, trusted), progress=not options.quiet)
+        tasks, ledger = sweep(options.sweep_file, where, options.chunk, trusted, progress=not options.quiet)
     failures, done = failures_of(tasks, ledger), sum(task.key in ledger.done for task in tasks)
     if not options.quiet:
         sys.stdout.write(f"{done} of {len(tasks)} tasks done, {len(failures)} failed; in {options.output}\n")
@@ -125,7 +125,7 @@ def look_after(action: str, folder: Path, options: argparse.Namespace) -> int:
     from hdeeprm_like.studies.sweep import state
 
     if action == "status":
-        sys.stdout.write(str(state.status_of(folder)))
+        sys.stdout.write(state.status_of(folder))
         return 0
     if action == "cancel":
         jobs = state.cancel(folder)
