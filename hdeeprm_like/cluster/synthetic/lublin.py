@@ -4,15 +4,21 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from hdeeprm_like.cluster.synthetic.jobs import BATCH, INTERACTIVE, Jobs, plain_jobs
+from hdeeprm_like.cluster.synthetic.jobs import ABOVE_0, BATCH, INTERACTIVE, PROBABILITY, Jobs, check, plain_jobs
 from hdeeprm_like.errors import WorkloadError
 from hdeeprm_like.types import Floats, Ints
+from hdeeprm_like.values import COUNT
 
 HALF_HOUR = 1800.0  # s, a bucket of the daily cycle
 BUCKETS = 48
 FIRST_POINT = 11  # the cycle's gamma density is evaluated at points 11 to 58; point i is half hour i - 1
 MEDIUM_BELOW_HIGH = 2.5  # log2; the published range is 1.5 to 3.5
-LARGEST_NODES = 2**31 - 1
+KINDS = {
+    "nodes": COUNT,
+    **dict.fromkeys(("serial", "power_of_two", "size_first_stage"), PROBABILITY),
+    **dict.fromkeys(("run_shape_1", "run_scale_1", "run_shape_2", "run_scale_2", "run_most"), ABOVE_0),
+    **dict.fromkeys(("gap_shape", "gap_scale", "gap_ratio", "gap_most", "cycle_shape", "cycle_scale"), ABOVE_0),
+}
 QUADRATURE = np.polynomial.legendre.leggauss(16)
 
 
@@ -65,22 +71,12 @@ class Lublin:
     as_published: bool = False
 
     def __post_init__(self) -> None:
-        if not 1 <= self.nodes <= LARGEST_NODES:
-            raise WorkloadError(f"lublin: nodes: is {self.nodes}; 1 to {LARGEST_NODES} are possible")
-        for name in ("serial", "power_of_two", "size_first_stage"):
-            if not 0 <= getattr(self, name) <= 1:
-                raise WorkloadError(f"lublin: {name}: is {getattr(self, name)}; a probability is needed")
+        check("lublin", self, KINDS)
         if not 0 <= self.size_low <= self.size_medium <= self.size_high <= 31:
             raise WorkloadError(
                 f"lublin: sizes: {self.size_low}, {self.size_medium}, {self.size_high} are no stages; low, medium and "
                 "high rise from 0 to at most 31 (they are log2 of sizes)"
             )
-        for kind in ("run", "gap", "cycle"):
-            for name in (name for name in vars(self) if name.startswith((f"{kind}_shape", f"{kind}_scale"))):
-                if not getattr(self, name) > 0:
-                    raise WorkloadError(f"lublin: {name}: is {getattr(self, name)}; a positive number is needed")
-        if not (self.gap_ratio > 0 and self.run_most > 0 and self.gap_most > 0):
-            raise WorkloadError("lublin: gap_ratio, run_most and gap_most: positive numbers are needed")
         if self.run_shape_2 * self.run_scale_2 > 2 * self.run_most or self._gap_mean > 2 * self.gap_most:
             raise WorkloadError("lublin: nearly all times are above run_most or gap_most and would be drawn again")
 
@@ -92,8 +88,6 @@ class Lublin:
         """Return these parameters for another machine: sizes up to its nodes, stages that meet 2.5 below (log2)."""
         if nodes == self.nodes:
             return self
-        if not 1 <= nodes <= LARGEST_NODES:
-            raise WorkloadError(f"lublin: nodes: is {nodes}; 1 to {LARGEST_NODES} are possible")
         high = float(np.log2(nodes))
         low = min(self.size_low, high)
         medium = max(low, high - MEDIUM_BELOW_HIGH)
