@@ -20,40 +20,6 @@ HOST = '<host id="h" speed="1Gf"/>'
 PAIR = '<host id="a" speed="1Gf"/><host id="b" speed="1Gf"/>'
 
 
-@pytest.mark.parametrize(
-    ("text", "speed"),
-    [
-        ("1f", 1.0),
-        ("2.5kf", 2500.0),
-        ("1.5Gf", 1.5e9),
-        ("1e-9Mf", 1e-3),
-        ("3", 3.0),
-        ("1Mif", 2.0**20),
-        ("1Tflops", 1e12),
-    ],
-)
-def test_speeds_have_units(text, speed, tmp_path):
-    assert read(tmp_path, f'<host id="h" speed="{text}"/>').hosts["h"].speeds == (speed,)
-
-
-@pytest.mark.parametrize(
-    ("bandwidth", "latency", "numbers"),
-    [
-        ("10Gbps", "500us", (1.25e9, 5e-4)),
-        ("1.25GBps", "1ms", (1.25e9, 1e-3)),
-        ("1KiBps", "2ns", (1024.0, 2e-9)),
-        ("125", "0.5", (125.0, 0.5)),
-        ("1MBps", "1m", (1e6, 60.0)),
-    ],
-)
-def test_links_have_units(bandwidth, latency, numbers, tmp_path):
-    wire = f'<link id="l" bandwidth="{bandwidth}" latency="{latency}"/>'
-    platform = read(tmp_path, f'{PAIR}{wire}<route src="a" dst="b"><link_ctn id="l"/></route>')
-    (link,), latency = platform.route("b", "a")
-    assert (link.bandwidth, link.latency) == pytest.approx(numbers)
-    assert latency == link.latency
-
-
 def test_a_host_has_pstates_properties_and_power(tmp_path):
     host = read(
         tmp_path,
