@@ -262,20 +262,6 @@ def test_a_mistake_is_one_line_with_the_place_and_the_remedy(tmp_path, keys, to,
     assert said in message
 
 
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("[]", "is a list; an object {...} is needed"),
-        ("{", "mine.json:1:2: not valid JSON"),
-        ('{"clusters": NaN}', "NaN is not a number"),
-        ("null", "is null"),
-        (json.dumps(content()).replace('"power": 45', '"power": 1e999'), f"Small.power: is inf; {ABOVE_0}"),
-    ],
-)
-def test_a_file_that_is_no_platform_is_refused(tmp_path, text, said):
-    assert said in mistake(tmp_path, text)
-
-
 def test_a_mistake_in_a_type_file_names_that_file(tmp_path):
     mine = written(tmp_path, {"Small": {**SMALL, "power": 0}}, "processor_types.json")
     assert mistake(tmp_path, content()).startswith(f"{mine}: Small.power: ")

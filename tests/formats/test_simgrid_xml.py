@@ -63,45 +63,6 @@ def test_a_cluster_has_a_link_per_host_and_a_backbone_crossed_once(tmp_path):
     assert latency == pytest.approx(21e-6)
 
 
-@pytest.mark.parametrize(
-    ("inside", "hint"),
-    [
-        ("", "no host"),
-        ('<host id="h"/>', "no speed"),
-        ('<host id="h" speed="fast"/>', "unit|number"),
-        ('<host id="h" speed="1Gx"/>', "unknown unit"),
-        ('<host id="h" speed="-1Gf"/>', "a number from 0"),
-        ('<host id="h" speed="nan"/>', "unit|number|usable"),
-        ('<host id="h" speed="1Gf" core="0"/>', "number of cores"),
-        ('<host id="h" speed="1Gf" pstate="3"/>', "P-states"),
-        ('<host id="h" speed="1Gf" state_file="x"/>', "state_file is refused: jobs on a host that fails never end"),
-        ('<host id="h" speed="1Gf"><mount id="d"/></host>', "mount"),
-        (PAIR + '<bypassRoute src="a" dst="b"/>', "has no link"),
-        ('<host id="h" speed="1Gf" coordinates="0 0"/>', "three numbers"),
-        (HOST + HOST, "twice"),
-        ('<hosts id="h"/>', "did you mean 'host'"),
-        ('<zone id="z" routing="Star"/>', "Star"),
-        ('<peer id="p" speed="1Gf" bw_in="1" bw_out="1" coordinates="0 0 0"/>', "Vivaldi"),
-        (
-            '<zone id="v" routing="Vivaldi"><peer id="p" speed="2Gf,1Gf" bw_in="1" bw_out="1" coordinates="0 0 0"/>'
-            "</zone>",
-            "one speed",
-        ),
-        ('<zone id="main" routing="Full"/>', "twice"),
-        ('<link id="l" bandwidth="0"/>', "more than 0"),
-        ('<link id="l" bandwidth="1Gbps" sharing_policy="WIFI"/>', "WIFI"),
-        (PAIR + '<route src="a" dst="c"><link_ctn id="l"/></route>', "'c'"),
-        (PAIR + '<route src="a" dst="b"><link_ctn id="l"/></route>', "'l'"),
-        ('<cluster id="c" radical="0-x" speed="1Gf" bw="1"/>', "radical"),
-        ('<cluster id="c" radical="0-9" speed="1Gf" bw="1" topology="TORUS"/>', "no topo_parameters"),
-    ],
-)
-def test_what_is_not_imitated_is_refused_in_one_line(inside, hint, tmp_path):
-    with pytest.raises(PlatformError, match=hint) as error:
-        read(tmp_path, inside)
-    assert "\n" not in str(error.value)
-
-
 def test_disks_are_left_out(tmp_path):
     disk = '<disk id="d" read_bw="1MBps" write_bw="1MBps"><prop id="size" value="1GiB"/></disk>'
     host = read(tmp_path, f'<host id="h" speed="1Gf">{disk}<prop id="room" value="1"/></host>').hosts["h"]
@@ -261,27 +222,6 @@ def test_zones_hand_their_properties_on_and_hosts_have_cores(tmp_path):
     )
     assert platform.hosts["h"].zone_properties == {"site": "here", "room": "2"}
     assert platform.hosts["h"].cores == 8
-
-
-@pytest.mark.parametrize(
-    "head",
-    [
-        '<!DOCTYPE platform [<!ENTITY a "aaaa"><!ENTITY b "&a;&a;">]>',
-        '<!DOCTYPE platform [<!ENTITY a SYSTEM "file:///etc/passwd">]>',
-    ],
-)
-def test_entities_are_refused(head, tmp_path):
-    with pytest.raises(PlatformError, match="entities"):
-        read(tmp_path, HOST, head=head)
-
-
-@pytest.mark.parametrize("content", [b"", b"<platform", b"{}", b"\xff\xfe", b"<x/>", b"<platform/>"])
-def test_what_is_no_platform_is_refused(content, tmp_path):
-    path = tmp_path / "p.xml"
-    path.write_bytes(content)
-    with pytest.raises(PlatformError) as error:
-        read_simgrid_xml(path)
-    assert "\n" not in str(error.value)
 
 
 @pytest.mark.parametrize("watts", ["1:2:3", "1:2:3, 1", "a:b", "1:2:3, x:1:2", ""])

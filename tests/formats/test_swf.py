@@ -106,35 +106,6 @@ def test_blank_lines_tabs_spaces_notes_and_any_line_ending_are_fine(tmp_path, te
     assert read.cpu_time.tolist() == [30.5, 30.5]
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("", "holds no job; a trace has one line of 18 numbers for each"),
-        ("; only\n;notes\n", "holds no job; a trace has one line of 18 numbers for each"),
-        ("; a\n\n1 2 3\n", ":3: has 3 fields; a job has 18 (-1 where unknown)"),
-        (f"{LINE}\n{LINE[:-3]}\n", ":2: has 17 fields; a job has 18 (-1 where unknown)"),
-        (f"{LINE} 1 2 3 4\n{LINE[:-3]}\n", ":2: has 17 fields; a job has 18 (-1 where unknown)"),
-        (f"{LINE}\r\n{LINE[:-3]} x\r\n", ":2: field 18 (think time) is 'x'; a number is needed, -1 where unknown"),
-        (line(run="nan"), ":1: field 4 (run) is 'nan'; a number is needed, -1 where unknown"),
-        (line(requested_time="inf"), ":1: field 9 (requested time) is 'inf'; a number is needed, -1 where unknown"),
-        (line(submit="1_000"), ":1: field 2 (submit) is '1_000'; a number is needed, -1 where unknown"),
-        (line(submit='"1"'), ":1: field 2 (submit) is '\"1\"'; a number is needed, -1 where unknown"),
-        (line(submit="True"), ":1: field 2 (submit) is 'True'; a number is needed, -1 where unknown"),
-        (line(submit="1\0"), ":1: field 2 (submit) is '1\\x00'; a number is needed, -1 where unknown"),
-        (line(submit="1e400"), ":1: field 2 (submit) is 1e400; numbers below 2^53 are possible"),
-        (line(user=10**20), f":1: field 12 (user) is {10**20}; numbers below 2^53 are possible"),
-        (line(submit="-1e400"), ":1: field 2 (submit) is -1e400; numbers below 2^53 are possible"),
-        (line(submit=-(2**53)), f":1: field 2 (submit) is {-(2**53)}; numbers below 2^53 are possible"),
-        (line(user=-(2**53)), f":1: field 12 (user) is {-(2**53)}; numbers below 2^53 are possible"),
-        (line(requested_processors=2.5), ":1: field 8 (requested processors) is 2.5; a whole number is needed"),
-    ],
-)
-def test_a_line_that_is_no_job_is_named(tmp_path, text, message):
-    with pytest.raises(WorkloadError) as error:
-        trace(tmp_path, text)
-    assert str(error.value) == f"{tmp_path / 'some.swf'}{'' if message.startswith(':') else ': '}{message}"
-
-
 @settings(deadline=None)
 @given(st.lists(st.lists(st.floats(-1e9, 1e9), min_size=18, max_size=18), min_size=1, max_size=5))
 def test_the_fast_and_the_careful_reading_agree_to_the_last_bit(rows):

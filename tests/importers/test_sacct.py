@@ -353,36 +353,6 @@ def test_logs_of_different_columns_in_one_file_are_refused(tmp_path):
         imported(path)
 
 
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        (b"", "is empty"),
-        (b"\x7fELF\x02\x01\x01\0\0\0\0", "is no text"),
-        (b"JobID|State\n", "column Submit is missing"),
-        (b"JobID,Submit,Start,End,NCPUS\n1,2,3,4,5\n", "columns are separated by ',', not by '|'"),
-        (b"JobID\tSubmit\tStart\tEnd\tNCPUS\n1\t2\t3\t4\t5\n", r"columns are separated by '\t', not by '|'"),
-        (b"       JobID      Submit\n------------ -----------\n", "sacct -P prints the one for programs"),
-        (b"1|a|2024-01-10T10:00:00|COMPLETED\n", "has no line of the names of its columns"),
-        (b"hello\nworld\n", "is no log of sacct -P"),
-        (b'{"jobs": []}', "is JSON"),
-        (b"JobID|Submit|Start|End|NCPUS\n", "holds no job that ran: there is no line behind"),
-        (b"JobID|Submit|Start|End|NCPUS|State\n1|yesterday|noon|dusk|4|COMPLETED\n", "'yesterday' is no time"),
-        (
-            b"JobID|Submit|Start|End|NCPUS|State\n1|Unknown|None|Unknown|4|PENDING\n",
-            "holds no job that ran: 1 still waiting",
-        ),
-        (b"\x1f\x8b\x08\0broken", "cannot be read"),
-    ],
-)
-def test_what_is_no_log_is_told_in_one_line(tmp_path, text, said):
-    path = tmp_path / "log"
-    path.write_bytes(text)
-    with pytest.raises(WorkloadError) as error:
-        imported(path)
-    assert said in str(error.value)
-    assert "\n" not in str(error.value)
-
-
 def test_values_that_are_not_understood_are_unknown_and_counted(tmp_path):
     path = log(tmp_path, {"ReqMem": "lots", "Timelimit": "soon"}, {"JobID": "2", "ReqMem": "lots"})
     trace, _, report = imported(path)
