@@ -34,10 +34,7 @@ def jobs(*sizes: float) -> Workload:
         requested_time=np.full(count, 60.0),
         requested_ops=np.ones(count),
         ops=np.ones(count),
-        delay=np.full(count, -1.0),
-        memory=np.zeros(count),
         bandwidth=np.full(count, 4.0),
-        walltime=np.full(count, np.inf),
         capacity=8,
     )
 

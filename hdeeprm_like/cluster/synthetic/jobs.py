@@ -113,10 +113,8 @@ class Jobs:
             requested_time=time,
             requested_ops=time * reference_flops,
             ops=run * reference_flops,
-            delay=np.full(len(self), -1.0),
             memory=memory,
             bandwidth=bandwidth,
-            walltime=np.full(len(self), np.inf),
             capacity=self.capacity,
             gpus=gpus / size,
         )

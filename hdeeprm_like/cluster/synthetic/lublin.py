@@ -1,6 +1,7 @@
 """The workload model of Lublin and Feitelson: sizes, run times and arrivals of rigid jobs."""
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -107,45 +108,27 @@ class Lublin:
 
 
 BATCH_JOBS = Lublin()
-INTERACTIVE_JOBS = Lublin(
-    serial=0.1541,
-    power_of_two=0.625,
-    size_low=1.0,
-    size_medium=3.0,
-    size_high=5.5,
-    size_first_stage=0.705,
-    run_shape_1=3.8351,
-    run_scale_1=0.6605,
-    run_shape_2=7.073,
-    run_scale_2=0.6856,
-    run_slope=-0.0118,
-    run_intercept=0.9156,
-    gap_shape=6.5510,
-    gap_scale=0.6621,
-    gap_ratio=0.9797,
-    cycle_shape=8.9186,
-    cycle_scale=3.6680,
-    queue=INTERACTIVE,
-)
-WHOLE_LOG = Lublin(
-    serial=0.244,
-    power_of_two=0.576,
-    size_low=0.8,
-    size_medium=4.5,
-    size_high=7.0,
-    size_first_stage=0.86,
-    run_shape_1=4.2,
-    run_scale_1=0.94,
-    run_shape_2=312.0,
-    run_scale_2=0.03,
-    run_slope=-0.0054,
-    run_intercept=0.78,
-    gap_shape=10.2303,
-    gap_scale=0.4871,
-    gap_ratio=1.0225,
-    cycle_shape=8.1737,
-    cycle_scale=3.9631,
-    queue=INTERACTIVE,  # as in the published program for jobs without a type
+OTHERS: dict[str, tuple[Any, Any]] = {  # the published parameters of interactive jobs, and of a log without types
+    "serial": (0.1541, 0.244),
+    "power_of_two": (0.625, 0.576),
+    "size_low": (1.0, 0.8),
+    "size_medium": (3.0, 4.5),
+    "size_high": (5.5, 7.0),
+    "size_first_stage": (0.705, 0.86),
+    "run_shape_1": (3.8351, 4.2),
+    "run_scale_1": (0.6605, 0.94),
+    "run_shape_2": (7.073, 312.0),
+    "run_scale_2": (0.6856, 0.03),
+    "run_slope": (-0.0118, -0.0054),
+    "run_intercept": (0.9156, 0.78),
+    "gap_shape": (6.5510, 10.2303),
+    "gap_scale": (0.6621, 0.4871),
+    "gap_ratio": (0.9797, 1.0225),
+    "cycle_shape": (8.9186, 8.1737),
+    "cycle_scale": (3.6680, 3.9631),
+}
+INTERACTIVE_JOBS, WHOLE_LOG = (  # in the published program jobs without a type are interactive
+    replace(BATCH_JOBS, queue=INTERACTIVE, **{name: values[log] for name, values in OTHERS.items()}) for log in (0, 1)
 )
 
 
