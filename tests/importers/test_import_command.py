@@ -27,8 +27,6 @@ def files(tmp_path_factory):
     return folder
 
 
-# compiles one more kind of run, for 3 to 15 s
-@pytest.mark.more
 @pytest.mark.parametrize("name", ["jobs.swf", "jobs.csv"])
 def test_imported_jobs_run_on_the_imported_machine(files, name):
     """All 104 arrive when the log says so, none before, and each runs as long as it did."""
