@@ -30,7 +30,7 @@ USERS = ["saf@ewma+easy", "multifactor+conservative", "zoo:balanced", "fcfs+easy
 def world(count, cores, partitions=False):
     """Jobs of random sizes and lengths."""
     rng = np.random.default_rng(7)
-    none, seconds = np.zeros(count), rng.integers(1, 50, count).astype(float)
+    seconds = rng.integers(1, 50, count).astype(float)
     return Workload(
         ids=tuple(f"w0!{number}" for number in range(count)),
         profiles=("p",) * count,
@@ -40,9 +40,6 @@ def world(count, cores, partitions=False):
         requested_ops=seconds * 1e9,
         ops=seconds * 1e9,
         delay=seconds.copy(),
-        memory=none,
-        bandwidth=none,
-        walltime=none + np.inf,
         capacity=cores,
         user=rng.integers(0, 3, count),
         demands=demands_of([Demand("all")] * count) if partitions else None,
