@@ -97,7 +97,7 @@ def play_both(folder, new_talk):
     return folder / "five_jobs.csv"
 
 
-# compiles one more kind of run, for 3 to 15 s
+# takes 3 s
 @pytest.mark.more
 @pytest.mark.parametrize(
     "policy", ["sjf+easy-high_gflops", "fcfs+conservative-low_power", "tetris", "multifactor", "zoo:balanced"]
