@@ -2,7 +2,7 @@
 
 import argparse
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from hdeeprm_like.cli.arguments import (
@@ -61,7 +61,7 @@ def add_compare(commands: Commands) -> None:
         "NAME,...",
         "figures of table, tests, report and pictures, as bounded_slowdown,energy; the first ranks (default "
         "bounded_slowdown,wait,area_weighted_response_time,utilization, and with --platform energy)",
-        completes=one_of(names_of_figures),
+        completes=one_of("cluster.schedule:FIGURES"),
     )
     text = "also draw boxplot and ranking, which a report includes; a finished comparison is not run again"
     added.switch("--pictures", text)
@@ -69,13 +69,6 @@ def add_compare(commands: Commands) -> None:
     added.option("--format", "F,...", text, kind=formats, dest="formats", default=("png",))
     added.choice("--style", STYLES, "of the pictures: screen, or paper: small type that goes with Times")
     added.whole("--processes", PROCESSES, "most processes at a time")
-
-
-def names_of_figures() -> Iterable[str]:
-    """Return the names of all figures."""
-    from hdeeprm_like.cluster.schedule import FIGURES
-
-    return FIGURES
 
 
 def formats(text: str) -> tuple[str, ...]:

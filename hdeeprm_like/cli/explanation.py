@@ -13,7 +13,7 @@ from hdeeprm_like.cli.arguments import (
     moment,
     print_json,
 )
-from hdeeprm_like.cli.names import learned_policies, one_of
+from hdeeprm_like.cli.names import one_of
 from hdeeprm_like.limits import JOBS
 from hdeeprm_like.refusals import EXPLAIN
 
@@ -23,7 +23,7 @@ MOST_SHOWN = 12  # jobs that are shown
 def add_explain(commands: Commands) -> None:
     """Add ``explain``."""
     added = command(commands, "explain", "print a learned policy as formulas, and why a job is first", run_explain)
-    added.option("policy", "POLICY", "zoo:NAME or scored:FILE.json", completes=one_of(learned_policies))
+    added.option("policy", "POLICY", "zoo:NAME or scored:FILE.json", completes=one_of("cli.names:learned_policies"))
     text = "explain a queue of this trace: a name, e.g. lublin-1, or a file"
     added.named("--trace", ("trace",), "SWF", text)
     add_reading_flags(added)

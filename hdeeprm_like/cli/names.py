@@ -3,16 +3,30 @@
 import argparse
 from collections.abc import Callable, Iterable
 from importlib.util import find_spec
+from typing import Any
 
 from hdeeprm_like.formats.shipped import shipped, unknown
+from hdeeprm_like.plugins import PACKAGE, function_at
 
 Completer = Callable[..., Iterable[str]]
 """Returns what a shell completes an argument to; argcomplete calls it with its beginning as *prefix*."""
 
 
-def one_of(names: Callable[[], Iterable[str]]) -> Completer:
-    """Complete an argument to names, which are looked up only for a completion."""
-    return lambda **_: names()
+def one_of(*places: str, also: Iterable[str] = ()) -> Completer:
+    """Complete an argument to names.
+
+    Args:
+        places: ``module:attribute`` of their tables, or of functions that return them, looked up for a completion only.
+        also: further names.
+    """
+
+    def complete(**_: object) -> Iterable[str]:
+        for place in places:
+            found: Any = function_at(f"{PACKAGE}.{place}")
+            yield from found() if callable(found) else found
+        yield from also
+
+    return complete
 
 
 def files_or(names: Callable[[], Iterable[str]]) -> Completer:

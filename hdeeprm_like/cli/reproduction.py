@@ -2,7 +2,6 @@
 
 import argparse
 import sys
-from collections.abc import Iterable
 from pathlib import Path
 
 from hdeeprm_like.cli.arguments import CUT_SHORT, Commands, add_trust_flag, command
@@ -16,7 +15,11 @@ def add_reproduce(commands: Commands) -> None:
         commands, "reproduce", "measure the published numbers of five documents, and compare", run_reproduce
     )
     added.option(
-        "ids", "ID", "experiments, e.g. R03; default: all of the tier", nargs="*", completes=one_of(ids_of_experiments)
+        "ids",
+        "ID",
+        "experiments, e.g. R03; default: all of the tier",
+        nargs="*",
+        completes=one_of("studies.reproduction.experiment:known_ids"),
     )
     text = "quick: some CPU minutes in all; medium: up to an hour each; long: hours"
     added.choice("--tier", ("quick", "medium", "long"), text, default="quick")
@@ -33,13 +36,6 @@ def add_reproduce(commands: Commands) -> None:
     add_trust_flag(added)
     added.switch("--no-report", "write no report.html")
     added.switch("--strict", "exit status 1 if a claim is contradicted that is expected to hold")
-
-
-def ids_of_experiments() -> Iterable[str]:
-    """Return the ids of the experiments."""
-    from hdeeprm_like.studies.reproduction.experiment import known_ids
-
-    return known_ids()
 
 
 def run_reproduce(options: argparse.Namespace) -> int:

@@ -3,7 +3,6 @@
 import argparse
 import re
 import sys
-from collections.abc import Iterable
 from typing import Any
 
 from hdeeprm_like.cli.arguments import (
@@ -34,7 +33,7 @@ def add_visual(commands: Commands) -> None:
         "kind",
         "KIND",
         f"kind of picture: {', '.join(PICTURES)}; for several runs: {', '.join(SEVERAL)}",
-        completes=one_of(lambda: (*PICTURES, *SEVERAL)),
+        completes=one_of(also=(*PICTURES, *SEVERAL)),
     )
     added.path("--run", "DIR", "the run", dest="folders", required=True, action="append")
     added.path("--save -s", "F.png|svg|pdf", "file of the picture; without it a window opens")
@@ -155,26 +154,19 @@ def add_jobstat(commands: Commands) -> None:
         "req_time, size, mem, mem_bw, submit, or all for the whole table; without it the account of the jobs is "
         "printed: what was left out, changed and guessed, and in which lines",
         nargs="?",
-        completes=one_of(lambda: (*fields_and_statistics()[0], "all")),
+        completes=one_of("studies.jobstat:FIELDS", also=("all",)),
     )
     added.option(
         "statistic",
         "STATISTIC",
         "min, max, mean, median, std, sum, count, p95 ...",
         nargs="?",
-        completes=one_of(lambda: fields_and_statistics()[1]),
+        completes=one_of("studies.jobstat:STATISTICS"),
     )
     add_reading_flags(added)
     add_json_flag(added)
     added.option("--seed", "SEED", "seed of the bandwidths, which a trace does not have", kind=seed)
     added.epilog = "With --quiet one statistic is printed as a number alone."
-
-
-def fields_and_statistics() -> tuple[Iterable[str], Iterable[str]]:
-    """Return the names of the fields and the statistics."""
-    from hdeeprm_like.studies.jobstat import FIELDS, STATISTICS
-
-    return FIELDS, STATISTICS
 
 
 def run_jobstat(options: argparse.Namespace) -> None:

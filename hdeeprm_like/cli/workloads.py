@@ -2,7 +2,6 @@
 
 import argparse
 import sys
-from collections.abc import Iterable
 from typing import Any, Literal
 
 from hdeeprm_like.cli.arguments import Commands, at_most, command, factor, gflops, seed
@@ -160,16 +159,9 @@ def add_fetch_trace(commands: Commands) -> None:
     """Add ``fetch-trace``."""
     added = command(commands, "fetch-trace", "download a trace of the Parallel Workloads Archive", run_fetch_trace)
     shown = "e.g. CTC-SP2-1996-3.1-cln; an unknown name lists all names"
-    added.option("name", "NAME", shown, completes=one_of(archive_names))
+    added.option("name", "NAME", shown, completes=one_of("formats.archive:TRACES"))
     added.path("--folder", "DIR", "folder of downloaded traces (default: in the user's cache)")
     added.option("--site", "URL", "address of the archive, if it has moved")
-
-
-def archive_names() -> Iterable[str]:
-    """Return the names of the traces in the archive."""
-    from hdeeprm_like.formats.archive import TRACES
-
-    return TRACES
 
 
 def run_fetch_trace(options: argparse.Namespace) -> None:
