@@ -244,7 +244,9 @@ def test_a_link_without_bandwidth_is_refused(files, capsys):
     main(["launch", "-q", "-o", str(files / "exp.json"), "--output", str(files / "first")])
     xml = re.sub(r'bandwidth="[^"]*"', 'bandwidth="0Gbps"', (files / "first" / "platform.xml").read_text())
     (files / "platform.xml").write_text(xml)
-    assert "bandwidth: is '0Gbps'; one above 0 is needed" in refused_launch(capsys, files, "--platform", files / "platform.xml")
+    assert "bandwidth: is '0Gbps'; one above 0 is needed" in refused_launch(
+        capsys, files, "--platform", files / "platform.xml"
+    )
 
 
 @pytest.mark.parametrize(
