@@ -9,44 +9,14 @@ import time
 
 import pytest
 import zmq
-from batsim_talk import message, play_on_server, talk, write_inputs
+from batsim_talk import FOUR, message, play_on_server, talk
 from hostile import mutated
 from server_inputs import free_port
-from small import jobs, platform
 
 from hdeeprm_like.batsim.endpoint import Endpoint
 from hdeeprm_like.batsim_server import cli as server
-from hdeeprm_like.batsim_server.options import ServerOptions
 from hdeeprm_like.engine.words import of_cores
 from hdeeprm_like.errors import HDeepRMError, OptionsError, ProtocolError
-
-FOUR = platform((1000.0, [(2, 1.0, 100.0, 10.0), (2, 2.0, 100.0, 5.0)]))
-JOBS = jobs(submit=[0.0, 0.0, 1.0, 2.0, 2.0, 9.0], seconds=[3.0, 1.0, 2.0, 5.0, 1.0, 1.0], size=[2, 1, 4, 3, 1, 9])
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    made = tmp_path_factory.mktemp("faults")
-    write_inputs(FOUR, JOBS, made)
-    return made
-
-
-@pytest.fixture(scope="module")
-def recorded(folder):
-    """A conversation without faults: what Batsim says, and what it is answered."""
-    ours = talk()
-    answers = []
-
-    def ask(text):
-        said.append(text)
-        answers.append(ours.answer(text))
-        return answers[-1].encode()
-
-    said = []
-    files = {"platform": folder / "platform.xml", "workloads": (folder / "workload.json",)}
-    assert server.play(ServerOptions(**files, export=str(folder / "out"), energy=True), ask)
-    return [text.encode() for text in said], [text.encode() for text in answers]
-
 
 ODD = message(  # of the other events that Batsim can send
     0.0,
