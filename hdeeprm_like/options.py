@@ -3,11 +3,11 @@
 Unknown and wrong values are refused with their path in the file and the nearest right name.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 
-from pydantic import ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import AfterValidator, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from hdeeprm_like import limits
 from hdeeprm_like.decision import specs
@@ -17,7 +17,23 @@ from hdeeprm_like.decision.rates import file_of_rates
 from hdeeprm_like.errors import OptionsError, did_you_mean
 from hdeeprm_like.formats.open import names
 from hdeeprm_like.inputs import read_json
-from hdeeprm_like.option_sections import Section, TraceOptions, TrainingSection, at_most, shown
+from hdeeprm_like.option_sections import (
+    Amount,
+    Jobs,
+    Positive,
+    PositiveShare,
+    Section,
+    Seed,
+    Share,
+    Slots,
+    SomeCores,
+    SomeJobs,
+    SomeSteps,
+    Steps,
+    TraceOptions,
+    TrainingSection,
+    shown,
+)
 from hdeeprm_like.refusals import LAUNCH
 
 ALL_PAIRS = tuple(f"{job}-{core}" for job in JOB_POLICY_NAMES for core in CORE_POLICY_NAMES)
@@ -29,6 +45,16 @@ def check_part(name: str, known: Sequence[str]) -> None:
         raise ValueError(f"{name!r} is not known{did_you_mean(name, known)}")
 
 
+def one_of(known: Iterable[str]) -> AfterValidator:
+    """Return what refuses names of parts that are neither known nor a user's own."""
+
+    def checked(name: str) -> str:
+        check_part(name, tuple(known))
+        return name
+
+    return AfterValidator(checked)
+
+
 def checked_policy(name: str, driver: str = "") -> Pair | Baseline:
     """Return the policy of a name; raise a ValueError if there is none, or it is not for this driver."""
     try:
@@ -37,10 +63,19 @@ def checked_policy(name: str, driver: str = "") -> Pair | Baseline:
         raise ValueError(str(error)) from None
 
 
+def launched(name: str) -> str:
+    """Return the name of a policy for a launch; raise a ValueError if there is none, or a launch cannot play it."""
+    checked_policy(name, LAUNCH)
+    return name
+
+
+LaunchedPolicy = Annotated[str, AfterValidator(launched)]
+
+
 class ActionOptions(Section):
     """The actions of an agent: policy pairs (thesis 3.2.3.2), or jobs of the window, and nodes for them."""
 
-    kind: str | None = Field(
+    kind: Annotated[str, one_of(specs.ACTIONS)] | None = Field(
         None,
         description="Policies, jobs or machines; write your own as 'file.py:attribute'.",
         examples=list(specs.ACTIONS),
@@ -56,28 +91,14 @@ class ActionOptions(Section):
         examples=[["sjf+easy", "f1+conservative", "shortest-high_gflops"]],
     )
     void: bool = Field(False, description="For policies: whether the agent may also decide to wait.")
-    core_policy: str | None = Field(None, description="For jobs: core policy that places them.")
+    core_policy: Annotated[str, one_of(CORE_POLICY_NAMES)] | None = Field(
+        None, description="For jobs: core policy that places them."
+    )
     waiting: bool | None = Field(None, description="For machines: whether the agent may wait.")
     masked: bool = Field(
         True,
         description="Whether masks mark the legal actions; else an illegal action acts as a wait, with its reward.",
     )
-
-    @field_validator("kind")
-    @classmethod
-    def known_kind(cls, kind: str | None) -> str | None:
-        """Refuse action spaces that do not exist."""
-        if kind is not None:
-            check_part(kind, tuple(specs.ACTIONS))
-        return kind
-
-    @field_validator("core_policy")
-    @classmethod
-    def known_core_policy(cls, policy: str | None) -> str | None:
-        """Refuse a core policy that does not exist."""
-        if policy is not None:
-            check_part(policy, CORE_POLICY_NAMES)
-        return policy
 
     @field_validator("selection")
     @classmethod
@@ -119,19 +140,15 @@ class ActionOptions(Section):
 class WindowOptions(Section):
     """The part of the queue that an agent sees and chooses from; the default is the preset's."""
 
-    head: Annotated[int, Field(ge=0), at_most(limits.SLOTS)] | None = Field(
-        None, description="Slots for the first jobs of the queue."
-    )
-    tail: Annotated[int, Field(ge=0), at_most(limits.SLOTS)] | None = Field(
-        None, description="Slots for the last jobs of the queue."
-    )
+    head: Slots | None = Field(None, description="Slots for the first jobs of the queue.")
+    tail: Slots | None = Field(None, description="Slots for the last jobs of the queue.")
     order: specs.QueueOrder | None = Field(
         None, description="Order of the queue that fills the slots; by arrival if missing."
     )
     opens: specs.Opens | None = Field(
         None, description="When the agent decides: jobs wait, a job of the window fits, or at every time step."
     )
-    step: Annotated[float, Field(ge=0)] | None = Field(None, description="s of one wait; 0 until the next event.")
+    step: Amount | None = Field(None, description="s of one wait; 0 until the next event.")
     jump: bool = Field(False, description="Whether a wait lasts until the next event, whatever the step.")
 
 
@@ -149,32 +166,24 @@ class EnvOptions(Section):
         None,
         description="Reward from the objective: its value right after a decision, its sum until the next, ...",
     )
-    gamma: Annotated[float, Field(ge=0, le=1)] | None = Field(
-        None, description="Discount of the reward 'discounted' for each time step."
-    )
+    gamma: Share | None = Field(None, description="Discount of the reward 'discounted' for each time step.")
     actions: ActionOptions = ActionOptions.model_construct()
     window: WindowOptions = WindowOptions.model_construct()
-    observation: str | None = Field(
+    observation: Annotated[str, one_of(specs.OBSERVATIONS)] | None = Field(
         None,
         description="What the agent sees; write your own observation as 'file.py:attribute'.",
         examples=list(specs.OBSERVATIONS),
     )
-    horizon: Annotated[int, Field(ge=1), at_most(limits.STEPS)] | None = Field(
-        None, description="Time steps or events to look ahead."
-    )
-    backlog: Annotated[int, Field(ge=0), at_most(limits.SLOTS)] | None = Field(
-        None, description="Jobs outside the window in an image."
-    )
-    memory_units: Annotated[int, Field(ge=0), at_most(limits.STEPS)] | None = Field(
-        None, description="Columns for memory in an image."
-    )
-    queue_sensitivity: Annotated[float, Field(gt=0, le=1)] = Field(
+    horizon: SomeSteps | None = Field(None, description="Time steps or events to look ahead.")
+    backlog: Slots | None = Field(None, description="Jobs outside the window in an image.")
+    memory_units: Steps | None = Field(None, description="Columns for memory in an image.")
+    queue_sensitivity: PositiveShare = Field(
         0.05, description="Relative change of the queue at the limit of its feature."
     )
-    until: Annotated[float, Field(ge=0)] = Field(
+    until: Amount = Field(
         0.0, description="s after which an episode ends; 0 for the end of all jobs. Launches run all jobs."
     )
-    placed: Annotated[int, Field(ge=0), at_most(limits.JOBS)] = Field(
+    placed: Jobs = Field(
         0, description="Placed jobs after which an episode ends, while others still arrive; 0 for the end of all jobs."
     )
     wait: bool = Field(
@@ -197,14 +206,6 @@ class EnvOptions(Section):
                 check_part(name, tuple(specs.OBJECTIVES))
         return objective
 
-    @field_validator("observation")
-    @classmethod
-    def known_observation(cls, observation: str | None) -> str | None:
-        """Refuse observations that do not exist."""
-        if observation is not None:
-            check_part(observation, tuple(specs.OBSERVATIONS))
-        return observation
-
 
 class AgentOptions(Section):
     """The agent (thesis 4.3); further keys of a learning agent go to its constructor by name."""
@@ -212,7 +213,7 @@ class AgentOptions(Section):
     model_config = ConfigDict(strict=True, extra="allow", frozen=True, allow_inf_nan=False)
 
     type: Literal["CLASSIC", "LEARNING"] = Field("CLASSIC", description="Fixed policy pair, or learned.")
-    policy_pair: str | None = Field(
+    policy_pair: LaunchedPolicy | None = Field(
         None,
         description="Pair of a classic agent, e.g. 'shortest-high_gflops', baseline, e.g. 'sjf+easy-best_fit', or "
         "learned "
@@ -223,8 +224,8 @@ class AgentOptions(Section):
         None,
         description="Units in each hidden layer; or a list with one number for each layer, for agents that support it.",
     )
-    lr: Annotated[float, Field(gt=0)] | None = Field(None, description="Learning rate.")
-    gamma: Annotated[float, Field(ge=0, le=1)] | None = Field(None, description="Discount of later rewards.")
+    lr: Positive | None = Field(None, description="Learning rate.")
+    gamma: Share | None = Field(None, description="Discount of later rewards.")
 
     @model_validator(mode="before")
     @classmethod
@@ -247,14 +248,6 @@ class AgentOptions(Section):
             raise ValueError(f"{shown(hidden)}: {limits.refusal(limits.UNITS)}")
         return hidden
 
-    @field_validator("policy_pair")
-    @classmethod
-    def known(cls, pair: str | None) -> str | None:
-        """Refuse a pair that does not exist."""
-        if pair is not None:
-            checked_policy(pair, LAUNCH)
-        return pair
-
     @model_validator(mode="after")
     def classic_has_no_extras(self) -> "AgentOptions":
         """Refuse unknown keys of a classic agent."""
@@ -270,19 +263,15 @@ class PybatsimOptions(Section):
     log_level: Literal["CRITICAL", "ERROR", "WARNING", "INFO", "DEBUG"] = "WARNING"
     env: EnvOptions = EnvOptions.model_construct()
     agent: AgentOptions = AgentOptions.model_construct()
-    seed: Annotated[int, Field(ge=0, lt=2**63)] | None = Field(
-        None, description="Copied here by the original's launcher."
-    )
+    seed: Seed | None = Field(None, description="Copied here by the original's launcher.")
 
 
 class Options(Section):
     """An experiment (thesis 4.3, appendix F)."""
 
-    seed: Annotated[int, Field(ge=0, lt=2**63)] = Field(description="Seed of everything random in the experiment.")
-    nb_resources: Annotated[int, Field(ge=1), at_most(limits.CORES)] | None = Field(
-        None, description="Cores of the platform, to check it."
-    )
-    nb_jobs: Annotated[int, Field(ge=1), at_most(limits.JOBS)] | None = Field(
+    seed: Seed = Field(description="Seed of everything random in the experiment.")
+    nb_resources: SomeCores | None = Field(None, description="Cores of the platform, to check it.")
+    nb_jobs: SomeJobs | None = Field(
         None, description="Jobs taken from the trace, which is read only as far as they need; all if missing."
     )
     workload_file_path: str = Field(
