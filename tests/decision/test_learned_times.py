@@ -10,9 +10,11 @@ from hypothesis import strategies as st
 from small import check_that_the_future_is_unknown, jobs, platform, step_baseline
 
 from hdeeprm_like.decision.names import baseline
-from hdeeprm_like.decision.policies.plans import make_room, needs_of, new_plans
+from hdeeprm_like.decision.policies.baselines import make_room, new_baselines
+from hdeeprm_like.decision.policies.plans import needs_of
 from hdeeprm_like.engine.numbers import FIRST_PREDICTED, RUN_TIMES
 from hdeeprm_like.engine.state import State
+from hdeeprm_like.engine.tables import longer
 
 FOUR = ((1000.0, [(4, 1.0, 100.0, 10.0)]),)
 LEAF, SHORT = {"value": 0.0}, {"value": -3.0}  # as requested, and exp(-3) = 1 / 20 of it
@@ -88,10 +90,11 @@ def test_there_is_room_for_jobs_that_become_known_on_the_way(trees):
     name = trees(asks("user_ended", 0.5, LEAF, SHORT))
     policy = baseline(f"sjf@{name}+easy")
     state = State(platform(*FOUR), jobs(submit=[0, 1]), needs=needs_of(policy))
-    plans = new_plans(state, [policy])
+    plans = new_baselines(state, [policy])
     history = plans.knowledge.history
     history.planned[:, 1], history.trees.seen[0, 1] = 7.0, 3
-    make_room(plans, 50)
+    state.tables.jobs = longer(state.tables.jobs, 50)
+    make_room(plans, state, [policy])
     assert history.trees.seen.shape == history.trees.made.shape == (1, 50)
     assert history.planned.shape == (len(RUN_TIMES) - FIRST_PREDICTED + 1, 50)
     assert history.planned[:, 1].tolist() == [7.0] * len(history.planned)

@@ -8,9 +8,10 @@ from random_worlds import platforms, workloads
 from small import jobs, platform, textbook
 
 from hdeeprm_like.decision.job_actions import JobSlots
+from hdeeprm_like.decision.observations.arrays import ViewOptions
 from hdeeprm_like.decision.observations.view import KINDS, View
 from hdeeprm_like.decision.system import DecisionSystem
-from hdeeprm_like.decision.window.arrays import NONE
+from hdeeprm_like.decision.window.arrays import NONE, WindowOptions
 from hdeeprm_like.decision.window.window import JobWindow
 from hdeeprm_like.engine.job_rows import Request
 from hdeeprm_like.engine.state import Instant, State
@@ -25,11 +26,11 @@ def cores(count, memory=0.0):
     return platform((memory, [(count, 1.0, 100.0, 10.0)]))
 
 
-def playing(platform, workload, kind, head=2, tail=0, step=1.0, machines=False, waits=0.0, **view):
+def playing(platform, workload, kind, head=2, tail=0, step=1.0, machines=False, waits=0.0, raw=False, **view):
     """A play on the textbook's clock of an agent that waits *waits* s, with its observer."""
     state = State(platform, workload, whole=machines)
-    window = JobWindow(state, head, tail, step=waits, machines=machines, finds=True)
-    observer = View(state, window, kind, step=step, **view)
+    window = JobWindow(state, WindowOptions(head=head, tail=tail, step=waits), machines, finds=True)
+    observer = View(state, window, kind, ViewOptions(step=step, **view), raw)
     return Play(textbook(state, workload), DecisionSystem(state, JobSlots(state, window), observer, None, window))
 
 
@@ -248,8 +249,8 @@ def test_jobs_that_become_known_on_the_way_are_seen_alike(kind):
 
     def observations(known):
         state = State(cores(3, memory=100.0), submitted if known else None, limits=submitted.limits())
-        window = JobWindow(state, 2, machines=kind == "machines", finds=True)
-        observer = View(state, window, kind, horizon=4, memory_units=3)
+        window = JobWindow(state, WindowOptions(head=2), kind == "machines", finds=True)
+        observer = View(state, window, kind, ViewOptions(horizon=4, memory_units=3))
         system = DecisionSystem(state, JobSlots(state, window), observer, None, window)
         for now, ended, count, action in ((0.0, [], 2, 0), (1.0, [], 3, 0), (2.0, [0], 1, 2)):
             for _ in range(0 if known else count):
@@ -264,16 +265,16 @@ def test_jobs_that_become_known_on_the_way_are_seen_alike(kind):
 
 
 @pytest.mark.parametrize(
-    ("options", "message"),
+    ("kind", "options", "message"),
     [
-        ({"kind": "compct"}, "did you mean 'compact'"),
-        ({"kind": "image", "horizon": 0}, "0 steps"),
-        ({"kind": "image", "step": 0.0}, "a time in s above 0"),
-        ({"kind": "minimal", "queue_sensitivity": 0.0}, "positive share"),
-        ({"kind": "horizon"}, "finds=True"),
+        ("compct", {}, "did you mean 'compact'"),
+        ("image", {"horizon": 0}, "0 steps"),
+        ("image", {"step": -1.0}, "a time in s"),
+        ("minimal", {"queue_sensitivity": 0.0}, "positive share"),
+        ("horizon", {}, "finds=True"),
     ],
 )
-def test_a_view_that_makes_no_sense_is_refused(options, message):
+def test_a_view_that_makes_no_sense_is_refused(kind, options, message):
     state = State(cores(2), jobs())
     with pytest.raises(OptionsError, match=message):
-        View(state, JobWindow(state, 2), **options)
+        View(state, JobWindow(state, WindowOptions(head=2)), kind, ViewOptions(**options))

@@ -9,6 +9,7 @@ from batsim_talk import assert_same_schedule, play_on_server, write_inputs
 from gymnasium.utils.env_checker import check_env
 from small import Finished, jobs, platform
 
+from hdeeprm_like.batsim.codec4 import Codec4
 from hdeeprm_like.batsim.session import Conversation
 from hdeeprm_like.decision.presets import PRESETS
 from hdeeprm_like.decision.rewards import OBJECTIVES
@@ -136,7 +137,7 @@ def test_in_process_over_messages_and_in_gymnasium_the_schedule_is_the_same(pres
     def decide(platform, limits):
         return space.system(space.state(platform, None, env.policy_seed, limits=limits))
 
-    talk = Conversation(decide, Wanderer(5), exists, workload.limits(), exact)
+    talk = Conversation(decide, Wanderer(5), Codec4(), exists, workload.limits(), exact)
     assert play_on_server(talk, tmp_path)[1]
     assert_same_schedule(finished, tmp_path / "out_jobs.csv")
 

@@ -24,7 +24,7 @@ from hdeeprm_like.studies.compare.figures import USUAL, title_of, with_tails
 from hdeeprm_like.studies.compare.inputs import Comparison, inputs_of
 from hdeeprm_like.studies.compare.page import write_comparison_page
 from hdeeprm_like.studies.compare.sampling import Windows, windows_named
-from hdeeprm_like.studies.compare.significance import one_sample, paired
+from hdeeprm_like.studies.compare.significance import one_sample
 from hdeeprm_like.studies.compare.statistics import p_values_of, published_named
 from hdeeprm_like.studies.compare.windows import schedule, schedules
 
@@ -370,12 +370,6 @@ def test_wrong_policies_are_one_line(policies, message):
         policies_named(policies)
 
 
-def test_windows_are_two_numbers():
-    assert windows_named("10x1024") == Windows(10, 1024, "random")
-    with pytest.raises(OptionsError, match=r"e\.g\. 10x1024"):
-        windows_named("10")
-
-
 def test_equal_policies_do_not_differ_and_far_ones_do():
     table = [
         {"policy": policy, "window": window, **dict.fromkeys(USUAL, least + window)}
@@ -388,13 +382,6 @@ def test_equal_policies_do_not_differ_and_far_ones_do():
     assert tests["wait", "", "", "ANOVA"] < 1e-10
     assert tests["wait", "a", "b", "paired t"] == 1.0
     assert tests["wait", "a", "c", "paired t"] == 0.0  # the same difference in every window
-
-
-def test_the_paired_t_test_is_that_of_scipy():
-    from scipy.stats import ttest_rel
-
-    first, second = np.random.default_rng(4).normal(size=(2, 3, 9))
-    assert paired(first, second) == pytest.approx(ttest_rel(first, second, axis=1).pvalue)
 
 
 def test_the_one_sample_t_test_is_that_of_scipy_and_is_printed(trace, tmp_path, capsys):
