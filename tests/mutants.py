@@ -143,10 +143,10 @@ class Copy:
             os._exit(pytest.main([*QUIETLY, *arguments], plugins=[patience] if patience else []))
         return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
-    def calls(self, path):
+    def calls(self, path, tests):
         """The tests that pass as plain Python, the quickest first: name, CPU s, (file, first line) of what it calls."""
-        tests = (f"tests/{one}" for one in PLAYED)
-        if not path.exists() and self.pytest("-p", "calls_of_tests", "--calls", str(path), *tests) not in (0, 1):
+        played = [f"tests/{one}" for one in tests]
+        if not path.exists() and self.pytest("-p", "calls_of_tests", "--calls", str(path), *played) not in (0, 1):
             sys.exit((self.folder / "said").read_text())
         found = json.loads(path.read_text()).items()
         tests = [(name, one["seconds"], {tuple(call) for call in one["calls"]}) for name, one in found]
@@ -185,6 +185,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--count", type=int, default=200, help="number of mutants")
     parser.add_argument("--seed", default="1", help="any text: another one draws others")
+    parser.add_argument("--tests", nargs="+", default=PLAYED, help="their folders and files")
     parser.add_argument("--results", type=Path, default=Path("mutants"), help="folder of what is found")
     parser.add_argument("folders", nargs="*", default=FOLDERS, help="of the package")
     options = parser.parse_args()
@@ -201,7 +202,7 @@ def main():
         results = {name: [SURVIVES, 0, ""] for name in chosen}
     with tempfile.TemporaryDirectory() as folder:
         copy = Copy(Path(folder))
-        tests = copy.calls(calls)
+        tests = copy.calls(calls, options.tests)
         for name, (before, *_) in results.items():
             if before != CAUGHT:
                 results[name] = verdict(copy, tests, *there[name]) if name in there else (GONE, 0, "")
