@@ -56,6 +56,7 @@ def own(tmp_path):
     return write
 
 
+@pytest.mark.compiled
 # takes 5 s
 @pytest.mark.lane(more=r"(?!sjf@\{\}\+easy$).*")
 @pytest.mark.parametrize("form", ["sjf@{}+easy", "fcfs+easysjf@{}", "saf@{}+conservative@{}"])

@@ -143,6 +143,7 @@ def test_the_candidate_whose_future_costs_less_decides(policy):
     assert starts(workload, first) == starts(workload, "fcfs")
 
 
+@pytest.mark.compiled
 def test_what_came_comes_again_in_the_play(policy):
     # long jobs of 4 cores and short ones of 8 take turns; 5 long ones wait when the last short one is over. Without
     # looking at what may come, two of them start; if the short ones come again, starting one less costs nothing
@@ -290,6 +291,7 @@ def test_futures_that_are_drawn_know_whose_jobs_end_soon(policy):
     assert found == {0: [28.0, 118.0], 5: [29.0, 28.0]}
 
 
+@pytest.mark.lane(compiled="futures that are drawn|kept cores")
 @pytest.mark.parametrize("kind", list(LEARNED))
 def test_each_part_of_a_policy_makes_a_difference_and_every_job_runs(policy, kind):
     workload = contended()
