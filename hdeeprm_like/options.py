@@ -32,6 +32,7 @@ from hdeeprm_like.option_sections import (
     Steps,
     TraceOptions,
     TrainingSection,
+    option,
     shown,
 )
 from hdeeprm_like.refusals import LAUNCH
@@ -75,29 +76,27 @@ LaunchedPolicy = Annotated[str, AfterValidator(launched)]
 class ActionOptions(Section):
     """The actions of an agent: policy pairs (thesis 3.2.3.2), or jobs of the window, and nodes for them."""
 
-    kind: Annotated[str, one_of(specs.ACTIONS)] | None = Field(
+    kind: Annotated[str, one_of(specs.ACTIONS)] | None = option(
         None,
-        description="Policies, jobs or machines; write your own as 'file.py:attribute'.",
+        "Policies, jobs or machines; write your own as 'file.py:attribute'.",
         examples=list(specs.ACTIONS),
     )
-    selection: list[dict[str, list[str]]] = Field(
+    selection: list[dict[str, list[str]]] = option(
         [],
-        description="Objects with a job policy, built-in or 'file.py:attribute', and its core policies; empty for "
-        "all 36.",
+        "Objects with a job policy, built-in or 'file.py:attribute', and its core policies; empty for all 36.",
     )
-    policies: list[str] = Field(
+    policies: list[str] = option(
         [],
-        description="In place of a selection: policies by name, pairs and baselines.",
+        "In place of a selection: policies by name, pairs and baselines.",
         examples=[["sjf+easy", "f1+conservative", "shortest-high_gflops"]],
     )
-    void: bool = Field(False, description="For policies: whether the agent may also decide to wait.")
-    core_policy: Annotated[str, one_of(CORE_POLICY_NAMES)] | None = Field(
-        None, description="For jobs: core policy that places them."
+    void: bool = option(False, "For policies: whether the agent may also decide to wait.")
+    core_policy: Annotated[str, one_of(CORE_POLICY_NAMES)] | None = option(
+        None, "For jobs: core policy that places them."
     )
-    waiting: bool | None = Field(None, description="For machines: whether the agent may wait.")
-    masked: bool = Field(
-        True,
-        description="Whether masks mark the legal actions; else an illegal action acts as a wait, with its reward.",
+    waiting: bool | None = option(None, "For machines: whether the agent may wait.")
+    masked: bool = option(
+        True, "Whether masks mark the legal actions; else an illegal action acts as a wait, with its reward."
     )
 
     @field_validator("selection")
@@ -140,58 +139,47 @@ class ActionOptions(Section):
 class WindowOptions(Section):
     """The part of the queue that an agent sees and chooses from; the default is the preset's."""
 
-    head: Slots | None = Field(None, description="Slots for the first jobs of the queue.")
-    tail: Slots | None = Field(None, description="Slots for the last jobs of the queue.")
-    order: specs.QueueOrder | None = Field(
-        None, description="Order of the queue that fills the slots; by arrival if missing."
+    head: Slots | None = option(None, "Slots for the first jobs of the queue.")
+    tail: Slots | None = option(None, "Slots for the last jobs of the queue.")
+    order: specs.QueueOrder | None = option(None, "Order of the queue that fills the slots; by arrival if missing.")
+    opens: specs.Opens | None = option(
+        None, "When the agent decides: jobs wait, a job of the window fits, or at every time step."
     )
-    opens: specs.Opens | None = Field(
-        None, description="When the agent decides: jobs wait, a job of the window fits, or at every time step."
-    )
-    step: Amount | None = Field(None, description="s of one wait; 0 until the next event.")
-    jump: bool = Field(False, description="Whether a wait lasts until the next event, whatever the step.")
+    step: Amount | None = option(None, "s of one wait; 0 until the next event.")
+    jump: bool = option(False, "Whether a wait lasts until the next event, whatever the step.")
 
 
 class EnvOptions(Section):
     """Observation, actions and reward (thesis 3.2.3, 3.2.4); the default is the preset's."""
 
-    preset: specs.Preset = Field("HDeepRM", description="A published decision space.")
-    objective: str | dict[str, float] | None = Field(
+    preset: specs.Preset = option("HDeepRM", "A published decision space.")
+    objective: str | dict[str, float] | None = option(
         None,
-        description="Objective of the reward, or several with weights; write your own as 'file.py:attribute'. "
+        "Objective of the reward, or several with weights; write your own as 'file.py:attribute'. "
         "Cost and CO2 hold a file of values over time: 'cost:tariff.csv', 'carbon:intensity.csv'.",
         examples=list(specs.OBJECTIVES),
     )
-    reward: specs.Mode | None = Field(
-        None,
-        description="Reward from the objective: its value right after a decision, its sum until the next, ...",
+    reward: specs.Mode | None = option(
+        None, "Reward from the objective: its value right after a decision, its sum until the next, ..."
     )
-    gamma: Share | None = Field(None, description="Discount of the reward 'discounted' for each time step.")
+    gamma: Share | None = option(None, "Discount of the reward 'discounted' for each time step.")
     actions: ActionOptions = ActionOptions.model_construct()
     window: WindowOptions = WindowOptions.model_construct()
-    observation: Annotated[str, one_of(specs.OBSERVATIONS)] | None = Field(
+    observation: Annotated[str, one_of(specs.OBSERVATIONS)] | None = option(
         None,
-        description="What the agent sees; write your own observation as 'file.py:attribute'.",
+        "What the agent sees; write your own observation as 'file.py:attribute'.",
         examples=list(specs.OBSERVATIONS),
     )
-    horizon: SomeSteps | None = Field(None, description="Time steps or events to look ahead.")
-    backlog: Slots | None = Field(None, description="Jobs outside the window in an image.")
-    memory_units: Steps | None = Field(None, description="Columns for memory in an image.")
-    queue_sensitivity: PositiveShare = Field(
-        0.05, description="Relative change of the queue at the limit of its feature."
+    horizon: SomeSteps | None = option(None, "Time steps or events to look ahead.")
+    backlog: Slots | None = option(None, "Jobs outside the window in an image.")
+    memory_units: Steps | None = option(None, "Columns for memory in an image.")
+    queue_sensitivity: PositiveShare = option(0.05, "Relative change of the queue at the limit of its feature.")
+    until: Amount = option(0.0, "s after which an episode ends; 0 for the end of all jobs. Launches run all jobs.")
+    placed: Jobs = option(
+        0, "Placed jobs after which an episode ends, while others still arrive; 0 for the end of all jobs."
     )
-    until: Amount = Field(
-        0.0, description="s after which an episode ends; 0 for the end of all jobs. Launches run all jobs."
-    )
-    placed: Jobs = Field(
-        0, description="Placed jobs after which an episode ends, while others still arrive; 0 for the end of all jobs."
-    )
-    wait: bool = Field(
-        False, description="Whether observations include the waits of the jobs in the slots and the clock."
-    )
-    rates: bool = Field(
-        False, description="Whether observations include the hour and the rates of objectives as cost:tariff.csv."
-    )
+    wait: bool = option(False, "Whether observations include the waits of the jobs in the slots and the clock.")
+    rates: bool = option(False, "Whether observations include the hour and the rates of objectives as cost:tariff.csv.")
 
     @field_validator("objective")
     @classmethod
@@ -212,20 +200,19 @@ class AgentOptions(Section):
 
     model_config = ConfigDict(strict=True, extra="allow", frozen=True, allow_inf_nan=False)
 
-    type: Literal["CLASSIC", "LEARNING"] = Field("CLASSIC", description="Fixed policy pair, or learned.")
-    policy_pair: LaunchedPolicy | None = Field(
+    type: Literal["CLASSIC", "LEARNING"] = option("CLASSIC", "Fixed policy pair, or learned.")
+    policy_pair: LaunchedPolicy | None = option(
         None,
-        description="Pair of a classic agent, e.g. 'shortest-high_gflops', baseline, e.g. 'sjf+easy-best_fit', or "
+        "Pair of a classic agent, e.g. 'shortest-high_gflops', baseline, e.g. 'sjf+easy-best_fit', or "
         "learned "
         "policy, as 'zoo:steady'; may be called policy.",
     )
-    run: Literal["train", "test"] | None = Field(None, description="Whether a learning agent learns or is evaluated.")
-    hidden: Annotated[int, Field(ge=1)] | list[Annotated[int, Field(ge=1)]] | None = Field(
-        None,
-        description="Units in each hidden layer; or a list with one number for each layer, for agents that support it.",
+    run: Literal["train", "test"] | None = option(None, "Whether a learning agent learns or is evaluated.")
+    hidden: Annotated[int, Field(ge=1)] | list[Annotated[int, Field(ge=1)]] | None = option(
+        None, "Units in each hidden layer; or a list with one number for each layer, for agents that support it."
     )
-    lr: Positive | None = Field(None, description="Learning rate.")
-    gamma: Share | None = Field(None, description="Discount of later rewards.")
+    lr: Positive | None = option(None, "Learning rate.")
+    gamma: Share | None = option(None, "Discount of later rewards.")
 
     @model_validator(mode="before")
     @classmethod
@@ -263,32 +250,29 @@ class PybatsimOptions(Section):
     log_level: Literal["CRITICAL", "ERROR", "WARNING", "INFO", "DEBUG"] = "WARNING"
     env: EnvOptions = EnvOptions.model_construct()
     agent: AgentOptions = AgentOptions.model_construct()
-    seed: Seed | None = Field(None, description="Copied here by the original's launcher.")
+    seed: Seed | None = option(None, "Copied here by the original's launcher.")
 
 
 class Options(Section):
     """An experiment (thesis 4.3, appendix F)."""
 
     seed: Seed = Field(description="Seed of everything random in the experiment.")
-    nb_resources: SomeCores | None = Field(None, description="Cores of the platform, to check it.")
-    nb_jobs: SomeJobs | None = Field(
-        None, description="Jobs taken from the trace, which is read only as far as they need; all if missing."
+    nb_resources: SomeCores | None = option(None, "Cores of the platform, to check it.")
+    nb_jobs: SomeJobs | None = option(
+        None, "Jobs taken from the trace, which is read only as far as they need; all if missing."
     )
-    workload_file_path: str = Field(
-        "", description=f"Jobs, a name, e.g. 'gaia', or a file: {names('trace', 'workload')}."
-    )
-    platform_file_path: str | int = Field(
+    workload_file_path: str = option("", f"Jobs, a name, e.g. 'gaia', or a file: {names('trace', 'workload')}.")
+    platform_file_path: str | int = option(
         "",
-        description=f"Platform, a name, e.g. 'gaia', a file: {names('platform')}; or cores of a pool of equal ones.",
+        f"Platform, a name, e.g. 'gaia', a file: {names('platform')}; or cores of a pool of equal ones.",
     )
-    type_file_paths: list[str] = Field([], description="Files or folders that extend the types.")
-    network: bool = Field(
-        False, description="Whether the embedded simulator simulates messages and latencies as Batsim does, job by job."
+    type_file_paths: list[str] = option([], "Files or folders that extend the types.")
+    network: bool = option(
+        False, "Whether the embedded simulator simulates messages and latencies as Batsim does, job by job."
     )
-    policy: str | None = Field(None, description="Short for pybatsim.agent.policy_pair: 'sjf+easy', 'zoo:steady'.")
-    whole: bool = Field(
-        False,
-        description="Whether a baseline places each job on a single node; a job too large for every node is rejected.",
+    policy: str | None = option(None, "Short for pybatsim.agent.policy_pair: 'sjf+easy', 'zoo:steady'.")
+    whole: bool = option(
+        False, "Whether a baseline places each job on a single node; a job too large for every node is rejected."
     )
     workload: TraceOptions = TraceOptions.model_construct()
     pybatsim: PybatsimOptions = PybatsimOptions.model_construct()

@@ -172,20 +172,8 @@ def run_evolution(options: argparse.Namespace) -> int:
     """Evolve a learned policy, from the beginning or from its last checkpoint."""
     if options.report:
         raise OptionsError("train --method evolution: --report needs --method gradient")
-    for name in (
-        "log_to",
-        "agent",
-        "episodes",
-        "envs",
-        "platform",
-        "trace",
-        "workload",
-        "seed",
-        "cores",
-        "leave_out_larger",
-        "device",
-        "input_model",
-    ):
+    named = "log_to agent episodes envs platform trace workload seed cores leave_out_larger device input_model"
+    for name in named.split():
         if getattr(options, name) not in (None, False):
             raise OptionsError(f"train --method evolution: --{name.replace('_', '-')}: set it in the options file")
     from hdeeprm_like.studies.evolution.search import evolve
