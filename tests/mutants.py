@@ -5,9 +5,9 @@
 Each mutant is one changed comparison, one number that is one larger, or one statement left out, in a function of
 some folders of the package. The tests of `PLAYED` are played as plain Python first, to see which functions each of
 them calls. Then those that call the function of a mutant are played on it, the quickest first, until one fails. What
-survives is printed: a test is missing there, or it is a line that changes nothing. Where the folder of results has
-some from before, what survived then is played again, and no other mutants are drawn; delete its ``calls.json`` when
-tests have changed.
+survives is printed: a test is missing there, or it is a line that changes nothing, as those that
+``equivalent_mutants.json`` lists with the reason. Where the folder of results has some from before, what survived then
+is played again, and no other mutants are drawn; delete its ``calls.json`` when tests have changed.
 """
 
 import argparse
@@ -36,7 +36,8 @@ PATIENCE = 5  # times as long each may take: a mutant that runs for ever is foun
 OTHER = {ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq}
 QUIETLY = ("-p", "no:cacheprovider", "-p", "no:xdist", "-W", "ignore:Module already imported")
 SAID = re.compile(r"(log|logger|logging|LOG|LOGGER|warnings)\.")  # calls that only say something
-CAUGHT, SURVIVES, UNREACHED, GONE = "caught", "survives", "no test calls it", "gone"
+CAUGHT, SURVIVES, UNREACHED, GONE, EQUAL = "caught", "survives", "no test calls it", "gone", "changes nothing"
+EQUIVALENT = TESTS / "equivalent_mutants.json"  # names of mutants that change nothing, and why
 
 
 def can_change(node):
@@ -200,11 +201,13 @@ def main():
     else:
         chosen = random.Random(options.seed).sample(list(there), min(options.count, len(there)))
         results = {name: [SURVIVES, 0, ""] for name in chosen}
+    equal = json.loads(EQUIVALENT.read_text())
+    results |= {name: [EQUAL, 0, equal[name]] for name in results if name in equal}
     with tempfile.TemporaryDirectory() as folder:
         copy = Copy(Path(folder))
         tests = copy.calls(calls, options.tests)
         for name, (before, *_) in results.items():
-            if before != CAUGHT:
+            if before not in (CAUGHT, EQUAL):
                 results[name] = verdict(copy, tests, *there[name]) if name in there else (GONE, 0, "")
                 sys.stdout.write("{0}: {3}, line {1} ({2})\n".format(*results[name], name))
                 sys.stdout.flush()
