@@ -1,7 +1,7 @@
 """What LLVM may assume about columns: those of different entries, or fields of different rows, share no memory.
 
-So what was read from one column stays in a register while another one is written, which makes schedules and steps take
-0.8 to 0.95 of the time. LLVM calls it type-based alias analysis.
+So what was read from one column stays in a register while another one is written. LLVM calls it type-based alias
+analysis.
 """
 
 import functools
