@@ -82,7 +82,7 @@ class DenseLayers(nn.Sequential):
             elif type(layer) in FUNCTIONS and steps and steps[-1][1] is None:
                 steps[-1] = steps[-1][0], FUNCTIONS[type(layer)]
             else:
-                return self._by_autograd(blocks)
+                return self.by_autograd(blocks)
         weights = [part for layer, _ in steps for part in (layer.weight, layer.bias)]
         functions = [function for _, function in steps]
         if not torch.is_grad_enabled():
@@ -90,7 +90,8 @@ class DenseLayers(nn.Sequential):
         found: Tensor = _Through.apply(functions, *weights, *blocks)  # type: ignore[no-untyped-call]
         return found
 
-    def _by_autograd(self, blocks: Sequence[Tensor]) -> Tensor:
+    def by_autograd(self, blocks: Sequence[Tensor]) -> Tensor:
+        """Return the same, layer by layer, with records for autograd."""
         inputs = getattr(self[0], "in_features", max(block.shape[1] for block in blocks))
         whole: Any = torch.cat([functional.pad(block, (0, inputs - block.shape[1])) for block in blocks])
         for layer in self:
