@@ -11,8 +11,8 @@ from pathlib import Path
 import pandas as pd
 
 import hdeeprm_like as hl
-from hdeeprm_like.results.html.player import player_of
-from hdeeprm_like.results.html.templates import PACKAGE
+from hdeeprm_like.results.html import PACKAGE
+from hdeeprm_like.results.html.schedules import player_of
 from hdeeprm_like.results.run_reader import open_run
 
 TRACE, CORES, JOBS = "lublin-1", 256, 256

@@ -22,9 +22,9 @@ from hdeeprm_like.errors import OptionsError, WorkloadError
 from hdeeprm_like.experiment import Experiment
 from hdeeprm_like.formats import open as formats
 from hdeeprm_like.formats.any_platform import AnyPlatform, platform_from
-from hdeeprm_like.formats.shipped import Names, existing, listed, shipped
+from hdeeprm_like.formats.shipped import Names, existing, listed
 from hdeeprm_like.formats.windows import JobsBy, Window
-from hdeeprm_like.jobs_in_files import jobs_in
+from hdeeprm_like.jobs_in_files import jobs_and_machine, jobs_in
 from hdeeprm_like.refusals import AGENT, SIMULATE, Case, refuse
 from hdeeprm_like.run.schedules import jobs_that_ran, run_to_end, schedule_of
 from hdeeprm_like.run.simulator import Clock, Simulator, check_clock
@@ -284,8 +284,8 @@ def load_workload(
     Args:
         path: a name (see `examples`), or the file: Batsim's JSON, KSU's table of jobs, or a trace (SWF, plain or
             ``.gz``). On a pool the jobs of a trace keep their run times; for others they are converted as in HDeepRM.
-        platform: as for `simulate`; None for the machine that belongs to a name; required for the file of a trace.
-            A complete workload of Batsim without one is for a machine of as many cores as it names.
+        platform: as for `simulate`; None for the machine that belongs to a name, else for a pool of as many cores as
+            the file itself names.
         jobs: of a trace: number of jobs; None for all.
         skip: of a trace: number of lines before the first.
         seed: of properties that jobs lack.
@@ -294,15 +294,12 @@ def load_workload(
     Raises:
         PlatformError: the platform cannot be used.
         WorkloadError: the file cannot be used, or a job requests too many cores.
-        OptionsError: *platform* is missing; or *jobs* or *skip* are given for jobs that are no trace.
+        OptionsError: *platform* is missing, for the header of a trace has no number of processors; or *jobs* or *skip*
+            are given for jobs that are no trace.
     """
-    file, known = existing(path, "trace", "workload"), shipped("trace", "workload")
-    if platform is None and str(path) in known:
-        platform = known[str(path)].machine
-    if platform is None and jobs is None and not skip and formats.has_ending_of(file, "workload"):
-        return formats.load_workload(file)
     if platform is None:
-        raise OptionsError(f"load_workload: {file}: names no machine; add platform, a name, path or cores")
+        return jobs_and_machine(path, seed, jobs, skip, leave_out_larger)[0]
+    file = existing(path, "trace", "workload")
     return jobs_in(file, platform_from(platform), seed, jobs, skip, leave_out_larger).workload
 
 

@@ -1,14 +1,18 @@
 """The jobs of a file for a platform, without an options file."""
 
+from dataclasses import replace
 from pathlib import Path
 
 from pydantic import ValidationError
 
 from hdeeprm_like.cluster.platform import Platform
+from hdeeprm_like.cluster.workload import Workload
 from hdeeprm_like.errors import OptionsError
 from hdeeprm_like.experiment import READERS, Overrides, converted, load_jobs
-from hdeeprm_like.formats.job_reading import Reading, jobs_of, larger_of
-from hdeeprm_like.formats.open import has_ending_of, load_trace
+from hdeeprm_like.formats.any_platform import platform_from
+from hdeeprm_like.formats.job_reading import Reading, jobs_of, larger_of, machine_size
+from hdeeprm_like.formats.open import has_ending_of, load_trace, load_workload
+from hdeeprm_like.formats.shipped import existing, shipped
 from hdeeprm_like.formats.swf_cuts import take
 from hdeeprm_like.formats.windows import Window, window
 from hdeeprm_like.limits import JOBS
@@ -18,7 +22,7 @@ from hdeeprm_like.values import Whole
 
 def jobs_in(
     path: Path,
-    platform: Platform,
+    platform: Platform | None,
     seed: int = 0,
     jobs: int | None = None,
     skip: int = 0,
@@ -31,6 +35,7 @@ def jobs_in(
 
     Args:
         path: a complete workload or a trace. seed: of the properties of jobs that a trace lacks.
+        platform: None for a trace's own machine, a pool of as many cores as its header names.
         jobs, skip: of a trace: number of jobs, None for all, after skipping so many lines, as ``nb_jobs`` and
             ``workload.skip`` of an options file.
         leave_out_larger: whether jobs larger than the platform are left out; otherwise they are an error.
@@ -47,15 +52,21 @@ def jobs_in(
         raise OptionsError(f"{path}: is a complete workload, which runs whole; jobs and skip need a trace")
     larger = larger_of(leave_out_larger)
     larger = "keep" if jobs and larger == "refuse" else larger  # the jobs after these may be of any size
-    if platform.processors == 1 and not ready:
+    if not ready and (platform is None or platform.processors == 1):
         lines = load_trace(path)
         lines = take(lines, slice(skip, None)) if skip else lines
-        found = jobs_of(lines, Reading(platform.cores, larger, memory=False))
+        reading = Reading(None if platform is None else platform.cores, larger, memory=False)
+        found = jobs_of(lines, reading)
+        cores = machine_size(found, "give the platform")
+        if jobs:
+            assert found.row is not None
+            end = len(lines) if len(found) < jobs else int(found.row[jobs - 1]) + 1  # behind the last job
+            account = jobs_of(take(lines, slice(end)), replace(reading, larger=larger_of(leave_out_larger))).account
+            found = replace(take(found, slice(jobs)), account=account)
         assert found.account is not None
         found.account.say()
-        if (found.processors[:jobs] > platform.cores).any():
-            jobs_of(lines, Reading(platform.cores, memory=False))  # refuses them
-        return window(take(found, slice(jobs)), platform.cores)
+        return window(found, cores)
+    assert platform is not None
     values = {"seed": seed, "nb_jobs": jobs, "workload": {"skip": skip}}
     try:
         plain = Options.model_validate(values | {"pybatsim": {"agent": {"type": "LEARNING"}}})
@@ -65,3 +76,23 @@ def jobs_in(
         return Window(converted(path, plain, platform, path, READERS, larger).workload, 0.0)
     overrides = Overrides(workload=path, leave_out_larger=leave_out_larger)
     return Window(load_jobs(path, plain, platform, overrides).workload, 0.0)
+
+
+def jobs_and_machine(
+    jobs_of: str | Path, seed: int = 0, jobs: int | None = None, skip: int = 0, leave_out_larger: bool = False
+) -> tuple[Workload, Platform]:
+    """Return jobs and their own machine: that of a name, else a pool of as many cores as the file itself names.
+
+    Args:
+        jobs_of: a name of shipped jobs or a file. The others are as for `jobs_in`.
+
+    Raises:
+        WorkloadError: as for `jobs_in`. OptionsError: likewise; the header of a trace has no number of processors.
+    """
+    file, known = existing(jobs_of, "trace", "workload"), shipped("trace", "workload")
+    if str(jobs_of) not in known and jobs is None and not skip and has_ending_of(file, "workload"):
+        found = load_workload(file)
+        return found, platform_from(found.capacity)
+    machine = platform_from(known[str(jobs_of)].machine) if str(jobs_of) in known else None
+    found = jobs_in(file, machine, seed, jobs, skip, leave_out_larger).workload
+    return found, machine or platform_from(found.capacity)

@@ -2,15 +2,14 @@
 
 ``FRACTION.of(value, error, "w.json", "load")`` checks a number of JSON or of Python; ``FRACTION.in_text`` reads a
 text of a CSV, an XML or a command line. Both raise *error* with one line: *place: is value; a number from 0 to 1 is
-needed*. pydantic's validators check what is not plainly right; they are loaded at the first such value, so
-that a command starts, and a server plays a whole simulation, without them.
+needed*.
 """
 
 import json
+import math
 from collections.abc import Callable
-from functools import cached_property
-from numbers import Integral
-from typing import Any, TypeGuard, TypeVar
+from numbers import Integral, Real
+from typing import TypeGuard, TypeVar
 
 from hdeeprm_like.records import Record
 
@@ -22,7 +21,6 @@ INT_MOST = 2**31 - 1  # cores, nodes and numbers, as Batsim and SimGrid count th
 EXACT_MOST = 2.0**53  # above, not every integer is exact as a float
 LONGEST_SHOWN = 40  # characters of a value in a message
 LONGEST_WHOLE = 20  # digits of one
-PLAIN = frozenset("0123456789.eE+-")  # characters of a number as programs write it
 
 
 class Number(Record):
@@ -55,91 +53,52 @@ class Number(Record):
         Raises:
             error: it is none. The message begins with its place, whose parts *where* are.
         """
-        if self._usual(value):
-            return float(value)
-        try:
-            number: float = self._checked(value)
-        except ValueError:
-            raise self.wrong(value, error, *where) from None
-        return number
-
-    def _usual(self, value: object) -> TypeGuard[float]:
-        """Return whether a value plainly is one of this kind, which pydantic need not be loaded to say."""
-        if type(value) is not float and type(value) is not int:
-            return False
-        return self.least < value < self.most or (value == self.least < self.most and not self.above)
-
-    def _usual_text(self, text: str) -> float | None:
-        """Return the number of a text that plainly is one of this kind, else None."""
-        if not PLAIN.issuperset(text):
-            return None
-        try:
-            number = float(text)
-        except ValueError:
-            return None
-        return number if self._usual(number) else None
+        if not self.holds(value):
+            raise self.wrong(value, error, *where)
+        return float(value)
 
     def in_text(self, text: str, error: Callable[[str], Exception], *where: object) -> float:
         """Return the number that a text holds; raise *error* as `of` does."""
-        if (usual := self._usual_text(text)) is not None:
-            return usual
-        try:
-            number: float = self._read(text)
-        except ValueError:
-            raise self.wrong(text, error, *where) from None
+        number = self._read(text)
+        if number is None or not self.holds(number):
+            raise self.wrong(text, error, *where)
         return number
 
     def in_text_or(self, text: str, otherwise: float) -> float:
         """Return the number that a text holds, or *otherwise*."""
-        if (usual := self._usual_text(text)) is not None:
-            return usual
-        try:
-            number: float = self._read(text)
-        except ValueError:
-            return otherwise
-        return number
+        number = self._read(text)
+        return number if number is not None and self.holds(number) else otherwise
 
     def all_of(self, values: object, error: Callable[[str], Exception], *where: object) -> list[float]:
         """Return the numbers of a list; raise *error* for the first that is none, with its place in the list."""
         if not isinstance(values, list):
             raise wrong(values, f"a list of {self.noun}s", error, *where)
-        if all(map(self._usual, values)):
-            return [self.of(value, error) for value in values]
-        try:
-            return [self._checked(value) for value in values]
-        except ValueError:
-            *before, last = map(str, where)
-            return [self.of(value, error, *before, f"{last}[{i}]") for i, value in enumerate(values)]
+        if all(map(self.holds, values)):
+            return list(map(float, values))
+        *before, last = map(str, where)
+        return [self.of(value, error, *before, f"{last}[{i}]") for i, value in enumerate(values)]
 
     def holds(self, value: object) -> TypeGuard[float]:
         """Return whether a value is one of this kind."""
-        if self._usual(value):
+        if type(value) is not float and type(value) is not int:
+            if not isinstance(value, Real) or isinstance(value, bool):
+                return False
+            value = float(value)  # of NumPy
+        if self.least < value < self.most:
             return True
-        try:
-            self._checked(value)
-        except ValueError:
-            return False
-        return True
+        at_end = (value == self.least and not self.above) or (value == self.most and not self.below)
+        return at_end and self.least <= value <= self.most and math.isfinite(value)
 
     def wrong(self, value: object, error: Callable[[str], E], *where: object) -> E:
         """Return the error for a value that is none of this kind."""
         return wrong(value, self.wanted, error, *where)
 
-    @cached_property
-    def _checked(self) -> Any:
-        return self._validator(strict=True)
-
-    @cached_property
-    def _read(self) -> Any:
-        return self._validator(strict=False)
-
-    def _validator(self, strict: bool) -> Any:
-        from pydantic_core import SchemaValidator, core_schema
-
-        wanted = core_schema.float_schema(strict=strict, allow_inf_nan=False)
-        wanted["gt" if self.above else "ge"] = self.least
-        wanted["lt" if self.below else "le"] = self.most
-        return SchemaValidator(wanted).validate_python
+    def _read(self, text: str) -> float | None:
+        """Return the number that a text is, whatever its bounds; None if it is none."""
+        try:
+            return float(text) if text.isascii() else None
+        except ValueError:
+            return None
 
 
 class Whole(Number):
@@ -156,40 +115,30 @@ class Whole(Number):
 
     def of(self, value: object, error: Callable[[str], Exception], *where: object) -> int:
         """Return a value that is one of this kind, NumPy's too; raise *error* as `Number.of` does."""
-        if self._usual(value):
+        if self.holds(value):
             return value
-        try:
-            number: int = self._checked(value)
-        except ValueError:
-            if isinstance(value, Integral) and not isinstance(value, int):
-                return self.of(int(value), error, *where)
-            raise self.wrong(value, error, *where) from None
-        return number
+        if isinstance(value, Integral) and not isinstance(value, int) and self.holds(int(value)):
+            return int(value)
+        raise self.wrong(value, error, *where)
 
     def in_text(self, text: str, error: Callable[[str], Exception], *where: object) -> int:
         """Return the whole number that a text holds, ``12`` or ``12.0``; raise *error* as `Number.of` does."""
-        if (usual := self._usual_text(text)) is not None:
-            return usual
-        try:
-            number: int = self._read(text)
-        except ValueError:
-            raise self.wrong(text, error, *where) from None
+        number = self._read(text)
+        if number is None or not self.holds(number):
+            raise self.wrong(text, error, *where)
         return number
 
-    def _usual(self, value: object) -> TypeGuard[int]:
-        """Return whether a value plainly is one of this kind."""
+    def holds(self, value: object) -> TypeGuard[int]:
+        """Return whether a value is one of this kind."""
         return type(value) is int and self.least <= value <= self.most
 
-    def _usual_text(self, text: str) -> int | None:
-        """Return the number of a text that plainly is one of this kind, else None."""
-        if not (text.isascii() and text.isdigit() and len(text) <= LONGEST_WHOLE):
+    def _read(self, text: str) -> int | None:
+        """Return the whole number that a text is, whatever its bounds; None if it is none."""
+        whole, point, rest = text.strip().partition(".")
+        try:
+            return int(whole) if text.isascii() and not (point and rest.strip("0")) else None
+        except ValueError:
             return None
-        return number if self._usual(number := int(text)) else None
-
-    def _validator(self, strict: bool) -> Any:
-        from pydantic_core import SchemaValidator, core_schema
-
-        return SchemaValidator(core_schema.int_schema(strict=strict, ge=self.least, le=self.most)).validate_python
 
 
 NUMBER = Number()

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 from small import Finished
 
+from hdeeprm_like.batsim.codec4 import Codec4
 from hdeeprm_like.batsim.session import Conversation
 from hdeeprm_like.batsim_server import cli
 from hdeeprm_like.batsim_server.batsim5 import cli as cli5
@@ -45,7 +46,7 @@ def talk(platform=None, policy=("first", "high_gflops"), seed=0, exact=None, lim
         actions = PolicyActions([policy])
         return DecisionSystem(State(platform, None, seed=seed, limits=limits, needs=actions.needs), actions)
 
-    return Conversation(decide, agent or Agent(), platform, limits, exact, codec)
+    return Conversation(decide, agent or Agent(), codec or Codec4(), platform, limits, exact)
 
 
 def message(now, *events):

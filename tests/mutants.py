@@ -1,33 +1,43 @@
 """Small faults planted in a copy of the package, one at a time: which do the tests find?
 
-    python tests/mutants.py --count 200
+    python tests/mutants.py --count 200 --results mutants.json
 
-Each mutant is one changed comparison, one number that is one larger, or one statement left out, in the function of a
-folder of the package. The tests of that folder and its neighbours are played on it in plain Python, the quickest
-first, until one fails. What survives is printed: a test is missing there, or a line that changes nothing.
+Each mutant is one changed comparison, one number that is one larger, or one statement left out, in a function of
+some folders of the package. The tests of `PLAYED` are played as plain Python first, to see which functions each of
+them calls. Then those that call the function of a mutant are played on it, the quickest first, until one fails. What
+survives is printed: a test is missing there, or it is a line that changes nothing. Where there are results from
+before, what survived then is played again, and no other mutants are drawn.
 """
 
 import argparse
 import ast
+import json
+import math
 import os
 import random
+import re
 import shutil
-import subprocess
+import signal
 import sys
 import tempfile
-from concurrent.futures import ThreadPoolExecutor
+import time
+from collections import Counter
 from pathlib import Path
+
+import hypothesis.strategies  # noqa: F401  loaded once, before the forks
+import numpy.testing  # noqa: F401
+import pytest
 
 TESTS = Path(__file__).parent
 PACKAGE = TESTS.parent / "hdeeprm_like"
-PLAYED = {  # tests of each folder, in this order
-    "engine": ("engine", "decision", "run"),
-    "decision": ("decision", "engine", "envs"),
-    "run": ("run", "decision", "engine"),
-    "batsim": ("batsim",),
-}
-LONGEST = 600  # s that the tests may take on a mutant; one that runs for ever is found
+FOLDERS = ("engine", "decision", "run", "batsim")
+PLAYED = ("engine", "decision", "run", "envs", "batsim")  # folders of tests
+LONGEST = 120  # s of tests that are played on a mutant, by their durations without it
+PATIENCE = 10  # times as long they may take: a mutant that runs for ever is found
 OTHER = {ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq}
+QUIETLY = ("-p", "no:cacheprovider", "-p", "no:xdist", "-W", "ignore:Module already imported")
+SAID = re.compile(r"(log|logger|logging|LOG|LOGGER|warnings)\.")  # calls that only say something
+CAUGHT, SURVIVES, UNREACHED, GONE = "caught", "survives", "no test calls it", "gone"
 
 
 def can_change(node):
@@ -38,67 +48,133 @@ def can_change(node):
         return type(node.value) in (int, float)
     if isinstance(node, ast.Assign):
         return isinstance(node.targets[0], ast.Attribute | ast.Subscript)
+    if isinstance(node, ast.Expr):
+        return isinstance(node.value, ast.Call) and not SAID.match(ast.unparse(node))
     return isinstance(node, ast.AugAssign)
 
 
+def nodes_of(statements):
+    """Each node of some statements that runs in their function, but for texts: no inner function, no annotation."""
+    for node in statements:
+        yield node
+        if isinstance(node, ast.AnnAssign):
+            yield from nodes_of([node.value] if node.value else [])
+        elif not isinstance(node, ast.FunctionDef | ast.ClassDef | ast.Raise | ast.JoinedStr):
+            yield from nodes_of(ast.iter_child_nodes(node))
+
+
 def places(tree):
-    """Each node of the functions of a module that can be changed."""
+    """Each node of the functions of a module that can be changed, with its function."""
     for function in ast.walk(tree):
         if isinstance(function, ast.FunctionDef) and not function.name.startswith("__"):
-            yield from filter(can_change, ast.walk(function))
+            yield from ((node, function) for node in nodes_of(function.body) if can_change(node))
 
 
-def changed(source, number):
-    """The source with one of its places changed, and what was done there."""
-    tree = ast.parse(source)
-    node = list(places(tree))[number]
-    before = ast.unparse(node)
+def change(node):
+    """Change a comparison or a number; return whether the node is one of these, as a statement is left out."""
     if isinstance(node, ast.Compare):
         node.ops[0] = OTHER[type(node.ops[0])]()
-        after = ast.unparse(node)
     elif isinstance(node, ast.Constant):
         node.value += 1
-        after = ast.unparse(node)
     else:
+        return False
+    return True
+
+
+def mutants_of(path):
+    """Each mutant of a module by its name, which says where it is and what is done there, not in which line."""
+    tree, seen = ast.parse(path.read_text()), Counter()
+    for number, (node, function) in enumerate(places(tree)):
+        before = ast.unparse(node)
+        after = ast.unparse(node) if change(node) else "pass"
+        name = f"{path.relative_to(PACKAGE.parent)}, {function.name}: {before} -> {after}"
+        seen[name] += 1
+        yield f"{name} ({seen[name]})", (path, number)
+
+
+def planted(path, number):
+    """The text of a module with a mutant, the lines with which its function may begin, and its own line."""
+    tree = ast.parse(path.read_text())
+    node, function = list(places(tree))[number]
+    first = min([function.lineno, *(one.lineno for one in function.decorator_list)])
+    if not change(node):
         for parent in ast.walk(tree):
             for name, body in ast.iter_fields(parent):
                 if isinstance(body, list) and node in body:
                     getattr(parent, name)[body.index(node)] = ast.copy_location(ast.Pass(), node)
-        after = "pass"
-    return ast.unparse(tree), f"line {node.lineno}: {before} -> {after}"
+    return ast.unparse(tree), range(first, function.lineno + 1), node.lineno
 
 
-def drawn(folders, count, seed):
-    """Some places of the modules of some folders: path and number of the place."""
-    found = []
-    for folder in folders:
-        for path in sorted((PACKAGE / folder).rglob("*.py")):
-            found += [(path, number) for number in range(len(list(places(ast.parse(path.read_text())))))]
-    return random.Random(seed).sample(found, min(count, len(found)))
+class Copy:
+    """A copy of the package with its bytecode, and how the tests are played on it."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        shutil.copytree(PACKAGE, folder / PACKAGE.name, ignore=shutil.ignore_patterns("*.so"))
+        for data in ("platforms", "workloads", "agents", "docs", "pyproject.toml"):
+            (folder / data).symlink_to(PACKAGE.parent / data)
+
+    def pytest(self, *arguments, limit=math.inf):
+        """Play tests in a fork of this process; return its exit status, None if it takes longer than *limit* s.
+
+        What is printed is in the file ``said``.
+        """
+        child = os.fork()
+        if child == 0:
+            os.setsid()
+            with (self.folder / "said").open("w") as said:
+                os.dup2(said.fileno(), 1)
+                os.dup2(said.fileno(), 2)
+            paths = [str(self.folder), str(TESTS)]
+            sys.path[:0] = paths
+            os.environ |= {"PYTHONPATH": os.pathsep.join(paths), "PYTHONSAFEPATH": "1", "HDEEPRM_LIKE_PYTHON": "1"}
+            os._exit(pytest.main([*QUIETLY, *arguments]))
+        end = time.monotonic() + limit
+        while time.monotonic() < end:
+            done, status = os.waitpid(child, os.WNOHANG)
+            if done:
+                return os.waitstatus_to_exitcode(status)
+            time.sleep(0.05)
+        os.killpg(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        return None
+
+    def calls(self):
+        """The tests that pass as plain Python, the quickest first: name, s, and (file, first line) of what it calls."""
+        path = self.folder / "calls.json"
+        if self.pytest("-p", "calls_of_tests", "--calls", str(path), *(f"tests/{one}" for one in PLAYED)) not in (0, 1):
+            sys.exit((self.folder / "said").read_text())
+        found = json.loads(path.read_text()).items()
+        tests = [(name, one["seconds"], {tuple(call) for call in one["calls"]}) for name, one in found]
+        return sorted(tests, key=lambda test: test[1])
+
+    def copied(self, path):
+        """Where a module of the package is in the copy."""
+        return self.folder / path.relative_to(PACKAGE.parent)
+
+    def failed(self, path, text, tests, limit):
+        """The first test that fails if that is the text of a module; empty if none does."""
+        self.copied(path).write_text(text)
+        sys.dont_write_bytecode = True
+        status = self.pytest("-x", *tests, limit=limit)
+        shutil.copy2(path, self.copied(path))
+        named = re.search(r"^(?:FAILED|ERROR) (.+?)(?: - |$)", (self.folder / "said").read_text(), re.MULTILINE)
+        return "" if status == 0 else named[1] if named else f"exit status {status}"
 
 
-def found(path, text):
-    """Whether the tests of a module fail if that is its text."""
-    with tempfile.TemporaryDirectory() as folder:
-        shutil.copytree(PACKAGE, Path(folder) / PACKAGE.name, ignore=shutil.ignore_patterns("*.so", "__pycache__"))
-        for data in ("platforms", "workloads", "agents"):
-            (Path(folder) / data).symlink_to(PACKAGE.parent / data)
-        (Path(folder) / path.relative_to(PACKAGE.parent)).write_text(text)
-        tests = [str(TESTS / one) for one in PLAYED[path.relative_to(PACKAGE).parts[0]]]
-        command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *tests]
-        environment = os.environ | {"PYTHONPATH": folder, "HDEEPRM_LIKE_PYTHON": "1"}
-        try:
-            done = subprocess.run(command, cwd=TESTS.parent, env=environment, capture_output=True, timeout=LONGEST)
-        except subprocess.TimeoutExpired:
-            return True
-        return done.returncode != 0
-
-
-def played(place):
-    """Whether the tests find a mutant, and what it is."""
-    path, number = place
-    text, what = changed(path.read_text(), number)
-    return found(path, text), f"{path.relative_to(PACKAGE.parent)}, {what}"
+def verdict(copy, tests, path, number):
+    """Whether a mutant is caught, its line, and by which test it is, or by how many it is not."""
+    text, first, line = planted(path, number)
+    calls = {(str(copy.copied(path)), start) for start in first}
+    chosen, lasts = [], 0.0
+    for name, seconds, called in tests:
+        if calls & called and lasts + seconds < LONGEST:
+            chosen.append(name)
+            lasts += seconds
+    if not chosen:
+        return UNREACHED, line, ""
+    failed = copy.failed(path, text, chosen, 30 + PATIENCE * lasts)
+    return (CAUGHT, line, failed) if failed else (SURVIVES, line, f"{len(chosen)} tests")
 
 
 def main():
@@ -106,21 +182,30 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--count", type=int, default=200, help="number of mutants")
     parser.add_argument("--seed", default="1", help="any text: another one draws others")
-    parser.add_argument("--processes", type=int, default=2, help="played at the same time")
-    parser.add_argument("folders", nargs="*", default=list(PLAYED), help="of the package")
+    parser.add_argument("--results", type=Path, help="JSON file of what is found")
+    parser.add_argument("folders", nargs="*", default=FOLDERS, help="of the package")
     options = parser.parse_args()
-    say = sys.stdout.write
+    there = {}
     for folder in options.folders:
-        whole = next((PACKAGE / folder).glob("[a-z]*.py"))
-        if found(whole, whole.read_text()):
-            parser.error(f"the tests of {folder} fail without a mutant")
-    mutants, caught = drawn(options.folders, options.count, options.seed), 0
-    with ThreadPoolExecutor(options.processes) as pool:
-        for fails, what in pool.map(played, mutants):
-            caught += fails
-            say("" if fails else f"survives: {what}\n")
-            sys.stdout.flush()
-    say(f"{caught} of {len(mutants)} caught\n")
+        for path in sorted((PACKAGE / folder).rglob("*.py")):
+            there |= mutants_of(path)
+    if options.results and options.results.exists():
+        results = json.loads(options.results.read_text())
+    else:
+        chosen = random.Random(options.seed).sample(list(there), min(options.count, len(there)))
+        results = {name: [SURVIVES, 0, ""] for name in chosen}
+    with tempfile.TemporaryDirectory() as folder:
+        copy = Copy(Path(folder))
+        tests = copy.calls()
+        for name, (before, *_) in results.items():
+            if before != CAUGHT:
+                results[name] = verdict(copy, tests, *there[name]) if name in there else (GONE, 0, "")
+                sys.stdout.write("{0}: {3}, line {1} ({2})\n".format(*results[name], name))
+                sys.stdout.flush()
+                if options.results:
+                    options.results.write_text(json.dumps(results, indent=1))
+    counts = Counter(found for found, *_ in results.values())
+    sys.stdout.write(", ".join(f"{count} {found}" for found, count in counts.items()) + "\n")
 
 
 if __name__ == "__main__":

@@ -31,7 +31,7 @@ from hdeeprm_like.decision.actions import PolicyActions
 from hdeeprm_like.decision.names import baseline
 from hdeeprm_like.engine.state import State
 from hdeeprm_like.errors import HDeepRMError
-from hdeeprm_like.formats.simgrid_routes import routes_between
+from hdeeprm_like.formats.platform_hosts import routes_between
 from hdeeprm_like.formats.simgrid_xml import read_simgrid_xml
 from hdeeprm_like.formats.workload_json import read_workload
 from hdeeprm_like.results.batsim_files import parse_interval_set

@@ -179,7 +179,7 @@ import numpy as np
 from hdeeprm_like.decision.modes import Mode, Option
 from hdeeprm_like.decision.names import Baseline
 from hdeeprm_like.decision.policies.easy import start_all_that_fit, start_in_order
-from hdeeprm_like.decision.policies.node_starts import start_around_heads
+from hdeeprm_like.decision.policies.node_plans import start_around_heads
 from hdeeprm_like.decision.policies.plans import NO_JOB, Plans
 from hdeeprm_like.decision.policies.skyline import reserve
 from hdeeprm_like.engine.bundles import Bundle
@@ -359,6 +359,21 @@ print(Path("starts.png").stat().st_size > 1000)
 """,
         "True",
     ),
+    "figure": Part(  # of two cores, on which the first two jobs start at once
+        {
+            ("cluster/schedule.py", '    "makespan": Figure('): '    "at_once": Figure("Jobs at once", "jobs", '
+            'lambda s: float(sum(s.wait == 0)), meaning="jobs that never waited"),\n',
+        },
+        """
+from hdeeprm_like.cli.main import main
+main(["compare", "--trace", "jobs.swf", "--policies", "fcfs,sjf", "--windows", "all", "--cores", "2",
+      "--figures", "at_once,wait", "--report", "--output", "out"])
+page, (head, *rows) = Path("out/report.html").read_text(), Path("out/results.csv").read_text().splitlines()
+print("<th>jobs at once</th>" in page.replace(' class="number"', ""), "jobs that never waited" in page)
+print([row.split(",")[head.split(",").index("at_once")] for row in rows])
+""",
+        "True True\n['2.0', '2.0']",
+    ),
 }
 
 
@@ -436,6 +451,10 @@ def test_a_part_works_at_once_under_its_name(printed, kind):
 @pytest.mark.parametrize("kind", PARTS)
 def test_a_part_is_added_in_two_files_at_most(kind):
     assert len({file for file, _ in PARTS[kind].text}) <= MOST_FILES
+
+
+def test_a_figure_of_comparisons_is_one_line():
+    assert [text.count("\n") for text in PARTS["figure"].text.values()] == [1]
 
 
 def test_a_mode_inserted_anywhere_changes_no_other(printed, capsys):

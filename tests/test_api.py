@@ -57,8 +57,6 @@ def random_jobs(count=40, seed=3):
     )
 
 
-# compiles one more kind of run, for 3 to 15 s
-@pytest.mark.lane(more=r"textbook")
 @pytest.mark.parametrize("clock", CLOCKS)
 def test_shortest_first_starts_the_short_job_and_makes_the_long_one_wait(clock):
     schedule = simulate(platform(), jobs(seconds=[30, 10]), "shortest-high_gflops", clock)
@@ -68,8 +66,6 @@ def test_shortest_first_starts_the_short_job_and_makes_the_long_one_wait(clock):
     assert schedule.figures["wait"] == pytest.approx(5.0, abs=1e-4)
 
 
-# compiles one more kind of run, for 3 to 15 s
-@pytest.mark.more
 def test_a_decision_after_each_event_starts_the_first_of_two_jobs_that_come_at_once():
     schedule = simulate(platform(), jobs(seconds=[30, 10]), "shortest-high_gflops", "one-by-one")
     assert schedule.start.tolist() == [0.0, 30.0]
@@ -83,8 +79,6 @@ def test_backfilling_starts_the_short_job_beside_the_long_one():
     assert starts == {"fcfs+strict": [0.0, 10.0, 20.0], "fcfs+easy": [0.0, 10.0, 2.0]}
 
 
-# compiles one more kind of run, for 3 to 15 s
-@pytest.mark.more
 def test_a_job_that_no_node_can_hold_is_listed_apart():
     schedule = simulate(CLUSTER, jobs(seconds=[5, 5], memory=[0.0, 5000.0], ids=["w0!a", "w0!b"]), "sjf+easy")
     assert (schedule.job, schedule.not_run) == (("w0!a",), ("w0!b",))
@@ -102,8 +96,6 @@ def test_the_table_has_a_row_for_each_job_and_the_figures_a_name_for_each_value(
     assert repr(schedule) == "Schedule of 2 jobs by fcfs on 1 cores: makespan 30 s, mean bounded slowdown 1.25"
 
 
-# compiles one more kind of run, for 3 to 15 s
-@pytest.mark.more
 @pytest.mark.parametrize(("machine", "clock"), [(4, "textbook"), (CLUSTER, "batsim")])
 def test_a_trace_tells_its_users(machine, clock, tmp_path):
     """The last two jobs of the file come the other way round, and take their users with them."""
@@ -216,8 +208,6 @@ def test_simulate_and_launch_start_every_job_at_the_same_time(policy, tmp_path):
     assert schedule.finish.tolist() == simulator.simulation.tasks["finish"].tolist()
 
 
-# compiles one more kind of run, for 3 to 15 s
-@pytest.mark.more
 def test_simulate_on_a_platform_and_launch_decide_alike_and_share_between_users(tmp_path):
     found = load_with(options_file(tmp_path, "multifactor+easy"), Overrides())
     shared = replace(found, workload=replace(found.workload, user=np.arange(50) % 3))
@@ -225,8 +215,6 @@ def test_simulate_on_a_platform_and_launch_decide_alike_and_share_between_users(
     assert schedule.start.tolist() == Classic(shared).play(progress=False)[0].simulation.tasks["start"].tolist()
 
 
-# compiles one more kind of run, for 3 to 15 s
-@pytest.mark.more
 def test_on_a_pool_users_share_fairly():
     two = replace(jobs(submit=np.zeros(8), seconds=10.0, size=2), user=np.array([0, 0, 0, 0, 1, 1, 1, 1]))
     first = simulate(4, two, "multifactor", "textbook").start.tolist()
@@ -238,8 +226,6 @@ def test_on_a_pool_users_share_fairly():
 POLICIES = ["sjf+easy", "f1+conservative", "shortest-high_gflops"]
 
 
-# compiles one more kind of run, for 3 to 15 s
-@pytest.mark.more
 @pytest.mark.parametrize("clock", CLOCKS)
 @pytest.mark.parametrize("policy", ["shortest-high_gflops", "sjf+easy"])
 def test_simulate_and_an_environment_that_takes_only_that_action_start_every_job_at_the_same_time(policy, clock):

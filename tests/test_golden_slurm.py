@@ -75,8 +75,6 @@ def agreement_of(told, wait):
     return np.mean(np.abs(wait - real) <= interval), abs(wait.mean() / real.mean() - 1.0), rank_correlation(wait, real)
 
 
-# compiles a baseline on partitions, and plays 22 recorded queues
-@pytest.mark.more
 @pytest.mark.parametrize("name", RETOLD)
 def test_jobs_start_when_slurm_started_them(name, tmp_path):
     told = recording(name, tmp_path)
@@ -86,7 +84,7 @@ def test_jobs_start_when_slurm_started_them(name, tmp_path):
     assert order >= 0.99
 
 
-# compiles a baseline on partitions, and plays 22 recorded queues
+# takes 2 s
 @pytest.mark.more
 def test_a_thread_wakes_up_by_itself_behind_its_last_date():
     dates = np.array([3.5, 5.25])
@@ -100,8 +98,6 @@ COMPLETING = "0.93: a job left 19 ms before the scheduler looked; its core was s
 MOVED = pytest.mark.xfail(reason=COMPLETING, strict=True, raises=AssertionError)
 
 
-# compiles a baseline on partitions, and plays 22 recorded queues
-@pytest.mark.more
 @pytest.mark.parametrize("name", [pytest.param(name, marks=[MOVED] * (name == "shallow")) for name in RETOLD])
 def test_jobs_run_where_slurm_ran_them(name, tmp_path):
     told = recording(name, tmp_path)
@@ -116,8 +112,6 @@ def test_jobs_run_where_slurm_ran_them(name, tmp_path):
     assert np.mean([ours == real for ours, real in zip(places, told.cores, strict=True)]) >= 0.95
 
 
-# compiles a baseline on partitions, and plays 22 recorded queues
-@pytest.mark.more
 @pytest.mark.parametrize(("name", "bounds"), BOUNDS.items())
 def test_other_queues_are_as_like_slurm_as_they_were(name, bounds, tmp_path):
     told = recording(name, tmp_path)
@@ -128,8 +122,6 @@ def test_other_queues_are_as_like_slurm_as_they_were(name, bounds, tmp_path):
     assert order >= least_order
 
 
-# compiles a baseline on partitions, and plays 22 recorded queues
-@pytest.mark.more
 @pytest.mark.parametrize(
     ("name", "figure"),
     [(name, figure) for name in RUNS for figure in FIGURES if (FOLDER, name, figure) not in BEYOND_SLURM],
@@ -139,8 +131,6 @@ def test_on_its_own_clock_the_model_is_about_as_like_slurm_as_slurm_is(name, fig
     assert_no_worse(agreement(told, simulated(told)), OWN_CLOCK[name], figure)
 
 
-# compiles a baseline on partitions, and plays 22 recorded queues
-@pytest.mark.more
 @pytest.mark.parametrize(
     ("name", "figure"),
     [
@@ -155,8 +145,6 @@ def test_earlier_recordings_are_retold_no_worse_than_before(name, figure, tmp_pa
     assert_no_worse(agreement(told, simulated(told)), JUDGED_EARLIER[name], figure)
 
 
-# compiles a baseline on partitions, and plays 22 recorded queues
-@pytest.mark.more
 @pytest.mark.parametrize(("of", "name", "figure"), sorted(BEYOND_SLURM))
 def test_the_model_agrees_with_a_recording_as_well_as_another_recording_does(of, name, figure, tmp_path):
     told = recording(name, tmp_path, dates=False, of=of)

@@ -271,8 +271,6 @@ def test_overrides_are_relative_to_the_current_folder_and_the_file_to_itself(tmp
     assert len(experiment.workload) == 60
 
 
-# compiles one more kind of run, for 3 to 15 s
-@pytest.mark.more
 def test_a_classic_run_is_the_same_when_its_decisions_are_rewarded_and_kept(tmp_path):
     options = experiment_file(tmp_path)
     plain = launched(options, tmp_path / "plain")

@@ -92,8 +92,8 @@ def test_a_training_with_batsim_leaves_the_logs_and_pictures_of_one_in_process(t
         assert (tmp_path / f"{kind}.png").stat().st_size > 0
 
 
-# compiles one more kind of run, for 3 to 15 s; another published space
-@pytest.mark.lane(more=r"PolicySelect-workload1|SMDP-workload4", slow=r"(?!(PolicySelect-workload1|SMDP-workload4)$).*")
+# takes 2 s
+@pytest.mark.more
 @pytest.mark.parametrize(
     ("preset", "workload"),
     [
@@ -157,7 +157,7 @@ def contended(**agent):
     }
 
 
-# compiles one more kind of run, for 3 to 15 s
+# takes 1 s
 @pytest.mark.more
 def test_an_agent_whose_actions_are_baselines_learns_and_is_launched(tmp_path):
     options = tmp_path / "options.json"
@@ -169,7 +169,7 @@ def test_an_agent_whose_actions_are_baselines_learns_and_is_launched(tmp_path):
     assert len(schedule(tmp_path / "run")) == 40
 
 
-# compiles one more kind of run, for 3 to 15 s
+# takes 3 s
 @pytest.mark.more
 def test_an_agent_that_always_takes_a_baseline_gives_its_schedule_in_process_and_with_batsim(tmp_path):
     (tmp_path / "constant.py").write_text(CONSTANT_AGENT)
@@ -263,8 +263,6 @@ def test_a_training_of_an_older_version_without_an_option_is_resumed(tmp_path):
     assert len((tmp_path / "training" / "rewards.log").read_text().splitlines()) == 3
 
 
-# compiles one more kind of run, for 3 to 15 s
-@pytest.mark.more
 def test_decisions_are_logged_with_what_was_short_then(tmp_path):
     """Three jobs of two cores on a machine of two: as long as one waits, cores are short."""
     (tmp_path / "machines.csv").write_text("MachineName,TotalMemory,TotalCPUs,TotalGPUs\na,64000,2,0\n")

@@ -23,7 +23,7 @@ from hdeeprm_like.studies.compare.sampling import windows_named
 from hdeeprm_like.studies.evolution.windows import trace_of
 from hdeeprm_like.studies.jobstat import job_table, jobs_in
 from hdeeprm_like.studies.prediction.report import read_recording
-from hdeeprm_like.studies.whatif.inputs import load_log, machine_of_cores
+from hdeeprm_like.studies.whatif.inputs import load_log
 
 CORES = 8
 TRACE = """\
@@ -155,7 +155,7 @@ READERS = {
     "compare": compared,
     "stream": streamed,
     "predict": lambda trace: read_recording(trace, 0.5).window.workload,
-    "whatif": lambda trace: load_log(trace, machine_of_cores(CORES)).jobs,
+    "whatif": lambda trace: load_log(trace, pool(CORES)).jobs,
     "convert": converted,
     "launch": launched,
     "gymnasium": in_gymnasium,
@@ -273,10 +273,13 @@ def test_a_larger_job_is_an_error_in_python_on_a_pool_and_on_nodes_alike(tmp_pat
     for more in ({}, {"jobs": 2}):
         with pytest.raises(WorkloadError, match=r"321 .* 320"):
             hl.load_workload(trace, machine, **more)
-    assert hl.load_workload(trace, machine, jobs=1).size.tolist() == [2]
+    first = hl.load_workload(trace, machine, jobs=1)
+    assert (first.size.tolist(), first.account.jobs) == ([2], 1)  # the account is that of the lines up to the last job
     jobs = hl.load_workload(trace, machine, leave_out_larger=True)
     assert jobs.size.tolist() == [2, 4]
     assert jobs.account.left_out == 1
+    first = hl.load_workload(trace, machine, jobs=2, leave_out_larger=True)
+    assert (first.size.tolist(), first.account.jobs, first.account.left_out) == ([2, 4], 3, 1)
 
 
 @pytest.mark.parametrize(
@@ -321,3 +324,22 @@ def test_no_module_but_one_chooses_among_the_lines_of_a_log():
         if path.name not in allowed and "formats.swf import" in text:
             assert ".requested_processors" not in text, path
             assert "trace.status" not in text, path
+
+
+@pytest.mark.parametrize(
+    "jobs",
+    [lambda path: path, hl.load_workload, lambda path: hl.load_workload(path, 8)],
+    ids=["file", "jobs", "jobs of 8 cores"],
+)
+def test_an_environment_of_jobs_has_the_machine_that_they_name(jobs, tmp_path):
+    environment = pytest.importorskip("hdeeprm_like.envs.registration").environment
+    path = tmp_path / "jobs.swf"
+    path.write_text("; MaxProcs: 8\n1 0 -1 10 8 -1 -1 8 10 -1 1 1 1 1 1 1 -1 -1\n")
+    env = environment("HDeepRM", workload=jobs(path))
+    env.reset(seed=1)
+    assert env.platform.cores == 8
+
+
+def test_an_environment_of_named_jobs_has_the_machine_of_the_name():
+    environment = pytest.importorskip("hdeeprm_like.envs.registration").environment
+    assert environment("HDeepRM", workload="gaia", jobs=5).platform.cores == 2280

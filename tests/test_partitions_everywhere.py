@@ -94,8 +94,6 @@ def test_the_files_of_the_docs_are_read(tmp_path):
     assert (rows["nodes"].tolist(), rows["task"].tolist()) == ([0, 2, 0], [1, 2, 1])
 
 
-# compiles one more kind of run, for 3 to 15 s
-@pytest.mark.more
 def test_jobs_run_on_the_nodes_of_their_partition(files, tmp_path):
     for options, output in ((files / "options.json", "first"), (tmp_path / "first" / "options.json", "again")):
         assert main(["launch", "--options", str(options), "--output", str(tmp_path / output)]) == 0
@@ -109,8 +107,6 @@ def test_jobs_run_on_the_nodes_of_their_partition(files, tmp_path):
     assert cores["5"] == "4-7"
 
 
-# compiles one more kind of run, for 3 to 15 s
-@pytest.mark.more
 def test_a_job_that_no_node_of_its_partition_serves_is_rejected_with_the_reason(files, tmp_path):
     content = json.loads((files / "workload.json").read_text())
     (tmp_path / "workload.json").write_text(json.dumps(content | {"jobs": [*content["jobs"], {
@@ -144,15 +140,11 @@ def over_messages(files):
     return [float(rows[f"w0!{name}"]["starting_time"]) for name in STARTS]
 
 
-# compiles one more kind of run, for 3 to 15 s
-@pytest.mark.more
 @pytest.mark.parametrize("play", [in_process, through_gymnasium, over_messages])
 def test_every_driver_gives_the_same_schedule(play, files):
     assert np.abs(np.array(play(files)) - list(STARTS.values())).max() < 1e-3
 
 
-# compiles one more kind of run, for 3 to 15 s
-@pytest.mark.more
 def test_gpus_are_taken_on_each_node():
     machine = replace(cluster(), node_gpus=np.array([2.0, 2.0, 2.0, 0.0]))
     demands = [Demand(nodes=2, gpus_per_node=2.0), Demand(gpus_per_node=2.0), Demand(gpus_per_node=1.0), Demand()]
@@ -162,8 +154,6 @@ def test_gpus_are_taken_on_each_node():
     assert found.simulator.state.node_free_gpus.tolist() == [2.0, 2.0, 2.0, 0.0]
 
 
-# compiles one more kind of run, for 3 to 15 s
-@pytest.mark.more
 def test_agents_that_choose_nodes_are_shown_those_of_the_partition(files):
     state = State(cluster(), asking(), whole=False, log=False)
     assert state.tables.node_sets.members[state.tables.node_sets.demands["set"][0]].tolist() == [0, 0, 1, 1]
@@ -189,8 +179,6 @@ def test_what_cannot_be_had_is_refused_in_one_line(files, tmp_path):
         gymnasium.make_vec("hdeeprm_like/PolicySelect-v0", 2, **where, actions=["multifactor+slurm"])
 
 
-# compiles one more kind of run, for 3 to 15 s
-@pytest.mark.more
 def test_batsim_gives_no_whole_nodes(files, tmp_path):
     for name in ("platform.xml", "whole.json"):
         (tmp_path / name.replace("whole", "workload")).write_text((files / name).read_text())

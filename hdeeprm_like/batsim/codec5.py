@@ -1,34 +1,26 @@
 """Codec of Batsim 5's JSON: the handshake, reading of messages, and writing of commands.
 
-| Batsim's event | call to the session |
-|---|---|
-| SimulationBeginsEvent | the machines with their speeds |
-| JobSubmittedEvent, JobCompletedEvent, RequestedCallEvent, SimulationEndsEvent | the same |
-| AllStaticJobsHaveBeenSubmittedEvent | arrivals are over |
-| HostsPStateChangedEvent, HostsTurnedOnOffEvent | nothing: P-states count as changed when they are requested |
-| JobsKilledEvent, external events, probes | nothing; they are logged |
-
-Anything else, or an event at an impossible time, raises a `ProtocolError`.
+`EVENTS` says what is heard; anything else, or an event at an impossible time, raises a `ProtocolError`. P-states count
+as changed when they are requested.
 """
 
 import json
 import logging
 import math
 import struct
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from hdeeprm_like.batsim.codec import AMOUNT, Cores, Listener, Submission, WireEvent, shown
-from hdeeprm_like.batsim.codec4 import Codec4, Content, Handler, call, end, ignore, no_more_jobs, read_hosts, submits
+from hdeeprm_like.batsim.codec import AMOUNT, Submission, WireEvent, shown
+from hdeeprm_like.batsim.codec4 import Codec4, Content, Handler, logged
+from hdeeprm_like.batsim.machine_map import MachineMap
+from hdeeprm_like.batsim.session import Conversation
 from hdeeprm_like.batsim.walltime_ends import WalltimeEnds
 from hdeeprm_like.cluster.pstates import SPEED_SHARE
-from hdeeprm_like.cluster.workload import known_number
 from hdeeprm_like.engine.state import Commands
 from hdeeprm_like.errors import ProtocolError
 from hdeeprm_like.formats.batsim5_json import extra_data, profile_as_batsim4, profile_of_message
-from hdeeprm_like.formats.demands_json import demand_in
 from hdeeprm_like.formats.platform_properties import SPEED
-from hdeeprm_like.values import COUNT
 from hdeeprm_like.version import __version__
 
 log = logging.getLogger(__name__)
@@ -45,8 +37,35 @@ FEATURES = {
 }
 
 
+def _begin(codec: Codec4, data: Content, listener: Conversation) -> None:
+    listener.simulation_begins(codec.hosts_of(data), {}, registration=False)
+
+
+def _log_kill(codec: Codec4, data: Content, listener: Conversation) -> None:
+    progresses = data.get("progresses")
+    for one in progresses if isinstance(progresses, list) else [data]:
+        log.warning("Batsim reports a kill that was not requested: %s", shown(one))
+
+
+_ignored = logged(logging.INFO, "an external event, which is ignored")
+EVENTS: Mapping[str, Handler] = {
+    "SimulationBeginsEvent": _begin,
+    "SimulationEndsEvent": Codec4.end,
+    "JobSubmittedEvent": Codec4.submit,
+    "JobCompletedEvent": Codec4.complete,
+    "RequestedCallEvent": Codec4.call,
+    "AllStaticJobsHaveBeenSubmittedEvent": Codec4.no_more_jobs,
+    "AllStaticExternalEventsHaveBeenInjectedEvent": Codec4.ignore,
+    "HostsPStateChangedEvent": Codec4.ignore,
+    "HostsTurnedOnOffEvent": Codec4.ignore,
+    "JobsKilledEvent": _log_kill,
+    "ExternalEventOccurredEvent": _ignored,
+    "ProbeDataEmittedEvent": _ignored,
+}
+
+
 class Codec5(Codec4):
-    """The `Codec` of one conversation with Batsim 5.
+    """The codec of one conversation with Batsim 5.
 
     Batsim 5 reveals the duration of its own messages, 1e-10 s each. Decisions use times rounded to microseconds, as in
     Batsim 4, and answers carry these times; if they were rounded up, Batsim waits until then. Decisions wait for the
@@ -54,10 +73,14 @@ class Codec5(Codec4):
     """
 
     kind, data, parts, begins = "event_type", "event", "an event_type and an event", "SimulationBeginsEvent"
+    hosts, size, profile, state = "computation_hosts", "resource_request", "profile_id", "state"
+    reject, execute, kill = "RejectJobEvent", "ExecuteJobEvent", "KillJobsEvent"
+    pstate, call_later = "ChangeHostsPStateEvent", "CallMeLaterEvent"
     decimals = DECIMALS
+    encoder = json.JSONEncoder(separators=(",", ":"))
 
     @property
-    def handlers(self) -> Mapping[str, Callable[[Content, Listener], None]]:
+    def handlers(self) -> Mapping[str, Handler]:
         """The handler of each type of event."""
         return EVENTS
 
@@ -97,7 +120,7 @@ class Codec5(Codec4):
         """
         return super().parse(raw.rstrip("\0") if isinstance(raw, str) else raw.rstrip(b"\0"))
 
-    def deliver(self, message: Any, listener: Listener) -> None:
+    def deliver(self, message: Any, listener: Conversation) -> None:
         """Call the listener for the contents of a message.
 
         Raises:
@@ -119,104 +142,54 @@ class Codec5(Codec4):
         """Return whether a walltime is still to end that Batsim 4 would have reported in the last message."""
         return self._ends.awaited()
 
+    def submission_of(self, identifier: str, job: Content, data: Content) -> Submission:
+        """Return a submission; its profile is named with its workload, and its times are rounded."""
+        found = super().submission_of(identifier, job, data)
+        profile = found.profile.removeprefix(f"{identifier.partition('!')[0]}!")
+        return found._replace(profile=profile, submit=round(found.submit, DECIMALS))
+
+    def more_of(self, job: Content, data: Content) -> tuple[Any, float, Content, str]:
+        """Return the profile that came with a job, its time of submission in s, what describes its user, and where."""
+        profile = data.get("profile")
+        if profile is not None and not isinstance(profile, dict):
+            raise ProtocolError("profile must be an object")
+        forwarded = None if profile is None else profile_as_batsim4(profile_of_message(profile))
+        extra, submit = extra_data(job), AMOUNT.of(data.get("submission_time"), ProtocolError, "submission_time")
+        return forwarded, submit, extra, "extra_data"
+
+    def properties_of(self, machine: Content, where: str) -> dict[str, str]:
+        """Return the properties of a machine, which messages call *where*, with the speeds that Batsim sends."""
+        try:
+            properties = {pair["key"]: pair["value"] for pair in machine.get("properties", [])}
+        except (KeyError, TypeError):
+            properties = {"": None}
+        if not set(map(type, [*properties, *properties.values()])) <= {str}:
+            raise ProtocolError(f"{where}: properties must be keys and values, both texts")
+        return properties | {SPEED: _speeds(machine, where)}
+
     def events_of(
-        self, commands: Commands, identifiers: Sequence[str], machines: Cores, finish_registration: bool
+        self, commands: Commands, identifiers: Sequence[str], machines: MachineMap, finish_registration: bool
     ) -> list[WireEvent]:
         """Return the events that carry commands, in the order in which the embedded simulator applies them."""
         self._ends.start([identifiers[job] for job, _ in commands.starts], len(commands.rejects), self._now)
-        events: list[WireEvent] = []
-        for job in commands.rejects:
-            events.append(("RejectJobEvent", {"job_id": identifiers[job]}))
-        for job, cores in commands.starts:
-            allocation: Content = {
-                "host_allocation": machines.named(cores.tolist()),
-                "executor_placement_type": "PredefinedExecutorPlacementStrategyWrapper",
-                "executor_placement": {"strategy": "SpreadOverHostsFirst"},
-            }
-            if places := machines.places(cores.tolist()):
-                kind = "CustomExecutorToHostMapping"
-                allocation |= {"executor_placement_type": kind, "executor_placement": {"mapping": places}}
-            events.append(("ExecuteJobEvent", {"job_id": identifiers[job], "allocation": allocation}))
-        for pstate in sorted(set(commands.pstates.values())):
-            changed = [core for core, wanted in commands.pstates.items() if wanted == pstate]
-            events.append(("ChangeHostsPStateEvent", {"host_ids": machines.named(changed), "pstate": pstate}))
-        if commands.kills:
-            events.append(("KillJobsEvent", {"job_ids": [identifiers[job] for job in commands.kills]}))
-        if math.isfinite(commands.wake_at):
-            when = {"time": math.ceil(round(commands.wake_at * 1e3, 3)), "time_unit": "Millisecond"}
-            call = {"call_me_later_id": "hdeeprm", "when_type": "OneShot", "when": when}
-            events.append(("CallMeLaterEvent", call))
-        return events
+        return super().events_of(commands, identifiers, machines, finish_registration)
 
-    def format(self, now: float, events: Sequence[WireEvent]) -> str:
-        """Return the message to send for some events, all at the time *now* in s."""
-        listed = [{"timestamp": now, "event_type": kind, "event": data} for kind, data in events]
-        return json.dumps({"now": now, "events": listed}, separators=(",", ":"))
+    def allocation(self, machines: str, places: list[int] | None) -> Content:
+        """Return where a job starts: machines, and the place of each of its cores' among them; None for one each."""
+        kind, how = "PredefinedExecutorPlacementStrategyWrapper", dict[str, Any](strategy="SpreadOverHostsFirst")
+        if places:
+            kind, how = "CustomExecutorToHostMapping", {"mapping": places}
+        where = {"host_allocation": machines, "executor_placement_type": kind, "executor_placement": how}
+        return {"allocation": where}
 
+    def change(self, machines: str, pstate: int) -> Content:
+        """Return a change of the P-state of machines."""
+        return {"host_ids": machines, "pstate": pstate}
 
-# -- handlers of the events
-
-
-def _begin(data: Content, listener: Listener) -> None:
-    listener.simulation_begins(read_hosts(data, "computation_hosts", _properties), {}, registration=False)
-
-
-def _submission(identifier: str, job: Mapping[str, Any], data: Content) -> Submission:
-    size, profile, walltime = job.get("resource_request"), job.get("profile_id"), job.get("walltime")
-    size = COUNT.of(size, ProtocolError, "resource_request")
-    if not isinstance(profile, str):
-        raise ProtocolError("profile_id must be a name")
-    walltime = None if walltime is None or walltime == -1 else AMOUNT.of(walltime, ProtocolError, "walltime")
-    described = data.get("profile")
-    if described is not None and not isinstance(described, dict):
-        raise ProtocolError("profile must be an object")
-    forwarded = None if described is None else profile_as_batsim4(profile_of_message(described))
-    extra, submit = extra_data(job), AMOUNT.of(data.get("submission_time"), ProtocolError, "submission_time")
-    user, demand = known_number(extra.get("user")), demand_in(extra, "extra_data", ProtocolError)
-    name = profile.removeprefix(f"{identifier.partition('!')[0]}!")
-    known = user, demand, known_number(extra.get("program"))
-    return Submission(identifier, round(submit, DECIMALS), size, walltime, name, forwarded, *known)
-
-
-def _complete(data: Content, listener: Listener) -> None:
-    listener.job_completed(data.get("job_id"), data.get("state"))
-
-
-def _log_kill(data: Content, listener: Listener) -> None:
-    progresses = data.get("progresses")
-    for one in progresses if isinstance(progresses, list) else [data]:
-        log.warning("Batsim reports a kill that was not requested: %s", shown(one))
-
-
-def _log_external(data: Content, listener: Listener) -> None:
-    log.info("an external event, which is ignored: %s", shown(data))
-
-
-EVENTS: Mapping[str, Handler] = {
-    "SimulationBeginsEvent": _begin,
-    "SimulationEndsEvent": end,
-    "JobSubmittedEvent": submits(_submission),
-    "JobCompletedEvent": _complete,
-    "RequestedCallEvent": call,
-    "AllStaticJobsHaveBeenSubmittedEvent": no_more_jobs,
-    "AllStaticExternalEventsHaveBeenInjectedEvent": ignore,
-    "HostsPStateChangedEvent": ignore,
-    "HostsTurnedOnOffEvent": ignore,
-    "JobsKilledEvent": _log_kill,
-    "ExternalEventOccurredEvent": _log_external,
-    "ProbeDataEmittedEvent": _log_external,
-}
-
-
-def _properties(machine: Content, where: str) -> dict[str, str]:
-    """Return the properties of a machine, with the speeds that Batsim sends."""
-    try:
-        properties = {pair["key"]: pair["value"] for pair in machine.get("properties", [])}
-    except (KeyError, TypeError):
-        properties = {"": None}
-    if not set(map(type, [*properties, *properties.values()])) <= {str}:
-        raise ProtocolError(f"{where}: properties must be keys and values, both texts")
-    return properties | {SPEED: _speeds(machine, where)}
+    def call_at(self, time: float) -> Content:
+        """Return a request to be called at a time in s."""
+        when = {"time": math.ceil(round(time * 1e3, 3)), "time_unit": "Millisecond"}
+        return {"call_me_later_id": "hdeeprm", "when_type": "OneShot", "when": when}
 
 
 def _speeds(machine: Content, where: str) -> str:

@@ -1,14 +1,16 @@
 """Mapping between the cores of a platform and Batsim's machines, by host names when a simulation begins."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import TypeAlias
 
-from hdeeprm_like.batsim.codec import Host
 from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.errors import PlatformError, ProtocolError
 from hdeeprm_like.formats.platform_hosts import platform_of_machines
 from hdeeprm_like.formats.platform_properties import are_ours, first_mismatch, host_of, platform_from_properties
 from hdeeprm_like.results.batsim_files import interval_set, parse_interval_set
+
+Host: TypeAlias = tuple[str, Mapping[str, str]]  # name and properties
 
 
 class MachineMap:

@@ -1,18 +1,17 @@
 """One simulation as seen by the decision system: a message in, an answer out; no socket, no clock.
 
-A codec (``codec4`` or ``codec5``) turns the contents of a message into calls of those methods of `Conversation` that
-`Listener` lists. Submissions, completions and requested calls make an instant, at which the decision system decides.
-So do cores that become available when jobs wait, and the end of all arrivals when jobs wait and none runs. Cores that
-become unavailable make no instant, and jobs on them continue.
+A codec (``codec4`` or ``codec5``) turns the contents of a message into calls of methods of `Conversation`. Submissions,
+completions and requested calls make an instant, at which the decision system decides. So do cores that become available
+when jobs wait, and the end of all arrivals when jobs wait and none runs. Cores that become unavailable make no instant,
+and jobs on them continue.
 """
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
-from hdeeprm_like.batsim.codec import Codec, Host, Submission, WireEvent, shown
-from hdeeprm_like.batsim.codec4 import Codec4
-from hdeeprm_like.batsim.machine_map import MachineMap, map_machines
+from hdeeprm_like.batsim.codec import Codec, Submission, WireEvent, shown
+from hdeeprm_like.batsim.machine_map import Host, MachineMap, map_machines
 from hdeeprm_like.batsim.profiles import Profiles
 from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.pstates import change
@@ -50,21 +49,21 @@ class Conversation:
         self,
         decider: Decider,
         agent: Agent,
+        codec: Codec,
         platform: Platform | None = None,
         limits: JobLimits | None = None,
         exact: Mapping[str, Mapping[str, Any]] | None = None,
-        codec: Codec | None = None,
     ) -> None:
         """Wait for Batsim's first message.
 
         Args:
             decider: makes the decision system when the platform is known. agent: decides.
+            codec: for the version of Batsim in use.
             platform: that Batsim must have; None builds it from the properties of Batsim's hosts.
             limits: the largest requests; None for those of Batsim's profiles.
             exact: the profiles by workload and name from their files (Batsim rounds to six decimals).
-            codec: for the version of Batsim in use; None for Batsim 4.
         """
-        self._codec: Codec = codec or Codec4()
+        self._codec = codec
         self._decider = decider
         self._agent = agent
         self._platform = platform

@@ -4,6 +4,7 @@ import time
 from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import repeat
+from math import inf
 from struct import Struct
 from typing import Any
 
@@ -18,6 +19,7 @@ from hdeeprm_like.batsim_server.server import Ask, description
 from hdeeprm_like.batsim_server.silent_decisions import TALK, Decisions, Unusual, way_to_server
 from hdeeprm_like.batsim_server.simulation import Simulation, row_of
 from hdeeprm_like.engine import silent_layout as layout
+from hdeeprm_like.engine.actor_fields import ASKS, FULL, KILLING, OVER, UNUSUAL
 from hdeeprm_like.errors import ProtocolError
 from hdeeprm_like.results.batsim_files import EnergyRow, JobRow, MachineStateRow, PstateRow
 
@@ -62,7 +64,7 @@ class SilentSession:
             sends=not simulation.quiet,
         )
         self._talk, self._times = memory.integers("talk"), memory.floats("talk")
-        self._job, self._job_times = memory.integers("jobs"), memory.floats("jobs")
+        self._job, self._job_times = memory.integers("tasks"), memory.floats("tasks")
         self._events, self._event_times = memory.integers("events"), memory.floats("events")
         self._bytes = {name: memoryview(memory.arrays[name]) for name in ("reply", "out", "allocs")}
         memory.integers("numbers")[:] = numbers
@@ -80,15 +82,17 @@ class SilentSession:
 
     def _note_jobs(self, texts: Sequence[bytes]) -> None:
         """Put the jobs into the memory."""
-        put, jobs, at = Struct(layout.GIVEN).pack_into, self._memory.arrays["jobs"], 0
+        put, jobs, at = Struct(layout.GIVEN).pack_into, self._memory.arrays["tasks"], 0
+        submit = self._memory.floats("submit")
         known: dict[Profile, tuple[float, float, bool, bool, bool, bool]] = {}
         for place, (job, text) in enumerate(zip(self._jobs, texts, strict=True)):
             if job.profile not in known:
                 known[job.profile] = _amounts(job.profile)
             delay, flops, divided, listed, sends, any_size = known[job.profile]
             wanted, end, key = 0 if any_size else job.size, at + len(text), at + text.index(AFTER_NAME)
-            kind = delay, flops, divided, listed, sends, wanted
-            put(jobs, place * WORDS * layout.WORD, job.submit, job.walltime, *kind, job.profile.ret, at, key, end)
+            kind = job.walltime if job.walltime > 0.0 else inf, delay, flops, divided, listed, sends, wanted
+            put(jobs, place * WORDS * layout.WORD, *kind, job.profile.ret, at, key, end)
+            submit[place] = job.submit
             at = end
 
     def _note_machines(self, powers: list[tuple[float, ...]], places: list[int]) -> None:
@@ -108,11 +112,11 @@ class SilentSession:
         """Play to the end; return whether the simulation ended rather than got stuck, None if something is unusual."""
         advance, talk, reply, room = self._advance, self._talk, self._bytes["reply"], len(self._bytes["reply"])
         raw = b""
-        while (result := advance()) not in (layout.OVER, layout.UNUSUAL):
-            if result == layout.FULL:
+        while (result := advance()) not in (OVER, UNUSUAL):
+            if result == FULL:
                 self._fetch()
                 continue
-            if result == layout.ASKS:
+            if result == ASKS:
                 text = self._message()
                 began = time.perf_counter()
                 raw = self.ask(text)
@@ -126,7 +130,7 @@ class SilentSession:
                 self._decisions.take(decisions)
             except (ProtocolError, Unusual):
                 return None
-        return None if result == layout.UNUSUAL else bool(talk[TALK["ended"]])
+        return None if result == UNUSUAL else bool(talk[TALK["ended"]])
 
     def _message(self) -> str:
         """Return the message to the scheduler."""
@@ -172,9 +176,9 @@ class SilentSession:
 
     def _killed(self, number: int) -> tuple[list[str], dict[str, Any]]:
         """Return the jobs that one decision has killed, and the progress of those that still ran."""
-        words = len(layout.STRIKE)
-        first, count = self._memory.integers("strikes")[number * words : number * words + 2]
-        rows = self._memory.integers("struck")[first : first + count].tolist()
+        words = len(KILLING)
+        first, count = self._memory.integers("killings")[number * words : number * words + 2]
+        rows = self._memory.integers("kills")[first : first + count].tolist()
         progress = {
             self._jobs[row].identifier: {
                 "profile_name": self._jobs[row].profile.name,

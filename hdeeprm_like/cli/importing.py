@@ -180,7 +180,7 @@ def _run_slurm_conf(options: argparse.Namespace) -> None:
     from hdeeprm_like.cluster.account import Account
     from hdeeprm_like.importers.slurm_conf import read_slurm_conf
 
-    _check_ending(options.output, PLATFORMS)
+    _check_files(options, PLATFORMS, options.file, options.associations, options.qos)
     report = Account(str(options.file), form="slurm.conf")
     _write_machine(read_slurm_conf(options.file, report), report, options)
 
@@ -189,7 +189,7 @@ def _run_scontrol(options: argparse.Namespace) -> None:
     from hdeeprm_like.cluster.account import Account
     from hdeeprm_like.importers.scontrol import read_scontrol
 
-    _check_ending(options.output, PLATFORMS)
+    _check_files(options, PLATFORMS, *options.files, options.associations, options.qos)
     report = Account(", ".join(map(str, options.files)), form="scontrol show")
     _write_machine(read_scontrol(options.files, report), report, options)
 
@@ -211,14 +211,22 @@ def _write_machine(machine: "Machine", report: "Account", options: argparse.Name
 def _check_trace(options: argparse.Namespace) -> None:
     if options.output is None:
         raise OptionsError("--output: is missing; give a name such as jobs.swf or jobs.csv")
-    _check_ending(options.output, TRACES)
+    _check_files(options, TRACES, options.file, options.platform)
     if options.salt is not None and not options.anonymize:
         raise OptionsError("--salt: needs --anonymize")
     if options.cores is not None and options.platform is not None:
         raise OptionsError("--cores: --platform sets the cores; omit one of the two")
 
 
-def _check_ending(path: Path, endings: tuple[str, ...]) -> None:
+def _check_files(options: argparse.Namespace, endings: tuple[str, ...], *read: Path | None) -> None:
+    """Raise unless the output has one of some endings, and nothing that is read would be overwritten."""
+    from hdeeprm_like.formats.files import check_not_read
+    from hdeeprm_like.importers.trace_files import extra_path
+
+    path = options.output
+    for flag, written in (("--output: ", path), ("--output: ", extra_path(path)), ("--report: ", options.report)):
+        if written is not None:
+            check_not_read(flag, written, *read)
     if not path.name.endswith(endings):
         wanted = f"{', '.join(endings[:-1])} or {endings[-1]}" if len(endings) > 1 else endings[0]
         raise OptionsError(f"--output: {path.name}: a name that ends in {wanted} is needed")

@@ -64,8 +64,8 @@ def run_reproduce(options: argparse.Namespace) -> int:
     """Run experiments, and print a line for each published number."""
     from hdeeprm_like.studies.reproduction.experiment import chosen, known_ids
     from hdeeprm_like.studies.reproduction.place import Settings
+    from hdeeprm_like.studies.reproduction.report import described, listed
     from hdeeprm_like.studies.reproduction.run import REPORT, reproduce, surprises
-    from hdeeprm_like.studies.reproduction.text import described, listed
 
     settings = Settings(options.output, options.scale, options.seeds, tuple(options.traces), options.fetch)
     if options.list:

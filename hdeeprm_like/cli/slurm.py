@@ -184,8 +184,7 @@ def start_guard(path: Path) -> "subprocess.Popen[bytes]":
 
 def _run_restore(options: argparse.Namespace) -> None:
     from hdeeprm_like.slurm.commands import Programs
-    from hdeeprm_like.slurm.factors import FactorFile
-    from hdeeprm_like.slurm.restore import put_back_in_time
+    from hdeeprm_like.slurm.factors import FactorFile, put_back_in_time
 
     if options.when_closed:
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):

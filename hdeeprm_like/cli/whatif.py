@@ -69,10 +69,12 @@ def add_whatif(commands: Commands) -> None:
 
 def run_whatif(options: argparse.Namespace) -> None:
     """Answer, and print the sentences."""
+    from hdeeprm_like.cluster.pool import pool
     from hdeeprm_like.formats.files import alone_in
+    from hdeeprm_like.formats.open import load_platform
     from hdeeprm_like.studies.whatif.answer import answer
     from hdeeprm_like.studies.whatif.changes import change_named
-    from hdeeprm_like.studies.whatif.inputs import load_log, load_machine, machine_of_cores
+    from hdeeprm_like.studies.whatif.inputs import load_log
     from hdeeprm_like.studies.whatif.report import write_answer
 
     if options.machine is None and options.cores is None:
@@ -82,7 +84,7 @@ def run_whatif(options: argparse.Namespace) -> None:
     changes = [change_named(text) for text in options.change]
     policies = [name.strip() for name in options.policies.split(",") if name.strip()]
     watch = options.interval, options.max_factor
-    machine = machine_of_cores(options.cores) if options.machine is None else load_machine(options.machine)
+    machine = pool(options.cores) if options.machine is None else load_platform(options.machine)
     log = load_log(options.jobs, machine, options.leave_out_larger)
     how = (*watch, options.calibrate, not options.quiet)
     with alone_in(options.output):

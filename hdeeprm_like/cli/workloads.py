@@ -152,9 +152,11 @@ def run_cut(options: argparse.Namespace) -> None:
     """Write a part of a trace, or windows of it."""
     import numpy as np
 
+    from hdeeprm_like.formats.files import check_not_read
     from hdeeprm_like.formats.swf_cuts import cut, scale_gaps, windows
 
     check_writable(options.output, "trace", able="write", what="--output")
+    check_not_read("--output: ", options.output, options.trace)
     trace = cut(
         load_trace(options.trace),
         first=options.first,

@@ -1,58 +1,65 @@
-"""SimGrid's units for link figures, ``"10Gbps"`` and ``"75us"``, as plain numbers."""
+"""Numbers as SimGrid writes them: with units, ``1.5Gf``, ``10Gbps``, ``500us``, and lists of them, ``0-15,20``.
 
-import re
-from math import inf
+Source: SimGrid 3.32, "Describing your platform in XML".
+"""
 
-from hdeeprm_like.errors import PlatformError
+from collections.abc import Mapping
 
-PREFIXES = {
-    "": 1.0,
-    "k": 1e3,
-    "M": 1e6,
-    "G": 1e9,
-    "T": 1e12,
-    "Ki": 2.0**10,
-    "Mi": 2.0**20,
-    "Gi": 2.0**30,
-    "Ti": 2.0**40,
+from hdeeprm_like.errors import PlatformError, did_you_mean
+from hdeeprm_like.values import UTMOST, Number
+
+_PREFIXES = {"": 1.0} | {
+    name: value
+    for power, letter in enumerate("kMGTPEZY", start=1)
+    for name, value in ((letter, 1000.0**power), (letter.upper() + "i", 1024.0**power), (letter + "i", 1024.0**power))
 }
-SECONDS = {"": 1.0, "s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9, "ps": 1e-12, "m": 60.0, "h": 3600.0, "d": 86400.0}
-BYTES = {"bps": 1 / 8, "Bps": 1.0, "": 1.0}
+SPEEDS = {prefix + unit: value for prefix, value in _PREFIXES.items() for unit in ("f", "flops")}
+BANDWIDTHS = {
+    prefix + unit: value * bytes_
+    for prefix, value in _PREFIXES.items()
+    for unit, bytes_ in (("Bps", 1.0), ("bps", 0.125))
+}
+TIMES = {
+    **{"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9, "ps": 1e-12},
+    **{"m": 60.0, "h": 3600.0, "d": 86400.0, "w": 604800.0},
+}
+AMOUNT, POSITIVE = Number(0.0, UTMOST), Number(0.0, UTMOST, above=True)
+LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+HOST_LIMIT = 1 << 20  # hosts in one cluster
 
-QUANTITY = re.compile(r"\s*([0-9.]+(?:[eE][+-]?[0-9]+)?)\s*([A-Za-z]*)\s*")
 
+def measure(text: str, units: Mapping[str, float], where: str) -> float:
+    """Return a text like ``10Gbps`` in the base unit; a number without a unit is in the base unit.
 
-def split(text: str) -> tuple[float, str]:
-    """Split ``"75us"`` into 75.0 and ``"us"``."""
-    match = QUANTITY.fullmatch(text)
-    try:
-        number = float(match[1]) if match else inf
-    except ValueError:
-        number = inf
-    if match is None or number == inf:
-        raise PlatformError(f"{text!r} is no quantity; a number and a unit are needed, as in '10Gbps' or '75us'")
-    return number, match[2]
+    Raises:
+        PlatformError: it is no such number. The message begins with *where*.
+    """
+    digits = text.strip().rstrip(LETTERS)
+    unit = text.strip()[len(digits) :]
+    if unit and unit not in units:
+        raise PlatformError(f"{where}: {text!r} has an unknown unit{did_you_mean(unit, units)}")
+    return AMOUNT.in_text(digits.strip(), PlatformError, where) * (units[unit] if unit else 1.0)
 
 
 def seconds(text: str) -> float:
-    """Return a latency in s."""
-    number, unit = split(text)
-    if unit not in SECONDS:
-        raise PlatformError(
-            f"{text!r}: {unit!r} is no unit of time; one of {', '.join(filter(None, SECONDS))} is needed"
-        )
-    return number * SECONDS[unit]
+    """Return a latency in s, as `measure` does."""
+    return measure(text, TIMES, "latency")
 
 
 def bytes_per_second(text: str) -> float:
-    """Return a bandwidth in bytes per second."""
-    number, unit = split(text)
-    if number == 0.0:
-        raise PlatformError(f"{text!r}: a bandwidth above 0 is needed")
-    for suffix, factor in BYTES.items():
-        prefix = unit.removesuffix(suffix) if suffix else unit
-        if unit.endswith(suffix) and prefix in PREFIXES:
-            return number * PREFIXES[prefix] * factor
-    raise PlatformError(
-        f"{text!r}: {unit!r} is no unit of bandwidth; bps or Bps with a prefix is needed, as in '10Gbps'"
-    )
+    """Return a bandwidth above 0 in bytes per second, as `measure` does."""
+    found = measure(text, BANDWIDTHS, "bandwidth")
+    if found == 0.0:
+        raise PlatformError(f"bandwidth: is {text!r}; one above 0 is needed")
+    return found
+
+
+def radical(text: str, where: str) -> list[int]:
+    """Return the numbers in a list of intervals like ``0-15,20``."""
+    found: list[int] = []
+    for part in text.split(","):
+        first, dash, last = part.strip().partition("-")
+        if not first.isdigit() or (dash and not last.isdigit()) or int(last or first) - int(first) > HOST_LIMIT:
+            raise PlatformError(f"{where}: radical {text!r} is not a list of intervals such as '0-15,20'")
+        found += range(int(first), int(last or first) + 1)
+    return found

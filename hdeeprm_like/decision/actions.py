@@ -257,7 +257,6 @@ class PolicyActions:
     def _plans_of(self, state: State) -> "Plans":
         """Return the memory of the baselines, with capacity for all jobs known by now."""
         from hdeeprm_like.decision.policies.baselines import make_room, new_baselines
-        from hdeeprm_like.decision.policies.node_rows import make_room_for_sets
         from hdeeprm_like.decision.policies.own_times import OwnTimes
 
         if self._plans is None or self._plans[0] is not state:
@@ -265,8 +264,6 @@ class PolicyActions:
             self._plans = state, new_baselines(state, self.baselines), OwnTimes(state, self.baselines)
         _, plans, own_times = self._plans
         make_room(plans, state, self.baselines)
-        if state.platform.partitions is not None:
-            make_room_for_sets(plans.node_plans, state.tables.node_sets)
         own_times.write(plans.knowledge)
         return plans
 

@@ -16,49 +16,21 @@ from hdeeprm_like.engine.tables import Tables
 NUMBER_OF_OBJECTIVES = len(objective_codes())
 
 
+@inlined
+def pace_in(tables: Tables, window: Window, executes: bool, i: int) -> float:
+    """Return 1 / requested time of the job in a slot, or 1 / execution time, in 1/s."""
+    return float(pace_of(execution_time(tables, window.slots[i])) if executes else window.paces[window.slots[i]])
+
+
 @compiled
-def urgency_in_window(tables: Tables, window: Window) -> float:
-    """Return the sum of 1 / requested time in 1/s over the jobs in the slots."""
+def urgency_in_window(tables: Tables, window: Window, executes: bool) -> float:
+    """Return the sum of `pace_in` over the jobs in the slots."""
     fill_slots(tables, window)
     total, head = 0.0, window.params[0].head
     for i in range(window.params[0].filled):
-        total += window.paces[window.slots[i]]
+        total += pace_in(tables, window, executes, i)
     for i in range(head, head + slots_behind(window)):
-        total += window.paces[window.slots[i]]
-    return total
-
-
-@compiled
-def execution_urgency_in_window(tables: Tables, window: Window) -> float:
-    """Return the sum of 1 / execution time in 1/s over the jobs in the slots."""
-    fill_slots(tables, window)
-    total, head = 0.0, window.params[0].head
-    for i in range(window.params[0].filled):
-        total += pace_of(execution_time(tables, window.slots[i]))
-    for i in range(head, head + slots_behind(window)):
-        total += pace_of(execution_time(tables, window.slots[i]))
-    return total
-
-
-@compiled
-def mean_bounded_slowdown(tables: Tables, window: Window, ahead: float) -> float:
-    """Return the mean bounded slowdown of all jobs until now, as if those that wait started in *ahead* s."""
-    params, clock = window.params[0], tables.clock[0]
-    total = params.slowdowns
-    for i in range(clock.waiting):
-        total += bounded_slowdown_at(tables, tables.members[i], clock.now + ahead)
-    jobs = params.started + clock.waiting
-    return float(total / jobs) if jobs > 0 else 0.0
-
-
-@compiled
-def computing(tables: Tables) -> float:
-    """Return the flop/s of the busy cores."""
-    total = 0.0
-    for p in range(len(tables.processors)):
-        load = tables.loads[p]
-        if load.busy > 0:
-            total += load.busy * tables.processors[p].flops[P1 if load.oversubscribed else P0]
+        total += pace_in(tables, window, executes, i)
     return total
 
 
@@ -85,14 +57,6 @@ def time_in_queue(tables: Tables, window: Window, ahead: float) -> float:
     """Return the total waiting time in s of the waiting jobs, *ahead* s from now."""
     params = window.params[0]
     return float(params.queue * (tables.clock[0].now + ahead) - params.sum_of_submissions)
-
-
-@compiled
-def mean_wait(tables: Tables, window: Window, ahead: float) -> float:
-    """Return the mean wait in s of all jobs, *ahead* s from now, for jobs that still wait until then."""
-    params = window.params[0]
-    jobs = params.started + params.queue
-    return float((params.waited + time_in_queue(tables, window, ahead)) / jobs) if jobs > 0 else 0.0
 
 
 @compiled
@@ -124,10 +88,15 @@ def utilization(tables: Tables, window: Window, ahead: float) -> float:
     return float(busy_cores(tables))
 
 
-@inlined
+@compiled
 def makespan(tables: Tables, window: Window, ahead: float) -> float:
-    """Return the GFLOP/s in use."""
-    return computing(tables) / 1e9
+    """Return the GFLOP/s of the busy cores."""
+    total = 0.0
+    for p in range(len(tables.processors)):
+        load = tables.loads[p]
+        if load.busy > 0:
+            total += load.busy * tables.processors[p].flops[P1 if load.oversubscribed else P0]
+    return total / 1e9
 
 
 @inlined
@@ -146,7 +115,7 @@ def energy_delay(tables: Tables, window: Window, ahead: float) -> float:
 @inlined
 def window_slowdown(tables: Tables, window: Window, ahead: float) -> float:
     """Return minus the sum of 1 / requested time over the jobs in the window."""
-    return -urgency_in_window(tables, window)
+    return -urgency_in_window(tables, window, False)
 
 
 @inlined
@@ -170,13 +139,18 @@ def execution_slowdown(tables: Tables, window: Window, ahead: float) -> float:
 @inlined
 def window_execution_slowdown(tables: Tables, window: Window, ahead: float) -> float:
     """Return minus the sum of 1 / execution time over the jobs in the window."""
-    return -execution_urgency_in_window(tables, window)
+    return -urgency_in_window(tables, window, True)
 
 
-@inlined
+@compiled
 def bounded_slowdown(tables: Tables, window: Window, ahead: float) -> float:
-    """Return minus the mean bounded slowdown."""
-    return -mean_bounded_slowdown(tables, window, ahead)
+    """Return minus the mean bounded slowdown of all jobs so far, as if those that wait started *ahead* s from now."""
+    params, clock = window.params[0], tables.clock[0]
+    total = params.slowdowns
+    for i in range(clock.waiting):
+        total += bounded_slowdown_at(tables, tables.members[i], clock.now + ahead)
+    jobs = params.started + clock.waiting
+    return float(-total / jobs) if jobs > 0 else 0.0
 
 
 @inlined
@@ -188,8 +162,10 @@ def queue_length(tables: Tables, window: Window, ahead: float) -> float:
 
 @inlined
 def avg_wait(tables: Tables, window: Window, ahead: float) -> float:
-    """Return minus the mean wait."""
-    return -mean_wait(tables, window, ahead)
+    """Return minus the mean wait in s of all jobs, *ahead* s from now, for jobs that still wait until then."""
+    params = window.params[0]
+    jobs = params.started + params.queue
+    return float(-(params.waited + time_in_queue(tables, window, ahead)) / jobs) if jobs > 0 else 0.0
 
 
 VALUES: dict[int, Callable[[Tables, Window, float], float]] = {

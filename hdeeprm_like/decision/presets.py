@@ -18,11 +18,12 @@ from hdeeprm_like.decision.actions import ALL_PAIRS, ActionSpace, Policy, Policy
 from hdeeprm_like.decision.job_actions import JobSlots
 from hdeeprm_like.decision.layout import Layout, plain_layout
 from hdeeprm_like.decision.names import case_of
+from hdeeprm_like.decision.observations.arrays import ViewOptions
 from hdeeprm_like.decision.observations.view import OBSERVATIONS, Kind, View, needs_of_view
 from hdeeprm_like.decision.rates import Rates
 from hdeeprm_like.decision.rewards import OBJECTIVES, Mode, Objective, Rated, Reward
 from hdeeprm_like.decision.system import DecisionSystem, Observer
-from hdeeprm_like.decision.window.arrays import ARRIVAL, Opens, needs_of_window
+from hdeeprm_like.decision.window.arrays import WindowOptions, needs_of_window
 from hdeeprm_like.decision.window.window import JobWindow
 from hdeeprm_like.engine.numbers import REQUESTED
 from hdeeprm_like.engine.state import THESIS, Needs, State
@@ -42,8 +43,8 @@ LEAST = {"head": 0, "tail": 0, "placed": 0, "horizon": 1, "backlog": 0, "memory_
 NO_LIMITS = JobLimits(time=1.0, cores=1.0, memory=1.0, bandwidth=1.0)
 
 
-@dataclass(frozen=True)
-class Space:
+@dataclass(frozen=True, kw_only=True)
+class Space(WindowOptions, ViewOptions):
     """The complete interface of an agent; see the modules of its parts for the meaning of the values.
 
     Attributes:
@@ -51,13 +52,7 @@ class Space:
         ``["sjf+easy", "shortest-high_gflops"]``; or a function that returns an action space for a run.
         pairs, void: for ``policies``. core_policy: for ``jobs``. waiting: whether the agent may wait, for ``machines``.
         masked: whether masks show what is legal, for ``jobs`` and ``machines``.
-        head, tail: slots of the window. order: of the queue that fills them. opens, step: when the agent decides.
-            jump: whether waiting lasts until something happens, however long, rather than a step.
         observation: a kind of `View`; or a function that returns an observer for a run.
-        horizon: number of time steps or events ahead. backlog: jobs outside the window shown in an image.
-        memory_units: columns of an image for memory, 0 for none.
-        until, placed: an episode ends after this many s, or this many placed jobs; 0 for when all jobs are over.
-        queue_sensitivity: of the summaries. wait: whether waiting times of jobs and the clock are also shown.
         rates: whether the hour and the rates of objectives such as ``cost:tariff.csv`` are also shown.
         objectives: names or functions, with weights. reward: mode. gamma: of the mode ``discounted``.
     """
@@ -68,20 +63,7 @@ class Space:
     core_policy: str = "high_gflops"
     waiting: bool = False
     masked: bool = True
-    head: int = 0
-    tail: int = 0
-    order: str = ARRIVAL
-    opens: Opens = "waiting"
-    step: float = 0.0
-    jump: bool = False
-    until: float = 0.0
-    placed: int = 0
     observation: Kind | NewObserver = "normal"
-    horizon: int = 20
-    backlog: int = 60
-    memory_units: int = 0
-    queue_sensitivity: float = 0.05
-    wait: bool = False
     rates: bool = False
     objectives: Mapping[Objective, float] = field(default_factory=lambda: {OBJECTIVES["avg_job_slowdown"]: 1.0})
     reward: Mode = "sample"
@@ -182,21 +164,7 @@ class Space:
             raise OptionsError(f"until is {self.until:g}; a time in s is needed, 0 for when all jobs are over")
         if self.opens == "fitting" and self.slots == 0:
             raise OptionsError("an agent that decides when a job of the window fits needs a window with slots")
-        machines = self.actions == "machines"
-        window = JobWindow(
-            state,
-            head=self.head,
-            tail=self.tail,
-            opens=self.opens,
-            step=self.step,
-            machines=machines,
-            finds=self.finds,
-            lists=self.lists,
-            jump=self.jump,
-            until=self.until,
-            placed=self.placed,
-            order=self.order,
-        )
+        window = JobWindow(state, self, self.whole, self.finds, self.lists)
         reward = Reward(self.objectives, self.reward, self.gamma, self.step or 1.0)
         return DecisionSystem(state, self._actions(state, window), self._observer(state, window), reward, window)
 
@@ -213,18 +181,7 @@ class Space:
             if self.wait or self.rates:
                 raise OptionsError("wait, rates: a user's own observation decides what it shows; leave both out")
             return made(self.observation, state, window, ("shape", "__call__"), "observation", "an observer")
-        return View(
-            state,
-            window,
-            self.observation,
-            horizon=self.horizon,
-            backlog=self.backlog,
-            step=self.step or 1.0,
-            memory_units=self.memory_units,
-            queue_sensitivity=self.queue_sensitivity,
-            wait=self.wait,
-            rates=self._shown_rates(),
-        )
+        return View(state, window, self.observation, self, rates=self._shown_rates())
 
     def _shown_rates(self) -> dict[str, Rates] | None:
         """Return the rates of energy that an observation shows, by the names of their objectives."""

@@ -1,70 +1,32 @@
-"""What Batsim's actors share: the scheduling rounds, the mailbox, and reads of the energy.
+"""The bundle of Batsim's clock; the ways of messages to the server, and reads of the energy, which take rounds."""
 
-SimGrid runs every ready actor until it issues a request, then grants these requests in that order, which makes other
-actors ready: that is one round. The clock moves when no actor is ready. So whether a job's end or another decision
-reaches the mailbox first depends on how many rounds each needed before.
-"""
-
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 
 from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.units import bytes_per_second, seconds
-from hdeeprm_like.engine.actions import Actions, calls_at_once, new_actions, number
-from hdeeprm_like.engine.bundles import Bundle, BundleType
-from hdeeprm_like.engine.compiled import by_type, compiled, count_bits, inlined, shift_left
+from hdeeprm_like.engine import actor_fields
+from hdeeprm_like.engine.actions import Actions, calls_at_once, new_actions
+from hdeeprm_like.engine.bundles import Bundle
+from hdeeprm_like.engine.compiled import compiled, count_bits, inlined, of_two, shift_left
 from hdeeprm_like.engine.cores import begin_words, word_of
 from hdeeprm_like.engine.flows import MESSAGE_FLOW, add_load, begin_flow
+from hdeeprm_like.engine.rounds import MOST_ROUNDS, send_along
 from hdeeprm_like.engine.speeds import NoSpeeds, Speeds, new_speeds
 from hdeeprm_like.engine.tables import Tables
+from hdeeprm_like.engine.tasks import Simulation
 from hdeeprm_like.engine.traffic import NoTraffic, Traffic, has_routes, new_traffic
 from hdeeprm_like.engine.words import bits, words_of
 from hdeeprm_like.types import Floats, Ints, Records
 
 LOOPBACK = 1e10  # 1/s, one byte at SimGrid's 10 GB/s from the master host to itself
 TCP_GAMMA = 4194304.0  # most bytes in flight, which limits the rate on a long route
-MOST_ROUNDS = 3  # reading the energy takes one round per machine; more rounds than this change no order
-
-# Actors: those below, and from JOBS on the actor of job 0, 1, ...
-SERVER, ANSWERER, SUBMITTER, CALLER, AWAKE_CALLER, KILLER, JOBS = 0, 1, 2, 3, 4, 5, 6
-
-# Requests of an actor at the end of its turn
-NOTHING, SKIP, SLEEP, PUT, GET, SPAWN, START, WAIT, STOP = 0, 1, 2, 3, 4, 5, 6, 7, 8
-REQUESTS = 16
-
-# Messages; an END carries its job, a COMMAND its number in the answer
-HELLO, SUBMIT, NO_MORE, END, COMMAND, READY, CALLED, KILLS_DONE = 0, 1, 2, 3, 4, 5, 6, 7
-KINDS = 8
 
 TALK = np.dtype(
     [
-        ("ready", "i8"),  # used entries of BatsimClock.ready: the actors of the next round
-        ("ran", "i8"),  # used entries of BatsimClock.ran: the actors that have run in this round
-        ("requests", "i8"),  # 1 while requests are still to be granted
-        ("answerer_place", "i8"),  # 1 + place in ran of the answerer while it waits for the decision system, else 0
-        ("first_message", "i8"),
-        ("messages", "i8"),  # in the mailbox
-        ("server_waits", "i8"),  # 1 while the server waits for a message
-        ("on_the_way", "i8"),  # the message under way
-        ("sender_first", "i8"),  # 1 if the sender runs before the server after the arrival
-        ("received", "i8"),  # the message that the server has not handled yet, -1 for none
-        ("server_stage", "i8"),
-        ("server_rounds", "i8"),  # rounds that the server still yields
-        ("scheduler_ready", "i8"),  # 1 if the answer to the last message is applied
+        *actor_fields.TALK,
         ("acknowledged", "i8"),  # 1 if the next message reports changed P-states
-        ("spawned", "i8"),  # the actor that the server starts
-        ("answerer_stage", "i8"),
-        ("command", "i8"),  # the current decision of the answer
-        ("answer_date", "f8"),  # s
-        ("submitter_stage", "i8"),
-        ("submitter_rounds", "i8"),
-        ("reached", "f8"),  # s, when the submitter last looked at the clock
-        ("batch", "i8"),  # jobs that the submitter submits together
-        ("killer_stage", "i8"),
-        ("killer_rounds", "i8"),
-        ("killer_at", "i8"),  # the killer's place in Simulation.kills
-        ("killed", "i8"),  # jobs of these that it has killed
         ("changes", "i8", (4,)),  # cores that change to each P-state in the current answer
         ("changing", "i8"),  # bits of the P-states that some core changes to, and ALL_APPLIED
         ("epoch", "i8"),  # number of times at which the energy was read
@@ -75,6 +37,7 @@ TALK = np.dtype(
     ],
     align=True,
 )
+KILLING = np.dtype(list(actor_fields.KILLING), align=True)
 
 
 class BatsimClock(Bundle, shared=("latency", "speed")):
@@ -83,11 +46,8 @@ class BatsimClock(Bundle, shared=("latency", "speed")):
     Attributes:
         latency: (P + 1,) s and speed: (P + 1,) bytes/s of the route from a core of each processor to the server, and
             of that from the master host to itself.
-        actions: everything that takes time.
-        talk: (1,) TALK.
-        ready: actors of the next round. ran: actors that have run in this round, with their requests.
-        outgoing: the messages of the actors that put one.
-        messages: ring buffer of messages to the server, Batsim's mailbox.
+        talk: (1,) TALK. actions, ready, ran, outgoing, messages: see `rounds.Rounds`.
+        killings: (1,) KILLING, the jobs that the current answer kills.
         marked: (J,) scratch, jobs whose rate must be recomputed.
         looked: (W,) bits, the cores of each word whose energy was last updated in epoch ...
         looked_in: (W,) ... of that word.
@@ -103,6 +63,7 @@ class BatsimClock(Bundle, shared=("latency", "speed")):
     ran: Ints
     outgoing: Ints
     messages: Ints
+    killings: Records
     marked: Ints
     looked: Ints
     looked_in: Ints
@@ -130,6 +91,7 @@ def new_batsim_clock(platform: Platform, jobs: int) -> BatsimClock:
         ran=ran,
         outgoing=outgoing,
         messages=messages,
+        killings=np.zeros(1, KILLING),
         marked=np.zeros(jobs, np.int32),
         looked=np.zeros(words, np.int64),
         looked_in=np.zeros(words, np.int64),
@@ -139,12 +101,12 @@ def new_batsim_clock(platform: Platform, jobs: int) -> BatsimClock:
     )
 
 
-def rates_change(timing: BundleType) -> bool:
-    """Return from the type of a clock whether rates of what is under way change.
+def rates_change(kind: Any) -> bool:
+    """Return from the type of an argument whether it is a clock on which rates of what is under way change.
 
     So it is in a network, and where speeds follow files.
     """
-    return bool(timing.fields["traffic"][0].kind == "Traffic")
+    return getattr(kind, "kind", "") == "BatsimClock" and kind.fields["traffic"][0].kind == "Traffic"
 
 
 def way_to_master(platform: Platform) -> tuple[Floats, Floats]:
@@ -167,119 +129,41 @@ def way_to_master(platform: Platform) -> tuple[Floats, Floats]:
     return latency[place], np.minimum(speed, most)[place]
 
 
-# --- rounds
+# --- the ways of messages
 
 
 @inlined
-def wake(timing: BatsimClock, actor: int) -> None:
-    """Schedule an actor for the next round."""
-    talk = timing.talk[0]
-    timing.ready[talk.ready] = actor
-    talk.ready += 1
-
-
-@inlined
-def issue(timing: BatsimClock, actor: int, request: int) -> None:
-    """Record the request of an actor that has run."""
-    talk = timing.talk[0]
-    timing.ran[talk.ran] = actor * REQUESTS + request
-    talk.ran += 1
-
-
-@inlined
-def send(timing: BatsimClock, actor: int, kind: int, row: int) -> None:
-    """Record that an actor that has run puts a message."""
-    timing.outgoing[timing.talk[0].ran] = row * KINDS + kind
-    issue(timing, actor, PUT)
-
-
-# --- the mailbox
-
-
-@inlined
-def sender_of(message: int) -> int:
-    """Return the actor that continues when its message has arrived, -1 if there is none."""
-    kind = message % KINDS
-    if kind == COMMAND:
-        return ANSWERER
-    if kind in (HELLO, SUBMIT):
-        return SUBMITTER
-    return -1
-
-
-@inlined
-def put(tables: Tables, timing: BatsimClock, message: int, lowest: int) -> None:
-    """Put a message into the mailbox; *lowest* is the core that sends it, if it reports a job's end."""
-    talk = timing.talk[0]
-    if talk.server_waits:
-        transfer(tables, timing, message, lowest, False)
-        return
-    at = talk.first_message + talk.messages
-    timing.messages[at if at < len(timing.messages) else at - len(timing.messages)] = message
-    talk.messages += 1
-
-
-@inlined
-def first_message(timing: BatsimClock) -> int:
-    """Remove the first message from the mailbox and return it."""
-    talk = timing.talk[0]
-    message = timing.messages[talk.first_message]
-    talk.first_message = talk.first_message + 1 if talk.first_message + 1 < len(timing.messages) else 0
-    talk.messages -= 1
-    return int(message)
-
-
-@compiled
-def transfer(tables: Tables, timing: BatsimClock, message: int, lowest: int, sender_first: bool) -> None:
-    """Start the transfer of a message to the server."""
-    talk, pace = timing.talk[0], timing.actions.pace[0]
-    talk.server_waits, talk.on_the_way, talk.sender_first = 0, message, sender_first
-    pace.message, pace.message_made = 1.0, number(timing.actions)
-    if message % KINDS == END:
-        send_end(tables, timing, lowest)
-    else:
-        send_along(timing, len(timing.latency) - 1)
-
-
-@by_type
-def send_end(tables: BundleType, timing: BundleType, lowest: object) -> object:
-    """Start the transfer of the message of a job's end from a core to the server."""
-    return send_over_links if rates_change(timing) else send_alone
-
-
-@inlined
-def send_alone(tables: Tables, timing: BatsimClock, lowest: int) -> None:
+def send_alone(tables: Tables, simulation: Simulation, timing: BatsimClock, j: int) -> None:
     """Start the transfer of the message of a job's end over links that nothing else uses."""
-    send_along(timing, tables.core_processor[lowest])
+    way = tables.core_processor[simulation.tasks[j].lowest]
+    send_along(timing, timing.latency[way], 1.0, timing.speed[way])
 
 
 @inlined
-def send_along(timing: BatsimClock, way: int) -> None:
-    """Start a transfer over the links of one of the routes to the server, which nothing else uses."""
-    pace = timing.actions.pace[0]
-    if timing.latency[way] > 0.0:
-        pace.latency, pace.speed, pace.speed_then = timing.latency[way], 0.0, timing.speed[way]
-    else:
-        pace.speed = timing.speed[way]
+def send_inside(timing: BatsimClock) -> None:
+    """Start the transfer of a message from the master host to itself."""
+    way = len(timing.latency) - 1
+    send_along(timing, timing.latency[way], 1.0, timing.speed[way])
 
 
 @compiled
-def send_over_links(tables: Tables, timing: BatsimClock, lowest: int) -> None:
+def send_over_links(tables: Tables, simulation: Simulation, timing: BatsimClock, j: int) -> None:
     """Start the transfer of the message of a job's end over links that it shares with what jobs send, if any do."""
     if not has_routes(timing.traffic):
-        send_alone(tables, timing, lowest)
+        send_alone(tables, simulation, timing, j)
         return
-    traffic, pace = timing.traffic, timing.actions.pace[0]
-    place, flow = traffic.routes.place[lowest], traffic.flows[MESSAGE_FLOW]
+    traffic = timing.traffic
+    place, flow = traffic.routes.place[simulation.tasks[j].lowest], traffic.flows[MESSAGE_FLOW]
     for at in range(traffic.routes.gate_first[place], traffic.routes.gate_first[place + 1]):
         add_load(traffic, MESSAGE_FLOW, traffic.routes.gate_links[at], 1.0)
-    pace.speed = pace.speed_then = 0.0  # until `solve`
     delay = traffic.routes.gate_delay[place]
     flow.bound = TCP_GAMMA / (2.0 * delay) if delay > 0.0 else -1.0
-    if delay > 0.0:
-        pace.latency = delay
-    else:
+    send_along(timing, delay, 1.0, 0.0)  # until `solve`
+    if delay <= 0.0:
         begin_flow(traffic, MESSAGE_FLOW)
+
+
+send_end = of_two(rates_change, send_over_links, send_alone)
 
 
 # --- the energy
@@ -332,8 +216,9 @@ def count_looks(tables: Tables, timing: BatsimClock) -> None:
 
 
 @inlined
-def look_at_lowest(tables: Tables, timing: BatsimClock, core: int) -> None:
+def look_at_lowest(tables: Tables, simulation: Simulation, timing: BatsimClock, j: int) -> None:
     """Update the energy of the core that sends the message of a job's end."""
+    core = simulation.tasks[j].lowest
     begin_look(timing)
     w = word_of(tables, core)
     look_at(timing, w, shift_left(1, core - tables.words[w].first))

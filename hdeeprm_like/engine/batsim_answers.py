@@ -5,7 +5,7 @@ Each decision is a message of 1e-10 s, and so is the last one, which says that t
 
 import numpy as np
 
-from hdeeprm_like.engine.batsim_actors import ANSWERER, COMMAND, NOTHING, READY, SLEEP, BatsimClock, issue, send
+from hdeeprm_like.engine.batsim_actors import BatsimClock
 from hdeeprm_like.engine.batsim_jobs import find_changes
 from hdeeprm_like.engine.compiled import compiled, inlined, lowest_bit, shift_left
 from hdeeprm_like.engine.cores import forget_touched
@@ -14,50 +14,15 @@ from hdeeprm_like.engine.lifecycle import forget_starts
 from hdeeprm_like.engine.tables import Tables
 from hdeeprm_like.engine.tasks import Simulation
 
-# Stages of the answerer: what it does at its next turn
-ASK, NEXT, COME, SENT = 0, 1, 2, 3
-
 ALL_APPLIED = 1 << 4  # the bit after those of the four P-states
-
-
-# --- the answerer
-
-
-@inlined
-def run_answerer(tables: Tables, simulation: Simulation, timing: BatsimClock) -> None:
-    """Run the answerer: send the next decision."""
-    talk = timing.talk[0]
-    if talk.answerer_stage == ASK:
-        if deliver(tables, simulation, timing):
-            talk.answerer_place = talk.ran + 1
-            issue(timing, ANSWERER, NOTHING)  # waits until the answer is known
-            return
-        begin_answer(tables, simulation, timing)
-    elif talk.answerer_stage == SENT:
-        talk.command += 1
-        talk.answerer_stage = NEXT
-    bring_next(tables, simulation, timing)
-
-
-@inlined
-def bring_next(tables: Tables, simulation: Simulation, timing: BatsimClock) -> None:
-    """Send the next decision of the answer when its date has come, or the message that the whole answer is applied.
-
-    Order of the decisions: each rejection, each start, the four P-states, the kills, the call.
-    """
-    talk = timing.talk[0]
-    if talk.answerer_stage != COME and talk.answer_date > timing.actions.pace[0].now:
-        talk.answerer_stage = COME
-        issue(timing, ANSWERER, SLEEP)
-    elif find_next(tables, simulation, timing):
-        send(timing, ANSWERER, COMMAND, talk.command)
-    else:
-        send(timing, ANSWERER, READY, 0)
 
 
 @inlined
 def find_next(tables: Tables, simulation: Simulation, timing: BatsimClock) -> bool:
-    """Skip decisions that the answer does not hold; return False if the whole answer is applied."""
+    """Skip decisions that the answer does not hold; return False if the whole answer is applied.
+
+    Order of the decisions: each rejection, each start, the four P-states, the kills, the call.
+    """
     talk, sim, clock = timing.talk[0], simulation.sim[0], tables.clock[0]
     simple = clock.rejected_now + clock.started_now
     if talk.command >= simple and talk.command < simple + 4:
@@ -66,7 +31,6 @@ def find_next(tables: Tables, simulation: Simulation, timing: BatsimClock) -> bo
         talk.command += 1
     if talk.command == simple + 5 and sim.call_requested == np.inf:
         talk.command += 1
-    talk.answerer_stage = SENT
     return bool(talk.command < simple + 6)
 
 
@@ -108,4 +72,9 @@ def begin_answer(tables: Tables, simulation: Simulation, timing: BatsimClock) ->
             talk.changing |= shift_left(1 if talk.changes[pstate] > 0 else 0, pstate)
     sim, now = simulation.sim[0], timing.actions.pace[0].now
     talk.answer_date = sim.now if sim.clock == now else wire_time(now)
-    talk.answerer_stage, talk.command = NEXT, 0
+
+
+@inlined
+def has_room(timing: BatsimClock) -> bool:
+    """Return True: what actors write always has room."""
+    return True

@@ -10,36 +10,32 @@ anything else may happen at the same time, it leaves that time to the rounds: bo
 import numpy as np
 
 from hdeeprm_like.engine.actions import ROUNDED, STEPS, TIMER_PRECISION, WORK_PRECISION, Actions, number, settle
-from hdeeprm_like.engine.batsim_actors import (
+from hdeeprm_like.engine.actor_fields import (
     ANSWERER,
-    COMMAND,
-    END,
-    GET,
-    HELLO,
+    ANSWERS,
+    ARRIVED,
+    ASK,
+    AWAKE,
+    COME,
+    GONE,
     JOBS,
-    KINDS,
-    LOOPBACK,
-    NO_MORE,
-    NOTHING,
-    READY,
+    LISTEN,
+    NEXT,
+    SENT,
     SERVER,
-    SUBMIT,
-    BatsimClock,
-    first_message,
-    issue,
-    look_at_all,
-    look_at_lowest,
-    put,
-    transfer,
+    SUBMITTED,
 )
-from hdeeprm_like.engine.batsim_answers import ASK, COME, begin_answer, deliver, find_next
-from hdeeprm_like.engine.batsim_helpers import ARRIVED, SUBMITTED, gather
-from hdeeprm_like.engine.batsim_jobs import AWAKE, GONE, apply_pstate, begin, finish, set_timer
+from hdeeprm_like.engine.actors import gather, set_timer
+from hdeeprm_like.engine.batsim_actors import LOOPBACK, BatsimClock, look_at_all, look_at_lowest
+from hdeeprm_like.engine.batsim_answers import begin_answer, deliver, find_next
+from hdeeprm_like.engine.batsim_jobs import apply_pstate, begin, finish, look_before
 from hdeeprm_like.engine.batsim_work import end_work, start_work
 from hdeeprm_like.engine.compiled import compiled, inlined
-from hdeeprm_like.engine.lifecycle import started_job, write_log
-from hdeeprm_like.engine.tables import LOG_START, Tables
+from hdeeprm_like.engine.lifecycle import started_job
+from hdeeprm_like.engine.rounds import COMMAND, END, KINDS, NO_MORE, READY, SUBMIT, wake
+from hdeeprm_like.engine.tables import Tables
 from hdeeprm_like.engine.tasks import KILLED, Simulation
+from hdeeprm_like.engine.turns import get, put, transfer
 
 
 @compiled
@@ -64,10 +60,6 @@ def run_at_once(tables: Tables, simulation: Simulation, timing: BatsimClock) -> 
             goes_on = receive_end(tables, simulation, timing)
         elif kind == READY:
             goes_on = receive_ready(tables, simulation, timing)
-        elif kind == NO_MORE:
-            goes_on = receive_no_more(tables, simulation, timing)
-        elif kind == HELLO:
-            goes_on = receive_greeting(tables, simulation, timing)
         elif talk.messages > 0:
             return False
         elif kind == COMMAND:
@@ -78,7 +70,7 @@ def run_at_once(tables: Tables, simulation: Simulation, timing: BatsimClock) -> 
             return False
         if not goes_on:
             return False
-        if talk.answerer_place > 0:
+        if talk.answerer_stage == ANSWERS:
             return True
 
 
@@ -112,17 +104,6 @@ def pass_message(timing: BatsimClock) -> bool:
 
 
 @compiled
-def take_next(tables: Tables, simulation: Simulation, timing: BatsimClock) -> None:
-    """Make the server take the next message from its mailbox, or wait for one."""
-    if timing.talk[0].messages == 0:
-        timing.talk[0].server_waits = 1
-        return
-    message = first_message(timing)
-    lowest = simulation.tasks[message // KINDS].lowest if message % KINDS == END else 0
-    transfer(tables, timing, message, lowest, True)
-
-
-@compiled
 def inform_scheduler(tables: Tables, simulation: Simulation, timing: BatsimClock) -> None:
     """Make the server inform the decision system, if the last answer is applied, and wait again."""
     talk = timing.talk[0]
@@ -131,9 +112,9 @@ def inform_scheduler(tables: Tables, simulation: Simulation, timing: BatsimClock
         return
     talk.scheduler_ready, talk.answerer_stage = 0, ASK
     if deliver(tables, simulation, timing):
-        talk.ran, talk.answerer_place, talk.requests = 0, 1, 1
-        issue(timing, ANSWERER, NOTHING)
-        issue(timing, SERVER, GET)
+        talk.answerer_stage, talk.server_stage = ANSWERS, LISTEN
+        wake(timing, ANSWERER)
+        wake(timing, SERVER)
     else:
         send_first(tables, simulation, timing)
 
@@ -145,7 +126,7 @@ def inform_scheduler(tables: Tables, simulation: Simulation, timing: BatsimClock
 def only_jobs_end(simulation: Simulation, timing: BatsimClock) -> bool:
     """Return whether jobs that have ended are the only ready actors, at the beginning of a round."""
     talk = timing.talk[0]
-    if talk.ready == 0 or talk.requests:
+    if talk.ready == 0 or talk.at > 0:
         return False
     for i in range(talk.ready):
         j = timing.ready[i] - JOBS
@@ -163,7 +144,7 @@ def end_together(tables: Tables, simulation: Simulation, timing: BatsimClock) ->
     for i in range(timing.talk[0].ready):
         j = timing.ready[i] - JOBS
         simulation.tasks[j].stage, simulation.tasks[j].rounds = GONE, 0
-        put(tables, timing, j * KINDS + END, simulation.tasks[j].lowest)
+        put(tables, simulation, timing, j * KINDS + END)
     timing.talk[0].ready = 0
 
 
@@ -180,12 +161,12 @@ def receive_end(tables: Tables, simulation: Simulation, timing: BatsimClock) -> 
         return False
     pace.message, talk.received = np.inf, talk.on_the_way
     j = talk.on_the_way // KINDS
-    look_at_lowest(tables, timing, simulation.tasks[j].lowest)
+    look_at_lowest(tables, simulation, timing, j)
     end_work(tables, timing, j)
     simulation.completed[sim.completed] = j
     sim.completed += 1
     if talk.messages > 0:
-        take_next(tables, simulation, timing)
+        get(tables, simulation, timing)
     else:
         inform_scheduler(tables, simulation, timing)
     return True
@@ -206,29 +187,7 @@ def submit_alone(tables: Tables, simulation: Simulation, timing: BatsimClock) ->
     if sim.next_job == 0:
         look_at_all(timing)
     gather(simulation, timing)
-    put(tables, timing, SUBMIT, 0)
-    return True
-
-
-@inlined
-def receive_greeting(tables: Tables, simulation: Simulation, timing: BatsimClock) -> bool:
-    """Process the submitter's greeting; the submitter then submits the first jobs, or sleeps until they are due.
-
-    The message that the decision system is ready waits in the mailbox meanwhile.
-    """
-    talk, sim, pace = timing.talk[0], simulation.sim[0], timing.actions.pace[0]
-    if sim.jobs == 0 or talk.messages == 0 or not pass_message(timing):
-        return False
-    talk.reached = pace.now
-    if simulation.submit[0] > talk.reached:
-        talk.submitter_stage = ARRIVED
-        pace.submission, pace.submission_made = simulation.submit[0] - talk.reached, number(timing.actions)
-        take_next(tables, simulation, timing)
-    else:
-        take_next(tables, simulation, timing)
-        look_at_all(timing)
-        gather(simulation, timing)
-        put(tables, timing, SUBMIT, 0)
+    put(tables, simulation, timing, SUBMIT)
     return True
 
 
@@ -252,22 +211,11 @@ def receive_submission(tables: Tables, simulation: Simulation, timing: BatsimClo
         pace.submission = simulation.submit[sim.next_job] - talk.reached
         pace.submission_made = number(timing.actions)
     else:
-        put(tables, timing, NO_MORE, 0)
+        put(tables, simulation, timing, NO_MORE)
     if talk.scheduler_ready:
         inform_scheduler(tables, simulation, timing)
     elif sender_first:
-        take_next(tables, simulation, timing)
-    return True
-
-
-@inlined
-def receive_no_more(tables: Tables, simulation: Simulation, timing: BatsimClock) -> bool:
-    """Process the end of submissions while an answer is under way; return False if more may happen."""
-    talk = timing.talk[0]
-    if talk.scheduler_ready or not pass_message(timing):
-        return False
-    simulation.sim[0].over = 1
-    take_next(tables, simulation, timing)
+        get(tables, simulation, timing)
     return True
 
 
@@ -277,13 +225,14 @@ def receive_no_more(tables: Tables, simulation: Simulation, timing: BatsimClock)
 @compiled
 def next_message(tables: Tables, simulation: Simulation, timing: BatsimClock) -> int:
     """Return the message with the next decision, or the one that the whole answer is applied."""
+    timing.talk[0].answerer_stage = SENT
     return int(timing.talk[0].command * KINDS + COMMAND if find_next(tables, simulation, timing) else READY)
 
 
 @inlined
 def send_next(tables: Tables, simulation: Simulation, timing: BatsimClock, sender_first: bool) -> None:
     """Start the transfer of the next decision, or of the message that the whole answer is applied."""
-    transfer(tables, timing, next_message(tables, simulation, timing), 0, sender_first)
+    transfer(tables, simulation, timing, next_message(tables, simulation, timing), sender_first)
 
 
 @compiled
@@ -291,15 +240,16 @@ def send_first(tables: Tables, simulation: Simulation, timing: BatsimClock) -> N
     """Begin an answer: send its first decision, or make the answerer sleep until its date."""
     talk, pace = timing.talk[0], timing.actions.pace[0]
     begin_answer(tables, simulation, timing)
+    talk.answerer_stage, talk.command = NEXT, 0
     if talk.answer_date > pace.now:
         talk.answerer_stage = COME
         pace.answer, pace.answer_made = talk.answer_date - pace.now, number(timing.actions)
-        take_next(tables, simulation, timing)
+        get(tables, simulation, timing)
     elif talk.messages == 0:
         send_next(tables, simulation, timing, True)
     else:
-        put(tables, timing, next_message(tables, simulation, timing), 0)
-        take_next(tables, simulation, timing)
+        put(tables, simulation, timing, next_message(tables, simulation, timing))
+        get(tables, simulation, timing)
 
 
 @inlined
@@ -364,8 +314,7 @@ def start_at_once(tables: Tables, simulation: Simulation, timing: BatsimClock, j
     looks = task.rounds > 0
     if looks:
         announce_next(tables, simulation, timing)
-    look_at_all(timing)
-    write_log(tables, timing.actions.pace[0].now, LOG_START, j, 0)
+    look_before(tables, simulation, timing, j)
     if task.delay < 0.0:
         start_work(tables, simulation, timing, j)
     else:
@@ -389,7 +338,7 @@ def receive_ready(tables: Tables, simulation: Simulation, timing: BatsimClock) -
         return False
     talk.scheduler_ready = 1
     if talk.messages > 0:
-        take_next(tables, simulation, timing)
+        get(tables, simulation, timing)
     elif talk.acknowledged or sim.over == 1:
         inform_scheduler(tables, simulation, timing)
     else:

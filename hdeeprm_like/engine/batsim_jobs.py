@@ -5,44 +5,17 @@ A job's progress follows the slowest of its cores and survives P-state changes, 
 
 from typing import Any
 
-import numpy as np
-
 from hdeeprm_like.cluster.pstates import P1
-from hdeeprm_like.engine.actions import add, remove_at
-from hdeeprm_like.engine.batsim_actors import (
-    END,
-    JOBS,
-    NOTHING,
-    SKIP,
-    SLEEP,
-    START,
-    WAIT,
-    BatsimClock,
-    issue,
-    look_at_all,
-    look_at_lowest,
-    rounds_to_look,
-    send,
-)
-from hdeeprm_like.engine.batsim_work import (
-    end_work,
-    forget_sending,
-    power,
-    power_alike,
-    set_speed,
-    speed_of,
-    works,
-)
+from hdeeprm_like.engine.actor_fields import AWAKE, LOOK_FIRST
+from hdeeprm_like.engine.batsim_actors import BatsimClock, look_at_all, rounds_to_look
+from hdeeprm_like.engine.batsim_work import forget_sending, power, power_alike, set_speed, speed_of, works
 from hdeeprm_like.engine.compiled import compiled, count_bits, inlined, lowest_bit
 from hdeeprm_like.engine.core_pstates import pstates_of, put_pstate
 from hdeeprm_like.engine.joined_words import MANY, head_of, joins_words, run_from, separate, set_bits
 from hdeeprm_like.engine.lifecycle import write_log
 from hdeeprm_like.engine.tables import IDLE_CORE, LOG_END, LOG_PSTATE, LOG_REQUEST, LOG_START, PSTATE_BITS, Tables
-from hdeeprm_like.engine.tasks import KILLED, SUCCESS, WALLTIME_REACHED, Simulation
+from hdeeprm_like.engine.tasks import Simulation
 from hdeeprm_like.engine.words import bits, common_pstate, highest_bit, of_pstate, stretch_at
-
-# Stages of a job's actor: what it does at its next turn
-BEGIN, LOOK_FIRST, SET_TIMER, AWAKE, LOOK_LAST, GONE = 0, 1, 2, 3, 4, 5
 
 
 @inlined
@@ -63,35 +36,6 @@ def book_energy(tables: Tables, simulation: Simulation, j: int, now: float, psta
 
 
 # --- the actor
-
-
-@inlined
-def run_job(tables: Tables, simulation: Simulation, timing: BatsimClock, j: int) -> None:
-    """Run the actor of a job until it issues a request."""
-    task, now = simulation.tasks[j], timing.actions.pace[0].now
-    if task.stage == BEGIN:
-        begin(tables, simulation, timing, j)
-    elif task.stage == AWAKE:
-        finish(tables, simulation, timing, j)
-        task.stage, task.rounds = LOOK_LAST, rounds_to_look(tables, timing)
-    if task.stage in (LOOK_FIRST, LOOK_LAST) and task.rounds > 0:
-        task.rounds -= 1
-        issue(timing, JOBS + j, SKIP)
-    elif task.stage == LOOK_FIRST:
-        look_at_all(timing)
-        write_log(tables, now, LOG_START, j, 0)
-        task.stage = SET_TIMER if task.delay < 0.0 else AWAKE
-        issue(timing, JOBS + j, START if task.delay < 0.0 else SLEEP)
-    elif task.stage == SET_TIMER:
-        task.stage = AWAKE
-        issue(timing, JOBS + j, WAIT)
-    elif task.stage == LOOK_LAST:
-        look_at_all(timing)
-        task.stage = GONE
-        if task.outcome == KILLED:
-            issue(timing, JOBS + j, NOTHING)  # the killer reports it
-        else:
-            send(timing, JOBS + j, END, j)
 
 
 @compiled
@@ -119,48 +63,22 @@ def finish(tables: Tables, simulation: Simulation, timing: BatsimClock, j: int) 
     write_log(tables, now, LOG_END, j, 0)
 
 
-# --- its requests
-
-
-@compiled
-def set_timer(simulation: Simulation, timing: BatsimClock, j: int) -> None:
-    """Start the timer of a job: its walltime, or its delay."""
-    task = simulation.tasks[j]
-    left = task.walltime if task.delay < 0.0 else min(task.delay, task.walltime)
-    if left < np.inf:
-        add(timing.actions, 2 * j + 1, left, 1.0)
-
-
-# --- what ends
+@inlined
+def look_before(tables: Tables, simulation: Simulation, timing: BatsimClock, j: int) -> None:
+    """Read the energy before a job, and log its start."""
+    look_at_all(timing)
+    write_log(tables, timing.actions.pace[0].now, LOG_START, j, 0)
 
 
 @inlined
-def end_timer(timing: BatsimClock, j: int) -> None:
-    """Remove the timer of a job, if it exists."""
-    place = timing.actions.places[2 * j + 1]
-    if place >= 0:
-        remove_at(timing.actions, place)
+def look_after(tables: Tables, simulation: Simulation, timing: BatsimClock, j: int) -> None:
+    """Read the energy after a job."""
+    look_at_all(timing)
 
 
 @inlined
-def end_action(tables: Tables, simulation: Simulation, timing: BatsimClock, owner: int) -> bool:
-    """End the action of a job; return whether that wakes its actor.
-
-    A task cut by its walltime continues until the server learns of the job's end; its own end wakes no actor.
-    """
-    j, task = owner >> 1, simulation.tasks[owner >> 1]
-    if timing.actions.places[owner] < 0:
-        return False  # another action that ended now has removed it
-    if owner & 1 == 0:
-        end_work(tables, timing, j)
-        end_timer(timing, j)
-        if task.outcome != 0:
-            return False
-        task.outcome = SUCCESS
-        return True
-    look_at_lowest(tables, timing, task.lowest)
-    end_timer(timing, j)
-    task.outcome = SUCCESS if task.delay >= 0.0 and task.delay < task.walltime else WALLTIME_REACHED
+def kills(simulation: Simulation, timing: BatsimClock, j: int) -> bool:
+    """Return True: a job that runs can be killed."""
     return True
 
 

@@ -1,27 +1,16 @@
-"""Steps of Batsim's clock in a network: rates follow from all that is sent, and messages of jobs' ends share links.
+"""What sets the pace of Batsim's clock in a network, and where speeds of nodes follow files.
 
-Here every instant is left to the rounds of the actors: the fast path of `batsim_at_once` knows no links, no speeds that
-follow files, see `batsim_speeds`, and no other loopback of the master host than SimGrid's.
+There every instant is left to the rounds of the actors: the fast path of `batsim_at_once` knows no links, no speeds
+that follow files, see `batsim_speeds`, and no other loopback of the master host than SimGrid's.
 """
 
-import numpy as np
-
-from hdeeprm_like.engine.actions import ARRIVING, LATENCY, note_end, remove_numbered, set_rate, take_step
-from hdeeprm_like.engine.batsim_actors import END, KINDS, LOOPBACK, BatsimClock, rates_change
+from hdeeprm_like.engine.actions import set_rate, take_step
+from hdeeprm_like.engine.batsim_actors import LOOPBACK, BatsimClock, rates_change
 from hdeeprm_like.engine.batsim_speeds import take_step_at_speeds
-from hdeeprm_like.engine.batsim_work import begin_sending
-from hdeeprm_like.engine.bundles import BundleType
-from hdeeprm_like.engine.compiled import by_type, compiled, inlined
-from hdeeprm_like.engine.flows import MESSAGE_FLOW, begin_flow, end_flow, next_solved
+from hdeeprm_like.engine.compiled import inlined, of_two
 from hdeeprm_like.engine.tables import Tables
 from hdeeprm_like.engine.tasks import Simulation
 from hdeeprm_like.engine.traffic import has_routes, open_traffic
-
-
-@by_type
-def goes_by_rounds(timing: BundleType) -> object:
-    """Return whether only the rounds of the actors know what happens next."""
-    return always if rates_change(timing) else has_own_loopback
 
 
 @inlined
@@ -37,45 +26,8 @@ def has_own_loopback(timing: BatsimClock) -> bool:
     return bool(timing.latency[own] > 0.0 or timing.speed[own] != LOOPBACK)
 
 
-@by_type
-def open_network(timing: BundleType) -> object:
-    """Begin a simulation, if there is a network."""
-    return open_links if rates_change(timing) else no_links
-
-
-@by_type
-def take_next_step(tables: BundleType, simulation: BundleType, timing: BundleType) -> object:
-    """Move the clock to what ends or changes next, and record what ends there; False if nothing does."""
-    return take_step_at_changing_rates if rates_change(timing) else take_step_alone
-
-
-@by_type
-def arrive(timing: BundleType) -> object:
-    """End the flow of a message that has arrived, if there is a network."""
-    return end_message if rates_change(timing) else no_links
-
-
-@by_type
-def end_latency(tables: BundleType, timing: BundleType, owner: object, made: object) -> object:
-    """End a latency: the job or the message under way begins to use its links; return whether it was a latency."""
-    return end_latency_of if rates_change(timing) else no_latency
-
-
-@inlined
-def no_links(timing: BatsimClock) -> None:
-    """Do nothing."""
-
-
-@inlined
-def no_latency(tables: Tables, timing: BatsimClock, owner: int, made: int) -> bool:
-    """Return False: without a network no job waits for a latency."""
-    return False
-
-
-@inlined
-def take_step_alone(tables: Tables, simulation: Simulation, timing: BatsimClock) -> bool:
-    """Move the clock without a network, at constant speeds."""
-    return take_step(timing.actions)
+goes_by_rounds = of_two(rates_change, always, has_own_loopback)
+"""Return whether only the rounds of the actors know what happens next."""
 
 
 @inlined
@@ -85,53 +37,29 @@ def open_links(timing: BatsimClock) -> None:
 
 
 @inlined
-def end_message(timing: BatsimClock) -> None:
-    """End the flow of the message of a job's end, if it is one."""
-    if has_routes(timing.traffic):
-        end_flow(timing.traffic, MESSAGE_FLOW)
+def no_links(timing: BatsimClock) -> None:
+    """Do nothing: there is no network."""
 
 
-@compiled
-def end_latency_of(tables: Tables, timing: BatsimClock, owner: int, made: int) -> bool:
-    """End the latency of a job, or that of the message under way; return False if it is none."""
-    if owner == ARRIVING:
-        begin_flow(timing.traffic, MESSAGE_FLOW)
-    if owner >= ARRIVING:
-        return owner == ARRIVING
-    j = LATENCY - owner
-    if timing.traffic.flows[j + 1].waits == made:
-        remove_numbered(timing.actions, made)
-        begin_sending(tables, timing, j)
-    return True
+open_network = of_two(rates_change, open_links, no_links)
 
 
-@compiled
-def take_step_at_changing_rates(tables: Tables, simulation: Simulation, timing: BatsimClock) -> bool:
-    """Compute the rates that have changed, and move the clock."""
-    pace = timing.actions.pace[0]
-    if not has_routes(timing.traffic):
-        return take_step_at_speeds(tables, simulation, timing)
-    solve(timing)
-    ends = pace.latency < np.inf and timing.talk[0].on_the_way % KINDS == END
-    if not take_step_at_speeds(tables, simulation, timing):
-        return False
-    if ends and pace.latency == np.inf:
-        note_end(timing.actions, ARRIVING, pace.message_made)
-    return True
+@inlined
+def sends(timing: BatsimClock) -> bool:
+    """Return whether what jobs send takes time."""
+    return has_routes(timing.traffic)
 
 
-@compiled
-def solve(timing: BatsimClock) -> None:
-    """Compute the rates of all flows connected with one that has begun, ended or changed."""
-    traffic = timing.traffic
-    traffic.roads[0].epoch += 1
-    while True:
-        count = next_solved(traffic)
-        if count == 0:
-            return
-        for at in range(count):
-            f, rate = traffic.members[at], traffic.problem.variables[at].value
-            if f == MESSAGE_FLOW:
-                timing.actions.pace[0].speed = rate
-            else:
-                set_rate(timing.actions, timing.actions.places[2 * (f - 1)], rate)
+@inlined
+def give_rate(timing: BatsimClock, j: int, rate: float) -> None:
+    """Give the work of a job that sends its rate."""
+    set_rate(timing.actions, timing.actions.places[2 * j], rate)
+
+
+@inlined
+def take_step_alone(tables: Tables, simulation: Simulation, timing: BatsimClock) -> bool:
+    """Move the clock without a network, at constant speeds."""
+    return take_step(timing.actions)
+
+
+move_clock = of_two(rates_change, take_step_at_speeds, take_step_alone)

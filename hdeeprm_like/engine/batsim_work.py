@@ -7,8 +7,7 @@ for it are not compiled.
 from hdeeprm_like.engine.actions import LATENCY, add, add_numbered, number, remove_at, remove_numbered, set_rate
 from hdeeprm_like.engine.batsim_actors import TCP_GAMMA, BatsimClock, look_at_cores, rates_change
 from hdeeprm_like.engine.batsim_joined import power_joined, slowest_joined, sums_exactly
-from hdeeprm_like.engine.bundles import BundleType
-from hdeeprm_like.engine.compiled import by_type, compiled, count_bits, inlined
+from hdeeprm_like.engine.compiled import compiled, count_bits, inlined, of_two
 from hdeeprm_like.engine.cores import begin_words
 from hdeeprm_like.engine.flows import add_load, begin_flow, end_flow, note_changed
 from hdeeprm_like.engine.joined_words import joins_words
@@ -49,12 +48,6 @@ def slowest(tables: Tables, j: int) -> float:
     return speed
 
 
-@by_type
-def speed_of(tables: BundleType, timing: BundleType, j: object, settled: object) -> object:
-    """Return the flop/s of the slowest core of a job now; *settled*: its cores have the P-states of the decisions."""
-    return speed_at_share if rates_change(timing) else speed_in_full
-
-
 @inlined
 def speed_in_full(tables: Tables, timing: BatsimClock, j: int, settled: bool) -> float:
     """Return the flop/s of the slowest core of a job where no speed follows a file."""
@@ -67,6 +60,9 @@ def speed_at_share(tables: Tables, timing: BatsimClock, j: int, settled: bool) -
     if len(timing.speeds.profiles) == 0:
         return speed_in_full(tables, timing, j, settled)
     return slowest_share(tables, timing.speeds, j)
+
+
+speed_of = of_two(rates_change, speed_at_share, speed_in_full)
 
 
 @compiled
@@ -130,30 +126,6 @@ def end_alone(tables: Tables, timing: BatsimClock, j: int) -> None:
 
 
 # --- jobs that send, in a network
-
-
-@by_type
-def start_work(tables: BundleType, simulation: BundleType, timing: BundleType, j: object) -> object:
-    """Create the parallel task of a job."""
-    return start_flow if rates_change(timing) else start_alone
-
-
-@by_type
-def end_work(tables: BundleType, timing: BundleType, j: object) -> object:
-    """Remove the parallel task of a job, if it exists."""
-    return stop_flow if rates_change(timing) else end_alone
-
-
-@by_type
-def set_speed(simulation: BundleType, timing: BundleType, j: object, speed: object) -> object:
-    """Change the speed of a job's cores, in flop/s of the slowest."""
-    return set_speed_of_flow if rates_change(timing) else set_speed_alone
-
-
-@by_type
-def forget_sending(timing: BundleType, j: object) -> object:
-    """Note that a job sends nothing yet."""
-    return forget_flow_of if rates_change(timing) else no_flow
 
 
 @inlined
@@ -229,3 +201,9 @@ def stop_flow(tables: Tables, timing: BatsimClock, j: int) -> None:
         remove_numbered(timing.actions, waits)
     if has_routes(timing.traffic):
         end_flow(timing.traffic, j + 1)
+
+
+start_work = of_two(rates_change, start_flow, start_alone)
+end_work = of_two(rates_change, stop_flow, end_alone)
+set_speed = of_two(rates_change, set_speed_of_flow, set_speed_alone)
+forget_sending = of_two(rates_change, forget_flow_of, no_flow)

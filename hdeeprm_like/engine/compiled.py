@@ -136,6 +136,22 @@ def by_type(choose: Callable[..., Any]) -> Callable[..., Any]:
     return ByType(choose)
 
 
+def of_two(condition: Callable[[Any], bool], one: Any, other: Any) -> Callable[..., Any]:
+    """Return a stand-in for two functions with the same parameters, of which either may be a stand-in itself.
+
+    Args:
+        condition: whether the type of an argument is one for which *one* of them is chosen, and not the *other*.
+    """
+
+    def choose(*kinds: Any) -> object:
+        chosen = one if any(condition(kind) for kind in kinds) else other
+        return chosen.choose_by_type(*kinds) if isinstance(chosen, ByType) else chosen
+
+    choose.__name__, choose.__doc__ = one.__name__, one.__doc__
+    choose.__signature__ = inspect.signature(one)  # type: ignore[attr-defined]
+    return ByType(choose)
+
+
 def direct(function: F, *arguments: object) -> F:
     """Return the machine code of a compiled function for arguments of these types.
 

@@ -80,6 +80,12 @@ def check_names(kind: str, names: Iterable[str | int], known: Iterable[str | int
         raise ForgottenBranchError(f"{kind}: {what} {where}")
 
 
+def numbered(constants: Mapping[str, Any], prefix: str, numbers: Iterable[int]) -> list[str]:
+    """Return the names of a module's constants for some numbers: ``["log_wait"]`` of ``F_LOG_WAIT = 16``."""
+    names = {value: name for name, value in constants.items() if name.startswith(prefix)}
+    return [names[number].removeprefix(prefix).lower() for number in numbers]
+
+
 def inlined_in(otherwise: Callable[..., object]) -> Callable[..., object]:
     """Inline the function for all other numbers into the chain."""
     from hdeeprm_like.engine.compiled import inlined

@@ -9,10 +9,9 @@ from math import inf
 import numpy as np
 
 from hdeeprm_like.engine.compiled import compiled, inlined, zeros_above
-from hdeeprm_like.engine.silent_layout import AT_END, AT_START
+from hdeeprm_like.engine.rounds import MOST_ROUNDS
 from hdeeprm_like.engine.silent_session import Session, add_row
 
-MOST_ROUNDS = 3  # to look at the energy takes SimGrid one round per machine; more rounds than this change no order
 NOISE = 1e-8  # a difference of two sums is rounding noise if smaller than this share of them
 REST = 1e-5  # flop/s of a machine, below which it counts as fully used
 
@@ -75,7 +74,7 @@ def sum_joules(session: Session) -> float:
 @compiled
 def joules_of(session: Session, j: int) -> float:
     """Return the joules of the machines of a job at their last updates."""
-    job = session.jobs[j]
+    job = session.tasks[j]
     m = job.first
     for i in range(job.size):
         session.gathered[i] = session.joules[m]
@@ -145,10 +144,20 @@ def refresh(session: Session, m: int) -> None:
     """Compute the power of a machine; joules until now must be counted before."""
     machine = session.machines[m]
     power = session.powers[machine.power + machine.pstate]
-    used = machine.flops * session.jobs[machine.worker - 1].rate if machine.worker > 0 else 0.0
+    used = machine.flops * session.tasks[machine.worker - 1].rate if machine.worker > 0 else 0.0
     full = power.speed * power.cores
     load = min(used / full, 1.0) if full > 0.0 else 1.0
     machine.watts = power.least + load * (power.most - power.least) if load > 0.0 else power.idle
+
+
+@compiled
+def refresh_all(session: Session, j: int) -> None:
+    """Compute the power of the machines of a job, if energy is measured."""
+    if session.meter[0].measures:
+        m = session.tasks[j].first
+        for _ in range(session.tasks[j].size):
+            refresh(session, m)
+            m = session.machines[m].next
 
 
 @inlined
@@ -164,7 +173,7 @@ def update(session: Session, m: int) -> None:
 @compiled
 def end_use(session: Session, j: int) -> None:
     """Count the joules of the machines of a job until now, and end its work on them."""
-    job = session.jobs[j]
+    job = session.tasks[j]
     m = job.first
     for _ in range(job.size):
         update(session, m)
@@ -176,7 +185,7 @@ def end_use(session: Session, j: int) -> None:
 @compiled
 def begin_use(session: Session, j: int) -> float:
     """Begin the work of a job on its machines, and compute its speed there; return the share of it that is left."""
-    job, left = session.jobs[j], 0.0
+    job, left = session.tasks[j], 0.0
     m = job.first
     for _ in range(job.size):
         session.machines[m].worker = j + 1
@@ -190,7 +199,7 @@ def begin_use(session: Session, j: int) -> float:
 @compiled
 def compute_rate(session: Session, j: int) -> None:
     """Compute the share of its work that a job does per s, and the power of its machines."""
-    job = session.jobs[j]
+    job = session.tasks[j]
     rate, least, limit, rest, m = 1.0, inf, inf, 0.0, job.first
     for _ in range(job.size):
         machine = session.machines[m]
@@ -206,11 +215,7 @@ def compute_rate(session: Session, j: int) -> None:
     if limit <= least and limit < inf:
         rate, rest = limit, 0.0
     job.rate = rate if rest < REST else rate_in_steps(session, j, limit)
-    if session.meter[0].measures:
-        m = job.first
-        for _ in range(job.size):
-            refresh(session, m)
-            m = session.machines[m].next
+    refresh_all(session, j)
 
 
 @compiled
@@ -220,7 +225,7 @@ def rate_in_steps(session: Session, j: int, limit: float) -> float:
     Args:
         limit: 1/s, by the speed of single cores.
     """
-    job, rate, grows = session.jobs[j], 0.0, True
+    job, rate, grows = session.tasks[j], 0.0, True
     m = job.first
     for i in range(job.size):
         power = session.powers[session.machines[m].power + session.machines[m].pstate]
@@ -252,8 +257,8 @@ def set_pstate(session: Session, m: int, pstate: int) -> None:
     machine.pstate = pstate
     session.meter[0].least_known = 0
     refresh(session, m)
-    if machine.worker > 0 and not session.jobs[machine.worker - 1].changed:
-        session.jobs[machine.worker - 1].changed = 1
+    if machine.worker > 0 and not session.tasks[machine.worker - 1].changed:
+        session.tasks[machine.worker - 1].changed = 1
         session.changed[talk.changed] = machine.worker - 1
         talk.changed += 1
 
@@ -262,7 +267,7 @@ def set_pstate(session: Session, m: int, pstate: int) -> None:
 
 
 @compiled
-def rounds_to_look(session: Session) -> int:
+def look_again(session: Session) -> int:
     """Return how many rounds it takes an actor to look at the energy: one for each machine not updated now."""
     meter, now, late = session.meter[0], session.actions.pace[0].now, 0
     if not meter.measures or meter.date == now:
@@ -304,21 +309,3 @@ def trace(session: Session, kind: int, number: int) -> None:
         row.watts = (more if more > NOISE * joules else difference) / span
     meter.noted, meter.noted_joules = row.time, joules
     row.joules, row.least = joules, least_watts(session)
-
-
-@inlined
-def look_before(session: Session, j: int) -> None:
-    """Note the joules of a job's machines before it."""
-    if session.meter[0].measures:
-        look(session)
-        session.jobs[j].joules = joules_of(session, j)
-        trace(session, AT_START, j)
-
-
-@inlined
-def look_after(session: Session, j: int) -> None:
-    """Note the joules that a job has used."""
-    if session.meter[0].measures:
-        look(session)
-        session.jobs[j].joules = joules_of(session, j) - session.jobs[j].joules
-        trace(session, AT_END, j)

@@ -9,6 +9,9 @@ from itertools import accumulate
 from math import inf
 from struct import Struct
 
+from hdeeprm_like.engine import actor_fields
+from hdeeprm_like.engine.actor_fields import GREET, INFORM, KILLING, SERVER, SUBMITTER
+
 WORD = 8  # bytes
 
 # Status of a job
@@ -30,11 +33,7 @@ COMPUTING, AT_START, AT_END, SWITCHES, HAS_SWITCHED = 0, 1, 2, 3, 4
 # What a machine does; its last job still uses one that is LEFT, though Batsim counts it as idle
 IDLE, COMPUTES, LEFT = 0, 1, 2
 
-# Actors: after that of the first job come those of the other jobs, then those that kill jobs
-SERVER, ANSWERER, SUBMITTER, CALLER, AWAKE_CALLER, JOBS = 0, 1, 2, 3, 4, 5
-
-# Results of `silent_clock.advance`
-OVER, ASKS, UNUSUAL, FULL, UNREAD = 0, 1, 2, 3, 4
+UNREAD = 4  # result of `silent_clock.advance`, besides those of rounds
 
 # Words of replies, as the machine code knows them
 EXECUTE_WORD, REJECT_WORD, CALL_WORD, NOW_KEY, EVENTS_KEY, DATE_KEY, TYPE_KEY, DATA_KEY, JOB_KEY, ALLOC_KEY = range(10)
@@ -53,36 +52,18 @@ PARTS = (
 )
 
 TALK = (
+    *actor_fields.TALK,
     ("now", "f8"),  # s
-    ("at", "i8"),  # actors of this round that have run
-    ("ready", "i8"),  # actors in this round
-    ("next_ready", "i8"),  # actors in the next one
-    ("ran", "i8"),  # requests of this round
-    ("first_message", "i8"),
-    ("messages", "i8"),  # in the mailbox
-    ("server_waits", "i8"),  # 1 while the server waits for a message
-    ("on_the_way", "i8"),  # the message under way
-    ("sender_first", "i8"),  # 1 if its sender runs before the server after its arrival
-    ("received", "i8"),  # the message that the server acts on next
-    ("server_stage", "i8"),
-    ("was_empty", "i8"),  # 1 if the mailbox was empty when the server looked
-    ("spawned", "i8"),  # the actor that the server starts
-    ("doing", "i8"),  # what the server goes on with after that
-    ("rounds", "i8"),  # rounds until then
+    ("doing", "i8"),  # what the server goes on with in its next turn
     ("decision", "i8"),  # of the reply, which it carries out
     ("switched", "i8"),  # machines that have got their P-state by it
-    ("scheduler_ready", "i8"),  # 1 if the last reply is carried out
-    ("ends_sent", "i8"),
-    ("ended", "i8"),
     ("over", "i8"),  # 1 if all jobs are submitted
-    ("waiters", "i8"),  # calls to come
     ("killers", "i8"),  # actors that kill jobs and have not yet reported
-    ("strikes", "i8"),  # of those so far
-    ("struck", "i8"),  # used entries of Session.struck
+    ("killings", "i8"),  # of those so far
+    ("kills", "i8"),  # used entries of Session.kills
     ("running", "i8"),
-    ("submitted", "i8"),
+    ("submitted", "i8"),  # jobs
     ("completed", "i8"),
-    ("announced", "i8"),  # jobs
     ("closed", "i8"),  # used entries of Session.closed
     ("forgotten", "i8"),  # of these, those whose end the scheduler knows
     ("events", "i8"),  # used entries of Session.events
@@ -102,24 +83,15 @@ TALK = (
     ("computing", "i8"),  # machines
     ("idle_seconds", "f8"),  # s of all machines, up to their last change
     ("computing_seconds", "f8"),
-    ("answerer_stage", "i8"),
-    ("command", "i8"),  # the decision that the answerer sends next
     ("commands", "i8"),  # decisions of the reply
     ("reply_date", "f8"),  # s
-    ("call_date", "f8"),  # s, of the caller that begins
-    ("submitter_stage", "i8"),
-    ("next_job", "i8"),  # of the submitter
-    ("batch", "i8"),  # 1 if it has jobs to submit together
-    ("first_look", "i8"),  # at the energy before the first job: 1 while it takes rounds, 2 after it
-    ("look_rounds", "i8"),
-    ("reached", "f8"),  # s, when it last looked at the clock
     ("latency", "f8"),  # s, of a message from the server's host to itself
     ("share", "f8"),  # of it that takes time after that
     ("speed", "f8"),  # 1/s
 )
+SIM = (("jobs", "i8"), ("next_job", "i8"))  # jobs in all, and those submitted so far
 JOB = (
-    ("submit", "f8"),  # s
-    ("walltime", "f8"),  # s, below 0 without limit
+    ("walltime", "f8"),  # s, infinite without limit
     ("delay", "f8"),  # s; below 0 for a job that computes
     ("flops", "f8"),  # on each machine, or on all
     ("divided", "i8"),  # 1 for all
@@ -149,7 +121,7 @@ JOB = (
     ("uses", "i8"),  # links that it sends over
     ("limit", "f8"),  # 1/s, of its work by the latency of its route; not above 0 without
 )
-GIVEN = "4d8q"  # the form of what is known of a job at first, up to the end of its description
+GIVEN = "3d8q"  # the form of what is known of a job at first, up to the end of its description
 MACHINE = (
     ("since", "f8"),  # s, of its last change
     ("busy", "i8"),  # what it does
@@ -197,7 +169,6 @@ COMMAND = (
 USE = (("link", "i8"), ("weight", "f8"), ("bandwidth", "f8"), ("fatpipe", "i8"))  # of a link: bytes, bytes/s
 EVENT = (("kind", "i8"), ("job", "i8"), ("time", "f8"), ("joules", "f8"), ("place", "i8"))  # in the message
 ROW = (("kind", "i8"), ("number", "i8"), ("time", "f8"), ("joules", "f8"), ("least", "f8"), ("watts", "f8"))
-STRIKE = (("first", "i8"), ("count", "i8"), ("at", "i8"), ("stage", "i8"), ("rounds", "i8"))
 
 Fields = tuple[tuple[str, str], ...]
 
@@ -213,7 +184,7 @@ CALLS = 1000  # requested at once, and one more for each job
 LEAST_COMMANDS = 100  # of a reply, and three more for each job
 ROWS = 4096  # that are kept here
 MOST_PARTS = 64  # of an exact sum
-MOST_STRUCK = 64  # jobs that one decision kills
+MOST_KILLED = 64  # jobs that one decision kills
 HEAD = 64  # bytes of a message before its events
 EVENT_BYTES, SUBMITTED_BYTES = 300, 96  # of an event without the job's description and machines
 PLACE_BYTES = 12  # of a machine in a list
@@ -295,7 +266,7 @@ class Memory:
         """
         calls, self.commands = CALLS + jobs, LEAST_COMMANDS + 3 * jobs
         self.machines = 4 * machines + LEAST_COMMANDS
-        self.margin = MOST_STRUCK * (EVENT_BYTES + longest) + PLACE_BYTES * machines
+        self.margin = MOST_KILLED * (EVENT_BYTES + longest) + PLACE_BYTES * machines
         actions, actors = 2 * jobs + calls + 1, 2 * jobs + calls + 8
         words = [text.encode() for text in KNOWN_WORDS + PARTS]
         self.links, self.uses = (LINKS + LINKS_EACH * machines, LOADS + LOADS_EACH * machines) if sends else (0, 1)
@@ -331,16 +302,22 @@ class Memory:
             entries = self.integers(name)
             for place in range(len(entries)):
                 entries[place] = -1
-        ready, talk, places = self.integers("ready_next"), self.integers("talk"), places_of(TALK)
+        first = {"ready": 2, "submitter_stage": GREET, "server_stage": INFORM, "listed": 1, "events": 1}
+        talk, places = self.integers("talk"), places_of(TALK)
+        for name, value in (first | {"written": HEAD, "longest": longest, "sends": sends}).items():
+            talk[places[name]] = value
+        ready, event = self.integers("ready"), places_of(EVENT)
         ready[0], ready[1] = SUBMITTER, SERVER
-        talk[places["next_ready"]], talk[places["written"]], talk[places["longest"]] = 2, HEAD, longest
-        talk[places["sends"]] = sends
+        self.integers("events")[event["kind"]], self.integers("events")[event["place"]] = BEGINS, HEAD
+        self.integers("sim")[0] = jobs
 
     def _sizes(self, jobs: int, machines: int, powers: int, actors: int) -> "dict[str, tuple[int, int]]":
         """Return the entries of the arrays of the session, and the words of each entry."""
         return {
             "talk": (1, len(TALK)),
-            "jobs": (jobs, len(JOB)),
+            "sim": (1, len(SIM)),
+            "submit": (jobs, 1),
+            "tasks": (jobs, len(JOB)),
             "machines": (machines, len(MACHINE)),
             "powers": (powers, len(POWER)),
             "meter": (1, len(METER)),
@@ -354,12 +331,11 @@ class Memory:
             "loads": (self.machines, 1),
             "events": (jobs + self.commands + 8, len(EVENT)),
             "rows": (ROWS, len(ROW)),
-            "strikes": (jobs + 1, len(STRIKE)),
-            "struck": (jobs, 1),
+            "killings": (jobs + 1, len(KILLING)),
+            "kills": (jobs, 1),
             "changed": (jobs, 1),
             "closed": (jobs, 1),
-            "ready_now": (actors, 1),
-            "ready_next": (actors, 1),
+            "ready": (actors, 1),
             "ran": (actors, 1),
             "outgoing": (actors, 1),
             "messages": (actors, 1),

@@ -10,15 +10,19 @@ from hdeeprm_like.engine.silent_layout import (
     CALLED_PART,
     CODE_PART,
     COMPLETED_PART,
+    EVENT_BYTES,
     EVENT_END,
     EVENT_PART,
     EVENTS_PART,
     FAILED_PART,
+    FORGOTTEN,
     HEAD,
     KILLED,
     KILLED_PART,
     MESSAGE_END,
     MESSAGE_PART,
+    MOST_KILLED,
+    PLACE_BYTES,
     STATE_PART,
     SUBMITTED_PART,
     SUCCESS_PART,
@@ -27,6 +31,7 @@ from hdeeprm_like.engine.silent_layout import (
 )
 from hdeeprm_like.engine.silent_session import Session
 
+MOST_ROWS = 8  # that an actor adds in a turn, and some
 COMMA, DASH, SPACE, BRACE = ord(","), ord("-"), ord(" "), ord("}")
 
 
@@ -69,7 +74,7 @@ def begin_event(session: Session, part: int) -> int:
 @compiled
 def report_arrival(session: Session, j: int) -> None:
     """Report the arrival of a job."""
-    job, at = session.jobs[j], begin_event(session, SUBMITTED_PART)
+    job, at = session.tasks[j], begin_event(session, SUBMITTED_PART)
     at = put_piece(session.out, at, session.texts, job.text, job.text_end)
     session.out[at] = BRACE
     session.talk[0].written = at + 1
@@ -78,7 +83,7 @@ def report_arrival(session: Session, j: int) -> None:
 @compiled
 def report_end(session: Session, j: int) -> None:
     """Report the end of a job, and keep its machines as text, for the output files."""
-    job, talk = session.jobs[j], session.talk[0]
+    job, talk = session.tasks[j], session.talk[0]
     write_machines(session, j)
     at = put_piece(session.out, begin_event(session, COMPLETED_PART), session.texts, job.text, job.text_key)
     part, code = SUCCESS_PART if job.code == 0 else FAILED_PART, job.code
@@ -99,7 +104,7 @@ def report_end(session: Session, j: int) -> None:
 @inlined
 def write_machines(session: Session, j: int) -> None:
     """Write the machines of a job as intervals: ``0-3 6``."""
-    job, talk = session.jobs[j], session.talk[0]
+    job, talk = session.tasks[j], session.talk[0]
     at, m = talk.allocs, job.first
     first, left = m, job.size
     while left > 0:
@@ -138,12 +143,29 @@ def report(session: Session, kind: int, row: int) -> None:
 
 
 @compiled
-def complete(session: Session) -> None:
-    """Write the end of the message, and before its events what precedes them."""
+def deliver(tables: Session, simulation: Session, session: Session) -> bool:
+    """Write the end of the message, and before its events what precedes them; return True: it is to be answered.
+
+    The scheduler then knows which jobs are over.
+    """
     talk = session.talk[0]
+    while talk.forgotten < talk.closed:
+        session.tasks[session.closed[talk.forgotten]].status = FORGOTTEN
+        talk.forgotten += 1
+    talk.now = session.actions.pace[0].now
     at = put_part(session, talk.written, MESSAGE_END)
     end = put_part(session, put_date(session, put_part(session, at, MESSAGE_PART), talk.now), EVENTS_PART)
     talk.head = HEAD - (end - at)
     for place in range(end - at):
         session.out[talk.head + place] = session.out[at + place]
     talk.written = at
+    return True
+
+
+@inlined
+def has_room(session: Session) -> bool:
+    """Return whether there is room for what any actor may write in a turn."""
+    talk, most = session.talk[0], PLACE_BYTES * len(session.machines)
+    margin = MOST_KILLED * (EVENT_BYTES + talk.longest) + most
+    few = talk.rows <= len(session.rows) - MOST_ROWS
+    return bool(few and talk.allocs <= len(session.allocs) - most and talk.written <= len(session.out) - margin)

@@ -4,16 +4,10 @@ The work of a job that sends is a flow, and so is the message of a job's end whe
 the links of each, as they depend on the platform; a capacity is a machine, or behind these a link.
 """
 
-from typing import Any
-
-import numpy as np
-
 from hdeeprm_like.engine.actions import (
-    ARRIVING,
     LATENCY,
     add,
     add_numbered,
-    note_end,
     number,
     remove_at,
     remove_numbered,
@@ -21,21 +15,16 @@ from hdeeprm_like.engine.actions import (
     take_step,
 )
 from hdeeprm_like.engine.compiled import compiled, inlined
-from hdeeprm_like.engine.flows import MESSAGE_FLOW, NONE, add_load, begin_flow, end_flow, next_solved, note_changed
-from hdeeprm_like.engine.silent_energy import begin_use, compute_rate, end_use, refresh
-from hdeeprm_like.engine.silent_session import END, KINDS, Session
-
-
-@inlined
-def works(session: Session, j: int) -> bool:
-    """Return whether the work of a job is going on."""
-    return bool(session.actions.places[2 * j] >= 0 or waits(session, j) > 0)
+from hdeeprm_like.engine.flows import MESSAGE_FLOW, NONE, add_load, begin_flow, end_flow, note_changed
+from hdeeprm_like.engine.rounds import send_along
+from hdeeprm_like.engine.silent_energy import begin_use, compute_rate, end_use, refresh_all
+from hdeeprm_like.engine.silent_session import Session
 
 
 @inlined
 def waits(session: Session, j: int) -> int:
     """Return the number of the latency for which the work of a job waits, 0 if it does not."""
-    return int(session.traffic.flows[j + 1].waits) if session.jobs[j].uses > 0 else 0
+    return int(session.traffic.flows[j + 1].waits) if session.tasks[j].uses > 0 else 0
 
 
 # --- uses of links
@@ -48,7 +37,7 @@ def load_links(session: Session, j: int, first: int, count: int, delay: float) -
     Args:
         delay: s, latency.
     """
-    traffic, job, talk = session.traffic, session.jobs[j], session.talk[0]
+    traffic, job, talk = session.traffic, session.tasks[j], session.talk[0]
     if count == 0:
         return True
     if traffic.roads[0].made + count + job.size + talk.gates >= len(traffic.loads):
@@ -78,7 +67,7 @@ def use_links(session: Session, f: int, first: int, count: int) -> None:
 @compiled
 def set_limits(session: Session, j: int) -> None:
     """Give the work of a job the speed of its machines, and its limits: of one core, and of its route."""
-    job, flow = session.jobs[j], session.traffic.flows[j + 1]
+    job, flow = session.tasks[j], session.traffic.flows[j + 1]
     flow.bound, m = job.limit, job.first
     for _ in range(job.size):
         machine = session.machines[m]
@@ -95,9 +84,9 @@ def set_limits(session: Session, j: int) -> None:
 
 
 @compiled
-def begin_work(session: Session, j: int) -> None:
+def start_work(tables: Session, simulation: Session, session: Session, j: int) -> None:
     """Begin the work of a job on its machines; one that sends does after the latency of its longest route."""
-    actions, job = session.actions, session.jobs[j]
+    actions, job = session.actions, session.tasks[j]
     if job.uses == 0:
         add(actions, 2 * j, begin_use(session, j), job.rate)
         return
@@ -106,14 +95,14 @@ def begin_work(session: Session, j: int) -> None:
     if flow.delay > 0.0:
         add_numbered(actions, LATENCY - j, flow.delay, 1.0, flow.waits)
     else:
-        begin_sending(session, j)
+        begin_sending(tables, session, j)
 
 
 @compiled
-def begin_sending(session: Session, j: int) -> None:
+def begin_sending(tables: Session, session: Session, j: int) -> None:
     """Begin the work of a job that sends when its latency is over."""
-    flow, m = session.traffic.flows[j + 1], session.jobs[j].first
-    for _ in range(session.jobs[j].size):
+    flow, m = session.traffic.flows[j + 1], session.tasks[j].first
+    for _ in range(session.tasks[j].size):
         session.machines[m].worker = j + 1
         m = session.machines[m].next
     set_limits(session, j)
@@ -123,7 +112,7 @@ def begin_sending(session: Session, j: int) -> None:
 
 
 @compiled
-def end_work(session: Session, j: int) -> None:
+def end_work(tables: Session, session: Session, j: int) -> None:
     """End the work of a job, if it is going on."""
     place, waiting = session.actions.places[2 * j], waits(session, j)
     if place < 0 and waiting == 0:
@@ -134,7 +123,7 @@ def end_work(session: Session, j: int) -> None:
         remove_at(session.actions, place)
     else:
         remove_numbered(session.actions, waiting)
-    if session.jobs[j].uses > 0:
+    if session.tasks[j].uses > 0:
         end_flow(session.traffic, j + 1)
 
 
@@ -144,14 +133,14 @@ def change_rates(session: Session) -> None:
     talk = session.talk[0]
     for i in range(talk.changed):
         j = session.changed[i]
-        session.jobs[j].changed = 0
+        session.tasks[j].changed = 0
         place = session.actions.places[2 * j]
-        if place >= 0 and session.jobs[j].uses > 0:
+        if place >= 0 and session.tasks[j].uses > 0:
             set_limits(session, j)
             note_changed(session.traffic, j + 1)
         elif place >= 0:
             compute_rate(session, j)
-            set_rate(session.actions, place, session.jobs[j].rate)
+            set_rate(session.actions, place, session.tasks[j].rate)
     talk.changed = 0
 
 
@@ -159,123 +148,44 @@ def change_rates(session: Session) -> None:
 
 
 @inlined
-def put(session: Session, message: int) -> None:
-    """Put a message into the mailbox, or send it to the server if that waits."""
+def send_inside(session: Session) -> None:
+    """Start the transfer of a message from the server's host to itself."""
     talk = session.talk[0]
-    if talk.server_waits:
-        transfer(session, message, 0)
-        return
-    at = talk.first_message + talk.messages
-    session.messages[at if at < len(session.messages) else at - len(session.messages)] = message
-    talk.messages += 1
-
-
-@inlined
-def get(session: Session) -> None:
-    """Make the server receive the first message of the mailbox, or wait for one."""
-    talk = session.talk[0]
-    if talk.messages == 0:
-        talk.server_waits = 1
-        return
-    message = session.messages[talk.first_message]
-    talk.first_message = talk.first_message + 1 if talk.first_message + 1 < len(session.messages) else 0
-    talk.messages -= 1
-    transfer(session, message, 1)
+    send_along(session, talk.latency, talk.share, talk.speed)
 
 
 @compiled
-def transfer(session: Session, message: int, sender_first: int) -> None:
-    """Start the transfer of a message to the server."""
-    talk, pace = session.talk[0], session.actions.pace[0]
-    talk.server_waits, talk.on_the_way, talk.sender_first = 0, message, sender_first
-    pace.message_made = number(session.actions)
-    latency, share, speed = talk.latency, talk.share, talk.speed
-    if message % KINDS == END:
-        machine = session.machines[session.jobs[message // KINDS].first]
-        latency, share, speed = machine.latency, machine.share, machine.rate
-        if talk.sends and machine.gates > 0:
-            send_over_links(session, machine)
-            return
-    pace.message = share
-    if latency > 0.0:
-        pace.latency, pace.speed, pace.speed_then = latency, 0.0, speed
-    else:
-        pace.speed = speed
-
-
-@inlined
-def send_over_links(session: Session, machine: Any) -> None:
-    """Begin the transfer of the message of a job's end from a machine, over links that it may share."""
-    traffic, pace = session.traffic, session.actions.pace[0]
+def send_end(tables: Session, simulation: Session, session: Session, j: int) -> None:
+    """Start the transfer of the message of a job's end, from its first machine, over links that it may share."""
+    machine, traffic = session.machines[session.tasks[j].first], session.traffic
+    if not session.talk[0].sends or machine.gates == 0:
+        send_along(session, machine.latency, machine.share, machine.rate)
+        return
     use_links(session, MESSAGE_FLOW, machine.gate, machine.gates)
-    pace.message, pace.speed, pace.speed_then = 1.0, 0.0, 0.0  # until `solve`
     traffic.flows[MESSAGE_FLOW].bound = machine.limit
-    if machine.latency > 0.0:
-        pace.latency = machine.latency
-    else:
+    send_along(session, machine.latency, 1.0, 0.0)  # until `solve`
+    if machine.latency <= 0.0:
         begin_flow(traffic, MESSAGE_FLOW)
-
-
-@inlined
-def end_message(session: Session) -> None:
-    """End the flow of the message of a job's end."""
-    if session.talk[0].sends:
-        end_flow(session.traffic, MESSAGE_FLOW)
 
 
 # --- steps
 
 
 @inlined
-def take_next_step(session: Session) -> bool:
-    """Compute the rates that have changed, and move the clock; return False if nothing ends any more."""
-    if not session.talk[0].sends:
-        return take_step(session.actions)
-    pace = session.actions.pace[0]
-    solve(session)
-    ends = pace.latency < np.inf and session.talk[0].on_the_way % KINDS == END
-    if not take_step(session.actions):
-        return False
-    if ends and pace.latency == np.inf and session.traffic.flows[MESSAGE_FLOW].first >= 0:
-        note_end(session.actions, ARRIVING, pace.message_made)
-    return True
-
-
-@compiled
-def solve(session: Session) -> None:
-    """Compute the rates of all flows connected with one that has begun, ended or changed."""
-    traffic = session.traffic
-    traffic.roads[0].epoch += 1
-    while True:
-        count = next_solved(traffic)
-        if count == 0:
-            return
-        for at in range(count):
-            f, rate = traffic.members[at], traffic.problem.variables[at].value
-            if f == MESSAGE_FLOW:
-                session.actions.pace[0].speed = rate
-            else:
-                set_speed(session, f - 1, rate)
+def sends(session: Session) -> bool:
+    """Return whether jobs send."""
+    return bool(session.talk[0].sends)
 
 
 @inlined
-def set_speed(session: Session, j: int, rate: float) -> None:
+def move_clock(tables: Session, simulation: Session, session: Session) -> bool:
+    """Move the clock; return False if nothing ends any more."""
+    return take_step(session.actions)
+
+
+@inlined
+def give_rate(session: Session, j: int, rate: float) -> None:
     """Give the work of a job its rate, and its machines the power of that."""
-    job = session.jobs[j]
-    job.rate = rate
+    session.tasks[j].rate = rate
     set_rate(session.actions, session.actions.places[2 * j], rate)
-    if session.meter[0].measures:
-        m = job.first
-        for _ in range(job.size):
-            refresh(session, m)
-            m = session.machines[m].next
-
-
-@compiled
-def end_latency(session: Session, owner: int, made: int) -> None:
-    """Begin to use links when the latency of a job, or of the message under way, is over."""
-    if owner == ARRIVING:
-        begin_flow(session.traffic, MESSAGE_FLOW)
-    elif waits(session, LATENCY - owner) == made:  # else what has ended before it in this step has removed it
-        remove_numbered(session.actions, made)
-        begin_sending(session, LATENCY - owner)
+    refresh_all(session, j)

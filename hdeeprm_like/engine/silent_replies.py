@@ -231,7 +231,7 @@ def takes(session: Session, kind: int) -> bool:
     """Give a command its kind; return whether it has what it needs, and no more."""
     command = session.commands[session.talk[0].commands]
     if kind == EXECUTE_WORD and command.job >= 0 and command.count > 0 and command.wanted < 0.0:
-        job = session.jobs[command.job]
+        job = session.tasks[command.job]
         command.kind = EXECUTE
         known = session.machines[session.chosen[command.first]].way == 1 and not job.listed
         return bool(known and not job.sends and job.wanted in (0, command.count))

@@ -1,31 +1,27 @@
 """The server of a silent session: what it does with each message, as in ``batsim_server``."""
 
+from hdeeprm_like.engine.actor_fields import BEGIN, CALLER, JOBS
 from hdeeprm_like.engine.compiled import compiled, inlined
-from hdeeprm_like.engine.silent_energy import look, rounds_to_look, set_pstate, trace
+from hdeeprm_like.engine.rounds import CALLED, COMMAND, END, KILLS_DONE, KINDS, NO_MORE, READY, SUBMIT
+from hdeeprm_like.engine.silent_energy import look, look_again, set_pstate, trace
 from hdeeprm_like.engine.silent_layout import (
     ANSWER,
-    ANSWERER,
-    BEGINS,
     CALL,
-    CALLER,
     COMPUTING,
     ENDED,
     ENDS,
-    FORGOTTEN,
     HAS_SWITCHED,
     IDLE,
-    JOBS,
     JOBS_KILLED,
     KILL,
     KILLED,
-    MOST_STRUCK,
+    MOST_KILLED,
     NO_MORE_JOBS,
     NOTE,
     QUERY,
     REJECT,
     REJECTED,
     RUNNING,
-    SERVER,
     SUBMITTED,
     SWITCH,
     SWITCHED,
@@ -35,68 +31,39 @@ from hdeeprm_like.engine.silent_messages import report, report_arrival, report_c
 from hdeeprm_like.engine.silent_network import end_work, load_links
 from hdeeprm_like.engine.silent_session import (
     ANSWERS_QUERY,
-    ASK,
-    BEGIN,
-    BYE,
-    CALL_OVER,
-    DECISION,
-    END,
-    GET,
-    HEAR,
-    KILLING,
-    KINDS,
-    LISTEN,
-    LOOK,
-    LOOKED,
     NOTHING,
-    READY,
-    SKIP,
-    SPAWN,
-    START_JOB,
-    SUBMIT,
     SWITCHES_EACH,
     SWITCHES_FIRST,
     Session,
     add_row,
-    issue,
     release,
 )
 
 
 @inlined
-def run_server(session: Session) -> bool:
-    """Run the server; return False where a decision is none that this session knows.
+def begin_answer(tables: Session, simulation: Session, session: Session) -> None:
+    """Begin to send the decisions of a reply, whose dates are in the commands."""
 
-    To find its mailbox by name, before it reports, takes the server a round.
-    """
+
+@inlined
+def find_next(tables: Session, simulation: Session, session: Session) -> bool:
+    """Note the date of the next decision; return False, and note that of the reply, if there is none."""
     talk = session.talk[0]
-    if talk.server_stage == HEAR:
-        talk.server_stage = LOOK
-        spawns = act_on(session, talk.received)
-        if spawns < 0:
-            return False
-        if spawns > 0:
-            issue(session, SERVER, SPAWN)
-            return True
-    if talk.server_stage == LOOK and (talk.rounds > 0 or talk.doing != NOTHING) and go_on(session):
-        issue(session, SERVER, SKIP)
-        return True
-    if talk.server_stage == LOOK and talk.scheduler_ready and not talk.ends_sent:
-        talk.server_stage, talk.was_empty = LOOKED, talk.messages == 0
-        issue(session, SERVER, SKIP)
-        return True
-    if talk.server_stage == LOOKED and talk.was_empty and talk.listed == 0 and finished(session):
+    if talk.command == talk.commands:
+        talk.answer_date = talk.reply_date
+        return False
+    talk.answer_date = session.commands[talk.command].date
+    return True
+
+
+@inlined
+def has_news(simulation: Session, session: Session) -> bool:
+    """Return whether there is something to report, at last that all is over."""
+    talk = session.talk[0]
+    if talk.listed == 0 and finished(session):
         report(session, ENDS, 0)
         talk.ends_sent = 1
-    if talk.server_stage == BEGIN:
-        report(session, BEGINS, 0)
-        inform(session)
-    elif talk.server_stage == LOOKED and talk.was_empty and talk.listed > 0:
-        inform(session)
-    elif not talk.ended:
-        talk.server_stage = HEAR
-        issue(session, SERVER, GET)
-    return True
+    return bool(talk.listed > 0)
 
 
 @inlined
@@ -107,41 +74,29 @@ def finished(session: Session) -> bool:
     return bool(talk.over and not busy and talk.completed == talk.submitted)
 
 
-@inlined
-def inform(session: Session) -> None:
-    """Start the actor that sends the message to the scheduler, who then knows which jobs are over."""
-    talk = session.talk[0]
-    while talk.forgotten < talk.closed:
-        session.jobs[session.closed[talk.forgotten]].status = FORGOTTEN
-        talk.forgotten += 1
-    talk.scheduler_ready, talk.answerer_stage, talk.spawned, talk.server_stage = 0, ASK, ANSWERER, LISTEN
-    issue(session, SERVER, SPAWN)
-
-
 @compiled
-def act_on(session: Session, message: int) -> int:
+def act_on(tables: Session, simulation: Session, session: Session, message: int) -> int:
     """Act on a message; return 1 if that starts another actor, -1 for a decision that this session does not know."""
     talk = session.talk[0]
     kind, row = message % KINDS, message // KINDS
     if kind == SUBMIT:
-        for j in range(talk.announced, row):
-            session.jobs[j].status = SUBMITTED
+        for j in range(talk.submitted, session.sim[0].next_job):
+            session.tasks[j].status = SUBMITTED
             report_arrival(session, j)
-        talk.submitted += row - talk.announced
-        talk.announced = row
-    elif kind == BYE:
+        talk.submitted = session.sim[0].next_job
+    elif kind == NO_MORE:
         talk.over = 1
         report(session, NO_MORE_JOBS, 0)
     elif kind == END:
         end_job(session, row)
     elif kind == READY:
         talk.scheduler_ready, talk.ended = 1, talk.ends_sent
-    elif kind == CALL_OVER:
+    elif kind == CALLED:
         talk.waiters -= 1
         report_call(session)
-    elif kind == KILLING:
+    elif kind == KILLS_DONE:
         end_killing(session, row)
-    elif kind == DECISION:
+    elif kind == COMMAND:
         return carry_out(session, row)
     return 0
 
@@ -150,31 +105,32 @@ def act_on(session: Session, message: int) -> int:
 def end_job(session: Session, j: int) -> None:
     """Report the end of a job; if it ran to its walltime, its work has gone on until now."""
     report_end(session, j)
-    end_work(session, j)
+    end_work(session, session, j)
     release(session, j)
     session.talk[0].running -= 1
     close(session, j, ENDED)
 
 
 @inlined
-def end_killing(session: Session, number: int) -> None:
+def end_killing(session: Session, row: int) -> None:
     """Report the end of the jobs that an actor has killed, and then that."""
-    talk, strike = session.talk[0], session.strikes[number]
+    talk, killing = session.talk[0], session.killings[row]
     talk.killers -= 1
-    for i in range(strike.first, strike.first + strike.count):
-        if session.jobs[session.struck[i]].outcome == KILLED:
-            report_end(session, session.struck[i])
-            release(session, session.struck[i])
+    for i in range(killing.first, killing.first + killing.count):
+        j = session.kills[i]
+        if session.tasks[j].outcome == KILLED:
+            report_end(session, j)
+            release(session, j)
             talk.running -= 1
-            close(session, session.struck[i], ENDED)
-    report(session, JOBS_KILLED, number)
+            close(session, j, ENDED)
+    report(session, JOBS_KILLED, row)
 
 
 @inlined
 def close(session: Session, j: int, status: int) -> None:
     """Record that a job is over."""
     talk = session.talk[0]
-    session.jobs[j].status = status
+    session.tasks[j].status = status
     session.closed[talk.closed] = j
     talk.closed += 1
     talk.completed += 1
@@ -189,7 +145,7 @@ def carry_out(session: Session, place: int) -> int:
     talk, command = session.talk[0], session.commands[place]
     talk.decision = place
     if command.kind == CALL:
-        most = len(session.ran) - 2 * len(session.jobs) - 8
+        most = len(session.ran) - 2 * len(session.tasks) - 8
         if command.wanted <= session.actions.pace[0].now or talk.waiters >= most:
             return -1
         talk.waiters += 1
@@ -199,9 +155,9 @@ def carry_out(session: Session, place: int) -> int:
         return kill(session, command.first, command.count)
     if command.kind in (QUERY, SWITCH):
         talk.doing = ANSWERS_QUERY if command.kind == QUERY else SWITCHES_FIRST
-        talk.rounds = rounds_to_look(session)
+        talk.server_rounds = look_again(session)
         return 0
-    job = session.jobs[command.job]
+    job = session.tasks[command.job]
     if command.kind == NOTE and job.status in (SUBMITTED, RUNNING):
         job.note = command.number + 1
         return 0
@@ -220,7 +176,7 @@ def carry_out(session: Session, place: int) -> int:
 @inlined
 def begin(session: Session, j: int, first: int, count: int) -> bool:
     """Give a job machines, in their order; return False if one is busy."""
-    talk, job = session.talk[0], session.jobs[j]
+    talk, job = session.talk[0], session.tasks[j]
     for i in range(first, first + count):
         machine = session.machines[session.chosen[i]]
         if machine.busy != IDLE:
@@ -228,7 +184,7 @@ def begin(session: Session, j: int, first: int, count: int) -> bool:
         machine.next = session.chosen[i + 1] if i + 1 < first + count else -1
         machine.flops = session.loads[i] if job.listed else job.flops / count if job.divided else job.flops
     job.uses, job.limit = session.commands[talk.decision].uses, session.commands[talk.decision].limit
-    job.first, job.size, job.status, job.stage = session.chosen[first], count, RUNNING, START_JOB
+    job.first, job.size, job.status, job.stage = session.chosen[first], count, RUNNING, BEGIN
     talk.running += 1
     talk.spawned = JOBS + j
     return True
@@ -240,34 +196,33 @@ def kill(session: Session, first: int, count: int) -> int:
 
     To find its mailbox by name then takes the server a round.
     """
-    talk, strike = session.talk[0], session.strikes[session.talk[0].strikes]
-    strike.first = talk.struck
+    talk, killing = session.talk[0], session.killings[session.talk[0].killings]
+    killing.first = talk.kills
     for i in range(first, first + count):
-        job = session.jobs[session.chosen[i]]
+        job = session.tasks[session.chosen[i]]
         if job.status not in (RUNNING, ENDED):
             return -1
         if not job.killed:
             job.killed = 1
-            session.struck[talk.struck] = session.chosen[i]
-            talk.struck += 1
-    strike.count = talk.struck - strike.first
-    if strike.count == 0:
+            session.kills[talk.kills] = session.chosen[i]
+            talk.kills += 1
+    killing.count = talk.kills - killing.first
+    if killing.count == 0:
         return 0
-    if strike.count > MOST_STRUCK:
+    if killing.count > MOST_KILLED:
         return -1
-    talk.spawned, talk.rounds = JOBS + len(session.jobs) + talk.strikes, 1
-    talk.strikes += 1
+    talk.spawned, talk.server_rounds = -1 - talk.killings, 1
+    talk.killings += 1
     talk.killers += 1
     return 1
 
 
 @compiled
-def go_on(session: Session) -> bool:
+def goes_on(session: Session) -> bool:
     """Go on with a decision; return whether that takes one more round."""
     talk = session.talk[0]
-    if talk.rounds > 0:
-        talk.rounds -= 1
-        return True
+    if talk.doing == NOTHING:
+        return False
     command = session.commands[talk.decision]
     if talk.doing == ANSWERS_QUERY:
         session.events[talk.events].joules = look(session)

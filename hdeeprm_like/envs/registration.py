@@ -91,7 +91,7 @@ from hdeeprm_like.experiment import (
 )
 from hdeeprm_like.formats.any_platform import AnyPlatform, platform_from
 from hdeeprm_like.formats.shipped import existing
-from hdeeprm_like.jobs_in_files import jobs_in
+from hdeeprm_like.jobs_in_files import jobs_and_machine, jobs_in
 from hdeeprm_like.run.simulator import Clock
 from hdeeprm_like.values import COUNT
 
@@ -125,7 +125,8 @@ def environment(
         preset: one of `decision.presets.PRESETS`, or of `PAPERS`.
         options: an options file, by its name (`hdeeprm_like.examples`) or path: its platform, its training episodes
             and its decision space; *preset* applies if the file names none.
-        platform: a `Platform`, its name or path, or the number of cores of a pool.
+        platform: a `Platform`, its name or path, or the number of cores of a pool; None for the machine of the
+            workload's name, a pool of as many cores as its file names, or the preset's where jobs are made.
         workload: a `Workload`, or its name or path, with random windows as episodes; the name of a model (lublin, mao,
             ksu); or any function of a generator that returns a `Workload`. On a pool the jobs of a trace run as long as
             in the trace; on other machines they are converted as in HDeepRM.
@@ -163,9 +164,13 @@ def environment(
         length = experiment.options.training.fragment_jobs or len(experiment.workload)
         clock = clock or experiment.options.training.clock
     else:
+        own = setting.parts if platform is None and workload is None else {}
+        if platform is None and isinstance(workload, str | Path) and workload not in MODELS:
+            workload, platform = jobs_and_machine(workload)
+        elif platform is None and isinstance(workload, Workload):
+            platform = workload.capacity
         exists = setting.platform() if platform is None else platform_from(platform)
         exists = with_network(exists) if network else exists
-        own = setting.parts if platform is None and workload is None else {}
         space = space_with(space_with(paper.space, own), parts)
         if jobs is None and space.placed:
             jobs = ENOUGH * space.placed

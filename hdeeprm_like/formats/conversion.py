@@ -12,6 +12,7 @@ from hdeeprm_like.cluster.partitions import NO_DEMAND
 from hdeeprm_like.cluster.workload import Workload, without_larger
 from hdeeprm_like.errors import OptionsError, WorkloadError
 from hdeeprm_like.formats.batsim5_json import write_batsim5
+from hdeeprm_like.formats.files import check_not_read
 from hdeeprm_like.formats.job_reading import Reading, larger_of
 from hdeeprm_like.formats.open import (
     Holds,
@@ -47,9 +48,10 @@ def convert_file(
         leave_out_larger: whether jobs larger than the machine are left out; otherwise they are an error.
 
     Raises:
-        OptionsError: the target's format cannot hold the source's content.
+        OptionsError: the target's format cannot hold the source's content, or the target is the source.
         HDeepRMError: a file cannot be read or written.
     """
+    check_not_read("", target, source)
     holds = content_of(source)
     if holds == "platform":
         check_writable(target, "platform", able="write")

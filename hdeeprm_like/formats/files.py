@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO, TextIO, cast
 
-from hdeeprm_like.errors import ResultsError
+from hdeeprm_like.errors import OptionsError, ResultsError
 from hdeeprm_like.inputs import check_regular
 
 log = logging.getLogger(__name__)
@@ -83,6 +83,13 @@ def replacing_bytes(path: Path) -> Iterator[BinaryIO]:
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
+
+
+def check_not_read(flag: str, written: Path, *read: Path | None) -> None:
+    """Raise an `OptionsError` if what a command writes would replace a file that it reads."""
+    for path in filter(None, read):
+        if os.path.exists(written) and os.path.exists(path) and os.path.samefile(written, path):
+            raise OptionsError(f"{flag}{written}: is read by the same command; the name of another file is needed")
 
 
 def tidy(folder: Path, *names: str) -> None:

@@ -14,7 +14,6 @@ from hdeeprm_like.cluster.account import Account
 from hdeeprm_like.errors import OptionsError, WorkloadError
 from hdeeprm_like.formats.job_rules import STANDARD, Rules
 from hdeeprm_like.formats.open import load_trace
-from hdeeprm_like.formats.requested_times import CpuTimes
 from hdeeprm_like.formats.swf import Trace, swf_parts
 from hdeeprm_like.formats.swf_cuts import size_of, take
 from hdeeprm_like.formats.swf_header import PROCESSORS, cores_of, values_of
@@ -29,6 +28,9 @@ GIVE = "give --cores"  # remedy in messages of the commands
 NO_JOB = "no job of it ran on some processors"
 
 Larger: TypeAlias = Literal["refuse", "leave out", "keep"]
+LEAST_COVERED = 0.95  # share of jobs whose CPU times must be at least their run times; some jobs outlive their requests
+MOST_DIFFERENT = 0.05  # largest number of different CPU times, as a share of the jobs
+MOST_VALUES = 100_000  # different CPU times; from here on they are not few
 
 
 @dataclass(frozen=True)
@@ -60,7 +62,7 @@ def read_jobs(path: Path, reading: Reading, enough: Callable[[Trace], bool] | No
     """Return the jobs of a log in the order of the file, with the account of what was left out and changed.
 
     In what is returned `Trace.processors` are the cores of each job, its run time is known unless the rules do without,
-    and each has a requested time: field 9, else field 6 if that holds requests (see `requested_times`), else the run.
+    and each has a requested time: field 9, else field 6 if that holds requests (see `CpuTimes`), else the run.
 
     Args:
         enough: as for `load_trace`. say: whether to log the account; otherwise the caller does.
@@ -308,3 +310,63 @@ def machine_size(trace: Trace, remedy: str = GIVE) -> int:
     if trace.cores > CORES.most:
         raise WorkloadError(f"{trace.path}: has {trace.cores:,} processors; {refusal(CORES)}; give the right number")
     return trace.cores
+
+
+# -- requested times
+
+
+@dataclass
+class CpuTimes:
+    """Decides whether field 6 of jobs holds requests, in a trace without field 9; they may come in parts.
+
+    Some logs (Theta's and Mira's) hold the requested time in field 6, which is defined as the average CPU time used. A
+    CPU time is at most as long as the run; a request is at least as long, and users request round numbers. So field 6
+    counts as requests if no job has field 9 and
+
+    - field 6 is known for all jobs and never below the run time, or
+    - it is known and at least the run time for a share `LEAST_COVERED` of the jobs, with few different values (a share
+      `MOST_DIFFERENT`).
+
+    Attributes:
+        jobs: their number. requested: number with a requested time. long: number with a CPU time not below the run.
+        values: the different CPU times of these.
+    """
+
+    jobs: int = 0
+    requested: int = 0
+    long: int = 0
+    values: set[float] = field(default_factory=set)
+
+    def add(self, trace: Trace) -> None:
+        """Count some jobs."""
+        self.jobs += len(trace)
+        self.requested += int((trace.requested_time > 0.0).sum())
+        if self.requested:  # field 6 no longer matters
+            return
+        long = (trace.cpu_time > 0.0) & (trace.cpu_time >= trace.run)
+        self.long += int(long.sum())
+        if len(self.values) <= MOST_VALUES:
+            self.values.update(np.unique(trace.cpu_time[long]).tolist())
+
+    @property
+    def all_long(self) -> bool:
+        """Whether every CPU time is known and at least the run time."""
+        return self.jobs > 0 and self.long == self.jobs
+
+    @property
+    def are_requests(self) -> bool:
+        """Whether they count as requests."""
+        few = len(self.values) <= min(MOST_DIFFERENT * self.jobs, MOST_VALUES)
+        return (
+            self.jobs > 0 and not self.requested and (self.all_long or (few and self.long >= LEAST_COVERED * self.jobs))
+        )
+
+    @property
+    def why(self) -> str:
+        """Why they do, in words."""
+        if self.all_long:
+            return "it is nowhere below the run time"
+        return (
+            f"it holds {len(self.values)} different times and is below the run time or unknown for "
+            f"{self.jobs - self.long} of {self.jobs} jobs"
+        )

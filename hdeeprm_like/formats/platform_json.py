@@ -11,8 +11,7 @@ own types need no change to the package. Types are read from four places; later 
 """
 
 import json
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib import resources
@@ -25,10 +24,10 @@ from hdeeprm_like.cluster.links import nodes_connected
 from hdeeprm_like.cluster.platform import Network, Platform, core_names, flops_by_pstate, watts_by_pstate
 from hdeeprm_like.cluster.pstates import SPEED_SHARE
 from hdeeprm_like.cluster.speed_profiles import NO_PROFILE, NodeSpeeds, SpeedProfile
+from hdeeprm_like.cluster.units import AMOUNT, POSITIVE, bytes_per_second, seconds
 from hdeeprm_like.errors import PlatformError, did_you_mean
 from hdeeprm_like.formats.json_value import JsonValue
 from hdeeprm_like.formats.partitions_json import read_partitions
-from hdeeprm_like.formats.platform_properties import AMOUNT, POSITIVE
 from hdeeprm_like.inputs import read_json
 from hdeeprm_like.records import Record
 from hdeeprm_like.values import Number
@@ -51,9 +50,6 @@ FILES = {
     "networks": "network_types.json",
     "memories": "memory_types.json",
 }  # kind -> name of its catalogue
-
-_BANDWIDTH = re.compile(r"(\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)(?:[kMGT]i?)?(?:bps|Bps)")  # a SimGrid bandwidth
-_LATENCY = re.compile(r"(\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)(?:ps|ns|us|ms|s)")  # a SimGrid time
 
 T = TypeVar("T")
 
@@ -244,18 +240,20 @@ def _look_up(catalogue: Mapping[str, T], name: JsonValue, kind: str) -> T:
 
 
 def _bandwidth(value: JsonValue) -> str:
-    text = value.text()
-    match = _BANDWIDTH.fullmatch(text)
-    if match is None or not 0 < float(match[1]) < float("inf"):
-        raise value.wrong(f"{text!r} is no bandwidth; write a number above 0 and a unit, as in '10.0Gbps'")
-    return text
+    return _with_unit(value, bytes_per_second, "no bandwidth; write a number above 0 and a unit, as in '10.0Gbps'")
 
 
 def _latency(value: JsonValue) -> str:
+    return _with_unit(value, seconds, "no latency; write a number and a unit, as in '75us'")
+
+
+def _with_unit(value: JsonValue, read: Callable[[str], float], what: str) -> str:
+    """Return a text that SimGrid reads as a number with a unit; *what* says that it is none, and what would be."""
     text = value.text()
-    match = _LATENCY.fullmatch(text)
-    if match is None or float(match[1]) == float("inf"):
-        raise value.wrong(f"{text!r} is no latency; write a number and a unit, as in '75us'")
+    try:
+        read(text if text[-1:].isalpha() else "")
+    except PlatformError:
+        raise value.wrong(f"{text!r} is {what}") from None
     return text
 
 

@@ -19,7 +19,7 @@ also sends the speeds, which are then used. Power depends only on the P-state, s
 equal.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -27,18 +27,17 @@ import numpy as np
 
 from hdeeprm_like.cluster.platform import GIGA, Network, Platform
 from hdeeprm_like.cluster.pstates import SPEED_SHARE, change
+from hdeeprm_like.cluster.units import AMOUNT, SPEEDS, measure
 from hdeeprm_like.errors import PlatformError
-from hdeeprm_like.values import UTMOST, Number, Whole, wrong
+from hdeeprm_like.values import INDEX, UTMOST, Number, wrong
 
 PREFIX = "hdeeprm_"
 SPEED = "hdeeprm_speed"
 WATTS = "wattage_per_state"
 OLD_WATTS = "watt_per_state"
 MILLI = 1e-3  # W and Gflop/s, resolution of others' XML
-
-_UNITS = {"f": 1.0, "kf": 1e3, "Mf": 1e6, "Gf": GIGA, "Tf": 1e12, "Pf": 1e15}
-_NODE_FIELDS = ("cluster", "node_type", "memory", "gpus")  # equal in all processors of a node
-AMOUNT, POSITIVE = Number(0.0, UTMOST), Number(0.0, UTMOST, above=True)
+CORE_SIGN = "#"  # between a host and the number of its core in the name of that; before letters in byte order
+Hosts = Sequence[tuple[str, Mapping[str, str]]]  # names and properties in the order of Batsim's machine ids
 
 
 class Figures(NamedTuple):
@@ -56,18 +55,46 @@ class Figures(NamedTuple):
     gpus: float
 
 
-CORE_SIGN = "#"  # between a host and the number of its core in the name of that; before letters in byte order
-Hosts = Sequence[tuple[str, Mapping[str, str]]]  # names and properties in the order of Batsim's machine ids
+OF_NODE = {"node_type": "node_types", "memory": "node_memory", "gpus": "node_gpus"}  # and the column of `Platform`
+OF_PROCESSOR = {
+    **{"node": "processor_node", "processor_type": "processor_types", "bandwidth": "processor_bandwidth"},
+    **{"speed": "processor_flops", "watts": "processor_watts"},
+}
 
 
-def _key(name: str) -> str:
-    return WATTS if name == "watts" else PREFIX + name
+def _speeds(text: str) -> tuple[float, ...]:
+    speeds = _four([measure(part, SPEEDS, SPEED) for part in text.split(",")])
+    if min(speeds) <= 0.0:
+        raise ValueError
+    return speeds
 
 
-_KEYS = tuple(_key(name) for name in Figures._fields)
-# the keys of single values, empty for those of several
-_SCALARS = tuple("" if name in ("speed", "watts") else _key(name) for name in Figures._fields)
-GPUS = _key("gpus")
+def _watts(text: str) -> tuple[float, ...]:
+    """Return the power of each state; if idle and busy differ (we never write that), the busy one counts."""
+    return _four([float(part.split(":")[-1]) for part in text.split(",")])
+
+
+def _four(values: Sequence[float]) -> tuple[float, ...]:
+    if len(values) != len(SPEED_SHARE) or not all(map(AMOUNT.holds, values)):
+        raise ValueError
+    return tuple(values)
+
+
+READ: dict[str, Number | Callable[[str], Any]] = {  # what reads the text of each of `Figures`
+    **dict.fromkeys(("cluster", "node_type", "processor_type"), str),
+    **dict.fromkeys(("node", "processor"), INDEX),
+    "memory": Number(0.0, UTMOST, above=True, noun="number of MB"),
+    "bandwidth": Number(0.0, UTMOST, above=True, noun="number of GB/s"),
+    "gpus": Number(0.0, UTMOST, noun="number of GPUs"),
+    "speed": _speeds,
+    "watts": _watts,
+}
+WANTED = {
+    "speed": "four speeds as in '4.000Gf, 3.000Gf, 0.001f, 0.001f'",
+    "watts": "four powers as in '40.000:40.000, 40.000:40.000, 10.000:10.000, 2.000:2.000'",
+}
+KEYS = {name: WATTS if name == "watts" else PREFIX + name for name in Figures._fields}
+GPUS = KEYS["gpus"]
 
 
 def are_ours(properties: Mapping[str, str]) -> bool:
@@ -85,32 +112,31 @@ def host_of(core: str) -> str:
 
 def figures_of(platform: Platform) -> list[Figures]:
     """Return the properties of the hosts of each processor."""
-    node_cluster, node_memory, node_gpus = (
-        column.tolist() for column in (platform.node_cluster, platform.node_memory, platform.node_gpus)
-    )
-    columns = platform.processor_node, platform.processor_bandwidth, platform.processor_flops, platform.processor_watts
-    rows = zip(platform.processor_types, *(column.tolist() for column in columns), strict=True)
+    clusters = [platform.cluster_names[cluster] for cluster in platform.node_cluster.tolist()]
+    nodes = {name: _listed(getattr(platform, column)) for name, column in OF_NODE.items()}
+    processors = {name: _listed(getattr(platform, column)) for name, column in OF_PROCESSOR.items()}
     return [
         Figures(
-            cluster=platform.cluster_names[node_cluster[node]],
-            node=node,
-            node_type=platform.node_types[node],
-            memory=float(node_memory[node]),
+            cluster=clusters[node],
             processor=processor,
-            processor_type=processor_type,
-            bandwidth=float(bandwidth),
-            speed=tuple(flops),
-            watts=tuple(watts),
-            gpus=float(node_gpus[node]),
+            **{name: column[node] for name, column in nodes.items()},
+            **{name: column[processor] for name, column in processors.items()},
         )
-        for processor, (processor_type, node, bandwidth, flops, watts) in enumerate(rows)
+        for processor, node in enumerate(processors["node"])
     ]
+
+
+def _listed(column: Any) -> list[Any]:
+    """Return the values of a column; numbers in P-states as tuples."""
+    if not isinstance(column, np.ndarray):
+        return list(column)
+    return column.tolist() if column.ndim == 1 else list(map(tuple, column.tolist()))
 
 
 def properties_of(figures: Figures) -> dict[str, str]:
     """Return the texts of *figures*, each number so that it reads back exactly."""
-    pairs: Iterator[tuple[str, Any]] = zip(_SCALARS, figures, strict=True)
-    texts = {key: value if isinstance(value, str) else _number(value) for key, value in pairs if key}
+    values = {key: getattr(figures, name) for name, key in KEYS.items() if name not in WANTED}
+    texts = {key: value if isinstance(value, str) else repr(value).removesuffix(".0") for key, value in values.items()}
     if figures.gpus == 0.0:
         del texts[GPUS]
     texts[SPEED], texts[WATTS] = _pstates(figures.speed, figures.watts)
@@ -126,10 +152,6 @@ def _pstates(speeds: tuple[float, ...], watts: tuple[float, ...]) -> tuple[str, 
 
 
 _texts = lru_cache(maxsize=1)(properties_of)  # consecutive cores of a processor are equal
-
-
-def _number(value: float) -> str:
-    return repr(value).removesuffix(".0")
 
 
 def _decimals(value: float) -> str:
@@ -163,7 +185,7 @@ def platform_from_properties(hosts: Hosts, name: str, network: Network | None = 
     core_processor: list[int] = []
     last: tuple[str | None, ...] = ()
     for host, props in hosts:
-        texts = tuple([props.get(key) for key in _KEYS])
+        texts = tuple([props.get(key) for key in KEYS.values()])
         if texts != last:  # the cores of a processor are equal
             figures = _figures(host, texts)
             last = texts
@@ -173,108 +195,59 @@ def platform_from_properties(hosts: Hosts, name: str, network: Network | None = 
             if figures.cluster not in clusters[-1:]:
                 clusters.append(figures.cluster)
         core_processor.append(len(processors) - 1)
-    nodes = [one for one, before in zip(processors, [None, *processors], strict=False) if one.node != _node(before)]
+    nodes = list({one.node: one for one in reversed(processors)}.values())[::-1]  # the first processor of each
+    columns: dict[str, Any] = {}
+    for rows, of in ((nodes, OF_NODE), (processors, OF_PROCESSOR)):
+        for figure, column in of.items():
+            values = [getattr(one, figure) for one in rows]
+            columns[column] = tuple(values) if isinstance(values[0], str) else np.array(values)
     return Platform(
         name=name,
         cluster_names=tuple(clusters),
         node_cluster=np.array([clusters.index(one.cluster) for one in nodes]),
-        node_memory=np.array([one.memory for one in nodes]),
-        node_gpus=np.array([one.gpus for one in nodes]),
-        node_types=tuple([one.node_type for one in nodes]),
-        processor_node=np.array([one.node for one in processors]),
-        processor_bandwidth=np.array([one.bandwidth for one in processors]),
-        processor_types=tuple([one.processor_type for one in processors]),
-        processor_flops=np.array([one.speed for one in processors]),
-        processor_watts=np.array([one.watts for one in processors]),
         core_processor=np.array(core_processor),
         core_names=tuple([host for host, _ in hosts]),
         network=network,
+        **columns,
     )
-
-
-def _node(figures: Figures | None) -> int:
-    return -1 if figures is None else figures.node
 
 
 def _check_next(host: str, figures: Figures, before: Sequence[Figures], clusters: Sequence[str]) -> None:
     """Raise unless *figures* are those of the processor that follows *before*."""
     last = before[-1] if before else None
+    node = -1 if last is None else last.node
     if last is not None and figures.processor == last.processor:
-        key = next(key for key, mine, its in zip(_KEYS, figures, last, strict=True) if mine != its)
+        key = next(key for key, mine, its in zip(KEYS.values(), figures, last, strict=True) if mine != its)
         raise PlatformError(f"host {host!r}: {key} is not that of the host before it, on the same processor")
     if figures.processor != len(before):
         raise PlatformError(f"host {host!r}: {PREFIX}processor is {figures.processor}, {len(before)} comes next")
-    if last is not None and figures.node == last.node:
-        for field in _NODE_FIELDS:
-            if getattr(figures, field) != getattr(last, field):
-                raise PlatformError(f"host {host!r}: {_key(field)} is not that of the host before it, on the same node")
-    elif figures.node != _node(last) + 1:
-        raise PlatformError(f"host {host!r}: {PREFIX}node is {figures.node}, {_node(last) + 1} comes next")
+    if last is not None and figures.node == node:
+        for name in ("cluster", *OF_NODE):
+            if getattr(figures, name) != getattr(last, name):
+                raise PlatformError(f"host {host!r}: {KEYS[name]} is not that of the host before it, on the same node")
+    elif figures.node != node + 1:
+        raise PlatformError(f"host {host!r}: {PREFIX}node is {figures.node}, {node + 1} comes next")
     elif figures.cluster in clusters[:-1]:
         raise PlatformError(f"host {host!r}: cluster {figures.cluster!r} came before, hosts of others between")
 
 
 def _figures(host: str, texts: Sequence[str | None]) -> Figures:
     values: dict[str, Any] = {}
-    for name, key, text in zip(Figures._fields, _KEYS, texts, strict=True):
-        if text is None and key == GPUS:
-            text = "0"
-        if text is None:
+    for (name, key), text in zip(KEYS.items(), texts, strict=True):
+        if text is None and key != GPUS:
             raise PlatformError(f"host {host!r}: property {key!r} is missing, so the hierarchy is unknown")
-        values[name] = _read(name, host, text)
+        values[name] = _read(name, host, "0" if text is None else text)
     return Figures(**values)
 
 
 def _read(name: str, host: str, text: str) -> Any:
-    where = f"host {host!r}", _key(name)
-    if name in _NUMBERS:
-        return _NUMBERS[name].in_text(text, PlatformError, *where)
+    where, read = (f"host {host!r}", KEYS[name]), READ[name]
+    if isinstance(read, Number):
+        return read.in_text(text, PlatformError, *where)
     try:
-        return _READERS[name](text)
-    except ValueError:
-        raise wrong(text, _WANTED[name], PlatformError, *where) from None
-
-
-def _speeds(text: str) -> tuple[float, ...]:
-    speeds = []
-    for part in text.split(","):
-        digits = part.strip().rstrip("kMGTPf")
-        unit = part.strip()[len(digits) :]
-        if unit not in _UNITS:
-            raise ValueError(text)
-        speeds.append(POSITIVE.in_text(digits, ValueError) * _UNITS[unit])
-    return _four(speeds)
-
-
-def _watts(text: str) -> tuple[float, ...]:
-    """Return the power of each state; if idle and busy differ (we never write that), the busy one counts."""
-    return _four([float(part.split(":")[-1]) for part in text.split(",")])
-
-
-def _four(values: Sequence[float]) -> tuple[float, ...]:
-    if len(values) != len(SPEED_SHARE) or not all(map(AMOUNT.holds, values)):
-        raise ValueError
-    return tuple(values)
-
-
-_NUMBERS: dict[str, Number] = {
-    "node": Whole(0),
-    "processor": Whole(0),
-    "memory": Number(0.0, UTMOST, above=True, noun="number of MB"),
-    "bandwidth": Number(0.0, UTMOST, above=True, noun="number of GB/s"),
-    "gpus": Number(0.0, UTMOST, noun="number of GPUs"),
-}
-_READERS: dict[str, Any] = {
-    "cluster": str,
-    "node_type": str,
-    "processor_type": str,
-    "speed": _speeds,
-    "watts": _watts,
-}
-_WANTED = {
-    "speed": "four speeds as in '4.000Gf, 3.000Gf, 0.001f, 0.001f'",
-    "watts": "four powers as in '40.000:40.000, 40.000:40.000, 10.000:10.000, 2.000:2.000'",
-}
+        return read(text)
+    except (ValueError, PlatformError):
+        raise wrong(text, WANTED[name], PlatformError, *where) from None
 
 
 # -- comparing
@@ -315,8 +288,8 @@ def _difference(core: int, name: str, expected: Figures, host: str, props: Mappi
     texts = _texts(expected)
     if texts.items() <= props.items() and (GPUS in texts or GPUS not in props):
         return None
-    found = _figures(host, [props.get(key) for key in _KEYS])
-    for key, its, mine in zip(_KEYS, found, expected, strict=True):
+    found = _figures(host, [props.get(key) for key in KEYS.values()])
+    for key, its, mine in zip(KEYS.values(), found, expected, strict=True):
         if its != mine:
             return f"{key} is {props.get(key)!r} and {texts.get(key)!r}"
     return None

@@ -3,8 +3,8 @@
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
+from hdeeprm_like.cluster.units import AMOUNT, SPEEDS, measure
 from hdeeprm_like.errors import PlatformError
-from hdeeprm_like.formats.simgrid_units import AMOUNT, SPEEDS, measure
 
 if TYPE_CHECKING:
     from hdeeprm_like.cluster.speed_profiles import SpeedProfile

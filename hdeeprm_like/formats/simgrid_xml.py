@@ -13,9 +13,9 @@ from defusedxml import DefusedXmlException
 from defusedxml.ElementTree import ParseError, fromstring
 
 from hdeeprm_like.cluster.speed_profiles import SpeedProfile
+from hdeeprm_like.cluster.units import BANDWIDTHS, TIMES, measure, radical
 from hdeeprm_like.errors import PlatformError, did_you_mean
 from hdeeprm_like.formats.simgrid_hosts import Host, speeds_of
-from hdeeprm_like.formats.simgrid_units import BANDWIDTHS, TIMES, measure, radical
 from hdeeprm_like.formats.simgrid_zones import ROUTINGS, Hop, Link, Routing, Wires, Zone
 from hdeeprm_like.inputs import read_document
 from hdeeprm_like.values import UTMOST, Number

@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, fields
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -16,14 +17,6 @@ from hdeeprm_like.cluster.account import Account
 from hdeeprm_like.errors import WorkloadError
 from hdeeprm_like.formats.files import packed, replacing_bytes
 from hdeeprm_like.formats.plain_numbers import plain_numbers
-from hdeeprm_like.formats.swf_lines import (
-    LONGEST_LINE,
-    check_lengths,
-    check_others,
-    comments,
-    job_of,
-    without_names,
-)
 from hdeeprm_like.inputs import READ_AT_ONCE, encoding_of, opened
 from hdeeprm_like.types import Floats, Ints
 from hdeeprm_like.values import EXACT_MOST
@@ -34,6 +27,9 @@ KB_PER_MB = 1000.0
 WRITTEN_AT_ONCE = 10_000  # jobs
 READ_FIRST = 2**17  # characters, some 1,000 jobs, of the first part of a file that need not be read whole
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+LONGEST_LINE = 10_000  # characters
+MOST_COMMENTS = 100_000  # before the first job; no log has a hundredth of it
+MOST_OTHERS = 1_000_000  # consecutive lines without a job
 
 
 @dataclass(frozen=True, eq=False)
@@ -273,3 +269,42 @@ def _parse_line(line: str, where: str) -> list[float]:
             raise WorkloadError(f"{field} is {word[:40]}; a whole number is needed")
         values.append(value)
     return values
+
+
+def check_lengths(lines: list[str], path: Path, before: int) -> None:
+    """Raise for a line too long for any trace, as in a file of zero bytes, before its parts are parsed."""
+    if max(map(len, lines)) > LONGEST_LINE:
+        number = before + next(i for i, line in enumerate(lines, start=1) if len(line) > LONGEST_LINE)
+        raise WorkloadError(f"{path}:{number}: has more than {LONGEST_LINE} characters; this is no line of a trace")
+
+
+def check_others(path: Path, others: int, comments: int) -> None:
+    """Raise for a file that goes on without jobs, before it is read for minutes and its comments are kept.
+
+    Args:
+        others: consecutive lines without a job. comments: lines of the header.
+    """
+    if comments > MOST_COMMENTS:
+        raise WorkloadError(f"{path}: has more than {MOST_COMMENTS:,} comments before its first job; this is no trace")
+    if others > MOST_OTHERS:
+        raise WorkloadError(f"{path}: has more than {MOST_OTHERS:,} lines in a row that are no job; this is no trace")
+
+
+def job_of(line: str) -> str:
+    """Return the part of a line that describes a job, empty for a comment or a blank line."""
+    return line.partition(";")[0].strip()
+
+
+def without_names(lines: list[str]) -> list[str]:
+    """Return the first lines of a trace; a line of names before the first job, without a number, becomes a comment."""
+    first = next((i for i, line in enumerate(lines) if job_of(line)), None)
+    if first is None or any(character.isdigit() for word in job_of(lines[first]).split() for character in word[:2]):
+        return lines
+    return [*lines[:first], f"; {lines[first]}", *lines[first + 1 :]]
+
+
+def comments(lines: list[str]) -> Iterator[str]:
+    """Yield the comments before the first job, without their semicolon."""
+    for line in takewhile(lambda line: not job_of(line), lines):
+        if stripped := line.strip():
+            yield stripped[1:].strip()

@@ -5,8 +5,8 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from hdeeprm_like.cluster.synthetic.columns import BANDWIDTHS
 from hdeeprm_like.cluster.synthetic.estimates import ACCURACY, ACCURACY_STEPS
+from hdeeprm_like.cluster.synthetic.jobs import BANDWIDTHS
 from hdeeprm_like.cluster.workload import Workload
 from hdeeprm_like.errors import WorkloadError
 from hdeeprm_like.formats.job_reading import Reading, jobs_of

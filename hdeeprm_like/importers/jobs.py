@@ -7,14 +7,14 @@ file, and names become numbers with a list beside it.
 import hashlib
 import tempfile
 import weakref
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from hdeeprm_like.cluster.account import Account
 from hdeeprm_like.errors import WorkloadError
-from hdeeprm_like.importers.fields import STATE_NAMES, STATES, Numbers
+from hdeeprm_like.importers.fields import STATE_NAMES, STATES, Meanings, Numbers
 from hdeeprm_like.importers.times import Moments, left_out, repeated
 from hdeeprm_like.types import Bools, Floats, Ints
 
@@ -175,6 +175,40 @@ class JobStore:
         if self.salt is not None and column in PRIVATE:
             names = [f"{column}-{hashed(name, self.salt)}" for name in names]
         return ["", *names, ""]
+
+
+class Rows:
+    """The texts of some rows of a log by column, and what they mean.
+
+    Attributes:
+        store: which takes the jobs. texts: by the names of the columns. count: of the rows.
+    """
+
+    def __init__(self, store: JobStore, called: Mapping[str, str]) -> None:
+        """Begin without any; *called* says what the log calls a column, for messages."""
+        self.store, self.report = store, store.report
+        self.texts: dict[str, Sequence[str]] = {}
+        self.count = 0
+        self._called = called
+        self._meanings: dict[str, Meanings[Any]] = {}
+
+    def meanings(self, column: str, meaning: Callable[[str], Any], unknown: Any) -> Meanings[Any]:
+        """Return what the texts of a column have meant so far."""
+        if column not in self._meanings:
+            self._meanings[column] = Meanings(self._called.get(column, column), meaning, unknown, self.report)
+        return self._meanings[column]
+
+    def read(self, column: str, meaning: Callable[[str], Any], unknown: Any) -> list[Any]:
+        """Return what the texts of a column mean; all are unknown where there is no such column."""
+        if column not in self.texts:
+            return [unknown] * self.count
+        return list(map(self.meanings(column, meaning, unknown).__getitem__, self.texts[column]))
+
+    def names(self, columns: Mapping[str, Sequence[str]]) -> dict[str, list[int]]:
+        """Return the numbers of what has a name, by the first column of each that the log has."""
+        found = {name: next((one for one in some if one in self.texts), None) for name, some in columns.items()}
+        numbers = self.store.numbers
+        return {name: list(map(numbers[name].__getitem__, self.texts[one])) for name, one in found.items() if one}
 
 
 def hashed(name: str, salt: bytes) -> str:

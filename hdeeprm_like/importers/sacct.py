@@ -15,8 +15,8 @@ import numpy as np
 from hdeeprm_like.cluster.account import Account
 from hdeeprm_like.errors import WorkloadError
 from hdeeprm_like.importers import fields
-from hdeeprm_like.importers.fields import STATE_NUMBER, JobNumber, Meanings, Memory, Resources
-from hdeeprm_like.importers.jobs import JobStore
+from hdeeprm_like.importers.fields import STATE_NUMBER, JobNumber, Memory, Resources
+from hdeeprm_like.importers.jobs import JobStore, Rows
 from hdeeprm_like.importers.records import Chunk, Records, open_text, uncollected
 from hdeeprm_like.importers.sacct_columns import columns_of, find_header
 from hdeeprm_like.importers.times import Moments, WallClock
@@ -109,7 +109,7 @@ def read_sacct(path: Path, reading: Reading, report: Account | None = None) -> J
 NO_MEMORY, NO_RESOURCES, NO_JOB = Memory(-1.0, ""), Resources(-1, -1.0, -1, -1.0, ""), JobNumber(-1, -1, -1)
 
 
-class Accounted:
+class Accounted(Rows):
     """Makes jobs of records, some thousand at a time, column by column.
 
     Attributes:
@@ -119,11 +119,11 @@ class Accounted:
 
     def __init__(self, names: tuple[str, ...], reading: Reading, clock: WallClock, store: JobStore) -> None:
         """Begin; *names* are those of the columns, in small letters."""
+        super().__init__(store, CALLED)
         self.place = {name: place for place, name in reversed(list(enumerate(names)))}
-        self.reading, self.clock, self.store, self.report = reading, clock, store, store.report
+        self.reading, self.clock = reading, clock
         self.taken, self.suspended, self.suspended_time = 0, 0, 0.0
         self.id = "jobid" if "jobid" in self.place else "jobidraw"
-        self._meanings: dict[str, Meanings[Any]] = {}
         self._limits = dict(reading.limits)
 
     def take(self, chunk: Chunk) -> None:
@@ -139,8 +139,8 @@ class Accounted:
         if not jobs:
             return
         texts = list(zip(*jobs, strict=True))
-        self._texts = {name: texts[place] for name, place in self.place.items()}
-        self._count = len(jobs)
+        self.texts = {name: texts[place] for name, place in self.place.items()}
+        self.count = len(jobs)
         elapsed = self._spans(("elapsedraw", "elapsed"), fields.duration)  # Slurm leaves out what was suspended
         suspended = np.nan_to_num(self._spans(("suspended",), fields.duration))
         self.suspended += int((suspended > 0).sum())
@@ -150,25 +150,14 @@ class Accounted:
         self.taken += int((~np.isnan(moments["submit"].first)).sum())
         self.store.admit(columns, moments, elapsed, lines, suspended)
 
-    def _read(self, column: str, meaning: Callable[[str], Any], unknown: Any) -> list[Any]:
-        """Return what the texts of a column mean; all are unknown where there is no such column."""
-        texts = self._texts.get(column)
-        if texts is None:
-            return [unknown] * self._count
-        if column not in self._meanings:
-            self._meanings[column] = Meanings(CALLED.get(column, column), meaning, unknown, self.report)
-        return list(map(self._meanings[column].__getitem__, texts))
-
     def _different(self, column: str, meaning: Callable[[str], Any], unknown: Any) -> tuple[list[Any], Ints]:
         """Return what the different texts of a column mean, and (n,) which of these each job has."""
-        texts = self._texts.get(column)
+        texts = self.texts.get(column)
         if texts is None:
-            return [unknown], np.zeros(self._count, np.int64)
+            return [unknown], np.zeros(self.count, np.int64)
         places: dict[str, int] = {}
         which = np.array([places.setdefault(text, len(places)) for text in texts])
-        meanings = self._meanings.setdefault(
-            column, Meanings(CALLED.get(column, column), meaning, unknown, self.report)
-        )
+        meanings = self.meanings(column, meaning, unknown)
         told = []
         for text, place in places.items():
             told.append(meanings[text])
@@ -178,7 +167,7 @@ class Accounted:
 
     def _jobs(self) -> tuple[Ints, Ints, Ints]:
         """Return (n,) numbers of the jobs, of the tasks of arrays, and of the components of heterogeneous jobs."""
-        texts = self._texts[self.id]
+        texts = self.texts[self.id]
         job = np.array(
             [int(text) if text.isdecimal() and len(text) < LONGEST_NUMBER else -1 for text in texts], np.int64
         )
@@ -196,10 +185,10 @@ class Accounted:
 
     def _first(self, columns: Sequence[str], meaning: Callable[[str], Any], unknown: Any) -> Any:
         """Return (n,) the first known value of several columns."""
-        values = np.full(self._count, unknown)
+        values = np.full(self.count, unknown)
         for column in reversed(columns):
-            if column in self._texts:
-                told = np.array(self._read(column, meaning, unknown))
+            if column in self.texts:
+                told = np.array(self.read(column, meaning, unknown))
                 values = np.where(told >= 0, told, values)
         return values
 
@@ -209,11 +198,11 @@ class Accounted:
 
     def _moments(self) -> dict[str, Moments]:
         told: dict[str, Moments] = {
-            name: self.clock.read(self._texts[name], CALLED[name])
+            name: self.clock.read(self.texts[name], CALLED[name])
             for name in ("submit", "eligible", "start", "end")
-            if name in self._texts
+            if name in self.texts
         }
-        unknown = np.full(self._count, np.nan)
+        unknown = np.full(self.count, np.nan)
         if "submit" not in told:
             told["submit"] = told["eligible"]
         if self.reading.arrival == "submit":
@@ -227,8 +216,8 @@ class Accounted:
         nodes = self._first(("nnodes", "allocnodes", "reqnodes"), fields.count, -1)
         nodes = _known(nodes, _known(allocated["nodes"], requested["nodes"]))
         # for a job without an allocation Slurm shows its request elsewhere, but not here
-        if "alloctres" in self._texts:
-            empty = np.array([not text.strip() for text in self._texts["alloctres"]])
+        if "alloctres" in self.texts:
+            empty = np.array([not text.strip() for text in self.texts["alloctres"]])
             cpus = np.where(empty & (elapsed == 0), 0, cpus)
         used = np.where(asked > 0, asked, cpus)
         memory = self._memory(used, nodes)
@@ -246,9 +235,9 @@ class Accounted:
             "memory": memory,
             "requested_time": self._requested_time(),
             "cpu_time": self._first(("totalcpu",), fields.duration, -1.0),
-            "state": self._read("state", fields.state, STATE_NUMBER["UNKNOWN"]),
+            "state": self.read("state", fields.state, STATE_NUMBER["UNKNOWN"]),
             "gres": allocated["gres"],
-            **self._names(),
+            **self.names(NAMED),  # who submitted a job may be known by a number only
         }
 
     def _resources(self, prefix: str) -> dict[str, Any]:
@@ -278,19 +267,10 @@ class Accounted:
         told: Floats = self._first(("timelimit", "timelimitraw"), fields.time_limit, -1.0).astype(np.float64)
         unknown = ~(told > 0)
         if unknown.any():
-            names = self._texts.get("partition", ("",) * self._count)
+            names = self.texts.get("partition", ("",) * self.count)
             default = self.reading.limit
             told[unknown] = [self._limits.get(names[row], default) for row in np.flatnonzero(unknown).tolist()]
         return np.where(told > 0, told, -1.0)
-
-    def _names(self) -> dict[str, list[int]]:
-        """Return the numbers of what has a name; who submitted a job may be known by a number only."""
-        found = {}
-        for name, columns in NAMED.items():
-            column = next((column for column in columns if column in self._texts), None)
-            if column is not None:
-                found[name] = list(map(self.store.numbers[name].__getitem__, self._texts[column]))
-        return found
 
 
 NAMED = {

@@ -14,8 +14,8 @@ from hdeeprm_like.cluster.account import Account
 from hdeeprm_like.errors import WorkloadError, did_you_mean
 from hdeeprm_like.importers import fields
 from hdeeprm_like.importers.column_maps import COUNTS, DATES, KILOBYTES, SECONDS, SPANS, ColumnMap
-from hdeeprm_like.importers.fields import STATE_NUMBER, Meanings
-from hdeeprm_like.importers.jobs import NAMES, JobStore
+from hdeeprm_like.importers.fields import STATE_NUMBER
+from hdeeprm_like.importers.jobs import NAMES, JobStore, Rows
 from hdeeprm_like.importers.line_forms import FORMS
 from hdeeprm_like.importers.records import open_text, uncollected
 from hdeeprm_like.importers.times import Moments, WallClock
@@ -131,14 +131,13 @@ def _take_parquet(path: Path, table: "_Table") -> None:
         raise WorkloadError(f"{path}: is no Parquet file: {str(error).splitlines()[0][:80]}") from None
 
 
-class _Table:
+class _Table(Rows):
     """Makes jobs of rows, some thousand at a time, column by column."""
 
     def __init__(self, columns: ColumnMap, clock: WallClock, store: JobStore) -> None:
-        self.map, self.clock, self.store, self.report = columns, clock, store, store.report
+        super().__init__(store, {ours: theirs[0] for ours, theirs in columns.columns.items()})
+        self.map, self.clock = columns, clock
         self.place: dict[str, int] = {}
-        self._meanings: dict[str, Meanings[Any]] = {}
-        self._texts: dict[str, Sequence[str]] = {}
 
     def begin(self, names: Sequence[str], path: Path) -> None:
         """Find the columns of the map among those of the file.
@@ -165,8 +164,8 @@ class _Table:
     def take(self, texts: Sequence[Sequence[str]], lines: Ints) -> None:
         """Take the texts of some rows, column by column."""
         self.report.jobs += len(lines)
-        self._texts = {name: texts[place] for name, place in self.place.items()}
-        self._count = len(lines)
+        self.texts = {name: texts[place] for name, place in self.place.items()}
+        self.count = len(lines)
         moments = self._moments()
         run = self._amounts("run")
         amounts = {name: self._amounts(name) for name in ("requested_time", "cpu_time", "used_memory", *COUNTS)}
@@ -174,28 +173,16 @@ class _Table:
         for name in ("cpus", "requested_cpus", "nodes"):
             columns[name] = np.minimum(columns[name], 2**31 - 1)
         columns["memory"] = self._memory(columns)
-        columns["job"] = [
-            int(text) if text.isdecimal() and len(text) < 18 else -1 for text in self._texts.get("job", ())
-        ]
-        if not columns["job"]:
-            del columns["job"]
-        columns["state"] = self._read("state", self._state, STATE_NUMBER["UNKNOWN"])
-        for name in NAMES:
-            if name in self._texts:
-                columns[name] = list(map(self.store.numbers[name].__getitem__, self._texts[name]))
+        if numbers := self.texts.get("job"):
+            columns["job"] = [int(text) if text.isdecimal() and len(text) < 18 else -1 for text in numbers]
+        columns["state"] = self.read("state", self._state, STATE_NUMBER["UNKNOWN"])
+        columns |= self.names({name: (name,) for name in NAMES})
         self.store.admit(columns, moments, run, lines)
-
-    def _read(self, name: str, meaning: Any, unknown: Any) -> list[Any]:
-        if name not in self._texts:
-            return [unknown] * self._count
-        if name not in self._meanings:
-            self._meanings[name] = Meanings(self.map.columns[name][0], meaning, unknown, self.report)
-        return list(map(self._meanings[name].__getitem__, self._texts[name]))
 
     def _amounts(self, name: str) -> Floats:
         """Return (n,) s, KB or counts, NaN where unknown."""
         meaning = _span if name in SPANS else _gpus if name == "gpus" else _amount
-        values = np.array(self._read(name, meaning, np.nan), np.float64)
+        values = np.array(self.read(name, meaning, np.nan), np.float64)
         unit = (self.map.units or {}).get(name)
         if unit is not None:
             values *= SECONDS[unit] if name in SPANS else KILOBYTES[unit]
@@ -204,12 +191,12 @@ class _Table:
     def _memory(self, columns: Mapping[str, Any]) -> Floats:
         """Return (n,) KB for each CPU, -1 where unknown: of the job, else of its nodes, else of its CPUs."""
         cpus = np.where(columns["requested_cpus"] > 0, columns["requested_cpus"], columns["cpus"])
-        found = np.full(self._count, -1.0)
+        found = np.full(self.count, -1.0)
         for name, of in (("memory_of_cpu", "cpu"), ("memory_of_node", "node"), ("memory", self.map.memory_of)):
-            if name not in self._texts:
+            if name not in self.texts:
                 continue
             unit = KILOBYTES[(self.map.units or {}).get(name, "KB")]
-            amount, flagged = np.array(self._read(name, partial(_memory, unit=unit), (np.nan, False))).T
+            amount, flagged = np.array(self.read(name, partial(_memory, unit=unit), (np.nan, False))).T
             nodes = np.maximum(columns["nodes"], 1) if of == "node" else 1
             shared = np.where(cpus > 0, amount * nodes / np.maximum(cpus, 1), np.nan)
             each = amount if of == "cpu" else np.where(flagged > 0, amount, shared)
@@ -218,12 +205,12 @@ class _Table:
 
     def _moments(self) -> dict[str, Moments]:
         if self.map.clock == "seconds":
-            told = {name: np.array(self._read(name, _amount, np.nan)) for name in DATES if name in self._texts}
+            told = {name: np.array(self.read(name, _amount, np.nan)) for name in DATES if name in self.texts}
             found = {name: Moments(times, times) for name, times in told.items()}
         else:
-            found = {name: self.clock.read(self._texts[name], name) for name in DATES if name in self._texts}
+            found = {name: self.clock.read(self.texts[name], name) for name in DATES if name in self.texts}
         found.setdefault("submit", found.get("eligible", Moments(np.zeros(0), np.zeros(0))))
-        if "start" not in found and "wait" in self._texts:
+        if "start" not in found and "wait" in self.texts:
             start = found["submit"].first + self._amounts("wait")
             found["start"] = Moments(start, start)
         return found

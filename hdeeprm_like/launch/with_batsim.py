@@ -11,7 +11,6 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from hdeeprm_like.batsim.codec import Codec
 from hdeeprm_like.batsim.codec4 import Codec4
 from hdeeprm_like.batsim.process import Stopped, interruptible
 from hdeeprm_like.batsim.session import Conversation
@@ -137,10 +136,10 @@ def conversations(driver: Driver, output: Path, peer: Peer, runs: int) -> Iterat
     limits = experiment.workload.limits()
     exact = {"w0": read_json(output / WORKLOAD_OF_RUN, ResultsError, read_number)["profiles"]}
     for _ in range(runs):
-        yield Conversation(driver.system, agent, experiment.platform, limits, exact, codec_of(peer))
+        yield Conversation(driver.system, agent, codec_of(peer), experiment.platform, limits, exact)
 
 
-def codec_of(peer: Peer) -> Codec:
+def codec_of(peer: Peer) -> Codec4:
     """Return a new codec for the messages of the peer's version of Batsim."""
     if peer.version == 5:
         from hdeeprm_like.batsim.codec5 import Codec5

@@ -149,12 +149,8 @@ def write_pstate_changes(path: Path, rows: Iterable[PstateRow]) -> None:
 def write_consumed_energy(path: Path, rows: Iterable[EnergyRow]) -> None:
     """Write ``out_consumed_energy.csv``: the energy used so far, at each job start, job end and P-state change."""
     *columns, watts = _columns(rows, 5)
-    write_columns(path, CONSUMED_ENERGY_COLUMNS, "%f,%f,%s,%f,%s", *columns, watts_between(watts))
-
-
-def watts_between(watts: Sequence[float | None]) -> list[str]:
-    """Return the last column of ``out_consumed_energy.csv``: W since the line before, None where no time has passed."""
-    return ["NA" if value is None else f"{value:f}" for value in watts]
+    between = ["NA" if value is None else f"{value:f}" for value in watts]
+    write_columns(path, CONSUMED_ENERGY_COLUMNS, "%f,%f,%s,%f,%s", *columns, between)
 
 
 def _columns(rows: Iterable[tuple[Any, ...]], count: int) -> Sequence[Sequence[Any]]:

@@ -22,6 +22,9 @@ COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F
 BLUE, ORANGE, GREEN = COLOURS[:3]
 RED = COLOURS[5]
 GREY = "#7F7F7F"
+LIGHT_BOXES: dict[str, Any] = {  # of a picture with one box beside another
+    **{"widths": 0.6, "patch_artist": True, "boxprops": {"facecolor": "#CFE3F1"}, "medianprops": {"color": BLUE}}
+}
 
 STYLE: dict[Any, Any] = {
     "font.size": 11,
@@ -131,18 +134,41 @@ def picture(
 
 
 @contextmanager
-def _window(width: float, height: float) -> Iterator[Figure]:
-    """Give a figure that is shown, until its window is closed, when the block ends well."""
+def titled(usual: str, save: Path | None, look: Look | None, **size: float) -> Iterator[Figure]:
+    """Give a `picture` with the title of a look, or the usual one."""
+    look = look or USUAL
+    with picture(save, look=look, **size) as figure:
+        if title := look.title_or(usual):
+            figure.suptitle(title, fontsize="large")
+        yield figure
+
+
+def figure_on_display(width: float, height: float, remedy: str) -> Any:
+    """Return an empty figure of that many inches that can be shown in a window.
+
+    Raises:
+        ResultsError: there is no display; the message names the *remedy*.
+    """
     from matplotlib import pyplot
 
-    absent = "there is no display to show a picture on; use --save FILE.png (or .svg, .pdf)"
+    absent = f"there is no display to show a picture on; use {remedy}"
     try:
         figure = pyplot.figure(figsize=(width, height))
     except (ImportError, RuntimeError) as cause:  # a window system is asked for that is not there
         raise ResultsError(absent) from cause
+    if getattr(figure.canvas, "required_interactive_framework", None) is None:
+        pyplot.close(figure)
+        raise ResultsError(absent)
+    return figure
+
+
+@contextmanager
+def _window(width: float, height: float) -> Iterator[Figure]:
+    """Give a figure that is shown, until its window is closed, when the block ends well."""
+    from matplotlib import pyplot
+
+    figure = figure_on_display(width, height, "--save FILE.png (or .svg, .pdf)")
     try:
-        if getattr(figure.canvas, "required_interactive_framework", None) is None:
-            raise ResultsError(absent)
         yield figure
         pyplot.show()
     finally:

@@ -13,7 +13,7 @@ ENERGY = "out_consumed_energy.csv"
 
 
 class Consumed(NamedTuple):
-    """The content of ``out_consumed_energy.csv`` of a run.
+    """Energy and power of a run, as ``out_consumed_energy.csv`` has them.
 
     Attributes:
         times: (T,) s, increasing. joules: (T,) J used until each of them. watts: (T,) W from each of them on.
@@ -22,6 +22,11 @@ class Consumed(NamedTuple):
     times: Floats
     joules: Floats
     watts: Floats
+
+    def energy(self, times: Floats) -> Floats:
+        """Return the energy in J used until each time."""
+        k = np.searchsorted(self.times, times, side="right") - 1
+        return np.asarray(self.joules[k] + self.watts[k] * (times - self.times[k]))
 
 
 def consumed(run: Run) -> Consumed:

@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 
 from hdeeprm_like.engine.state_view import cores_of
 from hdeeprm_like.engine.tables import RUNNING, WAITING, Tables
-from hdeeprm_like.errors import ResultsError
-from hdeeprm_like.results.pictures import ORANGE, STYLE, from_zero, time_axis
+from hdeeprm_like.results.pictures import ORANGE, STYLE, figure_on_display, from_zero, time_axis
 from hdeeprm_like.types import Floats, Ints
 
 MINUTE = 60.0  # s
@@ -94,16 +93,7 @@ class LiveWindow:
         Raises:
             ResultsError: there is no display.
         """
-        from matplotlib import pyplot
-
-        absent = "there is no display to show a picture on; use render_mode='rgb_array'"
-        try:
-            self._figure: Any = pyplot.figure(figsize=(WIDTH, HEIGHT))
-        except (ImportError, RuntimeError) as cause:
-            raise ResultsError(absent) from cause
-        if getattr(self._figure.canvas, "required_interactive_framework", None) is None:
-            self.close()
-            raise ResultsError(absent)
+        self._figure = figure_on_display(WIDTH, HEIGHT, "render_mode='rgb_array'")
         self._figure.show()
 
     def show(self, draw: Drawing) -> None:

@@ -1,7 +1,6 @@
 """What a simulation leaves behind: Batsim's output files and the over-utilization spans, made from its log."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
@@ -30,41 +29,21 @@ from hdeeprm_like.results.batsim_files import (
     MACHINE_STATE_COLUMNS,
     PSTATE_CHANGE_COLUMNS,
     Ended,
-    JobRow,
     summary_of_ended,
     write_columns,
     write_job_lines,
     write_schedule,
 )
 from hdeeprm_like.results.core_intervals import interval_text, intervals_of, joined, last_times, spread
-from hdeeprm_like.results.job_lines import interval_sets, job_lines, lines_of, names_of, rows_of
-from hdeeprm_like.results.overutilization import Spans, blocked_spans, overutilizations
+from hdeeprm_like.results.job_lines import interval_sets, job_lines, lines_of, names_of
+from hdeeprm_like.results.overutilization import overutilizations
+from hdeeprm_like.results.power import Consumed
 from hdeeprm_like.results.run_files import SCHEDULE
 from hdeeprm_like.results.run_reader import DIGIT, Requests, Run, RunJobs
 from hdeeprm_like.run.simulator import Simulator
 from hdeeprm_like.types import Bools, Floats, Ints, Records
 
 DECIMALS = 6  # that ``out_jobs.csv`` has of each time
-
-
-@dataclass(frozen=True)
-class PowerCurve:
-    """Power over time, constant between the P-state changes.
-
-    Attributes:
-        times: (K,) s, of the changes, beginning with 0.
-        watts: (K,) W from each time on.
-        joules: (K,) J until each time.
-    """
-
-    times: Floats
-    watts: Floats
-    joules: Floats
-
-    def energy(self, times: Floats) -> Floats:
-        """Return the energy in J used until each time."""
-        k = np.searchsorted(self.times, times, side="right") - 1
-        return np.asarray(self.joules[k] + self.watts[k] * (times - self.times[k]))
 
 
 class Record:
@@ -91,11 +70,6 @@ class Record:
     def order(self) -> Ints:
         """The jobs that ended or were rejected, in the order in which the server saw it."""
         return np.asarray(self.log["row"][self.of_kinds(LOG_END, LOG_REJECT)])
-
-    @property
-    def job_rows(self) -> list[JobRow]:
-        """The jobs of `order`, one by one."""
-        return rows_of(self.lines)
 
     def write_jobs(self, path: Path, energy: bool = True) -> None:
         """Write ``out_jobs.csv``.
@@ -132,13 +106,13 @@ class Record:
         return intervals_of(self.state.tables)
 
     @cached_property
-    def power(self) -> PowerCurve:
+    def power(self) -> Consumed:
         """Power and energy of all cores over time."""
         changes = self.entries(LOG_PSTATE)
         times = np.concatenate([[0.0], changes["time"]])
         watts = self.idle_watts + np.concatenate([[0.0], np.cumsum(self.watt_changes(changes))])
         joules = np.concatenate([[0.0], np.cumsum(watts[:-1] * np.diff(times))])
-        return PowerCurve(times, watts, joules)
+        return Consumed(times, joules, watts)
 
     @cached_property
     def idle_watts(self) -> float:
@@ -249,10 +223,6 @@ class Record:
             ),
         )
         return found
-
-    def blocked_spans(self, lack: int) -> Spans:
-        """Return the spans in which the selected job lacked something."""
-        return blocked_spans(self.state, lack)
 
     def write(self, folder: Path, schedule: Mapping[str, str | int | float]) -> None:
         """Write Batsim's five files, with *schedule* as ``out_schedule.csv``, and ``overutilizations.json``."""

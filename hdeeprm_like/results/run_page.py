@@ -2,9 +2,10 @@
 
 import math
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from itertools import pairwise
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,16 +14,15 @@ from hdeeprm_like.cluster.metrics import bounded_slowdown, outside_window
 from hdeeprm_like.cluster.schedule import FIGURES
 from hdeeprm_like.decision.presets import PRESETS
 from hdeeprm_like.errors import ResultsError
-from hdeeprm_like.inputs import read_json
 from hdeeprm_like.results import plots, report
 from hdeeprm_like.results.html import pieces, write_page
-from hdeeprm_like.results.html.gantt import gantt_of
-from hdeeprm_like.results.html.player import can_be_played, player_of
+from hdeeprm_like.results.html.schedules import can_be_played, gantt_of, player_of
 from hdeeprm_like.results.pictures import COLOURS, log_scale, picture
+from hdeeprm_like.results.plots.classes import draw_shares, slowdowns_of, waits_of
 from hdeeprm_like.results.plots.curves import POINTS, PROGRESS, learning_curves
 from hdeeprm_like.results.power import ENERGY
-from hdeeprm_like.results.run_head import head_of, part
 from hdeeprm_like.results.run_reader import JOBS, RECORD, Run, open_runs
+from hdeeprm_like.results.units import names_of_spans
 from hdeeprm_like.types import Floats, Ints
 
 SIZES = (1, 2, 5, 9, 17, 33, 65, 129, 257, 1025)  # cores at which a row of the table begins
@@ -132,9 +132,7 @@ def unseen_jobs(run: Run) -> str:
 
 def slots_of(run: Run) -> int:
     """Return the slots of the window that the agent of a run chose from, 0 where none did."""
-    if not run.has(RECORD):
-        return 0
-    env = part(read_json(run.path(RECORD), ResultsError), "options", "pybatsim", "env")
+    env = part(run.record, "options", "pybatsim", "env")
     preset = PRESETS.get(str(env.get("preset")))
     if preset is None or preset.actions == "policies":
         return 0
@@ -169,13 +167,8 @@ def waits_by_kind(run: Run) -> Cells:
 def size_groups(size: Ints) -> tuple[Ints, dict[int, str]]:
     """Return (J,) the group of each job by its cores, and what those that occur are called."""
     group = np.searchsorted(SIZES, size, side="right") - 1
-    ends = [*SIZES[1:], None]
-    names = {}
-    for number in np.unique(group).tolist():
-        low, high = SIZES[number], ends[number]
-        alone = str(low) if high == low + 1 else f"{low} to {(high or 0) - 1}"
-        names[number] = f"{low} and more" if high is None else alone
-    return group, names
+    names = names_of_spans(SIZES, "{} and more")
+    return group, {number: names[number] for number in np.unique(group).tolist()}
 
 
 COLUMNS = ("jobs", "core hours", "mean wait (h)", "longest wait (h)", "mean bounded slowdown")
@@ -214,11 +207,8 @@ def draw_distributions(runs: dict[str, Run], save: Path) -> None:
     with picture(save, width=11.0, height=4.2) as figure:
         left, right = figure.subplots(1, 2, sharey=True)
         for (name, run), colour in zip(runs.items(), COLOURS * len(runs), strict=False):
-            jobs, ran = run.jobs, run.jobs.ran
-            slowdown = bounded_slowdown(jobs.wait[ran], jobs.run[ran])
-            for axes, values in ((left, np.maximum(jobs.wait[ran], 1.0)), (right, slowdown)):
-                shares = np.arange(1, len(values) + 1) / max(len(values), 1)
-                axes.step(thinned(np.sort(values)), thinned(shares), where="post", color=colour, label=name)
+            for axes, values in ((left, waits_of(run)), (right, slowdowns_of(run))):
+                draw_shares(axes, values, colour, name, width=1.5)
         if any(run.jobs.ran.any() for run in runs.values()):  # an axis of no values has no logarithm
             log_scale(left, "x")
             log_scale(right, "x")
@@ -227,8 +217,82 @@ def draw_distributions(runs: dict[str, Run], save: Path) -> None:
         right.legend(fontsize="small")
 
 
-def thinned(values: Floats) -> Floats:
-    """Return at most 2,000 of many values, the first and the last among them, for pictures of bounded size."""
-    if len(values) <= 2000:
-        return values
-    return values[np.unique(np.linspace(0, len(values) - 1, 2000).astype(np.int64))]
+UNKNOWN = "not recorded"
+
+
+def head_of(runs: Mapping[str, Run]) -> list[list[object]]:
+    """Return the rows of a table with a column for each run."""
+    facts = [facts_of(run) for run in runs.values()]
+    return [[name, *(own[name] for own in facts)] for name in facts[0]] if facts else []
+
+
+def facts_of(run: Run) -> dict[str, object]:
+    """Return what is recorded about a run, in the order in which it is read."""
+    record = run.record
+    options, versions = part(record, "options"), part(record, "versions")
+    seed = record.get("seed", UNKNOWN)
+    version = str(versions.get("hdeeprm_like", UNKNOWN))
+    simulator = record.get("simulator")
+    return {
+        "machine": machine(run, part(record, "platform")),
+        "workload": workload(run, part(record, "workload")),
+        "policy": policy(options),
+        "seed": seed,
+        "version": f"hdeeprm_like {version}" if version != UNKNOWN else UNKNOWN,
+        "simulator": simulator if isinstance(simulator, str) else UNKNOWN,
+        "date": date(run),
+        "command": command(run),
+    }
+
+
+def machine(run: Run, platform: dict[str, Any]) -> str:
+    """Return the platform's name and size."""
+    cores = f"{run.cores:,} cores" if run.has(JOBS) else f"{platform.get('cores', UNKNOWN)} cores"
+    nodes = platform.get("nodes")
+    return ", ".join([*name_of(platform), cores, *([f"{nodes:,} nodes"] if isinstance(nodes, int) else [])])
+
+
+def workload(run: Run, jobs: dict[str, Any]) -> str:
+    """Return the workload's name and how many jobs it has."""
+    count = len(run.jobs) if run.has(JOBS) else jobs.get("jobs", UNKNOWN)
+    account = part(jobs, "account").get("summary")
+    more = [f"of the file {account}"] if isinstance(account, str) else []
+    return ", ".join([*name_of(jobs), f"{count:,} jobs" if isinstance(count, int) else f"{count} jobs", *more])
+
+
+def policy(options: dict[str, Any]) -> str:
+    """Return which policy or agent decided."""
+    agent = part(options, "pybatsim", "agent")
+    own = options.get("policy") or agent.get("policy_pair")
+    if isinstance(own, str):
+        return own
+    program = agent.get("run")
+    kind = agent.get("type")
+    named = [str(kind)] if kind else []
+    return " ".join([*named, *([PurePath(str(program)).name] if program else [])]) or UNKNOWN
+
+
+def date(run: Run) -> str:
+    """Return when the files of a run were last written."""
+    path = run.path(RECORD) if run.has(RECORD) else run.folder
+    return datetime.fromtimestamp(path.stat().st_mtime, UTC).strftime("%Y-%m-%d %H:%M UTC")
+
+
+def command(run: Run) -> object:
+    """Return the command that runs the same again, where the run left its inputs."""
+    if not run.has("options.json") or not run.has(RECORD):
+        return UNKNOWN
+    return pieces().code(f"hdeeprm-like launch --options {run.folder}/options.json --output again")
+
+
+def name_of(part_of_record: dict[str, Any]) -> list[str]:
+    """Return the name of a file in a record, without its folder; none if the record has none."""
+    file = part_of_record.get("file")
+    return [PurePath(file).name] if isinstance(file, str) else []
+
+
+def part(content: Any, *names: str) -> dict[str, Any]:
+    """Return the object that stands below some names in JSON, an empty one where there is none."""
+    for name in names:
+        content = content.get(name) if isinstance(content, dict) else None
+    return content if isinstance(content, dict) else {}

@@ -1,5 +1,8 @@
 """Units that people read times and energies in."""
 
+from collections.abc import Sequence
+from itertools import pairwise
+
 UNITS_OF_TIME = ((86400.0, "days"), (3600.0, "hours"), (60.0, "minutes"))
 
 
@@ -15,6 +18,12 @@ def unit_of_energy(largest: float, unit: str = "J") -> tuple[float, str]:
     """Return how many J, or J s, are one of the unit that suits so many of them, and its name."""
     scale, prefix = next(((scale, prefix) for scale, prefix in PREFIXES if largest >= scale), (1.0, ""))
     return scale, prefix + unit
+
+
+def names_of_spans(bounds: Sequence[int], last: str) -> list[str]:
+    """Return what spans of whole numbers are called, ``2`` or ``3 to 8``, and the *last* one, as ``{} and more``."""
+    names = [str(low) if high == low + 1 else f"{low} to {high - 1}" for low, high in pairwise(bounds)]
+    return [*names, last.format(bounds[-1])]
 
 
 DURATIONS = {

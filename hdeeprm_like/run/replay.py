@@ -69,7 +69,7 @@ def replay(platform: Platform, jobs: Workload, start: Floats, times: Sequence[st
     """
     names = tuple(dict.fromkeys(name for name in times if is_predictor(name)))
     state = State(platform, jobs, log=False, named=False, needs=Needs((), ((BY_SIZE, REQUESTED),)))
-    history = new_history(state, [predictor(name) for name in names] or [NO_TREES])
+    history = new_history(len(state.tables.jobs), [predictor(name) for name in names] or [NO_TREES])
     count = len(jobs)
     run_time = state.tables.jobs["run_time"][:count]
     time = np.concatenate([start + run_time, jobs.submit, jobs.submit, start])

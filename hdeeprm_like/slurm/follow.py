@@ -33,7 +33,7 @@ from hdeeprm_like.engine.job_rows import Request
 from hdeeprm_like.engine.outside_starts import runs, start_outside, withdraw
 from hdeeprm_like.engine.state import Instant, State
 from hdeeprm_like.engine.words import of_cores
-from hdeeprm_like.slurm.past import Past
+from hdeeprm_like.slurm.journal import Past
 from hdeeprm_like.slurm.shown import OVER, RUNS, WAITS, Job, Node
 
 END, WITHDRAW, SUBMIT, START = range(4)  # what happens to a job, in the order in which it does at one time

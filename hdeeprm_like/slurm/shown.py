@@ -14,7 +14,7 @@ import itertools
 import json
 import math
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -38,10 +38,6 @@ PHASES = {  # of the states that a job has one of, then of the flags that older 
 }
 UNLIMITED = 365 * 86400.0  # s that a job without a limit counts as asking for: Slurm plans no further
 EXACT = Number(0.0, EXACT_MOST)
-JOB_FIELDS = (
-    "JobID:|,State:|,UserName:|,Partition:|,NumCPUs:|,TimeLimit:|,SubmitTime:|,EligibleTime:|,StartTime:|,EndTime:|,"
-    "PriorityLong:|,Reason:|,ArrayJobID:"
-)  # of squeue: all that a watch needs to know of a job, in the order of `jobs_of_fields`
 JOB_BEGINS = re.compile(r"^JobId=(\d+)", re.MULTILINE)
 NODE_BEGINS = re.compile(r"^NodeName=", re.MULTILINE)
 
@@ -128,10 +124,62 @@ def moment(value: Any) -> float:
 def words(value: Any) -> tuple[str, ...]:
     """Return what may be one text, several with commas between, or a list."""
     if isinstance(value, str):
-        value = value.split(",")
-    if not isinstance(value, list):
-        return ()
-    return tuple(word for one in value if isinstance(one, str) and (word := one.strip()))
+        return _words_in(value)
+    return (
+        tuple(word for one in value if isinstance(one, str) and (word := one.strip()))
+        if isinstance(value, list)
+        else ()
+    )
+
+
+@lru_cache(maxsize=1024)
+def _words_in(text: str) -> tuple[str, ...]:
+    return words(text.split(","))
+
+
+def limit_of(value: Any) -> float:
+    """Return the s of a time limit, whose bare numbers are minutes; nan where it is none."""
+    return _limit_in(value) if isinstance(value, str) else number(value) * MINUTE
+
+
+@lru_cache(maxsize=1024)
+def _limit_in(text: str) -> float:
+    try:
+        return time_limit(text)
+    except ValueError:
+        return math.nan
+
+
+class Column(NamedTuple):
+    """Something that Slurm shows of a job.
+
+    Attributes:
+        json, listed, text: its name in ``squeue --json``, in ``squeue -O`` and in ``scontrol show job``.
+        read: what reads its value in all of these forms.
+    """
+
+    json: str
+    listed: str
+    text: str
+    read: Callable[[Any], Any]
+
+
+COLUMNS = (  # in the order of `_job`
+    Column("job_id", "JobID", "JobId", number),
+    Column("job_state", "State", "JobState", words),
+    Column("user_name", "UserName", "UserId", lambda user: str(user or "")),
+    Column("partition", "Partition", "Partition", words),
+    Column("cpus", "NumCPUs", "NumCPUs", number),
+    Column("time_limit", "TimeLimit", "TimeLimit", limit_of),
+    Column("submit_time", "SubmitTime", "SubmitTime", moment),
+    Column("eligible_time", "EligibleTime", "EligibleTime", moment),
+    Column("start_time", "StartTime", "StartTime", moment),
+    Column("end_time", "EndTime", "EndTime", moment),
+    Column("priority", "PriorityLong", "Priority", number),
+    Column("state_reason", "Reason", "Reason", lambda reason: reason if isinstance(reason, str) else ""),
+    Column("array_job_id", "ArrayJobID", "ArrayJobId", number),
+)
+JOB_FIELDS = ":|,".join(column.listed for column in COLUMNS) + ":"  # of squeue: what a watch needs to know of a job
 
 
 def phase_of(states: Iterable[str]) -> str:
@@ -147,57 +195,31 @@ def jobs_of_json(text: str) -> list[Job]:
         ProtocolError: it shows nothing that could be read.
     """
     listed = content_of(text, "jobs", "squeue")
-    jobs = [job for one in listed if (job := _job_of_json(one)) is not None]
+    by_key = ({**one, "user_name": one.get("user_name") or one.get("user_id")} for one in listed)
+    jobs = _jobs([[one.get(column.json) for column in COLUMNS] for one in by_key])
     if listed and not jobs:
         raise ProtocolError(f"squeue: none of {len(listed)} jobs is of a form that is known")
     return jobs
 
 
-def _job_of_json(told: dict[str, Any]) -> Job | None:
-    states = words(told.get("job_state"))
-    limit = number(told.get("time_limit"))  # min
-    return _job(
-        jobid=number(told.get("job_id")),
-        states=states,
-        user=told.get("user_name") or told.get("user_id"),
-        partition=told.get("partition"),
-        cpus=number(told.get("cpus")),
-        limit=limit * MINUTE,
-        submit=moment(told.get("submit_time")),
-        eligible=moment(told.get("eligible_time")),
-        start=moment(told.get("start_time")),
-        end=moment(told.get("end_time")),
-        priority=number(told.get("priority")),
-        reason=told.get("state_reason"),
-        array=number(told.get("array_job_id")),
-    )
+def _jobs(shown: Sequence[Sequence[Any]]) -> list[Job]:
+    """Return the jobs of what is shown in the order of `COLUMNS`, but those that lack what is needed."""
+    columns = (map(column.read, values) for column, values in zip(COLUMNS, zip(*shown, strict=True), strict=False))
+    return [job for told in zip(*columns, strict=True) if (job := _job(*told)) is not None]
 
 
-def _job(
-    jobid: float,
-    states: Sequence[str],
-    user: Any,
-    partition: Any,
-    cpus: float,
-    limit: float,
-    submit: float,
-    eligible: float,
-    start: float,
-    end: float,
-    priority: float,
-    reason: Any,
-    array: float,
-) -> Job | None:
-    """Return a job with all required values, else None."""
+def _job(number: float, states: tuple[str, ...], *told: Any) -> Job | None:
+    """Return a job with all required values, else None; the arguments are in the order of `COLUMNS`."""
+    user, partitions, cpus, limit, submit, eligible, start, end, priority, reason, array = told
     phase = phase_of(states)
-    if not phase or not 0 < jobid < math.inf or math.isnan(submit):
+    if not phase or not 0 < number < math.inf or math.isnan(submit):
         return None
     return Job(
-        number=int(jobid),
+        number=int(number),
         phase=phase,
         ran=end > start or (end == start and "COMPLETED" in states),
-        user=str(user if user is not None else ""),
-        partitions=words(partition),
+        user=user,
+        partitions=partitions,
         cpus=int(cpus) if 1 <= cpus < EXACT_MOST else 1,
         limit=limit if 0 < limit < UNLIMITED else UNLIMITED,
         submit=submit,
@@ -205,7 +227,7 @@ def _job(
         start=start,
         end=end,
         priority=int(priority) if priority < math.inf else -1,
-        reason=reason if isinstance(reason, str) else "",
+        reason=reason,
         array=int(array) if 0 < array < math.inf else 0,
     )
 
@@ -220,10 +242,18 @@ def jobs_of_text(text: str) -> list[Job]:
         ProtocolError: it prints nothing that could be read.
     """
     parts = [block.partition("\n") for block in _blocks(text, JOB_BEGINS)]
-    jobs = [job for first, _, rest in parts if (job := _job_of_text(first, rest)) is not None]
+    jobs = _jobs([_told_in_text(first, rest) for first, _, rest in parts])
     if not jobs and (parts or "No jobs in the system" not in text):
         raise ProtocolError(f"scontrol: shows no job of a form that is known: {text[:60]!r}")
     return jobs
+
+
+def _told_in_text(first: str, rest: str) -> list[str]:
+    fields = {name: value for word in reversed(rest.split()) for name, _, value in [word.partition("=")]}
+    ours = first.partition(" JobName=")[0]
+    fields |= {name: _field(ours, name) for name in ("JobId", "ArrayJobId")}
+    fields |= {name: fields.get(name, "").partition(sign)[0] for name, sign in (("UserId", "("), ("NumCPUs", "-"))}
+    return [fields.get(column.text, "") for column in COLUMNS]
 
 
 def jobs_of_fields(text: str) -> list[Job]:
@@ -232,69 +262,11 @@ def jobs_of_fields(text: str) -> list[Job]:
     Raises:
         ProtocolError: a line is of no such form.
     """
-    found = []
-    for line in text.splitlines():
-        fields = line.split("|")
-        if len(fields) != JOB_FIELDS.count("|") + 1:
-            raise ProtocolError(f"squeue: {line[:60]!r} is no line of {JOB_FIELDS}")
-        jobid, state, user, partition, cpus, limit, submit, eligible, start, end, priority, reason, array = fields
-        job = _job(
-            jobid=number(jobid),
-            states=words_of(state),
-            user=user,
-            partition=partition,
-            cpus=number(cpus),
-            limit=limit_of(limit),
-            submit=moment(submit),
-            eligible=moment(eligible),
-            start=moment(start),
-            end=moment(end),
-            priority=number(priority),
-            reason=reason,
-            array=number(array),
-        )
-        if job is not None:
-            found.append(job)
-    return found
-
-
-@lru_cache(maxsize=1024)
-def words_of(text: str) -> tuple[str, ...]:
-    """Return what stands between commas."""
-    return words(text)
-
-
-@lru_cache(maxsize=1024)
-def limit_of(text: str) -> float:
-    """Return the s of a time limit; nan where it is none."""
-    try:
-        return time_limit(text)
-    except ValueError:
-        return math.nan
-
-
-def _job_of_text(first: str, rest: str) -> Job | None:
-    match = JOB_BEGINS.match(first)
-    fields = {name: value for word in reversed(rest.split()) for name, _, value in [word.partition("=")]}
-
-    def field(name: str) -> str:
-        return fields.get(name, "")
-
-    return _job(
-        jobid=float(match[1]) if match else math.nan,
-        states=words(field("JobState")),
-        user=field("UserId").partition("(")[0],
-        partition=field("Partition"),
-        cpus=number(field("NumCPUs").partition("-")[0]),
-        limit=limit_of(field("TimeLimit")),
-        submit=moment(field("SubmitTime")),
-        eligible=moment(field("EligibleTime")),
-        start=moment(field("StartTime")),
-        end=moment(field("EndTime")),
-        priority=number(field("Priority")),
-        reason=field("Reason"),
-        array=number(_field(first.partition(" JobName=")[0], "ArrayJobId")),
-    )
+    found = [line.split("|") for line in text.splitlines()]
+    for fields in found:
+        if len(fields) != len(COLUMNS):
+            raise ProtocolError(f"squeue: {'|'.join(fields)[:60]!r} is no line of {JOB_FIELDS}")
+    return _jobs(found)
 
 
 def _blocks(text: str, begin: re.Pattern[str]) -> list[str]:

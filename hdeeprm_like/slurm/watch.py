@@ -21,11 +21,9 @@ from hdeeprm_like.engine.numbers import WATCH_DEPTH, WATCH_FACTOR, WATCH_INTERVA
 from hdeeprm_like.errors import OptionsError, ProtocolError
 from hdeeprm_like.signals import raised_by
 from hdeeprm_like.slurm.commands import BATCH, Denied, Slurm
-from hdeeprm_like.slurm.factors import FactorFile, wanted_factors
+from hdeeprm_like.slurm.factors import FactorFile, put_back, put_back_in_time, wanted_factors
 from hdeeprm_like.slurm.follow import Follower, Look
-from hdeeprm_like.slurm.journal import Journal, reasons
-from hdeeprm_like.slurm.past import Past
-from hdeeprm_like.slurm.restore import put_back, put_back_in_time
+from hdeeprm_like.slurm.journal import Journal, Past, reasons
 from hdeeprm_like.slurm.shown import OVER, RUNS, WAITS, Job
 
 log = logging.getLogger(__name__)

@@ -23,26 +23,16 @@ OF_TRACES: dict[str, Callable[[Trace], Floats]] = {
 }
 """Fields of jobs of a trace; *mem* is that of the jobs whose memory is known."""
 
-FIELDS: dict[str, Callable[[Workload], Floats]] = {
-    "req_time": lambda jobs: jobs.requested_time,
-    "size": lambda jobs: jobs.size.astype(np.float64),
-    "mem": lambda jobs: jobs.memory,
-    "mem_bw": lambda jobs: jobs.bandwidth,
-    "submit": lambda jobs: jobs.submit,
-    "req_ops": lambda jobs: jobs.requested_ops,
-    "ops": lambda jobs: jobs.ops,
+FIELDS: dict[str, tuple[str, Callable[[Workload], Floats]]] = {
+    "req_time": ("s", lambda jobs: jobs.requested_time),
+    "size": ("cores", lambda jobs: jobs.size.astype(np.float64)),
+    "mem": ("MB per core", lambda jobs: jobs.memory),
+    "mem_bw": ("GB/s per core", lambda jobs: jobs.bandwidth),
+    "submit": ("s", lambda jobs: jobs.submit),
+    "req_ops": ("flop per core", lambda jobs: jobs.requested_ops),
+    "ops": ("flop per core", lambda jobs: jobs.ops),
 }
-"""Fields of jobs, in `UNITS`."""
-
-UNITS = {
-    "req_time": "s",
-    "size": "cores",
-    "mem": "MB per core",
-    "mem_bw": "GB/s per core",
-    "submit": "s",
-    "req_ops": "flop per core",
-    "ops": "flop per core",
-}
+"""Fields of jobs: the unit, and the column."""
 
 STATISTICS: dict[str, Callable[[Floats], float]] = {
     "count": lambda column: float(len(column)),
@@ -100,7 +90,7 @@ def jobstat(jobs: Workload | Trace, field: str, statistic: str, *, seed: int | N
 
 def unit_of(field: str, statistic: str) -> str:
     """Return the unit of a statistic over a field."""
-    return "jobs" if statistic == "count" else UNITS[field]
+    return "jobs" if statistic == "count" else FIELDS[field][0]
 
 
 def job_table(jobs: Workload | Trace, *, seed: int | None = None) -> pd.DataFrame:
@@ -131,7 +121,7 @@ def _summary(statistic: str) -> Callable[[Floats], float]:
 def _columns(jobs: Workload | Trace, seed: int | None) -> dict[str, Floats]:
     """Return the known fields in the order of `FIELDS`."""
     if not isinstance(jobs, Trace):
-        return {name: column(jobs) for name, column in FIELDS.items()}
+        return {name: column(jobs) for name, (_, column) in FIELDS.items()}
     jobs = jobs if jobs.account is not None else jobs_of(jobs, Reading(larger="keep"))
     found = {name: column(jobs) for name, column in OF_TRACES.items()}
     if seed is not None:

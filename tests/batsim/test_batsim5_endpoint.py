@@ -97,7 +97,7 @@ def play_both(folder, new_talk):
     return folder / "five_jobs.csv"
 
 
-# compiles one more kind of run, for 3 to 15 s
+# takes 3 s
 @pytest.mark.more
 @pytest.mark.parametrize(
     "policy", ["sjf+easy-high_gflops", "fcfs+conservative-low_power", "tetris", "multifactor", "zoo:balanced"]
@@ -117,7 +117,7 @@ def test_the_schedule_of_a_baseline_or_a_learned_policy_is_the_same_too(policy, 
         decide = Classic(experiment).system
         text = (tmp_path / "workload.json").read_text()
         exact = {"w0": json.loads(text, parse_float=read_number)["profiles"]}
-        return lambda codec: Conversation(decide, FirstAction(), experiment.platform, limits, exact, codec)
+        return lambda codec: Conversation(decide, FirstAction(), codec, experiment.platform, limits, exact)
 
     ours = jobs_of(play_both(tmp_path, new_talk))
     launch(Classic(experiment), tmp_path / "here", progress=False)
@@ -348,7 +348,7 @@ def test_batsim_5_writes_all_files_under_the_names_of_batsim_4(tmp_path):
 
 
 def test_limits_that_are_missing_are_one():
-    ours = Conversation(lambda platform, limits: limits, FirstAction(), None, None, None, Codec5())
+    ours = Conversation(lambda platform, limits: limits, FirstAction(), Codec5())
     ours.answer(hello())
     ours._codec.deliver(ours._codec.parse(begins(CLUSTER)), ours)
     assert ours.system == JobLimits(1.0, 1.0, 1.0, 1.0)

@@ -122,8 +122,6 @@ def test_pybatsim_runs_us_with_the_options_that_users_know(whole, tmp_path):
     assert spans["mem_bw"]["nb_procs"] == 2
 
 
-# compiles one more kind of run, for 3 to 15 s
-@pytest.mark.more
 def test_pybatsim_asks_a_learning_agent_which_learns(tmp_path):
     agents = Path(__file__).parents[2] / "agents"
     how = ["--options", str(agents / "reinforce.json"), "--agent", str(agents / "reinforce.py"), "-q"]

@@ -142,8 +142,8 @@ def test_batsim_5_leaves_a_directory_that_is_read_drawn_and_cleaned_as_the_other
     assert not list(there.iterdir())
 
 
-# compiles one more kind of run, for 3 to 15 s; another mode
-@pytest.mark.lane(more=r"(?!(bfbp|multifactor)$).*", slow=r"bfbp|multifactor")
+# takes 3 s
+@pytest.mark.more
 @pytest.mark.parametrize(
     "pair", ["sjf+easy-high_gflops", "fcfs+conservative-low_power", "bfbp", "multifactor", "zoo:balanced"]
 )
@@ -158,7 +158,7 @@ def test_a_baseline_decides_over_a_socket_as_in_process(tmp_path, pair):
         assert [row[column] for row in theirs.values()] == [row[column] for row in mine.values()]
 
 
-# compiles one more kind of run, for 3 to 15 s
+# takes 2 s
 @pytest.mark.more
 @pytest.mark.parametrize("version", ["batsim", "batsim5"])
 def test_a_placement_score_takes_the_same_cores_over_a_socket_as_in_process(tmp_path, version):

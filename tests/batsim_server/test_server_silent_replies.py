@@ -13,6 +13,7 @@ from hdeeprm_like.batsim_server.silent_decisions import TALK, Decisions, Unusual
 from hdeeprm_like.batsim_server.silent_session import SilentSession
 from hdeeprm_like.batsim_server.simulation import Simulation
 from hdeeprm_like.engine import silent_layout as layout
+from hdeeprm_like.engine.actor_fields import ASKS
 from hdeeprm_like.errors import ProtocolError
 
 HOSTS, JOBS = 12, 11
@@ -47,7 +48,7 @@ def read_by_machine(simulation, make_advance, raw):  # noqa: F811
     session = SilentSession(simulation, None, make_advance)
     for number in range(HOSTS):
         session._decisions._note_way(number)
-    assert session._advance() == layout.ASKS
+    assert session._advance() == ASKS
     session._bytes["reply"][: len(raw) + 1] = raw + b"\0"
     session._talk[TALK["reply"]] = len(raw)
     if session._advance() == layout.UNREAD:

@@ -22,7 +22,7 @@ from hdeeprm_like.cli.main import main
 from hdeeprm_like.decision.compared_policies import compared_policy
 from hdeeprm_like.inputs import read_json
 from hdeeprm_like.results.pictures import COLOURS, picture
-from hdeeprm_like.studies.compare.bootstrap import intervals
+from hdeeprm_like.studies.compare.significance import intervals
 
 pytestmark = pytest.mark.bench
 

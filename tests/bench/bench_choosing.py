@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hdeeprm_like.studies.compare.bootstrap import intervals
+from hdeeprm_like.studies.compare.significance import intervals
 
 pytestmark = pytest.mark.bench
 

@@ -21,6 +21,7 @@ import pytest
 import zmq
 from server_inputs import free_port
 
+from hdeeprm_like.batsim.codec4 import Codec4
 from hdeeprm_like.batsim.endpoint import Endpoint
 from hdeeprm_like.batsim.pybatsim_scheduler import Scheduler
 from hdeeprm_like.batsim.session import Conversation
@@ -39,7 +40,7 @@ TIMES = 9  # of each, one after the other
 
 def talk_of(experiment):
     return Conversation(
-        Classic(experiment).system, FirstAction(), experiment.platform, experiment.workload.limits(), None
+        Classic(experiment).system, FirstAction(), Codec4(), experiment.platform, experiment.workload.limits()
     )
 
 

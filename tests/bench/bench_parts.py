@@ -14,7 +14,7 @@ import pytest
 from bench_sweep import begun, spent
 
 from hdeeprm_like.inputs import read_json
-from hdeeprm_like.studies.sweep.reading import whole
+from hdeeprm_like.studies.sweep.experiments import whole
 
 pytestmark = pytest.mark.bench
 

@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 from hdeeprm_like.cli.main import main
-from hdeeprm_like.studies.compare.bootstrap import intervals
+from hdeeprm_like.studies.compare.significance import intervals
 
 pytestmark = pytest.mark.bench
 

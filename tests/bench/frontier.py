@@ -37,7 +37,7 @@ from hdeeprm_like.learning.rollout import play_side_by_side
 from hdeeprm_like.results.pictures import BLUE, COLOURS, GREY, picture
 from hdeeprm_like.run import batch
 from hdeeprm_like.run.episodes import Plays, fragment
-from hdeeprm_like.studies.compare.bootstrap import intervals
+from hdeeprm_like.studies.compare.significance import intervals
 from hdeeprm_like.studies.evolution.options import Source
 from hdeeprm_like.studies.evolution.windows import made_jobs
 

@@ -33,7 +33,7 @@ from hdeeprm_like.run.loop import FOREVER, OVER, advance
 from hdeeprm_like.run.schedules import schedule_of
 from hdeeprm_like.run.simulator import Simulator
 from hdeeprm_like.run.to_end import constant_run
-from hdeeprm_like.studies.whatif.answer import blocks_of, ratio_of
+from hdeeprm_like.studies.whatif.figures import blocks_of, ratio_of
 from hdeeprm_like.types import Floats
 
 RULES = (

@@ -29,9 +29,8 @@ from hdeeprm_like.decision.names import baseline
 from hdeeprm_like.formats.shipped import found
 from hdeeprm_like.run.episodes import fragment, stretched
 from hdeeprm_like.run.schedules import run_to_end
-from hdeeprm_like.studies.evolution.machine_windows import jobs_of, machine_of
 from hdeeprm_like.studies.evolution.options import EvolutionOptions, read_evolution
-from hdeeprm_like.studies.evolution.windows import window_of
+from hdeeprm_like.studies.evolution.windows import jobs_of, machine_of, window_of
 
 ROOT = Path(__file__).parents[2]
 OPTIONS, FIGURES = ROOT / "agents" / "zoo" / "evolution", ROOT / "docs" / "placement_figures.json"

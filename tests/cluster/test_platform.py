@@ -41,14 +41,8 @@ def test_a_platform_does_not_change():
         two_nodes().name = "other"
 
 
-def test_sharing_costs_a_quarter_of_the_speed_and_idle_cores_do_nothing():
+def test_speed_and_power_in_each_p_state_are_shares_of_the_peak_rounded_to_what_the_xml_carries():
     assert flops_by_pstate(4.0) == [4e9, 3e9, 0.001, 0.001]
-
-
-def test_idle_cores_take_a_quarter_of_the_power_beside_a_busy_one_and_a_twentieth_otherwise():
     assert watts_by_pstate(40.0) == [40.0, 40.0, 10.0, 2.0]
-
-
-def test_figures_are_rounded_to_what_the_xml_carries():
     assert flops_by_pstate(1.23456)[0] == 1.235e9
     assert watts_by_pstate(71.25 / 6) == [11.875, 11.875, 2.969, 0.594]

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hdeeprm_like.cluster.synthetic.columns import BANDWIDTHS, with_hdeeprm_columns, with_memory
+from hdeeprm_like.cluster.synthetic.jobs import BANDWIDTHS, with_hdeeprm_columns, with_memory
 from hdeeprm_like.cluster.synthetic.ksu import Ksu
 from hdeeprm_like.cluster.synthetic.lublin import BATCH_JOBS, WHOLE_LOG
 from hdeeprm_like.cluster.synthetic.mao import MAO, Mao

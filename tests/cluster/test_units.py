@@ -32,7 +32,7 @@ def test_bandwidths_are_bytes_per_second(text, value):
 
 @pytest.mark.parametrize("text", ["", "us", "-1us", "1.2.3us", "nan", "inf", "1 2us", "10Gbps", "٣us", "1e400us"])
 def test_what_is_no_latency_is_refused(text):
-    with pytest.raises(PlatformError, match="needed"):
+    with pytest.raises(PlatformError, match=r"needed|unknown unit"):
         seconds(text)
 
 
@@ -40,5 +40,5 @@ def test_what_is_no_latency_is_refused(text):
     "text", ["", "Gbps", "-1Gbps", "10us", "10Xbps", "10GBPS", "nanbps", "1..0Gbps", "1e400Gbps", "0bps"]
 )
 def test_what_is_no_bandwidth_is_refused(text):
-    with pytest.raises(PlatformError, match="needed"):
+    with pytest.raises(PlatformError, match=r"needed|unknown unit"):
         bytes_per_second(text)

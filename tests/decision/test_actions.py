@@ -80,8 +80,6 @@ def test_the_void_action_is_legal_only_while_something_else_can_happen():
     assert actions.mask(state).tolist() == [True, False]
 
 
-# compiles one more kind of run, for 3 to 15 s
-@pytest.mark.more
 def test_an_agent_that_waits_whenever_it_may_still_finishes_all_jobs():
     class Idler:
         def act(self, observation, mask):

@@ -61,16 +61,12 @@ def test_an_oracle_and_perfect_times_look_at_what_jobs_really_take():
         actions.choices(state)
 
 
-# compiles one more kind of run, for 3 to 15 s
-@pytest.mark.more
 def test_multifactor_serves_the_user_who_has_used_less():
     workload = jobs(submit=[0, 0, 1, 2], seconds=[10, 10, 10, 10], size=[2, 1, 3, 3])
     served = starts(replace(workload, user=np.array([7, 8, 7, 8])), "multifactor")
     assert served == [0, 0, 20, 10]
 
 
-# compiles one more kind of run, for 3 to 15 s
-@pytest.mark.more
 def test_a_committed_pick_blocks_what_would_overtake_it_when_the_queue_is_sorted_anew():
     # 2 is picked at 1 and blocks; 3 is shorter and would fit, but comes too late
     workload = jobs(submit=[0, 1, 2], seconds=[10, 5, 1], size=[2, 3, 1])
@@ -79,8 +75,6 @@ def test_a_committed_pick_blocks_what_would_overtake_it_when_the_queue_is_sorted
     assert starts(workload, "sjf+commitbackfill") == [0, 10, 2]
 
 
-# compiles one more kind of run, for 3 to 15 s
-@pytest.mark.more
 def test_easy_lets_a_job_outlive_the_reservation_only_on_cores_left_over():
     long_narrow = jobs(submit=[0, 1, 2], seconds=[10, 5, 50], size=[2, 2, 1])
     assert starts(long_narrow, "fcfs+easy") == [0, 10, 2]
@@ -95,8 +89,6 @@ def test_an_overdue_job_is_expected_to_end_in_a_second():
     assert starts(workload, "fcfs+easy") == [0, 20, 12, 25]
 
 
-# compiles one more kind of run, for 3 to 15 s
-@pytest.mark.more
 def test_a_reservation_waits_for_memory_too():
     # 100 MB: 0 holds 55 until 10, when 1 wants 60 for 5 s; 2 without memory may outlive that, 3 with 45 may not, 4 with
     # the 40 that are left may
@@ -110,8 +102,8 @@ def names():
     return [f"{order}+{mode}" for order in ORDERS for mode in MODES]
 
 
-# compiles one more kind of run, for 3 to 15 s; another mode
-@pytest.mark.lane(more=r"fcfs\+easy", slow=r"(?!(fcfs\+easy)$).*")
+# takes 3 s
+@pytest.mark.lane(more=r"(?!fcfs\+easy$).*")
 @pytest.mark.parametrize("name", names())
 def test_every_baseline_finishes_every_job_on_a_platform_with_memory_and_bandwidth_in_a_compiled_run(name):
     rng = np.random.default_rng(5)
@@ -128,8 +120,6 @@ def test_every_baseline_finishes_every_job_on_a_platform_with_memory_and_bandwid
     assert run_baseline(platform(*nodes), workload, name, "batsim").unfinished == 0
 
 
-# compiles one more kind of run, for 3 to 15 s; too
-@pytest.mark.lane(more=r"sjf\+easy|zoo:balanced", slow=r"(?!(sjf\+easy|zoo:balanced)$).*")
 @pytest.mark.parametrize(
     "name", ["sjf+easy", "zoo:balanced", "fcfs+conservative", "wfp3+easysjf", "f1+commitbackfill", "bfbp"]
 )

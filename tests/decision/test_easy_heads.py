@@ -92,7 +92,7 @@ def test_a_job_that_takes_the_gpus_node_does_not_delay_the_head():
     assert step_baseline(cluster, workload, "fcfs+easy").simulation.tasks["start"].tolist() == [0, 3, 3]
 
 
-# compiles one more kind of run, for 3 to 15 s
+# takes 1 s
 @pytest.mark.more
 def test_no_head_starts_later_than_promised():
     assert held(step_baseline, range(150), ["fcfs+easy"], CLOCKS) > 100
@@ -108,8 +108,6 @@ def test_no_head_starts_later_than_promised_with_any_mode_placement_and_clock(ch
     assert held(step_baseline, range(chunk * WORLDS, (chunk + 1) * WORLDS), NAMES, CLOCKS) > 500
 
 
-# compiles one more kind of run, for 3 to 15 s
-@pytest.mark.more
 @pytest.mark.parametrize("clock", CLOCKS[1:])
 def test_a_job_that_ends_at_this_very_moment_is_not_taken_to_run_on(clock):
     # at 9 jobs 0 and 1 end and 3 comes: if one of them were taken to run on, 3 could start for its second before 2

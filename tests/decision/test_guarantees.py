@@ -146,15 +146,13 @@ def test_no_job_starts_after_its_guarantee(constraint):
     assert held(constraint, range(60)) > 20
 
 
-# compiles kinds of runs with partitions
+# takes 37 s
 @pytest.mark.more
 @pytest.mark.parametrize("constraint", PARTITIONED)
 def test_nor_does_one_where_there_are_partitions(constraint):
     assert held(constraint, range(60)) > 20
 
 
-# compiles a kind of run that knows users
-@pytest.mark.more
 def test_nor_does_one_of_a_learned_policy():
     assert held("cores", range(30), ("zoo:balanced", "zoo:slowdown")) > 10
     assert held("all", range(30), ("zoo:balanced", "zoo:slowdown")) > 10

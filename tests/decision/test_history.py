@@ -38,8 +38,6 @@ def of_users(workload, users):
     return replace(workload, user=np.array(users))
 
 
-# compiles one more kind of run, for 3 to 15 s
-@pytest.mark.more
 def test_the_last_two_jobs_of_a_user_predict_the_next_one():
     # user 0 requests 100 s and runs 2 s and 4 s; so the job of 50 s that user 1 requests comes later, not earlier
     workload = jobs(submit=[0, 0, 7, 7], seconds=[2, 4, 3, 50], estimate=[100, 100, 100, 50])
@@ -67,8 +65,6 @@ def test_the_share_of_requests_that_a_user_runs_predicts_the_next_job():
     assert starts(workload, "sjf") == [0, 80, 30]
 
 
-# compiles one more kind of run, for 3 to 15 s
-@pytest.mark.more
 def test_orders_and_reservations_look_at_run_times_of_their_own():
     # 1 needs all four cores and is reserved for when 0 is expected to end: at 100 as requested, at 10 by the past
     seconds, estimate = [10, 10, 10, 20, 5, 50], [100, 100, 100, 20, 5, 50]
@@ -81,8 +77,6 @@ def test_orders_and_reservations_look_at_run_times_of_their_own():
 WEEK = 7 * 86400.0  # s
 
 
-# compiles one more kind of run, for 3 to 15 s
-@pytest.mark.more
 @pytest.mark.parametrize(("used", "first"), [(800, 2), (1200, 3)])
 def test_half_of_what_a_user_has_used_is_forgotten_in_a_week(used, first):
     # a week after user 0 has used so many core seconds, user 1 uses 500; then both have a job that waits as long
@@ -92,8 +86,6 @@ def test_half_of_what_a_user_has_used_is_forgotten_in_a_week(used, first):
     assert started[5 - first] == WEEK + used + 510
 
 
-# compiles one more kind of run, for 3 to 15 s
-@pytest.mark.more
 def test_usage_is_the_same_however_often_decisions_are_made():
     """A run under one policy decides at every instant; one that stops for an agent decides only where jobs wait."""
     for seed in range(5):
@@ -106,8 +98,6 @@ def test_usage_is_the_same_however_often_decisions_are_made():
         assert starts(workload, "multifactor", FOUR) == whole.tolist()
 
 
-# compiles one more kind of run, for 3 to 15 s
-@pytest.mark.more
 @pytest.mark.parametrize(("submitted", "first"), [(1.5 * WEEK, 3), (2.5 * WEEK, 2)])
 def test_a_job_ages_for_a_week_and_no_longer(submitted, first):
     # users 0 and 1 run 100 s and three weeks; then the job of user 0, who has used more than user 2, waits for three
@@ -125,7 +115,7 @@ def test_a_policy_that_knows_actual_times_is_named_by_either_way():
     assert baseline("sjf@actual+easy").needs_run_times
 
 
-# compiles one more function, for 3 to 15 s
+# takes 4 s
 @pytest.mark.more
 def test_a_job_that_outlives_its_prediction_is_expected_to_run_longer_by_one_increment_after_the_other():
     rows = of_users(jobs(submit=[0, 0, 50], seconds=[10, 10, 9999], estimate=1000.0), [7, 7, 7])
@@ -184,8 +174,6 @@ def prior():
     return [1 - math.exp(-0.15)] + [math.exp(-0.3 * b + 0.15) - math.exp(-0.3 * b - 0.15) for b in range(1, 40)]
 
 
-# compiles one more kind of run, for 3 to 15 s
-@pytest.mark.more
 def test_an_estimate_is_what_plain_python_makes_of_the_same_past():
     rows = jobs(submit=[0, 1, 2, 50], seconds=1.0, estimate=[900, 300, 900, 900], size=[1, 2, 1, 1])
     rows = replace(rows, user=np.array([5, 5, 5, 5]))
@@ -235,7 +223,7 @@ def test_run_times_are_drawn_as_often_as_they_weigh(points, least):
         assert np.mean(drawn == time) == pytest.approx(share, abs=(len(points) + 1) / 2000)
 
 
-# compiles one more kind of run, for 3 to 15 s
+# takes 2 s
 @pytest.mark.lane(more=r"(?!(sjf@tsafrir\+easy)$).*")
 @pytest.mark.parametrize("name", LOOK_BACK)
 @settings(max_examples=10)
@@ -250,8 +238,6 @@ def test_jobs_of_unknown_users_predict_nothing_about_one_another():
     assert starts(workload, "sjf@ewma") == starts(workload, "sjf")
 
 
-# compiles one more kind of run, for 3 to 15 s
-@pytest.mark.more
 def test_the_candidates_for_backfilling_have_run_times_of_their_own():
     rng = np.random.default_rng(3)
     seconds = rng.integers(1, 60, 60)
@@ -267,8 +253,6 @@ def test_the_candidates_for_backfilling_have_run_times_of_their_own():
     assert starts(workload, own, FOUR) != starts(workload, "sjf@tsafrir+easy@ewma", FOUR)
 
 
-# compiles one more kind of run, for 3 to 15 s
-@pytest.mark.more
 def test_a_job_that_is_predicted_to_run_more_briefly_now_is_tried_again():
     # 0 has 3 of 6 cores until 100, 3 waits for all; 4 requests 2 cores and 200 s, too long to start at 2. Until 10 two
     # jobs of its user have ended, of 2 s and 10 s; so it is predicted to end before 100, on no more cores than at 2

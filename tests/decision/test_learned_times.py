@@ -10,9 +10,11 @@ from hypothesis import strategies as st
 from small import check_that_the_future_is_unknown, jobs, platform, step_baseline
 
 from hdeeprm_like.decision.names import baseline
-from hdeeprm_like.decision.policies.plans import make_room, needs_of, new_plans
+from hdeeprm_like.decision.policies.baselines import make_room, new_baselines
+from hdeeprm_like.decision.policies.plans import needs_of
 from hdeeprm_like.engine.numbers import FIRST_PREDICTED, RUN_TIMES
 from hdeeprm_like.engine.state import State
+from hdeeprm_like.engine.tables import longer
 
 FOUR = ((1000.0, [(4, 1.0, 100.0, 10.0)]),)
 LEAF, SHORT = {"value": 0.0}, {"value": -3.0}  # as requested, and exp(-3) = 1 / 20 of it
@@ -41,8 +43,6 @@ def starts(workload, name, users=0):
     return step_baseline(platform(*FOUR), workload, name, "textbook").simulation.tasks["start"].tolist()
 
 
-# compiles one more kind of run, for 3 to 15 s
-@pytest.mark.more
 def test_a_tree_decides_an_order(trees):
     # 1 requests 4 cores and 50 s; 2 for one core and 100 s, which the tree takes for 5 s
     workload = jobs(submit=[0, 1, 1], seconds=[10, 50, 10], estimate=[10, 50, 100], size=[4, 4, 1])
@@ -51,8 +51,6 @@ def test_a_tree_decides_an_order(trees):
     assert starts(workload, f"sjf@{name}+easy") == [0, 20, 10]
 
 
-# compiles one more kind of run, for 3 to 15 s
-@pytest.mark.more
 def test_a_job_of_whose_user_nothing_is_known_goes_where_the_tree_says(trees):
     workload = jobs(submit=[0, 1, 1], seconds=[10, 20, 30], estimate=[10, 90, 100], size=4)
     for missing, expected in (("left", [0, 40, 10]), ("right", [0, 10, 30])):
@@ -60,8 +58,6 @@ def test_a_job_of_whose_user_nothing_is_known_goes_where_the_tree_says(trees):
         assert starts(workload, f"sjf@{name}+easy", users=[0, 0, 1]) == expected
 
 
-# compiles one more kind of run, for 3 to 15 s
-@pytest.mark.more
 def test_a_prediction_is_made_anew_when_a_job_of_the_user_has_ended(trees):
     # when 1 and 2 are submitted no job of anybody has ended; when 0 ends, its user is known to run but briefly
     name = trees(asks("user_ended", 0.5, LEAF, SHORT))
@@ -70,8 +66,6 @@ def test_a_prediction_is_made_anew_when_a_job_of_the_user_has_ended(trees):
     assert starts(workload, f"sjf@{name}+easy", users=[0, 1, 2]) == [0, 10, 60]
 
 
-# compiles one more kind of run, for 3 to 15 s
-@pytest.mark.more
 def test_a_running_job_that_outlives_its_prediction_is_expected_to_run_on(trees):
     # 0 has two cores and is expected to end at 5 in place of 100, so 2 may not start before 1, which takes all. At 10
     # it is still there and expected to end at 65: 2 and 3 would end at 20 and may start
@@ -85,8 +79,6 @@ def test_a_running_job_that_outlives_its_prediction_is_expected_to_run_on(trees)
     assert starts(workload, f"fcfs+easy@{name}") == [0, 30, 10, 10]
 
 
-# compiles one more kind of run, for 3 to 15 s
-@pytest.mark.more
 def test_orders_and_reservations_may_use_predictors_of_their_own(trees):
     workload = jobs(submit=[0, 1, 1], seconds=[10, 50, 10], estimate=[10, 50, 100], size=[4, 4, 1])
     short, long = trees([SHORT]), trees(asks("log_all_cores", 0.5, SHORT, LEAF))
@@ -94,24 +86,21 @@ def test_orders_and_reservations_may_use_predictors_of_their_own(trees):
     assert starts(workload, f"sjf@{long}+easy@{short}") == [0, 20, 10]
 
 
-# compiles one more kind of run, for 3 to 15 s
-@pytest.mark.more
 def test_there_is_room_for_jobs_that_become_known_on_the_way(trees):
     name = trees(asks("user_ended", 0.5, LEAF, SHORT))
     policy = baseline(f"sjf@{name}+easy")
     state = State(platform(*FOUR), jobs(submit=[0, 1]), needs=needs_of(policy))
-    plans = new_plans(state, [policy])
+    plans = new_baselines(state, [policy])
     history = plans.knowledge.history
     history.planned[:, 1], history.trees.seen[0, 1] = 7.0, 3
-    make_room(plans, 50)
+    state.tables.jobs = longer(state.tables.jobs, 50)
+    make_room(plans, state, [policy])
     assert history.trees.seen.shape == history.trees.made.shape == (1, 50)
     assert history.planned.shape == (len(RUN_TIMES) - FIRST_PREDICTED + 1, 50)
     assert history.planned[:, 1].tolist() == [7.0] * len(history.planned)
     assert history.trees.seen[0].tolist() == [0, 3, *[0] * 48]
 
 
-# compiles one more kind of run, for 3 to 15 s
-@pytest.mark.more
 @settings(max_examples=15)
 @given(seed=st.integers(0, 10**6))
 def test_nothing_of_the_future_is_known(trees, seed):

@@ -56,8 +56,8 @@ def own(tmp_path):
     return write
 
 
-# compiles one more kind of run, for 3 to 15 s; another mode
-@pytest.mark.lane(more=r"sjf@\{\}\+easy", slow=r"(?!(sjf@\{\}\+easy)$).*")
+# takes 5 s
+@pytest.mark.lane(more=r"(?!sjf@\{\}\+easy$).*")
 @pytest.mark.parametrize("form", ["sjf@{}+easy", "fcfs+easysjf@{}", "saf@{}+conservative@{}"])
 def test_a_predictor_in_python_does_what_the_built_in_one_does(own, form):
     workload = some_jobs()
@@ -70,8 +70,6 @@ def test_a_predictor_in_python_does_what_the_built_in_one_does(own, form):
     assert here.tolist() != plain.tolist()
 
 
-# compiles one more kind of run, for 3 to 15 s
-@pytest.mark.more
 @pytest.mark.parametrize("told", ["jobs[:0]", "-1.0 * jobs - 1", "[None] * len(jobs)", "jobs * np.nan"])
 def test_what_is_no_run_time_is_refused_in_a_line(own, told):
     text = LAST_TWO[: LAST_TWO.index("        ended")] + f"        return {told}\n"
@@ -79,8 +77,6 @@ def test_what_is_no_run_time_is_refused_in_a_line(own, told):
         run_to_end(platform(*FOUR), some_jobs(), PolicyActions([baseline(f"sjf@{own(text)}+easy")]), "textbook")
 
 
-# compiles one more kind of run, for 3 to 15 s
-@pytest.mark.more
 def test_a_file_without_a_predictor_is_refused(own):
     with pytest.raises(OptionsError, match="has no 'Predictor'"):
         baseline(f"sjf@{own('predictor = 1')}+easy")
@@ -105,8 +101,6 @@ def test_a_predictor_of_another_form_is_refused_in_a_line(own, text, message):
         run_to_end(platform(*FOUR), some_jobs(9), PolicyActions([baseline(name)]), "textbook")
 
 
-# compiles one more kind of run, for 3 to 15 s
-@pytest.mark.more
 def test_the_shipped_one_is_compared_and_launched_and_measured(tmp_path, capsys):
     trace = SHIPPED.parents[1] / "workloads" / "ctc_sp2_500.swf.gz"
     name = f"sjf@learned:{SHIPPED}+easy"

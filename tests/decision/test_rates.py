@@ -43,8 +43,6 @@ def rewards(roll_out, clock, objectives, workload, **space):
     return roll_out(Plays(four_cores, lambda number: workload, space, clock=clock)).rewards
 
 
-# compiles one more kind of run, for 3 to 15 s
-@pytest.mark.lane(more=r"(?!(one_by_one-textbook)$).*")
 @pytest.mark.parametrize("clock", ["batsim", "textbook"])
 @pytest.mark.parametrize("roll_out", [one_by_one, batched])
 def test_each_moment_of_the_power_has_the_value_of_its_time(roll_out, clock, tariff):
@@ -56,8 +54,6 @@ def test_each_moment_of_the_power_has_the_value_of_its_time(roll_out, clock, tar
     assert found * 3.6e6 == pytest.approx(wanted, rel=1e-5)
 
 
-# compiles one more kind of run, for 3 to 15 s
-@pytest.mark.lane(more=r"batsim")
 @pytest.mark.parametrize("clock", ["batsim", "textbook", "one-by-one"])
 def test_a_value_that_never_changes_makes_it_the_energy_times_that_value(clock, tmp_path):
     (tmp_path / "flat.csv").write_text("time,value\n0,7.2\n3,7.2\n")
@@ -93,8 +89,6 @@ def test_a_discount_counts_each_second_with_the_value_that_it_has(tariff):
     assert found * 3.6e6 == pytest.approx([-4 * BUSY * (0.1 * gained(0, 7) + 0.4 * gained(7, 7.5))])
 
 
-# compiles one more kind of run, for 3 to 15 s
-@pytest.mark.more
 @pytest.mark.parametrize("mode", ["integral", "change"])
 def test_environments_side_by_side_are_rewarded_as_single_ones_to_the_last_bit(mode, tariff):
     rng = np.random.default_rng(3)
@@ -113,8 +107,6 @@ def test_environments_side_by_side_are_rewarded_as_single_ones_to_the_last_bit(m
         assert len(set(seen)) > 3
 
 
-# compiles one more kind of run, for 3 to 15 s
-@pytest.mark.more
 def test_the_rewards_of_a_launch_add_up_to_its_metrics(tmp_path, tariff):
     options = experiment_file(tmp_path, "first-high_gflops")
     content = json.loads(options.read_text())

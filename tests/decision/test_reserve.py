@@ -18,8 +18,6 @@ def starts(workload, name, nodes=FOUR):
     return simulator.simulation.tasks["start"].tolist()
 
 
-# compiles one more kind of run, for 3 to 15 s
-@pytest.mark.more
 def test_a_long_job_leaves_the_kept_cores_free_and_a_short_one_takes_them():
     workload = jobs(submit=[0, 1, 2], seconds=[5000, 5000, 100], size=[2, 2, 1])
     assert starts(workload, "saf+reserve:1:1000") == [0, 5000, 2]
@@ -69,8 +67,6 @@ def test_options_that_make_no_sense_are_one_clear_line(name, message):
     assert "\n" not in str(refused.value)
 
 
-# compiles one more kind of run, for 3 to 15 s
-@pytest.mark.more
 def test_predicted_times_decide_what_is_short():
     # the user's jobs all end after 10 s, so from the third on they count as short whatever is requested
     workload = jobs(submit=np.arange(4) * 100.0, seconds=[10, 10, 10, 10], estimate=[5000] * 4, size=[3, 3, 3, 3])

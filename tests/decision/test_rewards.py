@@ -153,8 +153,6 @@ def rewards_of(preset="CompactRM", **how):
     return rewards, info["metrics"]
 
 
-# compiles one more kind of run, for 3 to 15 s
-@pytest.mark.more
 @pytest.mark.parametrize("preset", ["CompactRM", "PolicySelect"])
 @pytest.mark.parametrize(
     ("objective", "figure", "least"), [("bounded_slowdown", "bounded_slowdown", 1.0), ("wait", "wait", 0.0)]
@@ -169,8 +167,6 @@ def test_what_is_reported_can_be_optimized_by_each_decision_and_at_the_end(prese
     assert at_end[-1] == pytest.approx(-figures[figure])
 
 
-# compiles one more kind of run, for 3 to 15 s
-@pytest.mark.more
 def test_slowdowns_by_execution_time_and_by_requested_time_are_two_objectives():
     # one job of 20 s, estimated at 60 s, alone: 1/60 each second of the thesis, 1/20 each of the dissertation
     one = small_jobs([0.0], [20.0], [1], estimate=60.0)

@@ -62,8 +62,6 @@ def starts(workload, name, nodes=EIGHT, clock="textbook"):
     return step_baseline(platform(*nodes), workload, name, clock).simulation.tasks["start"].tolist()
 
 
-# compiles one more kind of run, for 3 to 15 s
-@pytest.mark.more
 @pytest.mark.parametrize(
     ("weights", "order"),
     [
@@ -79,38 +77,28 @@ def test_a_score_of_requests_alone_is_a_well_known_order(policy, weights, order)
     assert starts(workload, policy(queue=weights)) == starts(workload, f"{order}+easy")
 
 
-# compiles one more kind of run, for 3 to 15 s
-@pytest.mark.more
 def test_a_hidden_unit_orders_as_its_features_do(policy):
     queue = {"weights": {}, "hidden": [{"weights": {"log_time": 0.01}, "out": 3.0}]}  # tanh is monotone
     assert starts(contended(), policy(queue=queue)) == starts(contended(), "sjf+easy")
 
 
-# compiles one more kind of run, for 3 to 15 s
-@pytest.mark.more
 def test_a_gate_that_lets_no_job_pass_leaves_no_backfilling(policy):
     shut, open_ = (policy(queue={"log_time": 1.0}, gate={"one": one}) for one in (-1.0, 1.0))
     assert starts(contended(), shut) == starts(contended(), "sjf+strict")
     assert starts(contended(), open_) == starts(contended(), "sjf+easy")
 
 
-# compiles one more kind of run, for 3 to 15 s
-@pytest.mark.more
 def test_jobs_behind_the_head_may_have_a_score_of_their_own(policy):
     assert starts(contended(), policy(queue={"one": 1}, backfill={"log_time": 1})) == starts(
         contended(), "fcfs+easysjf"
     )
 
 
-# compiles one more kind of run, for 3 to 15 s
-@pytest.mark.more
 def test_reservations_for_all_are_conservative_backfilling(policy):
     many = policy(queue={"log_time": 1.0}, reservations=1000)
     assert starts(contended(), many) == starts(contended(), "sjf+conservative")
 
 
-# compiles one more kind of run, for 3 to 15 s
-@pytest.mark.more
 def test_with_two_reservations_no_job_delays_the_second_job_that_does_not_fit(policy):
     # 0 has 4 of 8 cores until 10, then 1 has 5 until 20, then 2 has 6. 3 would have 3 cores from 2 to 27: these are
     # left over beside 1, so that EASY starts it, and 2 waits for it
@@ -119,8 +107,6 @@ def test_with_two_reservations_no_job_delays_the_second_job_that_does_not_fit(po
     assert starts(workload, policy(queue={"one": 1}, reservations=2)) == [0, 10, 20, 30]
 
 
-# compiles one more kind of run, for 3 to 15 s
-@pytest.mark.more
 def test_a_gate_may_compare_with_the_head(policy):
     # 1 waits for all cores; 2 and 3 would both start behind it, but only what is no wider than an eighth of it may
     workload = jobs(submit=[0, 1, 2, 2], seconds=[10, 5, 2, 2], size=[5, 8, 2, 1])
@@ -129,8 +115,6 @@ def test_a_gate_may_compare_with_the_head(policy):
     assert starts(workload, policy(queue={"one": 1}, gate=gate)) == [0, 10, 15, 2]
 
 
-# compiles one more kind of run, for 3 to 15 s
-@pytest.mark.lane(more=r"(?!(candidate0-sjf\+easy-textbook)$).*")
 @pytest.mark.parametrize("clock", ["textbook", "batsim"])
 @pytest.mark.parametrize(
     ("candidate", "name"),
@@ -244,8 +228,6 @@ def test_no_more_jobs_are_played_than_allowed(policy):
     assert step_baseline(platform(*EIGHT), workload, name, "textbook").unfinished == 0
 
 
-# compiles one more kind of run, for 3 to 15 s
-@pytest.mark.more
 @pytest.mark.parametrize("name", sorted(zoo()))
 def test_the_policies_that_come_along_run_every_job_with_memory(name):
     rng = np.random.default_rng(4)
@@ -308,8 +290,6 @@ def test_futures_that_are_drawn_know_whose_jobs_end_soon(policy):
     assert found == {0: [28.0, 118.0], 5: [29.0, 28.0]}
 
 
-# compiles one more kind of run, for 3 to 15 s
-@pytest.mark.lane(more=r"reservations")
 @pytest.mark.parametrize("kind", list(LEARNED))
 def test_each_part_of_a_policy_makes_a_difference_and_every_job_runs(policy, kind):
     workload = contended()
@@ -327,8 +307,6 @@ def test_a_score_reads_as_a_formula():
     assert formula(Score((), (Unit((("one", 1.0),), 0.5),))) == "0 +0.5 tanh(+1 one)"
 
 
-# compiles one more kind of run, for 3 to 15 s
-@pytest.mark.lane(more=r"content10-reservations: is 0; a whole number from 1 to 1,000,000,000 is needed")
 @pytest.mark.parametrize(
     ("content", "message"),
     [
@@ -387,8 +365,6 @@ def test_a_policy_that_is_not_there_is_refused(tmp_path):
         baseline("sjf+scored")
 
 
-# compiles one more kind of run, for 3 to 15 s
-@pytest.mark.more
 def test_scores_look_at_the_run_times_that_the_name_or_the_file_gives(policy, tmp_path):
     name = policy(queue={"log_expected_time": 1.0})
     workload = contended(30)
@@ -416,8 +392,6 @@ def test_a_name_with_run_times_is_that_of_a_policy_file_with_others(policy):
             baseline(name)
 
 
-# compiles one more kind of run, for 3 to 15 s
-@pytest.mark.more
 def test_a_single_scored_candidate_with_kept_cores_is_that_policy(policy):
     keep = {"deviations": 1.0, "bins": 0, "most": 0.5}
     queue = {"log_time": 1.0, "log_cores": 0.5}
@@ -428,8 +402,6 @@ def test_a_single_scored_candidate_with_kept_cores_is_that_policy(policy):
     assert starts(workload, plain) != starts(workload, policy(queue=queue))
 
 
-# compiles one more kind of run, for 3 to 15 s
-@pytest.mark.more
 def test_no_candidate_begins_after_the_last_play_allowed(policy):
     shortest, longest = {"queue": {"log_time": 1.0}}, {"queue": {"log_time": -1.0}}
     rows = contended(30, exact=True)

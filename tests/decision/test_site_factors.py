@@ -140,8 +140,6 @@ def test_no_more_factors_are_changed_at_once_than_the_rate_allows_and_the_others
     assert [int((before != after).sum()) for _, _, before, after in looks[1:4]] == [20, 20, 10]
 
 
-# compiles a function for calls from Python
-@pytest.mark.more
 @pytest.mark.parametrize("most", [5, 30, 1000])
 def test_whatever_factors_jobs_have_the_modelled_watch_wants_the_same_as_the_real_one(most):
     """Factors that are alike, out of order or too large, as after a change that was cut short or a smaller bound."""

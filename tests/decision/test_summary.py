@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from paper_clusters import cluster, jobs, started
 
 from hdeeprm_like.decision.actions import PolicyActions
-from hdeeprm_like.decision.observations.arrays import Sizes
+from hdeeprm_like.decision.observations.arrays import Sizes, ViewOptions
 from hdeeprm_like.decision.observations.summary import begin_of_keys, quartile
 from hdeeprm_like.decision.observations.view import OBSERVATIONS, View
 from hdeeprm_like.decision.system import DecisionSystem
@@ -20,7 +20,7 @@ KINDS = ("normal", "small", "minimal")
 
 def summary(state, kind="normal", sensitivity=0.05):
     """The observer of a run, which needs no slots."""
-    return View(state, JobWindow(state), kind, queue_sensitivity=sensitivity)
+    return View(state, JobWindow(state), kind, ViewOptions(queue_sensitivity=sensitivity))
 
 
 def test_the_kinds_have_the_sizes_of_the_thesis():
@@ -34,11 +34,11 @@ def test_the_kinds_have_the_sizes_of_the_thesis():
 
 def features(platform, kind):
     """How many columns an observation of a kind has."""
-    return OBSERVATIONS[kind].shape(Sizes(platform, 0, 1, 0, 0))[0]
+    return OBSERVATIONS[kind].shape(Sizes(platform, 0, ViewOptions()))[0]
 
 
 def feature_names(platform, kind):
-    return OBSERVATIONS[kind].names(Sizes(platform, 0, 1, 0, 0))
+    return OBSERVATIONS[kind].names(Sizes(platform, 0, ViewOptions()))
 
 
 def test_a_normal_observation_with_numbers_by_hand():

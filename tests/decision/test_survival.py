@@ -54,8 +54,6 @@ def bin_of(time):
     return min(max(1 + math.floor(math.log(time / 10.0) / model.WIDTH + 1e-12), 0), BINS - 1)
 
 
-# compiles one more kind of run, for 3 to 15 s
-@pytest.mark.more
 def test_the_hazard_of_a_bin_is_what_ended_there_of_what_came_so_far():
     # of four jobs one ends after 20 s, two after 200 s; the fourth still runs after 100 s. The hazard is 1 / 4 at 20 s
     # and 1 at 200 s, where the fourth is no longer counted
@@ -68,8 +66,6 @@ def test_the_hazard_of_a_bin_is_what_ended_there_of_what_came_so_far():
     assert found == pytest.approx({bin_of(20.0): 1 / 3, bin_of(200.0): 2 / 3})
 
 
-# compiles one more kind of run, for 3 to 15 s
-@pytest.mark.more
 def test_quantiles_and_means_are_those_of_the_jobs_that_run_longer():
     _, _, history = at(jobs(submit=[0]))
     written(history, {20.0: 1.0, 200.0: 2.0, 2000.0: 1.0})
@@ -118,7 +114,7 @@ def modelled(past, running, job, shares):
     return found
 
 
-# compiles one more kind of run, for 3 to 15 s
+# takes 1 s
 @pytest.mark.more
 def test_the_model_is_what_plain_python_makes_of_the_same_past():
     rows = jobs(submit=[0, 1, 2, 50], seconds=1.0, estimate=[900, 300, 900, 900], size=[1, 2, 1, 1])
@@ -154,8 +150,6 @@ def test_the_model_is_what_plain_python_makes_of_the_same_past():
     assert outlook["work"] == pytest.approx(math.exp(mean))
 
 
-# compiles one more kind of run, for 3 to 15 s
-@pytest.mark.more
 def test_a_program_that_ran_briefly_goes_before_one_that_ran_long():
     # one user, one request; program 1 runs 11 s, program 2 runs 900 s. Two more of each wait from 4000 on behind a job
     submit = [*range(0, 8), 3690, 3700, 3701]
@@ -167,8 +161,6 @@ def test_a_program_that_ran_briefly_goes_before_one_that_ran_long():
     assert starts(rows, "sjf@survival", programs=programs)[9:].tolist() == [4101, 4090]
 
 
-# compiles one more kind of run, for 3 to 15 s
-@pytest.mark.more
 def test_what_runs_long_says_that_its_siblings_will_run_long():
     # user 0 has three jobs on three of four cores, which have been running for 950 s when the fourth core gets free; a
     # fourth one of them and a job of user 1, of whom nothing is known, wait for it with the same request
@@ -178,8 +170,6 @@ def test_what_runs_long_says_that_its_siblings_will_run_long():
     assert starts(rows, "sjf@survival+greedy", FOUR, users)[4:].tolist() == [1050, 950]
 
 
-# compiles one more kind of run, for 3 to 15 s
-@pytest.mark.more
 @pytest.mark.parametrize("name", ["saf@survival+easy@survival90", "zoo:steady@survival"])
 @settings(max_examples=10)
 @given(seed=st.integers(0, 10**6))
@@ -187,8 +177,6 @@ def test_nothing_of_the_future_is_known(name, seed):
     check_that_the_future_is_unknown(name, seed)
 
 
-# compiles one more kind of run, for 3 to 15 s
-@pytest.mark.more
 def test_what_comes_later_changes_nothing_before():
     rng, count = np.random.default_rng(5), 60
     seconds = rng.integers(1, 60, count).astype(float)

@@ -31,8 +31,6 @@ def pairs(*names):
     return PolicyActions([tuple(name.split("-")) for name in names])
 
 
-# compiles one more kind of run, for 3 to 15 s
-@pytest.mark.more
 def test_spreading_the_jobs_of_the_learning_example_ends_sooner():
     ends = {}
     for core_policy in ("high_gflops", "high_mem_bw", "low_power"):
@@ -71,8 +69,6 @@ def test_a_decision_is_open_only_while_jobs_wait():
     assert times == [0.0, 4.0]
 
 
-# compiles one more kind of run, for 3 to 15 s
-@pytest.mark.more
 def test_the_episode_holds_what_was_seen_done_and_got():
     begun = started(
         lambda state: DecisionSystem(
@@ -97,8 +93,6 @@ def test_the_episode_holds_what_was_seen_done_and_got():
     assert episode.reward == pytest.approx(sum(episode.rewards))
 
 
-# compiles one more kind of run, for 3 to 15 s
-@pytest.mark.more
 def test_observing_twice_shows_the_same():
     begun = started(
         lambda state: DecisionSystem(state, pairs("first-high_gflops"), View(state, JobWindow(state), "minimal"))

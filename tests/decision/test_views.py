@@ -8,9 +8,10 @@ from random_worlds import platforms, workloads
 from small import jobs, platform, textbook
 
 from hdeeprm_like.decision.job_actions import JobSlots
+from hdeeprm_like.decision.observations.arrays import ViewOptions
 from hdeeprm_like.decision.observations.view import KINDS, View
 from hdeeprm_like.decision.system import DecisionSystem
-from hdeeprm_like.decision.window.arrays import NONE
+from hdeeprm_like.decision.window.arrays import NONE, WindowOptions
 from hdeeprm_like.decision.window.window import JobWindow
 from hdeeprm_like.engine.job_rows import Request
 from hdeeprm_like.engine.state import Instant, State
@@ -25,11 +26,11 @@ def cores(count, memory=0.0):
     return platform((memory, [(count, 1.0, 100.0, 10.0)]))
 
 
-def playing(platform, workload, kind, head=2, tail=0, step=1.0, machines=False, waits=0.0, **view):
+def playing(platform, workload, kind, head=2, tail=0, step=1.0, machines=False, waits=0.0, raw=False, **view):
     """A play on the textbook's clock of an agent that waits *waits* s, with its observer."""
     state = State(platform, workload, whole=machines)
-    window = JobWindow(state, head, tail, step=waits, machines=machines, finds=True)
-    observer = View(state, window, kind, step=step, **view)
+    window = JobWindow(state, WindowOptions(head=head, tail=tail, step=waits), machines, finds=True)
+    observer = View(state, window, kind, ViewOptions(step=step, **view), raw)
     return Play(textbook(state, workload), DecisionSystem(state, JobSlots(state, window), observer, None, window))
 
 
@@ -58,8 +59,6 @@ def figure_4_5(times=1, **view):
     return seen(playing(cores(3 * times), submitted, "horizon", horizon=4, **view), 0, 0)
 
 
-# compiles one more kind of run, for 3 to 15 s
-@pytest.mark.more
 def test_the_compact_vectors_of_figure_4_3():
     cluster = [(2, 1), (2, 1), (0, 3), (0, 3), (0, 3)]
     window = [(1, 5, 1, 0, 0, 1, 6, 0, 1), (2, 4, 3, 1, 5, 1, 4, 0, 0)]
@@ -71,8 +70,6 @@ def test_the_thirty_two_numbers_of_figure_4_5():
     assert figure_4_5(raw=True).tolist() == [float(number) for number in published.split(", ")]
 
 
-# compiles one more kind of run, for 3 to 15 s
-@pytest.mark.more
 def test_the_image_of_figure_4_3():
     drawn = """
         11. 1.. 111 1
@@ -134,8 +131,6 @@ def test_deep_backfilling_sees_the_time_left_on_each_core_and_both_ends_of_the_q
     np.testing.assert_allclose(shown, [0.7, 0.7, 0.7, 0.0, 1.0, 0.5, 1.0, 0.25, 0.4, 0.0], rtol=1e-6)
 
 
-# compiles one more kind of run, for 3 to 15 s
-@pytest.mark.more
 def test_machines_show_what_is_free_and_jobs_as_shares_of_the_largest():
     nodes = platform((100.0, [(4, 1.0, 100.0, 10.0)]), (50.0, [(2, 1.0, 100.0, 10.0)]), gpus=[0, 4])
     submitted = jobs([0, 0, 1], seconds=[9, 9, 3], size=[2, 1, 1], memory=[25.0, 10.0, 25.0], gpus=[0, 3, 1])
@@ -221,7 +216,7 @@ def test_raw_views_show_what_plain_python_finds(platform, workload, seed, waits)
             play.act(rng.choice(np.flatnonzero(mask)))
 
 
-# compiles one more kind of run, for 3 to 15 s
+# takes 1 s
 @pytest.mark.more
 @given(platforms, workloads(), st.integers(0, 2**32), st.sampled_from(KINDS))
 @settings(max_examples=100, deadline=None)
@@ -240,8 +235,6 @@ def test_every_view_lies_between_zero_and_one_whatever_is_done(platform, workloa
         play.act(rng.choice(np.flatnonzero(mask)))
 
 
-# compiles one more kind of run, for 3 to 15 s; another observation
-@pytest.mark.lane(more=r"minimal|deeprm", slow=r"(?!(minimal|deeprm|compact|horizon)$).*")
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_run_in_compiled_code_shows_what_its_observer_does(kind):
     play = playing(cores(3), jobs([0, 0, 1], seconds=[9, 4, 5]), kind, horizon=4)
@@ -250,16 +243,14 @@ def test_a_run_in_compiled_code_shows_what_its_observer_does(kind):
     assert play.run.observation.tolist() == play.observe()[0].ravel().tolist()
 
 
-# compiles one more kind of run, for 3 to 15 s
-@pytest.mark.lane(more=r"deeprm")
 @pytest.mark.parametrize("kind", KINDS)
 def test_jobs_that_become_known_on_the_way_are_seen_alike(kind):
     submitted = jobs([0, 0, 1, 1, 1, 2], seconds=[5, 9, 3, 2, 4, 1], size=[2, 1, 1, 2, 1, 1], memory=10.0)
 
     def observations(known):
         state = State(cores(3, memory=100.0), submitted if known else None, limits=submitted.limits())
-        window = JobWindow(state, 2, machines=kind == "machines", finds=True)
-        observer = View(state, window, kind, horizon=4, memory_units=3)
+        window = JobWindow(state, WindowOptions(head=2), kind == "machines", finds=True)
+        observer = View(state, window, kind, ViewOptions(horizon=4, memory_units=3))
         system = DecisionSystem(state, JobSlots(state, window), observer, None, window)
         for now, ended, count, action in ((0.0, [], 2, 0), (1.0, [], 3, 0), (2.0, [0], 1, 2)):
             for _ in range(0 if known else count):
@@ -274,16 +265,16 @@ def test_jobs_that_become_known_on_the_way_are_seen_alike(kind):
 
 
 @pytest.mark.parametrize(
-    ("options", "message"),
+    ("kind", "options", "message"),
     [
-        ({"kind": "compct"}, "did you mean 'compact'"),
-        ({"kind": "image", "horizon": 0}, "0 steps"),
-        ({"kind": "image", "step": 0.0}, "a time in s above 0"),
-        ({"kind": "minimal", "queue_sensitivity": 0.0}, "positive share"),
-        ({"kind": "horizon"}, "finds=True"),
+        ("compct", {}, "did you mean 'compact'"),
+        ("image", {"horizon": 0}, "0 steps"),
+        ("image", {"step": -1.0}, "a time in s"),
+        ("minimal", {"queue_sensitivity": 0.0}, "positive share"),
+        ("horizon", {}, "finds=True"),
     ],
 )
-def test_a_view_that_makes_no_sense_is_refused(options, message):
+def test_a_view_that_makes_no_sense_is_refused(kind, options, message):
     state = State(cores(2), jobs())
     with pytest.raises(OptionsError, match=message):
-        View(state, JobWindow(state, 2), **options)
+        View(state, JobWindow(state, WindowOptions(head=2)), kind, ViewOptions(**options))

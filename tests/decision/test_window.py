@@ -12,7 +12,7 @@ from hdeeprm_like.decision.names import baseline
 from hdeeprm_like.decision.presets import Space
 from hdeeprm_like.decision.rewards import OBJECTIVES, Reward
 from hdeeprm_like.decision.system import DecisionSystem
-from hdeeprm_like.decision.window.arrays import NONE
+from hdeeprm_like.decision.window.arrays import NONE, WindowOptions
 from hdeeprm_like.decision.window.statistics import arrive, copy_ends
 from hdeeprm_like.decision.window.window import JobWindow, fill_slots
 from hdeeprm_like.engine.bundles import Bundle
@@ -32,7 +32,8 @@ def played(workload, choose, platform=None, clock="textbook", objective="window_
     """Play a workload with a function of the play that chooses actions; return the play."""
     platform = platform or cluster(THREE)
     state = State(platform, workload, log=False, whole=window.get("machines", False))
-    rows = JobWindow(state, finds=True, **window)
+    machines = window.pop("machines", False)
+    rows = JobWindow(state, WindowOptions(**window), machines, finds=True)
     actions = JobSlots(state, rows, waiting=True)
     system = DecisionSystem(state, actions, None, Reward(OBJECTIVES[objective], reward), rows)
     play = Play(Simulator(state, workload, clock), system)
@@ -50,8 +51,6 @@ def starts(play):
     return play.system.state.tables.jobs["start"].tolist()
 
 
-# compiles one more kind of run, for 3 to 15 s
-@pytest.mark.more
 def test_the_example_of_figure_4_1_is_backfilled_by_whoever_starts_the_first_job_that_fits():
     # seven jobs on three processors; first come first served starts the last one at 9, backfilling at 2
     workload = jobs([0, 0, 0, 0, 0, 0, 0], [2, 3, 4, 2, 1, 2, 1], size=[2, 1, 2, 2, 3, 2, 1])
@@ -72,7 +71,7 @@ def listed(q: JobLists, v: int, out: Jobs) -> int:
 def test_a_split_window_shows_the_head_in_order_and_the_tail_from_its_end():
     workload = jobs(np.zeros(7), 10.0, size=3)
     state = State(cluster(THREE), workload, log=False)
-    window = JobWindow(state, head=2, tail=3)
+    window = JobWindow(state, WindowOptions(head=2, tail=3))
     state.receive(Instant(0.0, [], 7, True))
     arrive(state.tables, window.arrays)
     fill_slots(state.tables, window.arrays)
@@ -82,7 +81,7 @@ def test_a_split_window_shows_the_head_in_order_and_the_tail_from_its_end():
 def test_a_short_queue_is_shown_once():
     workload = jobs(np.zeros(3), 10.0, size=3)
     state = State(cluster(THREE), workload, log=False)
-    window = JobWindow(state, head=2, tail=3)
+    window = JobWindow(state, WindowOptions(head=2, tail=3))
     state.receive(Instant(0.0, [], 3, True))
     arrive(state.tables, window.arrays)
     fill_slots(state.tables, window.arrays)
@@ -106,8 +105,6 @@ def test_jobs_note_what_they_find_when_they_are_submitted():
     assert later[3].tolist() == [2, 5 + 12, 1, 4, 0]
 
 
-# compiles one more kind of run, for 3 to 15 s
-@pytest.mark.more
 @pytest.mark.parametrize(("opens", "step"), [("waiting", 0.0), ("fitting", 0.0), ("fitting", 1.0), ("ticks", 1.0)])
 @pytest.mark.parametrize("clock", ["textbook", "batsim"])
 def test_whoever_starts_what_fits_leaves_no_job_behind(opens, step, clock):
@@ -195,7 +192,7 @@ def test_a_job_that_no_node_can_take_whole_is_rejected():
     assert play.simulator.unfinished == 0
 
 
-# compiles one more kind of run, for 3 to 15 s
+# takes 1 s
 @pytest.mark.more
 @given(st.data())
 @settings(max_examples=60, deadline=None)
@@ -231,8 +228,6 @@ def test_the_window_agrees_with_the_tables_whatever_is_chosen(data):
     assert play.simulator.unfinished == 0
 
 
-# compiles one more kind of run, for 3 to 15 s
-@pytest.mark.more
 @given(st.integers(0, 2**32), st.sampled_from(["textbook", "batsim"]))
 @settings(max_examples=20, deadline=None)
 def test_sums_over_the_queue_are_the_same_without_lists_of_its_jobs(seed, clock):
@@ -247,7 +242,7 @@ def test_sums_over_the_queue_are_the_same_without_lists_of_its_jobs(seed, clock)
 
     def sums(lists):
         state = State(cluster(THREE), workload, log=False)
-        window, chosen, found = JobWindow(state, 0, lists=lists), np.random.default_rng(seed), []
+        window, chosen, found = JobWindow(state, lists=lists), np.random.default_rng(seed), []
         system = DecisionSystem(state, policies, None, Reward(OBJECTIVES["avg_job_slowdown"], "waits"), window)
         play = Play(Simulator(state, workload, clock), system)
         while play.advance():
@@ -271,7 +266,7 @@ def test_the_reward_of_deep_backfilling_is_equation_2_and_zero_for_a_job_that_is
     weights = {OBJECTIVES[name]: 1 / 3 for name in ("unused_cores", "queue_length", "queue_wait")}
     workload = jobs([0, 1, 2], [9, 5, 5], size=[2, 2, 2])
     state = State(cluster(THREE), workload, log=False)
-    window = JobWindow(state, head=3)
+    window = JobWindow(state, WindowOptions(head=3))
     system = DecisionSystem(state, JobSlots(state, window), None, Reward(weights, "waits"), window)
     play = Play(Simulator(state, workload, "textbook"), system)
     while play.advance():
@@ -310,25 +305,23 @@ def test_the_reward_at_the_end_is_there_too_where_a_run_ends_early(ends):
 
 
 @pytest.mark.parametrize(
-    "wrong",
+    ("options", "how"),
     [
-        {"opens": "fittin"},
-        {"order": "wfp3"},
-        {"order": "oracle"},
-        {"head": -1},
-        {"opens": "ticks", "step": 0.0},
-        {"machines": True, "tail": 1},
-        {"lists": False},
+        ({"opens": "fittin"}, {}),
+        ({"order": "wfp3"}, {}),
+        ({"order": "oracle"}, {}),
+        ({"head": -1}, {}),
+        ({"opens": "ticks", "step": 0.0}, {}),
+        ({"tail": 1}, {"machines": True}),
+        ({}, {"lists": False}),
     ],
 )
-def test_a_window_that_makes_no_sense_is_refused(wrong):
+def test_a_window_that_makes_no_sense_is_refused(options, how):
     state = State(cluster(), jobs([0.0], [1.0]))
     with pytest.raises(OptionsError):
-        JobWindow(state, **{"head": 2} | wrong)
+        JobWindow(state, WindowOptions(**{"head": 2} | options), **how)
 
 
-# compiles one more kind of run, for 3 to 15 s
-@pytest.mark.lane(more=r"batsim-0\.3333333333333333|batsim-0\.14285714285714285|batsim-0\.1")
 @pytest.mark.parametrize("step", [1 / 3, 1 / 7, 0.1])
 @pytest.mark.parametrize("clock", ["textbook", "batsim"])
 def test_steps_that_are_no_whole_microseconds_are_kept(step, clock):

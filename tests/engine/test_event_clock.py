@@ -103,8 +103,6 @@ def times(workload, name, named):
     return [clock.simulation.tasks[column].tolist() for column in ("start", "finish")], clock_row["joules"]
 
 
-# compiles one more kind of run, for 3 to 15 s
-@pytest.mark.more
 @settings(max_examples=20)
 @given(seed=st.integers(0, 10**6), name=st.sampled_from(["fcfs", "sjf+easy", "fcfs+conservative", "wfp3+commit"]))
 def test_counting_cores_gives_the_schedule_and_the_energy_of_naming_them(seed, name):

@@ -114,8 +114,6 @@ def test_easy_reserves_gpus_for_the_head_of_the_queue():
     assert starts(cluster, workload, "fcfs")["start"].tolist() == [0, 10, 15, 15, 15]
 
 
-# compiles one more kind of run, for 3 to 15 s
-@pytest.mark.more
 @settings(max_examples=60)
 @given(platforms, workloads(), st.sampled_from(["fcfs", "sjf+easy", "fcfs+conservative", "sjf+commitbackfill", "saf"]))
 def test_no_baseline_books_more_gpus_than_there_are_or_forgets_a_job(cluster, workload, name):

@@ -101,8 +101,6 @@ def test_tetris_takes_the_node_whose_free_resources_are_most_like_the_request():
     assert cores(jobs(seconds=5, size=1, gpus=1.0), node(4), node(4), gpus=(4, 2), name="fcfs-tetris") == [[4]]
 
 
-# compiles one more kind of run, for 3 to 15 s
-@pytest.mark.more
 def test_bfbp_starts_the_job_that_leaves_least_on_some_node_first():
     # 4 and 3 cores; 1 core comes first in the queue, but 3 cores leave nothing on the second node and 4 on the first
     workload = jobs(seconds=10, size=[1, 3, 4, 2])

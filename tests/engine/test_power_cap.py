@@ -50,8 +50,6 @@ def test_what_cores_draw_at_most_is_worked_out():
     assert replace(MIXED, power_cap=IDLE + 239.9).usable_cores == 3
 
 
-# compiles one more kind of run, for 3 to 15 s
-@pytest.mark.more
 @settings(max_examples=25)
 @given(
     cap=st.floats(IDLE + 75, IDLE + 420),
@@ -67,8 +65,6 @@ def test_no_more_than_the_cap_is_ever_drawn(cap, rows, policy):
     np.testing.assert_array_equal(rejected, workload.size > machine.usable_cores)
 
 
-# compiles one more kind of run, for 3 to 15 s
-@pytest.mark.lane(more=r"(?!(fcfs\+easy)$).*")
 @pytest.mark.parametrize("policy", POLICIES)
 def test_without_the_cap_the_same_jobs_draw_more(policy):
     workload = jobs([0, 0, 0, 1, 2], [5, 6, 7, 3, 2], [3, 3, 2, 4, 1])
@@ -83,8 +79,6 @@ def test_what_may_still_be_drawn_is_reported():
     assert State(MIXED, jobs()).free_watts == np.inf
 
 
-# compiles one more kind of run, for 3 to 15 s
-@pytest.mark.lane(more=r"(?!(fcfs\+easy)$).*")
 @pytest.mark.parametrize(
     "policy", ["fcfs+easy", "fcfs+conservative", "sjf+easy", "saf+reserve", "zoo:slowdown", "zoo:balanced"]
 )

@@ -9,6 +9,7 @@ from batsim_talk import assert_same_schedule, play_on_server, write_inputs
 from gymnasium.utils.env_checker import check_env
 from small import Finished, jobs, platform
 
+from hdeeprm_like.batsim.codec4 import Codec4
 from hdeeprm_like.batsim.session import Conversation
 from hdeeprm_like.decision.presets import PRESETS
 from hdeeprm_like.decision.rewards import OBJECTIVES
@@ -57,8 +58,6 @@ def paper_env(**more):
     return SchedulingEnv(space, platform(), Windows(workload), clock="textbook", **more)
 
 
-# compiles one more kind of run, for 3 to 15 s; the same with another published space
-@pytest.mark.lane(more=r"PolicySelect|SMDP", slow=r"(?!(PolicySelect|SMDP)$).*")
 @each_preset
 def test_gymnasiums_checker_accepts_every_preset(preset):
     with warnings.catch_warnings(record=True) as told:
@@ -67,8 +66,6 @@ def test_gymnasiums_checker_accepts_every_preset(preset):
     assert [str(one.message) for one in told] == []
 
 
-# compiles one more kind of run, for 3 to 15 s; the same with another published space
-@pytest.mark.lane(more=r"PolicySelect|SMDP", slow=r"(?!(PolicySelect|SMDP)$).*")
 @each_preset
 def test_the_checker_of_stable_baselines_accepts_every_preset(preset):
     checker = pytest.importorskip("stable_baselines3.common.env_checker")
@@ -79,8 +76,6 @@ def test_the_checker_of_stable_baselines_accepts_every_preset(preset):
     assert [one for one in told if "unconventional shape" not in str(one.message)] == []
 
 
-# compiles one more kind of run, for 3 to 15 s; the same with another published space; the same on the other clock
-@pytest.mark.lane(more=r"batsim-PolicySelect", slow=r"(?!(batsim-PolicySelect)$).*")
 @each_preset
 @pytest.mark.parametrize("clock", CLOCKS)
 def test_random_legal_actions_finish_all_jobs_and_rewards_add_up(preset, clock):
@@ -98,8 +93,6 @@ def test_random_legal_actions_finish_all_jobs_and_rewards_add_up(preset, clock):
     assert np.sum(rewards) == pytest.approx(episode.reward, rel=1e-12)
 
 
-# compiles one more kind of run, for 3 to 15 s; the same with another published space
-@pytest.mark.lane(more=r"SMDP", slow=r"(?!(PolicySelect|SMDP)$).*")
 @each_preset
 def test_what_is_seen_is_the_same_whether_it_is_recorded_or_not(preset):
     fast, slow, agent = environment(preset, jobs=20), environment(preset, jobs=20), Wanderer(4)
@@ -116,8 +109,6 @@ def test_what_is_seen_is_the_same_whether_it_is_recorded_or_not(preset):
         assert steps[0][4]["time"] == steps[1][4]["time"]
 
 
-# compiles one more kind of run, for 3 to 15 s; the same with another published space
-@pytest.mark.lane(more=r"SMDP", slow=r"(?!(PolicySelect|SMDP)$).*")
 @each_preset
 def test_the_same_seed_gives_the_same_episode_and_the_next_is_another(preset):
     first, second = environment(preset), environment(preset)
@@ -129,8 +120,6 @@ def test_the_same_seed_gives_the_same_episode_and_the_next_is_another(preset):
     assert wander(second, 1, seed=8)[0] != rewards
 
 
-# compiles one more kind of run, for 3 to 15 s; the same with another published space
-@pytest.mark.lane(more=r"SMDP", slow=r"(?!(PolicySelect|SMDP)$).*")
 @each_preset
 def test_in_process_over_messages_and_in_gymnasium_the_schedule_is_the_same(preset, tmp_path):
     env = environment(preset, jobs=30)
@@ -148,13 +137,11 @@ def test_in_process_over_messages_and_in_gymnasium_the_schedule_is_the_same(pres
     def decide(platform, limits):
         return space.system(space.state(platform, None, env.policy_seed, limits=limits))
 
-    talk = Conversation(decide, Wanderer(5), exists, workload.limits(), exact)
+    talk = Conversation(decide, Wanderer(5), Codec4(), exists, workload.limits(), exact)
     assert play_on_server(talk, tmp_path)[1]
     assert_same_schedule(finished, tmp_path / "out_jobs.csv")
 
 
-# compiles one more kind of run, for 3 to 15 s
-@pytest.mark.more
 def test_rewards_slots_and_figures_of_three_jobs_on_one_core_fit_on_paper():
     env = paper_env(
         space={"head": 2, "tail": 1, "objectives": {OBJECTIVES["avg_job_completion"]: 1.0}, "reward": "integral"}
@@ -176,8 +163,6 @@ def test_rewards_slots_and_figures_of_three_jobs_on_one_core_fit_on_paper():
     )
 
 
-# compiles one more kind of run, for 3 to 15 s
-@pytest.mark.more
 def test_an_action_that_is_not_legal_waits_where_that_is_forgiven_and_is_refused_elsewhere():
     env = paper_env(space={"head": 2, "tail": 1})
     env.reset()
@@ -192,8 +177,6 @@ def test_an_action_that_is_not_legal_waits_where_that_is_forgiven_and_is_refused
         pairs.step(37)
 
 
-# compiles one more kind of run, for 3 to 15 s
-@pytest.mark.more
 def test_steps_before_the_beginning_and_after_the_end_are_refused():
     env = paper_env(max_steps=1)
     with pytest.raises(AgentError, match="call reset"):
@@ -238,7 +221,7 @@ def test_jobs_without_a_decision_are_an_error():
         env.reset()
 
 
-# compiles one more kind of run, for 3 to 15 s
+# takes 4 s
 @pytest.mark.more
 def test_a_picture_shows_the_cores_and_the_queue():
     env = paper_env(render_mode="rgb_array")
@@ -254,8 +237,6 @@ def test_a_picture_shows_the_cores_and_the_queue():
     assert drawn.max() > 0.3 * counts.sum()  # one job has had the only core all the time
 
 
-# compiles one more kind of run, for 3 to 15 s
-@pytest.mark.more
 def test_pictures_need_a_mode_and_windows_a_display(monkeypatch):
     env = paper_env()
     env.reset()

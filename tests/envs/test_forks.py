@@ -35,8 +35,8 @@ def told(env, places):
     ]
 
 
-# compiles one more kind of run, for 3 to 15 s
-@pytest.mark.lane(more=r"random-textbook|SMDP-textbook", slow=r"(?!(random|SMDP)-t).*")
+# takes 3 s
+@pytest.mark.lane(more=r"(?!(random|SMDP)-textbook).*")
 @pytest.mark.parametrize("clock", ["batsim", "textbook"])
 @pytest.mark.parametrize("name", list(SPACES))
 @settings(max_examples=6, deadline=None)
@@ -59,8 +59,6 @@ def test_forked_environments_play_on_as_their_origins(name, clock, seed, before,
         return
 
 
-# compiles one more kind of run, for 3 to 15 s
-@pytest.mark.more
 @pytest.mark.parametrize("clock", ["batsim", "textbook"])
 def test_a_fork_that_is_played_otherwise_leaves_its_origin_alone(clock):
     envs = [SchedulingVectorEnv(RESERVE, POOL, made, 2, clock=clock) for _ in range(2)]
@@ -78,8 +76,6 @@ def test_a_fork_that_is_played_otherwise_leaves_its_origin_alone(clock):
         assert told(envs[0], [0]) == told(envs[1], [0])
 
 
-# compiles one more kind of run, for 3 to 15 s
-@pytest.mark.more
 @pytest.mark.parametrize("clock", ["batsim", "textbook"])
 def test_runs_are_forked_into_other_runs_with_the_same_room(clock):
     space, jobs = PRESETS["SMDP"], [made(np.random.default_rng(seed)) for seed in range(3)]
@@ -100,8 +96,6 @@ def test_runs_are_forked_into_other_runs_with_the_same_room(clock):
         assert runs.observations[[2, 0]].tobytes() == forks.observations[[1, 4]].tobytes()
 
 
-# compiles one more kind of run, for 3 to 15 s
-@pytest.mark.more
 @pytest.mark.parametrize("clock", ["batsim", "textbook"])
 @pytest.mark.parametrize("name", ["SMDP", "random"])
 def test_a_deep_copy_of_an_environment_takes_no_step_again(name, clock, monkeypatch):
@@ -123,8 +117,6 @@ def test_a_deep_copy_of_an_environment_takes_no_step_again(name, clock, monkeypa
     assert env.reset()[0].tobytes() == other.reset()[0].tobytes()
 
 
-# compiles one more kind of run, for 3 to 15 s
-@pytest.mark.more
 def test_forks_that_cannot_be_are_refused():
     env = SchedulingVectorEnv(PRESETS["SMDP"], POOL, made, 3, clock="textbook")
     with pytest.raises(AgentError, match="no episode has begun"):

@@ -82,8 +82,8 @@ def test_whether_arrays_are_copied_is_a_truth_value(copy):
         hdeeprm_like.gym.environments(2, "SMDP", copy=copy)
 
 
-# compiles one more kind of run, for 3 to 15 s; the same with another published space
-@pytest.mark.lane(more=r"PolicySelect", slow=r"(?!(PolicySelect|SMDP)$).*")
+# takes 2 s
+@pytest.mark.lane(more=r"(?!(PolicySelect|SMDP)$).*")
 @pytest.mark.parametrize("preset", PRESETS)
 def test_gymnasium_makes_every_preset(preset):
     env = gymnasium.make(f"hdeeprm_like/{preset}-v0", render_mode="rgb_array", jobs=10)
@@ -92,8 +92,6 @@ def test_gymnasium_makes_every_preset(preset):
     assert env.unwrapped.space == environment(preset).space
 
 
-# compiles one more kind of run, for 3 to 15 s; the same with another published space; more kinds of runs
-@pytest.mark.lane(more=r"PolicySelect", slow=r"(?!(PolicySelect)$).*")
 @pytest.mark.parametrize("preset", PRESETS)
 def test_gymnasium_makes_many_of_every_preset(preset):
     envs = gymnasium.make_vec(f"hdeeprm_like/{preset}-v0", num_envs=2, jobs=10)
@@ -119,7 +117,7 @@ def test_a_missing_gymnasium_gives_a_one_line_error(monkeypatch):
         importlib.import_module("hdeeprm_like.envs.single")
 
 
-# compiles one more kind of run, for 3 to 15 s
+# takes 1 s
 @pytest.mark.more
 def test_an_options_file_sets_platform_jobs_and_decision_space(tmp_path):
     path = options_file(tmp_path, objective="avg_utilization", observation="minimal")
@@ -146,8 +144,6 @@ def test_jobs_of_a_trace_on_a_pool_take_its_run_times(tmp_path):
     assert set(np.round(tasks["finish"] - tasks["start"], 3).tolist()) <= lengths
 
 
-# compiles one more kind of run, for 3 to 15 s
-@pytest.mark.more
 def test_models_workloads_and_functions_make_episodes():
     ready = jobs(submit=np.arange(9.0), seconds=5.0)
     for workload, number in (("lublin", 100), (ready, 9), (lambda rng: ready, 9), ("mao", None)):
@@ -197,8 +193,6 @@ def test_names_that_are_not_known_are_refused_with_the_nearest(more, why):
         environment(**more)
 
 
-# compiles one more kind of run, for 3 to 15 s
-@pytest.mark.more
 def test_the_ids_of_papers_have_their_sizes():
     env = gymnasium.make("hdeeprm_like/SMDP-paper-v0").unwrapped
     env.reset(seed=1)
@@ -213,8 +207,6 @@ def test_the_ids_of_papers_have_their_sizes():
         assert env.workload.size.max() <= 32
 
 
-# compiles one more kind of run, for 3 to 15 s
-@pytest.mark.more
 def test_an_episode_of_the_compact_mdp_ends_after_its_hundred_steps_whatever_still_waits():
     env = gymnasium.make("hdeeprm_like/CompactRM-paper-v0").unwrapped
     for seed in range(3):
@@ -227,8 +219,6 @@ def test_an_episode_of_the_compact_mdp_ends_after_its_hundred_steps_whatever_sti
         assert last < 100.0 <= info["time"]
 
 
-# compiles one more kind of run, for 3 to 15 s
-@pytest.mark.more
 def test_deep_backfilling_as_its_paper_has_it():
     env = environment("DeepBackfilling-paper")
     assert (env.platform.cores, env.space.placed, env.clock) == (256, 1000, "one-by-one")
@@ -250,8 +240,6 @@ def dense(inputs, outputs, hidden=64):
     return [torch.nn.Linear(a, b) for a, b in pairwise(sizes)]
 
 
-# compiles one more kind of run, for 3 to 15 s
-@pytest.mark.more
 def test_deeprm_as_its_paper_has_it():
     env = environment("DeepRM-paper", clock="textbook")
     assert env.observation_space.shape == (20, 224)
@@ -289,8 +277,6 @@ def waits_of(env):
     return times, env.workload.submit
 
 
-# compiles one more kind of run, for 3 to 15 s
-@pytest.mark.more
 def test_waiting_can_jump_to_the_next_event():
     how = {"platform": 64, "workload": "lublin", "jobs": 20, "opens": "ticks", "head": 2, "clock": "textbook"}
     times, _ = waits_of(environment("CompactRM", **how))
@@ -299,8 +285,6 @@ def test_waiting_can_jump_to_the_next_event():
     np.testing.assert_allclose(times, np.unique(submit)[:5])  # nothing runs, so nothing but a submission happens
 
 
-# compiles one more kind of run, for 3 to 15 s
-@pytest.mark.more
 def test_waiting_times_and_the_clock_stand_behind_what_is_seen():
     plain, more = (environment("CompactRM", head=3, clock="textbook", wait=wait) for wait in (False, True))
     many = gymnasium.make_vec("hdeeprm_like/CompactRM-v0", 2, head=3, clock="textbook", wait=True)
@@ -322,8 +306,6 @@ def test_waiting_times_and_the_clock_stand_behind_what_is_seen():
     assert now > 0.0
 
 
-# compiles one more kind of run, for 3 to 15 s
-@pytest.mark.more
 def test_waiting_times_have_no_place_in_an_image():
     with pytest.raises(OptionsError, match="wait, rates: observation 'image' has no place for waiting times"):
         environment("DeepRM", wait=True)
@@ -343,8 +325,6 @@ def ended(env, seed=1):
 ENDS = {"platform": 16, "workload": "lublin", "head": 4, "tail": 0, "clock": "textbook"}
 
 
-# compiles one more kind of run, for 3 to 15 s
-@pytest.mark.more
 def test_an_episode_ends_when_some_jobs_have_been_placed_while_others_come():
     env = environment("DeepBackfilling", placed=5, **ENDS)
     ended(env)
@@ -353,8 +333,6 @@ def test_an_episode_ends_when_some_jobs_have_been_placed_while_others_come():
     assert env.play.system.window.arrays.params["started"][0] == 5
 
 
-# compiles one more kind of run, for 3 to 15 s
-@pytest.mark.more
 def test_an_episode_ends_after_some_time():
     env = environment("DeepBackfilling", until=7000.0, jobs=60, **ENDS)
     info, _ = ended(env)
@@ -362,8 +340,6 @@ def test_an_episode_ends_after_some_time():
     assert env.workload.submit[-1] > 7000.0
 
 
-# compiles one more kind of run, for 3 to 15 s
-@pytest.mark.more
 def test_episodes_end_alike_side_by_side():
     how = {**ENDS, "placed": 5, "jobs": 12}
     single, many = (
@@ -380,8 +356,6 @@ def test_episodes_end_alike_side_by_side():
         assert (seen[0].tobytes(), rewards[0], overs[0]) == (one.tobytes(), reward, over)
 
 
-# compiles one more kind of run, for 3 to 15 s
-@pytest.mark.more
 def test_jobs_of_one_time_come_one_by_one():
     three = jobs([0, 0, 0, 50], seconds=[5, 5, 5, 1], size=[1, 1, 1, 1])
     how = {**ENDS, "workload": three, "platform": 4}
@@ -396,8 +370,6 @@ def test_jobs_of_one_time_come_one_by_one():
     assert counts == {"textbook": [3, 4, 4], "one-by-one": [1, 2, 3]}
 
 
-# compiles one more kind of run, for 3 to 15 s
-@pytest.mark.more
 def test_a_wrong_choice_costs_what_waiting_costs_where_masks_leave_all_open():
     wide = jobs([0, 0, 3, 9], seconds=[5, 5, 5, 1], size=[4, 4, 1, 1])
     wrong, waits = (
@@ -444,8 +416,6 @@ def test_lines_without_a_job_are_reported_once_however_many_environments_are_mad
     assert sum("1 of unknown memory that need none" in line for line in caplog.messages) == 1
 
 
-# compiles one more kind of run, for 3 to 15 s
-@pytest.mark.more
 def test_a_job_policy_of_ones_own_starts_jobs_by_its_keys():
     workload = jobs(seconds=[10.0, 30.0, 20.0])
     env = environment("PolicySelect", platform=1, workload=workload, pairs=[f"{OWN}:longest-high_gflops"])
@@ -454,8 +424,6 @@ def test_a_job_policy_of_ones_own_starts_jobs_by_its_keys():
     assert np.round(env.play.simulator.simulation.tasks["start"], 3).tolist() == [50.0, 0.0, 30.0]
 
 
-# compiles one more kind of run, for 3 to 15 s
-@pytest.mark.more
 def test_an_objective_and_an_observation_of_ones_own_beside_built_in_ones(tmp_path):
     weights = {f"{OWN}:fresh_queue": 3600.0, "avg_utilization": 100.0}
     env = environment("PolicySelect", platform=1, workload=jobs(submit=[0, 4], seconds=10.0), clock="textbook",
@@ -472,8 +440,6 @@ def test_an_objective_and_an_observation_of_ones_own_beside_built_in_ones(tmp_pa
     assert len(wander(env)) > 10
 
 
-# compiles one more kind of run, for 3 to 15 s
-@pytest.mark.more
 def test_an_action_space_of_ones_own_forbids_wide_jobs_beside_others():
     workload = jobs(seconds=10.0, size=[1, 3])
     env = environment("SMDP", platform=4, workload=workload, actions=f"{OWN}:NarrowSlots", head=2)

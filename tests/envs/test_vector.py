@@ -90,11 +90,8 @@ def check_equal(many, singles, seed, shares):
                 assert info["final_obs"][i].tobytes() == last.tobytes()
 
 
-# compiles one more kind of run, for 3 to 15 s; the same with another published space; the same on the other clock
-@pytest.mark.lane(
-    more=r"PolicySelect-textbook|SMDP-textbook",
-    slow=r"(?!PolicySelect|SMDP-t).*",
-)
+# takes 7 s
+@pytest.mark.lane(more=r"(?!PolicySelect-batsim$).*")
 @pytest.mark.parametrize("clock", ["batsim", "textbook"])
 @pytest.mark.parametrize("preset", list(PRESETS))
 @settings(max_examples=8, deadline=None)
@@ -134,7 +131,7 @@ def asking(rng, several=True):
     return replace(made_here, demands=demands_of(demands))
 
 
-# compiles one more kind of run, for 3 to 15 s
+# takes 12 s
 @pytest.mark.more
 @pytest.mark.parametrize("clock", ["batsim", "textbook"])
 @pytest.mark.parametrize(
@@ -175,8 +172,6 @@ def test_each_environment_is_the_single_one_on_random_platforms(machine, workloa
         return
 
 
-# compiles one more kind of run, for 3 to 15 s
-@pytest.mark.more
 def test_threads_change_nothing():
     windows, space = Windows(made(np.random.default_rng(1)), 5), PRESETS["SMDP"]
     found = []
@@ -191,11 +186,6 @@ def test_threads_change_nothing():
     assert found[0] == found[1] == found[2]
 
 
-# compiles one more kind of run, for 3 to 15 s; the same with another published space; the same on the other clock
-@pytest.mark.lane(
-    more=r"PolicySelect-textbook|SMDP-textbook",
-    slow=r"(?!PolicySelect|SMDP-t).*",
-)
 @pytest.mark.parametrize("clock", ["batsim", "textbook"])
 @pytest.mark.parametrize("preset", list(PRESETS))
 def test_a_run_that_begins_again_is_as_one_never_used(preset, clock):
@@ -256,8 +246,6 @@ def test_a_step_of_its_own_can_begin_the_next_episode():
     assert observations.tobytes() == first.tobytes()
 
 
-# compiles one more kind of run, for 3 to 15 s
-@pytest.mark.more
 def test_arrays_can_be_had_without_copies():
     env = SchedulingVectorEnv(PRESETS["SMDP"], POOL, made, 2, copy=False)
     observations, info = env.reset(seed=1)
@@ -305,10 +293,8 @@ class Chooser(PolicyLearningAgent):
         return torch.softmax(self.layer(observation), dim=1)
 
 
-# compiles one more kind of run, for 3 to 15 s; the same on the other clock; the same with another published space
-@pytest.mark.lane(
-    more=r"PolicySelect-textbook|SMDP-textbook", slow=r"SMDP-batsim|JobMachine-batsim|JobMachine-textbook"
-)
+# takes 2 s
+@pytest.mark.lane(more=r"(?!PolicySelect-batsim$).*")
 @pytest.mark.parametrize("clock", ["batsim", "textbook"])
 @pytest.mark.parametrize("preset", ["PolicySelect", "SMDP", "JobMachine"])
 def test_a_batched_rollout_gives_the_episodes_of_rollouts_one_by_one(preset, clock):

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from batsim_talk import TEXT
 
+from hdeeprm_like.batsim.codec4 import Codec4
 from hdeeprm_like.batsim.session import Conversation
 from hdeeprm_like.batsim_server.cli import play, read_command_line
 from hdeeprm_like.cli.main import main
@@ -221,7 +222,7 @@ def conversation_of(machine, policy):
         actions = PolicyActions([policy_named(policy)])
         return DecisionSystem(State(platform, None, seed=3, limits=limits, needs=actions.needs), actions)
 
-    return Conversation(decide, FirstAction(), machine)
+    return Conversation(decide, FirstAction(), Codec4(), machine)
 
 
 def served(tmp_path, file, jobs, machine, policy):

@@ -175,7 +175,7 @@ def test_the_gaia_experiment_is_one_thing_in_python_and_on_the_command_line(tmp_
         assert simulated["slowdown"] == pytest.approx(launched["mean_slowdown"], rel=1e-12)
 
 
-def test_jobs_of_a_name_have_its_machine_and_those_of_a_file_need_one(tmp_path):
+def test_jobs_of_a_name_have_its_machine_and_those_of_a_file_that_of_its_header(tmp_path):
     assert len(hl.load_workload("lublin-1-500", jobs=7)) == 7
     assert hl.load_workload("lublin-1-500", jobs=7).capacity == 256
     assert len(hl.load_workload("learning")) == 2
@@ -183,8 +183,11 @@ def test_jobs_of_a_name_have_its_machine_and_those_of_a_file_need_one(tmp_path):
     assert len(later) == 10
     path = found("lublin-1-500", "trace")
     assert len(hl.load_workload(path, 256)) == 500
-    with pytest.raises(OptionsError, match=r"names no machine; add platform, a name, path or cores$"):
-        hl.load_workload(path)
+    assert hl.load_workload(path).capacity == 256
+    bare = tmp_path / "bare.swf"
+    bare.write_text("1 0 -1 10 4 -1 -1 4 10 -1 1 1 1 1 1 1 -1 -1\n")
+    with pytest.raises(OptionsError, match=r"bare.swf: its header has no number of processors .*; give the platform$"):
+        hl.load_workload(bare)
 
 
 @pytest.mark.parametrize(

@@ -21,9 +21,8 @@ from hdeeprm_like.formats import swf
 from hdeeprm_like.formats.job_reading import Reading
 from hdeeprm_like.formats.job_rules import HDEEPRM, RULES, STANDARD
 from hdeeprm_like.formats.plain_numbers import plain_numbers
-from hdeeprm_like.formats.swf import FIELDS, WHOLE, Trace, read_swf, swf_parts, write_swf
+from hdeeprm_like.formats.swf import FIELDS, WHOLE, Trace, job_of, read_swf, swf_parts, write_swf
 from hdeeprm_like.formats.swf_header import cores_of
-from hdeeprm_like.formats.swf_lines import job_of
 from hdeeprm_like.formats.trace_jobs import ACCURACY, ACCURACY_STEPS, BANDWIDTHS, Limits, convert
 from hdeeprm_like.formats.workload_json import read_workload
 

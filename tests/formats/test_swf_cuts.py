@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from small import jobs
 
-from hdeeprm_like.cluster.synthetic.columns import with_hdeeprm_columns
+from hdeeprm_like.cluster.synthetic.jobs import with_hdeeprm_columns
 from hdeeprm_like.cluster.synthetic.lublin import LUBLIN
 from hdeeprm_like.errors import WorkloadError
 from hdeeprm_like.formats.job_reading import Reading

@@ -27,8 +27,6 @@ def files(tmp_path_factory):
     return folder
 
 
-# compiles one more kind of run, for 3 to 15 s
-@pytest.mark.more
 @pytest.mark.parametrize("name", ["jobs.swf", "jobs.csv"])
 def test_imported_jobs_run_on_the_imported_machine(files, name):
     """All 104 arrive when the log says so, none before, and each runs as long as it did."""
@@ -133,3 +131,27 @@ def test_what_is_wrong_is_told_in_one_line(tmp_path, monkeypatch, capsys, argume
     assert said in error
     assert error.count("\n") == 1
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["import", "table", "in.csv", "--map", "eagle", "-o", "in.csv"],
+        ["import", "table", "in.csv", "--map", "eagle", "-o", "./in.csv"],
+        ["import", "table", "in.csv", "--map", "eagle", "-o", "j.csv", "--report", "in.csv"],
+        ["import", "sacct", "j.extra.csv", "-o", "j.swf"],
+        ["import", "slurm-conf", "in.json", "-o", "in.json"],
+        ["import", "scontrol", "nodes.txt", "in.json", "-o", "in.json"],
+        ["convert", "in.json", "in.json"],
+        ["cut", "in.swf", "-o", "in.swf"],
+    ],
+)
+def test_a_command_never_replaces_what_it_reads(tmp_path, monkeypatch, capsys, arguments):
+    monkeypatch.chdir(tmp_path)
+    for name in ("in.csv", "in.json", "in.swf", "j.extra.csv"):
+        (tmp_path / name).write_text("mine")
+    assert main(arguments) == 2
+    error = capsys.readouterr().err
+    assert "is read by the same command; the name of another file is needed" in error
+    assert error.count("\n") == 1
+    assert {path.read_text() for path in tmp_path.iterdir()} == {"mine"}

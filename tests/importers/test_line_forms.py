@@ -11,7 +11,7 @@ from hdeeprm_like.cli.main import main
 from hdeeprm_like.cluster.account import Account
 from hdeeprm_like.errors import HDeepRMError
 from hdeeprm_like.importers.column_maps import read_map
-from hdeeprm_like.importers.kubernetes import requested
+from hdeeprm_like.importers.line_forms import requested
 from hdeeprm_like.importers.table import read_table
 
 T = 1772439000  # 2026-03-02T08:10Z

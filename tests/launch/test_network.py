@@ -69,8 +69,6 @@ def test_without_it_they_take_none_and_one_line_says_so(tmp_path, capsys):
     assert "takes no time in the embedded simulator without 'network': true" in capsys.readouterr().err
 
 
-# compiles one more kind of run, for 3 to 15 s
-@pytest.mark.more
 @pytest.mark.parametrize("policy", ["sjf+easy", "fcfs+conservative-low_power", "shortest-high_gflops", "zoo:balanced"])
 def test_jobs_that_send_nothing_run_as_without_it(policy, tmp_path):
     jobs = [{"id": j, "subtime": j // 3, "res": 1 + j % 3, "profile": f"p{j % 5}"} for j in range(40)]

@@ -39,8 +39,6 @@ def test_compare_holds_all_baselines_to_it(files):
     np.testing.assert_allclose(waits, [[0.0, 0.0], [10 / 3, 10 / 3]])
 
 
-# compiles one more kind of run, for 3 to 15 s
-@pytest.mark.more
 def test_an_options_file_says_it_for_launch(files):
     waits = []
     for whole in (False, True):

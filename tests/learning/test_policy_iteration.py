@@ -265,7 +265,7 @@ def command(folder, path, *more):
     return main([*map(str, (*given, *(("--options", path) if path else ()), *more))])
 
 
-# compiles one more kind of run, for 3 to 15 s
+# takes 4 s
 @pytest.mark.more
 def test_the_command_line_trains_and_goes_on(tmp_path, capsys):
     assert command(tmp_path, options_file(tmp_path)) == 0

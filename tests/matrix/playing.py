@@ -14,6 +14,7 @@ from test_watch import Room, waiting
 from hdeeprm_like import refusals
 from hdeeprm_like.api import simulate
 from hdeeprm_like.batsim_server.batsim5 import cli as server5
+from hdeeprm_like.cluster.pool import pool
 from hdeeprm_like.decision.compared_policies import compared_policy
 from hdeeprm_like.decision.names import case_of, policy_in
 from hdeeprm_like.decision.policy_words import AGENT
@@ -27,12 +28,12 @@ from hdeeprm_like.launch.peers import Embedded, InProcess
 from hdeeprm_like.launch.with_batsim import launch_batsim
 from hdeeprm_like.options import Options
 from hdeeprm_like.refusals import refusal_of
-from hdeeprm_like.studies.compare.inputs import Days, check_policies
+from hdeeprm_like.studies.compare.inputs import Inputs, check_policies
 from hdeeprm_like.studies.compare.windows import schedule
 from hdeeprm_like.studies.explain import explain_moment
 from hdeeprm_like.studies.stream import stream
 from hdeeprm_like.studies.whatif.answer import answer
-from hdeeprm_like.studies.whatif.inputs import load_log, machine_of_cores
+from hdeeprm_like.studies.whatif.inputs import load_log
 
 SEED = 3
 
@@ -199,7 +200,7 @@ def compared(clock):
         policy, window = compared_policy(name), Window(worlds.workload(world), 0.0)
         machine = worlds.machine(world)
         comparison = Comparison(worlds.folder, (policy,), Windows(), 1, clock=clock, whole=world.whole)
-        check_policies(Days(comparison, machine, (), (window,)))
+        check_policies(Inputs(comparison, machine, 1, len(window.workload), (window,).__getitem__))
         found = schedule(machine, window, policy, clock, world.whole)
         return np.stack([found.start, found.finish], axis=1)
 
@@ -207,7 +208,7 @@ def compared(clock):
 
 
 def asked_what_if(worlds, world, name):
-    machine = machine_of_cores(CORES)
+    machine = pool(CORES)
     found = answer(machine, load_log(worlds.trace(world), machine), name, ["fcfs+easy"], [])
     return float(found.rows[0]["wait"])
 

@@ -35,7 +35,7 @@ def test_the_power_is_that_of_the_p_states_of_each_time(folder):
     assert used.watts[at].tolist() == pytest.approx([5.0, WATTS, 5.0, WATTS, 5.0])
 
 
-def test_the_power_before_the_first_record_is_that_which_its_energy_needs(folder):
+def test_each_part_of_the_energy_has_the_price_of_its_time_also_before_the_first_record(folder):
     lines = (folder / "out_consumed_energy.csv").read_text().splitlines()
     late = [line for line in lines[1:] if float(line.split(",")[0]) >= 10.0]
     (folder / "out_consumed_energy.csv").write_text("\n".join([lines[0], *late]) + "\n")
@@ -52,11 +52,6 @@ def test_a_price_that_never_changes_is_that_of_the_energy_that_batsim_reports(fo
     assert joules == pytest.approx(20 * WATTS + 10 * 5.0 + 10 * WATTS)
     found = at_rates(open_run(folder), read_rates(rates(folder, "time,value\n0,3.6\n")))
     assert found == pytest.approx(joules * 1e-6)
-
-
-def test_each_part_of_the_energy_has_the_price_of_its_time(folder):
-    found = at_rates(open_run(folder), read_rates(rates(folder, "time,value\n0,7200\n20,3600\n45,0\n")))
-    assert found == pytest.approx((2 * 10 * WATTS + (10 * WATTS + 10 * 5.0 + 5 * WATTS)) * 1e-3, rel=1e-6)
 
 
 @pytest.mark.parametrize(

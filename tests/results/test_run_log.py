@@ -67,9 +67,9 @@ def test_lines_of_jobs_are_those_that_python_writes_row_by_row(tmp_path_factory,
         patch.setattr(job_lines, "AT_ONCE", at_once)  # bytes, beside the longest line
         record.write_jobs(folder / "ours.csv")
         record.write_jobs(folder / "none.csv", energy=False)
-    write_jobs(folder / "theirs.csv", record.job_rows)
+    write_jobs(folder / "theirs.csv", job_lines.rows_of(record.lines))
     assert (folder / "ours.csv").read_bytes() == (folder / "theirs.csv").read_bytes()
-    write_jobs(folder / "theirs.csv", [row._replace(energy=-1.0) for row in record.job_rows])
+    write_jobs(folder / "theirs.csv", [row._replace(energy=-1.0) for row in job_lines.rows_of(record.lines)])
     assert (folder / "none.csv").read_bytes() == (folder / "theirs.csv").read_bytes()
 
 
@@ -174,7 +174,7 @@ def test_a_run_of_rejected_jobs_alone_has_no_energy_and_no_makespan():
     record = run(platform(), jobs(size=[2, 3])).record
     schedule = record.schedule(0.0, 0.0)
     assert (schedule["consumed_joules"], schedule["makespan"], schedule["nb_jobs_rejected"]) == (0.0, 0.0, 2)
-    assert [row.final_state for row in record.job_rows] == ["REJECTED", "REJECTED"]
+    assert [row.final_state for row in job_lines.rows_of(record.lines)] == ["REJECTED", "REJECTED"]
 
 
 def test_jobs_that_share_too_little_bandwidth_draw_the_power_of_their_p_state():
@@ -184,5 +184,5 @@ def test_jobs_that_share_too_little_bandwidth_draw_the_power_of_their_p_state():
     full, slowed = machine.processor_flops[0, [P0, P1]]
     shared = 10.0 / (slowed / full)  # s until the first job ends
     alone = 20.0 - 10.0  # s that the second one computes afterwards
-    found = [row.energy for row in finished.record.job_rows]
+    found = [row.energy for row in job_lines.rows_of(finished.record.lines)]
     assert found == pytest.approx([3.0 * shared, 3.0 * shared + 4.0 * alone], rel=1e-6)

@@ -18,8 +18,7 @@ from hdeeprm_like.cluster.schedule import FIGURES
 from hdeeprm_like.results.pictures import picture
 from hdeeprm_like.results.plots.curves import learning_curves
 from hdeeprm_like.results.report import in_words, metrics_table, told_rows
-from hdeeprm_like.results.run_head import facts_of
-from hdeeprm_like.results.run_page import unseen_jobs, waits_by_kind
+from hdeeprm_like.results.run_page import facts_of, unseen_jobs, waits_by_kind
 from hdeeprm_like.results.run_reader import open_runs
 
 CHROMIUM = shutil.which("chromium")
@@ -153,7 +152,7 @@ def test_what_a_window_does_not_show_is_told_of_agents_that_chose_from_one(tmp_p
     assert float(found[1]) == pytest.approx(np.maximum(waiting - 1, 0).mean(), abs=0.06)
     assert float(found[2]) == pytest.approx(100 * (waiting > 1).mean(), abs=0.06)
     (folder / "run.json").write_text(json.dumps({"options": {"pybatsim": {"env": {"preset": "HDeepRM"}}}}))
-    assert not unseen_jobs(run)
+    assert not unseen_jobs(open_runs([folder])["windowed"])
 
 
 def test_a_folder_without_jobs_or_logs_is_refused_in_one_line(tmp_path, capsys):

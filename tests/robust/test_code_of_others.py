@@ -295,7 +295,7 @@ def test_a_function_that_takes_other_arguments_is_one_line(tmp_path, key, value,
     ("key", "value", "words"),
     [
         ("observation", "hdeeprm_like.errors:HDeepRMError", "which is not an observer; it has no 'shape'"),
-        ("observation", "hdeeprm_like.batsim.codec:Codec", "observation Codec: TypeError: Protocols"),
+        ("observation", "hdeeprm_like.launch.drivers:Driver", "observation Driver: TypeError: Protocols"),
         (
             "objective",
             "hdeeprm_like.errors:HDeepRMError",

@@ -155,14 +155,15 @@ def jobs_on_partitions(rng, good, folder):
 
 
 def log_of_whatif(rng, good, folder):
+    from hdeeprm_like.formats.open import load_platform
     from hdeeprm_like.studies.whatif.changes import change_named
-    from hdeeprm_like.studies.whatif.inputs import load_log, load_machine
+    from hdeeprm_like.studies.whatif.inputs import load_log
 
     for name in ("log.swf", "log.extra.csv"):
         text = (good / name).read_text()
         text = changed_text(rng, text, "," if name.endswith("csv") else " ") if rng.random() < 0.7 else text
         (folder / name).write_text(text, encoding="utf-8", errors="surrogatepass")
-    known = accepted(load_machine, good / "machine.json")
+    known = accepted(load_platform, good / "machine.json")
     log = accepted(load_log, folder / "log.swf", known)
     change = accepted(change_named, f"{rng.choice(['nodes', 'load', 'x'])}={odd_word(rng)}")
     if log is None or change is None:
@@ -191,7 +192,7 @@ def pictures_of_a_run(rng, good, folder):
 
 
 def grid_of_a_sweep(rng, good, folder):
-    from hdeeprm_like.studies.sweep.reading import read_sweep
+    from hdeeprm_like.studies.sweep.tasks import read_sweep
 
     launched = {**options(platform_file_path=str(good / "machine.json"), workload_file_path=str(good / "jobs.json"))}
     launched |= {"seed": [1, 2, 3], "nb_resources": [4, 16], "policy": ["fcfs", "sjf+easy"]}

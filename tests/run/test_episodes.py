@@ -57,8 +57,6 @@ def test_episodes_may_come_in_rows_with_the_same_jobs():
     assert first[0] != first[3]
 
 
-# compiles one more kind of run, for 3 to 15 s
-@pytest.mark.more
 def test_an_episode_is_measured_by_its_slowdown_and_makespan():
     workload = jobs([0.0, 0.0], 10.0, size=4)
     play = Plays(cluster(((0, 4, 4.0, 80.0),)), lambda n: workload, Space())(0)

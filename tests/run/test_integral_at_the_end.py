@@ -23,8 +23,6 @@ def rewards(roll_out, clock, objective, workload):
     return episode.rewards
 
 
-# compiles one more kind of run, for 3 to 15 s
-@pytest.mark.more
 @pytest.mark.parametrize("clock", ["batsim", "textbook"])
 @pytest.mark.parametrize("roll_out", [one_by_one, batched])
 def test_the_only_decision_is_paid_until_the_last_job_ends(roll_out, clock):
@@ -34,8 +32,6 @@ def test_the_only_decision_is_paid_until_the_last_job_ends(roll_out, clock):
     assert rewards(roll_out, clock, "avg_job_completion", both_at_once) == pytest.approx([-13.0], abs=1e-3)
 
 
-# compiles one more kind of run, for 3 to 15 s
-@pytest.mark.more
 @pytest.mark.parametrize("clock", ["batsim", "textbook"])
 @pytest.mark.parametrize("roll_out", [one_by_one, batched])
 def test_each_decision_is_paid_until_the_next_and_the_last_one_until_the_end(roll_out, clock):
@@ -44,8 +40,6 @@ def test_each_decision_is_paid_until_the_next_and_the_last_one_until_the_end(rol
     assert rewards(roll_out, clock, "avg_utilization", one_after_the_other) == pytest.approx([10.0, 21.0], abs=1e-3)
 
 
-# compiles one more kind of run, for 3 to 15 s
-@pytest.mark.more
 @pytest.mark.parametrize("clock", ["batsim", "textbook"])
 def test_an_objective_that_is_a_python_function_is_integrated_to_the_end_too(clock):
     def busy_cores(state):

@@ -117,7 +117,9 @@ def differences(seed, folder, meddling=False, world=world):
         system = system_of(cluster, JobLimits(1.0, 1.0, 1.0, 1.0), pair, agent, workload)
         simulator = Simulator(system.state, workload)
         play(simulator, system, agent)
-        ours = Conversation(lambda p, limits: system_of(p, limits, pair, other), other, cluster, LIMITS, exact)
+        ours = Conversation(
+            lambda p, limits: system_of(p, limits, pair, other), other, Codec4(), cluster, LIMITS, exact
+        )
     else:
         actions = PolicyActions([pair])
         simulator = Simulator(State(cluster, workload, seed=3, needs=actions.needs), workload)

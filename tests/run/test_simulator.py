@@ -20,6 +20,7 @@ from hdeeprm_like.engine.numbers import FIRST
 from hdeeprm_like.engine.state import Commands, State
 from hdeeprm_like.engine.tables import COMPLETED, LOG_END, LOG_PSTATE, PSTATE_BITS, PSTATE_MASK, REJECTED
 from hdeeprm_like.engine.tasks import KILLED, SUCCESS, TASK, WALLTIME_REACHED
+from hdeeprm_like.results.job_lines import rows_of
 from hdeeprm_like.run.simulator import Simulator
 from hdeeprm_like.run.to_end import run_policy
 
@@ -219,7 +220,7 @@ def test_slow_cores_can_drive_a_job_into_its_walltime_but_not_a_delay():
 
 
 def test_a_job_without_work_is_reported_to_have_run_for_ten_microseconds():
-    (row,) = run(platform(), jobs(seconds=0.0)).record.job_rows
+    (row,) = rows_of(run(platform(), jobs(seconds=0.0)).record.lines)
     assert (row.starting_time, row.execution_time) == (pytest.approx(0.0, abs=1e-6), 1e-5)
 
 

@@ -62,7 +62,7 @@ def test_the_schedule_is_that_of_all_jobs_at_once(policy, seed, count, cores, sp
     check_same(drawn(seed, count, cores, span), cores, policy, "textbook", size)
 
 
-# compiles one more kind of run, for 3 to 15 s
+# takes 38 s
 @pytest.mark.more
 @pytest.mark.parametrize("clock", ["textbook", "one-by-one"])
 @pytest.mark.parametrize(

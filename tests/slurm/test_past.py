@@ -4,7 +4,7 @@ import math
 
 from test_follow import Shown, T, job
 
-from hdeeprm_like.slurm.past import REMEMBERED, Past, line_of
+from hdeeprm_like.slurm.journal import REMEMBERED, Past, line_of
 from hdeeprm_like.slurm.shown import OVER, RUNS
 
 

@@ -9,9 +9,8 @@ import pytest
 from hdeeprm_like.decision.names import baseline
 from hdeeprm_like.errors import OptionsError, ProtocolError
 from hdeeprm_like.slurm.commands import ContactLost, Denied
-from hdeeprm_like.slurm.factors import FactorFile
+from hdeeprm_like.slurm.factors import FactorFile, put_back, put_back_in_time
 from hdeeprm_like.slurm.journal import Journal, summary
-from hdeeprm_like.slurm.restore import put_back, put_back_in_time
 from hdeeprm_like.slurm.shown import OVER, RUNS, WAITS, Job, Node
 from hdeeprm_like.slurm.watch import Watch, WatchOptions
 
@@ -365,7 +364,7 @@ def test_restore_sets_all_jobs_back_where_the_file_is_lost(room):
 
 
 def test_restore_tries_until_slurm_answers(room, monkeypatch):
-    monkeypatch.setattr("hdeeprm_like.slurm.restore.FIRST_PAUSE", 0.01)
+    monkeypatch.setattr("hdeeprm_like.slurm.factors.FIRST_PAUSE", 0.01)
     room.slurm.factors = {1: 50}
     room.file.write({1: 50})
     room.slurm.trouble = ContactLost("away")

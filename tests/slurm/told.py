@@ -15,8 +15,9 @@ import numpy as np
 from pairs import FACTOR, INTERVAL, NODES, OWN, POLICIES
 
 from hdeeprm_like.cli.main import main as command
+from hdeeprm_like.formats.open import load_platform
 from hdeeprm_like.studies.whatif.calibration import calibrate
-from hdeeprm_like.studies.whatif.inputs import load_log, load_machine
+from hdeeprm_like.studies.whatif.inputs import load_log
 from hdeeprm_like.studies.whatif.mechanism import asked_for
 from hdeeprm_like.studies.whatif.outcome import simulate
 
@@ -46,7 +47,7 @@ def predicted(pair, folder):
     assert command(["import", "slurm-conf", str(conf), "-o", str(platform), "--quiet"]) in (0, None)
     words = ["import", "jobcomp", str(log), "-o", str(jobs), "--platform", str(platform), "--quiet"]
     assert command(words) in (0, None)
-    machine = load_machine(platform)
+    machine = load_platform(platform)
     found = load_log(jobs, machine)
     asked = asked_for("multifactor+slurm", POLICIES, (), INTERVAL, FACTOR)
     overheads = calibrate(machine, found, asked[0].policy).overheads

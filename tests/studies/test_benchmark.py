@@ -11,12 +11,10 @@ from hdeeprm_like.cli.main import main
 from hdeeprm_like.decision.compared_policies import compared_policy
 from hdeeprm_like.errors import OptionsError, ResultsError
 from hdeeprm_like.studies.benchmark import run as module
-from hdeeprm_like.studies.benchmark.cases import jobs_of
 from hdeeprm_like.studies.benchmark.origin import origin_of, was_learned_from
 from hdeeprm_like.studies.benchmark.page import read_card, table_of, write_card_page
-from hdeeprm_like.studies.benchmark.protocol import FULL, QUICK
-from hdeeprm_like.studies.benchmark.run import benchmark, check
-from hdeeprm_like.studies.benchmark.scores import aggregated, scores_of
+from hdeeprm_like.studies.benchmark.protocol import FULL, QUICK, jobs_of
+from hdeeprm_like.studies.benchmark.run import aggregated, benchmark, check, scores_of
 
 ROOT = Path(__file__).parents[2]
 CARDS = ROOT / "docs" / "cards"

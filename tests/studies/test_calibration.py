@@ -9,11 +9,11 @@ import pytest
 from hdeeprm_like.cli.main import main
 from hdeeprm_like.decision.names import baseline
 from hdeeprm_like.errors import OptionsError
+from hdeeprm_like.formats.open import load_platform
 from hdeeprm_like.progress import progress_bar
 from hdeeprm_like.studies.whatif.calibration import Calibration, Part, calibrate, tau
-from hdeeprm_like.studies.whatif.inputs import load_log, load_machine
-from hdeeprm_like.studies.whatif.outcome import simulate
-from hdeeprm_like.studies.whatif.overheads import Overheads
+from hdeeprm_like.studies.whatif.inputs import load_log
+from hdeeprm_like.studies.whatif.outcome import Overheads, simulate
 
 RECORDED = Path(__file__).parent.parent / "golden" / "slurm" / "mechanism"
 NOW = baseline("multifactor+slurm")
@@ -29,7 +29,7 @@ def recorded(name, folder):
     assert not main([*conf, *more])
     log = ["import", "jobcomp", str(RECORDED / name / "jobcomp.txt.gz"), "-o", str(jobs), "--requeues", "one"]
     assert not main([*log, "--platform", str(platform), "--quiet"])
-    machine = load_machine(platform)
+    machine = load_platform(platform)
     return machine, load_log(jobs, machine)
 
 

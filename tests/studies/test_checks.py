@@ -104,15 +104,13 @@ class Answering:
         return self.action(mask) if callable(self.action) else self.action
 
 
-# compiles one more kind of run
+# takes 1 s
 @pytest.mark.more
 def test_agents_that_keep_the_rules_pass():
     assert "passed" in str(hl.check_agent(First(), SPACE))
     assert "passed" in str(hl.check_agent(Tossing, SPACE))
 
 
-# compiles one more kind of run
-@pytest.mark.more
 @pytest.mark.parametrize(
     ("agent", "check", "told"),
     [
@@ -131,7 +129,7 @@ def test_agents_that_break_a_rule_fail_it(agent, check, told):
     assert told in failed(check, hl.check_agent, agent, replace(SPACE, jump=False, step=3600.0))
 
 
-# compiles one more kind of run
+# takes 2 s
 @pytest.mark.more
 def test_an_agent_that_starts_nothing_fails():
     told = failed("nothing lost", hl.check_agent, Answering(8), replace(SPACE, masked=False))

@@ -24,7 +24,7 @@ from hdeeprm_like.studies.compare.figures import USUAL, title_of, with_tails
 from hdeeprm_like.studies.compare.inputs import Comparison, inputs_of
 from hdeeprm_like.studies.compare.page import write_comparison_page
 from hdeeprm_like.studies.compare.sampling import Windows, windows_named
-from hdeeprm_like.studies.compare.significance import one_sample, paired
+from hdeeprm_like.studies.compare.significance import one_sample
 from hdeeprm_like.studies.compare.statistics import p_values_of, published_named
 from hdeeprm_like.studies.compare.windows import schedule, schedules
 
@@ -227,8 +227,6 @@ def narrow_trace(tmp_path):
     return path
 
 
-# compiles one more kind of run, for 3 to 15 s
-@pytest.mark.more
 def test_a_platform_gives_watts_speeds_and_memory(narrow_trace, tmp_path):
     asked = comparison(narrow_trace, "fcfs,sjf+greedy", platform=LEARNING)
     compare(asked, tmp_path / "out")
@@ -262,7 +260,7 @@ def trained(folder, selection, observation="minimal", episodes=3):
     return folder / "training"
 
 
-# compiles one more kind of run, for 3 to 15 s
+# takes 8 s
 @pytest.mark.more
 @pytest.mark.parametrize("clock", ["textbook", "batsim"])
 @pytest.mark.parametrize(("job_policy", "same"), [("first", "fcfs+strict"), ("shortest", "sjf+strict")])
@@ -284,7 +282,7 @@ def test_windows_played_side_by_side_are_those_played_alone(trace, tmp_path):
     assert len({tuple(one.start) for one in together}) == 4
 
 
-# compiles one more kind of run, for 3 to 15 s
+# takes 2 s
 @pytest.mark.more
 def test_an_agent_is_run_again_only_when_it_has_learned_more(trace, tmp_path, monkeypatch):
     folder = trained(tmp_path / "agent", [{"first": ["high_gflops"], "smallest": ["high_gflops"]}])
@@ -305,8 +303,6 @@ def test_an_agent_is_run_again_only_when_it_has_learned_more(trace, tmp_path, mo
     assert run.count(f"agent:{folder}") == 3
 
 
-# compiles one more kind of run, for 3 to 15 s
-@pytest.mark.more
 def test_a_learned_policy_is_run_again_only_when_its_file_has_changed(trace, tmp_path):
     path = tmp_path / "p.json"
     name, results = f"scored:{path}", tmp_path / "out" / "results.csv"
@@ -322,8 +318,6 @@ def test_a_learned_policy_is_run_again_only_when_its_file_has_changed(trace, tmp
     assert not first.loc["sjf+easy"].equals(first.loc["ljf+easy"])
 
 
-# compiles one more kind of run, for 3 to 15 s
-@pytest.mark.more
 def test_an_agent_that_has_learned_more_is_read_again(tmp_path):
     from hdeeprm_like.decision.agent_names import Trained
     from hdeeprm_like.launch.trained import restored
@@ -337,8 +331,6 @@ def test_an_agent_that_has_learned_more_is_read_again(tmp_path):
     assert any(not old[name].equal(new[name]) for name in old)
 
 
-# compiles one more kind of run, for 3 to 15 s
-@pytest.mark.more
 def test_an_agent_that_sees_its_machine_is_refused_on_another_with_both_shapes(trace, tmp_path, capsys):
     folder = trained(tmp_path / "agent", [{"first": ["high_gflops", "low_power"]}], observation="normal")
     line = ["compare", "--trace", str(trace), "--policies", f"fcfs,agent:{folder}", "--windows", "2x30"]
@@ -378,12 +370,6 @@ def test_wrong_policies_are_one_line(policies, message):
         policies_named(policies)
 
 
-def test_windows_are_two_numbers():
-    assert windows_named("10x1024") == Windows(10, 1024, "random")
-    with pytest.raises(OptionsError, match=r"e\.g\. 10x1024"):
-        windows_named("10")
-
-
 def test_equal_policies_do_not_differ_and_far_ones_do():
     table = [
         {"policy": policy, "window": window, **dict.fromkeys(USUAL, least + window)}
@@ -396,13 +382,6 @@ def test_equal_policies_do_not_differ_and_far_ones_do():
     assert tests["wait", "", "", "ANOVA"] < 1e-10
     assert tests["wait", "a", "b", "paired t"] == 1.0
     assert tests["wait", "a", "c", "paired t"] == 0.0  # the same difference in every window
-
-
-def test_the_paired_t_test_is_that_of_scipy():
-    from scipy.stats import ttest_rel
-
-    first, second = np.random.default_rng(4).normal(size=(2, 3, 9))
-    assert paired(first, second) == pytest.approx(ttest_rel(first, second, axis=1).pvalue)
 
 
 def test_the_one_sample_t_test_is_that_of_scipy_and_is_printed(trace, tmp_path, capsys):
@@ -447,7 +426,7 @@ def days(tmp_path):
     return folder
 
 
-# compiles one more kind of run, for 3 to 15 s
+# takes 2 s
 @pytest.mark.more
 def test_days_with_gpus_are_compared_whole_on_one_machine_as_they_are_launched(days, tmp_path, capsys):
     line = ["compare", "--trace", str(days), "--platform", str(NINE), "--whole", "--clock", "batsim", "--report"]

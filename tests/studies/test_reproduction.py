@@ -7,23 +7,23 @@ import signal
 import subprocess
 import sys
 import time
-from html.parser import HTMLParser
 
 import numpy as np
 import pytest
+from pages import Page
 
 from hdeeprm_like.cli.main import main
 from hdeeprm_like.decision.agent_names import Trained
 from hdeeprm_like.errors import OptionsError, ResultsError
 from hdeeprm_like.formats.files import alone_in, write_json
+from hdeeprm_like.results.html import rendered
 from hdeeprm_like.studies.reproduction import claims, run
 from hdeeprm_like.studies.reproduction.claims import allowance, judged, prediction, student
 from hdeeprm_like.studies.reproduction.experiment import DOCUMENTS, Number, chosen, experiment, known_ids
 from hdeeprm_like.studies.reproduction.measures.learning import cpu_of_training, merged, trained
 from hdeeprm_like.studies.reproduction.place import Place, Settings, code_of, measure_of
-from hdeeprm_like.studies.reproduction.report import AGREE, OTHERWISE, origin_of, report
+from hdeeprm_like.studies.reproduction.report import AGREE, OTHERWISE, content_of, described, origin_of, source_of
 from hdeeprm_like.studies.reproduction.run import is_reduced
-from hdeeprm_like.studies.reproduction.text import described, source_of
 
 CHROMIUM = shutil.which("chromium")
 
@@ -199,7 +199,7 @@ def test_every_published_number_has_a_row(results):
     assert {row["verdict"] for row in told[0]["numbers"]} == {claims.EQUAL}
     assert {row["budget"] for row in told[0]["numbers"]} == {"1 seed"}
     assert told[0]["numbers"][0]["allowed"] == "exactly"
-    page = report(told, results)
+    page = (results / "report.html").read_text()
     assert page.index("What holds and what does not") < page.index("All numbers")
 
 
@@ -313,39 +313,6 @@ def test_a_killed_reproduction_goes_on_and_leaves_no_half_result(tmp_path):
 # the page
 
 
-class Tables(HTMLParser):
-    """The cells of all tables, and what a page would load."""
-
-    def __init__(self):
-        super().__init__()
-        self.tables, self.loaded, self.cell = [], [], False
-
-    def handle_starttag(self, tag, attributes):
-        told = dict(attributes)
-        self.loaded += [told[name] for name in ("src", "href") if name in told and tag not in ("a", "use")]
-        if tag == "table":
-            self.tables.append([])
-        elif tag == "tr":
-            self.tables[-1].append([])
-        elif tag in ("td", "th"):
-            self.cell = True
-            self.tables[-1][-1].append("")
-
-    def handle_endtag(self, tag):
-        if tag in ("td", "th"):
-            self.cell = False
-
-    def handle_data(self, data):
-        if self.cell:
-            self.tables[-1][-1][-1] += data
-
-
-def read(text):
-    seen = Tables()
-    seen.feed(text)
-    return seen
-
-
 def test_the_page_begins_with_what_holds_and_what_does_not(results):
     text = (results / "report.html").read_text()
     first = text[text.index("<h1>") : text.index('id="made"')]
@@ -358,7 +325,7 @@ def test_the_page_begins_with_what_holds_and_what_does_not(results):
 def test_the_page_needs_no_scripts_and_nothing_beside_it(results):
     text = (results / "report.html").read_text()
     assert "<script" not in text
-    assert all(address.startswith("data:") for address in read(text).loaded)
+    assert all(address.startswith("data:") for address in Page(text).loaded)
 
 
 def test_the_page_tells_what_experiments_that_are_not_on_it_would_take(results):
@@ -372,7 +339,7 @@ def test_the_page_tells_what_experiments_that_are_not_on_it_would_take(results):
 def test_results_of_several_machines_each_tell_their_own(results):
     told = json.loads((results / "results.json").read_text())["results"]
     told[1]["made"] |= {"machine": "aarch64, 72 processors", "date": "2030-01-02"}
-    text = str(report(told, results))
+    text = str(rendered("studies/reproduction/report.html", **content_of(told, results)))
     assert f"<li>R01, R07: {origin_of(told[0])}</li>" in text
     assert f"<li>R04: {origin_of(told[1])}</li>" in text
     section = text[text.index('<section id="R04">') :]
@@ -385,7 +352,7 @@ def test_a_browser_shows_every_number_and_complains_of_nothing(results, tmp_path
     page = (results / "report.html").resolve().as_uri()
     shown = subprocess.run([CHROMIUM, *flags, "--dump-dom", page], capture_output=True, text=True, timeout=600)
     assert "CONSOLE" not in shown.stderr
-    found, summary = read(shown.stdout).tables[:2]
+    found, summary = Page(shown.stdout).tables[:2]
     told = json.loads((results / "results.json").read_text())["results"]
     rows = [(result["id"], row["verdict"]) for result in told for row in result["numbers"]]
     assert [(cells[0], cells[1]) for cells in summary[1:]] == rows

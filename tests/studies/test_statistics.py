@@ -8,9 +8,8 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from hdeeprm_like.studies.compare.bootstrap import intervals
 from hdeeprm_like.studies.compare.figures import USUAL
-from hdeeprm_like.studies.compare.significance import anova, friedman, holm, welch, wilcoxon
+from hdeeprm_like.studies.compare.significance import anova, friedman, holm, intervals, welch, wilcoxon
 from hdeeprm_like.studies.compare.statistics import best_of, p_values_of, summary_of
 from hdeeprm_like.studies.compare.text import difference_lines, summary_lines
 
@@ -35,11 +34,9 @@ def test_p_values_are_those_of_scipy(kind, size):
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")  # scipy warns of constant samples
         assert np.array_equal(anova(groups), stats.f_oneway(*groups).pvalue, equal_nan=True)
-        ours = welch(first, second), wilcoxon(first, second)
-        for row in range(len(first)):
-            a, b = first[row], second[row]
-            assert np.array_equal(ours[0][row], stats.ttest_ind(a, b, equal_var=False).pvalue, equal_nan=True)
-            assert ours[1][row] == (stats.wilcoxon(a, b).pvalue if (a != b).any() else 1.0)
+        for a, b, ours, other in zip(first, second, welch(first, second), wilcoxon(first, second), strict=True):
+            assert np.array_equal(ours, stats.ttest_ind(a, b, equal_var=False).pvalue, equal_nan=True)
+            assert other == (stats.wilcoxon(a, b).pvalue if (a != b).any() else 1.0)
 
 
 @pytest.mark.parametrize("size", [2, 3, 10, 60])

@@ -48,8 +48,6 @@ def rows_of(path):
         return list(csv.DictReader(file))
 
 
-# compiles one more kind of run, for 3 to 15 s
-@pytest.mark.lane(more=r"first-high_gflops")
 @pytest.mark.parametrize("policy", ["fcfs+easy", "first-high_gflops"])
 def test_its_files_tell_what_a_run_of_all_jobs_tells(trace, tmp_path, policy):
     found = stream(trace, policy, tmp_path / "streamed", progress=False)
@@ -138,17 +136,13 @@ def test_a_trace_that_cannot_be_streamed_is_refused_in_one_line(trace, tmp_path,
     assert not (tmp_path / "out").exists()
 
 
-def test_a_trace_whose_cpu_times_may_be_its_requests_is_left_to_who_reads_it_whole(tmp_path):
+@pytest.mark.parametrize(
+    "jobs", [[(0, 9, 12)], [(i, 5 + i, 4 if i == 9 else 3600) for i in range(40)]], ids=["longer", "round"]
+)
+def test_a_trace_whose_cpu_times_may_be_its_requests_is_left_to_who_reads_it_whole(tmp_path, jobs):
     path = tmp_path / "trace.swf"
-    path.write_text("; MaxProcs: 4\n1 0 -1 9 1 12 -1 -1 -1 -1 1 1 -1 -1 -1 -1 -1 -1\n")
-    with pytest.raises(WorkloadError, match="has no requested times"):
-        stream(path, "fcfs", tmp_path / "out", progress=False)
-
-
-def test_round_cpu_times_may_be_its_requests_too(tmp_path):
-    path = tmp_path / "trace.swf"
-    jobs = [f"{i} {i} -1 {5 + i} 1 {4 if i == 9 else 3600} -1 -1 -1 -1 1 1 -1 -1 -1 -1 -1 -1\n" for i in range(40)]
-    path.write_text("".join(["; MaxProcs: 4\n", *jobs]))
+    lines = [f"{i} {i} -1 {run} 1 {cpu} -1 -1 -1 -1 1 1 -1 -1 -1 -1 -1 -1\n" for i, run, cpu in jobs]
+    path.write_text("".join(["; MaxProcs: 4\n", *lines]))
     with pytest.raises(WorkloadError, match="has no requested times"):
         stream(path, "fcfs", tmp_path / "out", progress=False)
 

@@ -12,15 +12,15 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from sweep_folders import lines_in, without_seconds
 
 from hdeeprm_like.api import simulate
 from hdeeprm_like.cli.main import main
 from hdeeprm_like.errors import OptionsError
 from hdeeprm_like.experiment import load_experiment
 from hdeeprm_like.studies.sweep.ledger import Ledger, appending, file_of
-from hdeeprm_like.studies.sweep.reading import read_sweep
 from hdeeprm_like.studies.sweep.run import packed, sampled
-from hdeeprm_like.studies.sweep.tasks import REPRODUCE, TRAIN, Task, columns_of
+from hdeeprm_like.studies.sweep.tasks import REPRODUCE, TRAIN, Task, columns_of, read_sweep
 
 ROOT = Path(__file__).parents[2]
 TRACE = ROOT / "workloads" / "lublin_256.swf.gz"
@@ -52,12 +52,6 @@ def sweep(*words):
     return main(["sweep", *map(str, words)])
 
 
-def lines_in(folder):
-    """All whole lines of all workers."""
-    files = sorted((folder / "results").glob("*.jsonl"))
-    return [json.loads(line) for path in files for line in path.read_bytes().split(b"\n")[:-1]]
-
-
 def tasks_in(file):
     """How many simulations a file asks for; of random windows some may be the same."""
     return len({task.key for task in read_sweep(file)})
@@ -74,6 +68,11 @@ def table(folder, output):
     assert sweep("collect", folder, "-o", output, "-q") == 0
     with output.open(newline="") as file:
         return list(csv.DictReader(file))
+
+
+def collected(folder, output):
+    assert sweep("collect", folder, "-o", output, "-q") == 0
+    return without_seconds(output)
 
 
 # reproduces on workers; a grid stays
@@ -93,10 +92,6 @@ def test_experiments_of_the_documents_are_swept_and_their_page_is_written(tmp_pa
     for wrong, told in (({"reproduce": "R99"}, "R99"), ({"reproduce": "R01", "scale": "big"}, "scale")):
         with pytest.raises(OptionsError, match=told):
             read_sweep(write(tmp_path, wrong, "wrong.json"))
-
-
-def without_seconds(rows):
-    return [{name: value for name, value in row.items() if name != "seconds"} for row in rows]
 
 
 # files
@@ -361,7 +356,7 @@ def whole(tmp_path_factory):
     folder = tmp_path_factory.mktemp("whole")
     file = write(folder, COMPARE | {"windows": "400x400"})
     assert sweep(file, "-o", folder / "out", "-q", "--workers", 2) == 0
-    return file, tasks_in(file), without_seconds(table(folder / "out", folder / "table.csv"))
+    return file, tasks_in(file), collected(folder / "out", folder / "table.csv")
 
 
 # kills and resumes; moment 0 stays; the same at another moment
@@ -382,7 +377,7 @@ def test_a_killed_sweep_goes_on_and_nothing_is_lost_or_run_twice(whole, tmp_path
     assert process.returncode == 0, error
     assert known > 0
     assert_once(output, count)
-    assert without_seconds(table(output, tmp_path / "table.csv")) == expected
+    assert collected(output, tmp_path / "table.csv") == expected
 
 
 def children(pid):
@@ -415,7 +410,7 @@ def test_a_sweep_whose_workers_are_killed_ends_by_itself_with_all_results(whole,
     _, error = process.communicate()
     assert process.returncode == 0, error
     assert_once(output, count)
-    assert without_seconds(table(output, tmp_path / "table.csv")) == expected
+    assert collected(output, tmp_path / "table.csv") == expected
 
 
 # the same at another moment
@@ -474,10 +469,10 @@ def test_an_agent_outside_the_folder_of_the_sweep_file_is_run_only_with_trust(tm
 
 
 def test_an_engine_that_is_not_there_is_one_line(tmp_path, capsys, monkeypatch):
-    from hdeeprm_like.studies.sweep.engine import Where, opened
+    from hdeeprm_like.studies.sweep.engine import engine_named
 
     with pytest.raises(OptionsError, match="did you mean 'local'"):
-        opened(Where("locale", tmp_path))
+        engine_named("locale")
     pytest.importorskip("submitit", reason="the extra slurm is not installed")
     monkeypatch.setenv("PATH", str(tmp_path))
     assert sweep(write(tmp_path, LAUNCH), "-o", tmp_path / "out", "--engine", "slurm") == 2

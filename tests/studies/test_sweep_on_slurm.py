@@ -13,7 +13,7 @@ from sweep_folders import lines_in, without_seconds
 sys.path.append(str(Path(__file__).parents[1] / "slurm"))
 from real_slurm import RealSlurm, missing, wait_until
 
-from hdeeprm_like.studies.sweep.reading import read_sweep
+from hdeeprm_like.studies.sweep.tasks import read_sweep
 
 pytest.importorskip("submitit", reason="no sweeps on Slurm are tested: the extra slurm is not installed")
 pytestmark = pytest.mark.skipif(bool(missing()), reason=f"no sweeps on Slurm are tested: {missing()}")

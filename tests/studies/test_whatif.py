@@ -7,17 +7,16 @@ import numpy as np
 import pytest
 
 from hdeeprm_like.cli.main import main
+from hdeeprm_like.cluster.pool import pool
 from hdeeprm_like.decision.names import baseline
 from hdeeprm_like.errors import OptionsError
-from hdeeprm_like.studies.whatif.answer import Answer, answer, intervals_of, ratio_of, row_of
+from hdeeprm_like.studies.whatif.answer import Answer, answer
 from hdeeprm_like.studies.whatif.changes import change_named
-from hdeeprm_like.studies.whatif.chart import step_for, unbroken
 from hdeeprm_like.studies.whatif.fidelity import fidelity_of, rank_correlation
-from hdeeprm_like.studies.whatif.groups import Grouping, wins_and_losses
-from hdeeprm_like.studies.whatif.inputs import load_log, machine_of_cores
+from hdeeprm_like.studies.whatif.figures import Grouping, intervals_of, mean_count, ratio_of, row_of, wins_and_losses
+from hdeeprm_like.studies.whatif.inputs import load_log
 from hdeeprm_like.studies.whatif.outcome import Outcome, simulate
-from hdeeprm_like.studies.whatif.over_time import mean_count
-from hdeeprm_like.studies.whatif.wording import losers, percent, sentence, users_sentence
+from hdeeprm_like.studies.whatif.wording import losers, percent, sentence, step_for, unbroken, users_sentence
 
 JOBS = [  # submit, wait, run, cores
     (0, 0, 100, 4),
@@ -40,7 +39,7 @@ def log_path(tmp_path):
 
 
 def test_the_policy_that_made_a_log_retells_it(log_path):
-    machine = machine_of_cores(4)
+    machine = pool(4)
     log = load_log(log_path, machine)
     found = fidelity_of(log, simulate(machine, log, baseline("fcfs+easy")))
     assert found is not None
@@ -50,7 +49,7 @@ def test_the_policy_that_made_a_log_retells_it(log_path):
 
 
 def test_another_machine_is_graded_worse(log_path):
-    machine = machine_of_cores(64)
+    machine = pool(64)
     log = load_log(log_path, machine)
     found = fidelity_of(log, simulate(machine, log, baseline("fcfs+easy")))
     assert found is not None
@@ -58,7 +57,7 @@ def test_another_machine_is_graded_worse(log_path):
 
 
 def test_more_nodes_shorten_waits_and_more_load_does_not(log_path):
-    machine = machine_of_cores(4)
+    machine = pool(4)
     log = load_log(log_path, machine)
     changes = [change_named("nodes=+100%"), change_named("load=2")]
     rows = answer(machine, log, "fcfs+easy", ["sjf+easy"], changes).rows
@@ -77,7 +76,7 @@ def test_what_is_no_change_is_refused(text):
 
 def test_a_change_to_more_cores_than_fit_into_memory_is_refused():
     with pytest.raises(OptionsError, match="at most 1,000,000 are possible"):
-        change_named("nodes=+999999").of_machine(machine_of_cores(4))
+        change_named("nodes=+999999").of_machine(pool(4))
 
 
 def test_the_interval_of_a_ratio_holds_it_and_is_one_where_nothing_changes():
@@ -104,8 +103,8 @@ def test_blocks_in_which_nobody_waits_leave_the_interval_where_the_ratios_are():
 
 
 def test_a_policy_that_changes_nothing_is_told_so(log_path):
-    log = load_log(log_path, machine_of_cores(4))
-    _, same = answer(machine_of_cores(4), log, "fcfs+easy", ["fcfs+easysjf"], []).rows
+    log = load_log(log_path, pool(4))
+    _, same = answer(pool(4), log, "fcfs+easy", ["fcfs+easysjf"], []).rows
     assert sentence(same) == "With fcfs+easysjf your users would have waited just as long."
 
 
@@ -123,7 +122,7 @@ def outcome(log, wait):
 
 
 def test_a_job_waits_longer_or_shorter_if_that_is_by_more_than_a_minute(log_path):
-    log = load_log(log_path, machine_of_cores(4))
+    log = load_log(log_path, pool(4))
     before = np.full(5, 500.0)
     one = outcome(log, before + np.array([1.0, 60.0, 61.0, -60.0, -61.0]))
     row = row_of(one, outcome(log, before), np.ones(5, bool), np.zeros(5, int))
@@ -131,7 +130,7 @@ def test_a_job_waits_longer_or_shorter_if_that_is_by_more_than_a_minute(log_path
 
 
 def test_close_is_what_starts_within_five_minutes_of_when_it_did(log_path):
-    log = load_log(log_path, machine_of_cores(4))
+    log = load_log(log_path, pool(4))
     told = np.full(5, 1000.0)
     found = fidelity_of(replace(log, wait=told), outcome(log, told + np.array([49.0, -51.0, 300.0, 301.0, -301.0])))
     assert found.close == 3 / 5
@@ -148,7 +147,7 @@ def test_a_job_that_asks_for_more_than_the_machine_uses_all_of_it():
 
 
 def test_an_error_of_a_minute_counts_for_nothing_however_short_the_waits_are(log_path):
-    log = load_log(log_path, machine_of_cores(4))
+    log = load_log(log_path, pool(4))
     for recorded, simulated, mark in ((10.0, 70.0, "A"), (10.0, 71.0, "D"), (0.0, 60.0, "A"), (1000.0, 1061.0, "A")):
         marks = graded(log, [recorded] * 5, [simulated] * 5).marks
         assert (marks["mean wait"], marks["median wait"]) == (mark, mark)
@@ -171,7 +170,7 @@ def graded(log, recorded, simulated):
     ],
 )
 def test_the_grade_looks_at_more_than_the_mean(log_path, simulated, grades):
-    log = load_log(log_path, machine_of_cores(4))
+    log = load_log(log_path, pool(4))
     found = graded(log, [0.0, 1000, 2000, 3000, 40000], simulated)
     expected = dict.fromkeys(found.marks, "A") | grades
     assert {name: found.marks[name] for name in expected if name != "utilization"} == {
@@ -210,12 +209,12 @@ def test_where_hardly_any_job_waits_no_ratio_of_waits_is_shown(log_path, tmp_pat
 
 
 def test_a_share_of_a_few_nodes_is_at_least_one_and_the_answer_says_how_many(log_path):
-    log = load_log(log_path, machine_of_cores(4))
+    log = load_log(log_path, pool(4))
     for text, cores in (("nodes=+10%", 5), ("nodes=-10%", 3), ("nodes=+25%", 5), ("nodes=+0%", 4), ("nodes=-1", 3)):
-        found = answer(machine_of_cores(4), log, "fcfs+easy", [], [change_named(text)])
-        assert found.rows[1]["cores"] == change_named(text).of_machine(machine_of_cores(4)).cores == cores
+        found = answer(pool(4), log, "fcfs+easy", [], [change_named(text)])
+        assert found.rows[1]["cores"] == change_named(text).of_machine(pool(4)).cores == cores
         assert (f"change {text!r}: {cores} cores in place of 4" in found.notes) == (cores != 4)
-    assert change_named("nodes=+10%").of_machine(machine_of_cores(40)).cores == 44  # 40 * 1.1 is more than 44
+    assert change_named("nodes=+10%").of_machine(pool(40)).cores == 44  # 40 * 1.1 is more than 44
 
 
 def test_classes_of_size_come_in_their_order_and_those_that_lose_are_named():
@@ -258,7 +257,7 @@ def test_users_with_a_size_that_waits_longer_lose_even_if_all_their_jobs_togethe
 
 def test_where_a_size_waits_longer_a_user_of_that_size_is_named(log_path):
     """The two users share each size; what a size loses, one of them loses at least."""
-    log = load_log(log_path, machine_of_cores(4))
+    log = load_log(log_path, pool(4))
     one, now = outcome(log, np.array([0.0, 90, 9000, 110, 0])), outcome(log, np.array([9000.0, 90, 120, 110, 0]))
     users, sizes = Grouping.of(["ada", "bob", "bob", "ada", "ada"]), Grouping.by_size(np.array([4, 4, 16, 2, 1]))
     lines = wins_and_losses(users, sizes, one, now, np.ones(5, bool))
@@ -315,7 +314,7 @@ def test_the_first_screen_has_the_subject_the_grade_the_waits_and_who_loses(log_
 
 
 def test_a_log_without_waits_has_no_fidelity(log_path):
-    machine = machine_of_cores(4)
+    machine = pool(4)
     log = load_log(log_path, machine)
     outcome: Outcome = simulate(machine, log, baseline("fcfs+easy"))
     assert fidelity_of(replace(log, wait=np.full(len(log.jobs), np.nan)), outcome) is None

@@ -13,14 +13,15 @@ from small import jobs
 from hdeeprm_like.cli.main import main
 from hdeeprm_like.cluster.partitions import Demand, Partitions, demands_of
 from hdeeprm_like.cluster.platform import Platform
+from hdeeprm_like.cluster.pool import pool
 from hdeeprm_like.decision.names import baseline
 from hdeeprm_like.errors import HDeepRMError, OptionsError
 from hdeeprm_like.formats.partitions_json import MODELLED, PARTITION_TIMES
 from hdeeprm_like.studies.whatif.changes import change_named
-from hdeeprm_like.studies.whatif.inputs import Log, load_log, machine_of_cores
-from hdeeprm_like.studies.whatif.nodes import with_nodes
+from hdeeprm_like.studies.whatif.inputs import Log, load_log
 from hdeeprm_like.studies.whatif.outcome import prepared, simulate
 from hdeeprm_like.studies.whatif.slurm_keys import OF, PARAMETERS, SETTINGS, amounts, seconds
+from hdeeprm_like.studies.whatif.windows import with_nodes
 
 SLURM = baseline("multifactor+slurm")
 LOOK = 61.0  # s within which Slurm looks at its queue
@@ -28,7 +29,7 @@ LOOK = 61.0  # s within which Slurm looks at its queue
 
 def machine(nodes=4, **settings):
     """Nodes of one core each; half of them, the first, are the partition debug, and all are the partition batch."""
-    platform: Platform = with_nodes(machine_of_cores(1), np.zeros(nodes, np.int64))
+    platform: Platform = with_nodes(pool(1), np.zeros(nodes, np.int64))
     partitions = Partitions(
         names=("batch", "debug"),
         nodes=np.array([[True] * nodes, [n < nodes // 2 for n in range(nodes)]]),
@@ -230,7 +231,7 @@ def test_a_partition_of_a_higher_tier_comes_first():
 def test_a_partition_gives_whole_nodes():
     """The partition has two nodes; of nodes of two cores each job of one core takes a whole one."""
     what = log(*[(0, 3000, 1)] * 4)
-    two = with_nodes(machine_of_cores(2), np.zeros(2, np.int64))
+    two = with_nodes(pool(2), np.zeros(2, np.int64))
     two = replace(two, partitions=machine(2).partitions)
     assert same(starts(two, what), [0, 0, 0, 0])
     assert same(starts(two, what, "partition:batch.OverSubscribe=EXCLUSIVE"), [0, 0, 3000, 3000])
@@ -263,9 +264,9 @@ def test_shares_and_ranks_are_changed():
 def test_a_power_cap_bounds_the_cores_that_are_in_use():
     """Of four cores at most three may be in use under 9/10 of the power; without Slurm, too."""
     assert same(starts(machine(), log(*FOUR), "power=-10%"), [0, 0, 0, 4000])
-    pool = machine_of_cores(4)
+    four = pool(4)
     what = replace(log(*FOUR), jobs=replace(log(*FOUR).jobs, demands=None))
-    found = simulate(pool, what, baseline("fcfs+easy"), change_named("power=-10%")).start
+    found = simulate(four, what, baseline("fcfs+easy"), change_named("power=-10%")).start
     assert found.tolist() == [0.0, 0.0, 0.0, 4000.0]
 
 
@@ -375,7 +376,7 @@ def test_the_command_takes_changes_of_a_pool_of_cores(tmp_path, capsys):
     assert main([*words, "--change", "user:*.MaxJobs=2", "--change", "maint:all=0:10:00/2:00:00"]) == 0
     said = capsys.readouterr().out
     assert "multifactor+slurm, user:*.MaxJobs=2" in said
-    assert load_log(path, machine_of_cores(4)).words["User"] == ["1"] * 4
+    assert load_log(path, pool(4)).words["User"] == ["1"] * 4
 
 
 def test_a_job_without_a_time_limit_gets_that_of_its_partition(tmp_path):
@@ -394,4 +395,4 @@ def test_a_job_without_a_time_limit_gets_that_of_its_partition(tmp_path):
     found = load_log(path, known)
     assert found.jobs.requested_time.tolist() == [700.0, 300.0, 800.0, 50.0, 700.0]
     assert "changed: 4 that request no time have the limit of their partition" in found.notes[0]
-    assert load_log(path, machine_of_cores(4)).jobs.requested_time.tolist() == [10.0, 10.0, 800.0, 50.0, 10.0]
+    assert load_log(path, pool(4)).jobs.requested_time.tolist() == [10.0, 10.0, 800.0, 50.0, 10.0]

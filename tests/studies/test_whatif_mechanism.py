@@ -17,11 +17,10 @@ from hdeeprm_like.decision.policies.slurm_settings import END_LATENCY, TICK
 from hdeeprm_like.errors import OptionsError
 from hdeeprm_like.studies.whatif.answer import answer
 from hdeeprm_like.studies.whatif.changes import change_named
-from hdeeprm_like.studies.whatif.inputs import Log, asking_for_all, in_one_partition, load_log, machine_of_cores
+from hdeeprm_like.studies.whatif.inputs import Log, asking_for_all, in_one_partition, load_log
 from hdeeprm_like.studies.whatif.mechanism import CHANGE, MECHANISM, NOW, OTHER, POLICY, asked_for
-from hdeeprm_like.studies.whatif.nodes import with_nodes
-from hdeeprm_like.studies.whatif.outcome import simulate
-from hdeeprm_like.studies.whatif.overheads import USUAL_TICK
+from hdeeprm_like.studies.whatif.outcome import USUAL_TICK, simulate
+from hdeeprm_like.studies.whatif.windows import with_nodes
 from hdeeprm_like.studies.whatif.wording import sentence
 
 SLURM = "multifactor+slurm"
@@ -105,8 +104,8 @@ def test_a_name_has_a_mechanism_or_not(name, has):
 
 
 def test_no_sentence_mixes_policy_and_mechanism(log_path):
-    log = load_log(log_path, machine_of_cores(4))
-    found = answer(machine_of_cores(4), log, SLURM, ["sjf", "sjf+easy"], [change_named("nodes=+50%")])
+    log = load_log(log_path, pool(4))
+    found = answer(pool(4), log, SLURM, ["sjf", "sjf+easy"], [change_named("nodes=+50%")])
     now, policy, change, mechanism, other = found.rows
     assert [row["part"] for row in found.rows] == [NOW, POLICY, CHANGE, MECHANISM, OTHER]
     assert sentence(policy).startswith("With sjf+slurm your users would have waited")
@@ -137,7 +136,7 @@ def test_each_row_is_the_schedule_that_simulate_has_for_its_name(log_path, now):
     nodes = in_one_partition(with_nodes(pool(1), np.zeros(4, np.int64)))
     settings = {"PriorityWeightAge": 1000, "PriorityWeightJobSize": 500, END_LATENCY: 0.0, TICK: USUAL_TICK}
     machine = replace(nodes, partitions=replace(nodes.partitions, settings=settings))
-    log = replace(asking_for_all(load_log(log_path, machine_of_cores(4))), epoch=0.0)  # as that of a workload
+    log = replace(asking_for_all(load_log(log_path, pool(4))), epoch=0.0)  # as that of a workload
     rows = answer(machine, log, now, EACH_KIND, []).rows
     assert len({row["name"] for row in rows}) == len(rows) >= len(EACH_KIND)
     for row in rows:

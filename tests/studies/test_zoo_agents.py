@@ -29,10 +29,6 @@ def test_an_agent_that_comes_along_is_small_and_has_a_whole_card(name):
     torch.load(folder / "best.pt", weights_only=True)  # no code in it
 
 
-def test_some_agents_come_along():
-    assert "kernel-lublin" in zoo_agents()
-
-
 def test_an_agent_is_loaded_by_its_name():
     agent = hl.load_agent("zoo/kernel-lublin")
     assert agent.greedy

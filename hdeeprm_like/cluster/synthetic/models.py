@@ -9,9 +9,8 @@ import numpy as np
 
 from hdeeprm_like import limits
 from hdeeprm_like.cluster.synthetic.campaigns import CAMPAIGNS, Campaigns
-from hdeeprm_like.cluster.synthetic.columns import with_hdeeprm_columns
 from hdeeprm_like.cluster.synthetic.estimates import Accuracy, Estimates, Exact, Gaussian, estimate_jobs
-from hdeeprm_like.cluster.synthetic.jobs import Jobs
+from hdeeprm_like.cluster.synthetic.jobs import Jobs, with_hdeeprm_columns
 from hdeeprm_like.cluster.synthetic.ksu import KSU, Ksu
 from hdeeprm_like.cluster.synthetic.lublin import LUBLIN, Lublin, LublinTypes
 from hdeeprm_like.cluster.synthetic.mao import MAO, Mao

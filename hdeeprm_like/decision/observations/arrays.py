@@ -75,19 +75,32 @@ class ViewArrays(Bundle, shared=("rate_times", "rates")):
 
 
 @dataclass(frozen=True)
-class Sizes:
-    """The quantities that determine the size of an observation.
+class ViewOptions:
+    """What an observation shows beside its kind.
 
     Attributes:
-        platform: the machine. slots: of the window. horizon: number of time steps or events ahead.
-        backlog: jobs outside the window shown in an image. memory_units: columns of an image for memory.
+        horizon: time steps of an image and of the compact state, events of the semi-MDP.
+        backlog: jobs outside the window shown in an image. step: s of a time step, 0 for 1 s.
+        memory_units: columns of an image for the memory of the cluster, 0 to leave it out.
+        queue_sensitivity: relative change of the queue's length that fills the scale of a summary.
+        wait: whether waiting times of jobs and the clock are also shown.
     """
+
+    horizon: int = 20
+    backlog: int = 60
+    step: float = 0.0
+    memory_units: int = 0
+    queue_sensitivity: float = 0.05
+    wait: bool = False
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """The quantities that determine the size of an observation: the machine, slots of the window, and options."""
 
     platform: Platform
     slots: int
-    horizon: int
-    backlog: int
-    memory_units: int
+    options: ViewOptions
 
 
 @dataclass(frozen=True)

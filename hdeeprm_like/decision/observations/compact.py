@@ -61,7 +61,7 @@ def write_compact(tables: Tables, window: Window, view: ViewArrays, out: Floats)
 
 def blocks(sizes: Sizes) -> tuple[Block, ...]:
     """Return the column blocks, ``"step 0 used"`` to ``"backlog"``."""
-    steps = Block("step", sizes.horizon, ("used", "free"))
+    steps = Block("step", sizes.options.horizon, ("used", "free"))
     return steps, Block(JOB, sizes.slots, COMPACT_FEATURES), Block("", 1, ("backlog",))
 
 

@@ -92,7 +92,11 @@ def write_horizon(tables: Tables, window: Window, view: ViewArrays, out: Floats)
 def blocks(sizes: Sizes) -> tuple[Block, ...]:
     """Return the column blocks, ``"remaining work"`` to ``"job 127 can start"``."""
     summary = ("remaining work", *(f"next free {what}" for what in EVENT), "backlog", "queue size")
-    return Block("", 1, summary), Block("event", sizes.horizon, EVENT), Block(JOB, sizes.slots, HORIZON_FEATURES)
+    return (
+        Block("", 1, summary),
+        Block("event", sizes.options.horizon, EVENT),
+        Block(JOB, sizes.slots, HORIZON_FEATURES),
+    )
 
 
 HORIZON = Observation(

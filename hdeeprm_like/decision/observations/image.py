@@ -100,11 +100,11 @@ def write_image(tables: Tables, window: Window, view: ViewArrays, out: Floats) -
 def blocks(sizes: Sizes) -> tuple[Block, ...]:
     """Return the meaning of the cells, ``"step 0 cluster core 0"`` to ``"step 19 backlog 2"``."""
     columns: list[str] = []
-    for what, count in (("core", sizes.platform.cores), ("memory", sizes.memory_units)):
+    for what, count in (("core", sizes.platform.cores), ("memory", sizes.options.memory_units)):
         for where in ("cluster", *(f"job {i}" for i in range(sizes.slots))):
             columns += [f"{where} {what} {c}" for c in range(count)]
-    columns += [f"backlog {c}" for c in range(-(-sizes.backlog // sizes.horizon))]
-    return (Block("step", sizes.horizon, tuple(columns)),)
+    columns += [f"backlog {c}" for c in range(-(-sizes.options.backlog // sizes.options.horizon))]
+    return (Block("step", sizes.options.horizon, tuple(columns)),)
 
 
 IMAGE = Observation(name="image", blocks=blocks, write=write_image, is_image=True)

@@ -18,7 +18,7 @@ from hdeeprm_like import limits
 from hdeeprm_like.cluster.workload import JobLimits
 from hdeeprm_like.decision import specs
 from hdeeprm_like.decision.layout import Block, names_of
-from hdeeprm_like.decision.observations.arrays import Observation, Sizes, new_params
+from hdeeprm_like.decision.observations.arrays import Observation, Sizes, ViewOptions, new_params
 from hdeeprm_like.decision.observations.arrays import ViewArrays as ViewArrays
 from hdeeprm_like.decision.observations.hours import block, rates_over_time, write_hours
 from hdeeprm_like.decision.observations.waits import with_waits
@@ -81,25 +81,27 @@ def make_room(view: ViewArrays, jobs: int) -> None:
         view.features = grown
 
 
-def check_view(
-    kind: str, horizon: int, backlog: int, step: float, memory_units: int, queue_sensitivity: float, wait: bool
-) -> None:
+def check_view(kind: str, options: ViewOptions, more: bool) -> None:
     """Raise if there is no such view, see `View`.
+
+    Args:
+        more: whether waiting times or rates are also shown.
 
     Raises:
         OptionsError: a value is invalid.
     """
+    horizon, backlog, memory_units = options.horizon, options.backlog, options.memory_units
     if kind not in OBSERVATIONS:
         raise OptionsError(f"observation {kind!r} is not known{did_you_mean(kind, OBSERVATIONS)}")
-    if not queue_sensitivity > 0.0:
-        raise OptionsError(f"queue_sensitivity is {queue_sensitivity}; a positive share is needed, as 0.05")
+    if not options.queue_sensitivity > 0.0:
+        raise OptionsError(f"queue_sensitivity is {options.queue_sensitivity}; a positive share is needed, as 0.05")
     if horizon < 1 or backlog < 0 or memory_units < 0:
         raise OptionsError(f"an observation of {horizon} steps, {backlog} jobs and {memory_units} units cannot be")
     if max(horizon, backlog, memory_units) > limits.STEPS.most:
         raise OptionsError(f"horizon, backlog, memory_units: {limits.refusal(limits.STEPS)}")
-    if not 0.0 < step < np.inf:
-        raise OptionsError(f"step is {step:g}; a time in s above 0 is needed")
-    if wait and OBSERVATIONS[kind].is_image:
+    if not 0.0 <= options.step < np.inf:
+        raise OptionsError(f"step is {options.step:g}; a time in s is needed")
+    if more and OBSERVATIONS[kind].is_image:
         raise OptionsError(
             f"wait, rates: observation {kind!r} has no place for waiting times or rates; take another one"
         )
@@ -117,38 +119,29 @@ class View:
         state: State,
         window: JobWindow,
         kind: str = "normal",
-        horizon: int = 20,
-        backlog: int = 60,
-        step: float = 1.0,
-        memory_units: int = 0,
-        queue_sensitivity: float = 0.05,
+        options: ViewOptions = ViewOptions(),  # noqa: B008 - frozen
         raw: bool = False,
-        wait: bool = False,
         rates: Mapping[str, Rates] | None = None,
     ) -> None:
         """Make the observer of a run.
 
         Args:
             window: its slots are shown; it records what jobs find, for the kinds compact and horizon.
-            horizon: time steps of an image and of the compact state, events of the semi-MDP.
-            backlog: jobs outside the window shown in an image. step: s of a time step.
-            memory_units: columns of an image for the memory of the cluster, 0 to leave it out.
-            queue_sensitivity: relative change of the queue's length that fills the scale of a summary.
-            raw: whether features are unscaled. wait: whether waiting times and the clock are shown.
+            raw: whether features are unscaled.
             rates: of energy that are shown with the hour, by the names of their objectives; None for neither.
 
         Raises:
             OptionsError: a value is invalid.
             ValueError: the state does not maintain the sorted lists that this kind reads.
         """
-        check_view(kind, horizon, backlog, step, memory_units, queue_sensitivity, wait or rates is not None)
-        self.observation = observation = WITH_WAITS[kind] if wait else OBSERVATIONS[kind]
+        check_view(kind, options, options.wait or rates is not None)
+        self.observation = observation = WITH_WAITS[kind] if options.wait else OBSERVATIONS[kind]
         if observation.features and not window.arrays.params["finds"][0]:
             raise OptionsError(f"observation {kind!r} needs a window that keeps what jobs find (finds=True)")
         state.require(needs_of_view(observation, state.limits), f"observation {kind!r}")
         self.kind = kind
         self._window = window
-        self._sizes = Sizes(state.platform, window.slots, horizon, backlog, memory_units)
+        self._sizes = Sizes(state.platform, window.slots, options)
         self._more = () if rates is None else (block(list(rates)),)
         shape = observation.shape(self._sizes)
         shape = (shape[0] + sum(one.width for one in self._more), *shape[1:])
@@ -157,8 +150,9 @@ class View:
             wanted = f"an observation of {numbers:,} numbers"
             raise OptionsError(f"{wanted}: {limits.refusal(limits.OBSERVATION)}; take fewer steps or slots")
         params = new_params(state.platform, state.limits)
-        params["horizon"], params["backlog"], params["step"] = horizon, backlog, step
-        params["memory_units"], params["sensitivity"], params["raw"] = memory_units, queue_sensitivity, raw
+        params["horizon"], params["backlog"], params["step"] = options.horizon, options.backlog, options.step or 1.0
+        params["memory_units"], params["sensitivity"] = options.memory_units, options.queue_sensitivity
+        params["raw"] = raw
         params["kind"] = NUMBERED.index(observation)
         params["features"] = kept = len(observation.features)
         most = state.limits

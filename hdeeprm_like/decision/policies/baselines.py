@@ -2,7 +2,7 @@
 
 import functools
 import inspect
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,11 +16,18 @@ from hdeeprm_like.decision.policies.bounded import (
     start_guaranteed_on_nodes,
 )
 from hdeeprm_like.decision.policies.guarantee_rows import new_bounds
-from hdeeprm_like.decision.policies.knowledge import Knowledge, NoKnowledge, assumed_time, follow
-from hdeeprm_like.decision.policies.node_rows import make_room_for_profile
-from hdeeprm_like.decision.policies.placed_starts import place_by_score, see_best_cores
-from hdeeprm_like.decision.policies.plans import KNOWLEDGE, MEMORY, NO_MORE, Plans, new_plans
-from hdeeprm_like.decision.policies.plans import make_room as make_room_in_plans
+from hdeeprm_like.decision.policies.history import find_again
+from hdeeprm_like.decision.policies.knowledge import Knowledge, assumed_time, follow, no_knowledge
+from hdeeprm_like.decision.policies.node_rows import profile_size
+from hdeeprm_like.decision.policies.placement_scores import place_by_score, see_best_cores
+from hdeeprm_like.decision.policies.plans import (
+    KNOWLEDGE,
+    MEMORY,
+    NO_MORE,
+    Plans,
+    has_own_priorities,
+    new_plans,
+)
 from hdeeprm_like.decision.policies.priorities import share_out, sort_again
 from hdeeprm_like.decision.policies.reserved_nodes import look_now
 from hdeeprm_like.decision.policies.scored import sort_scored
@@ -28,9 +35,8 @@ from hdeeprm_like.decision.policies.slurm_priorities import sort_prioritized
 from hdeeprm_like.decision.policies.starting import start_anywhere, start_in_partition
 from hdeeprm_like.decision.policies.steps import (
     close_starts,
-    follow_users,
+    learn,
     open_starts,
-    share_usage,
     sort_lists,
     sort_queue,
     start_jobs,
@@ -47,13 +53,6 @@ from hdeeprm_like.types import Floats
 
 
 @inlined
-def learn(tables: Tables, plans: Plans, k: int) -> None:
-    """Update what baseline *k* knows about users with what has happened until now."""
-    share_usage(tables, plans, k)
-    follow_users(tables, plans, k)
-
-
-@inlined
 def open_decision(tables: Tables, plans: Plans, k: int) -> bool:
     """Bring baseline *k* to the present instant; return False if no job waits."""
     clock = tables.clock[0]
@@ -65,7 +64,7 @@ def open_decision(tables: Tables, plans: Plans, k: int) -> bool:
 
 
 @callback
-def sort_changed(tables: Tables, plans: Plans, knowledge: Knowledge | NoKnowledge, k: int) -> None:
+def sort_changed(tables: Tables, plans: Plans, knowledge: Knowledge, k: int) -> None:
     """Sort the lists of baseline *k* whose order changes with time."""
     plan = plans.plans[k]
     if plan.changing:
@@ -77,7 +76,7 @@ def sort_changed(tables: Tables, plans: Plans, knowledge: Knowledge | NoKnowledg
 @inlined
 def close_decision(tables: Tables, plans: Plans, k: int) -> None:
     """Record what baseline *k* has started, and what the head of the queue lacks."""
-    follow_users(tables, plans, k)
+    learn(tables, plans, k)
     if tables.clock[0].waiting > 0:
         note_blocked(tables, plans, k)
 
@@ -116,20 +115,21 @@ def new_guarantees(state: State, baseline: Baseline) -> Bundle:
     return new_bounds(state, baseline, len(state.tables.jobs)) if baseline.mode.bound else NoMemory(np.zeros(0))
 
 
-def own_bundles(plans: Plans, state: State, baselines: Sequence[Baseline]) -> Iterator[tuple[Bundle, Bundle]]:
-    """Yield each baseline's own bundles, each beside a new one with capacity for all known jobs."""
-    for bundles, new in ((plans.memories, new_memory), (plans.guarantees, new_guarantees)):
-        for (_, one), baseline in zip(bundles.fields(), baselines, strict=True):
-            yield one, new(state, baseline)
+def plans_of(state: State, baselines: Sequence[Baseline]) -> Plans:
+    """Return plans and memories of baselines with capacity for all known jobs, without addresses of functions."""
+    memories = [new_memory(state, baseline) for baseline in baselines]
+    return new_plans(state, baselines, memories, [new_guarantees(state, baseline) for baseline in baselines])
 
 
 def make_room(plans: Plans, state: State, baselines: Sequence[Baseline]) -> None:
-    """Grow plans and memories to all known jobs; with Batsim jobs become known during the run."""
-    make_room_for_profile(plans.node_profile, state, len(state.tables.jobs))
-    if len(state.tables.jobs) + 1 > len(plans.queue):
-        make_room_in_plans(plans, len(state.tables.jobs))
-        for memory, larger in own_bundles(plans, state, baselines):
-            grow(memory, larger)
+    """Grow plans and memories to all known jobs and nodes; with Batsim these become known during the run."""
+    profile, jobs = plans.node_profile, len(state.tables.jobs)
+    holds = profile_size(state, jobs)[1] if len(profile.hold_node) else 0
+    known = len(state.tables.node_sets.members) <= len(plans.node_plans.free)
+    if known and jobs + 1 <= len(plans.queue) and holds <= len(profile.hold_node):
+        return
+    grow(plans, plans_of(state, baselines))
+    find_again(plans.knowledge.history)
 
 
 def grow(memory: Bundle, larger: Bundle) -> None:
@@ -145,8 +145,9 @@ def grow(memory: Bundle, larger: Bundle) -> None:
 
 def forget(plans: Plans, state: State, baselines: Sequence[Baseline]) -> None:
     """Clear the memories, which refer to rows of jobs, after these have moved; all is then planned again."""
-    for memory, new in own_bundles(plans, state, baselines):
-        clear(memory, new)
+    new = plans_of(state, baselines)
+    clear(plans.memories, new.memories)
+    clear(plans.guarantees, new.guarantees)
 
 
 def clear(memory: Bundle, new: Bundle) -> None:
@@ -164,11 +165,10 @@ def new_baselines(state: State, baselines: Sequence[Baseline]) -> Plans:
     Raises:
         ValueError: their lists are not maintained.
     """
-    memories = [new_memory(state, baseline) for baseline in baselines]
-    guarantees = [new_guarantees(state, baseline) for baseline in baselines]
-    plans, tables = new_plans(state, baselines, memories, guarantees), state.tables
+    plans, tables = plans_of(state, baselines), state.tables
+    memories, guarantees = ([one for _, one in found.fields()] for found in (plans.memories, plans.guarantees))
     for plan, memory, bounds, baseline in zip(plans.plans, memories, guarantees, baselines, strict=True):
-        connect_mode(plan, tables, plans, memory, baseline)
+        connect_mode(plan, state, plans, memory, baseline)
         connect_knowledge(plan, tables, plans)
         if baseline.placement_score is not None and state.named:  # where cores are counted, all are alike
             plan["place_at"] = address_of(place_by_score, tables, plans.knowledge, 0, 0)
@@ -181,15 +181,16 @@ def new_baselines(state: State, baselines: Sequence[Baseline]) -> Plans:
     return plans
 
 
-def connect_mode(plan: Any, tables: Tables, plans: Plans, memory: Bundle, baseline: Baseline) -> None:
+def connect_mode(plan: Any, state: State, plans: Plans, memory: Bundle, baseline: Baseline) -> None:
     """Write to a row of ``Plans.plans`` the addresses of functions that start jobs."""
-    on_nodes, scored = bool(tables.clock["partitioned"][0]), baseline.mode.name == SCORED
+    tables, scored = state.tables, baseline.mode.name == SCORED
+    on_nodes = bool(tables.clock["partitioned"][0])
     starts = baseline.mode.starting(on_nodes)
     plan["takes"] = taken_by(starts)
     taken = {NO_MORE: (), MEMORY: (memory,), KNOWLEDGE: (plans.knowledge, memory)}[int(plan["takes"])]
     plan["start_at"] = address_of(starts, tables, plans, *taken, 0)
     plan["fit_at"] = address_of(start_in_partition if on_nodes else start_anywhere, tables, plans, 0, 0)
-    if on_nodes and (plan["prioritized"] == 1 or scored):
+    if on_nodes and (scored or has_own_priorities(state, baseline)):
         sorts = sort_scored if scored else sort_prioritized
         plan["sort_at"] = address_of(sorts, tables, plans, plans.knowledge, 0)
 
@@ -197,10 +198,8 @@ def connect_mode(plan: Any, tables: Tables, plans: Plans, memory: Bundle, baseli
 def connect_knowledge(plan: Any, tables: Tables, plans: Plans) -> None:
     """Write to a row of ``Plans.plans`` the addresses of functions of what is known about users, and of orders."""
     knowledge = plans.knowledge
-    if isinstance(knowledge, Knowledge):
-        plan["follow_at"] = address_of(follow, tables, knowledge)
-        if plan["order"] == MULTIFACTOR:
-            plan["share_at"] = address_of(share_out, tables, knowledge)
+    if knowledge is not no_knowledge():
+        plan["learn_at"] = address_of(share_out if plan["order"] == MULTIFACTOR else follow, tables, knowledge)
         plan["time_at"] = address_of(assumed_time, tables, knowledge, 0, 0)
     if plan["changing"] or (plan["candidates_change"] and plan["candidates"] != plan["list"]):
         plan["change_at"] = address_of(sort_changed, tables, plans, knowledge, 0)

@@ -16,7 +16,7 @@ from hdeeprm_like.decision.policies.guarantees import (
     leaves_reservations,
     note_start,
 )
-from hdeeprm_like.decision.policies.node_plans import start_around_guarantees
+from hdeeprm_like.decision.policies.node_plans import start_without_reservations
 from hdeeprm_like.decision.policies.plans import Plans, planned_time
 from hdeeprm_like.decision.policies.reserved_nodes import allow_beside, look_now, start_on_allowed
 from hdeeprm_like.decision.policies.starting import RESERVED, book_anywhere, start_if_fits
@@ -139,5 +139,5 @@ class Bounded(Mode):
     """Starts every job that fits beside a start that each job is guaranteed."""
 
     name = GUARANTEED
-    starts, starts_on_nodes = start_all_that_fit, start_around_guarantees
+    starts, starts_on_nodes = start_all_that_fit, start_without_reservations
     bound: Annotated[float, Option("how many times all work a job waits at most", "1.5", LEAST_BOUND, MOST_BOUND)] = 1.0

@@ -7,10 +7,10 @@ import numpy as np
 
 from hdeeprm_like.decision.modes import BY_ARRIVAL, Mode
 from hdeeprm_like.decision.names import Baseline
-from hdeeprm_like.decision.policies.node_starts import start_around_picked, start_heads
+from hdeeprm_like.decision.policies.node_plans import start_around_picked, start_heads
 from hdeeprm_like.decision.policies.plans import Plans, pass_changes, planned_time
 from hdeeprm_like.decision.policies.skyline import find_shadow
-from hdeeprm_like.decision.policies.starting import start_if_fits
+from hdeeprm_like.decision.policies.starting import sort_ties, start_if_fits
 from hdeeprm_like.engine.bundles import Bundle
 from hdeeprm_like.engine.compiled import callback, compiled
 from hdeeprm_like.engine.job_lists import copy_jobs, job_at
@@ -57,7 +57,7 @@ def start_committed_and_backfill(tables: Tables, plans: Plans, memory: Pick, k: 
     start_committed(tables, plans, memory, k)
     if clock.waiting > 0:
         count = copy_jobs(tables.waiting, plan.candidates, plans.queue)
-        sort_picked_ties(tables, plans, memory, count)
+        sort_ties(tables, plans, k, memory.keys, memory.submitted[0], count)
         for i in range(count):
             j = plans.queue[i]
             enough = tables.jobs[j].size <= clock.free_cores
@@ -72,27 +72,6 @@ def others_started(tables: Tables, cursor: int) -> bool:
     while cursor < tables.clock[0].changes and tables.changes[cursor] & KIND_MASK != STARTED:
         cursor += 1
     return bool(cursor < tables.clock[0].changes)
-
-
-@compiled
-def sort_picked_ties(tables: Tables, plans: Plans, memory: Pick, count: int) -> None:
-    """Order candidates submitted at the same time as the queue was when the held job was picked.
-
-    Args:
-        count: candidates in ``Plans.queue``. Those that arrived after that keep their order.
-    """
-    for i in range(1, count):
-        j, place = plans.queue[i], i
-        if j >= memory.submitted[0]:
-            continue
-        while place > 0:
-            other = plans.queue[place - 1]
-            key, own = memory.keys[other], memory.keys[j]
-            if tables.jobs[other].submit != tables.jobs[j].submit or key < own or (key == own and other < j):
-                break
-            plans.queue[place] = other
-            place -= 1
-        plans.queue[place] = j
 
 
 class Commit(Mode):

@@ -13,7 +13,7 @@ import numpy as np
 from hdeeprm_like.decision.modes import Mode
 from hdeeprm_like.decision.names import Baseline
 from hdeeprm_like.decision.policies.core_profile import NONE_RESERVED, Profile, forget_past, new_profile
-from hdeeprm_like.decision.policies.node_starts import start_around_all
+from hdeeprm_like.decision.policies.node_plans import start_around_all
 from hdeeprm_like.decision.policies.plans import Plans, pass_changes
 from hdeeprm_like.decision.policies.releases import expected_finish
 from hdeeprm_like.decision.policies.skyline import begin_skyline, could_start, end_skyline, stays_valid, take

@@ -9,10 +9,10 @@ import numpy as np
 
 from hdeeprm_like.decision.modes import BY_ARRIVAL, IN_ORDER, SHORTEST_FIRST, Mode
 from hdeeprm_like.decision.names import Baseline
-from hdeeprm_like.decision.policies.node_starts import start_around_heads, start_heads, start_without_reservations
+from hdeeprm_like.decision.policies.node_plans import start_around_heads, start_heads, start_without_reservations
 from hdeeprm_like.decision.policies.plans import NO_JOB, Plans, planned_time
 from hdeeprm_like.decision.policies.skyline import reserve
-from hdeeprm_like.decision.policies.starting import sort_ties, start_if_fits
+from hdeeprm_like.decision.policies.starting import sort_ties_now, start_if_fits
 from hdeeprm_like.engine.bundles import Bundle
 from hdeeprm_like.engine.compiled import callback, compiled
 from hdeeprm_like.engine.fitting import fits
@@ -156,7 +156,7 @@ def backfill(tables: Tables, plans: Plans, memory: Tries, k: int) -> None:
             backfill_one(tables, plans, memory, k, tried)
     elif plan.candidates_by != IN_ORDER:
         count = copy_jobs(tables.waiting, plan.candidates, plans.queue)
-        sort_ties(tables, plans, k, count)
+        sort_ties_now(tables, plans, k, count)
         for i in range(count):
             if clock.free_cores == 0:
                 break

@@ -10,10 +10,8 @@ predict each other.
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hdeeprm_like.decision.policies.history_rows import GROUP, KNOWN, OUTLOOK, PAST
 from hdeeprm_like.decision.policies.trees import Trees, new_trees
@@ -22,8 +20,7 @@ from hdeeprm_like.engine.bundles import Bundle
 from hdeeprm_like.engine.compiled import compiled, entry, inlined
 from hdeeprm_like.engine.job_lists import jobs_of
 from hdeeprm_like.engine.numbers import EXPECTED, FIRST_PREDICTED, LEARNED, SURVIVAL
-from hdeeprm_like.engine.state import State
-from hdeeprm_like.engine.tables import ENDED, KIND_BITS, KIND_MASK, STARTED, SUBMITTED, WITHDRAWN, Tables, longer
+from hdeeprm_like.engine.tables import ENDED, KIND_BITS, KIND_MASK, STARTED, SUBMITTED, WITHDRAWN, Tables
 from hdeeprm_like.types import Floats, Ints, Records
 
 BUILT_IN = LEARNED - FIRST_PREDICTED  # predictors
@@ -85,14 +82,13 @@ class History(Bundle):
     trees: Trees
 
 
-def new_history(state: State, predictors: Sequence[Predictor] = (), viewed: Sequence[int] = OUTLOOKS) -> History:
+def new_history(jobs: int, predictors: Sequence[Predictor] = (), viewed: Sequence[int] = OUTLOOKS) -> History:
     """Return an empty history.
 
     Args:
-        predictors: the learned ones in use, in the order of their numbers.
+        jobs: capacity. predictors: the learned ones in use, in the order of their numbers.
         viewed: numbers of the run times whose outlooks are used, those of `OUTLOOKS` first.
     """
-    jobs = len(state.tables.jobs)
     shares = np.exp(-BIN * np.arange(BINS)) * (np.exp(BIN / 2) - np.exp(-BIN / 2))
     shares[0] = 1.0 - np.exp(-BIN / 2)
     past = np.zeros(1, PAST)
@@ -121,25 +117,11 @@ def empty_places(jobs: int) -> Ints:
     return places
 
 
-def make_room(history: History, jobs: int) -> None:
-    """Grow the arrays to *jobs* jobs; with Batsim jobs become known during the run."""
-    before = len(history.jobs)
-    if jobs <= before:
-        return
-    history.groups, history.jobs = longer(history.groups, 3 * jobs), longer(history.jobs, jobs)
-    history.planned, history.places = wider(history.planned, jobs), empty_places(jobs)
-    history.outlooks = wider(history.outlooks, jobs)
-    if len(history.trees.seen):
-        history.trees.seen, history.trees.made = wider(history.trees.seen, jobs), wider(history.trees.made, jobs)
+def find_again(history: History) -> None:
+    """Make the hash table anew, after the arrays have grown."""
+    history.places[:] = NONE
     for number in range(int(history.past["groups"][0])):
         put_group(history, number)
-
-
-def wider(rows: NDArray[Any], columns: int) -> NDArray[Any]:
-    """Return a copy of some rows, extended with zeros to *columns* columns."""
-    grown = np.zeros((len(rows), columns), rows.dtype)
-    grown[:, : rows.shape[1]] = rows
-    return grown
 
 
 @compiled

@@ -6,27 +6,10 @@ from hdeeprm_like.decision.policies.estimates import longest_elapsed
 from hdeeprm_like.decision.policies.history import NONE, History
 from hdeeprm_like.decision.score_parts import FEATURES, OF_JOB
 from hdeeprm_like.engine.compiled import compiled
-from hdeeprm_like.engine.dispatch import check_names
+from hdeeprm_like.engine.dispatch import check_names, numbered
 from hdeeprm_like.engine.tables import Tables
 from hdeeprm_like.types import Floats
 
-JOB_FEATURES = (  # written by `describe_job`
-    "one",
-    "log_time",
-    "log_cores",
-    "log_expected_time",
-    "log_expected_rate",
-    "expected_log_time",
-    "short",
-    "log_last_two",
-    "log_ratio",
-    "log_class_last",
-    "sibling",
-    "user_running",
-    "user_waiting",
-    "user_share",
-)
-check_names("features of jobs", JOB_FEATURES, tuple(FEATURES)[:OF_JOB], "decision.score_parts.OF_JOB")
 (
     F_ONE,
     F_LOG_TIME,
@@ -43,6 +26,7 @@ check_names("features of jobs", JOB_FEATURES, tuple(FEATURES)[:OF_JOB], "decisio
     F_USER_WAITING,
     F_USER_SHARE,
 ) = range(OF_JOB)
+check_names("features of jobs", tuple(FEATURES)[:OF_JOB], numbered(globals(), "F_", range(OF_JOB)), __name__)
 HOUR = 3600.0  # s
 ALL = (1 << len(FEATURES)) - 1  # bits of features
 OF_ESTIMATES = 1 << F_LOG_EXPECTED_TIME | 1 << F_LOG_EXPECTED_RATE

@@ -8,43 +8,31 @@ import numpy as np
 
 from hdeeprm_like.decision.policies.estimates import FRESH, MOST_REFRESHED, bring_estimate
 from hdeeprm_like.decision.policies.history import OF_EXPECTED, History, find_siblings
-from hdeeprm_like.decision.policies.job_features import ALL, JOB_FEATURES, describe_job
+from hdeeprm_like.decision.policies.job_features import ALL, describe_job
 from hdeeprm_like.decision.policies.trees import sum_of_trees
 from hdeeprm_like.decision.score_parts import OF_JOB
 from hdeeprm_like.decision.tree_files import FEATURES
 from hdeeprm_like.engine.compiled import compiled
-from hdeeprm_like.engine.dispatch import check_names
+from hdeeprm_like.engine.dispatch import check_names, numbered
 from hdeeprm_like.engine.numbers import FIRST_PREDICTED, LEARNED
 from hdeeprm_like.engine.tables import Tables
 from hdeeprm_like.types import Floats
 
-OWN_FEATURES = (  # written by `describe_for_trees` after those of `job_features.describe_job`
-    "expected_log_ratio",
-    "log_all_cores",
-    "log_last",
-    "log_before_last",
-    "class_ratio",
-    "class_before_last",
-    "user_ended",
-    "class_ended",
-    "class_running",
-    "class_waiting",
-    "since_end",
-)
-check_names("features of trees", FEATURES, (*JOB_FEATURES, *OWN_FEATURES), __name__)
+OWN = range(OF_JOB, 25)  # behind those of `job_features`
 (
-    EXPECTED_LOG_RATIO,
-    LOG_ALL_CORES,
-    LOG_LAST,
-    LOG_BEFORE_LAST,
-    CLASS_RATIO,
-    CLASS_BEFORE_LAST,
-    USER_ENDED,
-    CLASS_ENDED,
-    CLASS_RUNNING,
-    CLASS_WAITING,
-    SINCE_END,
-) = range(OF_JOB, len(FEATURES))
+    T_EXPECTED_LOG_RATIO,
+    T_LOG_ALL_CORES,
+    T_LOG_LAST,
+    T_LOG_BEFORE_LAST,
+    T_CLASS_RATIO,
+    T_CLASS_BEFORE_LAST,
+    T_USER_ENDED,
+    T_CLASS_ENDED,
+    T_CLASS_RUNNING,
+    T_CLASS_WAITING,
+    T_SINCE_END,
+) = OWN
+check_names("features of trees", FEATURES, (*tuple(FEATURES)[:OF_JOB], *numbered(globals(), "T_", OWN)), __name__)
 MOST = 700.0  # larger numbers overflow the exponential
 
 
@@ -74,15 +62,15 @@ def describe_for_trees(tables: Tables, history: History, f: Floats, j: int) -> N
     for i in range(OF_JOB, len(f)):
         f[i] = np.nan
     outlook = history.outlooks[OF_EXPECTED, j]
-    f[EXPECTED_LOG_RATIO], f[LOG_ALL_CORES] = outlook.log_time - known.log_request, known.log_cores
+    f[T_EXPECTED_LOG_RATIO], f[T_LOG_ALL_CORES] = outlook.log_time - known.log_request, known.log_cores
     if user.ended >= 1:
-        f[LOG_LAST] = np.log(max(user.last, 1.0)) - known.log_request
-        f[SINCE_END] = np.log1p((now - tables.jobs[user.latest].finish) / 60.0)
+        f[T_LOG_LAST] = np.log(max(user.last, 1.0)) - known.log_request
+        f[T_SINCE_END] = np.log1p((now - tables.jobs[user.latest].finish) / 60.0)
     if user.ended >= 2:
-        f[LOG_BEFORE_LAST] = np.log(max(user.before, 1.0)) - known.log_request
+        f[T_LOG_BEFORE_LAST] = np.log(max(user.before, 1.0)) - known.log_request
     if group.ended >= 1:
-        f[CLASS_RATIO] = group.log_ratio
+        f[T_CLASS_RATIO] = group.log_ratio
     if group.ended >= 2:
-        f[CLASS_BEFORE_LAST] = np.log(max(group.before, 1.0)) - known.log_request
-    f[USER_ENDED], f[CLASS_ENDED] = np.log1p(float(user.ended)), np.log1p(float(group.ended))
-    f[CLASS_RUNNING], f[CLASS_WAITING] = np.log1p(float(group.running)), np.log1p(float(group.waiting))
+        f[T_CLASS_BEFORE_LAST] = np.log(max(group.before, 1.0)) - known.log_request
+    f[T_USER_ENDED], f[T_CLASS_ENDED] = np.log1p(float(user.ended)), np.log1p(float(group.ended))
+    f[T_CLASS_RUNNING], f[T_CLASS_WAITING] = np.log1p(float(group.running)), np.log1p(float(group.waiting))

@@ -22,7 +22,7 @@ from hdeeprm_like.decision.policies.node_spans import (
 from hdeeprm_like.decision.policies.plans import Plans, planned_time
 from hdeeprm_like.decision.policies.releases import sort_releases
 from hdeeprm_like.decision.policies.reserved_nodes import allow_until, as_now, has_cores, release
-from hdeeprm_like.decision.policies.starting import sort_ties, start_if_fits
+from hdeeprm_like.decision.policies.starting import sort_ties_now, start_if_fits
 from hdeeprm_like.engine.compiled import callback, compiled, inlined
 from hdeeprm_like.engine.job_lists import copy_jobs
 from hdeeprm_like.engine.node_places import pick_nodes
@@ -144,15 +144,6 @@ def last_with_cores(tables: Tables, plans: Plans, count: int) -> int:
     return last
 
 
-@callback
-def start_around_guarantees(tables: Tables, plans: Plans, k: int) -> None:
-    """Start every job, in order, that fits around the guaranteed starts of all others."""
-    count = copy_jobs(tables.waiting, plans.plans[k].list, plans.queue)
-    for i in range(count):
-        if has_cores(tables, plans, plans.queue[i]):
-            start_if_fits(tables, plans, k, plans.queue[i])
-
-
 @compiled
 def start_around_reservations(tables: Tables, plans: Plans, k: int, depth: int) -> None:
     """Start jobs in order around the reservations, and reserve nodes for *depth* blocked jobs of each partition."""
@@ -172,31 +163,14 @@ def start_around_reservations(tables: Tables, plans: Plans, k: int, depth: int) 
 
 
 @compiled
-def start_candidates(tables: Tables, plans: Plans, k: int, sorts: bool) -> None:
-    """Start jobs around the reservations in the order of the candidates, after the heads of EASY.
-
-    Args:
-        sorts: whether candidates with equal sort keys are taken as in the queue.
-    """
-    count = copy_jobs(tables.waiting, plans.plans[k].candidates, plans.queue)
-    if sorts:
-        sort_ties(tables, plans, k, count)
-    for i in range(count):
-        j = plans.queue[i]
-        if tables.jobs[j].status == WAITING and has_cores(tables, plans, j):
-            start_if_fits(tables, plans, k, j)
-
-
-@compiled
-def start_up_to_heads(tables: Tables, plans: Plans, k: int, most: int, closes: bool) -> None:
+def start_up_to_heads(tables: Tables, plans: Plans, k: int, closes: bool) -> None:
     """Start jobs in order; from the first of a partition that does not fit on, none of that partition.
 
     Args:
-        most: number of jobs to examine. closes: whether that job closes all nodes of its partition to later jobs; else
-            nodes are reserved for it.
+        closes: whether that job closes all nodes of its partition to later jobs; else nodes are reserved for it.
     """
     forget_reservations(tables, plans)
-    count = min(copy_jobs(tables.waiting, plans.plans[k].list, plans.queue), most)
+    count = copy_jobs(tables.waiting, plans.plans[k].list, plans.queue)
     if closes:
         count = last_with_cores(tables, plans, count) + 1
     for i in range(count):
@@ -211,3 +185,56 @@ def start_up_to_heads(tables: Tables, plans: Plans, k: int, most: int, closes: b
         else:
             reserve_soonest(tables, plans, k, j)
         plans.node_plans.taken[q] = 1
+
+
+# --- what starts jobs in each mode
+
+
+@callback
+def start_heads(tables: Tables, plans: Plans, k: int) -> None:
+    """Start jobs in order until one of each partition does not fit."""
+    start_up_to_heads(tables, plans, k, True)
+
+
+@callback
+def start_without_reservations(tables: Tables, plans: Plans, k: int) -> None:
+    """Start every job that fits, in order."""
+    start_around_reservations(tables, plans, k, 0)
+
+
+@callback
+def start_around_all(tables: Tables, plans: Plans, k: int) -> None:
+    """Start jobs that delay no job before them."""
+    start_around_reservations(tables, plans, k, len(plans.queue))
+
+
+@callback
+def start_around_heads(tables: Tables, plans: Plans, k: int) -> None:
+    """Start jobs that do not delay the head of a partition, from the queue or from the list of candidates."""
+    start_around_each(tables, plans, k, True)
+
+
+@callback
+def start_around_picked(tables: Tables, plans: Plans, k: int) -> None:
+    """Do the same; candidates that arrived at the same time stay in the order of their rows."""
+    start_around_each(tables, plans, k, False)
+
+
+@inlined
+def start_around_each(tables: Tables, plans: Plans, k: int, sorts: bool) -> None:
+    """Do so.
+
+    Args:
+        sorts: whether candidates with equal sort keys are taken as in the queue.
+    """
+    if plans.plans[k].candidates == plans.plans[k].list:
+        start_around_reservations(tables, plans, k, 1)
+        return
+    start_up_to_heads(tables, plans, k, False)
+    count = copy_jobs(tables.waiting, plans.plans[k].candidates, plans.queue)
+    if sorts:
+        sort_ties_now(tables, plans, k, count)
+    for i in range(count):
+        j = plans.queue[i]
+        if tables.jobs[j].status == WAITING and has_cores(tables, plans, j):
+            start_if_fits(tables, plans, k, j)

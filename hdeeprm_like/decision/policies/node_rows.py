@@ -24,9 +24,6 @@ from hdeeprm_like.engine.numbers import WATCH_DEPTH
 from hdeeprm_like.engine.state import State
 from hdeeprm_like.types import Floats, Ints, Records
 
-OF_DATES, OF_HOLDS = ("rows", "dates", "usable", "first_change", "changes"), ("hold_node", "hold_cores")  # NodeProfile
-
-
 NODE_STATE = np.dtype(
     [
         ("releases", "i8"),  # used entries of Plans.releases, -1 where they must be recomputed
@@ -72,7 +69,13 @@ NODE_CHANGE = np.dtype(
 )
 
 
-class NodeProfile(Bundle, written_first=("state", *OF_DATES, *OF_HOLDS, "cores", "memory", "gpus", "picked")):
+class NodeProfile(
+    Bundle,
+    written_first=(
+        *("state", "rows", "dates", "usable", "first_change", "changes", "hold_node", "hold_cores"),
+        *("cores", "memory", "gpus", "picked"),
+    ),
+):
     """Free capacity of nodes from some dates on: what it is now, and what changes at each date; M dates, N nodes.
 
     It has capacity for all known jobs: each has at most two dates and holds at most as many nodes as it requests cores.
@@ -263,37 +266,13 @@ def profile_size(state: State, jobs: int) -> tuple[int, int]:
     What the jobs hold together is no more than the cores that they can get; what the running ones do, than the machine.
     """
     nodes, places = state.platform.nodes, int(state.tables.clock["places"][0])
-    return 2 * jobs + 3, min(places, jobs * nodes) + state.platform.cores
-
-
-def make_room_for_profile(profile: NodeProfile, state: State, jobs: int) -> None:
-    """Grow a node profile to some known jobs; it is made again at each decision, so nothing is copied."""
-    if len(profile.dates) == 0:
-        return
-    for size, names in zip(profile_size(state, jobs), (OF_DATES, OF_HOLDS), strict=True):
-        for name in names:
-            column = getattr(profile, name)
-            if len(column) < size:
-                setattr(profile, name, np.zeros(max(size, 2 * len(column)), column.dtype))
+    holds = min(places, jobs * nodes) + state.platform.cores
+    return 2 * jobs + 3, 1 << holds.bit_length()  # it grows seldom
 
 
 def most_spans(jobs: int, partitions: int) -> int:
     """Return how many reservations of nodes there are at most: of each job, each partition and each window."""
     return jobs + partitions + MOST_WINDOWS if partitions else 0
-
-
-def make_room_for_sets(plans: NodePlans, sets: NodeSets) -> None:
-    """Grow the arrays to all jobs and all sets of nodes; with Batsim they become known during the run.
-
-    Reservations are made again at each decision, so none is copied.
-    """
-    most = most_spans(len(sets.demands), len(plans.taken))
-    if most > len(plans.spans.begins):
-        for name, column in new_spans(most, len(plans.spans.bits)).fields():
-            setattr(plans.spans, name, column)
-    count = len(sets.members)
-    if count > len(plans.free):
-        plans.free, plans.idle = np.zeros(count, np.int64), np.zeros(count, np.int64)
 
 
 def new_slurm_rows(platform: Platform, jobs: Workload, sets: NodeSets) -> SlurmRows:

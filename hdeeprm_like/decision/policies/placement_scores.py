@@ -11,21 +11,19 @@ from hdeeprm_like.cluster.workload import ROUNDING
 from hdeeprm_like.decision.placement_files import CORE_FEATURES, JOB_FEATURES
 from hdeeprm_like.decision.policies.estimates import bring_estimate
 from hdeeprm_like.decision.policies.history import OF_EXPECTED, History, find_siblings, trusted_log_time
+from hdeeprm_like.decision.policies.knowledge import Knowledge
 from hdeeprm_like.decision.policies.placing import FIXED, Placing
+from hdeeprm_like.decision.policies.scores import F_PLACEMENT
 from hdeeprm_like.engine.allocation import close_choice, note_before, take_cores
-from hdeeprm_like.engine.compiled import compiled, inlined
-from hdeeprm_like.engine.dispatch import check_names
+from hdeeprm_like.engine.compiled import callback, compiled, inlined
+from hdeeprm_like.engine.dispatch import check_names, numbered
 from hdeeprm_like.engine.lifecycle import OVER
 from hdeeprm_like.engine.numbers import FIRST_FIT
 from hdeeprm_like.engine.processor_index import has_tree, rank
 from hdeeprm_like.engine.processor_keys import places
 from hdeeprm_like.engine.tables import CORES, WIDTH, Tables
 
-CHANGING = (
-    "asleep", "added_power", "contended", "slowed", "bandwidth_left", "memory_left", "cores_left", "node_left",
-    "elsewhere", "lag",
-)  # fmt: skip
-check_names("features of cores", CORE_FEATURES, (*tuple(CORE_FEATURES)[:FIXED], *CHANGING), __name__)
+CHANGING = range(FIXED, 15)  # behind those that never change
 (
     C_ASLEEP,
     C_ADDED_POWER,
@@ -37,7 +35,9 @@ check_names("features of cores", CORE_FEATURES, (*tuple(CORE_FEATURES)[:FIXED], 
     C_NODE_LEFT,
     C_ELSEWHERE,
     C_LAG,
-) = range(FIXED, len(CORE_FEATURES))
+) = CHANGING
+NAMED = (*tuple(CORE_FEATURES)[:FIXED], *numbered(globals(), "C_", CHANGING))
+check_names("features of cores", CORE_FEATURES, NAMED, __name__)
 C_COUNT, F_COUNT = len(CORE_FEATURES), len(JOB_FEATURES)
 F_ONE, F_TRUSTED_LOG_TIME, F_LOG_CORES, F_MEMORY, F_BANDWIDTH, F_ON_GPUS, F_LOG_WAIT, F_FREE, F_QUEUE = range(F_COUNT)
 HOUR = 3600.0  # s
@@ -208,17 +208,18 @@ def is_seen(tables: Tables, placing: Placing, row: int, i: int) -> bool:
     return bool(kind >= 0 and tables.tree[row].cores[i] == placing.whole[row, i] and placing.seen[kind] == 1)
 
 
-@compiled
-def choose_by_score(tables: Tables, history: History, placing: Placing, k: int, j: int) -> int:
+@callback
+def place_by_score(tables: Tables, knowledge: Knowledge, k: int, j: int) -> int:
     """Book the cores for a job by the placement score of baseline *k*.
 
     Returns:
         As in `allocation.choose_cores`.
     """
+    placing = knowledge.placing
     picks, wanted, slowest, only = 0, tables.jobs[j].size, np.inf, ANY_NODE
     if wanted > tables.clock[0].free_cores:
         return CORES
-    weigh_job(tables, history, placing, k, j)
+    weigh_job(tables, knowledge.history, placing, k, j)
     while wanted > 0:
         find_best(tables, placing, j, wanted, slowest, only)
         p = placing.best[0]
@@ -235,9 +236,13 @@ def choose_by_score(tables: Tables, history: History, placing: Placing, k: int, 
     return int(close_choice(tables, FIRST_FIT, j, picks, wanted))
 
 
-@compiled
-def best_score(tables: Tables, history: History, placing: Placing, k: int, j: int) -> float:
-    """Return the score of the first cores that baseline *k* would take for a waiting job now, 0 where none fit."""
-    weigh_job(tables, history, placing, k, j)
+@callback
+def see_best_cores(tables: Tables, knowledge: Knowledge, k: int, j: int) -> None:
+    """Write as a feature of the order the score of the first cores that baseline *k* would take for a job now.
+
+    It is 0 where none fit.
+    """
+    placing = knowledge.placing
+    weigh_job(tables, knowledge.history, placing, k, j)
     found = find_best(tables, placing, j, tables.jobs[j].size, np.inf, ANY_NODE)
-    return found if placing.best[0] >= 0 else 0.0
+    knowledge.scores.features[F_PLACEMENT] = found if placing.best[0] >= 0 else 0.0

@@ -50,26 +50,27 @@ class Placing(Bundle, shared=("rows", "mean", "weights", "classes", "fixed", "un
     best: Ints
 
 
-def new_placing(state: State, baselines: Sequence[Baseline]) -> Placing:
-    """Return the placement scores of some baselines."""
-    placements, platform = [baseline.placement_score for baseline in baselines], state.platform
-    used = any(placement is not None for placement in placements)
+def new_placing(state: State | None, baselines: Sequence[Baseline]) -> Placing:
+    """Return the placement scores of some baselines; None for no state only without baselines."""
+    placements = [baseline.placement_score for baseline in baselines]
     rows, weights = np.zeros(len(placements), PLACEMENT), np.zeros((len(placements) * len(CORE), len(JOB)))
     for k, placement in enumerate(placements):
         if placement is not None:
             rows[k]["estimates"] = "trusted_log_time" in placement.looks
             for cores, job, weight in placement.weights:
                 weights[k * len(CORE) + CORE[cores], JOB[job]] = weight
-    cores_of = platform.processor_cores
-    mean = np.zeros(1, MEAN)
-    mean["watts"] = np.average(platform.processor_watts[:, 0], weights=cores_of)
-    mean["memory"] = np.sum(platform.node_memory) / platform.cores
-    mean["bandwidth"] = np.sum(platform.processor_bandwidth) / platform.cores
-    classes, fixed = classes_of(platform) if used else (np.zeros(0, np.int64), np.zeros((0, FIXED)))
-    groups = int(state.tables.levels[-1]) + 1 if used else 0
+    mean, groups = np.zeros(1, MEAN), 0
+    classes: Ints = np.zeros(0, np.int64)
+    fixed: Floats = np.zeros((0, FIXED))
+    if state is not None and any(placement is not None for placement in placements):
+        platform, groups = state.platform, int(state.tables.levels[-1]) + 1
+        classes, fixed = classes_of(platform)
+        mean["watts"] = np.average(platform.processor_watts[:, 0], weights=platform.processor_cores)
+        mean["memory"] = np.sum(platform.node_memory) / platform.cores
+        mean["bandwidth"] = np.sum(platform.processor_bandwidth) / platform.cores
     uniform, whole = np.full((groups, WIDTH), SEVERAL), np.zeros((groups, WIDTH), np.int64)
-    if used:
-        write_groups(state.tables, classes, cores_of, uniform, whole)
+    if state is not None and groups:
+        write_groups(state.tables, classes, state.platform.processor_cores, uniform, whole)
     return Placing(
         rows=rows,
         mean=mean,

@@ -9,7 +9,7 @@ import numpy as np
 
 from hdeeprm_like.decision.modes import BY_ARRIVAL, IN_ORDER, SHORTEST_FIRST, SLURM
 from hdeeprm_like.decision.names import ORDERS, OWN, PLACEMENTS, Baseline, number_of_times
-from hdeeprm_like.decision.policies.knowledge import Knowledge, make_room_for_jobs, new_knowledge, no_knowledge
+from hdeeprm_like.decision.policies.knowledge import Knowledge, new_knowledge, no_knowledge
 from hdeeprm_like.decision.policies.node_rows import (
     NodePlans,
     NodeProfile,
@@ -40,7 +40,7 @@ from hdeeprm_like.engine.numbers import (
 )
 from hdeeprm_like.engine.running_jobs import BY_SIZE
 from hdeeprm_like.engine.state import Needs, State
-from hdeeprm_like.engine.tables import Tables, longer
+from hdeeprm_like.engine.tables import Tables
 from hdeeprm_like.types import Floats, Ints, Records
 
 NO_JOB, HEAD, ALL, EACH = 0, 1, 2, 3  # values of Plan.reserved: for which jobs cores are reserved; EACH: as guaranteed
@@ -71,10 +71,7 @@ PLAN = np.dtype(
         ("room", "f8"),  # and how many of its cores fit on the nodes then
         ("prepares", "i8"),  # 1 if nodes of partitions are looked at, and the queue sorted, before jobs start
         ("margin", "f8"),  # s from the end of a job to a reservation of its nodes
-        ("prioritized", "i8"),  # 1 if the queue is in Slurm's own order, but another scheduler starts jobs
-        ("bounded", "i8"),  # 1 if each job has a guaranteed start
-        ("share_at", "i8"),  # addresses of functions, NOWHERE for none: that shares out usage among users,
-        ("follow_at", "i8"),  # that updates the history of users,
+        ("learn_at", "i8"),  # addresses of functions, NOWHERE for none: that updates what is known of users,
         ("time_at", "i8"),  # that predicts run times,
         ("change_at", "i8"),  # that sorts lists whose order changes,
         ("open_at", "i8"),  # that prepares job starts,
@@ -83,7 +80,7 @@ PLAN = np.dtype(
         ("takes", "i8"),  # (NO_MORE, the baseline's MEMORY, or the KNOWLEDGE, too)
         ("close_at", "i8"),  # that is called after that,
         ("fit_at", "i8"),  # that starts a job if it fits,
-        ("guarded_at", "i8"),  # and the same if *reserved* is EACH
+        ("guarded_at", "i8"),  # and the same if *reserved* is EACH, as each job has a guaranteed start
         ("place_at", "i8"),  # that books cores by a placement score, NOWHERE for other placements,
         ("see_at", "i8"),  # and that writes this score of a waiting job as a feature of the order
     ],
@@ -169,9 +166,9 @@ def new_plans(
         if baseline.mode.serves_itself:
             plan["changing"] = plan["candidates_change"] = 0
         if has_own_priorities(state, baseline):
-            plan["changing"], plan["prioritized"] = 0, 1
+            plan["changing"] = 0
         plan["ends"] = state.needs.ends.index(needs.ends[0]) if needs.ends else -1
-        plan["bounded"], plan["reserved"] = (1, EACH) if baseline.mode.bound else (0, NO_JOB)
+        plan["reserved"] = EACH if baseline.mode.bound else NO_JOB
     plans["held"] = -1
     # so machine code for platforms with partitions is compiled once
     partitioned = state.platform.partitions is not None
@@ -187,7 +184,7 @@ def new_plans(
         node_gpus=np.zeros(nodes),
         knowledge=new_knowledge(state, baselines, predictors) if looks_back else no_knowledge(),
         node_plans=new_node_plans(state.tables.node_sets, jobs) if partitioned else no_node_plans(),
-        node_profile=new_node_profile(state, jobs, dated or bool(plans["bounded"].any()), dated),
+        node_profile=new_node_profile(state, jobs, dated or any(one.mode.bound for one in baselines), dated),
         slurm=slurm_rows_of(state, baselines),
         guarantees=several(guarantees),
         memories=several(memories),
@@ -225,16 +222,6 @@ def predictors_of(baselines: Sequence[Baseline]) -> tuple[str, ...]:
 def changes(order: int, times: int) -> bool:
     """Return whether a list must be sorted again at each decision; learned policies sort theirs themselves."""
     return FIRST_CHANGING <= order < BY_SCORE or times >= FIRST_PREDICTED
-
-
-def make_room(plans: Plans, jobs: int) -> None:
-    """Grow the arrays to *jobs* jobs; with Batsim jobs become known during the run."""
-    if jobs + 1 <= len(plans.queue):
-        return
-    for name in ("queue", "releases", "release_ends"):
-        setattr(plans, name, longer(getattr(plans, name), jobs + 1))
-    if isinstance(plans.knowledge, Knowledge):
-        make_room_for_jobs(plans.knowledge, jobs)
 
 
 @inlined

@@ -6,9 +6,8 @@ Orders that do not change are kept sorted as jobs arrive and leave, see ``engine
 from collections.abc import Callable
 
 from hdeeprm_like.decision.policies.history import ANY, History, begin_reading, read_change
-from hdeeprm_like.decision.policies.knowledge import Knowledge, NoKnowledge, expected_time
-from hdeeprm_like.engine.bundles import BundleType
-from hdeeprm_like.engine.compiled import by_type, callback, compiled, inlined
+from hdeeprm_like.decision.policies.knowledge import Knowledge, assumed_time
+from hdeeprm_like.engine.compiled import callback, compiled, inlined
 from hdeeprm_like.engine.dispatch import by_number, check_numbers
 from hdeeprm_like.engine.job_keys import KEYS, lasting_key, unicep, wfp3
 from hdeeprm_like.engine.job_lists import entries_of
@@ -54,7 +53,7 @@ def multifactor(tables: Tables, knowledge: Knowledge, time: float, j: int, used:
     It weighs age, size and fair share equally, each from 0 to 1, as Slurm's priority plugin defines them with equal
     shares for all users: 2^-(share of the usage times number of users). A user counts from the first job on.
     """
-    share, size = float(share_of_user(knowledge, j, used)), float(tables.jobs[j].size)
+    share, size = float(share_in_use(knowledge, j, used)), float(tables.jobs[j].size)
     age = min(waited(tables, j) / MAX_AGE, 1.0)
     return float(-(age + size / tables.clock[0].most_cores + 2.0 ** (-share)))
 
@@ -72,9 +71,7 @@ check_numbers("orders", ORDERS, {*KEYS, *CHANGING_KEYS}, "decision.policies.prio
 
 @compiled
 @by_number("order", CHANGING_KEYS)
-def changing_key(
-    tables: Tables, knowledge: Knowledge | NoKnowledge, order: int, time: float, j: int, used: float
-) -> float:
+def changing_key(tables: Tables, knowledge: Knowledge, order: int, time: float, j: int, used: float) -> float:
     """Return the key of a job now.
 
     Args:
@@ -84,21 +81,21 @@ def changing_key(
 
 
 @compiled
-def sort_again(tables: Tables, knowledge: Knowledge | NoKnowledge, v: int, order: int, times: int) -> None:
+def sort_again(tables: Tables, knowledge: Knowledge, v: int, order: int, times: int) -> None:
     """Recompute the keys of all waiting jobs in a list and sort them; few jobs move from one decision to the next.
 
     Args:
         v: the list. order, times: its sort order, and the run times of the keys.
     """
-    used = float(used_by_all(knowledge))
+    used = float(sum_of_use(knowledge))
     for i in entries_of(tables.waiting, v):
         j = tables.waiting.jobs[v, i]
-        time = float(expected_time(tables, knowledge, times, j))
+        time = float(assumed_time(tables, knowledge, times, j))
         tables.waiting.keys[v, i] = changing_key(tables, knowledge, order, time, j, used)
     sort_by_keys(tables.waiting, v)
 
 
-# --- fair shares, skipped if no policy uses users
+# --- fair shares
 
 
 @callback
@@ -133,30 +130,6 @@ def use_until(history: History, time: float) -> None:
     for number in range(past.groups):
         group = history.groups[number]
         group.used = group.used * fade + group.cores * elapsed
-
-
-@by_type
-def used_by_all(knowledge: BundleType) -> object:
-    """Return the decayed usage of all users in core seconds."""
-    return no_use if knowledge.kind == "NoKnowledge" else sum_of_use
-
-
-@by_type
-def share_of_user(knowledge: BundleType, j: object, used: object) -> object:
-    """Return the usage share of a job's user in *used*, times the number of users: 1 for an average user."""
-    return no_share_of_user if knowledge.kind == "NoKnowledge" else share_in_use
-
-
-@inlined
-def no_use(knowledge: object) -> float:
-    """Return 0."""
-    return 0.0
-
-
-@inlined
-def no_share_of_user(knowledge: object, j: int, used: float) -> float:
-    """Return 0."""
-    return 0.0
 
 
 @compiled

@@ -9,8 +9,7 @@ from hdeeprm_like.decision.policies.history import find_siblings
 from hdeeprm_like.decision.policies.keeping import find_kept, needed_cores
 from hdeeprm_like.decision.policies.knowledge import Knowledge
 from hdeeprm_like.decision.policies.lookahead import choose_ahead
-from hdeeprm_like.decision.policies.node_plans import start_around_guarantees
-from hdeeprm_like.decision.policies.node_starts import start_around_heads
+from hdeeprm_like.decision.policies.node_plans import start_around_heads, start_without_reservations
 from hdeeprm_like.decision.policies.plans import EACH, NO_JOB, Plans
 from hdeeprm_like.decision.policies.plays import Ahead, new_ahead
 from hdeeprm_like.decision.policies.scores import (
@@ -30,6 +29,7 @@ from hdeeprm_like.decision.policies.starting import start_beside, start_if_fits,
 from hdeeprm_like.decision.policies.steps import see_cores
 from hdeeprm_like.decision.score_files import plans_profiles
 from hdeeprm_like.engine.bundles import Bundle
+from hdeeprm_like.engine.calls import NOWHERE
 from hdeeprm_like.engine.compiled import callback, compiled, entry, inlined
 from hdeeprm_like.engine.job_lists import copy_jobs, entries_of, job_at, next_fitting
 from hdeeprm_like.engine.job_sorting import sort_by_keys
@@ -127,7 +127,7 @@ def backfill_by_score(tables: Tables, plans: Plans, knowledge: Knowledge, k: int
     scores, v, clock = knowledge.scores, plans.plans[k].list, tables.clock[0]
     head = job_at(tables.waiting, v, 0, 0)
     reserve(tables, plans, k, head, needed_cores(tables, knowledge.history, scores, s, head))
-    if plans.plans[k].bounded == 1:
+    if plans.plans[k].guarded_at != NOWHERE:
         plans.plans[k].reserved = EACH  # the head has its guarantee; only its expected start is needed
     count, place, i = 0, 0, 1
     while True:
@@ -141,7 +141,7 @@ def backfill_by_score(tables: Tables, plans: Plans, knowledge: Knowledge, k: int
         j = plans.queue[n]
         if needed_cores(tables, knowledge.history, scores, s, j) <= clock.free_cores:
             start_if_fits(tables, plans, k, j)
-    plans.plans[k].reserved = EACH if plans.plans[k].bounded == 1 else NO_JOB
+    plans.plans[k].reserved = EACH if plans.plans[k].guarded_at != NOWHERE else NO_JOB
 
 
 @compiled
@@ -219,7 +219,7 @@ class ByScore(Mode):
 
     def starting(self, on_nodes: bool) -> Callable[..., None]:
         """Return the callback that starts jobs; guarantees take the place of reservations for the heads."""
-        return start_around_guarantees if on_nodes and self.bound else super().starting(on_nodes)
+        return start_without_reservations if on_nodes and self.bound else super().starting(on_nodes)
 
     def new_memory(self, state: State, baseline: Baseline, jobs: int) -> Scored:
         """Return what it has for plays and for several reservations."""

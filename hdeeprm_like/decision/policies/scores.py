@@ -13,7 +13,6 @@ from hdeeprm_like.decision.policies.job_features import (
     F_LOG_CORES,
     F_LOG_TIME,
     HOUR,
-    JOB_FEATURES,
     describe_job,
 )
 from hdeeprm_like.decision.policies.run_times import bring_outlook
@@ -21,29 +20,13 @@ from hdeeprm_like.decision.score_files import ScoredPolicy
 from hdeeprm_like.decision.score_parts import FEATURES, OF_JOB, Keep, LookAhead, Score
 from hdeeprm_like.engine.bundles import Bundle
 from hdeeprm_like.engine.compiled import compiled, entry, inlined
-from hdeeprm_like.engine.dispatch import check_names
+from hdeeprm_like.engine.dispatch import check_names, numbered
 from hdeeprm_like.engine.tables import Tables
 from hdeeprm_like.types import Floats, Records
 
 FEATURE = {name: number for number, name in enumerate(FEATURES)}
 COUNT = len(FEATURES)
-QUEUE_FEATURES = (  # that `write_features` writes besides; "placement" by `scored.describe`
-    "trust",
-    "trusted_log_time",
-    "log_wait",
-    "log_wait_request",
-    "log_wait_hours",
-    "wait_days",
-    "log_time_queue",
-    "log_cores_queue",
-    "free",
-    "queue",
-    "work",
-    "of_free",
-    "placement",
-)
-HEAD_FEATURES = ("log_time_to_head", "log_cores_to_head", "in_time")  # written by `compare_with_head`
-check_names("features of scores", FEATURES, (*JOB_FEATURES, *QUEUE_FEATURES, *HEAD_FEATURES), __name__)
+OF_QUEUE = range(OF_JOB, 30)  # behind those of `job_features`
 (
     F_TRUST,
     F_TRUSTED_LOG_TIME,
@@ -61,7 +44,9 @@ check_names("features of scores", FEATURES, (*JOB_FEATURES, *QUEUE_FEATURES, *HE
     F_LOG_TIME_TO_HEAD,
     F_LOG_CORES_TO_HEAD,
     F_IN_TIME,
-) = range(OF_JOB, COUNT)
+) = OF_QUEUE
+OF_QUEUE_NAMED = (*tuple(FEATURES)[:OF_JOB], *numbered(globals(), "F_", OF_QUEUE))
+check_names("features of scores", FEATURES, OF_QUEUE_NAMED, __name__)
 QUEUE, BACKFILL, GATE, KINDS = 0, 1, 2, 3  # kinds of scores
 USUAL, EXACT, STAGES = 0, 1, 2
 ESTIMATES, REQUESTS, BOTH = 0, 1, 2

@@ -19,6 +19,7 @@ from hdeeprm_like.engine.lifecycle import start_job
 from hdeeprm_like.engine.numbers import BEST_FIT, TETRIS_SRTF
 from hdeeprm_like.engine.packing import best_node, is_whole
 from hdeeprm_like.engine.tables import CORES, NOTHING, Tables
+from hdeeprm_like.types import Floats
 
 RESERVED = -1  # code for what a job lacks: it would take reserved cores
 
@@ -105,23 +106,30 @@ def start_or_reserve(tables: Tables, plans: Plans, profile: Profile, k: int, j: 
 
 
 @compiled
-def sort_ties(tables: Tables, plans: Plans, k: int, count: int) -> None:
-    """Order candidates with equal sort keys as in the queue.
+def sort_ties(tables: Tables, plans: Plans, k: int, keys: Floats, submitted: int, count: int) -> None:
+    """Order candidates with equal sort keys as in a queue.
 
     Args:
-        count: candidates in ``Plans.queue``.
+        keys: (J,) of each job in that queue. submitted: jobs submitted when it was in that order; later ones stay
+            where they are. count: candidates in ``Plans.queue``.
     """
-    plan, keys = plans.plans[k], tables.waiting.key_of
+    plan = plans.plans[k]
     for i in range(1, count):
         j, place = plans.queue[i], i
-        while place > 0:
+        while place > 0 and j < submitted:
             other = plans.queue[place - 1]
             alike = tables.jobs[other].submit == tables.jobs[j].submit
             if plan.candidates_by == SHORTEST_FIRST:
                 alike = alike and planned_time(tables, plans, k, other) == planned_time(tables, plans, k, j)
-            key, own = keys[plan.list, other], keys[plan.list, j]
+            key, own = keys[other], keys[j]
             if not alike or key < own or (key == own and other < j):
                 break
             plans.queue[place] = other
             place -= 1
         plans.queue[place] = j
+
+
+@inlined
+def sort_ties_now(tables: Tables, plans: Plans, k: int, count: int) -> None:
+    """Do so by the queue as it is now."""
+    sort_ties(tables, plans, k, tables.waiting.key_of[plans.plans[k].list], tables.clock[0].submitted, count)

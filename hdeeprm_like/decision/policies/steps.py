@@ -13,17 +13,10 @@ from hdeeprm_like.engine.tables import Tables
 
 
 @inlined
-def share_usage(tables: Tables, plans: Plans, k: int) -> None:
-    """Share out usage among users: `share_out` for Slurm's order."""
-    if plans.plans[k].share_at != NOWHERE:
-        call_at(plans.plans[k].share_at, tables, plans.knowledge)
-
-
-@inlined
-def follow_users(tables: Tables, plans: Plans, k: int) -> None:
-    """Update the history of users: `follow`."""
-    if plans.plans[k].follow_at != NOWHERE:
-        call_at(plans.plans[k].follow_at, tables, plans.knowledge)
+def learn(tables: Tables, plans: Plans, k: int) -> None:
+    """Update what is known of users with what has happened until now: `follow`, `share_out` for Slurm's order."""
+    if plans.plans[k].learn_at != NOWHERE:
+        call_at(plans.plans[k].learn_at, tables, plans.knowledge)
 
 
 @inlined

@@ -1,5 +1,6 @@
 """Arrays of a window, the part of the queue that an agent sees, in compiled code; see ``window``."""
 
+from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
@@ -92,6 +93,27 @@ class NoWindow(Window):
     """Stand-in for the window of a run in which no part reads the queue."""
 
 
+@dataclass(frozen=True)
+class WindowOptions:
+    """Which jobs a window shows, and when the agent decides; see ``window``.
+
+    Attributes:
+        head, tail: slots for the first and the last jobs of the queue. order: of the queue, one of `QUEUE_ORDERS`.
+        opens, step: when the agent decides. jump: whether waiting lasts until something happens, however long, rather
+            than a step.
+        until, placed: a run ends after this many s, or this many placed jobs; 0 for when all jobs are over.
+    """
+
+    head: int = 0
+    tail: int = 0
+    order: str = ARRIVAL
+    opens: Opens = "waiting"
+    step: float = 0.0
+    jump: bool = False
+    until: float = 0.0
+    placed: int = 0
+
+
 def needs_of_window(slots: int, lists: bool, order: str = ARRIVAL) -> Needs:
     """Return the sorted lists of jobs that a window reads: none without slots, unless observations need them.
 
@@ -106,34 +128,20 @@ def needs_of_window(slots: int, lists: bool, order: str = ARRIVAL) -> Needs:
 
 
 def new_window(
-    state: State,
-    head: int,
-    tail: int = 0,
-    opens: Opens = "waiting",
-    step: float = 0.0,
-    machines: bool = False,
-    finds: bool = True,
-    lists: bool = True,
-    jump: bool = False,
-    until: float = 0.0,
-    placed: int = 0,
-    order: str = ARRIVAL,
+    state: State, options: WindowOptions, machines: bool = False, finds: bool = False, lists: bool = True
 ) -> Window:
     """Return the window of a run at its beginning.
 
     Args:
-        head, tail: slots for the first and the last jobs of the queue. opens, step: see the module.
         machines: whether only jobs that fit on one node come into the slots (004, section II.E).
         finds: whether to record what jobs find when they are submitted.
-        jump: whether a wait lasts until something happens, whatever the step.
-        until, placed: the run ends after this many s, or this many started jobs; 0 for when all jobs are over.
-        order: of the queue, one of `QUEUE_ORDERS`.
         lists: whether observations read the waiting and running jobs; the state must maintain these lists then.
 
     Raises:
         OptionsError: a value is invalid.
         ValueError: the state does not maintain these lists.
     """
+    head, tail, opens, step = options.head, options.tail, options.opens, options.step
     if opens not in OPENS:
         raise OptionsError(f"opens {opens!r} is not known{did_you_mean(opens, OPENS)}")
     if head < 0 or tail < 0 or (machines and tail):
@@ -143,11 +151,11 @@ def new_window(
     if not lists and (head or tail or finds):
         raise OptionsError("a window with slots, or jobs that note what they find, need the lists of jobs")
     params = np.zeros(1, WINDOW)
-    params["step"] = 0.0 if jump else step
-    params["until"], params["placed"] = until or np.inf, placed or np.iinfo(np.int64).max
+    params["step"] = 0.0 if options.jump else step
+    params["until"], params["placed"] = options.until or np.inf, options.placed or np.iinfo(np.int64).max
     params["head"], params["tail"], params["opens"] = head, tail, OPENS.index(opens)
     params["machines"], params["finds"], params["stale"] = machines, finds, 1
-    needs = needs_of_window(head + tail, lists, order)
+    needs = needs_of_window(head + tail, lists, options.order)
     state.require(needs, "the window")
     params["line"] = state.needs.orders.index(needs.orders[0]) if needs.orders else -1
     params["ends"] = state.needs.ends.index(needs.ends[0]) if needs.ends else -1

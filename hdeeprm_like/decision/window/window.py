@@ -21,15 +21,14 @@ happens: a job arrives or ends.
 """
 
 from hdeeprm_like.decision.window.arrays import (
-    ARRIVAL,
     EARLY,
     NEVER,
     NONE,
     ON_FITTING,
     ON_WAITING,
     NoWindow,
-    Opens,
     Window,
+    WindowOptions,
     new_window,
 )
 from hdeeprm_like.engine.bundles import copy_entries
@@ -53,20 +52,13 @@ class JobWindow:
     def __init__(
         self,
         state: State,
-        head: int = 0,
-        tail: int = 0,
-        opens: Opens = "waiting",
-        step: float = 0.0,
+        options: WindowOptions = WindowOptions(),  # noqa: B008 - frozen
         machines: bool = False,
         finds: bool = False,
         lists: bool = True,
-        jump: bool = False,
-        until: float = 0.0,
-        placed: int = 0,
-        order: str = ARRIVAL,
     ) -> None:
         """Take the arguments of `new_window`."""
-        self.arrays = new_window(state, head, tail, opens, step, machines, finds, lists, jump, until, placed, order)
+        self.arrays = new_window(state, options, machines, finds, lists)
 
     @property
     def slots(self) -> int:
@@ -82,7 +74,7 @@ class NoJobWindow(JobWindow):
     """Window of a run in which no part reads the queue: a decision is due whenever jobs wait."""
 
     def __init__(self, state: State) -> None:
-        rows = new_window(state, 0, finds=False, lists=False)
+        rows = new_window(state, WindowOptions(), lists=False)
         self.arrays = NoWindow(**dict(rows.fields()))
 
     def opens(self, state: State) -> bool:

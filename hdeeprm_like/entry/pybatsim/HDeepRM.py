@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from pydantic import ValidationError
 
+from hdeeprm_like.batsim.codec4 import Codec4
 from hdeeprm_like.batsim.endpoint import PARTING
 from hdeeprm_like.batsim.pybatsim_scheduler import Scheduler
 from hdeeprm_like.batsim.session import Conversation
@@ -66,7 +67,7 @@ class HDeepRM(Scheduler):
         platform = None
         if self.experiment.platform_file_path:
             _, platform = platform_of(Path("-o"), self.experiment, None)
-        return Conversation(self.decide, FirstAction(), platform)
+        return Conversation(self.decide, FirstAction(), Codec4(), platform)
 
     def learning(self, options: Mapping[str, Any]) -> Conversation:
         """Return the conversation of a learning agent."""
@@ -89,6 +90,7 @@ class HDeepRM(Scheduler):
         return Conversation(
             lambda platform, limits: learner.system(platform, limits, None),
             learner.agent,
+            Codec4(),
             experiment.platform,
             experiment.workload.limits(),
         )

@@ -28,12 +28,14 @@ class Plot:
         title: above the picture.
         draw: ``module:function``; it takes an empty matplotlib figure and the `Run`.
         needs: files of the run that it is drawn from.
+        given: what the function takes besides.
         by: what jobs may be coloured or grouped by, the usual first; the function takes one of them, too.
     """
 
     title: str
     draw: str
     needs: tuple[str, ...]
+    given: tuple[str, ...] = ()
     by: tuple[str, ...] = ()
 
 
@@ -49,19 +51,19 @@ PICTURES: dict[str, Plot] = {
     "utilization": Plot("Utilization", f"{HERE}.load:utilization", JOBS),
     "power": Plot("Power", f"{HERE}.load:power", (*JOBS, "out_consumed_energy.csv")),
     "lifecycle": Plot("Job life cycles", f"{HERE}.jobs:lifecycle", JOBS),
-    "gantt": Plot("Gantt chart", f"{HERE}.gantt:gantt", JOBS, COLOURED_BY),
-    "gantt_no_label": Plot("Gantt chart", f"{HERE}.gantt:gantt_no_label", JOBS, COLOURED_BY),
+    "gantt": Plot("Gantt chart", f"{HERE}.gantt:gantt", JOBS, by=COLOURED_BY),
+    "gantt_no_label": Plot("Gantt chart", f"{HERE}.gantt:gantt_no_label", JOBS, by=COLOURED_BY),
     "nodes": Plot("Busy share of each node", f"{HERE}.nodes:nodes", JOBS),
-    "ecdf": Plot("Distribution of waits and slowdowns", f"{HERE}.classes:ecdf", JOBS, CLASSES),
-    "boxes": Plot("Waits and slowdowns by class", f"{HERE}.classes:boxes", JOBS, CLASSES),
+    "ecdf": Plot("Distribution of waits and slowdowns", f"{HERE}.classes:ecdf", JOBS, by=CLASSES),
+    "boxes": Plot("Waits and slowdowns by class", f"{HERE}.classes:boxes", JOBS, by=CLASSES),
     "energy_by_job": Plot("Energy of each job", f"{HERE}.classes:energy_by_job", JOBS),
-    "core_bubbles": Plot("Bubbles: when the next job waits for cores", f"{HERE}.shortages:core_bubbles", SPANS),
-    "mem_bubbles": Plot("Bubbles: when the next job waits for memory", f"{HERE}.shortages:mem_bubbles", SPANS),
+    "core_bubbles": Plot("Bubbles: when the next job waits for cores", f"{HERE}.shortages:bubbles", SPANS, ("cores",)),
+    "mem_bubbles": Plot("Bubbles: when the next job waits for memory", f"{HERE}.shortages:bubbles", SPANS, ("memory",)),
     "mem_bw_overutilization": Plot(
         "Memory bandwidth overutilization", f"{HERE}.shortages:mem_bw_overutilization", SPANS
     ),
-    "losses": Plot("Loss per episode", f"{HERE}.learning:losses", ("losses.log",)),
-    "rewards": Plot("Reward per episode", f"{HERE}.learning:rewards", ("rewards.log",)),
+    "losses": Plot("Loss per episode", f"{HERE}.learning:episodes", ("losses.log",), ("loss",)),
+    "rewards": Plot("Reward per episode", f"{HERE}.learning:episodes", ("rewards.log",), ("reward",)),
     "action_preferences": Plot("Action preferences", f"{HERE}.learning:action_preferences", ("probs.json",)),
 }
 
@@ -100,7 +102,7 @@ def draw(
         raise OptionsError(
             f"--by: {kind} is not drawn by {by!r:.80}; it can be by {', '.join(shown.by) or 'nothing: it has one form'}"
         )
-    from hdeeprm_like.results.pictures import USUAL, check_format, picture, shortened, show_span
+    from hdeeprm_like.results.pictures import check_format, shortened, show_span, titled
     from hdeeprm_like.results.run_parts import part_of
     from hdeeprm_like.results.run_reader import open_run
 
@@ -109,11 +111,8 @@ def draw(
     if span != ALWAYS or user is not None:
         opened = part_of(opened, *span, user)
     of = "" if user is None else f", user {user}"
-    look = look or USUAL
-    with picture(save, look=look) as figure:
-        if title := look.title_or(f"{shown.title}\n{shortened(opened.name)}{of}"):
-            figure.suptitle(title, fontsize="large")
-        function_at(shown.draw)(figure, opened, *((by or shown.by[0],) if shown.by else ()))
+    with titled(f"{shown.title}\n{shortened(opened.name)}{of}", save, look) as figure:
+        function_at(shown.draw)(figure, opened, *shown.given, *((by or shown.by[0],) if shown.by else ()))
         show_span(figure, *span)
     return figure
 
@@ -148,7 +147,7 @@ def compare(runs: Sequence[Path], save: Path | None = None, look: "Look | None" 
     Raises:
         OptionsError, ResultsError: as for `draw`.
     """
-    from hdeeprm_like.results.pictures import USUAL, check_format, picture
+    from hdeeprm_like.results.pictures import check_format, titled
     from hdeeprm_like.results.plots.load import side_by_side
     from hdeeprm_like.results.run_parts import warn_of_other_jobs
     from hdeeprm_like.results.run_reader import open_runs
@@ -156,10 +155,7 @@ def compare(runs: Sequence[Path], save: Path | None = None, look: "Look | None" 
     check_format(save)
     opened = open_runs(runs)
     warn_of_other_jobs(opened)
-    look = look or USUAL
-    with picture(save, width=13.0, height=1.6 + 1.9 * len(opened), look=look) as figure:
-        if title := look.title_or("Utilization and queue size"):
-            figure.suptitle(title, fontsize="large")
+    with titled("Utilization and queue size", save, look, width=13.0, height=1.6 + 1.9 * len(opened)) as figure:
         side_by_side(figure, opened)
 
 
@@ -169,7 +165,7 @@ def difference(runs: Sequence[Path], save: Path | None = None, look: "Look | Non
     Raises:
         OptionsError: there are not two. ResultsError: as for `draw`.
     """
-    from hdeeprm_like.results.pictures import USUAL, check_format, picture
+    from hdeeprm_like.results.pictures import check_format, titled
     from hdeeprm_like.results.plots.differences import difference as draw_difference
     from hdeeprm_like.results.run_reader import open_runs
 
@@ -177,8 +173,5 @@ def difference(runs: Sequence[Path], save: Path | None = None, look: "Look | Non
     if len(runs) != 2:
         raise OptionsError(f"--run: difference takes two runs, the one to compare with first, not {len(runs)}")
     opened = open_runs(runs)
-    look = look or USUAL
-    with picture(save, look=look, height=6.4) as figure:
-        if title := look.title_or("Difference of two schedules"):
-            figure.suptitle(title, fontsize="large")
+    with titled("Difference of two schedules", save, look, height=6.4) as figure:
         draw_difference(figure, list(opened), list(opened.values()))

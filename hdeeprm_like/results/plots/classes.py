@@ -13,7 +13,7 @@ from hdeeprm_like.results.plots.charts import NO_JOBS, RASTER
 from hdeeprm_like.results.run_parts import users_of
 from hdeeprm_like.results.run_reader import JOBS, Run
 from hdeeprm_like.results.run_values import table_of
-from hdeeprm_like.results.units import DURATIONS
+from hdeeprm_like.results.units import DURATIONS, names_of_spans
 from hdeeprm_like.types import Floats, Ints
 from hdeeprm_like.values import FINITE
 
@@ -36,8 +36,7 @@ def classes_of(run: Run, by: str) -> tuple[list[str], Ints]:
     """
     jobs, ran = run.jobs, run.jobs.ran
     if by == "size":
-        names = [str(low) if high == low + 1 else f"{low} to {high - 1}" for low, high in pairwise(SIZES)]
-        names = [f"{name} core{'s' * (name != '1')}" for name in (*names, f"from {SIZES[-1]}")]
+        names = [f"{name} core{'s' * (name != '1')}" for name in names_of_spans(SIZES, "from {}")]
         own = np.searchsorted(SIZES, jobs.size[ran], side="right") - 1
     elif by == "time":
         bounds = list(TIMES)
@@ -121,7 +120,8 @@ def energy_by_job(figure: Figure, run: Run) -> None:
     log_scale(left, "y")
     left.set(xlabel="core hours", ylabel="energy of the job (kWh)")
     shares = np.cumsum(np.sort(joules)[::-1]) / joules.sum()
-    draw_line(right, np.arange(1, len(shares) + 1) / len(shares), shares)
+    some = places_of(len(shares))
+    right.plot((some + 1) / len(shares), shares[some], color=BLUE)
     tenth = shares[max(len(shares) // 10 - 1, 0)]
     right.set(xlabel="share of the jobs, those that use most first", ylabel="share of the energy", ylim=(0.0, 1.02))
     right.set_title(
@@ -151,14 +151,13 @@ def wait_axis(axes: Axes, which: str) -> None:
         axis.set_tick_params(rotation=45)
 
 
-def draw_shares(axes: Axes, values: Floats, colour: str, label: str, line: str = "-") -> None:
+def draw_shares(axes: Axes, values: Floats, colour: str, label: str, line: str = "-", width: float = 1.2) -> None:
     """Draw which share of some values is at most so large, as steps."""
     shares = np.arange(1, len(values) + 1) / len(values)
-    some = np.unique(np.linspace(0, len(values) - 1, MOST_POINTS).astype(np.int64))
-    axes.step(np.sort(values)[some], shares[some], line, where="post", color=colour, label=label, linewidth=1.2)
+    some = places_of(len(values))
+    axes.step(np.sort(values)[some], shares[some], line, where="post", color=colour, label=label, linewidth=width)
 
 
-def draw_line(axes: Axes, x: Floats, y: Floats) -> None:
-    """Draw a curve of at most `MOST_POINTS` points."""
-    some = np.unique(np.linspace(0, len(x) - 1, MOST_POINTS).astype(np.int64))
-    axes.plot(x[some], y[some], color=BLUE)
+def places_of(count: int) -> Ints:
+    """Return which of so many points a curve has, at most `MOST_POINTS`, the first and the last among them."""
+    return np.unique(np.linspace(0, max(count - 1, 0), MOST_POINTS).astype(np.int64))[:count]

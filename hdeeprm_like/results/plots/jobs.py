@@ -45,13 +45,9 @@ def lifecycle(figure: Figure, run: Run) -> None:
         )
         axes.axhline(place * band, color="black", linewidth=0.8, zorder=RASTER)
     axes.set_rasterization_zorder(RASTER)
-    ticks = _ticks(int(jobs.size.max()))
+    most = int(jobs.size.max())
+    ticks = [int(tick) for tick in MaxNLocator(3, integer=True).tick_values(0, most) if 0 <= tick <= most]
     axes.set_yticks([place * band + tick for place in range(3) for tick in ticks], [str(tick) for tick in ticks] * 3)
     axes.set_ylim(0.0, 3 * band)
     axes.set_ylabel("requested cores, per stage")
     legend_above(axes, reverse=True)
-
-
-def _ticks(most: int) -> list[int]:
-    """Return a few round numbers of cores from 0 to *most*."""
-    return [int(tick) for tick in MaxNLocator(3, integer=True).tick_values(0, most) if 0 <= tick <= most]

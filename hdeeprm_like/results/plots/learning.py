@@ -7,15 +7,7 @@ from matplotlib.ticker import MaxNLocator
 from hdeeprm_like.results.pictures import BLUE, COLOURS, GREEN, legend_above, note
 from hdeeprm_like.results.run_reader import LOSSES, REWARDS, Run
 
-
-def losses(figure: Figure, run: Run) -> None:
-    """Draw the loss of each training episode."""
-    _per_episode(figure, run, "loss", LOSSES, BLUE)
-
-
-def rewards(figure: Figure, run: Run) -> None:
-    """Draw the reward of each training episode."""
-    _per_episode(figure, run, "reward", REWARDS, GREEN)
+LOGS = {"loss": (LOSSES, BLUE), "reward": (REWARDS, GREEN)}
 
 
 def action_preferences(figure: Figure, run: Run) -> None:
@@ -39,7 +31,9 @@ def action_preferences(figure: Figure, run: Run) -> None:
     axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), title="most probable last")
 
 
-def _per_episode(figure: Figure, run: Run, what: str, log: str, colour: str) -> None:
+def episodes(figure: Figure, run: Run, what: str) -> None:
+    """Draw the loss, or the reward, of each training episode."""
+    log, colour = LOGS[what]
     axes = figure.subplots()
     values = run.log(log)
     axes.set(xlabel="episode", ylabel=what, xlim=(0, len(values) + 1))
@@ -47,11 +41,11 @@ def _per_episode(figure: Figure, run: Run, what: str, log: str, colour: str) -> 
     if not len(values):
         note(axes, "no episodes")
         return
-    episodes = np.arange(1, len(values) + 1)
-    axes.plot(episodes, values, ".-", color=colour, linewidth=0.6, markersize=3, alpha=0.5, label="each episode")
+    numbers = np.arange(1, len(values) + 1)
+    axes.plot(numbers, values, ".-", color=colour, linewidth=0.6, markersize=3, alpha=0.5, label="each episode")
     window = len(values) // 20
     if window > 1:
         mean = np.convolve(values, np.full(window, 1.0 / window), mode="valid")
         label = f"mean of the last {window} episodes"
-        axes.plot(episodes[window - 1 :], mean, color="black", linewidth=1.8, label=label)
+        axes.plot(numbers[window - 1 :], mean, color="black", linewidth=1.8, label=label)
         legend_above(axes)

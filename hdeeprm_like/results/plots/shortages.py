@@ -15,16 +15,6 @@ from hdeeprm_like.types import Floats
 MANY, BINS = 200, 300  # spans that can be distinguished, and stretches of time in their place
 
 
-def core_bubbles(figure: Figure, run: Run) -> None:
-    """Draw when the next job could not start for want of cores."""
-    _bubbles(figure, run, "cores", run.overutilizations.core)
-
-
-def mem_bubbles(figure: Figure, run: Run) -> None:
-    """Draw when the next job could not start for want of memory."""
-    _bubbles(figure, run, "memory", run.overutilizations.memory)
-
-
 def mem_bw_overutilization(figure: Figure, run: Run) -> None:
     """Draw a bar over each span in which a processor's memory bandwidth was oversubscribed (thesis figure 5.9)."""
     found = run.overutilizations
@@ -66,12 +56,13 @@ def shares(begins: Floats, ends: Floats, end: float) -> tuple[Floats, Floats]:
     return edges, np.clip(np.diff(filled) / (end / BINS), 0.0, 1.0)
 
 
-def _bubbles(figure: Figure, run: Run, resource: str, values: Floats) -> None:
+def bubbles(figure: Figure, run: Run, resource: str) -> None:
     """Draw the cores that idled while the next job could not start for want of a resource, and how that adds up.
 
     Of more than `MANY` spans, what share of the time they fill is drawn in place of the cores. The original records a
     time at each decision that failed, ours the span in which none could succeed.
     """
+    values = run.overutilizations.core if resource == "cores" else run.overutilizations.memory
     begins, ends = (values, values) if values.ndim == 1 else (values[:, 0], values[:, 1])
     above, below = two_charts(figure)
     seconds = time_axis(below, max(run.end, float(ends.max(initial=0.0))))

@@ -1,5 +1,7 @@
 """Putting a policy through the benchmark: a comparison for each case, and a card of them all.
 
+A score is 0 for the first reference and 1 for the best one on the same jobs; more is better than all of them.
+
 The folder holds ``jobs/``, what is drawn, ``cases/``, a comparison each, from which an interrupted benchmark goes on,
 `CARD` and `PAGE`.
 """
@@ -12,24 +14,27 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from hdeeprm_like.decision.compared_policies import Policy, Recorded, compared_policy
 from hdeeprm_like.errors import HDeepRMError, OptionsError, ResultsError
 from hdeeprm_like.formats.files import alone_in, null_for_nan, write_json
 from hdeeprm_like.inputs import read_object, sha256
-from hdeeprm_like.studies.benchmark.cases import comparison_of, digest_of, folder_of
 from hdeeprm_like.studies.benchmark.origin import origin_of, was_learned_from
 from hdeeprm_like.studies.benchmark.page import read_card, write_card_page
-from hdeeprm_like.studies.benchmark.protocol import FULL, PROTOCOL, QUICK, Case
-from hdeeprm_like.studies.benchmark.scores import aggregated, costs_of, scores_of
+from hdeeprm_like.studies.benchmark.protocol import FULL, PROTOCOL, QUICK, Case, comparison_of, digest_of, folder_of
 from hdeeprm_like.studies.compare.figures import with_tails
 from hdeeprm_like.studies.compare.inputs import inputs_of
 from hdeeprm_like.studies.compare.run import POLICY, RESULTS, rows_in, run_comparison
-from hdeeprm_like.studies.compare.statistics import Rows
+from hdeeprm_like.studies.compare.significance import CONFIDENCE, resampled_means
+from hdeeprm_like.studies.compare.statistics import Rows, values_of
 from hdeeprm_like.studies.compare.windows import schedules
+from hdeeprm_like.types import Floats
 from hdeeprm_like.version import __version__
 
 CARD, PAGE = "card.json", "card.html"
 TIMES = 3  # repetitions of the measurement of a decision's cost; the smallest counts
+LEAST = -1.0  # score of a case, so that one case cannot decide the mean of all
 CLOSE = 1e-9  # relative difference of figures that are the same
 NOT_PLAYED = ("cost", "version", "code", "declared")  # what may differ when a card is played again
 
@@ -59,15 +64,16 @@ def benchmark(
         raise OptionsError("benchmark: the recorded schedule is no policy; name one")
     with alone_in(output):
         origins = [origin_of(policy, learned_from) for policy in chosen]
+        before = read_object(output / CARD, ResultsError) if (output / CARD).exists() else {}
         card: dict[str, Any] = {
             "protocol": PROTOCOL,
             "quick": quick,
             "policies": origins,
-            "fresh": fresh or date_in(output / CARD) or date.today().isoformat(),
+            "fresh": fresh or before.get("fresh") or date.today().isoformat(),
             "version": __version__,
-            "code": code_digest(),
+            "code": sha256(*sorted(Path(__file__).parents[2].rglob("*.py"))),
         }
-        check_folder(output / CARD, card)
+        check_folder(output, before or card, card)
         cases = QUICK if quick else FULL
         own = list(zip(chosen, origins, strict=True))
         refused = [[refusal(case, *one, output, card["fresh"]) for one in own] for case in cases]
@@ -131,23 +137,17 @@ def same(one: Any, other: Any) -> bool:
     return bool(one == other)
 
 
-def date_in(path: Path) -> str:
-    """Return the date of the fresh jobs of a card, empty without one."""
-    return str(read_object(path, ResultsError).get("fresh", "")) if path.exists() else ""
-
-
-def check_folder(path: Path, card: dict[str, Any]) -> None:
+def check_folder(output: Path, before: dict[str, Any], card: dict[str, Any]) -> None:
     """Refuse a folder with the card of something else.
 
     Raises:
         ResultsError: it is.
     """
-    before = read_object(path, ResultsError) if path.exists() else card
     for name in ("policies", "quick", "protocol", "fresh"):
         was, now = ([one["name"] for one in of[name]] if name == "policies" else of.get(name) for of in (before, card))
         if was != now:
             told = f"holds a card whose {name} is {was!r:.60}, not {now!r:.60}; name another folder"
-            raise ResultsError(f"{path.parent}: {told}")
+            raise ResultsError(f"{output}: {told}")
 
 
 def refusal(case: Case, policy: Policy, origin: dict[str, Any], output: Path, date: str) -> str:
@@ -231,6 +231,45 @@ def cost_of(case: Case, policy: Policy, output: Path, date: str) -> dict[str, An
     return {"seconds_per_job": least / jobs, "of": f"{jobs} jobs of {case.name}, CPU, with the simulation"}
 
 
-def code_digest() -> str:
-    """Return a digest of the package's Python files."""
-    return sha256(*sorted(Path(__file__).parents[2].rglob("*.py")))
+def costs_of(results: Rows, policies: Sequence[str], objective: Sequence[str]) -> dict[str, Floats]:
+    """Return the (windows,) cost of each policy: the product of the figures of an objective."""
+    table = [row for name in policies for row in results if row["policy"] == name]
+    product = np.prod([values_of(table, figure) for figure in objective], axis=0)
+    return dict(zip(policies, product, strict=True))
+
+
+def scores_of(costs: dict[str, Floats], references: Sequence[str]) -> tuple[dict[str, float], dict[str, Floats]]:
+    """Return the score of each policy, and its scores on resampled windows; 0 where the references do not differ.
+
+    A score is at least `LEAST`.
+    """
+    names = list(costs)
+    values = np.array([costs[name] for name in names]).T
+    base, means = names.index(references[0]), values.mean(axis=0)
+    room = means[base] - min(means[names.index(name)] for name in references)
+    gains = values[:, [base]] - values
+    shares = gains / room if room > 0.0 else 0.0 * gains
+    drawn = np.maximum(LEAST, resampled_means(shares) if len(shares) > 1 else shares)
+    scores = np.maximum(LEAST, shares.mean(axis=0)).tolist()
+    return dict(zip(names, scores, strict=True)), dict(zip(names, drawn.T, strict=True))
+
+
+def aggregated(cases: Sequence[dict[str, Any]], policies: Sequence[str]) -> dict[str, Any]:
+    """Return the mean score over the fixed cases, and over the fresh ones, of the mean of some policies.
+
+    A case that a policy does not play counts 0: there `references[0]` would be run. The interval is by the bootstrap
+    over the windows of each case.
+    """
+    found = {}
+    for group in ("fixed", "fresh"):
+        of = [case for case in cases if case["fresh"] == (group == "fresh")]
+        each = [float(np.mean([case["scores"].get(name, 0.0) for case in of])) for name in policies]
+        drawn = [[case["resampled"].get(name, np.zeros(1)) for name in policies] for case in of]
+        size = max(len(one) for row in drawn for one in row)
+        means = np.mean([[np.resize(one, size) for one in row] for row in drawn], axis=(0, 1))
+        outside = 50.0 * (1.0 - CONFIDENCE)
+        low, high = np.percentile(means, [outside, 100.0 - outside])
+        played = sum(any(name in case["scores"] for name in policies) for case in of)
+        found[group] = {"mean": float(np.mean(each)), "low": float(low), "high": float(high), "each": each}
+        found[group] |= {"played": played, "cases": len(of)}
+    return found

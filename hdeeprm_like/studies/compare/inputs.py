@@ -1,14 +1,15 @@
 """Inputs of a comparison: a machine, and windows of a trace or whole workloads."""
 
 import logging
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
 from hdeeprm_like.cluster import metrics
+from hdeeprm_like.cluster.account import Account
 from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.decision.agent_names import Trained
 from hdeeprm_like.decision.compared_policies import Paired, Policy, Recorded
@@ -40,7 +41,7 @@ class Comparison:
     """A comparison to run.
 
     Attributes:
-        trace: a trace, a workload, or a folder of workloads, each of which is simulated whole, see `Days`.
+        trace: a trace, a workload, or a folder of workloads, each of which is simulated whole.
         policies: to compare. windows: of the trace.
         seed: of the places of random windows. cores: of the pool; None for those in the header of the trace.
         clock: one of `run.simulator.CLOCKS`. platform: the file of a machine, in place of a pool.
@@ -104,64 +105,34 @@ def machine_named(comparison: Comparison) -> Platform:
 
 @dataclass(frozen=True, eq=False)
 class Inputs:
-    """A machine, and windows of a trace.
+    """A machine, and windows of a trace; or workloads that are simulated whole, as KSU compares (004, section III.B).
 
     Attributes:
-        trace: its jobs. begins: the place in it of the first job of each window. jobs: of each window.
-        only: the window if there is only one of all jobs; it is cut in advance, which frees the memory of the trace.
+        count: of the windows. jobs: of each, or of the largest workload. window: returns that of a number.
+        files: the trace, or the workloads. accounts: of these.
+        begins: the place in the trace of the first job of each window; empty for workloads.
     """
 
     comparison: Comparison
-    trace: Trace
     machine: Platform
-    begins: list[int]
+    count: int
     jobs: int
-    only: Window | None = None
-
-    @property
-    def count(self) -> int:
-        """The number of windows."""
-        return len(self.begins)
-
-    def window(self, number: int) -> Window:
-        """Return a window for the machine."""
-        if self.only is not None:
-            return self.only
-        begin = self.begins[number]
-        jobs = take(self.trace, slice(begin, begin + self.jobs))
-        platform = None if self.comparison.platform is None else self.machine
-        return window(jobs, self.machine.cores, platform, self.comparison.jobs_by, named=False)
+    window: Callable[[int], Window]
+    files: Sequence[Path] = ()
+    accounts: Sequence[Account | None] = ()
+    begins: Sequence[int] = ()
 
 
-@dataclass(frozen=True, eq=False)
-class Days:
-    """A machine, and workloads that are simulated whole, as KSU compares schedulers (004, section III.B).
+def windows_of(comparison: Comparison, machine: Platform, trace: Trace, begins: Sequence[int], jobs: int) -> Inputs:
+    """Return the windows of a trace; the only one of all jobs is cut at once, which frees the memory of the trace."""
 
-    Attributes:
-        files: of the workloads. windows: their jobs.
-    """
+    def cut(number: int) -> Window:
+        part = take(trace, slice(begins[number], begins[number] + jobs))
+        platform = None if comparison.platform is None else machine
+        return window(part, machine.cores, platform, comparison.jobs_by, named=False)
 
-    comparison: Comparison
-    machine: Platform
-    files: Sequence[Path]
-    windows: Sequence[Window]
-
-    @property
-    def count(self) -> int:
-        """The number of workloads."""
-        return len(self.windows)
-
-    @property
-    def jobs(self) -> int:
-        """The number of jobs of the largest workload."""
-        return max(len(one.workload) for one in self.windows)
-
-    def window(self, number: int) -> Window:
-        """Return a workload."""
-        return self.windows[number]
-
-
-AnyInputs: TypeAlias = Inputs | Days
+    found = [cut(0)].__getitem__ if comparison.windows.sampling == "all" else cut
+    return Inputs(comparison, machine, len(begins), jobs, found, [comparison.trace], [trace.account], begins)
 
 
 def is_workload(path: Path) -> bool:
@@ -169,7 +140,7 @@ def is_workload(path: Path) -> bool:
     return path.is_dir() or has_ending_of(path, "workload")
 
 
-def days_of(comparison: Comparison) -> Days:
+def workloads_of(comparison: Comparison) -> Inputs:
     """Read workloads and their machine, the jobs as ``launch`` reads them.
 
     Raises:
@@ -194,31 +165,29 @@ def days_of(comparison: Comparison) -> Days:
     for path, one in zip(files, windows, strict=True):
         if len(one.workload) == 0:
             raise WorkloadError(f"{path}: holds no job")
-    return Days(comparison, machine, files, windows)
+    most, accounts = max(len(one.workload) for one in windows), [one.workload.account for one in windows]
+    return Inputs(comparison, machine, len(windows), most, windows.__getitem__, files, accounts)
 
 
-def inputs_of(comparison: Comparison) -> AnyInputs:
+def inputs_of(comparison: Comparison) -> Inputs:
     """Read the inputs of a comparison, and refuse those that its policies cannot use before anything runs.
 
     Raises:
         HDeepRMError: the trace or the machine cannot be used, or a policy does not fit them.
     """
     if is_workload(comparison.trace):
-        days = days_of(comparison)
-        check_policies(days)
-        return days
-    machine, trace = machine_and_jobs(comparison)
-    begins, jobs = places_of(comparison.windows, trace, comparison.seed)
-    inputs = Inputs(comparison, trace, machine, begins, jobs)
-    if any(isinstance(policy, Recorded) for policy in comparison.policies):
-        check_recorded(inputs)
-    if comparison.windows.sampling == "all":
-        inputs = replace(inputs, only=inputs.window(0), trace=take(trace, slice(0)))
+        inputs = workloads_of(comparison)
+    else:
+        machine, trace = machine_and_jobs(comparison)
+        begins, jobs = places_of(comparison.windows, trace, comparison.seed)
+        if any(isinstance(policy, Recorded) for policy in comparison.policies):
+            check_recorded(comparison, machine, trace, begins, jobs)
+        inputs = windows_of(comparison, machine, trace, begins, jobs)
     check_policies(inputs)
     return inputs
 
 
-def check_policies(inputs: AnyInputs) -> None:
+def check_policies(inputs: Inputs) -> None:
     """Refuse policies that do not go with the machine or the clock, and agents that cannot be loaded."""
     comparison = inputs.comparison
     for policy in comparison.policies:
@@ -233,54 +202,54 @@ def check_policies(inputs: AnyInputs) -> None:
             system_of(policy, inputs.machine, inputs.window(0).workload)
 
 
-def check_recorded(inputs: Inputs) -> None:
+def check_recorded(
+    comparison: Comparison, machine: Platform, trace: Trace, begins: Sequence[int], jobs_of_window: int
+) -> None:
     """Refuse the policy ``actual`` if the trace does not record it; warn of jobs left out, and of too many busy cores.
 
     Raises:
         OptionsError: the machine is another one. WorkloadError: a window has no job whose wait is known.
     """
-    comparison = inputs.comparison
     if comparison.platform is not None:
         raise OptionsError(f"policy {RECORDED}: ran on the trace's own machine; compare it without --platform")
-    rows = np.unique(np.concatenate([np.arange(begin, begin + inputs.jobs) for begin in inputs.begins]))
-    jobs = take(inputs.trace, rows)
+    rows = np.unique(np.concatenate([np.arange(begin, begin + jobs_of_window) for begin in begins]))
+    jobs = take(trace, rows)
     known, first = jobs.wait >= 0.0, int(np.argmin(jobs.wait >= 0.0))
     if not known.all():
         unknown = f"has no waiting time (field 3) of {(~known).sum()} of the {len(jobs)} jobs of "
         unknown += f"the windows, first of job {jobs.job[first]}"
-        of_window = inputs.trace.wait >= 0.0
-        if not all(of_window[begin : begin + inputs.jobs].any() for begin in inputs.begins):
+        of_window = trace.wait >= 0.0
+        if not all(of_window[begin : begin + jobs_of_window].any() for begin in begins):
             raise WorkloadError(f"{comparison.trace}: {unknown}; the policy {RECORDED} needs some in each window")
         log.warning("%s: %s; the policy %s leaves them out", comparison.trace, unknown, RECORDED)
         jobs = take(jobs, np.flatnonzero(known))
     start = jobs.submit + jobs.wait
     busiest = int(metrics.load(start, start + jobs.run, jobs.processors)[1].max())
-    if busiest > inputs.machine.cores:
+    if busiest > machine.cores:
         log.warning(
             "%s: records up to %d busy cores of %d; the utilization of the policy %s counts at most all cores",
-            *(comparison.trace, busiest, inputs.machine.cores, RECORDED),
+            *(comparison.trace, busiest, machine.cores, RECORDED),
         )
 
 
-def description(inputs: AnyInputs) -> dict[str, Any]:
+def description(inputs: Inputs) -> dict[str, Any]:
     """Return the settings that decide the results, except the names of policies."""
     comparison = inputs.comparison
-    found = {
+    found: dict[str, Any] = {
         "trace": comparison.trace.absolute().name,
         "cores": inputs.machine.cores,
         "clock": comparison.clock,
         "jobs": inputs.jobs,
     }
-    if isinstance(inputs, Days):
-        found["workloads"] = {path.name: sha256(path) for path in inputs.files}
-        accounts = [one.workload.account for one in inputs.windows]
-        found["account"] = {path.name: one and one.content() for path, one in zip(inputs.files, accounts, strict=True)}
+    accounts = {
+        path.name: account and account.content() for path, account in zip(inputs.files, inputs.accounts, strict=True)
+    }
+    if is_workload(comparison.trace):
+        found |= {"workloads": {path.name: sha256(path) for path in inputs.files}, "account": accounts}
     else:
-        found["sha256"] = sha256(comparison.trace)
-        found["jobs_by"] = comparison.jobs_by
-        found["seed"] = comparison.seed if comparison.windows.sampling == "random" else None
-        found["begins"] = inputs.begins
-        found["account"] = inputs.trace.account and inputs.trace.account.content()
+        seed = comparison.seed if comparison.windows.sampling == "random" else None
+        found |= {"sha256": sha256(comparison.trace), "jobs_by": comparison.jobs_by, "seed": seed}
+        found |= {"begins": inputs.begins, "account": accounts[comparison.trace.name]}
     if comparison.platform is not None:
         found["platform"] = inputs.machine.digest()
     if comparison.whole:

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from hdeeprm_like.cluster.schedule import FIGURES
-from hdeeprm_like.results.pictures import BLUE, COLOURS, GREY, PAGE, Look, picture
+from hdeeprm_like.results.pictures import COLOURS, GREY, LIGHT_BOXES, PAGE, Look, picture
 from hdeeprm_like.studies.compare.figures import BOXES, RANKING, largest_of, scale_of, title_of, with_tails
 from hdeeprm_like.types import Floats
 
@@ -65,11 +65,7 @@ def draw_boxes(table: pd.DataFrame, shown: Sequence[str], save: Path, look: Look
         for axes, name in zip(grid.flat, panels, strict=False):
             scale, unit, _ = scale_of(name, largest_of(table[name].to_list()))
             values = [table.loc[table["policy"] == policy, name].to_numpy(np.float64) / scale for policy in policies]
-            boxes = axes.boxplot(values, orientation="horizontal", widths=0.6, patch_artist=True)
-            for box in boxes["boxes"]:
-                box.set_facecolor("#CFE3F1")
-            for median in boxes["medians"]:
-                median.set_color(BLUE)
+            axes.boxplot(values, orientation="horizontal", **LIGHT_BOXES)
             title = title_of(name)
             axes.set_title(title[0].upper() + title[1:] + (f" ({unit.strip()})" if unit else ""), fontsize="medium")
             axes.grid(axis="y", visible=False)

@@ -22,9 +22,8 @@ from hdeeprm_like.formats.files import alone_in, replacing, write_json
 from hdeeprm_like.formats.windows import Window
 from hdeeprm_like.inputs import read_json, read_rows
 from hdeeprm_like.progress import progress_bar
-from hdeeprm_like.run.simulator import Clock
 from hdeeprm_like.studies.compare.figures import BOXES
-from hdeeprm_like.studies.compare.inputs import AnyInputs, Comparison, description, inputs_of
+from hdeeprm_like.studies.compare.inputs import Comparison, Inputs, description, inputs_of
 from hdeeprm_like.studies.compare.statistics import OF_TESTS, Rows, p_values_of, summary_of
 from hdeeprm_like.studies.compare.windows import schedules
 
@@ -78,7 +77,7 @@ def run_comparison(
 
 
 def results_of(
-    inputs: AnyInputs, done: dict[tuple[str, int], dict[str, Any]], save: Path, processes: int | None, progress: bool
+    inputs: Inputs, done: dict[tuple[str, int], dict[str, Any]], save: Path, processes: int | None, progress: bool
 ) -> list[dict[str, Any]]:
     """Return the rows of all policies and windows in that order; run the missing ones, and save each at once.
 
@@ -105,24 +104,18 @@ def results_of(
 
 
 def schedule_windows(
-    windows: Mapping[int, Window],
-    policies: Sequence[Policy],
-    machine: Platform,
-    clock: Clock,
-    invented: bool,
-    whole: bool,
+    windows: Mapping[int, Window], policies: Sequence[Policy], machine: Platform, comparison: Comparison
 ) -> list[dict[str, Any]]:
-    """Return one row of results per policy and window.
+    """Return one row of results per policy and window, without the energy of a pool, whose power is not measured.
 
     Args:
         windows: by their numbers.
-        invented: whether the machine is a pool, whose power is not measured, so that energy is unknown.
-        whole: of `Comparison`.
     """
+    clock, whole = comparison.clock, comparison.whole
     rows = []
     for policy in policies:
         for number, found in zip(windows, schedules(machine, [*windows.values()], policy, clock, whole), strict=True):
-            row = replace(found, energy=UNKNOWN) if invented else found
+            row = found if comparison.platform else replace(found, energy=UNKNOWN)
             rows.append({POLICY: policy.name, WINDOW: number, **figures(row)})
     return rows
 
@@ -142,7 +135,7 @@ def tasks_of(work: list[tuple[int, list[Policy]]], processes: int) -> Iterator[t
 
 
 def run_all(
-    inputs: AnyInputs, work: list[tuple[int, list[Policy]]], processes: int | None, progress: bool
+    inputs: Inputs, work: list[tuple[int, list[Policy]]], processes: int | None, progress: bool
 ) -> Iterator[list[dict[str, Any]]]:
     """Yield the rows of each window as they are finished; use other processes if that pays.
 
@@ -150,8 +143,7 @@ def run_all(
         work: the numbers of windows, and the policies to run on each.
         progress: whether a line says that they run as plain Python.
     """
-    machine, clock, invented = inputs.machine, inputs.comparison.clock, inputs.comparison.platform is None
-    whole = inputs.comparison.whole
+    machine, comparison = inputs.machine, replace(inputs.comparison, policies=())  # not to each process
     count = min(processes or os.cpu_count() or 1, len(work))
     cost = inputs.jobs * sum(SLOWER if isinstance(policy, Trained) else 1 for _, some in work for policy in some)
     alone = count <= 1 or (processes is None and cost <= SMALL)
@@ -159,14 +151,14 @@ def run_all(
     tasks = (({number: inputs.window(number) for number in numbers}, policies) for numbers, policies in found)
     if alone:
         for windows, policies in tasks:
-            yield schedule_windows(windows, policies, machine, clock, invented, whole)
+            yield schedule_windows(windows, policies, machine, comparison)
         return
     from hdeeprm_like.run.workers import workers  # loads the modules for processes
 
     with workers(count) as executor:
         running: set[Future[list[dict[str, Any]]]] = set()
         for windows, policies in tasks:
-            running.add(executor.submit(schedule_windows, windows, policies, machine, clock, invented, whole))
+            running.add(executor.submit(schedule_windows, windows, policies, machine, comparison))
             if len(running) > 2 * count:
                 finished, running = wait(running, return_when=FIRST_COMPLETED)
                 yield from (future.result() for future in finished)

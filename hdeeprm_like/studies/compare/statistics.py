@@ -14,9 +14,17 @@ import numpy as np
 
 from hdeeprm_like.cluster.schedule import FIGURES
 from hdeeprm_like.errors import OptionsError, did_you_mean
-from hdeeprm_like.studies.compare.bootstrap import intervals
 from hdeeprm_like.studies.compare.figures import USUAL
-from hdeeprm_like.studies.compare.significance import anova, friedman, holm, one_sample, paired, welch, wilcoxon
+from hdeeprm_like.studies.compare.significance import (
+    anova,
+    friedman,
+    holm,
+    intervals,
+    one_sample,
+    paired,
+    welch,
+    wilcoxon,
+)
 from hdeeprm_like.types import Floats
 from hdeeprm_like.values import NUMBER
 
@@ -54,7 +62,7 @@ def summary_of(table: Rows, tests: Rows, reference: str | None = None, shown: Se
     figures such as ``*_max``). Those that are *shown* have more: ``*_std``, the standard deviation over the windows;
     ``*_low`` and ``*_high``, the interval of the mean; ``*_difference``, the mean difference to the reference, and
     ``*_ratio``, the geometric mean of the ratios to it, both with ``_low`` and ``_high``; ``*_p`` of Wilcoxon's test
-    against the reference, corrected by Holm's method. Intervals are those of `bootstrap.intervals`.
+    against the reference, corrected by Holm's method. Intervals are those of `significance.intervals`.
 
     Args:
         tests: of `p_values_of`.

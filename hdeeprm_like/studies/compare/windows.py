@@ -6,7 +6,6 @@ import numpy as np
 
 from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.schedule import Schedule
-from hdeeprm_like.cluster.workload import Workload
 from hdeeprm_like.decision.actions import PolicyActions
 from hdeeprm_like.decision.agent_names import Trained
 from hdeeprm_like.decision.compared_policies import Paired, Policy, Recorded
@@ -117,23 +116,15 @@ def check_all_ran(ran: Bools, window: Window, machine: Platform, policy: Policy)
     jobs = window.workload
     if not ran.all():
         job = int(np.argmin(ran))
-        request = f"{jobs.size[job]} cores with {jobs.memory[job]:g} MB each{gpus_in_words(jobs, job)}"
+        request, gpus = f"{jobs.size[job]} cores with {jobs.memory[job]:g} MB each", float(jobs.gpus_of_job[job])
+        if gpus > 0.0:
+            request += f" and {gpus:g} GPUs"
+        if machine.power_cap < np.inf:
+            request += f"; a power cap of {machine.power_cap:g} W leaves {machine.usable_cores} cores"
         raise WorkloadError(
             f"job {job} of the window that begins at {window.epoch:g} s was never run by {policy.name} on "
-            f"{machine.name}: it requests {request}{cap_in_words(machine)}"
+            f"{machine.name}: it requests {request}"
         )
-
-
-def cap_in_words(machine: Platform) -> str:
-    """Return the cores that a power cap leaves in words, nothing without a cap."""
-    capped = machine.power_cap < np.inf
-    return f"; a power cap of {machine.power_cap:g} W leaves {machine.usable_cores} cores" if capped else ""
-
-
-def gpus_in_words(jobs: Workload, job: int) -> str:
-    """Return the requested GPUs of a job in words, nothing without a request."""
-    gpus = float(jobs.gpus_of_job[job])
-    return f" and {gpus:g} GPUs" if gpus > 0.0 else ""
 
 
 def recorded(machine: Platform, window: Window) -> Schedule:

@@ -40,7 +40,7 @@ from hdeeprm_like.run.simulator import Clock, Simulator
 from hdeeprm_like.run.to_end import constant_run
 from hdeeprm_like.studies.evolution.options import BOTH_WAYS, EvolutionOptions, Source, read_evolution
 from hdeeprm_like.studies.evolution.windows import VALIDATION, window_of
-from hdeeprm_like.studies.sweep.engine import Engine, Where, gathered, opened
+from hdeeprm_like.studies.sweep.engine import Engine, Where, engine_named, gathered
 from hdeeprm_like.types import Floats, Ints
 
 OPTIONS, BEGIN, COSTS, BEST, RECORD = "options.json", "begin.json", "costs.jsonl", "best.json", "run.json"
@@ -245,7 +245,9 @@ class Search:
 
     def compile(self) -> None:
         """Compile what the processes need, once in place of once in each."""
-        ratios_on(replace_jobs(self.options), self.folder, 0, self._name, self._rows([self._begin]))
+        short = self.options.windows.model_copy(update={"jobs": 10})
+        options = self.options.model_copy(update={"windows": short})
+        ratios_on(options, self.folder, 0, self._name, self._rows([self._begin]))
 
     def run(self, engine: Engine) -> Iterator[float]:
         """Go on to the last generation; yield the mean cost of each one's candidates."""
@@ -293,11 +295,6 @@ def named(source: Source) -> str:
     if source.trace is not None:
         return f"{Path(source.trace).name} from {source.begin:g} to {source.end:g} of its jobs"
     return f"{source.model} {source.preset}, {source.estimates} requests"
-
-
-def replace_jobs(options: EvolutionOptions, jobs: int = 10) -> EvolutionOptions:
-    """Return the same options with shorter windows."""
-    return options.model_copy(update={"windows": options.windows.model_copy(update={"jobs": jobs})})
 
 
 def lines_of(path: Path) -> list[dict[str, Any]]:
@@ -348,25 +345,21 @@ def evolve(path: Path | None, output: Path, where: Where | None = None, progress
         raise ResultsError(f"{output}: holds a training; go on with --resume, or choose another directory")
     else:
         options, folder = read_evolution(path), path.parent.absolute()
+    place = where or Where("local", output)
     with alone_in(output):
-        evolve_alone(options, folder, output, where or Where("local", output), progress)
+        search = Search(options, folder, output)
+        write_json(output / OPTIONS, options.model_dump(mode="json"))
+        write_json(output / RECORD, {"method": "evolution", "folder": str(folder), "generations": options.generations})
+        windows = options.population * options.windows.per_generation
+        search.compile()
+        begun, first = time.perf_counter(), search.generation
+        with (
+            engine_named(place.engine)(place) as engine,
+            tqdm(total=options.generations, initial=first, unit=" generations", disable=not progress) as bar,
+        ):
+            for cost in search.run(engine):
+                spent = time.perf_counter() - begun
+                rate = windows * (search.generation - first) / spent
+                bar.set_postfix_str(f"cost {cost:.3f}, best {search.best:.3f}, {rate:.0f} windows/s")
+                bar.update(1)
     return output / BEST
-
-
-def evolve_alone(options: EvolutionOptions, folder: Path, output: Path, where: Where, progress: bool) -> None:
-    """Evolve in a folder that no other process writes to; see `evolve`."""
-    search = Search(options, folder, output)
-    write_json(output / OPTIONS, options.model_dump(mode="json"))
-    write_json(output / RECORD, {"method": "evolution", "folder": str(folder), "generations": options.generations})
-    windows = options.population * options.windows.per_generation
-    search.compile()
-    begun, first = time.perf_counter(), search.generation
-    with (
-        opened(where) as engine,
-        tqdm(total=options.generations, initial=first, unit=" generations", disable=not progress) as bar,
-    ):
-        for cost in search.run(engine):
-            spent = time.perf_counter() - begun
-            rate = windows * (search.generation - first) / spent
-            bar.set_postfix_str(f"cost {cost:.3f}, best {search.best:.3f}, {rate:.0f} windows/s")
-            bar.update(1)

@@ -17,6 +17,7 @@ from hdeeprm_like.formats.job_reading import Reading, larger_of, machine_size, r
 from hdeeprm_like.formats.swf import Trace
 from hdeeprm_like.formats.windows import Window, window
 from hdeeprm_like.run.replay import replay
+from hdeeprm_like.studies.compare.text import aligned
 from hdeeprm_like.types import Floats
 
 USUAL = ("requested", "tsafrir", "ewma", "expected")
@@ -167,18 +168,18 @@ HEADS = ("R2", "mean log error", "rms log error", "underestimates", "run / predi
 
 def format_report(found: Report) -> str:
     """Return a report as text: a line about the trace, and a table."""
-    width = max(len(name) for name in ("predictor", *(one.predictor for one in found.predictors)))
-    lines = [f"{found.trace}: the last {found.jobs} jobs on {found.cores} cores; {found.past} before them are past"]
-    lines.append("  ".join(["predictor".ljust(width), *HEADS]))
+    lines = [["predictor", *HEADS]]
     for one in found.predictors:
-        figures = (
-            "-" if one.r2 is None else f"{one.r2:.3f}",
-            f"{one.mean_log_error:+.2f}",
-            f"{one.rms_log_error:.2f}",
-            f"{one.underestimates:.1%}",
-            f"{one.mean_ratio:.2f}",
-            f"{one.accuracy:.2f}",
+        lines.append(
+            [
+                one.predictor,
+                "-" if one.r2 is None else f"{one.r2:.3f}",
+                f"{one.mean_log_error:+.2f}",
+                f"{one.rms_log_error:.2f}",
+                f"{one.underestimates:.1%}",
+                f"{one.mean_ratio:.2f}",
+                f"{one.accuracy:.2f}",
+            ]
         )
-        cells = (figure.rjust(len(head)) for figure, head in zip(figures, HEADS, strict=True))
-        lines.append("  ".join([one.predictor.ljust(width), *cells]))
-    return "\n".join(lines) + "\n"
+    about = f"{found.trace}: the last {found.jobs} jobs on {found.cores} cores; {found.past} before them are past"
+    return f"{about}\n{aligned(lines)}"

@@ -7,7 +7,7 @@
 | `claims` | from a sample and a claim to a verdict |
 | `place` | the folder of an experiment: inputs, options files, and parts that are not done twice |
 | `run` | runs experiments and writes their results, each whole or not at all |
-| `report`, `text` | the results as a page and as lines |
+| `report` | the results as a page and as lines |
 
 To add an experiment, write these two files; nothing else names it.
 """

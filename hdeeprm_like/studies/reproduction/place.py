@@ -147,15 +147,15 @@ class Place:
         for name in self.experiment.options:
             self.options(name)
 
-    def part(self, name: str, make: Callable[[], Any]) -> Any:
-        """Return what *make* returns, which JSON can hold; a part that is there already is not made again."""
+    def part(self, name: str, make: Callable[..., Any], *given: Any) -> Any:
+        """Return what *make* returns of what is *given*, as JSON holds it; a part that is there is not made again."""
         path = self.folder / PARTS / f"{name}.json"
         key = self.key()
         with suppress(ResultsError):
             kept = read_json(path, ResultsError)
             if isinstance(kept, dict) and kept.get("key") == key:
                 return kept["value"]
-        value = make()
+        value = make(*given)
         write_json(path, {"key": key, "value": value}, indent=None)
         return value
 

@@ -70,7 +70,9 @@ ENGINES = {
 
 
 def engine_named(name: str) -> Callable[[Where], AbstractContextManager[Engine]]:
-    """Return the context manager that opens an engine.
+    """Return the context manager that opens an engine; its calls end with the block.
+
+    Jobs of Slurm go on where the block is interrupted.
 
     Raises:
         OptionsError: it is not known. ModuleNotFoundError: its package is not installed.
@@ -80,19 +82,10 @@ def engine_named(name: str) -> Callable[[Where], AbstractContextManager[Engine]]
     return function_at(ENGINES[name])
 
 
-def opened(where: Where) -> AbstractContextManager[Engine]:
-    """Open an engine; its calls end with the block, except jobs of Slurm when the block is interrupted.
-
-    Raises:
-        OptionsError: it is not known, or not available here.
-    """
-    return engine_named(where.engine)(where)
-
-
 @contextmanager
 def gathering(where: Where) -> Iterator[Callable[..., list[Any]]]:
     """Open an engine, and yield `gathered` on it."""
-    with opened(where) as engine:
+    with engine_named(where.engine)(where) as engine:
         yield partial(gathered, engine)
 
 

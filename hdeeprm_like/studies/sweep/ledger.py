@@ -77,12 +77,6 @@ def keys_in(path: Path, content: bytes) -> set[str]:
         raise ResultsError(f"{path}: has a line that no sweep has written") from error
 
 
-def wait_for_writer(path: Path) -> None:
-    """Wait until no process appends to a file of lines."""
-    with opened_as_it_is(path) as file, suppress(OSError):  # file systems without locks
-        fcntl.flock(file, fcntl.LOCK_SH)
-
-
 class Ledger:
     """The results of the tasks of a sweep.
 
@@ -110,7 +104,8 @@ class Ledger:
         for path in sorted((self.folder / RESULTS).glob(LINES)):
             begin = self._read.get(path, 0)
             if wait:
-                wait_for_writer(path)
+                with opened_as_it_is(path) as file, suppress(OSError):  # file systems without locks
+                    fcntl.flock(file, fcntl.LOCK_SH)
             new = read_from(path, begin, ResultsError)
             new = new[: new.rfind(b"\n") + 1]
             self._read[path] = begin + len(new)

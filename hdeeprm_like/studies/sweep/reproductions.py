@@ -7,14 +7,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
-from hdeeprm_like.errors import OptionsError
-from hdeeprm_like.options import explain
 from hdeeprm_like.studies.reproduction.experiment import experiment
 from hdeeprm_like.studies.reproduction.place import Place, Scale, Settings
 from hdeeprm_like.studies.reproduction.run import check_learning, result_of
-from hdeeprm_like.studies.sweep.tasks import REPRODUCE, Content, Task, combinations, task_of
+from hdeeprm_like.studies.sweep.tasks import REPRODUCE, Content, Task, combinations, task_of, validated
 
 FOLDER = "reproduction"  # in the folder of the sweep
 
@@ -37,10 +35,7 @@ def reproduction_tasks(path: Path, entry: Content) -> Iterator[Task]:
         OptionsError: it cannot be used, or an experiment needs torch, which is not installed.
     """
     for combination in combinations(path, entry):
-        try:
-            options = ReproductionOptions.model_validate(combination)
-        except ValidationError as error:
-            raise OptionsError(f"{path}: {explain(error.errors()[0], ReproductionOptions)}") from None
+        options = validated(path, ReproductionOptions, combination)
         found = experiment(options.reproduce.upper())
         check_learning([found])
         traces = [os.path.normpath(path.parent.absolute() / name) for name in options.traces]

@@ -20,11 +20,10 @@ from hdeeprm_like.errors import ResultsError
 from hdeeprm_like.formats.files import alone_in, replacing, write_json
 from hdeeprm_like.inputs import read_json, read_text
 from hdeeprm_like.plugins import Place
-from hdeeprm_like.studies.sweep.engine import Engine, Lost, Where, engine_named, opened
+from hdeeprm_like.studies.sweep.engine import Engine, Lost, Where, engine_named
 from hdeeprm_like.studies.sweep.ledger import Ledger, appending, file_of
 from hdeeprm_like.studies.sweep.playing import run_chunk
-from hdeeprm_like.studies.sweep.reading import read_sweep
-from hdeeprm_like.studies.sweep.tasks import GO_ON, Task
+from hdeeprm_like.studies.sweep.tasks import GO_ON, Task, read_sweep
 
 RECORD, TASKS = "sweep.json", "tasks.jsonl"
 CHUNK = 180.0  # s of a chunk: long against the start of a job, short against the loss of a killed one
@@ -86,7 +85,7 @@ class Driver:
         """Continue until each task has a result or has failed twice; each round has its own workers."""
         begun = False
         while True:
-            with opened(self._settings.where) as engine:
+            with engine_named(self._settings.where.engine)(self._settings.where) as engine:
                 self.ledger.read(wait=True)
                 if not begun:
                     begun = True

@@ -1,19 +1,33 @@
-"""The tasks of a sweep: their contents, digests, and the combinations of lists."""
+"""The tasks of a sweep, from its file: their contents, digests, and the combinations of lists.
+
+The file holds an options file of an experiment with lists in place of single values, or a list of such objects.
+All combinations of the lists are tasks. Four keys are not of an options file:
+
+| key | meaning |
+|---|---|
+| ``options`` | an options file with defaults for the other keys |
+| ``train`` | an agent, ``file.py[:Class]``, which is trained with each combination, as by the command ``train`` |
+| ``compare`` | a trace; beside it ``policies``, ``windows`` and further options of the command ``compare`` |
+| ``reproduce`` | an experiment of the documents, e.g. ``R10``; beside it ``scale``, ``seeds`` and ``traces`` |
+"""
 
 import hashlib
 import itertools
 import json
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Any, Literal, TypeAlias, TypeVar, get_args
+
+from pydantic import BaseModel, ValidationError
 
 from hdeeprm_like import limits
 from hdeeprm_like.errors import OptionsError, ResultsError
-from hdeeprm_like.inputs import sha256
-from hdeeprm_like.plugins import python_files
+from hdeeprm_like.inputs import read_json, sha256
+from hdeeprm_like.options import explain
+from hdeeprm_like.plugins import function_at, python_files
 
 Do: TypeAlias = Literal["launch", "compare", "train", "reproduce"]
 LAUNCH, COMPARE, TRAIN, REPRODUCE = get_args(Do)
@@ -24,6 +38,7 @@ LISTS = ("type_file_paths", "selection", "policies", "hidden", "factors", "load"
 SHOWN = ("policy", "seed")  # columns of the table even if all tasks have one value
 
 Content: TypeAlias = dict[str, Any]
+Checked = TypeVar("Checked", bound=BaseModel)
 
 
 @dataclass(frozen=True)
@@ -128,3 +143,46 @@ def columns_of(tasks: Sequence[Task]) -> list[str]:
     names = dict.fromkeys(name for task in tasks for name in task.values)
     first = tasks[0].values if tasks else {}
     return [name for name in names if name in SHOWN or any(task.values.get(name) != first.get(name) for task in tasks)]
+
+
+def read_sweep(path: Path) -> list[Task]:
+    """Read a sweep file.
+
+    Raises:
+        HDeepRMError: the file or one of its experiments cannot be used.
+    """
+    content = read_json(path, OptionsError)
+    entries = content if isinstance(content, list) else [content]
+    if not entries or not all(isinstance(entry, dict) for entry in entries):
+        raise OptionsError(f"{path}: an object with the options of an experiment is needed, or a list of such objects")
+    tasks = [task for entry in entries for task in tasks_of(path, entry)]
+    if len(tasks) > limits.TASKS.most:
+        raise OptionsError(f"{path}: makes {len(tasks):,} tasks: {limits.refusal(limits.TASKS)}")
+    return list({(task.key, json.dumps(task.values)): task for task in tasks}.values())
+
+
+MADE_BY = {
+    COMPARE: "hdeeprm_like.studies.sweep.comparisons:comparison_tasks",
+    REPRODUCE: "hdeeprm_like.studies.sweep.reproductions:reproduction_tasks",
+}
+"""The function that makes the tasks of an object of a sweep file with such a key; `experiments` does of all others."""
+
+
+def tasks_of(path: Path, entry: Content) -> Iterator[Task]:
+    """Return the tasks of one object of a sweep file."""
+    usual = "hdeeprm_like.studies.sweep.experiments:experiment_tasks"
+    place = next((MADE_BY[key] for key in MADE_BY if key in entry), usual)
+    make: Callable[[Path, Content], Iterator[Task]] = function_at(place)
+    return make(path, entry)
+
+
+def validated(path: Path, kind: type[Checked], content: Content) -> Checked:
+    """Return one combination of options of some kind, validated.
+
+    Raises:
+        OptionsError: it cannot be used.
+    """
+    try:
+        return kind.model_validate(content)
+    except ValidationError as error:
+        raise OptionsError(f"{path}: {explain(error.errors()[0], kind)}") from None

@@ -1,7 +1,6 @@
 """Simulates a log under policies and changes, and compares each with the policy that the machine has now.
 
-All are compared on the same jobs: those that can run under all of them. Intervals are those of the bootstrap over
-blocks of time, in which jobs that come together stay together: jobs of one week wait for each other.
+All are compared on the same jobs: those that can run under all of them.
 """
 
 from collections.abc import Sequence
@@ -17,26 +16,28 @@ from hdeeprm_like.engine.numbers import WATCH_FACTOR, WATCH_INTERVAL
 from hdeeprm_like.errors import WorkloadError
 from hdeeprm_like.formats.files import null_for_nan
 from hdeeprm_like.refusals import WHATIF, refuse
-from hdeeprm_like.studies.compare.bootstrap import CONFIDENCE, resampled_means
 from hdeeprm_like.studies.whatif.calibration import Calibration, calibrate
 from hdeeprm_like.studies.whatif.changes import Change
 from hdeeprm_like.studies.whatif.fidelity import Fidelity, fidelity_of
-from hdeeprm_like.studies.whatif.groups import UNKNOWN, Grouping, by, groups_of, wins_and_losses
+from hdeeprm_like.studies.whatif.figures import (
+    ENDS,
+    UNKNOWN,
+    Grouping,
+    OverTime,
+    blocks_of,
+    by,
+    groups_of,
+    over_time,
+    ratio_of,
+    row_of,
+    wins_and_losses,
+)
 from hdeeprm_like.studies.whatif.inputs import Log
 from hdeeprm_like.studies.whatif.mechanism import NOW, Asked, asked_for
-from hdeeprm_like.studies.whatif.outcome import Outcome, prepared, simulate
-from hdeeprm_like.studies.whatif.over_time import OverTime, over_time
-from hdeeprm_like.studies.whatif.overheads import USUAL
-from hdeeprm_like.types import Bools, Floats, Ints
+from hdeeprm_like.studies.whatif.outcome import USUAL, Outcome, prepared, simulate
+from hdeeprm_like.types import Bools, Ints
 
-WEEK = 7 * 86400.0  # s
-FEWEST_BLOCKS, MOST_BLOCKS = 10, 60
-LONGER = 60.0  # s by which a wait is longer or shorter than another one; less is the same
 HARDLY = 0.01  # share of the jobs: where fewer wait for a minute, there is hardly a queue
-FIRST_DATE = 1e8  # s since 1970; what is before is on a clock of the log's own
-CLASSES = 400  # of waits, by which percentiles are resampled
-ENDS = ("ratio", "low", "high")  # of a figure's name: a ratio, and its interval
-PERCENTILES = {"wait_median": 50.0, "wait_p95": 95.0, "wait_p99": 99.0}
 
 
 @dataclass(frozen=True)
@@ -179,84 +180,8 @@ def subject_of(machine: Platform, log: Log, compared: int) -> Subject:
         left_out=read - compared,
         begin=log.epoch + float(submit[0]),
         end=log.epoch + float(submit[-1]),
-        dated=log.epoch > FIRST_DATE,
+        dated=log.dated,
     )
-
-
-def blocks_of(submit: Floats) -> Ints:
-    """Return (J,) the block of time of each job: a week, or a tenth of a log of less than ten weeks."""
-    span = max(float(submit[-1] - submit[0]), 1.0)
-    count = int(np.clip(np.ceil(span / WEEK), FEWEST_BLOCKS, MOST_BLOCKS))
-    blocks: Ints = np.minimum(((submit - submit[0]) / span * count).astype(np.int64), count - 1)
-    return blocks
-
-
-def row_of(one: Outcome, now: Outcome, ran: Bools, blocks: Ints) -> dict[str, Any]:
-    """Return the figures of an outcome, and its mean wait and bounded slowdown over those of now with intervals."""
-    wait = one.wait[ran]
-    slowdown, before = one.slowdown(ran), now.slowdown(ran)
-    row: dict[str, Any] = {"name": one.name, "policy": one.policy, "change": one.change, "wait": float(wait.mean())}
-    row |= {name: float(np.percentile(wait, rank)) for name, rank in PERCENTILES.items()}
-    row |= {f"{name}_{end}": value for name, pair in intervals_of(wait, blocks[ran]).items() for end, value in pair}
-    row["bounded_slowdown"] = float(slowdown.mean())
-    row["utilization"] = one.utilization(ran)
-    row["energy"], row["cores"] = one.energy, one.cores
-    for name, after, previous in (("wait", wait, now.wait[ran]), ("bounded_slowdown", slowdown, before)):
-        row |= {f"{name}_{end}": value for end, value in zip(ENDS, ratio_of(after, previous, blocks[ran]), strict=True)}
-    row["waiting"] = float((wait > LONGER).mean())
-    row["longer"] = float((wait > now.wait[ran] + LONGER).mean())
-    row["shorter"] = float((wait < now.wait[ran] - LONGER).mean())
-    return row
-
-
-def intervals_of(wait: Floats, blocks: Ints) -> dict[str, tuple[tuple[str, float], tuple[str, float]]]:
-    """Return the intervals of the mean and of the 95th percentile of waits over blocks of time, as ends by name.
-
-    The percentile of a resample comes from a histogram of each block, whose classes hold a four hundredth of the jobs.
-    NaN where all jobs are in one block.
-    """
-    numbers = np.unique(blocks, return_inverse=True)[1]
-    count = int(numbers.max()) + 1
-    edges = np.unique(np.quantile(wait, np.linspace(0.0, 1.0, CLASSES + 1), method="higher"))
-    place = np.searchsorted(edges, wait)
-    histogram = np.bincount(numbers * len(edges) + place, minlength=count * len(edges)).reshape(count, -1)
-    columns = [np.bincount(numbers, weights=wait), *histogram.T]
-    if count < 2:
-        return dict.fromkeys(("wait_mean", "wait_p95"), (("from", np.nan), ("to", np.nan)))
-    means = resampled_means(np.column_stack(columns).astype(np.float64))
-    jobs = np.cumsum(means[:, 1:], axis=1)
-    tails = edges[np.argmax(jobs >= 0.95 * jobs[:, -1:], axis=1)]
-    found = {}
-    for name, values, value in (
-        ("wait_mean", means[:, 0] / jobs[:, -1], float(wait.mean())),
-        ("wait_p95", tails, float(np.percentile(wait, PERCENTILES["wait_p95"]))),
-    ):
-        low, high = np.percentile(values, [50.0 * (1.0 - CONFIDENCE), 50.0 * (1.0 + CONFIDENCE)])
-        found[name] = (("from", min(float(low), value)), ("to", max(float(high), value)))
-    return found
-
-
-def ratio_of(after: Floats, before: Floats, blocks: Ints) -> tuple[float, float, float]:
-    """Return the mean of one figure over that of another, and its interval over blocks of time; NaN over nothing.
-
-    Resamples in which both figures are zero do not count; if the denominator is zero in too many of them, the
-    interval is unbounded and NaN.
-    """
-    numbers = np.unique(blocks, return_inverse=True)[1]
-    sums = np.column_stack([np.bincount(numbers, weights=column) for column in (after, before)])
-    total = sums.sum(axis=0)
-    if total[1] <= 0.0:
-        return np.nan, np.nan, np.nan
-    if len(sums) < 2:
-        return float(total[0] / total[1]), np.nan, np.nan
-    means = resampled_means(sums.astype(np.float64))
-    means = means[(means > 0.0).any(axis=1)]
-    known = means[:, 1] > 0.0
-    ends = np.array([50.0 * (1.0 - CONFIDENCE), 50.0 * (1.0 + CONFIDENCE)]) / known.mean()  # the others are the largest
-    if ends[1] > 100.0:
-        return float(total[0] / total[1]), np.nan, np.nan
-    low, high = np.percentile(means[known, 0] / means[known, 1], ends)
-    return float(total[0] / total[1]), float(low), float(high)
 
 
 def as_tables(found: Answer) -> dict[str, Any]:

@@ -21,8 +21,7 @@ from hdeeprm_like.decision.names import Baseline
 from hdeeprm_like.errors import OptionsError
 from hdeeprm_like.progress import progress_bar
 from hdeeprm_like.studies.whatif.inputs import Log
-from hdeeprm_like.studies.whatif.outcome import Outcome, simulate
-from hdeeprm_like.studies.whatif.overheads import USUAL, Overheads, usual_latency
+from hdeeprm_like.studies.whatif.outcome import USUAL, Outcome, Overheads, simulate, usual_latency
 from hdeeprm_like.types import Bools, Floats
 from hdeeprm_like.values import POSITIVE
 
@@ -30,24 +29,8 @@ FITTED = 0.5  # share of the jobs, the first ones, that overheads are fitted to
 FEWEST = 20  # jobs that have to be left on either side
 TRIAL_JOBS = 4000  # jobs that are simulated in each trial, the first ones
 LATENCIES = (
-    0.0,
-    0.02,
-    0.05,
-    0.1,
-    0.2,
-    0.5,
-    1.05,
-    2.05,
-    3.05,
-    4.05,
-    5.05,
-    6.05,
-    8.05,
-    10.05,
-    15.05,
-    20.05,
-    30.05,
-    60.05,
+    *(0.0, 0.02, 0.05, 0.1, 0.2, 0.5),
+    *(1.05, 2.05, 3.05, 4.05, 5.05, 6.05, 8.05, 10.05, 15.05, 20.05, 30.05, 60.05),
 )  # s
 NEARER = (-0.5, -0.25, -0.03, 0.03, 0.07, 0.25, 0.5)  # s beside the best of these
 PHASES, MORE_PHASES = 5, 16  # of backfill, that are tried for each latency, and for the best one

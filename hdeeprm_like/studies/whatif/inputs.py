@@ -2,14 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 
 import numpy as np
 
 from hdeeprm_like.cluster.partitions import Partitions
 from hdeeprm_like.cluster.platform import Platform
-from hdeeprm_like.cluster.pool import pool
 from hdeeprm_like.cluster.workload import Workload, without_larger
 from hdeeprm_like.errors import OptionsError, WorkloadError
 from hdeeprm_like.formats.job_reading import Reading, larger_of, read_jobs
@@ -22,9 +20,8 @@ from hdeeprm_like.formats.log_words import (
     words_of_csv,
     words_of_trace,
 )
-from hdeeprm_like.formats.open import has_ending_of, load_platform, load_workload
+from hdeeprm_like.formats.open import has_ending_of, load_workload
 from hdeeprm_like.formats.partitions_json import PARTITION_TIMES
-from hdeeprm_like.formats.swf import Trace
 from hdeeprm_like.formats.swf_cuts import take
 from hdeeprm_like.formats.swf_header import start_of
 from hdeeprm_like.formats.windows import window
@@ -32,6 +29,7 @@ from hdeeprm_like.job_checks import check_sizes
 from hdeeprm_like.types import Floats, Ints
 
 UNKNOWN = ""
+FIRST_DATE = 1e8  # s since 1970; what is before is on a clock of the log's own
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,24 +52,15 @@ class Log:
     name: str = ""
     read: int = 0
 
+    @property
+    def dated(self) -> bool:
+        """Whether the log has dates."""
+        return self.epoch > FIRST_DATE
+
     def take(self, rows: Ints) -> "Log":
         """Return some of the jobs."""
         words = {name: [column[row] for row in rows.tolist()] for name, column in self.words.items()}
         return replace(self, jobs=self.jobs.take(rows), wait=self.wait[rows], words=words)
-
-
-def load_machine(path: Path) -> Platform:
-    """Return the machine of a file.
-
-    Raises:
-        PlatformError: the file cannot be used.
-    """
-    return load_platform(path)
-
-
-def machine_of_cores(cores: int) -> Platform:
-    """Return a machine with nothing known but its cores: they are all equal."""
-    return pool(cores)
 
 
 def load_log(path: Path, machine: Platform, leave_out_larger: bool = False) -> Log:
@@ -96,7 +85,8 @@ def load_log(path: Path, machine: Platform, leave_out_larger: bool = False) -> L
 
 
 def _of_trace(path: Path, machine: Platform, leave_out_larger: bool) -> Log:
-    limits = None if machine.partitions is None else partial(limits_of_partitions, machine.partitions)
+    partitions = machine.partitions
+    limits = None if partitions is None else lambda one: default_times(partitions, words_of_trace(one)["Partition"])
     larger, has_memory = larger_of(leave_out_larger), machine.processors > 1
     trace = read_jobs(path, Reading(machine.cores, larger, memory=has_memory, limits=limits))
     trace = take(trace, np.lexsort((np.arange(len(trace)), trace.submit)))
@@ -114,11 +104,6 @@ def _of_trace(path: Path, machine: Platform, leave_out_larger: bool) -> Log:
     )
     wait = np.where(trace.wait >= 0.0, trace.wait, np.nan)
     return Log(jobs, wait, found.epoch + start_of(trace.header), words, name=path.name)
-
-
-def limits_of_partitions(partitions: Partitions, trace: Trace) -> Floats:
-    """Return (J,) the time limits in s of jobs that request none, NaN where unknown."""
-    return default_times(partitions, words_of_trace(trace)["Partition"])
 
 
 def default_times(partitions: Partitions, names: Sequence[str]) -> Floats:

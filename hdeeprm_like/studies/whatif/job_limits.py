@@ -55,7 +55,8 @@ def job_limits(entries: Limits, log: Log, partitions: Partitions, changed: Colle
         OptionsError: no job of the log has a name that a change has a limit for.
     """
     names = _Names(log, partitions)
-    found = [JobLimits(np.zeros(0), *_no_pairs())]
+    none = np.zeros(0, np.int64)
+    found = [JobLimits(np.zeros(0), none, none, np.zeros(0), none > 0)]
     for (kind, name, key), value in entries.items():
         counted = names.having(kind, name, needed=(kind, name, key) in changed)
         if not counted.any():
@@ -76,11 +77,6 @@ def job_limits(entries: Limits, log: Log, partitions: Partitions, changed: Colle
         amount=np.concatenate([one.amount for one in found]),
         held=np.concatenate([one.held for one in found]),
     )
-
-
-def _no_pairs() -> tuple[Ints, Ints, Floats, Bools]:
-    none = np.zeros(0, np.int64)
-    return none, none, np.zeros(0), none > 0
 
 
 def _overridden(entries: Limits, names: "_Names", kind: str, key: str, resource: str) -> Bools:

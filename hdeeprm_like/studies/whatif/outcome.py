@@ -14,7 +14,7 @@ from hdeeprm_like.decision.modes import SLURM
 from hdeeprm_like.decision.names import Baseline
 from hdeeprm_like.decision.policies.limit_rows import JOB_LIMITS
 from hdeeprm_like.decision.policies.preemption_rows import PREEMPTION, SUSPEND
-from hdeeprm_like.decision.policies.slurm_settings import END_LATENCY
+from hdeeprm_like.decision.policies.slurm_settings import END_LATENCY, TICK
 from hdeeprm_like.engine.job_rows import countable
 from hdeeprm_like.errors import OptionsError, WorkloadError
 from hdeeprm_like.run.schedules import run_to_end
@@ -23,11 +23,60 @@ from hdeeprm_like.studies.whatif.changes import Change
 from hdeeprm_like.studies.whatif.configuration import with_power_cap, with_settings
 from hdeeprm_like.studies.whatif.inputs import Log, asking_for_all, in_one_partition
 from hdeeprm_like.studies.whatif.job_limits import beyond, of_some
-from hdeeprm_like.studies.whatif.nodes import with_nodes
-from hdeeprm_like.studies.whatif.overheads import USUAL, Overheads
+from hdeeprm_like.studies.whatif.windows import with_nodes
 from hdeeprm_like.types import Bools, Floats, Ints
+from hdeeprm_like.values import NUMBER
 
 MOST_SINGLE_NODES = 4096  # cores of a pool that may be nodes of their own
+WITHOUT_EPILOG = 0.08  # s that the nodes of a job need to be clean again, where they run no script; with its launch
+WITH_EPILOG = 1.0  # s, where they do
+USUAL_TICK = 1.002  # s between two looks of Slurm's main thread, which sleeps for a second and then works
+LOOKS = (
+    "main_phase",
+    "backfill_phase",
+    "first_full",
+    "first_calc",
+)  # settings of a platform: s, when the threads look first
+
+
+@dataclass(frozen=True)
+class Overheads:
+    """What a Slurm loses besides its decisions; None for what is taken from the platform, or usual.
+
+    No configuration names these seconds; `calibration` fits them to a log.
+
+    Attributes:
+        end_latency: s from the end of a job until its nodes take others.
+        main_phase, backfill_phase, first_full: s after the time 0 of the log when the main scheduler looks, when
+            backfill does, and when the main scheduler looks at the full queue, the first time.
+        first_calc: the same of the first computation of all priorities, each PriorityCalcPeriod.
+    """
+
+    end_latency: float | None = None
+    main_phase: float | None = None
+    backfill_phase: float | None = None
+    first_full: float | None = None
+    first_calc: float | None = None
+
+    def of_machine(self, machine: Platform) -> Platform:
+        """Return a machine with partitions that has them."""
+        assert machine.partitions is not None
+        settings = machine.partitions.settings
+        told: dict[str, Any] = {name: getattr(self, name) for name in LOOKS if getattr(self, name) is not None}
+        told[TICK] = settings.get(TICK, USUAL_TICK)
+        told[END_LATENCY] = usual_latency(settings) if self.end_latency is None else self.end_latency
+        return replace(machine, partitions=replace(machine.partitions, settings={**settings, **told}))
+
+
+def usual_latency(settings: Mapping[str, Any]) -> float:
+    """Return the s that the nodes of a job need to be clean again, as the platform has it, or as usual."""
+    told = settings.get(END_LATENCY)
+    if NUMBER.holds(told):
+        return float(told)
+    return WITH_EPILOG if settings.get("Epilog") else WITHOUT_EPILOG
+
+
+USUAL = Overheads()  # as the platform has it, or as usual
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,9 +8,9 @@ from typing import Any
 
 from hdeeprm_like.formats.files import replacing, write_json
 from hdeeprm_like.results.html import write_page
-from hdeeprm_like.studies.whatif import chart
-from hdeeprm_like.studies.whatif.answer import LONGER, Answer, as_tables
+from hdeeprm_like.studies.whatif.answer import Answer, as_tables
 from hdeeprm_like.studies.whatif.fidelity import MEANING, Fidelity
+from hdeeprm_like.studies.whatif.figures import LONGER
 from hdeeprm_like.studies.whatif.mechanism import (
     ALONE,
     APART,
@@ -23,13 +23,17 @@ from hdeeprm_like.studies.whatif.mechanism import (
 from hdeeprm_like.studies.whatif.wording import (
     MOST_NAMED,
     changed_classes,
+    date,
     duration,
     interval,
     losers,
     names_users,
     percent,
+    pictures,
     sentences,
+    unbroken,
     users_sentence,
+    waits,
 )
 
 REPORT, RECORD, GROUPS, USERS = "report.html", "whatif.json", "groups.csv", "users.csv"
@@ -83,7 +87,7 @@ def content_of(found: Answer) -> dict[str, Any]:
         "badges": BADGES,
         "about": _about(shown),
         "meaning": MEANING[fidelity.grade] if fidelity is not None else NO_GRADE,
-        "chart": chart.waits(shown.rows),
+        "chart": waits(shown.rows),
         "who": [{"name": row["name"], "lines": _wins_and_losses(shown, row["name"])} for row in shown.rows[1:]],
         "texts": _meaning(shown, bool(apart)),
         "over_time": _over_time(found, shown) if found.over_time else [],
@@ -107,7 +111,7 @@ def _about(shown: Answer) -> dict[str, str]:
     return {
         "machine": f"{about.machine}: {nodes}{about.cores:,} cores",
         "log": about.log or "not named",
-        "dates": f"{chart.date(about.begin)} to {chart.date(about.end)}"
+        "dates": f"{date(about.begin)} to {date(about.end)}"
         if about.dated
         else f"{duration(about.end - about.begin)}; the log has no dates",
         "jobs": f"{shown.jobs:,} of {about.read:,} compared, {about.left_out:,} left out",
@@ -123,9 +127,9 @@ def _wins_and_losses(found: Answer, name: str) -> list[tuple[str, str]]:
             for kind in CLASS_NAMES
             if (changed := most_changed(found, name, kind, sign))
         ]
-        lines.append((title, chart.unbroken("; ".join(own)) or "no class of jobs"))
+        lines.append((title, unbroken("; ".join(own)) or "no class of jobs"))
     if names_users(found):
-        users = chart.unbroken(users_sentence(found, name))
+        users = unbroken(users_sentence(found, name))
         lines.insert(1, ("", users[0].upper() + users[1:]))
     return lines
 
@@ -161,11 +165,11 @@ def _over_time(found: Answer, shown: Answer) -> list[tuple[str, dict[str, Any]]]
     begin, dated = (about.begin, about.dated) if about is not None else (0.0, False)
     names = {row["name"] for row in shown.rows[1:]}
     drawn = [
-        (row["name"], chart.pictures(now, then, begin, dated))
+        (row["name"], pictures(now, then, begin, dated))
         for row, then in zip(found.rows, found.over_time, strict=True)
         if row["name"] in names
     ]
-    return drawn or [("", chart.pictures(now, now, begin, dated))]
+    return drawn or [("", pictures(now, now, begin, dated))]
 
 
 def _figures(told: Fidelity) -> list[tuple[str, str, str]]:
@@ -200,10 +204,10 @@ def _outcomes(rows: Sequence[dict[str, Any]]) -> list[Sequence[str]]:
     lines = [
         (
             row["name"],
-            chart.unbroken(duration(row["wait"])),
-            chart.unbroken(interval(row, "wait")) if place else "",
-            *(chart.unbroken(duration(row[name])) for name in ("wait_median", "wait_p95", "wait_p99")),
-            chart.unbroken(interval(row, "bounded_slowdown")) if place else "",
+            unbroken(duration(row["wait"])),
+            unbroken(interval(row, "wait")) if place else "",
+            *(unbroken(duration(row[name])) for name in ("wait_median", "wait_p95", "wait_p99")),
+            unbroken(interval(row, "bounded_slowdown")) if place else "",
             f"{100 * row['utilization']:.1f} %",
             percent(row["energy"] / rows[0]["energy"]) if place and rows[0]["energy"] > 0 else "",
             f"{100 * row['longer']:.0f} %",
@@ -228,10 +232,10 @@ def _other_schedulers(rows: Sequence[dict[str, Any]]) -> list[Sequence[str]]:
     lines = [
         (
             row["name"] + (f", {ALONE}" if row["part"] == MECHANISM else ""),
-            *(chart.unbroken(duration(row[name])) for name in ("wait", "wait_median", "wait_p95")),
+            *(unbroken(duration(row[name])) for name in ("wait", "wait_median", "wait_p95")),
             f"{100 * row['utilization']:.1f} %",
-            chart.unbroken(interval(row, "beside")) if row["part"] == MECHANISM else "",
-            chart.unbroken(interval(row, "beside")) if row["part"] == OTHER else "",
+            unbroken(interval(row, "beside")) if row["part"] == MECHANISM else "",
+            unbroken(interval(row, "beside")) if row["part"] == OTHER else "",
         )
         for row in rows
     ]

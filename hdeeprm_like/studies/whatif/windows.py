@@ -1,20 +1,69 @@
-"""Nodes that are out between two dates: ``maint:all=2026-03-02T08:00/2026-03-02T20:00``, ``drain:4=1-00/2-00``."""
+"""Machines of more or fewer nodes, and nodes that are out between two dates.
+
+Such dates are ``maint:all=2026-03-02T08:00/2026-03-02T20:00`` and ``drain:4=1-00/2-00``.
+"""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from typing import Any
 
 import numpy as np
 
-from hdeeprm_like.cluster.platform import Platform
+from hdeeprm_like.cluster.platform import Platform, core_names
 from hdeeprm_like.decision.policies.limit_rows import MOST_WINDOWS, Window
 from hdeeprm_like.errors import OptionsError
 from hdeeprm_like.studies.whatif.inputs import Log
-from hdeeprm_like.studies.whatif.nodes import kinds_of, shared_out
 from hdeeprm_like.studies.whatif.slurm_keys import seconds
-from hdeeprm_like.types import Bools
+from hdeeprm_like.types import Bools, Floats, Ints
 
-FIRST_DATE = 1e8  # s since 1970; what is before is on a clock of the log's own
+
+def kinds_of(machine: Platform) -> list[Ints]:
+    """Return the nodes of each kind: of one type and of the same partitions."""
+    partitions = machine.partitions
+    kinds: dict[tuple[str, bytes], list[int]] = {}
+    for node, name in enumerate(machine.node_types):
+        members = b"" if partitions is None else partitions.nodes[:, node].tobytes()
+        kinds.setdefault((name, members), []).append(node)
+    return [np.array(rows) for rows in kinds.values()]
+
+
+def shared_out(wanted: Floats, total: int) -> Ints:
+    """Return whole numbers of a sum that are close to some others: the largest remainders are rounded up."""
+    counts: Ints = np.floor(wanted + 1e-9).astype(np.int64)
+    missing = np.argsort(counts - wanted, kind="stable")[: max(total - int(counts.sum()), 0)]
+    counts[missing] += 1
+    return counts
+
+
+def with_nodes(machine: Platform, nodes: Ints) -> Platform:
+    """Return a machine of some nodes of another one, in their order; a node may come several times."""
+    of_node: list[Ints] = [np.flatnonzero(machine.processor_node == node) for node in range(machine.nodes)]
+    processors = np.concatenate([of_node[node] for node in nodes])
+    node_of = np.repeat(np.arange(len(nodes)), [len(of_node[node]) for node in nodes])
+    cores = machine.processor_cores[processors]
+    columns: dict[str, Any] = {
+        "node_cluster": machine.node_cluster[nodes],
+        "node_memory": machine.node_memory[nodes],
+        "node_gpus": machine.node_gpus[nodes],
+        "node_types": tuple([machine.node_types[node] for node in nodes]),
+        "processor_node": node_of,
+        "processor_bandwidth": machine.processor_bandwidth[processors],
+        "processor_types": tuple([machine.processor_types[one] for one in processors]),
+        "processor_flops": machine.processor_flops[processors],
+        "processor_watts": machine.processor_watts[processors],
+        "core_processor": np.repeat(np.arange(len(processors)), cores),
+        "core_names": core_names(int(cores.sum())),
+    }
+    partitions = machine.partitions
+    if partitions is not None:
+        partitions = replace(
+            partitions,
+            nodes=np.ascontiguousarray(partitions.nodes[:, nodes]),
+            features=tuple([partitions.features[node] for node in nodes]),
+            weights=partitions.weights[nodes],
+        )
+    return replace(machine, partitions=partitions, **columns)
 
 
 @dataclass(frozen=True)
@@ -41,7 +90,7 @@ class Closing:
             OptionsError: the machine has no such nodes, or the log no such dates.
             WorkloadError: it has no such partition.
         """
-        if self.dated and log.epoch < FIRST_DATE:
+        if self.dated and not log.dated:
             raise OptionsError(f"{self.where}: the log has no dates; write times since its first job, as 1-00:00:00")
         origin = log.epoch if self.dated else float(log.jobs.submit[0])
         begin, end = (time - log.epoch if self.dated else time + origin for time in (self.begin, self.end))
@@ -73,7 +122,7 @@ class Closing:
 
 def _span(log: Log, last: float) -> str:
     """Return from when until when the jobs of a log may run."""
-    if log.epoch < FIRST_DATE:
+    if not log.dated:
         return (
             f"whose last job may end {(last - float(log.jobs.submit[0])) / 86400.0:.1f} days after its first one came"
         )

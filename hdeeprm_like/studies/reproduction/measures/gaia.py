@@ -61,7 +61,7 @@ def of_seeds(place: Place, of_seed: Callable[[Place, int], Mapping[str, float]])
     """Return the figures of each seed, a list for each figure."""
     found: dict[str, list[float]] = {}
     for seed in place.seeds:
-        row = place.part(f"seed-{seed}", lambda seed=seed: of_seed(place, seed))  # type: ignore[misc]
+        row = place.part(f"seed-{seed}", of_seed, place, seed)
         for key, value in row.items():
             found.setdefault(key, []).append(value)
     return found

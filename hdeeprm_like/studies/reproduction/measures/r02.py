@@ -13,10 +13,12 @@ from hdeeprm_like.cluster.synthetic.jobs import plain_jobs
 from hdeeprm_like.cluster.workload import JobLimits, Workload
 from hdeeprm_like.decision.compared_policies import compared_policy
 from hdeeprm_like.decision.job_actions import JobSlots
+from hdeeprm_like.decision.observations.arrays import ViewOptions
 from hdeeprm_like.decision.observations.view import View
 from hdeeprm_like.decision.presets import PRESETS, Space
 from hdeeprm_like.decision.rewards import OBJECTIVES
 from hdeeprm_like.decision.system import DecisionSystem
+from hdeeprm_like.decision.window.arrays import WindowOptions
 from hdeeprm_like.decision.window.window import JobWindow
 from hdeeprm_like.engine.state import State
 from hdeeprm_like.errors import ResultsError
@@ -89,8 +91,8 @@ def jobs_of(submit: list[float], run: list[float], size: list[int], cores: int) 
 def seen(kind: str, jobs: Workload, actions: list[int], horizon: int, backlog: int) -> Floats:
     """Return what an agent with two slots sees after some actions on three cores, in the documents' own numbers."""
     state = State(pool(3), jobs)
-    window = JobWindow(state, 2, 0, step=0.0, finds=True)
-    observer = View(state, window, kind, step=1.0, horizon=horizon, backlog=backlog, raw=True)
+    window = JobWindow(state, WindowOptions(head=2), finds=True)
+    observer = View(state, window, kind, ViewOptions(horizon=horizon, backlog=backlog), raw=True)
     play = Play(
         Simulator(state, jobs, "textbook"), DecisionSystem(state, JobSlots(state, window), observer, None, window)
     )

@@ -27,10 +27,8 @@ def measure(place: Place) -> Findings:
     place.example("platforms/learning.json", "learning_platform.json")
     seeds = {"two": place.seeds, "one": place.seeds[: (len(place.seeds) + 1) // 2]}
     runs = {
-        name: [place.part(f"{name}-{seed}", lambda name=name, seed=seed: trained(place, name, seed))  # type: ignore[misc]
-               for seed in own]
-        for name, own in seeds.items()
-    }  # fmt: skip
+        name: [place.part(f"{name}-{seed}", trained, place, name, seed) for seed in own] for name, own in seeds.items()
+    }
     two = runs["two"]
     good = {name: [is_converged(run) for run in found] for name, found in runs.items()}
     sure = [first_sure(run) for run, converged in zip(two, good["two"], strict=True) if converged]

@@ -11,10 +11,9 @@ from hdeeprm_like.cluster.schedule import figures
 from hdeeprm_like.decision.compared_policies import compared_policy
 from hdeeprm_like.formats.job_reading import Reading, read_jobs
 from hdeeprm_like.formats.job_rules import RLSCHEDULER
-from hdeeprm_like.formats.swf import Trace
 from hdeeprm_like.formats.swf_cuts import disjoint_begins, take, window_begins
 from hdeeprm_like.formats.windows import window
-from hdeeprm_like.results.pictures import BLUE, RED, log_scale, picture
+from hdeeprm_like.results.pictures import LIGHT_BOXES, RED, log_scale, picture
 from hdeeprm_like.studies.compare.windows import schedule
 from hdeeprm_like.studies.reproduction.claims import student
 from hdeeprm_like.studies.reproduction.place import Findings, Place
@@ -51,11 +50,11 @@ MACHINES = {
 def measure(place: Place) -> Findings:
     """Schedule the windows of each trace that is there."""
     found, boxes, rows = Findings(), {}, []
-    ten = place.part("ctc-ten", lambda: of_windows(shipped(place), MACHINES["ctc"].cores, tens=True))
+    ten = place.part("ctc-ten", of_windows, shipped(place), MACHINES["ctc"].cores, True)
     for key, machine in MACHINES.items():
         path = place.trace(machine.trace)
         if path is not None:
-            table = place.part(key, lambda path=path, cores=machine.cores: of_windows(path, cores))  # type: ignore[misc]
+            table = place.part(key, of_windows, path, machine.cores)
         elif key == "ctc":
             table = ten
         else:
@@ -112,7 +111,7 @@ def of_windows(path: Path, cores: int, tens: bool = False) -> dict[str, dict[str
     begins = disjoint_begins(trace, JOBS, 10) if tens else window_begins(trace, JOBS, WINDOWS, random)
     found: dict[str, Any] = {policy: {figure: [] for figure in TOLD} for policy in POLICIES}
     for begin in begins:
-        jobs = window(jobs_from(trace, begin), cores)
+        jobs = window(take(trace, np.arange(begin, begin + JOBS)), cores)
         for policy, name in POLICIES.items():
             played = schedule(pool(cores), jobs, compared_policy(name))
             row = figures(played)
@@ -121,22 +120,13 @@ def of_windows(path: Path, cores: int, tens: bool = False) -> dict[str, dict[str
     return found
 
 
-def jobs_from(trace: Trace, begin: int) -> Trace:
-    """Return the jobs of one window."""
-    return take(trace, np.arange(begin, begin + JOBS))
-
-
 def draw(place: Place, boxes: dict[str, Any]) -> None:
     """Draw the bounded slowdowns of the windows of each trace."""
     published = {number.key: number.value for number in place.experiment.numbers}
     with picture(place.folder / "windows.svg", width=4.0 + 4.0 * len(boxes), height=4.2) as figure:
         grid = figure.subplots(1, len(boxes), squeeze=False)[0]
         for axes, (key, table) in zip(grid, boxes.items(), strict=True):
-            drawn = axes.boxplot([table[policy]["bsld"] for policy in POLICIES], widths=0.6, patch_artist=True)
-            for box in drawn["boxes"]:
-                box.set_facecolor("#CFE3F1")
-            for median in drawn["medians"]:
-                median.set_color(BLUE)
+            axes.boxplot([table[policy]["bsld"] for policy in POLICIES], **LIGHT_BOXES)
             for at, policy in enumerate(POLICIES, start=1):
                 value = published.get(f"{key}_{policy}_bsld")
                 if value:

@@ -34,7 +34,7 @@ def measure(place: Place) -> Findings:
     trace = read_jobs(place.example("workloads/lublin_256.swf.gz"), reading)
     starts = np.random.default_rng(1).integers(len(trace) - LAST_START, size=len(place.seeds))
     table = {
-        name: place.part(name.replace("+", "-"), lambda name=name: [online(trace, begin, name) for begin in starts])  # type: ignore[misc]
+        name: place.part(name.replace("+", "-"), lambda name=name: [online(trace, begin, name) for begin in starts])
         for name in POLICIES
     }
 

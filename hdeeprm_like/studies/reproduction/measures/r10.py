@@ -44,13 +44,12 @@ def measure(place: Place) -> Findings:
     experiment = load_experiment(place.options("ppo"))
     _, choosing, jobs_of = episodes_of(experiment)
     heuristics = {title: slowdowns(experiment, name, jobs_of, EPISODES) for title, name in HEURISTICS.items()}
-    updates = experiment_of_pg(place).options.training
+    updates = load_experiment(
+        place.folder / "options" / "pg-1.json"
+    ).options.training  # with the budget of its training
     sjf = slowdowns(experiment, HEURISTICS["SJF"], choosing, updates.evaluation_episodes).mean()
     results = {
-        title: [
-            place.part(f"held-out-{one.folder.name}", lambda one=one: held_out(one, EPISODES))  # type: ignore[misc]
-            for one in own
-        ]
+        title: [place.part(f"held-out-{one.folder.name}", held_out, one, EPISODES) for one in own]
         for title, own in agents.items()
     }
     slowdown = {title: np.array([one["mean_slowdown"] for one in own]) for title, own in results.items()}
@@ -80,11 +79,6 @@ def measure(place: Place) -> Findings:
     found.table(f"Mean slowdown over {EPISODES} held-out episodes", ["policy", "slowdown", "95 %"], rows)
     draw(place, agents, heuristics)
     return found
-
-
-def experiment_of_pg(place: Place) -> Experiment:
-    """Return the experiment of the policy gradient with the budget that it was trained with."""
-    return load_experiment(place.folder / "options" / "pg-1.json")
 
 
 def slowdowns(experiment: Experiment, policy: str, jobs_of: JobsOf, episodes: int) -> np.ndarray:

@@ -5,6 +5,8 @@ from itertools import product
 
 import numpy as np
 
+from hdeeprm_like.cluster.platform import Platform
+from hdeeprm_like.cluster.workload import Workload
 from hdeeprm_like.decision.agent_names import Trained
 from hdeeprm_like.experiment import episodes_of, load_experiment
 from hdeeprm_like.results.pictures import COLOURS, picture
@@ -64,10 +66,13 @@ def agents_of(place: Place, kind: str, scenario: int, horizon: int) -> list[Trai
 
 def slowdowns_of(place: Place, agent: Trained) -> list[float]:
     """Return the mean slowdown of each held-out episode of the agent's own scenario."""
-    found: dict[str, list[float]] = place.part(
-        f"held-out-{agent.folder.name}", lambda: held_out(agent, EPISODES[place.full])
-    )
-    return found["mean_slowdown"]
+    found = place.part(f"held-out-{agent.folder.name}", held_out, agent, EPISODES[place.full])
+    return list(found["mean_slowdown"])
+
+
+def slowdowns_on(agent: Trained, machine: Platform, jobs: list[Workload]) -> list[float]:
+    """Return the mean slowdown of each of some workloads that an agent plays."""
+    return [float(np.mean(1.0 + one.wait / one.run_time)) for one in (played(agent, machine, part) for part in jobs)]
 
 
 def transfer(place: Place, travelled: list[Trained], slowdowns: Slowdowns, found: Findings) -> None:
@@ -76,16 +81,13 @@ def transfer(place: Place, travelled: list[Trained], slowdowns: Slowdowns, found
     for scenario in sorted({own for _, own in slowdowns} - {SOURCE}):
         other = load_experiment(place.options(f"reduced-{scenario}-{SHORT}"))
         jobs = [episodes_of(other)[2](number) for number in range(EPISODES[place.full])]
-        there = np.array([
-            place.part(
-                f"transfer-{agent.folder.name}-{scenario}",
-                lambda agent=agent, jobs=jobs, other=other: [  # type: ignore[misc]
-                    float(np.mean(1.0 + one.wait / one.run_time))
-                    for one in (played(agent, other.platform, part) for part in jobs)
-                ],
-            )
-            for agent in travelled
-        ])  # fmt: skip
+        parts = [f"transfer-{agent.folder.name}-{scenario}" for agent in travelled]
+        there = np.array(
+            [
+                place.part(part, slowdowns_on, agent, other.platform, jobs)
+                for part, agent in zip(parts, travelled, strict=True)
+            ]
+        )
         difference = there.mean(axis=0) - slowdowns["reduced", scenario].mean(axis=0)
         if scenario == 1:
             found.values["transfer_1"] = difference

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from hdeeprm_like.results.pictures import BLUE, RED, log_scale, picture
+from hdeeprm_like.results.pictures import LIGHT_BOXES, RED, log_scale, picture
 from hdeeprm_like.studies.compare.significance import one_sample
 from hdeeprm_like.studies.reproduction.claims import student
 from hdeeprm_like.studies.reproduction.measures.learning import trained
@@ -26,11 +26,9 @@ def measure(place: Place) -> Findings:
     for key, (path, cores, offsets) in traces(place).items():
         windows = windows_of(path, cores, offsets)
         table: dict[str, Any] = {
-            name: place.part(f"{key}-{name}", lambda name=name: by_heuristic(windows, cores, name))  # type: ignore[misc]  # noqa: B023
-            for name in HEURISTICS
+            name: place.part(f"{key}-{name}", by_heuristic, windows, cores, name) for name in HEURISTICS
         }
-        own = [place.part(f"{key}-{agent.folder.name}", lambda agent=agent: by_agent(windows, cores, agent))  # type: ignore[misc]  # noqa: B023
-               for agent in agents]  # fmt: skip
+        own = [place.part(f"{key}-{agent.folder.name}", by_agent, windows, cores, agent) for agent in agents]
         table["agent"] = {figure: np.mean([one[figure] for one in own], axis=0) for figure in ("bsld", "util")}
         found.values |= {
             f"{key}_smdp": [float(np.mean(one["bsld"])) for one in own],
@@ -69,11 +67,7 @@ def draw(place: Place, boxes: dict[str, Any]) -> None:
     with picture(place.folder / "windows.svg", width=11.0, height=4.5) as figure:
         grid = figure.subplots(1, len(boxes), squeeze=False)[0]
         for axes, (key, table) in zip(grid, boxes.items(), strict=True):
-            drawn = axes.boxplot([values["bsld"] for values in table.values()], patch_artist=True, widths=0.6)
-            for box in drawn["boxes"]:
-                box.set_facecolor("#CFE3F1")
-            for median in drawn["medians"]:
-                median.set_color(BLUE)
+            axes.boxplot([values["bsld"] for values in table.values()], **LIGHT_BOXES)
             if key in PUBLISHED:
                 axes.plot(len(table), PUBLISHED[key], "x", color=RED, markersize=9)
             axes.set_xticks(range(1, 1 + len(table)), list(table), fontsize=9)

@@ -40,7 +40,7 @@ def measure(place: Place) -> Findings:
         own: dict[str, list[float]] = {}
         for name in estimates:
             agent = trained(place, f"{size}-{name}", f"{size}-{name}", 1, **(FULL if place.full else {}))
-            own[name] = place.part(f"lublin-{size}-{name}", lambda agent=agent: on_lublin(place, size, agent))  # type: ignore[misc]  # noqa: B023
+            own[name] = place.part(f"lublin-{size}-{name}", on_lublin, place, size, agent)
             found.values[f"l_{size}_{name}"] = own[name]
             found.values |= on_traces(place, name, size, agent)
         if size == SIZES[-1]:
@@ -79,11 +79,6 @@ def on_traces(place: Place, name: str, size: int, agent: Trained) -> dict[str, A
         path = place.trace(trace)
         if learned_on != size or path is None:
             continue
-        windows = windows_of(path, cores)
-
-        def play(windows: list[Window] = windows, cores: int = cores) -> dict[str, list[float]]:
-            return by_agent(windows, cores, agent)
-
-        both = place.part(f"{key}-{name}", play)
+        both = place.part(f"{key}-{name}", by_agent, windows_of(path, cores), cores, agent)
         found |= {f"{key}_{name}_{figure}": both[figure] for figure in ("bsld", "util")}
     return found

@@ -33,10 +33,7 @@ def measure(place: Place) -> Findings:
     """Train with each split, and play the same jobs."""
     splits = SPLITS + MORE_SPLITS if place.full else SPLITS
     table = {
-        split: [
-            place.part(f"placed-{split}-{seed}", lambda split=split, seed=seed: rows_of(place, split, seed))  # type: ignore[misc]
-            for seed in place.seeds
-        ]
+        split: [place.part(f"placed-{split}-{seed}", rows_of, place, split, seed) for seed in place.seeds]
         for split in splits
     }
 
@@ -86,10 +83,7 @@ def inspected(place: Place, found: Findings) -> None:
         base = f"inspector-{key}"
         experiment, parts = starts_of(place, base)
         heuristic = alone(place, experiment, parts, order)
-        own = [
-            place.part(f"placed-{base}-{seed}", lambda base=base, seed=seed: rows_of(place, base, seed, FULL_INSPECTOR))  # type: ignore[misc]
-            for seed in place.seeds
-        ]
+        own = [place.part(f"placed-{base}-{seed}", rows_of, place, base, seed, FULL_INSPECTOR) for seed in place.seeds]
         without = np.array([row["slowdown"] for row in heuristic])
         with_it = np.mean([[row["slowdown"] for row in each] for each in own], axis=0)
         found.values |= {f"base_{key}": without, f"inspector_{key}": with_it, f"gain_{key}": with_it / without}

@@ -1,15 +1,16 @@
 """R17: jobs that go whole on one of nine machines, on 23 days that stand in for KSU's."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.schedule import Schedule, figures
-from hdeeprm_like.cluster.synthetic.columns import with_hdeeprm_columns
 from hdeeprm_like.cluster.synthetic.estimates import estimate_jobs
-from hdeeprm_like.cluster.synthetic.jobs import Jobs
+from hdeeprm_like.cluster.synthetic.jobs import Jobs, with_hdeeprm_columns
 from hdeeprm_like.cluster.synthetic.lublin import LUBLIN
 from hdeeprm_like.cluster.synthetic.models import ESTIMATES
 from hdeeprm_like.cluster.workload import Workload
@@ -18,7 +19,7 @@ from hdeeprm_like.decision.agent_names import Trained
 from hdeeprm_like.decision.names import baseline
 from hdeeprm_like.formats.open import load_platform, write_jobs
 from hdeeprm_like.jobs_in_files import jobs_in
-from hdeeprm_like.results.pictures import BLUE, picture
+from hdeeprm_like.results.pictures import LIGHT_BOXES, picture
 from hdeeprm_like.run.schedules import jobs_that_ran, run_to_end, schedule_of
 from hdeeprm_like.studies.compare.significance import anova, paired
 from hdeeprm_like.studies.reproduction.claims import student
@@ -37,14 +38,10 @@ def measure(place: Place) -> Findings:
     machine = load_platform(place.example("platforms/nine_machines.csv"))
     days = [jobs_in(path, machine).workload for path in files_of_days(place, machine)]
     table = {
-        key: place.part(f"days-{key}", lambda name=name: [by_baseline(machine, jobs, name) for jobs in days])  # type: ignore[misc]
-        for key, name in POLICIES.items()
+        key: place.part(f"days-{key}", of_days, by_baseline, machine, days, name) for key, name in POLICIES.items()
     }
     agents = [trained(place, "wait", "wait", seed, **(FULL if place.full else {})) for seed in place.seeds]
-    own = [
-        place.part(f"days-{agent.folder.name}", lambda agent=agent: [by_agent(machine, jobs, agent) for jobs in days])  # type: ignore[misc]
-        for agent in agents
-    ]
+    own = [place.part(f"days-{agent.folder.name}", of_days, by_agent, machine, days, agent) for agent in agents]
     table["model"] = [
         {name: float(np.mean([rows[day][name] for rows in own])) for name in ("wait", "util")} for day in range(DAYS)
     ]
@@ -99,6 +96,11 @@ def day(machine: Platform, seed: int) -> Jobs:
     return estimate_jobs(jobs, ESTIMATES["tsafrir"], rng)
 
 
+def of_days(play: Callable[..., dict[str, float]], machine: Platform, days: list[Workload], who: Any) -> list[Any]:
+    """Return what a scheduler makes of each day."""
+    return [play(machine, jobs, who) for jobs in days]
+
+
 def by_baseline(machine: Platform, jobs: Workload, name: str) -> dict[str, float]:
     """Return wait and utilization of a day, each job whole on one machine."""
     simulator = run_to_end(machine, jobs, PolicyActions([baseline(name)]), "textbook", whole=True)
@@ -121,10 +123,6 @@ def draw(place: Place, panels: dict[str, dict[str, np.ndarray]]) -> None:
     """Draw a box for each scheduler."""
     with picture(place.folder / "boxes.svg", width=11.0, height=4.2) as figure:
         for axes, (title, table) in zip(figure.subplots(1, 2), panels.items(), strict=True):
-            drawn = axes.boxplot(list(table.values()), patch_artist=True, widths=0.6)
-            for box in drawn["boxes"]:
-                box.set_facecolor("#CFE3F1")
-            for median in drawn["medians"]:
-                median.set_color(BLUE)
+            axes.boxplot(list(table.values()), **LIGHT_BOXES)
             axes.set_xticks(range(1, 1 + len(table)), list(table))
             axes.set_title(title)

@@ -9,7 +9,6 @@ import numpy as np
 from hdeeprm_like.cluster.workload import Workload
 from hdeeprm_like.decision.agent_names import Trained
 from hdeeprm_like.engine.state_view import cores_of
-from hdeeprm_like.engine.tables import Tables
 from hdeeprm_like.experiment import Experiment, Overrides, episodes_of, load_experiment
 from hdeeprm_like.results.pictures import BLUE, COLOURS, GREY, picture
 from hdeeprm_like.run.episodes import Plays
@@ -24,6 +23,14 @@ JOBS_SEED = 20261203  # of the windows; no training and no choice of options has
 HOT_CORES = 64  # the first ones of the machine
 LONG = 2500.0  # s, requests from which on the rule by hand saves energy
 SAVING, FAST = "shortest-low_power", "shortest-high_gflops"
+WORTH_TRYING = (
+    FAST,
+    SAVING,
+    "shortest-high_mem_bw",
+    "smallest-high_gflops",
+    "smallest-low_power",
+    "void",
+)  # in a search
 
 Choose = Callable[[Runs, Ints], Ints]
 """Takes running windows and the places of those that are not over; returns the action of each."""
@@ -35,7 +42,7 @@ def measure(place: Place) -> Findings:
     windows = Windows(place.options("two-kinds"))
     found, rows = Findings(), []
     for clock in ("textbook", "batsim"):
-        pairs = place.part(f"pairs-{clock}", lambda clock=clock: windows.constants(clock))  # type: ignore[misc]
+        pairs = place.part(f"pairs-{clock}", windows.constants, clock)
         best = min(pairs, key=lambda name: float(np.mean(pairs[name])))
         costs = {agent.folder.name: windows.of_agent(agent, clock) for agent in agents}
         means = [float(np.mean(cost) / np.mean(pairs[best])) for cost in costs.values()]
@@ -133,7 +140,8 @@ class Windows:
         At each decision every action is tried in a fork of the simulation and followed by the rule for *horizon* s; the
         best one is taken. What it reaches can be reached; the least possible cost is unknown.
         """
-        plays, rule, actions = self.plays("textbook"), self.rule(), self._worth_trying()
+        plays, rule = self.plays("textbook"), self.rule()
+        actions = [self.names.index(name) for name in WORTH_TRYING]
         tried = plays.runs_to_fork(self.count * len(actions))
 
         def choose(runs: Runs, places: Ints) -> Ints:
@@ -144,11 +152,6 @@ class Windows:
             return np.where(gains[np.arange(len(places)), best] > own + 1e-9, np.array(actions)[best], usual)
 
         return self.costs(_Forkable(plays, self.count), choose)
-
-    def _worth_trying(self) -> list[int]:
-        """Return the actions of the search: the jobs in two orders on either kind of cores, and to start none."""
-        names = (FAST, SAVING, "shortest-high_mem_bw", "smallest-high_gflops", "smallest-low_power", "void")
-        return [self.names.index(name) for name in names]
 
 
 class _Forkable(Plays):
@@ -207,7 +210,8 @@ def draw_cores(save: Path, windows: Windows, agent: Trained) -> None:
         switched.append((play.system.state.now, windows.names[action].partition("-")[2] or "void"))
         play.act(action)
     jobs, tasks = play.system.state.tables.jobs, play.simulator.simulation.tasks
-    share = shares_on_hot_cores(play.system.state.tables)
+    tables = play.system.state.tables
+    share = np.array([(cores_of(tables, job) < HOT_CORES).mean() for job in range(len(tables.jobs))])
     with picture(save, width=11.0, height=6.0) as figure:
         upper, lower = figure.subplots(2, 1, sharex=True, height_ratios=(3, 1))
         work = jobs["requested_time"] * jobs["size"] / 3600.0
@@ -233,8 +237,3 @@ def draw_curves(save: Path, agents: Sequence[Trained]) -> None:
             axes.scatter(iterations, -rewards, c=[colour if one else "white" for one in accepted], edgecolors=colour)
         axes.set(xlabel="iteration", ylabel="cost of the validation windows", xticks=iterations, ylim=(0.0, None))
         axes.legend()
-
-
-def shares_on_hot_cores(tables: Tables) -> Floats:
-    """Return (J,) which share of each job's cores was hot."""
-    return np.array([(cores_of(tables, job) < HOT_CORES).mean() for job in range(len(tables.jobs))])

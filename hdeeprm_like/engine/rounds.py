@@ -1,0 +1,97 @@
+"""The rounds of Batsim's actors, and the mailbox of its server.
+
+SimGrid runs every ready actor until it issues a request, then grants these requests in that order, which makes other
+actors ready: that is one round. The clock moves when no actor is ready. So whether a job's end or another decision
+reaches the mailbox first depends on how many rounds each needed before.
+"""
+
+from typing import Protocol
+
+from hdeeprm_like.engine.actions import Actions
+from hdeeprm_like.engine.actor_fields import ANSWERER, SUBMITTER
+from hdeeprm_like.engine.compiled import inlined
+from hdeeprm_like.types import Ints, Records
+
+MOST_ROUNDS = 3  # reading the energy takes one round per machine; more rounds than this change no order
+
+# Requests of an actor at the end of its turn
+SKIP, SLEEP, PUT, GET, SPAWN, START, WAIT, STOP = 0, 1, 2, 3, 4, 5, 6, 7
+REQUESTS = 8
+
+# Messages; an END carries its job, a COMMAND its number in the answer, KILLS_DONE the number of who has killed
+HELLO, SUBMIT, NO_MORE, END, COMMAND, READY, CALLED, KILLS_DONE = 0, 1, 2, 3, 4, 5, 6, 7
+KINDS = 8
+
+
+class Rounds(Protocol):
+    """What the rounds need: the bundle of the embedded clock, or a session.
+
+    Attributes:
+        actions: everything that takes time.
+        talk: (1,) with the fields of `actor_fields.TALK`.
+        ready: actors of the round. ran: those that have run in it, with their requests.
+        outgoing: the messages of those that put one.
+        messages: ring buffer of messages to the server, Batsim's mailbox.
+    """
+
+    actions: Actions
+    talk: Records
+    ready: Ints
+    ran: Ints
+    outgoing: Ints
+    messages: Ints
+
+
+@inlined
+def wake(timing: Rounds, actor: int) -> None:
+    """Schedule an actor for the next round."""
+    talk = timing.talk[0]
+    timing.ready[talk.ready] = actor
+    talk.ready += 1
+
+
+@inlined
+def issue(timing: Rounds, actor: int, request: int) -> None:
+    """Record the request of an actor that has run."""
+    talk = timing.talk[0]
+    timing.ran[talk.ran] = actor * REQUESTS + request
+    talk.ran += 1
+
+
+@inlined
+def send(timing: Rounds, actor: int, kind: int, row: int) -> None:
+    """Record that an actor that has run puts a message."""
+    timing.outgoing[timing.talk[0].ran] = row * KINDS + kind
+    issue(timing, actor, PUT)
+
+
+@inlined
+def sender_of(message: int) -> int:
+    """Return the actor that continues when its message has arrived, -1 if there is none."""
+    kind = message % KINDS
+    if kind == COMMAND:
+        return ANSWERER
+    if kind in (HELLO, SUBMIT):
+        return SUBMITTER
+    return -1
+
+
+@inlined
+def first_message(timing: Rounds) -> int:
+    """Remove the first message from the mailbox and return it."""
+    talk = timing.talk[0]
+    message = timing.messages[talk.first_message]
+    talk.first_message = talk.first_message + 1 if talk.first_message + 1 < len(timing.messages) else 0
+    talk.messages -= 1
+    return int(message)
+
+
+@inlined
+def send_along(timing: Rounds, latency: float, share: float, speed: float) -> None:
+    """Start the transfer of a share of a message, over links that nothing else uses."""
+    pace = timing.actions.pace[0]
+    pace.message = share
+    if latency > 0.0:
+        pace.latency, pace.speed, pace.speed_then = latency, 0.0, speed
+    else:
+        pace.speed = speed

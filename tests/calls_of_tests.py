@@ -1,0 +1,60 @@
+"""Plugin of pytest that writes which functions of the package each test calls, and how long the test takes.
+
+    PYTHONPATH=tests python -m pytest -p calls_of_tests --calls FILE tests/engine
+
+A call is the file and the first line of a function. What a fixture of a whole file calls counts for each test of that
+file. Only tests that pass are written.
+"""
+
+import json
+import sys
+import threading
+from collections import defaultdict
+from pathlib import Path
+
+import pytest
+
+PACKAGE = "hdeeprm_like"
+now, called, of_files, seconds = set(), {}, defaultdict(set), defaultdict(float)  # all but the first by names of tests
+
+
+def trace(frame, event, argument):
+    """Note a call; its lines are not followed, which would take long."""
+    if PACKAGE in frame.f_code.co_filename:
+        now.add((frame.f_code.co_filename, frame.f_code.co_firstlineno))
+
+
+def pytest_addoption(parser):
+    parser.addoption("--calls", type=Path, help="file to write")
+
+
+def pytest_runtest_setup(item):
+    now.clear()
+    threading.settrace(trace)
+    sys.settrace(trace)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_fixture_setup(fixturedef, request):
+    before = now.copy()
+    now.clear()
+    made = yield
+    if fixturedef.scope != "function":
+        of_files[request.node.nodeid.partition("::")[0]] |= now
+    now.update(before)
+    return made
+
+
+def pytest_runtest_logreport(report):
+    seconds[report.nodeid] += report.duration
+    if report.when == "call" and report.passed:
+        called[report.nodeid] = now.copy()
+
+
+def pytest_sessionfinish(session):
+    sys.settrace(None)
+    found = {
+        test: {"seconds": seconds[test], "calls": sorted(calls | of_files[test.partition("::")[0]])}
+        for test, calls in called.items()
+    }
+    session.config.getoption("--calls").write_text(json.dumps(found))
