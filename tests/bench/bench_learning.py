@@ -108,7 +108,7 @@ def test_decisions_per_cpu_second_with_learning(tmp_path, monkeypatch):
         "agents/cleanrl_ppo.py, one environment": lambda: by_cleanrl(1),
         "agents/cleanrl_ppo.py, 16 side by side": lambda: by_cleanrl(16),
         "train, agents/ppo.py, 16 side by side": lambda: by_ours(tmp_path / "ours", monkeypatch),
-        "the same, gradients of autograd": lambda: by_ours(tmp_path / "autograd", monkeypatch, autograd=True),
+        "the same, gradients of layers by autograd": lambda: by_ours(tmp_path / "autograd", monkeypatch, autograd=True),
     }
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
