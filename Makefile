@@ -18,10 +18,12 @@ demo: .venv/installed
 # Two processes; the tests of one file stay together, for they share what is compiled.
 PYTEST := $(BIN)/python -m pytest -n 2 --dist loadfile
 
+# The engine and the decisions twice: as machine code and as plain Python, which a debugger sees.
 test: library
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(PYTEST)
+	HDEEPRM_LIKE_PYTHON=1 $(PYTEST) tests/decision tests/engine
 
 # What `make test` leaves out to be short: tests marked `more`.
 test-more: library
@@ -32,7 +34,7 @@ test-all: library
 	$(BIN)/mypy
 	$(PYTEST) -m "not bench"
 
-# Small faults planted one at a time: which do the tests find? Takes an hour.
+# Small faults planted one at a time: which do the tests find? Takes an hour; then only what survived.
 mutants: .venv/tested
 	$(BIN)/python tests/mutants.py
 

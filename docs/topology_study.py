@@ -56,7 +56,6 @@ def jobs(seed: int) -> Workload:
     size = 2 ** dice.integers(0, 6, JOBS)
     length = np.round(dice.lognormal(np.log(600.0), 1.0, JOBS), 3)
     submit = np.round(np.cumsum(dice.exponential((size * length).mean() / (LOAD * NODES), JOBS)), 3)
-    none = np.zeros(JOBS)
     sent = np.where(size > 1, np.round(SENDING * length * WIRE / np.maximum(size - 1, 1)), 0.0)
     return Workload(
         ids=tuple(f"w0!{j:05}" for j in range(JOBS)),
@@ -66,10 +65,6 @@ def jobs(seed: int) -> Workload:
         requested_time=2.0 * length,
         requested_ops=2.0 * length * GIGA,
         ops=length * GIGA,
-        delay=none - 1.0,
-        memory=none,
-        bandwidth=none,
-        walltime=none + np.inf,
         capacity=NODES,
         bytes=sent,
     )

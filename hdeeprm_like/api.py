@@ -6,7 +6,7 @@ from contextlib import nullcontext
 from dataclasses import fields
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 
@@ -25,7 +25,7 @@ from hdeeprm_like.formats.any_platform import AnyPlatform, platform_from
 from hdeeprm_like.formats.shipped import Names, existing, listed
 from hdeeprm_like.formats.windows import JobsBy, Window
 from hdeeprm_like.jobs_in_files import jobs_and_machine, jobs_in
-from hdeeprm_like.refusals import AGENT, SIMULATE, Case, refuse
+from hdeeprm_like.refusals import SIMULATE, Case, refuse
 from hdeeprm_like.run.schedules import jobs_that_ran, run_to_end, schedule_of
 from hdeeprm_like.run.simulator import Clock, Simulator, check_clock
 from hdeeprm_like.simulated import Schedule
@@ -71,7 +71,14 @@ def simulate(
     if network:
         machine = with_network(machine)
     check_clock(clock)  # refuses one that is not known before anything is read
-    simulator, jobs, play = _played(machine, workload, policy, clock, seed, whole)
+    player = _player(policy)
+    refuse(player.case._replace(clock=clock).on(machine, whole))
+    if isinstance(workload, Workload):
+        window = Window(workload, 0.0)
+    else:
+        window = jobs_in(existing(workload, "trace", "workload"), machine, seed)
+    jobs = window.workload
+    simulator, play = player.play(machine, window, clock, experiments.seed_of_policies(seed), whole)
     ran = jobs_that_ran(simulator)
     if not ran.any():
         raise WorkloadError(f"{machine.name}: none of {len(jobs)} jobs fits this platform, so none has run")
@@ -88,34 +95,57 @@ def simulate(
     )
 
 
-def _played(
-    machine: Platform, workload: Workload | str | Path, policy: str, clock: Clock, seed: int, whole: bool
-) -> tuple[Simulator, Workload, Callable[[], Simulator]]:
-    """Run the jobs to their ends, see `simulate`.
+class Player(Protocol):
+    """A policy as `simulate` plays it.
 
-    Returns:
-        What moved the cluster, the jobs, and what returns the same with a log and the cores of each job.
+    Attributes:
+        case: the policy as the table of refusals looks it up.
     """
-    agent = agent_named(policy)
-    actions = PolicyActions([policy_named(policy, SIMULATE)]) if agent is None else None
-    case = Case(policy, AGENT, driver=SIMULATE) if actions is None else case_of(actions.policies[0], SIMULATE)
-    refuse(case.on(machine, whole)._replace(clock=clock))
-    if isinstance(workload, Workload):
-        jobs = Window(workload, 0.0)
-    else:
-        jobs = jobs_in(existing(workload, "trace", "workload"), machine, seed)
-    if actions is not None:
-        random = experiments.seed_of_policies(seed)
-        play = partial(run_to_end, machine, jobs.workload, actions, clock, seed=random, epoch=jobs.epoch, whole=whole)
-        if clock != "batsim" and actions.built_in and not whole and countable(machine, jobs.workload):
-            return play(named=False), jobs.workload, partial(play, log=True)
-        simulator = play(log=True)
-    else:
-        from hdeeprm_like.launch.trained import play_trained
 
-        assert agent is not None
-        simulator = play_trained(agent, machine, jobs.workload, clock, log=True)
-    return simulator, jobs.workload, lambda: simulator
+    @property
+    def case(self) -> Case: ...  # noqa: D102
+
+    def play(
+        self, machine: Platform, jobs: Window, clock: Clock, seed: int, whole: bool
+    ) -> tuple[Simulator, Callable[[], Simulator]]:
+        """Run the jobs to their ends.
+
+        Returns:
+            What moved the cluster, and what returns the same with a log and the cores of each job.
+        """
+
+
+class Fixed(NamedTuple):
+    """A pair or a baseline, as a `Player`."""
+
+    actions: PolicyActions
+
+    @property
+    def case(self) -> Case:
+        """The policy as the table of refusals looks it up."""
+        return case_of(self.actions.policies[0], SIMULATE)
+
+    def play(
+        self, machine: Platform, jobs: Window, clock: Clock, seed: int, whole: bool
+    ) -> tuple[Simulator, Callable[[], Simulator]]:
+        """Run the jobs to their ends; where equal cores can be counted, this is the quicker way."""
+        play = partial(
+            run_to_end, machine, jobs.workload, self.actions, clock, seed=seed, epoch=jobs.epoch, whole=whole
+        )
+        if clock != "batsim" and self.actions.built_in and not whole and countable(machine, jobs.workload):
+            return play(named=False), partial(play, log=True)
+        simulator = play(log=True)
+        return simulator, lambda: simulator
+
+
+def _player(policy: str) -> Player:
+    """Return the policy of a name, as `simulate` plays it."""
+    agent = agent_named(policy)
+    if agent is None:
+        return Fixed(PolicyActions([policy_named(policy, SIMULATE)]))
+    from hdeeprm_like.launch.trained import TrainedPlayer
+
+    return TrainedPlayer(agent)
 
 
 def compare(

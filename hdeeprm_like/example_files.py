@@ -36,7 +36,12 @@ class Example:
     extra: str = ""
 
 
-def trained(name: str, agent: str, shows: str, files: Mapping[str, str]) -> Example:
+def copied(*paths: str) -> dict[str, str]:
+    """Return the files of an example that keep their names in the copy."""
+    return {path.rpartition("/")[2]: path for path in paths}
+
+
+def trained(name: str, agent: str, shows: str, files: dict[str, str]) -> Example:
     """Return the example that trains an agent.
 
     Args:
@@ -45,7 +50,7 @@ def trained(name: str, agent: str, shows: str, files: Mapping[str, str]) -> Exam
         shows: what it shows, in one line.
         files: the platform, the workload and what else is copied, as in `Example`.
     """
-    sources = {f"{name}.json": f"agents/{name}.json", f"{agent}.py": f"agents/{agent}.py", **files}
+    sources = copied(f"agents/{name}.json", f"agents/{agent}.py") | files
     commands = (
         f"hdeeprm-like train --options {{folder}}/{name}.json --agent {{folder}}/{agent}.py",
         f"hdeeprm-like visual rewards --run train-{name} --save rewards.png",
@@ -54,15 +59,14 @@ def trained(name: str, agent: str, shows: str, files: Mapping[str, str]) -> Exam
 
 
 DISSERTATION = tuple(f"dissertation-5-{name}" for name in ("1-pg", "1-a2c", "1-ppo", "2"))
+LUBLIN = copied("platforms/pool_256.csv", "workloads/lublin_256.swf.gz")
 EXAMPLES: Mapping[str, Example] = {
     "gaia": Example(
         "the thesis' two experiments: first arrived or shortest job first, 1000 jobs on 2280 cores of Gaia",
         {
             "first.json": "agents/gaia-first-high_gflops.json",
             "shortest.json": "agents/gaia-shortest-high_gflops.json",
-            "ppo.json": "agents/ppo.json",
-            "gaia.json": "platforms/gaia.json",
-            "gaia.swf.gz": "workloads/gaia.swf.gz",
+            **copied("agents/ppo.json", "platforms/gaia.json", "workloads/gaia.swf.gz"),
         },
         (
             "hdeeprm-like launch --options {folder}/first.json",
@@ -72,7 +76,7 @@ EXAMPLES: Mapping[str, Example] = {
     ),
     "compare": Example(
         "policies and backfilling compared on windows of a trace of the Lublin-Feitelson model, 256 cores",
-        {"lublin_256.swf.gz": "workloads/lublin_256.swf.gz", "sweep.json": "agents/sweep.json"},
+        copied("workloads/lublin_256.swf.gz", "agents/sweep.json"),
         (
             "hdeeprm-like compare --trace {folder}/lublin_256.swf.gz --policies fcfs,sjf+easy,f1,fcfs+conservative "
             "--windows 4x512 --output compared",
@@ -80,12 +84,7 @@ EXAMPLES: Mapping[str, Example] = {
     ),
     "frontier": Example(
         "2,000 jobs on Frontier's 602,112 cores, their energy and its power over time; and LUMI",
-        {
-            "frontier-easy.json": "agents/frontier-easy.json",
-            "frontier.json": "platforms/frontier.json",
-            "lumi.json": "platforms/lumi.json",
-            "tariff.csv": "agents/tariff.csv",
-        },
+        copied("agents/frontier-easy.json", "platforms/frontier.json", "platforms/lumi.json", "agents/tariff.csv"),
         (
             "hdeeprm-like launch --options {folder}/frontier-easy.json",
             "hdeeprm-like metrics run-frontier-easy --short --tariff {folder}/tariff.csv",
@@ -97,19 +96,14 @@ EXAMPLES: Mapping[str, Example] = {
         "reinforce",
         "the thesis' learning example: REINFORCE, or actor-critic, learns which job to run where",
         {
-            "actor_critic.json": "agents/actor_critic.json",
-            "actor_critic.py": "agents/actor_critic.py",
+            **copied("agents/actor_critic.json", "agents/actor_critic.py"),
             "platform.json": "platforms/learning.json",
             "jobs.json": "workloads/learning.json",
         },
     ),
     "two-kinds": Example(
         "an agent that chooses among the 36 policy pairs beats each of them, on 64 fast and 256 thrifty cores",
-        {
-            "two-kinds.json": "agents/two-kinds.json",
-            "ppo.py": "agents/ppo.py",
-            "two_kinds.json": "platforms/two_kinds.json",
-        },
+        copied("agents/two-kinds.json", "agents/ppo.py", "platforms/two_kinds.json"),
         (
             "hdeeprm-like train --method policy_iteration --options {folder}/two-kinds.json --agent {folder}/ppo.py",
             "hdeeprm-like visual rewards --run train-two-kinds --save rewards.png",
@@ -120,52 +114,47 @@ EXAMPLES: Mapping[str, Example] = {
         "ppo-window",
         "ppo",
         "PPO chooses the next job from a window of 128 on the Lublin-Feitelson trace",
-        {"pool_256.csv": "platforms/pool_256.csv", "lublin_256.swf.gz": "workloads/lublin_256.swf.gz"},
+        LUBLIN,
     ),
     "smdp": trained(
         "smdp",
         "ppo",
         "PPO on the semi-Markov decision process of Cunha's dissertation, jobs of Mao et al. on 64 cores",
-        {"pool_64.csv": "platforms/pool_64.csv"},
+        copied("platforms/pool_64.csv"),
     ),
     "deep-backfilling": trained(
         "deep-backfilling",
         "ppo",
         "PPO on Deep Back-Filling (Wang et al. 2022), jobs of Mao et al. on 64 cores",
-        {"pool_64.csv": "platforms/pool_64.csv"},
+        copied("platforms/pool_64.csv"),
     ),
     "job-machine": trained(
         "job-machine",
         "ppo",
         "PPO chooses a job and a machine for it (Hutchison et al.), nine machines, two of them with GPUs",
-        {"nine_machines.csv": "platforms/nine_machines.csv"},
+        copied("platforms/nine_machines.csv"),
     ),
     "inspector": trained(
         "sched-inspector",
         "ppo",
         "PPO says of each job that shortest job first takes next whether it starts now (after SchedInspector)",
-        {"pool_256.csv": "platforms/pool_256.csv", "lublin_256.swf.gz": "workloads/lublin_256.swf.gz"},
+        LUBLIN,
     ),
     "dissertation": trained(
         "dissertation-5-5",
         "ppo",
         "the published numbers of Cunha's dissertation, tables 5.1, 5.2 and 5.5: policy gradient, A2C and PPO",
-        {
-            **{f"{name}.json": f"agents/{name}.json" for name in DISSERTATION},
-            "reinforce.py": "agents/reinforce.py",
-            "actor_critic.py": "agents/actor_critic.py",
-            **{name: f"platforms/{name}" for name in ("pool_10_10.csv", "pool_64.csv", "pool_256.csv")},
-        },
+        copied(
+            *(f"agents/{name}.json" for name in DISSERTATION),
+            *("agents/reinforce.py", "agents/actor_critic.py"),
+            *(f"platforms/{name}" for name in ("pool_10_10.csv", "pool_64.csv", "pool_256.csv")),
+        ),
     ),
     "kernel": trained(
         "kernel",
         "kernel",
         "one network for every job imitates saf+reserve and learns on, on jobs of Lublin's model",
-        {
-            "pool_256.csv": "platforms/pool_256.csv",
-            "attention.py": "agents/attention.py",
-            "recurrent.py": "agents/recurrent.py",
-        },
+        copied("platforms/pool_256.csv", "agents/attention.py", "agents/recurrent.py"),
     ),
     "worked": Example(
         "examples small enough for paper: three and seven jobs of Cunha's dissertation, one of the thesis",
@@ -175,9 +164,7 @@ EXAMPLES: Mapping[str, Example] = {
             "three_jobs_swapped.json": "workloads/worked_three_jobs_swapped.json",
             "one_job.json": "workloads/worked_one_job.json",
             "void.json": "workloads/worked_void.json",
-            "two_cores.json": "platforms/two_cores.json",
-            "pool_2.csv": "platforms/pool_2.csv",
-            "pool_3.csv": "platforms/pool_3.csv",
+            **copied("platforms/two_cores.json", "platforms/pool_2.csv", "platforms/pool_3.csv"),
         },
         (
             "hdeeprm-like launch --options {folder}/three.json",
@@ -188,20 +175,10 @@ EXAMPLES: Mapping[str, Example] = {
     ),
     "gymnasium": Example(
         "Gymnasium environments learned by sb3-contrib's MaskablePPO, and parts of your own for them",
-        {
-            name: f"agents/{name}"
-            for name in (
-                "train_maskable_ppo.py",
-                "sb3_vector.py",
-                "cleanrl_ppo.py",
-                "torchrl_ppo.py",
-                "tianshou_ppo.py",
-                "rllib_ppo.py",
-                "sb3_network.py",
-                "own_parts.py",
-                "own_predictor.py",
-            )
-        },
+        copied(
+            *(f"agents/{name}_ppo.py" for name in ("train_maskable", "cleanrl", "torchrl", "tianshou", "rllib")),
+            *(f"agents/{name}.py" for name in ("sb3_vector", "sb3_network", "own_parts", "own_predictor")),
+        ),
         ("python {folder}/train_maskable_ppo.py SMDP --steps 20000",),
         "rl",
     ),

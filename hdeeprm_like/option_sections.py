@@ -18,6 +18,11 @@ class Section(BaseModel):
     model_config = ConfigDict(strict=True, extra="forbid", frozen=True, allow_inf_nan=False, defer_build=True)
 
 
+def option(default: Any, description: str, **more: Any) -> Any:
+    """Return an option of a section: its default, and what the schema says of it."""
+    return Field(default, description=description, **more)
+
+
 def at_most(limit: limits.Limit) -> AfterValidator:
     """Return what refuses whole numbers of an option above a limit."""
 
@@ -38,38 +43,54 @@ def shown(value: Any) -> str:
     return text if len(text) <= 60 else text[:57] + "..."
 
 
+Branches = Annotated[int, Field(ge=2), at_most(limits.BRANCHES)]
+Decisions = Annotated[int, Field(ge=0), at_most(limits.DECISIONS)]
+Envs = Annotated[int, Field(ge=0), at_most(limits.ENVS)]
+Episodes = Annotated[int, Field(ge=0), at_most(limits.EPISODES)]
+Jobs = Annotated[int, Field(ge=0), at_most(limits.JOBS)]
+Slots = Annotated[int, Field(ge=0), at_most(limits.SLOTS)]
+SomeCores = Annotated[int, Field(ge=1), at_most(limits.CORES)]
+SomeDecisions = Annotated[int, Field(ge=1), at_most(limits.DECISIONS)]
+SomeEnvs = Annotated[int, Field(ge=1), at_most(limits.ENVS)]
+SomeEpisodes = Annotated[int, Field(ge=1), at_most(limits.EPISODES)]
+SomeJobs = Annotated[int, Field(ge=1), at_most(limits.JOBS)]
+SomeSteps = Annotated[int, Field(ge=1), at_most(limits.STEPS)]
+Steps = Annotated[int, Field(ge=0), at_most(limits.STEPS)]
+Seed = Annotated[int, Field(ge=0, lt=2**63)]
+Amount = Annotated[float, Field(ge=0)]
+Positive = Annotated[float, Field(gt=0)]
+Share = Annotated[float, Field(ge=0, le=1)]
+PositiveShare = Annotated[float, Field(gt=0, le=1)]
+Load = Annotated[float, Field(gt=0.0, le=10.0)]
+
+
 class TraceOptions(Section):
     """Conversion of a trace to a workload, or a model of jobs, beyond the thesis' schema."""
 
-    skip: Annotated[int, Field(ge=0), at_most(limits.JOBS)] = Field(
-        0, description="Jobs of the trace to leave out at its beginning."
+    skip: Jobs = option(0, "Jobs of the trace to leave out at its beginning.")
+    max_time: Positive | None = option(None, "s; longer requests are left out.")
+    max_cores: SomeCores | None = option(
+        None, "Larger jobs are left out; those larger than the machine, too, which are an error otherwise."
     )
-    max_time: Annotated[float, Field(gt=0)] | None = Field(None, description="s; longer requests are left out.")
-    max_cores: Annotated[int, Field(ge=1), at_most(limits.CORES)] | None = Field(
-        None, description="Larger jobs are left out; those larger than the machine, too, which are an error otherwise."
+    max_memory: Positive | None = option(None, "MB per core.")
+    max_bandwidth: Positive | None = option(None, "GB/s per core.")
+    runtimes: Literal["accuracy", "trace"] = option(
+        "accuracy", "Real run times: drawn by the accuracy of requests, or those of the trace."
     )
-    max_memory: Annotated[float, Field(gt=0)] | None = Field(None, description="MB per core.")
-    max_bandwidth: Annotated[float, Field(gt=0)] | None = Field(None, description="GB/s per core.")
-    runtimes: Literal["accuracy", "trace"] = Field(
-        "accuracy", description="Real run times: drawn by the accuracy of requests, or those of the trace."
+    reading: RulesName = option(
+        "standard", "Rules by which lines are jobs: those of SWF, of HDeepRM's converter or of RLScheduler."
     )
-    reading: RulesName = Field(
-        "standard", description="Rules by which lines are jobs: those of SWF, of HDeepRM's converter or of RLScheduler."
+    missing_memory: Amount | None = option(None, "MB per core of jobs with unknown memory; without it they need none.")
+    model: Literal["lublin", "mao", "ksu", "campaigns"] | None = option(
+        None, "Jobs are drawn from a model; no trace is read."
     )
-    missing_memory: Annotated[float, Field(ge=0)] | None = Field(
-        None, description="MB per core of jobs with unknown memory; without it they need none."
+    preset: str | None = option(None, "Published parameters of the model, e.g. 'whole' or 'scenario-1'.")
+    parameters: dict[str, Any] = option({}, "Parameters of the model; 'nodes' adapts it to another machine.")
+    columns: Literal["model", "hdeeprm"] = option(
+        "model", "Whether bandwidths, and memories if the model has none, are drawn as HDeepRM does."
     )
-    model: Literal["lublin", "mao", "ksu", "campaigns"] | None = Field(
-        None, description="Jobs are drawn from a model; no trace is read."
-    )
-    preset: str | None = Field(None, description="Published parameters of the model, e.g. 'whole' or 'scenario-1'.")
-    parameters: dict[str, Any] = Field({}, description="Parameters of the model; 'nodes' adapts it to another machine.")
-    columns: Literal["model", "hdeeprm"] = Field(
-        "model", description="Whether bandwidths, and memories if the model has none, are drawn as HDeepRM does."
-    )
-    estimates: str | dict[str, Any] | None = Field(
-        None,
-        description="Requested times, except in complete workloads: a model by name, or 'model' and its parameters.",
+    estimates: str | dict[str, Any] | None = option(
+        None, "Requested times, except in complete workloads: a model by name, or 'model' and its parameters."
     )
 
     @model_validator(mode="after")
@@ -80,122 +101,80 @@ class TraceOptions(Section):
         return self
 
 
-Load = Annotated[float, Field(gt=0.0, le=10.0)]
-
-
 class PolicyIterationSection(Section):
     """How ``train --method policy_iteration`` improves an agent."""
 
-    iterations: Annotated[int, Field(ge=1), at_most(limits.EPISODES)] = Field(6, description="In all.")
-    windows: Annotated[int, Field(ge=1), at_most(limits.ENVS)] = Field(
-        64, description="Episodes of an iteration, played side by side."
+    iterations: SomeEpisodes = option(6, "In all.")
+    windows: SomeEnvs = option(64, "Episodes of an iteration, played side by side.")
+    every: SomeDecisions = option(25, "Decisions of an episode from one that is compared to the next, in the mean.")
+    alternatives: Slots = option(3, "Actions tried at such a decision, drawn by the policy; 0 for all that are legal.")
+    horizon: Amount = option(172800.0, "s that both branches are followed for; 0 to the end of the episode.")
+    lasts: Amount = option(3600.0, "s for which another policy is applied.")
+    branches: Branches = option(512, "Forks of simulations in memory at once.")
+    start: str | None = option(
+        None, "Name of the action that the agent prefers at first, whatever it sees, as 'saf+reserve:32'."
     )
-    every: Annotated[int, Field(ge=1), at_most(limits.DECISIONS)] = Field(
-        25, description="Decisions of an episode from one that is compared to the next, in the mean."
+    step: Positive = option(10.0, "By how much logits move for an advantage of one standard deviation.")
+    shares: Annotated[list[PositiveShare], Field(min_length=1, max_length=16)] = option(
+        [0.5, 1.0], "Shares of the way from the policy to what was learned, tried in validation."
     )
-    alternatives: Annotated[int, Field(ge=0), at_most(limits.SLOTS)] = Field(
-        3, description="Actions tried at such a decision, drawn by the policy; 0 for all that are legal."
+    sure: Amount = option(
+        2.0, "By how many standard errors a candidate has to be better than the policy to replace it."
     )
-    horizon: Annotated[float, Field(ge=0)] = Field(
-        172800.0, description="s that both branches are followed for; 0 to the end of the episode."
-    )
-    lasts: Annotated[float, Field(ge=0)] = Field(3600.0, description="s for which another policy is applied.")
-    branches: Annotated[int, Field(ge=2), at_most(limits.BRANCHES)] = Field(
-        512, description="Forks of simulations in memory at once."
-    )
-    start: str | None = Field(
-        None, description="Name of the action that the agent prefers at first, whatever it sees, as 'saf+reserve:32'."
-    )
-    step: Annotated[float, Field(gt=0)] = Field(
-        10.0, description="By how much logits move for an advantage of one standard deviation."
-    )
-    shares: Annotated[list[Annotated[float, Field(gt=0, le=1)]], Field(min_length=1, max_length=16)] = Field(
-        [0.5, 1.0], description="Shares of the way from the policy to what was learned, tried in validation."
-    )
-    sure: Annotated[float, Field(ge=0)] = Field(
-        2.0, description="By how many standard errors a candidate has to be better than the policy to replace it."
-    )
-    epochs: Annotated[int, Field(ge=1), at_most(limits.EPISODES)] = Field(
-        10, description="Passes over the compared decisions, at most."
-    )
-    minibatch: Annotated[int, Field(ge=1), at_most(limits.DECISIONS)] = Field(
-        512, description="Decisions in a gradient step."
-    )
-    huber: Annotated[float, Field(gt=0)] = Field(
-        3.0, description="Standard deviations from which on the loss of an advantage is linear."
-    )
+    epochs: SomeEpisodes = option(10, "Passes over the compared decisions, at most.")
+    minibatch: SomeDecisions = option(512, "Decisions in a gradient step.")
+    huber: Positive = option(3.0, "Standard deviations from which on the loss of an advantage is linear.")
 
 
 class TrainingSection(Section):
     """Training of learning agents, beyond the thesis' schema."""
 
-    episodes: Annotated[int, Field(ge=1), at_most(limits.EPISODES)] = Field(
-        350, description="Number of training episodes."
+    episodes: SomeEpisodes = option(350, "Number of training episodes.")
+    steps: Decisions = option(0, "Decisions to learn from, in place of episodes.")
+    n_steps: Decisions = option(0, "Decisions of each episode between two updates; 0 learns from whole episodes.")
+    envs: SomeEnvs = option(1, "Parallel episodes of one update.")
+    parts: SomeEnvs = option(
+        1, "Parts of these episodes, each with its own random numbers; an engine distributes them."
     )
-    steps: Annotated[int, Field(ge=0), at_most(limits.DECISIONS)] = Field(
-        0, description="Decisions to learn from, in place of episodes."
+    alike: SomeEpisodes = option(1, "Consecutive episodes with the same jobs.")
+    fragment_jobs: SomeJobs | None = option(
+        None, "Jobs of each episode, a fragment of the workload; the whole workload if missing."
     )
-    n_steps: Annotated[int, Field(ge=0), at_most(limits.DECISIONS)] = Field(
-        0, description="Decisions of each episode between two updates; 0 learns from whole episodes."
-    )
-    envs: Annotated[int, Field(ge=1), at_most(limits.ENVS)] = Field(1, description="Parallel episodes of one update.")
-    parts: Annotated[int, Field(ge=1), at_most(limits.ENVS)] = Field(
-        1, description="Parts of these episodes, each with its own random numbers; an engine distributes them."
-    )
-    alike: Annotated[int, Field(ge=1), at_most(limits.EPISODES)] = Field(
-        1, description="Consecutive episodes with the same jobs."
-    )
-    fragment_jobs: Annotated[int, Field(ge=1), at_most(limits.JOBS)] | None = Field(
-        None, description="Jobs of each episode, a fragment of the workload; the whole workload if missing."
-    )
-    candidates: Annotated[int, Field(ge=1), at_most(limits.EPISODES)] = Field(
-        1, description="Each fragment is the busiest of so many drawn ones."
-    )
-    compression: Annotated[float, Field(ge=1)] = Field(1.0, description="Jobs arrive up to so many times faster.")
-    load: Annotated[list[Load], Field(min_length=2, max_length=2)] | None = Field(
+    candidates: SomeEpisodes = option(1, "Each fragment is the busiest of so many drawn ones.")
+    compression: Annotated[float, Field(ge=1)] = option(1.0, "Jobs arrive up to so many times faster.")
+    load: Annotated[list[Load], Field(min_length=2, max_length=2)] | None = option(
         None,
-        description="Arrivals are scaled to a load, drawn between these for each episode; "
+        "Arrivals are scaled to a load, drawn between these for each episode; "
         "of fragments only in those to learn from.",
     )
-    prior: Annotated[int, Field(ge=0), at_most(limits.EPISODES)] = Field(
-        0,
-        description="Training episodes in which each action runs as a constant policy; agents first prefer the best.",
+    prior: Episodes = option(
+        0, "Training episodes in which each action runs as a constant policy; agents first prefer the best."
     )
-    baseline: str | None = Field(
-        None, description="Policy whose returns on the same jobs are subtracted at each time, e.g. 'sjf+easy'."
+    baseline: str | None = option(
+        None, "Policy whose returns on the same jobs are subtracted at each time, e.g. 'sjf+easy'."
     )
-    imitate: str | None = Field(
-        None, description="Policy that agents imitate before training, e.g. 'sjf+easy' or 'saf+reserve:32'."
+    imitate: str | None = option(
+        None, "Policy that agents imitate before training, e.g. 'sjf+easy' or 'saf+reserve:32'."
     )
-    imitate_episodes: Annotated[int, Field(ge=1), at_most(limits.ENVS)] = Field(
-        64, description="Episodes of the imitated policy."
-    )
-    imitate_epochs: Annotated[int, Field(ge=1), at_most(limits.EPISODES)] = Field(
-        20, description="Passes over its decisions."
-    )
-    checkpoint_every: Annotated[int, Field(ge=1), at_most(limits.EPISODES)] = Field(
-        100, description="Episodes between two checkpoints."
-    )
-    evaluate_every: Annotated[int, Field(ge=0), at_most(limits.EPISODES)] = Field(
-        0, description="Episodes between two evaluations, 0 for none."
-    )
-    evaluation_episodes: Annotated[int, Field(ge=1), at_most(limits.ENVS)] = Field(
-        10, description="Size of the fixed evaluation set."
-    )
-    greedy: bool = Field(True, description="Whether tests take the most probable action instead of drawing one.")
-    clock: Literal["batsim", "textbook", "one-by-one"] = Field(
+    imitate_episodes: SomeEnvs = option(64, "Episodes of the imitated policy.")
+    imitate_epochs: SomeEpisodes = option(20, "Passes over its decisions.")
+    checkpoint_every: SomeEpisodes = option(100, "Episodes between two checkpoints.")
+    evaluate_every: Episodes = option(0, "Episodes between two evaluations, 0 for none.")
+    evaluation_episodes: SomeEnvs = option(10, "Size of the fixed evaluation set.")
+    greedy: bool = option(True, "Whether tests take the most probable action instead of drawing one.")
+    clock: Literal["batsim", "textbook", "one-by-one"] = option(
         "batsim",
-        description="Of training episodes: Batsim's, the faster one where messages take no time, or that one with a "
+        "Of training episodes: Batsim's, the faster one where messages take no time, or that one with a "
         "decision after each single arrival or end.",
     )
-    best: Literal["reward", "mean_slowdown", "bounded_slowdown", "wait", "makespan"] = Field(
-        "reward", description="Measure that selects best.pt."
+    best: Literal["reward", "mean_slowdown", "bounded_slowdown", "wait", "makespan"] = option(
+        "reward", "Measure that selects best.pt."
     )
-    policy_iteration: PolicyIterationSection = Field(
-        PolicyIterationSection.model_construct(), description="Of the method policy_iteration."
+    policy_iteration: PolicyIterationSection = option(
+        PolicyIterationSection.model_construct(), "Of the method policy_iteration."
     )
-    held_out: Annotated[int, Field(ge=0), at_most(limits.ENVS)] = Field(
-        0, description="Held-out episodes that the best agent plays at the end, and each action as a constant policy."
+    held_out: Envs = option(
+        0, "Held-out episodes that the best agent plays at the end, and each action as a constant policy."
     )
 
     @field_validator("load")

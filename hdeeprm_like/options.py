@@ -3,11 +3,11 @@
 Unknown and wrong values are refused with their path in the file and the nearest right name.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 
-from pydantic import ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import AfterValidator, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from hdeeprm_like import limits
 from hdeeprm_like.decision import specs
@@ -17,7 +17,24 @@ from hdeeprm_like.decision.rates import file_of_rates
 from hdeeprm_like.errors import OptionsError, did_you_mean
 from hdeeprm_like.formats.open import names
 from hdeeprm_like.inputs import read_json
-from hdeeprm_like.option_sections import Section, TraceOptions, TrainingSection, at_most, shown
+from hdeeprm_like.option_sections import (
+    Amount,
+    Jobs,
+    Positive,
+    PositiveShare,
+    Section,
+    Seed,
+    Share,
+    Slots,
+    SomeCores,
+    SomeJobs,
+    SomeSteps,
+    Steps,
+    TraceOptions,
+    TrainingSection,
+    option,
+    shown,
+)
 from hdeeprm_like.refusals import LAUNCH
 
 ALL_PAIRS = tuple(f"{job}-{core}" for job in JOB_POLICY_NAMES for core in CORE_POLICY_NAMES)
@@ -29,6 +46,16 @@ def check_part(name: str, known: Sequence[str]) -> None:
         raise ValueError(f"{name!r} is not known{did_you_mean(name, known)}")
 
 
+def one_of(known: Iterable[str]) -> AfterValidator:
+    """Return what refuses names of parts that are neither known nor a user's own."""
+
+    def checked(name: str) -> str:
+        check_part(name, tuple(known))
+        return name
+
+    return AfterValidator(checked)
+
+
 def checked_policy(name: str, driver: str = "") -> Pair | Baseline:
     """Return the policy of a name; raise a ValueError if there is none, or it is not for this driver."""
     try:
@@ -37,47 +64,40 @@ def checked_policy(name: str, driver: str = "") -> Pair | Baseline:
         raise ValueError(str(error)) from None
 
 
+def launched(name: str) -> str:
+    """Return the name of a policy for a launch; raise a ValueError if there is none, or a launch cannot play it."""
+    checked_policy(name, LAUNCH)
+    return name
+
+
+LaunchedPolicy = Annotated[str, AfterValidator(launched)]
+
+
 class ActionOptions(Section):
     """The actions of an agent: policy pairs (thesis 3.2.3.2), or jobs of the window, and nodes for them."""
 
-    kind: str | None = Field(
+    kind: Annotated[str, one_of(specs.ACTIONS)] | None = option(
         None,
-        description="Policies, jobs or machines; write your own as 'file.py:attribute'.",
+        "Policies, jobs or machines; write your own as 'file.py:attribute'.",
         examples=list(specs.ACTIONS),
     )
-    selection: list[dict[str, list[str]]] = Field(
+    selection: list[dict[str, list[str]]] = option(
         [],
-        description="Objects with a job policy, built-in or 'file.py:attribute', and its core policies; empty for "
-        "all 36.",
+        "Objects with a job policy, built-in or 'file.py:attribute', and its core policies; empty for all 36.",
     )
-    policies: list[str] = Field(
+    policies: list[str] = option(
         [],
-        description="In place of a selection: policies by name, pairs and baselines.",
+        "In place of a selection: policies by name, pairs and baselines.",
         examples=[["sjf+easy", "f1+conservative", "shortest-high_gflops"]],
     )
-    void: bool = Field(False, description="For policies: whether the agent may also decide to wait.")
-    core_policy: str | None = Field(None, description="For jobs: core policy that places them.")
-    waiting: bool | None = Field(None, description="For machines: whether the agent may wait.")
-    masked: bool = Field(
-        True,
-        description="Whether masks mark the legal actions; else an illegal action acts as a wait, with its reward.",
+    void: bool = option(False, "For policies: whether the agent may also decide to wait.")
+    core_policy: Annotated[str, one_of(CORE_POLICY_NAMES)] | None = option(
+        None, "For jobs: core policy that places them."
     )
-
-    @field_validator("kind")
-    @classmethod
-    def known_kind(cls, kind: str | None) -> str | None:
-        """Refuse action spaces that do not exist."""
-        if kind is not None:
-            check_part(kind, tuple(specs.ACTIONS))
-        return kind
-
-    @field_validator("core_policy")
-    @classmethod
-    def known_core_policy(cls, policy: str | None) -> str | None:
-        """Refuse a core policy that does not exist."""
-        if policy is not None:
-            check_part(policy, CORE_POLICY_NAMES)
-        return policy
+    waiting: bool | None = option(None, "For machines: whether the agent may wait.")
+    masked: bool = option(
+        True, "Whether masks mark the legal actions; else an illegal action acts as a wait, with its reward."
+    )
 
     @field_validator("selection")
     @classmethod
@@ -119,70 +139,47 @@ class ActionOptions(Section):
 class WindowOptions(Section):
     """The part of the queue that an agent sees and chooses from; the default is the preset's."""
 
-    head: Annotated[int, Field(ge=0), at_most(limits.SLOTS)] | None = Field(
-        None, description="Slots for the first jobs of the queue."
+    head: Slots | None = option(None, "Slots for the first jobs of the queue.")
+    tail: Slots | None = option(None, "Slots for the last jobs of the queue.")
+    order: specs.QueueOrder | None = option(None, "Order of the queue that fills the slots; by arrival if missing.")
+    opens: specs.Opens | None = option(
+        None, "When the agent decides: jobs wait, a job of the window fits, or at every time step."
     )
-    tail: Annotated[int, Field(ge=0), at_most(limits.SLOTS)] | None = Field(
-        None, description="Slots for the last jobs of the queue."
-    )
-    order: specs.QueueOrder | None = Field(
-        None, description="Order of the queue that fills the slots; by arrival if missing."
-    )
-    opens: specs.Opens | None = Field(
-        None, description="When the agent decides: jobs wait, a job of the window fits, or at every time step."
-    )
-    step: Annotated[float, Field(ge=0)] | None = Field(None, description="s of one wait; 0 until the next event.")
-    jump: bool = Field(False, description="Whether a wait lasts until the next event, whatever the step.")
+    step: Amount | None = option(None, "s of one wait; 0 until the next event.")
+    jump: bool = option(False, "Whether a wait lasts until the next event, whatever the step.")
 
 
 class EnvOptions(Section):
     """Observation, actions and reward (thesis 3.2.3, 3.2.4); the default is the preset's."""
 
-    preset: specs.Preset = Field("HDeepRM", description="A published decision space.")
-    objective: str | dict[str, float] | None = Field(
+    preset: specs.Preset = option("HDeepRM", "A published decision space.")
+    objective: str | dict[str, float] | None = option(
         None,
-        description="Objective of the reward, or several with weights; write your own as 'file.py:attribute'. "
+        "Objective of the reward, or several with weights; write your own as 'file.py:attribute'. "
         "Cost and CO2 hold a file of values over time: 'cost:tariff.csv', 'carbon:intensity.csv'.",
         examples=list(specs.OBJECTIVES),
     )
-    reward: specs.Mode | None = Field(
-        None,
-        description="Reward from the objective: its value right after a decision, its sum until the next, ...",
+    reward: specs.Mode | None = option(
+        None, "Reward from the objective: its value right after a decision, its sum until the next, ..."
     )
-    gamma: Annotated[float, Field(ge=0, le=1)] | None = Field(
-        None, description="Discount of the reward 'discounted' for each time step."
-    )
+    gamma: Share | None = option(None, "Discount of the reward 'discounted' for each time step.")
     actions: ActionOptions = ActionOptions.model_construct()
     window: WindowOptions = WindowOptions.model_construct()
-    observation: str | None = Field(
+    observation: Annotated[str, one_of(specs.OBSERVATIONS)] | None = option(
         None,
-        description="What the agent sees; write your own observation as 'file.py:attribute'.",
+        "What the agent sees; write your own observation as 'file.py:attribute'.",
         examples=list(specs.OBSERVATIONS),
     )
-    horizon: Annotated[int, Field(ge=1), at_most(limits.STEPS)] | None = Field(
-        None, description="Time steps or events to look ahead."
+    horizon: SomeSteps | None = option(None, "Time steps or events to look ahead.")
+    backlog: Slots | None = option(None, "Jobs outside the window in an image.")
+    memory_units: Steps | None = option(None, "Columns for memory in an image.")
+    queue_sensitivity: PositiveShare = option(0.05, "Relative change of the queue at the limit of its feature.")
+    until: Amount = option(0.0, "s after which an episode ends; 0 for the end of all jobs. Launches run all jobs.")
+    placed: Jobs = option(
+        0, "Placed jobs after which an episode ends, while others still arrive; 0 for the end of all jobs."
     )
-    backlog: Annotated[int, Field(ge=0), at_most(limits.SLOTS)] | None = Field(
-        None, description="Jobs outside the window in an image."
-    )
-    memory_units: Annotated[int, Field(ge=0), at_most(limits.STEPS)] | None = Field(
-        None, description="Columns for memory in an image."
-    )
-    queue_sensitivity: Annotated[float, Field(gt=0, le=1)] = Field(
-        0.05, description="Relative change of the queue at the limit of its feature."
-    )
-    until: Annotated[float, Field(ge=0)] = Field(
-        0.0, description="s after which an episode ends; 0 for the end of all jobs. Launches run all jobs."
-    )
-    placed: Annotated[int, Field(ge=0), at_most(limits.JOBS)] = Field(
-        0, description="Placed jobs after which an episode ends, while others still arrive; 0 for the end of all jobs."
-    )
-    wait: bool = Field(
-        False, description="Whether observations include the waits of the jobs in the slots and the clock."
-    )
-    rates: bool = Field(
-        False, description="Whether observations include the hour and the rates of objectives as cost:tariff.csv."
-    )
+    wait: bool = option(False, "Whether observations include the waits of the jobs in the slots and the clock.")
+    rates: bool = option(False, "Whether observations include the hour and the rates of objectives as cost:tariff.csv.")
 
     @field_validator("objective")
     @classmethod
@@ -197,34 +194,25 @@ class EnvOptions(Section):
                 check_part(name, tuple(specs.OBJECTIVES))
         return objective
 
-    @field_validator("observation")
-    @classmethod
-    def known_observation(cls, observation: str | None) -> str | None:
-        """Refuse observations that do not exist."""
-        if observation is not None:
-            check_part(observation, tuple(specs.OBSERVATIONS))
-        return observation
-
 
 class AgentOptions(Section):
     """The agent (thesis 4.3); further keys of a learning agent go to its constructor by name."""
 
     model_config = ConfigDict(strict=True, extra="allow", frozen=True, allow_inf_nan=False)
 
-    type: Literal["CLASSIC", "LEARNING"] = Field("CLASSIC", description="Fixed policy pair, or learned.")
-    policy_pair: str | None = Field(
+    type: Literal["CLASSIC", "LEARNING"] = option("CLASSIC", "Fixed policy pair, or learned.")
+    policy_pair: LaunchedPolicy | None = option(
         None,
-        description="Pair of a classic agent, e.g. 'shortest-high_gflops', baseline, e.g. 'sjf+easy-best_fit', or "
+        "Pair of a classic agent, e.g. 'shortest-high_gflops', baseline, e.g. 'sjf+easy-best_fit', or "
         "learned "
         "policy, as 'zoo:steady'; may be called policy.",
     )
-    run: Literal["train", "test"] | None = Field(None, description="Whether a learning agent learns or is evaluated.")
-    hidden: Annotated[int, Field(ge=1)] | list[Annotated[int, Field(ge=1)]] | None = Field(
-        None,
-        description="Units in each hidden layer; or a list with one number for each layer, for agents that support it.",
+    run: Literal["train", "test"] | None = option(None, "Whether a learning agent learns or is evaluated.")
+    hidden: Annotated[int, Field(ge=1)] | list[Annotated[int, Field(ge=1)]] | None = option(
+        None, "Units in each hidden layer; or a list with one number for each layer, for agents that support it."
     )
-    lr: Annotated[float, Field(gt=0)] | None = Field(None, description="Learning rate.")
-    gamma: Annotated[float, Field(ge=0, le=1)] | None = Field(None, description="Discount of later rewards.")
+    lr: Positive | None = option(None, "Learning rate.")
+    gamma: Share | None = option(None, "Discount of later rewards.")
 
     @model_validator(mode="before")
     @classmethod
@@ -247,14 +235,6 @@ class AgentOptions(Section):
             raise ValueError(f"{shown(hidden)}: {limits.refusal(limits.UNITS)}")
         return hidden
 
-    @field_validator("policy_pair")
-    @classmethod
-    def known(cls, pair: str | None) -> str | None:
-        """Refuse a pair that does not exist."""
-        if pair is not None:
-            checked_policy(pair, LAUNCH)
-        return pair
-
     @model_validator(mode="after")
     def classic_has_no_extras(self) -> "AgentOptions":
         """Refuse unknown keys of a classic agent."""
@@ -270,36 +250,29 @@ class PybatsimOptions(Section):
     log_level: Literal["CRITICAL", "ERROR", "WARNING", "INFO", "DEBUG"] = "WARNING"
     env: EnvOptions = EnvOptions.model_construct()
     agent: AgentOptions = AgentOptions.model_construct()
-    seed: Annotated[int, Field(ge=0, lt=2**63)] | None = Field(
-        None, description="Copied here by the original's launcher."
-    )
+    seed: Seed | None = option(None, "Copied here by the original's launcher.")
 
 
 class Options(Section):
     """An experiment (thesis 4.3, appendix F)."""
 
-    seed: Annotated[int, Field(ge=0, lt=2**63)] = Field(description="Seed of everything random in the experiment.")
-    nb_resources: Annotated[int, Field(ge=1), at_most(limits.CORES)] | None = Field(
-        None, description="Cores of the platform, to check it."
+    seed: Seed = Field(description="Seed of everything random in the experiment.")
+    nb_resources: SomeCores | None = option(None, "Cores of the platform, to check it.")
+    nb_jobs: SomeJobs | None = option(
+        None, "Jobs taken from the trace, which is read only as far as they need; all if missing."
     )
-    nb_jobs: Annotated[int, Field(ge=1), at_most(limits.JOBS)] | None = Field(
-        None, description="Jobs taken from the trace, which is read only as far as they need; all if missing."
-    )
-    workload_file_path: str = Field(
-        "", description=f"Jobs, a name, e.g. 'gaia', or a file: {names('trace', 'workload')}."
-    )
-    platform_file_path: str | int = Field(
+    workload_file_path: str = option("", f"Jobs, a name, e.g. 'gaia', or a file: {names('trace', 'workload')}.")
+    platform_file_path: str | int = option(
         "",
-        description=f"Platform, a name, e.g. 'gaia', a file: {names('platform')}; or cores of a pool of equal ones.",
+        f"Platform, a name, e.g. 'gaia', a file: {names('platform')}; or cores of a pool of equal ones.",
     )
-    type_file_paths: list[str] = Field([], description="Files or folders that extend the types.")
-    network: bool = Field(
-        False, description="Whether the embedded simulator simulates messages and latencies as Batsim does, job by job."
+    type_file_paths: list[str] = option([], "Files or folders that extend the types.")
+    network: bool = option(
+        False, "Whether the embedded simulator simulates messages and latencies as Batsim does, job by job."
     )
-    policy: str | None = Field(None, description="Short for pybatsim.agent.policy_pair: 'sjf+easy', 'zoo:steady'.")
-    whole: bool = Field(
-        False,
-        description="Whether a baseline places each job on a single node; a job too large for every node is rejected.",
+    policy: str | None = option(None, "Short for pybatsim.agent.policy_pair: 'sjf+easy', 'zoo:steady'.")
+    whole: bool = option(
+        False, "Whether a baseline places each job on a single node; a job too large for every node is rejected."
     )
     workload: TraceOptions = TraceOptions.model_construct()
     pybatsim: PybatsimOptions = PybatsimOptions.model_construct()

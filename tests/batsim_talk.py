@@ -5,7 +5,7 @@ import json
 from pathlib import Path
 
 import numpy as np
-from small import Finished
+from small import Finished, platform
 
 from hdeeprm_like.batsim.codec4 import Codec4
 from hdeeprm_like.batsim.session import Conversation
@@ -24,6 +24,7 @@ from hdeeprm_like.formats.workload_json_writer import write_workload
 from hdeeprm_like.results.batsim_files import parse_interval_set
 
 LIMITS = JobLimits(1.0, 1.0, 1.0, 1.0)
+FOUR = platform((1000.0, [(2, 1.0, 100.0, 10.0), (2, 2.0, 100.0, 5.0)]))
 
 
 class Agent(FirstAction):

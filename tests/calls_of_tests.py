@@ -1,4 +1,4 @@
-"""Plugin of pytest that writes which functions of the package each test calls, and how long the test takes.
+"""Plugin of pytest that writes which functions of the package each test calls, and how long it computes.
 
     PYTHONPATH=tests python -m pytest -p calls_of_tests --calls FILE tests/engine
 
@@ -9,19 +9,21 @@ file. Only tests that pass are written.
 import json
 import sys
 import threading
+import time
 from collections import defaultdict
 from pathlib import Path
 
 import pytest
 
-PACKAGE = "hdeeprm_like"
-now, called, of_files, seconds = set(), {}, defaultdict(set), defaultdict(float)  # all but the first by names of tests
+PACKAGE = "hdeeprm_like/"
+now, called, of_files, began, seconds = set(), {}, defaultdict(set), {}, {}  # all but the first by names of tests
 
 
 def trace(frame, event, argument):
     """Note a call; its lines are not followed, which would take long."""
-    if PACKAGE in frame.f_code.co_filename:
-        now.add((frame.f_code.co_filename, frame.f_code.co_firstlineno))
+    _, inside, path = frame.f_code.co_filename.rpartition(PACKAGE)
+    if inside:
+        now.add((inside + path, frame.f_code.co_firstlineno))
 
 
 def pytest_addoption(parser):
@@ -30,6 +32,7 @@ def pytest_addoption(parser):
 
 def pytest_runtest_setup(item):
     now.clear()
+    began[item.nodeid] = time.process_time()
     threading.settrace(trace)
     sys.settrace(trace)
 
@@ -46,7 +49,7 @@ def pytest_fixture_setup(fixturedef, request):
 
 
 def pytest_runtest_logreport(report):
-    seconds[report.nodeid] += report.duration
+    seconds[report.nodeid] = time.process_time() - began[report.nodeid]
     if report.when == "call" and report.passed:
         called[report.nodeid] = now.copy()
 

@@ -36,7 +36,7 @@ def pytest_terminal_summary(terminalreporter):
 
 
 def pytest_collection_modifyitems(items):
-    """Mark the parameters that a test leaves to ``make test-more`` or ``make test-all``.
+    """Mark the parameters that a test leaves to ``make test-more`` or ``make test-all``; skip what is for machine code.
 
     ``@pytest.mark.lane(more="a|b")`` takes regular expressions of whole sets of parameters, as pytest shows them.
     """
@@ -46,6 +46,8 @@ def pytest_collection_modifyitems(items):
             for name, pattern in lane.kwargs.items():
                 if shown is not None and re.fullmatch(pattern, shown.id, re.DOTALL):
                     item.add_marker(name)
+        if plain.ENABLED and item.get_closest_marker("compiled"):
+            item.add_marker(pytest.mark.skip(reason="is about machine code or texts, or takes long without it"))
 
 
 @pytest.fixture(autouse=True)

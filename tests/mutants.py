@@ -1,18 +1,18 @@
 """Small faults planted in a copy of the package, one at a time: which do the tests find?
 
-    python tests/mutants.py --count 200 --results mutants.json
+    python tests/mutants.py --count 200 --results mutants
 
 Each mutant is one changed comparison, one number that is one larger, or one statement left out, in a function of
 some folders of the package. The tests of `PLAYED` are played as plain Python first, to see which functions each of
 them calls. Then those that call the function of a mutant are played on it, the quickest first, until one fails. What
-survives is printed: a test is missing there, or it is a line that changes nothing. Where there are results from
-before, what survived then is played again, and no other mutants are drawn.
+survives is printed: a test is missing there, or it is a line that changes nothing, as those that
+``equivalent_mutants.json`` lists with the reason. Where the folder of results has some from before, what survived then
+is played again, and no other mutants are drawn; delete its ``calls.json`` when tests have changed.
 """
 
 import argparse
 import ast
 import json
-import math
 import os
 import random
 import re
@@ -20,7 +20,6 @@ import shutil
 import signal
 import sys
 import tempfile
-import time
 from collections import Counter
 from pathlib import Path
 
@@ -32,12 +31,13 @@ TESTS = Path(__file__).parent
 PACKAGE = TESTS.parent / "hdeeprm_like"
 FOLDERS = ("engine", "decision", "run", "batsim")
 PLAYED = ("engine", "decision", "run", "envs", "batsim")  # folders of tests
-LONGEST = 120  # s of tests that are played on a mutant, by their durations without it
-PATIENCE = 10  # times as long they may take: a mutant that runs for ever is found
+LONGEST = 20  # CPU s of tests that are played on a mutant, by what they take without it
+PATIENCE = 5  # times as long each may take: a mutant that runs for ever is found
 OTHER = {ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq}
 QUIETLY = ("-p", "no:cacheprovider", "-p", "no:xdist", "-W", "ignore:Module already imported")
 SAID = re.compile(r"(log|logger|logging|LOG|LOGGER|warnings)\.")  # calls that only say something
-CAUGHT, SURVIVES, UNREACHED, GONE = "caught", "survives", "no test calls it", "gone"
+CAUGHT, SURVIVES, UNREACHED, GONE, EQUAL = "caught", "survives", "no test calls it", "gone", "changes nothing"
+EQUIVALENT = TESTS / "equivalent_mutants.json"  # names of mutants that change nothing, and why
 
 
 def can_change(node):
@@ -105,6 +105,19 @@ def planted(path, number):
     return ast.unparse(tree), range(first, function.lineno + 1), node.lineno
 
 
+class Patience:
+    """Plugin of pytest that ends the process in a test that computes or waits much longer than it did."""
+
+    def __init__(self, seconds):
+        self.seconds = seconds
+
+    def pytest_runtest_setup(self, item):
+        """Set the clocks, whose signals end the process."""
+        longest = 2 + PATIENCE * self.seconds[item.nodeid]
+        signal.setitimer(signal.ITIMER_PROF, longest)
+        signal.setitimer(signal.ITIMER_REAL, 60 + 20 * longest)  # on a busy machine
+
+
 class Copy:
     """A copy of the package with its bytecode, and how the tests are played on it."""
 
@@ -114,8 +127,8 @@ class Copy:
         for data in ("platforms", "workloads", "agents", "docs", "pyproject.toml"):
             (folder / data).symlink_to(PACKAGE.parent / data)
 
-    def pytest(self, *arguments, limit=math.inf):
-        """Play tests in a fork of this process; return its exit status, None if it takes longer than *limit* s.
+    def pytest(self, *arguments, patience=None):
+        """Play tests in a fork of this process; return its exit status.
 
         What is printed is in the file ``said``.
         """
@@ -128,21 +141,13 @@ class Copy:
             paths = [str(self.folder), str(TESTS)]
             sys.path[:0] = paths
             os.environ |= {"PYTHONPATH": os.pathsep.join(paths), "PYTHONSAFEPATH": "1", "HDEEPRM_LIKE_PYTHON": "1"}
-            os._exit(pytest.main([*QUIETLY, *arguments]))
-        end = time.monotonic() + limit
-        while time.monotonic() < end:
-            done, status = os.waitpid(child, os.WNOHANG)
-            if done:
-                return os.waitstatus_to_exitcode(status)
-            time.sleep(0.05)
-        os.killpg(child, signal.SIGKILL)
-        os.waitpid(child, 0)
-        return None
+            os._exit(pytest.main([*QUIETLY, *arguments], plugins=[patience] if patience else []))
+        return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
-    def calls(self):
-        """The tests that pass as plain Python, the quickest first: name, s, and (file, first line) of what it calls."""
-        path = self.folder / "calls.json"
-        if self.pytest("-p", "calls_of_tests", "--calls", str(path), *(f"tests/{one}" for one in PLAYED)) not in (0, 1):
+    def calls(self, path, tests):
+        """The tests that pass as plain Python, the quickest first: name, CPU s, (file, first line) of what it calls."""
+        played = [f"tests/{one}" for one in tests]
+        if not path.exists() and self.pytest("-p", "calls_of_tests", "--calls", str(path), *played) not in (0, 1):
             sys.exit((self.folder / "said").read_text())
         found = json.loads(path.read_text()).items()
         tests = [(name, one["seconds"], {tuple(call) for call in one["calls"]}) for name, one in found]
@@ -152,11 +157,11 @@ class Copy:
         """Where a module of the package is in the copy."""
         return self.folder / path.relative_to(PACKAGE.parent)
 
-    def failed(self, path, text, tests, limit):
-        """The first test that fails if that is the text of a module; empty if none does."""
+    def failed(self, path, text, tests):
+        """The first of some tests, by their names and CPU s, that fails if that is the text of a module; or nothing."""
         self.copied(path).write_text(text)
         sys.dont_write_bytecode = True
-        status = self.pytest("-x", *tests, limit=limit)
+        status = self.pytest("-x", *tests, patience=Patience(tests))
         shutil.copy2(path, self.copied(path))
         named = re.search(r"^(?:FAILED|ERROR) (.+?)(?: - |$)", (self.folder / "said").read_text(), re.MULTILINE)
         return "" if status == 0 else named[1] if named else f"exit status {status}"
@@ -165,15 +170,14 @@ class Copy:
 def verdict(copy, tests, path, number):
     """Whether a mutant is caught, its line, and by which test it is, or by how many it is not."""
     text, first, line = planted(path, number)
-    calls = {(str(copy.copied(path)), start) for start in first}
-    chosen, lasts = [], 0.0
+    calls = {(str(path.relative_to(PACKAGE.parent)), start) for start in first}
+    chosen = {}
     for name, seconds, called in tests:
-        if calls & called and lasts + seconds < LONGEST:
-            chosen.append(name)
-            lasts += seconds
+        if calls & called and sum(chosen.values()) + seconds < LONGEST:
+            chosen[name] = seconds
     if not chosen:
         return UNREACHED, line, ""
-    failed = copy.failed(path, text, chosen, 30 + PATIENCE * lasts)
+    failed = copy.failed(path, text, chosen)
     return (CAUGHT, line, failed) if failed else (SURVIVES, line, f"{len(chosen)} tests")
 
 
@@ -182,28 +186,32 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--count", type=int, default=200, help="number of mutants")
     parser.add_argument("--seed", default="1", help="any text: another one draws others")
-    parser.add_argument("--results", type=Path, help="JSON file of what is found")
+    parser.add_argument("--tests", nargs="+", default=PLAYED, help="their folders and files")
+    parser.add_argument("--results", type=Path, default=Path("mutants"), help="folder of what is found")
     parser.add_argument("folders", nargs="*", default=FOLDERS, help="of the package")
     options = parser.parse_args()
     there = {}
     for folder in options.folders:
         for path in sorted((PACKAGE / folder).rglob("*.py")):
             there |= mutants_of(path)
-    if options.results and options.results.exists():
-        results = json.loads(options.results.read_text())
+    options.results.mkdir(exist_ok=True)
+    known, calls = options.results / "mutants.json", options.results / "calls.json"
+    if known.exists():
+        results = json.loads(known.read_text())
     else:
         chosen = random.Random(options.seed).sample(list(there), min(options.count, len(there)))
         results = {name: [SURVIVES, 0, ""] for name in chosen}
+    equal = json.loads(EQUIVALENT.read_text())
+    results |= {name: [EQUAL, 0, equal[name]] for name in results if name in equal}
     with tempfile.TemporaryDirectory() as folder:
         copy = Copy(Path(folder))
-        tests = copy.calls()
+        tests = copy.calls(calls, options.tests)
         for name, (before, *_) in results.items():
-            if before != CAUGHT:
+            if before not in (CAUGHT, EQUAL):
                 results[name] = verdict(copy, tests, *there[name]) if name in there else (GONE, 0, "")
                 sys.stdout.write("{0}: {3}, line {1} ({2})\n".format(*results[name], name))
                 sys.stdout.flush()
-                if options.results:
-                    options.results.write_text(json.dumps(results, indent=1))
+                known.write_text(json.dumps(results, indent=1))
     counts = Counter(found for found, *_ in results.values())
     sys.stdout.write(", ".join(f"{count} {found}" for found, count in counts.items()) + "\n")
 

@@ -45,10 +45,8 @@ def jobs(submit, seconds, size=1, memory=0.0, bandwidth=0.0, gflops=4.0, ran=1.0
         requested_time=time,
         requested_ops=time * gflops * 1e9,
         ops=time * gflops * 1e9 * column(ran),
-        delay=np.full(count, -1.0),
         memory=column(memory),
         bandwidth=column(bandwidth),
-        walltime=np.full(count, np.inf),
         capacity=4,
     )
 

@@ -3,10 +3,9 @@
 import json
 import struct
 
-from server_inputs import platform_xml, workload
+from server_inputs import Greedy, platform_xml, workload
 
 from hdeeprm_like.batsim_server.batsim5 import cli
-from hdeeprm_like.results.batsim_files import interval_set
 
 TYPES = {"delay": "DelayProfile", "parallel_homogeneous": "ParallelTaskHomogeneousProfile"}
 FEATURES = (
@@ -98,18 +97,15 @@ def create_probe(name, hosts, every=None, times=None, at=None, function="NoResou
     }
 
 
-class Scheduler:
+class Scheduler(Greedy):
     """Starts every job that fits, oldest first, and remembers all that it hears.
 
     What it decides besides is given by rules: (type of event, what to decide then); each rule holds once.
     """
 
     def __init__(self, *rules, wishes=(), start=True):
-        self.rules = list(rules)
-        self.wishes = wishes
-        self.start = start
-        self.heard = []
-        self.queue, self.free, self.taken = [], set(), {}
+        super().__init__()
+        self.rules, self.wishes, self.start = list(rules), wishes, start
 
     def ask(self, raw):
         if not self.heard and raw[:1] != b"{":
@@ -137,14 +133,4 @@ class Scheduler:
         return []
 
     def started(self):
-        waiting, self.queue = self.queue, []
-        for job, size in waiting:
-            if size > len(self.free):
-                self.queue.append((job, size))
-                continue
-            self.taken[job] = set(sorted(self.free)[:size])
-            self.free -= self.taken[job]
-            yield execute(job, interval_set(self.taken[job]))
-
-    def of(self, kind):
-        return [(time, content) for time, heard, content in self.heard if heard == kind]
+        return [execute(*start) for start in self.starts()]

@@ -102,18 +102,32 @@ def reply(now, *events):
     return json.dumps({"now": now, "events": listed}).encode()
 
 
-class Filler:
+class Greedy:
     """Starts every job that fits, oldest first, and remembers all that it hears."""
 
     def __init__(self):
-        self.queue = []
-        self.free = set()
-        self.taken = {}
-        self.heard = []
+        self.queue, self.free, self.taken, self.heard = [], set(), {}, []
+
+    def starts(self):
+        """Yield each job that is started now, and its machines."""
+        waiting, self.queue = self.queue, []
+        for job, size in waiting:
+            if size > len(self.free):
+                self.queue.append((job, size))
+                continue
+            self.taken[job] = set(sorted(self.free)[:size])
+            self.free -= self.taken[job]
+            yield job, interval_set(self.taken[job])
+
+    def heard_of(self, kind):
+        return [(time, data) for time, heard, data in self.heard if heard == kind]
+
+
+class Filler(Greedy):
+    """Such a scheduler of Batsim 4."""
 
     def ask(self, text):
         message = json.loads(text)
-        decisions = []
         for event in message["events"]:
             data = event["data"]
             self.heard.append((event["timestamp"], event["type"], data))
@@ -123,18 +137,8 @@ class Filler:
                 self.queue.append((data["job_id"], data["job"]["res"]))
             elif event["type"] == "JOB_COMPLETED":
                 self.free |= self.taken.pop(data["job_id"])
-        waiting, self.queue = self.queue, []
-        for identifier, size in waiting:
-            if size > len(self.free):
-                self.queue.append((identifier, size))
-                continue
-            self.taken[identifier] = set(sorted(self.free)[:size])
-            self.free -= self.taken[identifier]
-            decisions.append(("EXECUTE_JOB", {"job_id": identifier, "alloc": interval_set(self.taken[identifier])}))
-        return reply(message["now"], *decisions)
-
-    def heard_of(self, kind):
-        return [(time, data) for time, heard, data in self.heard if heard == kind]
+        starts = [("EXECUTE_JOB", {"job_id": job, "alloc": machines}) for job, machines in self.starts()]
+        return reply(message["now"], *starts)
 
 
 class Script:

@@ -113,8 +113,6 @@ def workload(rows: list[dict[str, str]], platform: Platform, machine: object, la
         ops=np.zeros(count),
         delay=column("end") - column("start") + latency,
         memory=memory * GB_PER_RAM_MB * 1000 * (by_memory and not linear),
-        bandwidth=np.zeros(count),
-        walltime=np.full(count, np.inf),
         capacity=platform.cores,
         user=np.array([users.index(row["user"]) for row in rows]),
         demands=Demands(

@@ -43,7 +43,7 @@ def test_parameters_by_name_come_on_top_of_preset_and_machine():
         ("lublin", "both", {"batch": {"x": 1}}, "parameters.batch.x: is not known; known: "),
         ("mao", None, {"short_length": [1]}, "parameters.short_length.1: "),
         ("mao", None, {"steps": 1.5}, "parameters.steps: 1.5: input should be a valid integer"),
-        ("mao", None, {"arrival": 2}, "mao: arrival: is 2.0; a probability is needed"),
+        ("mao", None, {"arrival": 2}, "mao: arrival: is 2.0; a probability above 0 and up to 1 is needed"),
     ],
 )
 def test_wrong_names_and_values_are_told(name, preset, parameters, message):
@@ -198,7 +198,7 @@ def test_episodes_of_one_seed_are_fresh_and_can_be_had_again(tmp_path):
         ({"parameters": {"serail": 1}}, "workload.parameters.serail: is not known; did you mean 'serial'?"),
         ({"preset": "all"}, "workload: preset 'all' of lublin is not known"),
         ({"estimates": "tsafir"}, "workload.estimates: model 'tsafir' is not known; did you mean 'tsafrir'?"),
-        ({"parameters": {"serial": 2}}, "workload: lublin: serial: is 2.0; a probability is needed"),
+        ({"parameters": {"serial": 2}}, "workload: lublin: serial: is 2.0; a probability from 0 to 1 is needed"),
         ({"model": None, "preset": "whole"}, "workload: preset, parameters and columns belong to a model"),
         ({"model": "lubln"}, "workload.model: 'lubln' is not known; did you mean 'lublin'?"),
     ],

@@ -3,14 +3,14 @@
 import argparse
 import shlex
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn, TypeAlias
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
-from hdeeprm_like.cli.names import add_named, agent_named, completed_with_files
-from hdeeprm_like.errors import did_you_mean, one_line
+from hdeeprm_like.cli.names import Completer, agent_named, files_or
+from hdeeprm_like.errors import HDeepRMError, did_you_mean, one_line
 from hdeeprm_like.formats.open import names
-from hdeeprm_like.formats.shipped import names_of
+from hdeeprm_like.formats.shipped import Kind, found, names_of
 from hdeeprm_like.limits import CORES, Limit, refusal
 from hdeeprm_like.values import POSITIVE, SEED, Number, Whole
 
@@ -49,27 +49,72 @@ class Parser(argparse.ArgumentParser):
         """End the program."""
         self.exit(USER_ERROR, f"{PROGRAM}: {one_line(message)}; see {self.prog} --help\n")
 
+    def option(
+        self,
+        flags: str,
+        metavar: str | None,
+        text: str,
+        kind: Callable[[str], Any] = str,
+        default: Any = None,
+        completes: Completer | None = None,
+        group: "argparse._ActionsContainer | None" = None,
+        **more: Any,
+    ) -> None:
+        """Add an argument with a value.
 
-def command(
-    commands: Commands, name: str, purpose: str, run: Callable[[argparse.Namespace], int | None]
-) -> argparse.ArgumentParser:
+        Args:
+            flags: its names, separated by blanks; one without dashes has its place.
+            metavar: how the help calls the value. text: what it is for; the default is added.
+            kind: what reads it. completes: gives what a shell completes it to. more: as ``add_argument`` takes it.
+        """
+        if isinstance(default, Path | str | int | float) and default != "":
+            text += f" (default {default:g})" if isinstance(default, float) else f" (default {default})"
+        more |= {"metavar": metavar, "help": text, "type": kind}
+        added = (group or self).add_argument(*flags.split(), default=default, **more)
+        if completes is not None:
+            added.completer = completes  # type: ignore[attr-defined]  # argcomplete's way
+
+    def switch(self, flags: str, text: str, group: "argparse._ActionsContainer | None" = None) -> None:
+        """Add a flag without a value; see `option`."""
+        (group or self).add_argument(*flags.split(), action="store_true", help=text)
+
+    def choice(self, flags: str, choices: Sequence[Any], text: str, **more: Any) -> None:
+        """Add an argument that is one of some values; see `option`."""
+        self.option(flags, None, text, choices=choices, **more)
+
+    def path(self, flags: str, metavar: str, text: str, **more: Any) -> None:
+        """Add an argument that is a file or a folder; see `option`."""
+        self.option(flags, metavar, text, Path, **more)
+
+    def whole(self, flags: str, limit: Limit, text: str, least: int = 1, **more: Any) -> None:
+        """Add an argument that is a whole number from *least* to a limit; see `option`."""
+        self.option(flags, "N", text, at_most(limit, least), **more)
+
+    def named(self, flags: str, kinds: tuple[Kind, ...], metavar: str | None, text: str, **more: Any) -> None:
+        """Add an argument that is a name of shipped data of some kinds, or a path; see `formats.shipped`."""
+
+        def place(given: str) -> Path:
+            try:
+                return found(given, *kinds)
+            except HDeepRMError as error:
+                raise argparse.ArgumentTypeError(str(error)) from None
+
+        self.option(flags, metavar, text, place, completes=files_or(lambda: names_of(*kinds)), **more)
+
+
+def command(commands: Commands, name: str, purpose: str, run: Callable[[argparse.Namespace], int | None]) -> Parser:
     """Add a command with the flags that all have."""
     added = commands.add_parser(name, help=purpose, description=f"{purpose[0].upper()}{purpose[1:]}.")
-    added.add_argument("--quiet", "-q", action="store_true", help="no progress bar and no figures, errors only")
+    added.switch("--quiet -q", "no progress bar and no figures, errors only")
     levels = ("CRITICAL", "ERROR", "WARNING", "INFO", "DEBUG")
-    added.add_argument("--log-level", choices=levels, help="how much to write to stderr (default WARNING)")
+    added.choice("--log-level", levels, "how much to write to stderr (default WARNING)")
     added.set_defaults(run=run)
     return added
 
 
-def completed(argument: argparse.Action, names: Callable[[], Iterable[str]]) -> None:
-    """Complete an argument to names in a shell; the names are looked up only for a completion."""
-    argument.completer = lambda **_: names()  # type: ignore[attr-defined]  # argcomplete's way
-
-
-def add_json_flag(added: argparse.ArgumentParser) -> None:
+def add_json_flag(added: Parser) -> None:
     """Add ``--json``."""
-    added.add_argument("--json", action="store_true", help="print the same as JSON, numbers with all digits")
+    added.switch("--json", "print the same as JSON, numbers with all digits")
 
 
 def print_json(content: object) -> None:
@@ -114,18 +159,17 @@ factor = in_kind(POSITIVE)
 seed = in_kind(SEED)
 
 
-def add_trust_flag(added: argparse.ArgumentParser) -> None:
+def add_trust_flag(added: Parser) -> None:
     """Add the flag that allows all Python code named by a file; every command that takes a policy has it."""
-    added.add_argument(
+    added.switch(
         "--trust",
-        action="store_true",
-        help="run all Python code named by an options file, a policy's file or the record of a training; without this "
-        "flag only files in the folder that the command line names, plugins, and what it names itself",
+        "run all Python code named by an options file, a policy's file or the record of a training; without this flag "
+        "only files in the folder that the command line names, plugins, and what it names itself",
     )
 
 
 def add_reading_flags(
-    added: argparse.ArgumentParser,
+    added: Parser,
     machine: str = "default: from the header of the trace",
     larger: str = "without it such a job of a log is an error",
 ) -> None:
@@ -134,20 +178,20 @@ def add_reading_flags(
     Args:
         machine: what it is without the flag. larger: what becomes of larger jobs without the flag for them.
     """
-    added.add_argument("--cores", type=at_most(CORES), metavar="N", help=f"cores of the machine ({machine})")
+    added.whole("--cores", CORES, f"cores of the machine ({machine})")
     text = f"leave out jobs larger than the machine, and count them; {larger}"
-    added.add_argument("--leave-out-larger", action="store_true", help=text)
+    added.switch("--leave-out-larger", text)
 
 
-def add_input_flags(added: argparse.ArgumentParser) -> None:
+def add_input_flags(added: Parser) -> None:
     """Add the flags that override platform, jobs and seed of an options file; `overrides_of` reads them."""
     instead, or_file = "in place of the options file's", "a name, e.g. {}, or a file: {}".format
     shown = f"platform {instead}: {or_file('gaia', names('platform'))}"
-    add_named(added, "--platform", kinds=("platform",), help=shown)
-    add_named(added, "--trace", kinds=("trace",), help=f"trace {instead}: {or_file('lublin-1', names('trace'))}")
+    added.named("--platform", ("platform",), None, shown)
+    added.named("--trace", ("trace",), None, f"trace {instead}: {or_file('lublin-1', names('trace'))}")
     shown = f"complete workload, with run times: {or_file('learning', names('workload'))}"
-    add_named(added, "--workload", "-cw", kinds=("workload",), help=shown)
-    added.add_argument("--seed", type=seed, help=f"seed {instead}")
+    added.named("--workload -cw", ("workload",), None, shown)
+    added.option("--seed", "SEED", f"seed {instead}", kind=seed)
     larger = "those of a trace are left out without it, such a job of a complete workload is an error"
     add_reading_flags(added, "a pool, in place of a platform", larger)
 
@@ -160,13 +204,11 @@ def overrides_of(options: argparse.Namespace, network: bool = False) -> "Overrid
     return Overrides(network=network, **{name: getattr(options, name) for name in names})
 
 
-def add_agent_flags(added: argparse.ArgumentParser) -> None:
+def add_agent_flags(added: Parser) -> None:
     """Add the flags of learning agents, with HDeepRM's names."""
     learning = added.add_argument_group("learning agents")
-    agent = learning.add_argument(
-        "--agent", "-a", type=agent_named, metavar="FILE.py[:Class]", help="the agent; or a name, e.g. reinforce"
-    )
-    completed_with_files(agent, lambda: names_of("agent"))
-    learning.add_argument("--input-model", "-im", type=Path, metavar="PT", help="weights, or a training's directory")
-    learning.add_argument("--output-model", "-om", type=Path, metavar="PT", help="where to write the weights")
-    learning.add_argument("--device", metavar="NAME", help="cpu, cuda, mps or auto (default cpu)")
+    how: dict[str, Any] = {"kind": agent_named, "completes": files_or(lambda: names_of("agent")), "group": learning}
+    added.option("--agent -a", "FILE.py[:Class]", "the agent; or a name, e.g. reinforce", **how)
+    added.path("--input-model -im", "PT", "weights, or a training's directory", group=learning)
+    added.path("--output-model -om", "PT", "where to write the weights", group=learning)
+    added.option("--device", "NAME", "cpu, cuda, mps or auto (default cpu)", group=learning)

@@ -3,10 +3,9 @@
 import argparse
 import sys
 from datetime import date
-from pathlib import Path
 
-from hdeeprm_like.cli.arguments import Commands, add_trust_flag, at_most, command
-from hdeeprm_like.cli.names import completed_policies
+from hdeeprm_like.cli.arguments import Commands, add_trust_flag, command
+from hdeeprm_like.cli.names import policies
 from hdeeprm_like.errors import OptionsError, ResultsError
 from hdeeprm_like.limits import PROCESSES
 
@@ -15,23 +14,18 @@ def add_benchmark(commands: Commands) -> None:
     """Add ``benchmark``."""
     added = command(commands, "benchmark", "put a policy through fixed cases, for a card to compare", run_benchmark)
     text = "as compare takes one: sjf+easy, zoo:NAME, agent:DIR, FILE.py:function; several are seeds of one agent"
-    completed_policies(added.add_argument("policies", metavar="POLICY", nargs="*", help=text))
+    added.option("policies", "POLICY", text, nargs="*", completes=policies())
     text = "play a card again and say what is different; POLICY is where its policies are now, if not where they were"
-    added.add_argument("--check", type=Path, metavar="CARD.json", help=text)
-    added.add_argument(
-        "-o",
-        "--output",
-        type=Path,
-        metavar="DIR",
-        help="the card, card.json and card.html; a benchmark that was interrupted goes on where it stopped",
-    )
-    added.add_argument("--quick", action="store_true", help="a few small cases, to try it out")
+    added.path("--check", "CARD.json", text)
+    text = "the card, card.json and card.html; a benchmark that was interrupted goes on where it stopped"
+    added.path("-o --output", "DIR", text)
+    added.switch("--quick", "a few small cases, to try it out")
     text = "date that draws the fresh jobs (default: of the card that is there, else today)"
-    added.add_argument("--fresh", type=day, metavar="YYYY-MM-DD", help=text)
+    added.option("--fresh", "YYYY-MM-DD", text, kind=day)
     text = "what the policy has learned from and its files do not name: a trace's name, model:NAME, words; repeat it"
-    added.add_argument("--learned-from", action="append", default=[], metavar="DATA", help=text)
+    added.option("--learned-from", "DATA", text, action="append", default=[])
     add_trust_flag(added)
-    added.add_argument("--processes", type=at_most(PROCESSES), metavar="N", help="at most so many at a time")
+    added.whole("--processes", PROCESSES, "at most so many at a time")
 
 
 def run_benchmark(options: argparse.Namespace) -> None:

@@ -4,7 +4,6 @@ import argparse
 import sys
 
 from hdeeprm_like.cli.arguments import Commands, add_trust_flag, command
-from hdeeprm_like.cli.names import add_named
 
 PARTS = ("policy", "agent", "platform")
 
@@ -14,14 +13,14 @@ def add_check(commands: Commands) -> None:
     added = command(
         commands, "check", "try a policy, an agent or a platform against the rules of scheduling", run_check
     )
-    added.add_argument("part", choices=PARTS, help="what it is")
+    added.choice("part", PARTS, "what it is")
     added.add_argument(
         "name",
         help="a policy, as sjf+easy or FILE.py:function; the folder of a training; or a platform's name or file",
     )
     told = "the machine that a policy or an agent is tried on, in place of small ones: a name or a file"
-    add_named(added, "--platform", kinds=("platform",), metavar="FILE", help=told)
-    added.add_argument("--slowest", type=float, metavar="S", help="s that a decision may take (default: any)")
+    added.named("--platform", ("platform",), "FILE", told)
+    added.option("--slowest", "S", "s that a decision may take (default: any)", kind=float)
     add_trust_flag(added)
 
 

@@ -2,21 +2,19 @@
 
 import argparse
 import sys
-from collections.abc import Iterable, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from hdeeprm_like.cli.arguments import (
     Commands,
+    Parser,
     add_reading_flags,
     add_trust_flag,
-    at_most,
     command,
-    completed,
     next_command,
     seed,
 )
-from hdeeprm_like.cli.names import add_named, completed_policies
+from hdeeprm_like.cli.names import one_of, policies
 from hdeeprm_like.formats.open import names
 from hdeeprm_like.limits import PROCESSES
 from hdeeprm_like.results.plots import FORMATS, STYLES
@@ -29,69 +27,48 @@ def add_compare(commands: Commands) -> None:
     """Add ``compare``."""
     added = command(commands, "compare", "compare scheduling policies on the same windows of a trace", run_compare)
     add_jobs_flags(added)
-    policies = added.add_argument(
+    added.option(
         "--policies",
-        required=True,
-        metavar="P,...",
-        help="an order and its mode, e.g. fcfs, sjf+easy, f1+conservative, sjf+easyP; zoo:NAME or scored:FILE.json for "
-        "a learned policy; agent:DIR for an agent trained in DIR; actual for the schedule that the trace records; the "
+        "P,...",
+        "an order and its mode, e.g. fcfs, sjf+easy, f1+conservative, sjf+easyP; zoo:NAME or scored:FILE.json for a "
+        "learned policy; agent:DIR for an agent trained in DIR; actual for the schedule that the trace records; the "
         "page Policies of the documentation lists all",
-    )
-    completed_policies(policies, "actual", several=True)
-    reference = added.add_argument(
-        "--reference",
-        metavar="P",
-        help="compare each policy with this one (default: the one with the lowest mean bounded slowdown)",
-    )
-    completed_policies(reference, "actual")
-    added.add_argument(
-        "--tests",
-        choices=("friedman", "anova"),
-        default="friedman",
-        help="friedman: Friedman's and Wilcoxon's tests, paired by window; anova adds the unpaired ANOVA and "
-        "Welch's test, and the "
-        "paired t-test (default friedman)",
-    )
-    added.add_argument(
-        "--published",
-        metavar="FIGURE=MEAN,...",
-        help="test the mean of each policy against a published one, as bounded_slowdown=67.55 (Student's one-sample t)",
-    )
-    added.add_argument(
-        "--output",
-        type=Path,
         required=True,
-        metavar="DIR",
-        help="directory of the results; an interrupted comparison continues from there",
+        completes=policies("actual", several=True),
     )
+    added.option(
+        "--reference",
+        "P",
+        "compare each policy with this one (default: the one with the lowest mean bounded slowdown)",
+        completes=policies("actual"),
+    )
+    added.choice(
+        "--tests",
+        ("friedman", "anova"),
+        "friedman: Friedman's and Wilcoxon's tests, paired by window; anova adds the unpaired ANOVA and Welch's test, "
+        "and the paired t-test",
+        default="friedman",
+    )
+    text = "test the mean of each policy against a published one, as bounded_slowdown=67.55 (Student's one-sample t)"
+    added.option("--published", "FIGURE=MEAN,...", text)
+    text = "directory of the results; an interrupted comparison continues from there"
+    added.path("--output", "DIR", text, required=True)
     add_trust_flag(added)
-    added.add_argument("--all", action="store_true", help="also print all other figures")
-    added.add_argument("--report", action="store_true", help="also write report.html, one page with all results")
-    figures = added.add_argument(
+    added.switch("--all", "also print all other figures")
+    added.switch("--report", "also write report.html, one page with all results")
+    added.option(
         "--figures",
-        metavar="NAME,...",
-        help="figures of table, tests, report and pictures, as bounded_slowdown,energy; the first ranks "
-        "(default bounded_slowdown,wait,area_weighted_response_time,utilization, and with --platform energy)",
+        "NAME,...",
+        "figures of table, tests, report and pictures, as bounded_slowdown,energy; the first ranks (default "
+        "bounded_slowdown,wait,area_weighted_response_time,utilization, and with --platform energy)",
+        completes=one_of("cluster.schedule:FIGURES"),
     )
-    completed(figures, names_of_figures)
-    added.add_argument(
-        "--pictures",
-        action="store_true",
-        help="also draw boxplot and ranking, which a report includes; a finished comparison is not run again",
-    )
+    text = "also draw boxplot and ranking, which a report includes; a finished comparison is not run again"
+    added.switch("--pictures", text)
     text = "formats of the pictures: png, svg, pdf (default png)"
-    added.add_argument("--format", dest="formats", type=formats, default=("png",), metavar="F,...", help=text)
-    added.add_argument(
-        "--style", choices=STYLES, help="of the pictures: screen, or paper: small type that goes with Times"
-    )
-    added.add_argument("--processes", type=at_most(PROCESSES), metavar="N", help="most processes at a time")
-
-
-def names_of_figures() -> Iterable[str]:
-    """Return the names of all figures."""
-    from hdeeprm_like.cluster.schedule import FIGURES
-
-    return FIGURES
+    added.option("--format", "F,...", text, kind=formats, dest="formats", default=("png",))
+    added.choice("--style", STYLES, "of the pictures: screen, or paper: small type that goes with Times")
+    added.whole("--processes", PROCESSES, "most processes at a time")
 
 
 def formats(text: str) -> tuple[str, ...]:
@@ -103,52 +80,38 @@ def formats(text: str) -> tuple[str, ...]:
     return found
 
 
-def add_jobs_flags(added: argparse.ArgumentParser) -> None:
+def add_jobs_flags(added: Parser) -> None:
     """Add the flags of the jobs, the machine and the clock."""
-    add_named(
-        added,
+    added.named(
         "--trace",
-        kinds=("trace", "workload"),
+        ("trace", "workload"),
+        "SWF",
+        "the trace: a name, e.g. lublin-1, or a file, plain or .gz; or a workload, or a folder of workloads, in JSON "
+        "or KSU's CSV, each simulated whole on the machine of --platform",
         required=True,
-        metavar="SWF",
-        help="the trace: a name, e.g. lublin-1, or a file, plain or .gz; or a workload, or a folder of workloads, in "
-        "JSON or KSU's CSV, each simulated whole on the machine of --platform",
     )
-    added.add_argument(
+    added.option(
         "--windows",
-        metavar="NxJ",
-        help="windows and jobs of each, drawn at random (default 10x1024); disjoint:NxJ for N that share no job, "
-        "disjoint:N for 1024 jobs of each; all for the whole trace as one",
+        "NxJ",
+        "windows and jobs of each, drawn at random (default 10x1024); disjoint:NxJ for N that share no job, disjoint:N "
+        "for 1024 jobs of each; all for the whole trace as one",
     )
-    add_named(
-        added,
+    added.named(
         "--offsets",
-        kinds=("offsets",),
-        metavar="CSV",
-        help="take the first jobs of the windows from the column start_index, counted from 0 among the jobs; "
-        "NxJ takes the first N of them",
+        ("offsets",),
+        "CSV",
+        "take the first jobs of the windows from the column start_index, counted from 0 among the jobs; NxJ takes the "
+        "first N of them",
     )
-    added.add_argument("--seed", type=seed, default=1, help="seed of the places of random windows (default 1)")
-    added.add_argument(
-        "--jobs-by",
-        choices=("file", "id"),
-        default="file",
-        help="order of jobs with one submission time: by place in the file or by number (default file)",
-    )
+    added.option("--seed", "SEED", "seed of the places of random windows", kind=seed, default=1)
+    text = "order of jobs with one submission time: by place in the file or by number"
+    added.choice("--jobs-by", ("file", "id"), text, default="file")
     add_reading_flags(added)
     shown = f"a machine in place of a pool: a name, e.g. gaia, or a file: {names('platform')}"
-    add_named(added, "--platform", kinds=("platform",), metavar="FILE", help=shown)
-    added.add_argument(
-        "--clock",
-        choices=("textbook", "one-by-one", "batsim"),
-        default="textbook",
-        help="decide once for all events of one time, after each event, or as Batsim does (default textbook)",
-    )
-    added.add_argument(
-        "--whole",
-        action="store_true",
-        help="baselines place each job on a single node",
-    )
+    added.named("--platform", ("platform",), "FILE", shown)
+    text = "decide once for all events of one time, after each event, or as Batsim does"
+    added.choice("--clock", ("textbook", "one-by-one", "batsim"), text, default="textbook")
+    added.switch("--whole", "baselines place each job on a single node")
 
 
 def run_compare(options: argparse.Namespace) -> None:

@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 from hdeeprm_like.cli.arguments import Commands, add_reading_flags, command, gflops
-from hdeeprm_like.cli.names import completed_with_files
+from hdeeprm_like.cli.names import files_or
 from hdeeprm_like.cli.workloads import GIGA
 from hdeeprm_like.formats.open import names
 from hdeeprm_like.formats.shipped import Kind, found, is_name, names_of
@@ -16,29 +16,17 @@ JOBS: tuple[Kind, ...] = ("trace", "workload")
 def add_convert(commands: Commands) -> None:
     """Add ``convert``."""
     added = command(commands, "convert", "write a platform or jobs in another format", run_convert)
-    source = added.add_argument(
+    added.option(
         "source",
-        metavar="SOURCE",
-        help=f"a name, e.g. gaia, or a file: platform ({names('platform')}) or jobs ({names('workload', 'trace')}); a "
+        "SOURCE",
+        f"a name, e.g. gaia, or a file: platform ({names('platform')}) or jobs ({names('workload', 'trace')}); a "
         "name means a platform if the target ends in .xml, else jobs if there are any of that name",
+        completes=files_or(lambda: names_of("platform", *JOBS)),
     )
-    completed_with_files(source, lambda: names_of("platform", *JOBS))
-    added.add_argument("target", type=Path, metavar="TARGET", help="the file; the format follows from its suffix")
-    added.add_argument(
-        "--gflops",
-        type=gflops,
-        default=1.0,
-        metavar="G",
-        help="speed of the cores that the run times refer to (default 1)",
-    )
+    added.path("target", "TARGET", "the file; the format follows from its suffix")
+    added.option("--gflops", "G", "speed of the cores that the run times refer to", kind=gflops, default=1.0)
     add_reading_flags(added, "default: those of the source")
-    added.add_argument(
-        "--batsim",
-        type=int,
-        choices=(4, 5),
-        default=4,
-        help="version of Batsim that a JSON workload is for (default 4)",
-    )
+    added.choice("--batsim", (4, 5), "version of Batsim that a JSON workload is for", kind=int, default=4)
 
 
 def run_convert(options: argparse.Namespace) -> None:

@@ -2,10 +2,9 @@
 
 import argparse
 import sys
-from collections.abc import Iterable
-from pathlib import Path
 
-from hdeeprm_like.cli.arguments import PROGRAM, Commands, command, completed
+from hdeeprm_like.cli.arguments import PROGRAM, Commands, command
+from hdeeprm_like.cli.names import one_of
 from hdeeprm_like.errors import OptionsError
 
 
@@ -13,21 +12,12 @@ def add_example(commands: Commands) -> None:
     """Add ``example``."""
     purpose = "copy an example, ready to run, into a folder; without a name, list the examples"
     added = command(commands, "example", purpose, run_example)
-    completed(
-        added.add_argument("name", nargs="?", metavar="NAME", help="name of the example, e.g. gaia"), names_of_examples
+    added.option(
+        "name", "NAME", "name of the example, e.g. gaia", nargs="?", completes=one_of("example_files:EXAMPLES")
     )
-    added.add_argument(
-        "folder", nargs="?", type=Path, metavar="DIR", help="folder for its files; created if it is missing"
-    )
+    added.path("folder", "DIR", "folder for its files; created if it is missing", nargs="?")
     text = "list the names of platforms, traces and other data that commands take in place of paths"
-    added.add_argument("--names", action="store_true", help=f"{text}; NAME is then one of their kinds, or missing")
-
-
-def names_of_examples() -> Iterable[str]:
-    """Return the names of the examples."""
-    from hdeeprm_like.example_files import EXAMPLES
-
-    return EXAMPLES
+    added.switch("--names", f"{text}; NAME is then one of their kinds, or missing")
 
 
 def run_example(options: argparse.Namespace) -> None:

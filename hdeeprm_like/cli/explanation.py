@@ -9,13 +9,11 @@ from hdeeprm_like.cli.arguments import (
     add_json_flag,
     add_reading_flags,
     add_trust_flag,
-    at_most,
     command,
-    completed,
     moment,
     print_json,
 )
-from hdeeprm_like.cli.names import add_named, learned_policies
+from hdeeprm_like.cli.names import one_of
 from hdeeprm_like.limits import JOBS
 from hdeeprm_like.refusals import EXPLAIN
 
@@ -25,15 +23,12 @@ MOST_SHOWN = 12  # jobs that are shown
 def add_explain(commands: Commands) -> None:
     """Add ``explain``."""
     added = command(commands, "explain", "print a learned policy as formulas, and why a job is first", run_explain)
-    policy = added.add_argument("policy", metavar="POLICY", help="zoo:NAME or scored:FILE.json")
-    completed(policy, learned_policies)
+    added.option("policy", "POLICY", "zoo:NAME or scored:FILE.json", completes=one_of("cli.names:learned_policies"))
     text = "explain a queue of this trace: a name, e.g. lublin-1, or a file"
-    add_named(added, "--trace", kinds=("trace",), metavar="SWF", help=text)
+    added.named("--trace", ("trace",), "SWF", text)
     add_reading_flags(added)
-    added.add_argument("--jobs", type=at_most(JOBS), default=1024, metavar="N", help="jobs of the trace (default 1024)")
-    added.add_argument(
-        "--at", type=moment, default=0.0, metavar="S", help="moment, in s after the first job (default 0)"
-    )
+    added.whole("--jobs", JOBS, "jobs of the trace", default=1024)
+    added.option("--at", "S", "moment, in s after the first job", kind=moment, default=0.0)
     add_json_flag(added)
     add_trust_flag(added)
 

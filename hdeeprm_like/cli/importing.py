@@ -6,8 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hdeeprm_like.cli.arguments import Commands, at_most, command
-from hdeeprm_like.cli.names import add_named
+from hdeeprm_like.cli.arguments import Commands, Parser, command
 from hdeeprm_like.errors import OptionsError
 from hdeeprm_like.limits import CORES
 
@@ -39,70 +38,52 @@ def add_import(commands: Commands) -> None:
 
 def _add_sacct(kinds: Commands) -> None:
     added = command(kinds, "sacct", "make a trace from Slurm's accounting", _run_sacct)
-    added.add_argument(
-        "file", type=Path, nargs="?", metavar="FILE", help="output of sacct -P, plain or packed; - for stdin"
-    )
+    added.path("file", "FILE", "output of sacct -P, plain or packed; - for stdin", nargs="?")
     added.add_argument(
         "--command", dest="show", action="store_true", help="print the command to run on the cluster, and end"
     )
-    added.add_argument("--separator", default="|", metavar="C", help="separator of columns (default |)")
-    added.add_argument(
-        "--time-format", metavar="F", help="format of times that are neither ISO nor seconds, e.g. %%d/%%m/%%y"
-    )
+    added.option("--separator", "C", "separator of columns", default="|")
+    added.option("--time-format", "F", "format of times that are neither ISO nor seconds, e.g. %%d/%%m/%%y")
     _add_slurm_flags(added)
 
 
 def _add_jobcomp(kinds: Commands) -> None:
     added = command(kinds, "jobcomp", "make a trace from Slurm's log of ended jobs (jobcomp/filetxt)", _run_jobcomp)
-    added.add_argument(
-        "file", type=Path, metavar="FILE", help="the file that JobCompLoc names, plain or packed; - for stdin"
-    )
+    added.path("file", "FILE", "the file that JobCompLoc names, plain or packed; - for stdin")
     _add_slurm_flags(added)
 
 
-def _add_slurm_flags(added: argparse.ArgumentParser) -> None:
-    added.add_argument(
+def _add_slurm_flags(added: Parser) -> None:
+    added.choice(
         "--requeues",
-        choices=("last", "one", "all"),
+        ("last", "one", "all"),
+        "runs of a requeued job that count as jobs: the last, all, or one job of them that arrives as the "
+        "first and runs as the last, for a model with preemption; sacct -D shows all",
         default="last",
-        help="runs of a requeued job that count as jobs: the last (default), all, or one job of them that arrives as "
-        "the first and runs as the last, for a model with preemption; sacct -D shows all",
     )
-    added.add_argument(
-        "--arrival",
-        choices=("eligible", "submit"),
-        default="eligible",
-        help="arrival of a job that is held, depends on another or begins later (default eligible)",
-    )
-    added.add_argument(
-        "--time-limit",
-        metavar="T",
-        help="time limit of jobs without one (UNLIMITED, Partition_Limit), e.g. 2-00:00:00",
-    )
+    text = "arrival of a job that is held, depends on another or begins later"
+    added.choice("--arrival", ("eligible", "submit"), text, default="eligible")
+    added.option("--time-limit", "T", "time limit of jobs without one (UNLIMITED, Partition_Limit), e.g. 2-00:00:00")
     _add_trace_flags(added)
 
 
 def _add_table(kinds: Commands) -> None:
     added = command(kinds, "table", "make a trace from a log by a map of its columns", _run_table)
     shown = "CSV, a log of PBS or LSF or the like, plain or packed; Parquet with pyarrow; or a name, e.g. eagle"
-    add_named(added, "file", kinds=("log",), metavar="FILE", help=shown)
-    added.add_argument("--map", required=True, metavar="TOML", help=MAPS)
+    added.named("file", ("log",), "FILE", shown)
+    added.option("--map", "TOML", MAPS, required=True)
     _add_trace_flags(added)
 
 
-def _add_trace_flags(added: argparse.ArgumentParser) -> None:
-    added.add_argument("--output", "-o", type=Path, metavar="FILE.swf|csv", help="the trace, also .gz")
-    added.add_argument("--timezone", metavar="ZONE", help="time zone of local times, e.g. Europe/Madrid")
+def _add_trace_flags(added: Parser) -> None:
+    added.path("--output -o", "FILE.swf|csv", "the trace, also .gz")
+    added.option("--timezone", "ZONE", "time zone of local times, e.g. Europe/Madrid")
     shown = "imported platform: its cores and time limits"
-    add_named(added, "--platform", kinds=("platform",), metavar="JSON", help=shown)
-    added.add_argument(
-        "--cores", type=at_most(CORES), metavar="N", help="cores of the machine (default: most in use at once)"
-    )
-    added.add_argument(
-        "--anonymize", action="store_true", help="write hashes for users, accounts, partitions, QOS and reservations"
-    )
-    added.add_argument("--salt", metavar="TEXT", help="salt of the hashes, a secret (default random)")
-    added.add_argument("--report", type=Path, metavar="JSON", help="also write what was read and left out")
+    added.named("--platform", ("platform",), "JSON", shown)
+    added.whole("--cores", CORES, "cores of the machine (default: most in use at once)")
+    added.switch("--anonymize", "write hashes for users, accounts, partitions, QOS and reservations")
+    added.option("--salt", "TEXT", "salt of the hashes, a secret (default random)")
+    added.path("--report", "JSON", "also write what was read and left out")
 
 
 def _add_machine(
@@ -110,18 +91,14 @@ def _add_machine(
 ) -> None:
     added = command(kinds, name, purpose, run)
     if one:
-        added.add_argument("file", type=Path, metavar="FILE", help="the configuration; included files are beside it")
+        added.path("file", "FILE", "the configuration; included files are beside it")
     else:
         shown = "scontrol show nodes, show partitions and show config, as text or --json, in one file or several"
-        added.add_argument("files", type=Path, nargs="+", metavar="FILE", help=shown)
-    added.add_argument(
-        "--output", "-o", type=Path, default=Path("platform.json"), metavar="FILE.json", help="(default platform.json)"
-    )
-    added.add_argument(
-        "--associations", type=Path, metavar="FILE", help="limits and shares: what sacctmgr -P show assoc prints"
-    )
-    added.add_argument("--qos", type=Path, metavar="FILE", help="what sacctmgr -P show qos prints")
-    added.add_argument("--report", type=Path, metavar="JSON", help="also write what was read and left out")
+        added.path("files", "FILE", shown, nargs="+")
+    added.path("--output -o", "FILE.json", "the platform", default=Path("platform.json"))
+    added.path("--associations", "FILE", "limits and shares: what sacctmgr -P show assoc prints")
+    added.path("--qos", "FILE", "what sacctmgr -P show qos prints")
+    added.path("--report", "JSON", "also write what was read and left out")
 
 
 def _run_sacct(options: argparse.Namespace) -> None:

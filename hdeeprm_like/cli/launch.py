@@ -12,13 +12,11 @@ from hdeeprm_like.cli.arguments import (
     add_agent_flags,
     add_input_flags,
     add_trust_flag,
-    at_most,
     command,
     next_command,
     overrides_of,
     positive_seconds,
 )
-from hdeeprm_like.cli.names import add_named
 from hdeeprm_like.errors import OptionsError, ResultsError
 from hdeeprm_like.formats.shipped import name_of
 from hdeeprm_like.limits import RUNS
@@ -32,41 +30,33 @@ def add_launch(commands: Commands) -> None:
     """Add ``launch``."""
     added = command(commands, "launch", "simulate an experiment", run_launch)
     text = "the options file; or a name, e.g. gaia"
-    add_named(added, "--options", "-o", kinds=("options",), required=True, metavar="EXP.json", help=text)
-    added.add_argument("--output", type=Path, metavar="DIR", help="directory of the results (default: run-EXP)")
-    added.add_argument("--overwrite", action="store_true", help="replace the run that the directory holds")
+    added.named("--options -o", ("options",), "EXP.json", text, required=True)
+    added.path("--output", "DIR", "directory of the results (default: run-EXP)")
+    added.switch("--overwrite", "replace the run that the directory holds")
     add_input_flags(added)
-    added.add_argument(
-        "--runs", "-nr", type=at_most(RUNS), default=1, metavar="N", help="simulations in a row (default 1)"
-    )
-    added.add_argument(
-        "--simulator",
-        choices=("embedded", "batsim", "batsim5", "docker"),
-        default="embedded",
-        help="our own in this process, Batsim 4 or 5 as a program, or either in a container (default embedded)",
-    )
+    added.whole("--runs -nr", RUNS, "simulations in a row", default=1)
+    text = "our own in this process, Batsim 4 or 5 as a program, or either in a container"
+    added.choice("--simulator", ("embedded", "batsim", "batsim5", "docker"), text, default="embedded")
     add_trust_flag(added)
     add_agent_flags(added)
-    added.add_argument(
+    added.switch(
         "--log-decisions",
-        action="store_true",
-        help="write decisions.jsonl: observation, action, reward and scarce resources of each decision of the last "
-        "run; of a "
-        "CLASSIC agent also rewards.log",
+        "write decisions.jsonl: observation, action, reward and scarce resources of each decision of the last run; of "
+        "a CLASSIC agent also rewards.log",
     )
     batsim = added.add_argument_group("with Batsim")
-    batsim.add_argument(
+    added.option(
         "--batsim-command",
-        metavar="CMD",
-        help=f"program to start in place of batsim, e.g. our servers '{PROGRAM} batsim' and '{PROGRAM} batsim5'",
+        "CMD",
+        f"program to start in place of batsim, e.g. our servers '{PROGRAM} batsim' and '{PROGRAM} batsim5'",
+        group=batsim,
     )
-    batsim.add_argument("--image", help="container image for --simulator docker; a tag such as 5.0.0 means Batsim 5")
-    batsim.add_argument(
-        "--socket", metavar="ENDPOINT", help="wait here for a Batsim started by hand, e.g. 28000 or tcp://*:28000"
-    )
-    batsim.add_argument(
-        "--timeout", type=positive_seconds, metavar="SECONDS", help="longest silence of either side (default 300)"
-    )
+    text = "container image for --simulator docker; a tag such as 5.0.0 means Batsim 5"
+    added.option("--image", "IMAGE", text, group=batsim)
+    text = "wait here for a Batsim started by hand, e.g. 28000 or tcp://*:28000"
+    added.option("--socket", "ENDPOINT", text, group=batsim)
+    text = "longest silence of either side (default 300)"
+    added.option("--timeout", "SECONDS", text, kind=positive_seconds, group=batsim)
 
 
 def run_launch(options: argparse.Namespace) -> int | None:
@@ -190,8 +180,8 @@ def cut_short(run: dict[str, Any], output: Path) -> int:
 def add_clean(commands: Commands) -> None:
     """Add ``clean``."""
     added = command(commands, "clean", "delete the files of a run that its run.json lists, and no others", run_clean)
-    added.add_argument("folder", type=Path, metavar="DIR", help="the run")
-    added.add_argument("--soft", action="store_true", help="keep the options, the workload and the platform")
+    added.path("folder", "DIR", "the run")
+    added.switch("--soft", "keep the options, the workload and the platform")
 
 
 def run_clean(options: argparse.Namespace) -> None:

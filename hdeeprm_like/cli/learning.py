@@ -14,12 +14,10 @@ from hdeeprm_like.cli.arguments import (
     add_agent_flags,
     add_input_flags,
     add_trust_flag,
-    at_most,
     command,
     next_command,
     overrides_of,
 )
-from hdeeprm_like.cli.names import add_named
 from hdeeprm_like.errors import OptionsError, ResultsError
 from hdeeprm_like.formats.shipped import name_of
 from hdeeprm_like.limits import ENVS, EPISODES, PROCESSES
@@ -35,38 +33,28 @@ def add_train(commands: Commands) -> None:
     """Add ``train``."""
     added = command(commands, "train", "train an agent", run_train)
     text = "the options file; or a name, e.g. learning"
-    add_named(added, "--options", "-o", kinds=("options",), metavar="EXP.json", help=text)
-    added.add_argument("--output", type=Path, metavar="DIR", help="directory of the training (default: train-EXP)")
-    added.add_argument("--resume", type=Path, metavar="DIR", help="continue the training in this directory")
-    added.add_argument(
+    added.named("--options -o", ("options",), "EXP.json", text)
+    added.path("--output", "DIR", "directory of the training (default: train-EXP)")
+    added.path("--resume", "DIR", "continue the training in this directory")
+    added.choice(
         "--method",
-        choices=("gradient", POLICY_ITERATION, "evolution"),
+        ("gradient", POLICY_ITERATION, "evolution"),
+        "gradient: an agent learns by its own loss; policy_iteration: its decisions are compared with others in forks "
+        "of the simulation, and it learns the differences; evolution: the weights of a learned policy are searched for",
         default="gradient",
-        help="gradient: an agent learns by its own loss; policy_iteration: its decisions are compared with others in "
-        "forks of the simulation, and it learns the differences; evolution: the weights of a learned policy are "
-        "searched for",
     )
-    added.add_argument(
-        "--processes", type=at_most(PROCESSES), metavar="N", help="processes of the engine (default: one per processor)"
-    )
-    added.add_argument(
+    added.whole("--processes", PROCESSES, "processes of the engine (default: one per processor)")
+    added.choice(
         "--engine",
-        choices=("local", "slurm"),
-        help="where to run the windows of an evolution, or the episodes of an agent if "
-        "training.parts is above 1: processes of this computer, or jobs of Slurm",
+        ("local", "slurm"),
+        "where to run the windows of an evolution, or the episodes of an agent if training.parts is above 1: processes "
+        "of this computer, or jobs of Slurm",
     )
-    added.add_argument(
-        "--episodes", type=at_most(EPISODES), metavar="N", help="total episodes, in place of the options file's"
-    )
-    added.add_argument(
-        "--envs", type=at_most(ENVS), metavar="N", help="parallel episodes, in place of the options file's"
-    )
-    added.add_argument("--report", action="store_true", help="also write report.html, one page on the training")
-    added.add_argument(
-        "--log-to",
-        metavar="NAME,...",
-        help="loggers beside TensorBoard: wandb, mlflow, or FILE.py:Class for your own callback",
-    )
+    added.whole("--episodes", EPISODES, "total episodes, in place of the options file's")
+    added.whole("--envs", ENVS, "parallel episodes, in place of the options file's")
+    added.switch("--report", "also write report.html, one page on the training")
+    text = "loggers beside TensorBoard: wandb, mlflow, or FILE.py:Class for your own callback"
+    added.option("--log-to", "NAME,...", text)
     add_input_flags(added)
     add_trust_flag(added)
     add_agent_flags(added)
@@ -184,20 +172,8 @@ def run_evolution(options: argparse.Namespace) -> int:
     """Evolve a learned policy, from the beginning or from its last checkpoint."""
     if options.report:
         raise OptionsError("train --method evolution: --report needs --method gradient")
-    for name in (
-        "log_to",
-        "agent",
-        "episodes",
-        "envs",
-        "platform",
-        "trace",
-        "workload",
-        "seed",
-        "cores",
-        "leave_out_larger",
-        "device",
-        "input_model",
-    ):
+    named = "log_to agent episodes envs platform trace workload seed cores leave_out_larger device input_model"
+    for name in named.split():
         if getattr(options, name) not in (None, False):
             raise OptionsError(f"train --method evolution: --{name.replace('_', '-')}: set it in the options file")
     from hdeeprm_like.studies.evolution.search import evolve

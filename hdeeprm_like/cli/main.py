@@ -24,6 +24,13 @@ if TYPE_CHECKING:
     from hdeeprm_like.cli.arguments import Parser
 
 OBJECTS_OF_A_START = 200_000  # which modules and their classes are
+LIBRARIES = (  # the module that reads a variable of the environment, the variable, and its value here
+    # OpenBLAS, of numpy and scipy, would start a thread for each processor. We multiply no large matrices with it, and
+    # waiting, its threads take 0.1 to 0.2 s of CPU time in every command. torch has a library of its own.
+    ("numpy", "OPENBLAS_NUM_THREADS", "1"),
+    # pydantic would search the metadata of all installed packages for plugins; we need none
+    ("pydantic", "PYDANTIC_DISABLE_PLUGINS", "__all__"),
+)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -55,8 +62,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     from hdeeprm_like.cli.trust import trusted_by
     from hdeeprm_like.plugins import trusting
 
-    use_one_thread_for_linear_algebra()
-    look_for_no_plugins()
+    set_libraries()
     log_messages("ERROR" if options.quiet else options.log_level or "WARNING")
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
@@ -151,23 +157,11 @@ def one_line_formatter() -> "logging.Formatter":
     return OneLine(f"{PROGRAM}: %(message)s")
 
 
-def use_one_thread_for_linear_algebra() -> None:
-    """Prevent OpenBLAS, used by numpy and scipy, from starting a thread for each processor.
-
-    We multiply no large matrices with it, and its threads wait actively: they take 0.1 to 0.2 s of CPU time in every
-    command. torch has its own library and is not affected. A variable set by the user is kept.
-    """
-    if "numpy" not in sys.modules:
-        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-
-
-def look_for_no_plugins() -> None:
-    """Prevent pydantic from searching the metadata of all installed packages for plugins; we need none.
-
-    A variable set by the user, for instance to 0, is kept.
-    """
-    if "pydantic" not in sys.modules:
-        os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
+def set_libraries() -> None:
+    """Set `LIBRARIES` for those that are not loaded yet; a variable that the user has set is kept."""
+    for module, variable, value in LIBRARIES:
+        if module not in sys.modules:
+            os.environ.setdefault(variable, value)
 
 
 class Version(argparse.Action):

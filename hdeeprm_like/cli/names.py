@@ -1,46 +1,43 @@
-"""Arguments that name shipped data or policies, with shell completion."""
+"""Arguments that name agents or policies, and what a shell completes arguments to."""
 
 import argparse
 from collections.abc import Callable, Iterable
 from importlib.util import find_spec
-from pathlib import Path
 from typing import Any
 
-from hdeeprm_like.errors import HDeepRMError
-from hdeeprm_like.formats.shipped import Kind, found, names_of, shipped, unknown
+from hdeeprm_like.formats.shipped import shipped, unknown
+from hdeeprm_like.plugins import PACKAGE, function_at
 
 Completer = Callable[..., Iterable[str]]
+"""Returns what a shell completes an argument to; argcomplete calls it with its beginning as *prefix*."""
 
 
-def add_named(
-    added: "argparse.ArgumentParser | argparse._ArgumentGroup", *flags: str, kinds: tuple[Kind, ...], **options: Any
-) -> argparse.Action:
-    """Add an argument that is a name of shipped data or a path, see `formats.shipped`.
+def one_of(*places: str, also: Iterable[str] = ()) -> Completer:
+    """Complete an argument to names.
 
     Args:
-        kinds: accepted kinds of data. options: as for ``add_argument``.
+        places: ``module:attribute`` of their tables, or of functions that return them, looked up for a completion only.
+        also: further names.
     """
 
-    def parse(text: str) -> Path:
-        try:
-            return found(text, *kinds)
-        except HDeepRMError as error:
-            raise argparse.ArgumentTypeError(str(error)) from None
+    def complete(**_: object) -> Iterable[str]:
+        for place in places:
+            found: Any = function_at(f"{PACKAGE}.{place}")
+            yield from found() if callable(found) else found
+        yield from also
 
-    action = added.add_argument(*flags, type=parse, **options)
-    return completed_with_files(action, lambda: names_of(*kinds))
+    return complete
 
 
-def completed_with_files(action: argparse.Action, names: Callable[[], Iterable[str]]) -> argparse.Action:
-    """Complete an argument to names and files in a shell; they are looked up only for a completion."""
+def files_or(names: Callable[[], Iterable[str]]) -> Completer:
+    """Complete an argument to names and files, which are looked up only for a completion."""
 
     def complete(prefix: str = "", **_: object) -> Iterable[str]:
         from argcomplete.completers import FilesCompleter
 
         return [*names(), *FilesCompleter()(prefix)]
 
-    action.completer = complete  # type: ignore[attr-defined]  # argcomplete's way
-    return action
+    return complete
 
 
 def agent_named(text: str) -> str:
@@ -55,8 +52,8 @@ def agent_named(text: str) -> str:
     return str(known[text].path) if text in known else text
 
 
-def completed_policies(action: argparse.Action, *others: str, several: bool = False) -> None:
-    """Complete an argument to the names of policies in a shell.
+def policies(*others: str, several: bool = False) -> Completer:
+    """Complete an argument to the names of policies.
 
     Args:
         others: further names. several: whether the argument is a list separated by commas.
@@ -66,7 +63,7 @@ def completed_policies(action: argparse.Action, *others: str, several: bool = Fa
         before, comma, last = prefix.rpartition(",") if several else ("", "", prefix)
         return [before + comma + name for name in (*policies_like(last), *others)]
 
-    action.completer = complete  # type: ignore[attr-defined]  # argcomplete's way
+    return complete
 
 
 def policies_like(begun: str) -> Iterable[str]:

@@ -2,10 +2,8 @@
 
 import argparse
 import sys
-from pathlib import Path
 
 from hdeeprm_like.cli.arguments import Commands, add_reading_flags, add_trust_flag, command, share
-from hdeeprm_like.cli.names import add_named
 from hdeeprm_like.errors import OptionsError
 from hdeeprm_like.formats.open import names
 
@@ -14,34 +12,16 @@ def add_predict(commands: Commands) -> None:
     """Add ``predict``."""
     added = command(commands, "predict", "measure how well the run times of a trace are predicted", run_predict)
     text = f"the trace: a name, e.g. ctc-sp2, or a file: {names('trace')}"
-    add_named(added, "trace", kinds=("trace",), metavar="TRACE", help=text)
-    added.add_argument(
-        "--predictors",
-        metavar="P,...",
-        help="requested, actual, tsafrir, ewma, expected, learned:FILE.json (default requested,tsafrir,ewma,expected)",
-    )
-    added.add_argument(
-        "--split",
-        type=share,
-        default=0.5,
-        metavar="S",
-        help="share of the jobs used only for training; the others are predicted (default 0.5)",
-    )
-    added.add_argument(
-        "--train",
-        type=Path,
-        metavar="FILE.json",
-        help="train a predictor on these jobs, and compare it with the others",
-    )
-    added.add_argument(
-        "--quantile",
-        type=share,
-        metavar="Q",
-        help="for --train: predict the time within which this share of similar jobs end, in place of the mean "
-        "logarithm",
-    )
+    added.named("trace", ("trace",), "TRACE", text)
+    text = "requested, actual, tsafrir, ewma, expected, learned:FILE.json (default requested,tsafrir,ewma,expected)"
+    added.option("--predictors", "P,...", text)
+    text = "share of the jobs used only for training; the others are predicted"
+    added.option("--split", "S", text, kind=share, default=0.5)
+    added.path("--train", "FILE.json", "train a predictor on these jobs, and compare it with the others")
+    text = "for --train: predict the time within which this share of similar jobs end, in place of the mean logarithm"
+    added.option("--quantile", "Q", text, kind=share)
     add_reading_flags(added)
-    added.add_argument("--json", type=Path, metavar="FILE", help="also write the figures with all digits")
+    added.path("--json", "FILE", "also write the figures with all digits")
     add_trust_flag(added)
 
 

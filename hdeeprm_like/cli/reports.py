@@ -15,10 +15,8 @@ PAUSE = Number(0.1, 3600.0, noun="number of seconds")  # between two looks of `w
 def add_report(commands: Commands) -> None:
     """Add ``report``."""
     added = command(commands, "report", "write what runs and trainings left as one HTML page", run_report)
-    added.add_argument("folders", type=Path, nargs="+", metavar="DIR", help="runs or trainings, or one comparison")
-    added.add_argument(
-        "--output", "-o", type=Path, default=Path("report.html"), metavar="F.html", help="default report.html"
-    )
+    added.path("folders", "DIR", "runs or trainings, or one comparison", nargs="+")
+    added.path("--output -o", "F.html", "the page", default=Path("report.html"))
 
 
 def run_report(options: argparse.Namespace) -> None:
@@ -40,11 +38,9 @@ def run_report(options: argparse.Namespace) -> None:
 def add_watch(commands: Commands) -> None:
     """Add ``watch``."""
     added = command(commands, "watch", "follow a training in the terminal until it ends", run_watch)
-    added.add_argument("folder", type=Path, metavar="DIR", help="the folder of the training")
-    added.add_argument(
-        "--every", type=in_kind(PAUSE), default=2.0, metavar="S", help="seconds between two looks (default 2)"
-    )
-    added.add_argument("--once", action="store_true", help="look once")
+    added.path("folder", "DIR", "the folder of the training")
+    added.option("--every", "S", "seconds between two looks", kind=in_kind(PAUSE), default=2.0)
+    added.switch("--once", "look once")
 
 
 def run_watch(options: argparse.Namespace) -> None:

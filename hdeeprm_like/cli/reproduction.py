@@ -2,10 +2,10 @@
 
 import argparse
 import sys
-from collections.abc import Iterable
 from pathlib import Path
 
-from hdeeprm_like.cli.arguments import CUT_SHORT, Commands, add_trust_flag, at_most, command, completed
+from hdeeprm_like.cli.arguments import CUT_SHORT, Commands, add_trust_flag, command
+from hdeeprm_like.cli.names import one_of
 from hdeeprm_like.limits import PROCESSES, RUNS
 
 
@@ -14,50 +14,28 @@ def add_reproduce(commands: Commands) -> None:
     added = command(
         commands, "reproduce", "measure the published numbers of five documents, and compare", run_reproduce
     )
-    ids = added.add_argument("ids", nargs="*", metavar="ID", help="experiments, e.g. R03; default: all of the tier")
-    completed(ids, ids_of_experiments)
-    added.add_argument(
-        "--tier",
-        choices=("quick", "medium", "long"),
-        default="quick",
-        help="quick: some CPU minutes in all; medium: up to an hour each; long: hours (default quick)",
+    added.option(
+        "ids",
+        "ID",
+        "experiments, e.g. R03; default: all of the tier",
+        nargs="*",
+        completes=one_of("studies.reproduction.experiment:known_ids"),
     )
-    added.add_argument("--list", action="store_true", help="only list the experiments with their cost and needs")
-    added.add_argument(
-        "--output", type=Path, default=Path("reproduction"), metavar="DIR", help="results (default reproduction)"
-    )
-    added.add_argument("--seeds", type=at_most(RUNS), metavar="N", help="repetitions in place of each experiment's own")
-    added.add_argument(
-        "--scale",
-        choices=("small", "full"),
-        default="small",
-        help="full: the published budgets, which take hours to days (default small)",
-    )
-    added.add_argument(
-        "--traces",
-        type=Path,
-        action="append",
-        default=[],
-        metavar="DIR",
-        help="a folder with traces of the Parallel Workloads Archive; repeat it for more",
-    )
-    added.add_argument("--fetch", action="store_true", help="download traces that are missing")
-    added.add_argument(
-        "--processes", type=at_most(PROCESSES), default=1, metavar="N", help="experiments at a time (default 1)"
-    )
-    added.add_argument("--resume", action="store_true", help="continue in the folder, and keep finished experiments")
+    text = "quick: some CPU minutes in all; medium: up to an hour each; long: hours"
+    added.choice("--tier", ("quick", "medium", "long"), text, default="quick")
+    added.switch("--list", "only list the experiments with their cost and needs")
+    added.path("--output", "DIR", "results", default=Path("reproduction"))
+    added.whole("--seeds", RUNS, "repetitions in place of each experiment's own")
+    text = "full: the published budgets, which take hours to days"
+    added.choice("--scale", ("small", "full"), text, default="small")
+    text = "a folder with traces of the Parallel Workloads Archive; repeat it for more"
+    added.path("--traces", "DIR", text, action="append", default=[])
+    added.switch("--fetch", "download traces that are missing")
+    added.whole("--processes", PROCESSES, "experiments at a time", default=1)
+    added.switch("--resume", "continue in the folder, and keep finished experiments")
     add_trust_flag(added)
-    added.add_argument("--no-report", action="store_true", help="write no report.html")
-    added.add_argument(
-        "--strict", action="store_true", help="exit status 1 if a claim is contradicted that is expected to hold"
-    )
-
-
-def ids_of_experiments() -> Iterable[str]:
-    """Return the ids of the experiments."""
-    from hdeeprm_like.studies.reproduction.experiment import known_ids
-
-    return known_ids()
+    added.switch("--no-report", "write no report.html")
+    added.switch("--strict", "exit status 1 if a claim is contradicted that is expected to hold")
 
 
 def run_reproduce(options: argparse.Namespace) -> int:

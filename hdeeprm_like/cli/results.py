@@ -3,8 +3,6 @@
 import argparse
 import re
 import sys
-from collections.abc import Iterable
-from pathlib import Path
 from typing import Any
 
 from hdeeprm_like.cli.arguments import (
@@ -12,12 +10,11 @@ from hdeeprm_like.cli.arguments import (
     add_json_flag,
     add_reading_flags,
     command,
-    completed,
     moment,
     print_json,
     seed,
 )
-from hdeeprm_like.cli.names import add_named
+from hdeeprm_like.cli.names import one_of
 from hdeeprm_like.errors import OptionsError
 from hdeeprm_like.formats.open import names
 from hdeeprm_like.results import plots
@@ -32,26 +29,24 @@ ROWS = {"tariff": "cost of the energy", "carbon": "CO2 (kg)"}
 def add_visual(commands: Commands) -> None:
     """Add ``visual``."""
     added = command(commands, "visual", "draw a run", run_visual)
-    kind = added.add_argument(
-        "kind", metavar="KIND", help=f"kind of picture: {', '.join(PICTURES)}; for several runs: {', '.join(SEVERAL)}"
+    added.option(
+        "kind",
+        "KIND",
+        f"kind of picture: {', '.join(PICTURES)}; for several runs: {', '.join(SEVERAL)}",
+        completes=one_of(also=(*PICTURES, *SEVERAL)),
     )
-    completed(kind, lambda: (*PICTURES, *SEVERAL))
-    added.add_argument(
-        "--run", dest="folders", type=Path, required=True, action="append", metavar="DIR", help="the run"
-    )
-    added.add_argument(
-        "--save", "-s", type=Path, metavar="F.png|svg|pdf", help="file of the picture; without it a window opens"
-    )
-    added.add_argument("--from", dest="begin", type=moment, default=0.0, metavar="S", help="show the time from here on")
-    added.add_argument("--to", dest="end", type=moment, metavar="S", help="up to here, in s of the simulation")
-    added.add_argument("--user", metavar="NAME", help="show the jobs of this user, as workload.json names it")
+    added.path("--run", "DIR", "the run", dest="folders", required=True, action="append")
+    added.path("--save -s", "F.png|svg|pdf", "file of the picture; without it a window opens")
+    added.option("--from", "S", "show the time from here on", kind=moment, dest="begin", default=0.0)
+    added.option("--to", "S", "up to here, in s of the simulation", kind=moment, dest="end")
+    added.option("--user", "NAME", "show the jobs of this user, as workload.json names it")
     text = f"colour the jobs of a Gantt chart by {', '.join(COLOURED_BY)}, or group those of ecdf and boxes by "
-    added.add_argument("--by", metavar="WHAT", help=text + ", ".join(CLASSES))
-    added.add_argument("--title", metavar="TEXT", help="above the picture, in place of the usual; '' for none")
+    added.option("--by", "WHAT", text + ", ".join(CLASSES))
+    added.option("--title", "TEXT", "above the picture, in place of the usual; '' for none")
     text = "width and height, as 8.4x6cm or 3.5x2.3in, or column or page: of a two-column paper, in inches"
-    added.add_argument("--size", type=size, metavar="WxH", help=text)
+    added.option("--size", "WxH", text, kind=size)
     text = "paper: small type that goes with Times, no title, thin lines, one column wide unless --size says otherwise"
-    added.add_argument("--style", choices=STYLES, default="screen", help=text)
+    added.choice("--style", STYLES, text, default="screen")
 
 
 def size(text: str) -> tuple[float, float]:
@@ -108,17 +103,15 @@ def draw(options: argparse.Namespace) -> None:
 def add_metrics(commands: Commands) -> None:
     """Add ``metrics``."""
     added = command(commands, "metrics", "compare metrics of runs", run_metrics)
-    added.add_argument(
-        "folders", type=Path, nargs="*", metavar="DIR", help="runs, or files out_schedule.csv or schedule.json"
-    )
-    added.add_argument("--save", "-s", type=Path, metavar="F.png|svg|pdf", help="also draw the most important ones")
-    added.add_argument("--csv", type=Path, metavar="F.csv", help="also write them with all digits")
-    added.add_argument("--short", action="store_true", help="print only the most important ones")
+    added.path("folders", "DIR", "runs, or files out_schedule.csv or schedule.json", nargs="*")
+    added.path("--save -s", "F.png|svg|pdf", "also draw the most important ones")
+    added.path("--csv", "F.csv", "also write them with all digits")
+    added.switch("--short", "print only the most important ones")
     add_json_flag(added)
-    added.add_argument("--explain", action="store_true", help="also print what each figure means; DIR is then optional")
+    added.switch("--explain", "also print what each figure means; DIR is then optional")
     for name, of in RATES.items():
         text = f"time (s), value: {of} from then on"
-        add_named(added, f"--{name}", kinds=("rates",), metavar="F.csv", help=text)
+        added.named(f"--{name}", ("rates",), "F.csv", text)
 
 
 def run_metrics(options: argparse.Namespace) -> None:
@@ -154,30 +147,26 @@ def add_jobstat(commands: Commands) -> None:
     """Add ``jobstat``."""
     added = command(commands, "jobstat", "print statistics of the requests of jobs", run_jobstat)
     text = f"jobs: a name, e.g. gaia, or a file: {names('workload', 'trace')}"
-    add_named(added, "workload", kinds=("trace", "workload"), help=text)
-    field = added.add_argument(
+    added.named("workload", ("trace", "workload"), None, text)
+    added.option(
         "field",
-        metavar="FIELD",
-        nargs="?",
-        help="req_time, size, mem, mem_bw, submit, or all for the whole table; without it the account of the jobs is "
+        "FIELD",
+        "req_time, size, mem, mem_bw, submit, or all for the whole table; without it the account of the jobs is "
         "printed: what was left out, changed and guessed, and in which lines",
+        nargs="?",
+        completes=one_of("studies.jobstat:FIELDS", also=("all",)),
     )
-    statistic = added.add_argument(
-        "statistic", metavar="STATISTIC", nargs="?", help="min, max, mean, median, std, sum, count, p95 ..."
+    added.option(
+        "statistic",
+        "STATISTIC",
+        "min, max, mean, median, std, sum, count, p95 ...",
+        nargs="?",
+        completes=one_of("studies.jobstat:STATISTICS"),
     )
-    completed(field, lambda: (*fields_and_statistics()[0], "all"))
-    completed(statistic, lambda: fields_and_statistics()[1])
     add_reading_flags(added)
     add_json_flag(added)
-    added.add_argument("--seed", type=seed, help="seed of the bandwidths, which a trace does not have")
+    added.option("--seed", "SEED", "seed of the bandwidths, which a trace does not have", kind=seed)
     added.epilog = "With --quiet one statistic is printed as a number alone."
-
-
-def fields_and_statistics() -> tuple[Iterable[str], Iterable[str]]:
-    """Return the names of the fields and the statistics."""
-    from hdeeprm_like.studies.jobstat import FIELDS, STATISTICS
-
-    return FIELDS, STATISTICS
 
 
 def run_jobstat(options: argparse.Namespace) -> None:
@@ -206,7 +195,7 @@ def run_jobstat(options: argparse.Namespace) -> None:
 def add_schema(commands: Commands) -> None:
     """Add ``schema``."""
     added = command(commands, "schema", "write the JSON schema of the options file", run_schema)
-    added.add_argument("--save", "-s", type=Path, metavar="F.json", help="write to a file instead of standard output")
+    added.path("--save -s", "F.json", "write to a file instead of standard output")
 
 
 def run_schema(options: argparse.Namespace) -> None:

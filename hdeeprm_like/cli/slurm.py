@@ -9,8 +9,8 @@ from threading import Event
 from types import FrameType
 from typing import TYPE_CHECKING
 
-from hdeeprm_like.cli.arguments import Commands, add_trust_flag, at_most, command, positive_seconds
-from hdeeprm_like.cli.names import completed_policies
+from hdeeprm_like.cli.arguments import Commands, Parser, add_trust_flag, command, positive_seconds
+from hdeeprm_like.cli.names import policies
 from hdeeprm_like.engine.numbers import WATCH_DEPTH, WATCH_FACTOR, WATCH_INTERVAL, WATCH_RATE
 from hdeeprm_like.errors import OptionsError
 from hdeeprm_like.limits import JOBS, SITE_FACTOR
@@ -32,85 +32,49 @@ def add_slurm(commands: Commands) -> None:
     _add_watch(kinds)
     restore = command(kinds, "restore", "set the site factors of jobs back to 0", _run_restore)
     _add_file(restore)
-    restore.add_argument(
-        "--all", action="store_true", help="reset all pending and running jobs, also those not in the file"
-    )
-    restore.add_argument(
-        "--unless-watched",
-        action="store_true",
-        help="do nothing while a watch, or another restore, is at work on the file; for a timer",
-    )
-    restore.add_argument("--timeout", type=positive_seconds, default=60.0, metavar="S", help="s to try (default 60)")
+    restore.switch("--all", "reset all pending and running jobs, also those not in the file")
+    text = "do nothing while a watch, or another restore, is at work on the file; for a timer"
+    restore.switch("--unless-watched", text)
+    restore.option("--timeout", "S", "s to try", kind=positive_seconds, default=60.0)
     restore.add_argument("--when-closed", action="store_true", help=argparse.SUPPRESS)  # the guard of a watch
     status = command(kinds, "status", "show the state of a watch and its factors", _run_status)
     _add_file(status)
-    status.add_argument("--log", type=Path, metavar="FILE", help="log of the watch, to summarize")
+    status.path("--log", "FILE", "log of the watch, to summarize")
 
 
-def add_watch_options(added: argparse.ArgumentParser) -> None:
+def add_watch_options(added: Parser) -> None:
     """Add the flags for the interval of a watch and the size of its factors."""
-    added.add_argument(
-        "--interval",
-        type=positive_seconds,
-        default=WATCH_INTERVAL,
-        metavar="S",
-        help="s between two reads of Slurm (default 10)",
-    )
-    added.add_argument(
-        "--max-factor",
-        type=at_most(SITE_FACTOR),
-        default=WATCH_FACTOR,
-        metavar="N",
-        help="the largest site factor that the watch sets (default 10000)",
-    )
+    added.option("--interval", "S", "s between two reads of Slurm", kind=positive_seconds, default=WATCH_INTERVAL)
+    added.whole("--max-factor", SITE_FACTOR, "the largest site factor that the watch sets", default=WATCH_FACTOR)
 
 
 def _add_watch(kinds: Commands) -> None:
     added = command(kinds, "watch", "watch a Slurm, and order its pending jobs by a policy", _run_watch)
-    policy = added.add_argument(
+    added.option(
         "--policy",
+        "NAME",
+        "policy of the order: sjf, f1, zoo:steady, scored:FILE.json, ...",
         required=True,
-        metavar="NAME",
-        help="policy of the order: sjf, f1, zoo:steady, scored:FILE.json, ...",
+        completes=policies(),
     )
-    completed_policies(policy)
     add_trust_flag(added)
     mode = added.add_mutually_exclusive_group()
-    mode.add_argument("--dry-run", action="store_true", help="only log what would be done (the default)")
-    mode.add_argument("--apply", action="store_true", help="set site factors; needs operator rights in Slurm")
+    added.switch("--dry-run", "only log what would be done (the default)", group=mode)
+    added.switch("--apply", "set site factors; needs operator rights in Slurm", group=mode)
     add_watch_options(added)
-    added.add_argument(
-        "--depth",
-        type=at_most(JOBS),
-        default=WATCH_DEPTH,
-        metavar="N",
-        help="most jobs with a factor (default 1000)",
-    )
-    added.add_argument("--partition", type=names, default=(), metavar="A,B", help="only these partitions")
-    added.add_argument(
-        "--users", type=names, default=(), metavar="A,B", help="set factors for jobs of these users only"
-    )
-    added.add_argument(
-        "--rate", type=positive_seconds, default=WATCH_RATE, metavar="N", help="most changes a second (default 20)"
-    )
-    added.add_argument(
-        "--patience",
-        type=positive_seconds,
-        default=60.0,
-        metavar="S",
-        help="s without contact before all factors are reset to 0 (default 60)",
-    )
-    added.add_argument(
-        "--rest", metavar="ADDRESS", help="read from slurmrestd: http://HOST:PORT, https://HOST:PORT or unix:PATH"
-    )
-    added.add_argument("--log", type=Path, metavar="FILE", help="JSON lines of changes and reasons (default: stdout)")
+    added.whole("--depth", JOBS, "most jobs with a factor", default=WATCH_DEPTH)
+    added.option("--partition", "A,B", "only these partitions", kind=names, default=())
+    added.option("--users", "A,B", "set factors for jobs of these users only", kind=names, default=())
+    added.option("--rate", "N", "most changes a second", kind=positive_seconds, default=WATCH_RATE)
+    text = "s without contact before all factors are reset to 0"
+    added.option("--patience", "S", text, kind=positive_seconds, default=60.0)
+    added.option("--rest", "ADDRESS", "read from slurmrestd: http://HOST:PORT, https://HOST:PORT or unix:PATH")
+    added.path("--log", "FILE", "JSON lines of changes and reasons (default: stdout)")
     _add_file(added)
 
 
-def _add_file(added: argparse.ArgumentParser) -> None:
-    added.add_argument(
-        "--state", type=Path, default=FILE, metavar="FILE", help=f"record of the factors that are set (default {FILE})"
-    )
+def _add_file(added: Parser) -> None:
+    added.path("--state", "FILE", "record of the factors that are set", default=FILE)
 
 
 def names(text: str) -> tuple[str, ...]:

@@ -2,34 +2,29 @@
 
 import argparse
 import sys
-from pathlib import Path
 
 from hdeeprm_like.cli.arguments import Commands, add_reading_flags, add_trust_flag, command, seed
-from hdeeprm_like.cli.names import add_named, completed_policies
+from hdeeprm_like.cli.names import policies
 
 
 def add_stream(commands: Commands) -> None:
     """Add ``stream``."""
     added = command(commands, "stream", "simulate a trace of any length on a pool while reading it", run_stream)
     text = "a name, e.g. lublin-1, or a file, plain or .gz, in the order of submission"
-    add_named(added, "--trace", kinds=("trace",), required=True, metavar="SWF", help=text)
-    policy = added.add_argument(
+    added.named("--trace", ("trace",), "SWF", text, required=True)
+    added.option(
         "--policy",
+        "P",
+        "a baseline without history, e.g. fcfs, sjf+easy, saf+greedy; or a pair, e.g. first-high_gflops",
         required=True,
-        metavar="P",
-        help="a baseline without history, e.g. fcfs, sjf+easy, saf+greedy; or a pair, e.g. first-high_gflops",
+        completes=policies(),
     )
-    completed_policies(policy)
     add_reading_flags(added)
-    added.add_argument(
-        "--clock",
-        choices=("textbook", "one-by-one"),
-        default="textbook",
-        help="decide once for all events of one time, or after each event (default textbook)",
-    )
-    added.add_argument("--seed", type=seed, default=0, help="seed of random policies (default 0)")
+    text = "decide once for all events of one time, or after each event"
+    added.choice("--clock", ("textbook", "one-by-one"), text, default="textbook")
+    added.option("--seed", "SEED", "seed of random policies", kind=seed, default=0)
     text = "directory of out_jobs.csv and figures.json, written at the end"
-    added.add_argument("--output", type=Path, required=True, metavar="DIR", help=text)
+    added.path("--output", "DIR", text, required=True)
     add_trust_flag(added)
 
 

@@ -11,11 +11,10 @@ from hdeeprm_like.cli.arguments import (
     PROGRAM,
     Commands,
     add_trust_flag,
-    at_most,
     command,
     positive_seconds,
 )
-from hdeeprm_like.cli.names import completed_with_files
+from hdeeprm_like.cli.names import files_or
 from hdeeprm_like.errors import OptionsError
 from hdeeprm_like.formats.shipped import found, names_of
 from hdeeprm_like.limits import PROCESSES
@@ -34,44 +33,21 @@ def add_sweep(commands: Commands) -> None:
         f"{PROGRAM} sweep FILE --output DIR [--engine local|slurm] ...\n"
         f"       {PROGRAM} sweep status DIR | cancel DIR | collect DIR --output TABLE.csv"
     )
-    words = added.add_argument(
+    added.option(
         "words",
+        "FILE | status DIR | cancel DIR | collect DIR",
+        "an options file with lists, or a list of such, or a name, e.g. lublin-1; or an action on a sweep that was "
+        "begun",
         nargs="+",
-        metavar="FILE | status DIR | cancel DIR | collect DIR",
-        help="an options file with lists, or a list of such, or a name, e.g. lublin-1; or an action on a sweep that "
-        "was begun",
+        completes=files_or(lambda: (*names_of("sweep"), *ACTIONS)),
     )
-    completed_with_files(words, lambda: (*names_of("sweep"), *ACTIONS))
-    added.add_argument(
-        "--output",
-        "-o",
-        type=Path,
-        metavar="PATH",
-        help="folder of the sweep, which continues where it stopped; for collect the table, .csv or .parquet",
-    )
-    added.add_argument(
-        "--engine",
-        choices=("local", "slurm"),
-        default="local",
-        help="processes of this computer, or jobs of Slurm (default local)",
-    )
-    added.add_argument(
-        "--workers", type=at_most(PROCESSES), metavar="N", help="most workers at a time (default: all available)"
-    )
-    added.add_argument(
-        "--chunk",
-        type=positive_seconds,
-        default=180.0,
-        metavar="SECONDS",
-        help="work of a chunk for one worker (default 180)",
-    )
-    added.add_argument(
-        "--slurm",
-        action="append",
-        default=[],
-        metavar="KEY=VALUE",
-        help="parameter of submitit for Slurm's jobs: partition=short, timeout_min=60, account=me; repeat it for more",
-    )
+    text = "folder of the sweep, which continues where it stopped; for collect the table, .csv or .parquet"
+    added.path("--output -o", "PATH", text)
+    added.choice("--engine", ("local", "slurm"), "processes of this computer, or jobs of Slurm", default="local")
+    added.whole("--workers", PROCESSES, "most workers at a time (default: all available)")
+    added.option("--chunk", "SECONDS", "work of a chunk for one worker", kind=positive_seconds, default=180.0)
+    text = "parameter of submitit for Slurm's jobs: partition=short, timeout_min=60, account=me; repeat it for more"
+    added.option("--slurm", "KEY=VALUE", text, action="append", default=[])
     add_trust_flag(added)
     added.set_defaults(sweep_file=None)
 
@@ -108,11 +84,11 @@ def run_sweep(options: argparse.Namespace) -> int:
 def swept(where: "Where", options: argparse.Namespace, trusted: "tuple[Place, ...]") -> int:
     """Run a sweep and print its outcome; return the exit status, which is not 0 if tasks have failed."""
     from hdeeprm_like.plugins import trusting
-    from hdeeprm_like.studies.sweep.run import Settings, sweep
+    from hdeeprm_like.studies.sweep.run import sweep
     from hdeeprm_like.studies.sweep.state import failures_of, told_failures
 
     with trusting(*trusted):
-        tasks, ledger = sweep(options.sweep_file, Settings(where, options.chunk, trusted), progress=not options.quiet)
+        tasks, ledger = sweep(options.sweep_file, where, options.chunk, trusted, progress=not options.quiet)
     failures, done = failures_of(tasks, ledger), sum(task.key in ledger.done for task in tasks)
     if not options.quiet:
         sys.stdout.write(f"{done} of {len(tasks)} tasks done, {len(failures)} failed; in {options.output}\n")
@@ -125,7 +101,7 @@ def look_after(action: str, folder: Path, options: argparse.Namespace) -> int:
     from hdeeprm_like.studies.sweep import state
 
     if action == "status":
-        sys.stdout.write(str(state.status_of(folder)))
+        sys.stdout.write(state.status_of(folder))
         return 0
     if action == "cancel":
         jobs = state.cancel(folder)

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hdeeprm_like.cli.arguments import Commands, add_reading_flags, add_trust_flag, command
-from hdeeprm_like.cli.names import add_named, completed_policies
+from hdeeprm_like.cli.names import policies
 from hdeeprm_like.cli.slurm import add_watch_options
 from hdeeprm_like.errors import OptionsError
 
@@ -19,51 +19,43 @@ if TYPE_CHECKING:
 def add_whatif(commands: Commands) -> None:
     """Add ``whatif``."""
     added = command(commands, "whatif", "simulate a log under other policies, more nodes or more load", run_whatif)
-    add_named(
-        added,
+    added.named(
         "--jobs",
-        kinds=("trace",),
+        ("trace",),
+        "FILE",
+        "the log: a name, e.g. ctc-sp2, a trace (.swf, .swf.gz, with its .extra.csv beside it if there is one) or the "
+        ".csv of an import",
         required=True,
-        metavar="FILE",
-        help="the log: a name, e.g. ctc-sp2, a trace (.swf, .swf.gz, with its .extra.csv beside it if there is one) or "
-        "the .csv of an import",
     )
     text = "the platform, e.g. from an import; or a name, e.g. gaia"
-    add_named(added, "--machine", kinds=("platform",), metavar="FILE", help=text)
+    added.named("--machine", ("platform",), "FILE", text)
     add_reading_flags(added, "equal ones, in place of --machine")
-    now = added.add_argument(
-        "--now",
-        default="multifactor+slurm",
-        metavar="P",
-        help="the policy of the machine now (default multifactor+slurm)",
-    )
-    completed_policies(now)
-    policies = added.add_argument(
+    added.option("--now", "P", "the policy of the machine now", default="multifactor+slurm", completes=policies())
+    added.option(
         "--policies",
+        "P,...",
+        "policies to try, e.g. zoo:steady,sjf: through slurm watch if --now is a Slurm; sjf+easy is another scheduler "
+        "in its place",
         default="",
-        metavar="P,...",
-        help="policies to try, e.g. zoo:steady,sjf: through slurm watch if --now is a Slurm; sjf+easy is "
-        "another scheduler in its place",
+        completes=policies(several=True),
     )
-    completed_policies(policies, several=True)
     add_watch_options(added)
-    added.add_argument(
+    added.option(
         "--change",
-        action="append",
-        default=[],
-        metavar="CHANGE",
-        help="another machine, load or configuration under the policy of --now, e.g. nodes=+10%%, load=1.2, "
-        "requests=+50%%, power=-10%%, bf_interval=60, PriorityWeightAge=5000, partition:debug.MaxTime=1:00:00, "
+        "CHANGE",
+        "another machine, load or configuration under the policy of --now, e.g. nodes=+10%%, load=1.2, requests=+50%%, "
+        "power=-10%%, bf_interval=60, PriorityWeightAge=5000, partition:debug.MaxTime=1:00:00, "
         "account:physics.GrpTRES=cpu=64, user:*.MaxJobs=4, maint:all=FROM/TO, drain:8=FROM/TO; several with ; between "
         "them are changed together; repeat it for more",
+        action="append",
+        default=[],
     )
-    added.add_argument(
+    added.switch(
         "--calibrate",
-        action="store_true",
-        help="fit the overheads of the Slurm of now (how long nodes are completing, when backfill looks) to the first "
-        "half of the log, and grade the model on the other half",
+        "fit the overheads of the Slurm of now (how long nodes are completing, when backfill looks) to the first half "
+        "of the log, and grade the model on the other half",
     )
-    added.add_argument("--output", "-o", type=Path, required=True, metavar="DIR", help="directory of the answer")
+    added.path("--output -o", "DIR", "directory of the answer", required=True)
     add_trust_flag(added)
 
 

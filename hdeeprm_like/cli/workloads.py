@@ -2,12 +2,10 @@
 
 import argparse
 import sys
-from collections.abc import Iterable
-from pathlib import Path
 from typing import Any, Literal
 
-from hdeeprm_like.cli.arguments import Commands, at_most, command, completed, factor, gflops, seed
-from hdeeprm_like.cli.names import add_named
+from hdeeprm_like.cli.arguments import Commands, at_most, command, factor, gflops, seed
+from hdeeprm_like.cli.names import one_of
 from hdeeprm_like.errors import OptionsError
 from hdeeprm_like.formats.open import Holds, check_writable, endings, load_trace, write, write_jobs
 from hdeeprm_like.limits import CORES, JOBS, WINDOWS
@@ -25,44 +23,24 @@ def add_workload_commands(commands: Commands) -> None:
 def add_generate(commands: Commands) -> None:
     """Add ``generate``."""
     added = command(commands, "generate", "generate jobs by a published model", run_generate)
-    added.add_argument("model", metavar="MODEL", help="lublin, mao, ksu or campaigns")
-    added.add_argument(
-        "--output",
-        "-o",
-        type=Path,
-        required=True,
-        metavar=file_name("workload", "trace", able="write_jobs"),
-        help="the file to write",
-    )
-    added.add_argument("--jobs", type=at_most(JOBS), metavar="N", help="number of jobs (mao: default one episode)")
-    added.add_argument("--seed", type=seed, required=True, help="seed of all random draws")
-    added.add_argument(
-        "--preset", help="published parameters, e.g. batch, interactive, whole, both; deeprm, scenario-1"
-    )
-    added.add_argument(
-        "--nodes", type=at_most(CORES), metavar="N", help="cores of the machine, in place of the preset's"
-    )
+    added.option("model", "MODEL", "lublin, mao, ksu or campaigns")
+    added.path("--output -o", file_name("workload", "trace", able="write_jobs"), "the file to write", required=True)
+    added.whole("--jobs", JOBS, "number of jobs (mao: default one episode)")
+    added.option("--seed", "SEED", "seed of all random draws", kind=seed, required=True)
+    text = "published parameters, e.g. batch, interactive, whole, both; deeprm, scenario-1"
+    added.option("--preset", "PRESET", text)
+    added.whole("--nodes", CORES, "cores of the machine, in place of the preset's")
     setting = "a parameter of the model, in JSON; repeat it for more"
-    added.add_argument("--set", dest="parameters", action="append", default=[], metavar="NAME=VALUE", help=setting)
-    added.add_argument("--estimates", metavar="NAME", help="requested times: exact, gaussian, tsafrir, accuracy")
+    added.option("--set", "NAME=VALUE", setting, dest="parameters", action="append", default=[])
+    added.option("--estimates", "NAME", "requested times: exact, gaussian, tsafrir, accuracy")
     setting = "a parameter of --estimates, e.g. nu=0.5 or side=under"
-    added.add_argument("--estimate", dest="estimate", action="append", default=[], metavar="NAME=VALUE", help=setting)
+    added.option("--estimate", "NAME=VALUE", setting, dest="estimate", action="append", default=[])
     shown = "ksu: a trace to sample from in place of a model: a name, e.g. gaia, or a file"
-    add_named(added, "--log", kinds=("trace",), metavar="SWF", help=shown)
-    added.add_argument(
-        "--load", type=factor, metavar="L", help="scale the times between submissions to the load L, e.g. 0.9"
-    )
-    added.add_argument(
-        "--as-published", action="store_true", help="lublin: with the clock error of the published program"
-    )
-    added.add_argument("--hdeeprm", action="store_true", help="draw bandwidths, and memories if the model has none")
-    added.add_argument(
-        "--gflops",
-        type=gflops,
-        default=1.0,
-        metavar="G",
-        help="speed of the cores that the times refer to, for JSON (default 1)",
-    )
+    added.named("--log", ("trace",), "SWF", shown)
+    added.option("--load", "L", "scale the times between submissions to the load L, e.g. 0.9", kind=factor)
+    added.switch("--as-published", "lublin: with the clock error of the published program")
+    added.switch("--hdeeprm", "draw bandwidths, and memories if the model has none")
+    added.option("--gflops", "G", "speed of the cores that the times refer to, for JSON", kind=gflops, default=1.0)
 
 
 def run_generate(options: argparse.Namespace) -> None:
@@ -129,23 +107,17 @@ def add_cut(commands: Commands) -> None:
     """Add ``cut``."""
     added = command(commands, "cut", "write a part of a trace, or windows of it", run_cut)
     shown = "the trace: a name, e.g. gaia, or a file (SWF, plain or .gz)"
-    add_named(added, "trace", kinds=("trace",), metavar="SWF", help=shown)
-    added.add_argument(
-        "--output", "-o", type=Path, required=True, metavar=file_name("trace", able="write"), help="the file to write"
-    )
-    added.add_argument("--first", type=at_most(JOBS), metavar="N", help="jobs to keep after the other cuts")
-    added.add_argument(
-        "--skip", type=at_most(JOBS, least=0), default=0, metavar="N", help="jobs to leave out at the beginning"
-    )
+    added.named("trace", ("trace",), "SWF", shown)
+    added.path("--output -o", file_name("trace", able="write"), "the file to write", required=True)
+    added.whole("--first", JOBS, "jobs to keep after the other cuts")
+    added.whole("--skip", JOBS, "jobs to leave out at the beginning", default=0, least=0)
     text = "leave out jobs with more than N processors"
-    added.add_argument("--larger-than", type=at_most(CORES), metavar="N", help=text)
-    added.add_argument("--from", dest="begin", type=float, metavar="S", help="earliest submission on its clock, s")
-    added.add_argument("--to", dest="end", type=float, metavar="S", help="end: later submissions are left out, s")
-    added.add_argument(
-        "--load", type=factor, metavar="F", help="factor of the load: 2 halves times between submissions"
-    )
-    added.add_argument("--windows", type=window, metavar="COUNTxJOBS", help="draw windows, one numbered FILE each")
-    added.add_argument("--seed", type=seed, default=0, help="seed of the windows (default 0)")
+    added.whole("--larger-than", CORES, text)
+    added.option("--from", "S", "earliest submission on its clock, s", kind=float, dest="begin")
+    added.option("--to", "S", "end: later submissions are left out, s", kind=float, dest="end")
+    added.option("--load", "F", "factor of the load: 2 halves times between submissions", kind=factor)
+    added.option("--windows", "COUNTxJOBS", "draw windows, one numbered FILE each", kind=window)
+    added.option("--seed", "SEED", "seed of the windows", kind=seed, default=0)
 
 
 def run_cut(options: argparse.Namespace) -> None:
@@ -187,18 +159,9 @@ def add_fetch_trace(commands: Commands) -> None:
     """Add ``fetch-trace``."""
     added = command(commands, "fetch-trace", "download a trace of the Parallel Workloads Archive", run_fetch_trace)
     shown = "e.g. CTC-SP2-1996-3.1-cln; an unknown name lists all names"
-    completed(added.add_argument("name", metavar="NAME", help=shown), archive_names)
-    added.add_argument(
-        "--folder", type=Path, metavar="DIR", help="folder of downloaded traces (default: in the user's cache)"
-    )
-    added.add_argument("--site", metavar="URL", help="address of the archive, if it has moved")
-
-
-def archive_names() -> Iterable[str]:
-    """Return the names of the traces in the archive."""
-    from hdeeprm_like.formats.archive import TRACES
-
-    return TRACES
+    added.option("name", "NAME", shown, completes=one_of("formats.archive:TRACES"))
+    added.path("--folder", "DIR", "folder of downloaded traces (default: in the user's cache)")
+    added.option("--site", "URL", "address of the archive, if it has moved")
 
 
 def run_fetch_trace(options: argparse.Namespace) -> None:

@@ -159,32 +159,30 @@ QUANTITIES = {
 }
 
 
+STATISTICS = (  # over the jobs: title, ending of the name, of `Distribution`, its name in Batsim, and in words
+    ("Mean", "", "mean", "mean", "mean"),
+    ("Median", "_median", "median", "", "median"),
+    ("P95", "_p95", "p95", "", "95th percentile"),
+    ("Max", "_max", "largest", "max", "largest"),
+)
+
+
 def figures_of_jobs(name: str, quantity: Quantity) -> dict[str, Figure]:
     """Return the four metrics over the jobs, by name."""
-    title, unit, values, batsim = quantity.title, quantity.unit, quantity.values, quantity.batsim
-    mean, largest = (f"{kind}_{batsim}" if batsim else "" for kind in ("mean", "max"))
 
-    def meaning_of(statistic: str) -> str:
-        return f"{quantity.meaning}; {statistic} of all jobs that ran"
+    def value(part: str) -> OfSchedule:
+        return lambda schedule: float(getattr(schedule.distribution(quantity.values), part))
 
     return {
-        name: Figure(
-            f"Mean {title}", unit, lambda s: s.distribution(values).mean, batsim=mean, meaning=meaning_of("mean")
-        ),
-        f"{name}_median": Figure(
-            f"Median {title}", unit, lambda s: s.distribution(values).median, meaning=meaning_of("median")
-        ),
-        f"{name}_p95": Figure(
-            f"P95 {title}", unit, lambda s: s.distribution(values).p95, meaning=meaning_of("95th percentile")
-        ),
-        f"{name}_max": Figure(
-            f"Max {title}",
-            unit,
-            lambda s: s.distribution(values).largest,
-            batsim=largest,
-            worst_of=True,
-            meaning=meaning_of("largest"),
-        ),
+        f"{name}{ending}": Figure(
+            f"{title} {quantity.title}",
+            quantity.unit,
+            value(part),
+            batsim=f"{batsim}_{quantity.batsim}" if batsim and quantity.batsim else "",
+            worst_of=ending == "_max",
+            meaning=f"{quantity.meaning}; {words} of all jobs that ran",
+        )
+        for title, ending, part, batsim, words in STATISTICS
     }
 
 

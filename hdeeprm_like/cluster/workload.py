@@ -1,6 +1,6 @@
 """The jobs of a workload, as columns of arrays."""
 
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,6 +26,11 @@ SHOWN = {  # columns that a notebook shows, with their titles
     "bandwidth": "bandwidth per core (GB/s)",
     "gpus": "GPUs per core",
 }
+LEFT_OUT: Any = ()  # in place of a column that has its usual value for all jobs
+USUAL = {
+    **{"delay": -1.0, "memory": 0.0, "bandwidth": 0.0, "walltime": np.inf, "gpus": 0.0, "bytes": 0.0},
+    **{"user": -1, "program": -1},
+}
 LARGEST_NUMBER = 2**53  # upper limit of the numbers of users and programs in JSON
 
 
@@ -48,7 +53,7 @@ class JobLimits:
     bandwidth: float
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Workload:
     """The jobs of one or more Batsim workloads; a job is a row (thesis 3.1.3, appendix C).
 
@@ -63,10 +68,10 @@ class Workload:
         requested_time: (J,) s, the user's estimate (``req_time``).
         requested_ops: (J,) flop per core, by the estimate (``req_ops``).
         ops: (J,) flop per core actually needed (``cpu``); only for the simulator. 0 for a delay job.
-        delay: (J,) s, length of a delay job whatever its cores; -1 for a job that computes.
-        memory: (J,) MB per core (``mem``).
+        delay: (J,) s, length of a delay job whatever its cores; -1 for a job that computes, also if left out.
+        memory: (J,) MB per core (``mem``); zeros if left out, as those of bandwidth.
         bandwidth: (J,) GB/s per core (``mem_bw``).
-        walltime: (J,) s after which the simulator kills the job, infinite for none.
+        walltime: (J,) s after which the simulator kills the job, infinite for none, also if left out.
         capacity: cores of the machine that the workload was made for (``nb_res``).
         gpus: (J,) GPUs per core, a fraction if cores share one (``gpus`` over ``res``); zeros if left out.
         user: (J,) a number for the submitting user, -1 if unknown.
@@ -84,26 +89,22 @@ class Workload:
     requested_time: Floats
     requested_ops: Floats
     ops: Floats
-    delay: Floats
-    memory: Floats
-    bandwidth: Floats
-    walltime: Floats
+    delay: Floats = LEFT_OUT
+    memory: Floats = LEFT_OUT
+    bandwidth: Floats = LEFT_OUT
+    walltime: Floats = LEFT_OUT
     capacity: int
-    gpus: Floats = field(default_factory=lambda: np.zeros(0))
-    user: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
-    program: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
+    gpus: Floats = LEFT_OUT
+    user: Ints = LEFT_OUT
+    program: Ints = LEFT_OUT
     demands: Demands | None = None
-    bytes: Floats = field(default_factory=lambda: np.zeros(0))
+    bytes: Floats = LEFT_OUT
     account: Account | None = None
 
     def __post_init__(self) -> None:
-        if len(self.gpus) == 0:
-            object.__setattr__(self, "gpus", np.zeros(len(self.ids)))
-        if len(self.bytes) == 0:
-            object.__setattr__(self, "bytes", np.zeros(len(self.ids)))
-        for name in ("user", "program"):
+        for name, value in USUAL.items():
             if len(getattr(self, name)) == 0:
-                object.__setattr__(self, name, np.full(len(self.ids), -1))
+                object.__setattr__(self, name, np.full(len(self.ids), value))
 
     def __len__(self) -> int:
         return len(self.ids)

@@ -20,6 +20,7 @@ from numba.extending import (
     typeof_impl,
 )
 
+from hdeeprm_like.compiler.overlaps import know_fields, tell_apart
 from hdeeprm_like.engine import bundles, calls, plain
 
 
@@ -58,6 +59,8 @@ def of_layout(layout: bundles.BundleType | bundles.ColumnType) -> BundleType | C
 
 @functools.cache
 def _column(dtype: Any, ndim: int) -> ColumnType:
+    if isinstance(dtype, types.Record):
+        know_fields(dtype)
     return ColumnType(dtype, ndim)
 
 
@@ -198,7 +201,10 @@ def _lower_getitem(context: Any, builder: Any, signature: Any, arguments: Any) -
         found.data, found.rows = builder.bitcast(first, column.data.type), column.columns
         return found._getvalue()
     pointer = _entry(context, builder, kind, arguments[0], index, arguments[1])
-    return context.unpack_value(builder, kind.dtype, pointer)
+    value = context.unpack_value(builder, kind.dtype, pointer)
+    if not isinstance(kind.dtype, types.Record):
+        tell_apart(builder, "load", str(kind.dtype))
+    return value
 
 
 def _lower_setitem(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -209,6 +215,7 @@ def _lower_setitem(context: Any, builder: Any, signature: Any, arguments: Any) -
     else:
         converted = context.cast(builder, arguments[2], value, kind.dtype)
         context.pack_value(builder, kind.dtype, converted, pointer)
+        tell_apart(builder, "store", str(kind.dtype))
     return context.get_dummy_value()
 
 

@@ -126,10 +126,6 @@ def some_jobs(partitions: bool = False) -> Workload:
         requested_time=zeros + 1.0,
         requested_ops=zeros + 1e9,
         ops=zeros + 1e9,
-        delay=zeros - 1.0,
-        memory=zeros,
-        bandwidth=zeros,
-        walltime=zeros + np.inf,
         capacity=CORES,
         demands=demands_of([Demand("all")] * JOBS) if partitions else None,
     )

@@ -150,20 +150,7 @@ def policy_of(content: Any, where: str, placed: bool = False) -> ScoredPolicy:
     Raises:
         OptionsError: it is invalid; the message begins with *where*.
     """
-    known = (
-        "queue",
-        "backfill",
-        "gate",
-        "keep",
-        "reservations",
-        "lookahead",
-        "placement",
-        "times",
-        "bounded",
-        "exact",
-        "made_by",
-    )
-    given = mapping(content, known, where)
+    given = mapping(content, (*ScoredPolicy.names(), "made_by"), where)
     if "queue" not in given:
         raise OptionsError(f"{where}: 'queue' is missing, the weights that order the queue")
     scores = {key: score_of(given[key], f"{where}: {key}") for key in ("queue", "backfill", "gate") if key in given}

@@ -179,14 +179,9 @@ class NoReward(RewardArrays):
     """The reward of a run without learning: always 0."""
 
 
-def zero_reward() -> RewardArrays:
-    """Return rewards without an objective, for what has a window: machine code knows no window without rewards."""
-    return RewardArrays(np.zeros(1, REWARD), np.zeros(NUMBER_OF_OBJECTIVES), np.zeros(0), np.zeros(0))
-
-
-def no_reward() -> NoReward:
-    """Return the reward of a run without learning."""
-    return NoReward(np.zeros(1, REWARD), np.zeros(NUMBER_OF_OBJECTIVES), np.zeros(0), np.zeros(0))
+def no_reward(kind: type[RewardArrays] = NoReward) -> RewardArrays:
+    """Return the reward of a run without learning; `RewardArrays` for what has a window, as machine code knows it."""
+    return kind(np.zeros(1, REWARD), np.zeros(NUMBER_OF_OBJECTIVES), np.zeros(0), np.zeros(0))
 
 
 class Observer(Protocol):
@@ -252,7 +247,7 @@ class DecisionSystem:
         self.window = window
         if reward is not None and reward.executes:
             window.arrays.params["executes"] = 1
-        zero = no_reward() if isinstance(window, NoJobWindow) else zero_reward()
+        zero = no_reward(NoReward if isinstance(window, NoJobWindow) else RewardArrays)
         self.core = Core(state.tables, self.window.arrays, zero if reward is None else reward.arrays)
         self._reward_rows = self.core.reward.params
         self._followed = reward is not None or not isinstance(window, NoJobWindow)

@@ -7,7 +7,6 @@ from hdeeprm_like.engine.called_on_nodes import call_choose
 from hdeeprm_like.engine.compiled import callback, compiled, entry, inlined
 from hdeeprm_like.engine.cores import cores_of, release
 from hdeeprm_like.engine.dispatch import check_numbers
-from hdeeprm_like.engine.joined_words import joins_words
 from hdeeprm_like.engine.lifecycle import lacking_beside_cores
 from hdeeprm_like.engine.neighbours import neighbour
 from hdeeprm_like.engine.node_places import book_gpus, has_nodes, note_holds
@@ -28,7 +27,7 @@ from hdeeprm_like.engine.packing import SHARES, packed_processor
 from hdeeprm_like.engine.processor_index import rank, rank_picks
 from hdeeprm_like.engine.processor_keys import PROCESSOR_KEYS, counts_cores, node_fits, processor_key
 from hdeeprm_like.engine.processor_search import best_processor, lowest_processor, random_processor, rival_of
-from hdeeprm_like.engine.serving_cores import draw_for_cores, next_roomy, serve_joined, take_lowest, take_random
+from hdeeprm_like.engine.serving_cores import draw_for_cores, next_roomy, take_lowest, take_random
 from hdeeprm_like.engine.tables import CORES, NOTHING, Tables
 from hdeeprm_like.types import Ints
 
@@ -304,9 +303,6 @@ def write_allocation(tables: Tables, policy: int, j: int, picks: int) -> None:
             draw_for_cores(tables, 0)
         return
     tables.jobs[j].stretches = 0
-    if joins_words(tables):
-        serve_joined(tables, policy == RANDOM_CORE, j, picks)
-        return
     for i in range(picks):
         p = tables.picks[i].processor
         if policy == RANDOM_CORE:

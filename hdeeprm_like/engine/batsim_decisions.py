@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from hdeeprm_like.engine.actor_fields import BEGIN, CALLER, FIND, JOBS
+from hdeeprm_like.engine.actor_fields import AWAKE, BEGIN, CALLER, FIND, JOBS
 from hdeeprm_like.engine.batsim_actors import BatsimClock
 from hdeeprm_like.engine.batsim_jobs import apply_pstate
 from hdeeprm_like.engine.batsim_work import end_work
@@ -62,7 +62,12 @@ def carry_out(tables: Tables, simulation: Simulation, timing: BatsimClock, comma
         return False
     if command == 4:
         killing = timing.killings[0]
-        killing.stage, killing.at, killing.count = FIND, 0, simulation.sim[0].kills
+        killing.stage, killing.at, killing.count = FIND, 0, 0
+        for i in range(simulation.sim[0].kills):
+            j = simulation.kills[i]
+            if simulation.tasks[j].stage == AWAKE:  # neither over nor killed before
+                simulation.kills[killing.count] = j
+                killing.count += 1
         talk.spawned = KILLER
     else:
         talk.call_date, simulation.sim[0].call_requested = simulation.sim[0].call_requested, np.inf

@@ -1,37 +1,20 @@
 """Speed and power of the cores of a job on Batsim's clock where equal words are joined, see `joined_words`."""
 
-from hdeeprm_like.engine.compiled import compiled, count_bits, inlined
+from typing import Any
+
+from hdeeprm_like.engine.compiled import count_bits, inlined
 from hdeeprm_like.engine.cores import begin_words
 from hdeeprm_like.engine.joined_words import MANY, head_of, last_word, run_from
 from hdeeprm_like.engine.tables import Tables
 from hdeeprm_like.engine.words import BITS, bits, common_pstate, of_pstate
 
-
-@compiled
-def slowest_joined(tables: Tables, j: int) -> float:
-    """Return the flop/s of the slowest core of a job in the current P-states."""
-    job, speed = tables.jobs[j], 1e300
-    for i in range(job.first, job.first + job.stretches):
-        w, bit, left = begin_words(tables, tables.allocation[i])
-        while left > 0:
-            word, processor = tables.words[head_of(tables, w)], tables.processors[tables.words[w].processor]
-            count = min(left, count_bits(word.cores) - bit)
-            common = common_pstate(word, bits(bit, count))
-            if common >= 0:
-                speed = min(speed, processor.flops[common])
-                count = equal_cores(tables, w, count, left)
-            else:
-                for pstate in range(4):
-                    if of_pstate(word, pstate) & bits(bit, count):
-                        speed = min(speed, processor.flops[pstate])
-            w, bit, left = w + max(count // BITS, 1), 0, left - count
-    return speed
+FASTEST = 1e300  # flop/s, faster than any core
 
 
-@compiled
-def power_joined(tables: Tables, j: int) -> float:
-    """Return the W of the cores of a job in the current P-states."""
-    job, watts = tables.jobs[j], 0.0
+@inlined
+def speed_and_power_joined(tables: Tables, j: int, measures: bool) -> tuple[float, float]:
+    """Return what `batsim_work.speed_and_power` does."""
+    job, speed, watts = tables.jobs[j], FASTEST, 0.0
     for i in range(job.first, job.first + job.stretches):
         w, bit, left = begin_words(tables, tables.allocation[i])
         while left > 0:
@@ -40,13 +23,28 @@ def power_joined(tables: Tables, j: int) -> float:
             common = common_pstate(word, bits(bit, count))
             if common >= 0:
                 more = equal_cores(tables, w, count, left)
-                watts = sum_of(watts, count * processor.watts[common], more // count)
+                speed = min(speed, processor.flops[common])
+                if measures:
+                    watts = sum_of(watts, count * processor.watts[common], more // count)
                 count = more
             else:
-                for pstate in range(4):
-                    watts += count_bits(of_pstate(word, pstate) & bits(bit, count)) * processor.watts[pstate]
+                speed, watts = add_pstates(word, processor, bits(bit, count), measures, speed, watts)
             w, bit, left = w + max(count // BITS, 1), 0, left - count
-    return watts
+    return speed, watts
+
+
+@inlined
+def add_pstates(
+    word: Any, processor: Any, cores: int, measures: bool, speed: float, watts: float
+) -> tuple[float, float]:
+    """Return the flop/s of the slowest core so far, and the W so far, with some cores of a word in several P-states."""
+    for pstate in range(4):
+        found = of_pstate(word, pstate) & cores
+        if found:
+            speed = min(speed, processor.flops[pstate])
+        if measures:
+            watts += count_bits(found) * processor.watts[pstate]
+    return speed, watts
 
 
 @inlined

@@ -6,7 +6,7 @@ for it are not compiled.
 
 from hdeeprm_like.engine.actions import LATENCY, add, add_numbered, number, remove_at, remove_numbered, set_rate
 from hdeeprm_like.engine.batsim_actors import TCP_GAMMA, BatsimClock, look_at_cores, rates_change
-from hdeeprm_like.engine.batsim_joined import power_joined, slowest_joined, sums_exactly
+from hdeeprm_like.engine.batsim_joined import FASTEST, add_pstates, speed_and_power_joined, sums_exactly
 from hdeeprm_like.engine.compiled import compiled, count_bits, inlined, of_two
 from hdeeprm_like.engine.cores import begin_words
 from hdeeprm_like.engine.flows import add_load, begin_flow, end_flow, note_changed
@@ -15,7 +15,7 @@ from hdeeprm_like.engine.speeds import slowest_share
 from hdeeprm_like.engine.tables import Tables
 from hdeeprm_like.engine.tasks import Simulation
 from hdeeprm_like.engine.traffic import forget_flow, has_routes, load_links
-from hdeeprm_like.engine.words import bits, common_pstate, of_pstate
+from hdeeprm_like.engine.words import bits, common_pstate
 
 
 @inlined
@@ -24,28 +24,38 @@ def works(timing: BatsimClock, j: int) -> bool:
     return bool(timing.actions.places[2 * j] >= 0)
 
 
-@compiled
-def slowest(tables: Tables, j: int) -> float:
-    """Return the flop/s of the slowest core of a job in the current P-states."""
+@inlined
+def speed_and_power(tables: Tables, j: int, measures: bool) -> tuple[float, float]:
+    """Return the flop/s of the slowest core of a job, and if that is measured the W of all, in the current P-states."""
     if joins_words(tables):
-        return slowest_joined(tables, j)
-    job, speed = tables.jobs[j], 1e300
+        return speed_and_power_joined(tables, j, measures)
+    job, speed, watts = tables.jobs[j], FASTEST, 0.0
     for i in range(job.first, job.first + job.stretches):
         w, bit, left = begin_words(tables, tables.allocation[i])
         while left > 0:
             word = tables.words[w]
             processor = tables.processors[word.processor]
             count = min(left, count_bits(word.cores) - bit)
-            cores = bits(bit, count)
-            common = common_pstate(word, cores)
+            common = common_pstate(word, bits(bit, count))
             if common >= 0:
                 speed = min(speed, processor.flops[common])
+                watts += count * processor.watts[common] if measures else 0.0
             else:
-                for pstate in range(4):
-                    if of_pstate(word, pstate) & cores:
-                        speed = min(speed, processor.flops[pstate])
+                speed, watts = add_pstates(word, processor, bits(bit, count), measures, speed, watts)
             w, bit, left = w + 1, 0, left - count
-    return speed
+    return speed, watts
+
+
+@compiled
+def slowest(tables: Tables, j: int) -> float:
+    """Return the flop/s of the slowest core of a job in the current P-states."""
+    return speed_and_power(tables, j, False)[0]
+
+
+@compiled
+def power(tables: Tables, j: int) -> float:
+    """Return the W of the cores of a job in the current P-states."""
+    return speed_and_power(tables, j, True)[1]
 
 
 @inlined
@@ -63,29 +73,6 @@ def speed_at_share(tables: Tables, timing: BatsimClock, j: int, settled: bool) -
 
 
 speed_of = of_two(rates_change, speed_at_share, speed_in_full)
-
-
-@compiled
-def power(tables: Tables, j: int) -> float:
-    """Return the W of the cores of a job in the current P-states."""
-    if joins_words(tables):
-        return power_joined(tables, j)
-    job, watts = tables.jobs[j], 0.0
-    for i in range(job.first, job.first + job.stretches):
-        w, bit, left = begin_words(tables, tables.allocation[i])
-        while left > 0:
-            word = tables.words[w]
-            processor = tables.processors[word.processor]
-            count = min(left, count_bits(word.cores) - bit)
-            cores = bits(bit, count)
-            common = common_pstate(word, cores)
-            if common >= 0:
-                watts += count * processor.watts[common]
-            else:
-                for pstate in range(4):
-                    watts += count_bits(of_pstate(word, pstate) & cores) * processor.watts[pstate]
-            w, bit, left = w + 1, 0, left - count
-    return watts
 
 
 @inlined

@@ -87,8 +87,9 @@ OPAQUE = BundleType("Opaque", ())
 class Bundle:
     """Base class of groups of arrays that compiled functions receive by address.
 
-    A subclass annotates its fields: contiguous arrays of one or two dimensions, and other bundles. An array may be
-    replaced by a longer one of its kind (``bundle.log = longer``); compiled functions see it at their next call.
+    A subclass annotates its fields, which come after those of its own base class: contiguous arrays of one or two
+    dimensions, and other bundles. An array may be replaced by a longer one of its kind (``bundle.log = longer``);
+    compiled functions see it at their next call.
 
     Attributes:
         shared: names of the arrays that all rows of a batch share (class keyword).
@@ -112,7 +113,7 @@ class Bundle:
     ) -> None:
         cls.shared, cls.opaque = shared or cls.shared, opaque or cls.opaque
         cls.written_first = written_first or cls.written_first
-        cls._names = tuple(inspect.get_annotations(cls)) or cls._names
+        cls._names = tuple(dict.fromkeys((*cls._names, *inspect.get_annotations(cls))))
 
     def __init__(self, *values: Any, **named: Any) -> None:
         content = dict(zip(self._names, values, strict=False)) | named

@@ -14,13 +14,13 @@ def call_choose(tables: Tables, policy: int, j: int) -> int:
 
 @inlined
 def call_fits(tables: Tables, j: int) -> int:
-    """Return 1 if a job fits now: `fits_on_nodes`."""
+    """Return 1 if a job fits now: `has_nodes`."""
     return number_at(tables.node_sets.calls[FITS], tables, j)
 
 
 @inlined
 def call_fits_on(tables: Tables, n: int, j: int) -> int:
-    """Return 1 if a node can take all cores of a job now: `fits_on_node`."""
+    """Return 1 if a node can take all cores of a job now: `node_has_room`."""
     return number_at(tables.node_sets.calls[FITS_ON], tables, n, j)
 
 
@@ -32,5 +32,5 @@ def call_lacking(tables: Tables, j: int) -> int:
 
 @inlined
 def call_release(tables: Tables, j: int) -> None:
-    """Release what a job holds beside its cores: `release_of_nodes`."""
+    """Release what a job holds beside its cores: `release_gpus`."""
     call_at(tables.node_sets.calls[RELEASE], tables, j)

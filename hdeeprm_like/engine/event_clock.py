@@ -45,8 +45,8 @@ def new_event_clock(one_by_one: bool, processors: int, jobs: int) -> EventClock:
     return EventClock(
         one_by_one=np.array([one_by_one], np.int64),
         slowed=np.zeros(processors, np.int8),
-        heap=np.zeros(jobs, HEAP_ENTRY),
-        heap_places=np.zeros(jobs, np.int32),
+        heap=np.empty(jobs, HEAP_ENTRY),
+        heap_places=np.empty(jobs, np.int32),
     )
 
 
@@ -67,28 +67,35 @@ def put(timing: EventClock, place: int, end: float, j: int) -> None:
 
 
 @inlined
-def sift(simulation: Simulation, timing: EventClock, hole: int, j: int) -> None:
-    """Move job *j* to its place in the heap, starting at a hole."""
-    size, end = simulation.sim[0].heap, simulation.tasks[j].end
+def rise(simulation: Simulation, timing: EventClock, hole: int, j: int) -> None:
+    """Move job *j* from a hole without children that end earlier up to its place in the heap."""
+    end = simulation.tasks[j].end
     while hole > 0:
         above = timing.heap[(hole - 1) >> 1]
         if not ends_before(simulation, end, j, above.end, above.job):
             break
         put(timing, hole, above.end, above.job)
         hole = (hole - 1) >> 1
-    while True:
-        child = 2 * hole + 1
-        if child >= size:
-            break
-        left, right = timing.heap[child], timing.heap[child + 1 if child + 1 < size else child]
-        if ends_before(simulation, right.end, right.job, left.end, left.job):
-            child += 1
-        below = timing.heap[child]
-        if not ends_before(simulation, below.end, below.job, end, j):
-            break
-        put(timing, hole, below.end, below.job)
-        hole = child
     put(timing, hole, end, j)
+
+
+@inlined
+def sift(simulation: Simulation, timing: EventClock, hole: int, j: int) -> None:
+    """Move job *j* to its place in the heap, starting at a hole.
+
+    The hole first sinks to the bottom: most jobs belong there, and so a level takes one comparison instead of two.
+    """
+    size = simulation.sim[0].heap
+    while 2 * hole + 1 < size:
+        child = 2 * hole + 1
+        left, right = timing.heap[child], timing.heap[min(child + 1, size - 1)]
+        if left.end != right.end:
+            child += right.end < left.end
+        elif ends_before(simulation, right.end, right.job, left.end, left.job):
+            child += 1
+        put(timing, hole, timing.heap[child].end, timing.heap[child].job)
+        hole = child
+    rise(simulation, timing, hole, j)
 
 
 @inlined
@@ -180,7 +187,7 @@ def apply_decisions(tables: Tables, simulation: Simulation, timing: EventClock) 
         write_log(tables, sim.clock, LOG_START, j, 0)
         expect(tables, simulation, j)
         sim.heap += 1
-        sift(simulation, timing, sim.heap - 1, j)
+        rise(simulation, timing, sim.heap - 1, j)
     if clock.ends_now > 0:
         end_early(tables, simulation, timing)
     for i in range(clock.touched):

@@ -60,25 +60,27 @@ class JobLists(Bundle):
     rank_of: Ints
 
 
-def blocks_for(jobs: int) -> tuple[int, int]:
+def blocks_for(jobs: int, at_once: int) -> tuple[int, int]:
     """Return how many blocks a list can use at once, and how many entries, if *jobs* jobs ever arrive.
+
+    Each block has a job, so there are no more than the jobs that the list has *at once*.
 
     A block is added only when one is full, and at least half of its jobs arrived since it was added. So half a block of
     jobs has arrived for each block but the first and the last. Few jobs never fill the first one.
     """
     if jobs <= BLOCK:
         return 1, jobs
-    blocks = 2 * jobs // BLOCK + 2
+    blocks = min(2 * jobs // BLOCK + 2, at_once)
     return blocks, blocks * BLOCK
 
 
-def new_job_lists(orders: tuple[tuple[int, int], ...], jobs: int) -> JobLists:
+def new_job_lists(orders: tuple[tuple[int, int], ...], jobs: int, at_once: int) -> JobLists:
     """Return empty lists.
 
     Args:
-        orders: sort order of each list, and the run times of its keys. jobs: capacity.
+        orders: sort order of each list, and the run times of its keys. jobs: capacity. at_once: most jobs in a list.
     """
-    count, (blocks, entries) = len(orders), blocks_for(jobs)
+    count, (blocks, entries) = len(orders), blocks_for(jobs, at_once)
     lists = np.zeros(count, LIST)
     lists["order"] = [order for order, _ in orders]
     lists["times"] = [times for _, times in orders]
@@ -88,18 +90,19 @@ def new_job_lists(orders: tuple[tuple[int, int], ...], jobs: int) -> JobLists:
         begins=np.zeros((count, blocks), np.int32),
         sizes=np.zeros((count, blocks), np.int32),
         least=np.zeros((count, blocks), np.int32),
-        jobs=np.zeros((count, entries), np.int32),
-        cores=np.zeros((count, entries), np.int32),
-        keys=np.zeros((count, entries)),
-        ranks=np.zeros((count, entries), np.int64),
-        key_of=np.zeros((count, jobs)),
-        rank_of=np.zeros((count, jobs), np.int64),
+        # written before they are read: what no job needs takes no time
+        jobs=np.empty((count, entries), np.int32),
+        cores=np.empty((count, entries), np.int32),
+        keys=np.empty((count, entries)),
+        ranks=np.empty((count, entries), np.int64),
+        key_of=np.empty((count, jobs)),
+        rank_of=np.empty((count, jobs), np.int64),
     )
 
 
 def make_room(lists: JobLists, jobs: int) -> None:
     """Grow the lists to a capacity of *jobs* jobs."""
-    blocks, entries = blocks_for(jobs)
+    blocks, entries = blocks_for(jobs, jobs)
     sizes = dict.fromkeys(("directory", "begins", "sizes", "least"), blocks) | {"key_of": jobs, "rank_of": jobs}
     for name, columns in (sizes | dict.fromkeys(("jobs", "cores", "keys", "ranks"), entries)).items():
         old = getattr(lists, name)

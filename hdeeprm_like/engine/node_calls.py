@@ -9,27 +9,9 @@ from hdeeprm_like.engine.tables import CORES, NOTHING, Tables
 
 
 @callback
-def fits_on_nodes(tables: Tables, j: int) -> int:
-    """Return 1 if a job fits on the nodes of its set now, else 0."""
-    return int(has_nodes(tables, j))
-
-
-@callback
-def fits_on_node(tables: Tables, n: int, j: int) -> int:
-    """Return 1 if a node of a job's set can take all cores of the job now, else 0."""
-    return int(node_has_room(tables, n, j))
-
-
-@callback
 def lacking_on_nodes(tables: Tables, j: int) -> int:
     """Return CORES if the idle nodes of a job's partition and constraint could not hold it, else NOTHING."""
     return NOTHING if has_nodes_when_idle(tables, j) else CORES
-
-
-@callback
-def release_of_nodes(tables: Tables, j: int) -> None:
-    """Release what a job holds as whole nodes, besides what is bound to its cores."""
-    release_gpus(tables, j)
 
 
 def connect(tables: Tables) -> None:
@@ -40,7 +22,7 @@ def connect(tables: Tables) -> None:
     """
     calls = tables.node_sets.calls
     calls[CHOOSE] = address_of(choose_on_nodes, tables, 0, 0)
-    calls[FITS] = address_of(fits_on_nodes, tables, 0)
-    calls[FITS_ON] = address_of(fits_on_node, tables, 0, 0)
+    calls[FITS] = address_of(has_nodes, tables, 0)
+    calls[FITS_ON] = address_of(node_has_room, tables, 0, 0)
     calls[LACKS] = address_of(lacking_on_nodes, tables, 0)
-    calls[RELEASE] = address_of(release_of_nodes, tables, 0)
+    calls[RELEASE] = address_of(release_gpus, tables, 0)

@@ -7,7 +7,7 @@ found lack cores.
 """
 
 from hdeeprm_like.cluster.workload import ROUNDING
-from hdeeprm_like.engine.compiled import compiled, inlined
+from hdeeprm_like.engine.compiled import callback, compiled, inlined
 from hdeeprm_like.engine.processor_keys import places
 from hdeeprm_like.engine.tables import Tables
 
@@ -232,14 +232,14 @@ def spread(tables: Tables, j: int) -> None:
             left -= taken
 
 
-@compiled
-def node_has_room(tables: Tables, n: int, j: int) -> bool:
-    """Return whether a node is in a job's set and can take all of its cores now; whole-node jobs need an idle node."""
+@callback
+def node_has_room(tables: Tables, n: int, j: int) -> int:
+    """Return 1 if a node is in a job's set and can take all of its cores now; whole-node jobs need an idle node."""
     demand = tables.node_sets.demands[j]
     if tables.node_sets.members[demand.set, n] == 0 or demand.nodes > 1:
-        return False
+        return 0
     look_at_node(tables, n)
-    return bool(room_on(tables, n, j) >= demand.asked)
+    return int(room_on(tables, n, j) >= demand.asked)
 
 
 @compiled
@@ -251,12 +251,12 @@ def pick_node(tables: Tables, n: int, j: int) -> None:
     sets.picked[n] = tables.nodes[n].cores if demand.exclusive == 1 else demand.asked
 
 
-@compiled
-def has_nodes(tables: Tables, j: int) -> bool:
-    """Return whether a job fits on the nodes of its set now."""
+@callback
+def has_nodes(tables: Tables, j: int) -> int:
+    """Return 1 if a job fits on the nodes of its set now, else 0."""
     look_at_nodes(tables)
     allow_set(tables, j)
-    return pick_nodes(tables, j)
+    return int(pick_nodes(tables, j))
 
 
 @compiled
@@ -287,7 +287,7 @@ def book_gpus(tables: Tables, j: int) -> None:
                 tables.node_loads[n].free_gpus -= gpus
 
 
-@inlined
+@callback
 def release_gpus(tables: Tables, j: int) -> None:
     """Release the GPUs that a job held on each of its nodes; those of an idle node are all free already."""
     sets, demand = tables.node_sets, tables.node_sets.demands[j]

@@ -5,10 +5,7 @@ from hdeeprm_like.engine.job_keys import known_time
 from hdeeprm_like.engine.job_lists import insert, remove
 from hdeeprm_like.engine.tables import Tables
 
-BY_START, BY_SIZE = (
-    0,
-    1,
-)  # orders of these lists: of jobs that end together the first started, or the smallest, comes first
+BY_START, BY_SIZE = 0, 1  # orders of these lists: of jobs that end together the first started or the smallest is first
 ANY_START = 1 << 40  # larger than any place in Tables.allocation
 
 

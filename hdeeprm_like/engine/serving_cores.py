@@ -5,6 +5,7 @@ from hdeeprm_like.engine.cores import touch
 from hdeeprm_like.engine.joined_words import (
     MANY,
     head_of,
+    joins_words,
     last_word,
     note_room,
     run_from,
@@ -25,8 +26,13 @@ def take_lowest(tables: Tables, p: int, j: int) -> None:
         w = next_roomy(tables, w)
         if w >= len(tables.words):
             return  # never: that many are booked here
-        word = tables.words[w]
-        free = word.available & ~word.serving
+        if needed >= MANY * BITS and joins_words(tables):
+            end = last_word(tables, w, needed // BITS)
+            words = serve_words(tables, w, end, j) if end - w >= MANY else 0
+            if words > 0:
+                w, needed = w + words, needed - words * BITS
+                continue
+        free = free_in(tables, w)
         while free != 0 and needed > 0:
             bit = lowest_bit(free)
             cores = min(stretch_at(free, bit), needed)
@@ -34,6 +40,12 @@ def take_lowest(tables: Tables, p: int, j: int) -> None:
             free &= ~bits(bit, cores)
             needed -= cores
         w += 1
+
+
+@inlined
+def free_in(tables: Tables, w: int) -> int:
+    """Return the free cores of a word as bits."""
+    return int(tables.words[w].available & ~tables.words[head_of(tables, w)].serving)
 
 
 @compiled
@@ -54,8 +66,7 @@ def take_random(tables: Tables, p: int, j: int) -> None:
     needed, w = tables.loads[p].picked, tables.processors[p].first_word
     left = tables.loads[p].free + needed
     while needed > 0 and w < len(tables.words):
-        word = tables.words[w]
-        free = word.available & ~word.serving
+        free = free_in(tables, w)
         while free != 0 and needed > 0:
             if draw(tables, left) < needed:
                 serve(tables, w, lowest_bit(free), 1, j)
@@ -79,13 +90,19 @@ def draw_for_cores(tables: Tables, p: int) -> None:
 @compiled
 def serve(tables: Tables, w: int, bit: int, cores: int, j: int) -> None:
     """Assign neighbouring cores of a word to a job, appended to those that it has already."""
+    joined = joins_words(tables)
+    if joined:
+        separate(tables, w, w + 1)
     word = tables.words[w]
     word.serving |= bits(bit, cores)
     word.begins |= shift_left(1, bit)
     note_room(tables, w)
     first = word.first + bit
     tables.owners[first] = j
-    touch(tables, w)
+    if joined:
+        touch_words(tables, w, 1)
+    else:
+        touch(tables, w)
     append_stretch(tables, j, first, cores)
 
 
@@ -102,73 +119,6 @@ def append_stretch(tables: Tables, j: int, first: int, cores: int) -> None:
     stretch = tables.allocation[at]
     stretch.first, stretch.cores = first, cores
     job.stretches += 1
-
-
-# --- where equal words are joined
-
-
-@compiled
-def serve_joined(tables: Tables, random: bool, j: int, picks: int) -> None:
-    """Assign to a job the cores booked on the picked processors: the lowest free ones, or random ones."""
-    for i in range(picks):
-        p = tables.picks[i].processor
-        if random:
-            take_random_joined(tables, p, j)
-        else:
-            take_lowest_joined(tables, p, j)
-
-
-@compiled
-def take_lowest_joined(tables: Tables, p: int, j: int) -> None:
-    """Assign to a job the lowest free cores of a processor, as many as are booked there."""
-    needed, w = tables.loads[p].picked, tables.processors[p].first_word
-    while needed > 0:
-        w = next_roomy(tables, w)
-        if w >= len(tables.words):
-            return  # never: that many are booked here
-        if needed >= MANY * BITS:
-            end = last_word(tables, w, needed // BITS)
-            words = serve_words(tables, w, end, j) if end - w >= MANY else 0
-            if words > 0:
-                w, needed = w + words, needed - words * BITS
-                continue
-        free = tables.words[w].available & ~tables.words[head_of(tables, w)].serving
-        while free != 0 and needed > 0:
-            bit = lowest_bit(free)
-            cores = min(stretch_at(free, bit), needed)
-            serve_in_run(tables, w, bit, cores, j)
-            free &= ~bits(bit, cores)
-            needed -= cores
-        w += 1
-
-
-@compiled
-def take_random_joined(tables: Tables, p: int, j: int) -> None:
-    """Assign to a job random free cores of a processor, as many as are booked there, all equally likely."""
-    needed, w = tables.loads[p].picked, tables.processors[p].first_word
-    left = tables.loads[p].free + needed
-    while needed > 0 and w < len(tables.words):
-        free = tables.words[w].available & ~tables.words[head_of(tables, w)].serving
-        while free != 0 and needed > 0:
-            if draw(tables, left) < needed:
-                serve_in_run(tables, w, lowest_bit(free), 1, j)
-                needed -= 1
-            free = without_lowest(free)
-            left -= 1
-        w += 1
-
-
-@compiled
-def serve_in_run(tables: Tables, w: int, bit: int, cores: int, j: int) -> None:
-    """Assign neighbouring cores of a word to a job, appended to those that it has already."""
-    separate(tables, w, w + 1)
-    word = tables.words[w]
-    word.serving |= bits(bit, cores)
-    word.begins |= shift_left(1, bit)
-    note_room(tables, w)
-    tables.owners[word.first + bit] = j
-    touch_words(tables, w, 1)
-    append_stretch(tables, j, word.first + bit, cores)
 
 
 @compiled

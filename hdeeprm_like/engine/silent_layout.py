@@ -172,9 +172,23 @@ ROW = (("kind", "i8"), ("number", "i8"), ("time", "f8"), ("joules", "f8"), ("lea
 
 Fields = tuple[tuple[str, str], ...]
 
-PACE_WORDS, STEPS = 15, 64  # of `engine.actions`
-PROBLEM_WORDS, CONSTRAINT_WORDS, VARIABLE_WORDS, PROBLEM_USE_WORDS = 4, 5, 5, 4  # of `engine.sharing`
-ROADS_WORDS, CAPACITY_WORDS, FLOW_WORDS, LOAD_WORDS = 4, 3, 6, 4  # of `engine.flows`
+RECORDS: dict[str, Fields] = {  # what the entries of arrays are, where they are no numbers
+    "talk": TALK,
+    "sim": SIM,
+    "tasks": JOB,
+    "machines": MACHINE,
+    "powers": POWER,
+    "meter": METER,
+    "commands": COMMAND,
+    "uses": USE,
+    "events": EVENT,
+    "rows": ROW,
+    "killings": KILLING,
+}
+WORDS = {name: len(fields) for name, fields in RECORDS.items()} | {"pace": 15}  # of an entry, 1 of a number
+WORDS |= {"size": 4, "constraints": 5, "variables": 5, "problem_uses": 4}  # of `engine.sharing`
+WORDS |= {"roads": 4, "capacities": 3, "flows": 6, "flow_loads": 4}  # of `engine.flows`
+STEPS = 64  # of `engine.actions`
 LINKS, LOADS = 1000, 10_000  # of a session whose jobs send, and more for each machine
 LINKS_EACH, LOADS_EACH = 8, 64
 ENDLESS = (5, 7, 9, 10)  # words of its PACE that are infinite at first
@@ -194,48 +208,6 @@ REPLY_BYTES = 1 << 16
 def places_of(fields: Fields) -> dict[str, int]:
     """Return the place of each field in its record, in words."""
     return {field: place for place, (field, _) in enumerate(fields)}
-
-
-def _sizes_of_actions(jobs: int, actions: int) -> dict[str, tuple[int, int]]:
-    """Return the entries of the arrays of `engine.actions`, and the words of each entry."""
-    return {
-        "pace": (1, PACE_WORDS),
-        "dates": (actions, 1),
-        "left": (actions, 1),
-        "rates": (actions, 1),
-        "made": (actions, 1),
-        "since": (actions, 1),
-        "owners": (actions, 1),
-        "places": (2 * jobs, 1),
-        "steps": (STEPS, 1),
-        "scratch": (actions, 1),
-        "ended": (actions, 1),
-        "made_ended": (actions, 1),
-    }
-
-
-def _sizes_of_traffic(capacities: int, flows: int, loads: int) -> dict[str, tuple[int, int]]:
-    """Return the same of `engine.flows`, but for its problem."""
-    return {
-        "roads": (1, ROADS_WORDS),
-        "capacities": (capacities, CAPACITY_WORDS),
-        "flows": (flows, FLOW_WORDS),
-        "flow_loads": (loads, LOAD_WORDS),
-        "changed_flows": (flows + 1, 1),
-        "members": (flows, 1),
-        "met": (capacities, 1),
-    }
-
-
-def _sizes_of_problem(capacities: int, flows: int, loads: int) -> dict[str, tuple[int, int]]:
-    """Return the same of the problem of `engine.sharing`."""
-    return {
-        "size": (1, PROBLEM_WORDS),
-        "constraints": (capacities + 1, CONSTRAINT_WORDS),
-        "variables": (flows, VARIABLE_WORDS),
-        "problem_uses": (loads, PROBLEM_USE_WORDS),
-        "open": (capacities + 1, 1),
-    }
 
 
 class Memory:
@@ -270,14 +242,26 @@ class Memory:
         actions, actors = 2 * jobs + calls + 1, 2 * jobs + calls + 8
         words = [text.encode() for text in KNOWN_WORDS + PARTS]
         self.links, self.uses = (LINKS + LINKS_EACH * machines, LOADS + LOADS_EACH * machines) if sends else (0, 1)
-        traffic = machines + self.links, jobs + 1 if sends else 1, self.uses
-        self._actions, self._traffic = _sizes_of_actions(jobs, actions), _sizes_of_traffic(*traffic)
-        self._problem = _sizes_of_problem(*traffic)
-        self._session = self._sizes(jobs, machines, powers, actors) | {
-            "uses": (self.uses, len(USE)),
-            "numbers": (numbers, 1),
-            "word_ends": (len(words) + 1, 1),
-        }
+        capacities, flows, loads = machines + self.links, jobs + 1 if sends else 1, self.uses
+        self._actions = (
+            {"pace": 1}
+            | dict.fromkeys(("dates", "left", "rates", "made", "since", "owners"), actions)
+            | {"places": 2 * jobs, "steps": STEPS}
+            | dict.fromkeys(("scratch", "ended", "made_ended"), actions)
+        )
+        self._problem = {"size": 1, "constraints": capacities + 1, "variables": flows, "problem_uses": loads}
+        self._problem["open"] = capacities + 1
+        self._traffic = {"roads": 1, "capacities": capacities, "flows": flows, "flow_loads": loads}
+        self._traffic |= {"changed_flows": flows + 1, "members": flows, "met": capacities}
+        self._session = (
+            {"talk": 1, "sim": 1, "submit": jobs, "tasks": jobs, "machines": machines, "powers": powers, "meter": 1}
+            | {"joules": machines, "joule_bits": machines, "sum": 1, "gathered": machines, "parts": MOST_PARTS}
+            | {"commands": self.commands, "chosen": self.machines, "loads": self.machines}
+            | {"events": jobs + self.commands + 8, "rows": ROWS, "killings": jobs + 1}
+            | dict.fromkeys(("kills", "changed", "closed"), jobs)
+            | dict.fromkeys(("ready", "ran", "outgoing", "messages"), actors)
+            | {"uses": self.uses, "numbers": numbers, "word_ends": len(words) + 1}
+        )
         self._texts = {
             "words": sum(map(len, words)),
             "texts": len(texts),
@@ -286,7 +270,7 @@ class Memory:
             "allocs": REPLY_BYTES + 2 * PLACE_BYTES * machines,
         }
         sizes = {**self._actions, **self._problem, **self._traffic, **self._session}
-        self.arrays = {name: bytearray(WORD * entries * words) for name, (entries, words) in sizes.items()}
+        self.arrays = {name: bytearray(WORD * entries * WORDS.get(name, 1)) for name, entries in sizes.items()}
         self.arrays |= {name: bytearray(size) for name, size in self._texts.items()}
         self.arrays["joule_bits"] = self.arrays["joules"]  # the same memory
         self.arrays["texts"][:] = texts
@@ -295,7 +279,7 @@ class Memory:
             self.integers("word_ends")[place] = end
         for word in ENDLESS:
             self.floats("pace")[word] = inf
-        self.floats("size")[PROBLEM_WORDS - 1] = PRECISION
+        self.floats("size")[WORDS["size"] - 1] = PRECISION
         self.arrays["capacities"][:] = UNUSED * (len(self.arrays["capacities"]) // len(UNUSED))
         NUMBER.pack_into(self.arrays["flows"], FIRST_USE, -1)
         for name in ("places", "numbers"):
@@ -311,36 +295,6 @@ class Memory:
         self.integers("events")[event["kind"]], self.integers("events")[event["place"]] = BEGINS, HEAD
         self.integers("sim")[0] = jobs
 
-    def _sizes(self, jobs: int, machines: int, powers: int, actors: int) -> "dict[str, tuple[int, int]]":
-        """Return the entries of the arrays of the session, and the words of each entry."""
-        return {
-            "talk": (1, len(TALK)),
-            "sim": (1, len(SIM)),
-            "submit": (jobs, 1),
-            "tasks": (jobs, len(JOB)),
-            "machines": (machines, len(MACHINE)),
-            "powers": (powers, len(POWER)),
-            "meter": (1, len(METER)),
-            "joules": (machines, 1),
-            "joule_bits": (machines, 1),
-            "sum": (1, 1),
-            "gathered": (machines, 1),
-            "parts": (MOST_PARTS, 1),
-            "commands": (self.commands, len(COMMAND)),
-            "chosen": (self.machines, 1),
-            "loads": (self.machines, 1),
-            "events": (jobs + self.commands + 8, len(EVENT)),
-            "rows": (ROWS, len(ROW)),
-            "killings": (jobs + 1, len(KILLING)),
-            "kills": (jobs, 1),
-            "changed": (jobs, 1),
-            "closed": (jobs, 1),
-            "ready": (actors, 1),
-            "ran": (actors, 1),
-            "outgoing": (actors, 1),
-            "messages": (actors, 1),
-        }
-
     def floats(self, name: str) -> "memoryview[float]":
         """Return the words of an array as floats."""
         return memoryview(self.arrays[name]).cast("d")
@@ -353,13 +307,12 @@ class Memory:
         """Return the address of a record of the session as `engine.bundles` has it, which lives as long as this."""
         actions, problem = self._record_of(self._actions), self._record_of(self._problem)
         traffic = self._record_of(self._traffic, ctypes.addressof(problem))
-        texts = {name: (size, 0) for name, size in self._texts.items()}
-        session = self._record_of(self._session | texts, ctypes.addressof(actions), ctypes.addressof(traffic))
+        session = self._record_of(self._session | self._texts, ctypes.addressof(actions), ctypes.addressof(traffic))
         self._records = session, actions, traffic, problem
         return ctypes.addressof(session)
 
-    def _record_of(self, sizes: "dict[str, tuple[int, int]]", *first: int) -> "ctypes.Array[ctypes.c_int64]":
+    def _record_of(self, sizes: dict[str, int], *first: int) -> "ctypes.Array[ctypes.c_int64]":
         words = list(first)
-        for name, (count, _) in sizes.items():
+        for name, count in sizes.items():
             words += [ctypes.addressof(ctypes.c_char.from_buffer(self.arrays[name])), count]
         return (ctypes.c_int64 * len(words))(*words)

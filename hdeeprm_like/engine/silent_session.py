@@ -6,27 +6,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hdeeprm_like.engine.actions import PACE, Actions
-from hdeeprm_like.engine.actor_fields import KILLING
 from hdeeprm_like.engine.bundles import Bundle
 from hdeeprm_like.engine.compiled import compiled, inlined
 from hdeeprm_like.engine.digits import Bytes
 from hdeeprm_like.engine.flows import CAPACITY, FLOW, LOAD, ROADS, Flows
 from hdeeprm_like.engine.sharing import CONSTRAINT, PROBLEM, VARIABLE, Problem
 from hdeeprm_like.engine.sharing import USE as PROBLEM_USE
-from hdeeprm_like.engine.silent_layout import (
-    COMMAND,
-    EVENT,
-    IDLE,
-    JOB,
-    MACHINE,
-    METER,
-    POWER,
-    ROW,
-    SIM,
-    TALK,
-    USE,
-    Memory,
-)
+from hdeeprm_like.engine.silent_layout import IDLE, RECORDS, Memory
 from hdeeprm_like.types import Floats, Ints, Records
 
 NOTHING, ANSWERS_QUERY, SWITCHES_FIRST, SWITCHES_EACH = 0, 1, 2, 3  # what the server goes on with
@@ -34,19 +20,6 @@ NOTHING, ANSWERS_QUERY, SWITCHES_FIRST, SWITCHES_EACH = 0, 1, 2, 3  # what the s
 
 FLOATS = ("dates", "left", "rates", "steps", "scratch", "submit", "joules", "gathered", "parts", "loads")
 BYTES = ("words", "texts", "reply", "out", "allocs")
-RECORDS = {
-    "talk": TALK,
-    "sim": SIM,
-    "tasks": JOB,
-    "machines": MACHINE,
-    "powers": POWER,
-    "meter": METER,
-    "commands": COMMAND,
-    "events": EVENT,
-    "rows": ROW,
-    "killings": KILLING,
-    "uses": USE,
-}
 TRAFFIC = {"roads": ROADS, "capacities": CAPACITY, "flows": FLOW, "flow_loads": LOAD}
 PROBLEMS = {"size": PROBLEM, "constraints": CONSTRAINT, "variables": VARIABLE, "problem_uses": PROBLEM_USE}
 

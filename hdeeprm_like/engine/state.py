@@ -169,9 +169,11 @@ class State(StateView):
     def _new_tables(self, seed: int, log: bool, epoch: float) -> Tables:
         """Return the tables of the idle cluster, without the requests of the jobs."""
         platform, needs = self.platform, self.needs
+        counted = not self.named and self.jobs is not None and bool(self.jobs.size.all())  # each job holds a core
         tables = new_tables(
             platform,
             jobs=self.known,
+            running=min(self.known, platform.cores) if counted else self.known,
             places=min(self._places, max(platform.cores, AT_ONCE)) if self.named else 0,
             orders=needs.orders + needs.searched,
             ends=needs.ends,

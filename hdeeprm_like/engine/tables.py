@@ -285,6 +285,7 @@ def new_tree(processors: int) -> tuple[Records, Ints]:
 def new_tables(
     platform: Platform,
     jobs: int,
+    running: int,
     places: int,
     orders: tuple[tuple[int, int], ...],
     ends: tuple[tuple[int, int], ...],
@@ -292,10 +293,11 @@ def new_tables(
     log: int,
     node_sets: NodeSets,
 ) -> Tables:
-    """Return the tables of an idle cluster; the caller must still write the tree.
+    """Return the tables of an idle cluster; the caller must still write the tree and the rows of jobs.
 
     Args:
-        jobs: rows for jobs. places: stretches that all these jobs can take together.
+        jobs: rows for jobs. running: most of them that run at once.
+        places: stretches that all these jobs can take together.
         orders: of the lists of waiting jobs, with the run times of their keys. ends: of the lists of running jobs.
         seed: of the random policies. log: initial capacity of the log, 0 for no log.
         node_sets: where the jobs may run.
@@ -313,7 +315,7 @@ def new_tables(
             list_of[order] = v
     return Tables(
         clock=row_of_clock(platform, seed),
-        jobs=np.zeros(jobs, JOB),
+        jobs=np.empty(jobs, JOB),
         processors=processors,
         nodes=rows_of_nodes(platform),
         loads=loads,
@@ -326,13 +328,13 @@ def new_tables(
         roomy=np.full(of_words, -1, np.int64),
         repeats=np.zeros(of_words + 1 if joins else 0, np.int64),  # and one for the end of the last word
         owners=np.zeros(platform.cores, np.int32),
-        allocation=np.zeros(places, STRETCH),
-        members=np.zeros(jobs, np.int32),
-        waiting=new_job_lists(orders, jobs),
-        running=new_job_lists(ends, jobs),
+        allocation=np.empty(places, STRETCH),  # written before it is read, as all that has rows for jobs
+        members=np.empty(jobs, np.int32),
+        waiting=new_job_lists(orders, jobs, jobs),
+        running=new_job_lists(ends, jobs, running),
         list_of=list_of,
-        changes=np.zeros(3 * jobs, np.int64),
-        rejected_now=np.zeros(jobs, np.int32),
+        changes=np.empty(3 * jobs, np.int64),
+        rejected_now=np.empty(jobs, np.int32),
         touched=np.zeros(len(words), np.int32),
         touched_words=np.zeros(len(words) if joins else 0, np.int32),
         touching=np.zeros(of_words if joins else 0, np.int64),

@@ -4,6 +4,7 @@ import numpy as np
 
 from hdeeprm_like.cluster.workload import Workload
 from hdeeprm_like.engine.bundles import Bundle
+from hdeeprm_like.engine.job_rows import fill_rows
 from hdeeprm_like.types import Floats, Ints, Records
 
 SUCCESS, WALLTIME_REACHED, KILLED = 1, 2, 3  # outcome of a job, 0 while it has none
@@ -82,7 +83,7 @@ class Simulation(Bundle):
 def new_simulation(workload: Workload) -> Simulation:
     """Return the simulator's rows for a workload, before its first event."""
     jobs = len(workload)
-    tasks = np.zeros(jobs, TASK)
+    tasks = np.empty(jobs, TASK)
     fill_tasks(tasks, workload)
     sim = np.zeros(1, SIM)
     sim["jobs"] = jobs
@@ -91,14 +92,13 @@ def new_simulation(workload: Workload) -> Simulation:
     return Simulation(
         sim=sim,
         tasks=tasks,
-        completed=np.zeros(jobs, np.int32),
-        kills=np.zeros(jobs, np.int32),
+        completed=np.empty(jobs, np.int32),
+        kills=np.empty(jobs, np.int32),
         submit=np.ascontiguousarray(workload.submit, np.float64),
     )
 
 
 def fill_tasks(rows: Records, workload: Workload) -> None:
     """Write the work of the jobs of a workload into rows of tasks that have not begun."""
-    rows["ops"], rows["delay"], rows["walltime"] = workload.ops, workload.delay, workload.walltime
-    rows["bytes"] = workload.bytes
-    rows["start"] = rows["finish"] = np.nan
+    work = {name: getattr(workload, name) for name in ("ops", "delay", "walltime", "bytes")}
+    fill_rows(rows, work | {"start": np.nan, "finish": np.nan})

@@ -16,9 +16,9 @@ from hdeeprm_like.cluster.routes import NO_ROUTES, Routes
 from hdeeprm_like.engine.bundles import Bundle, bundled
 from hdeeprm_like.engine.compiled import compiled, inlined
 from hdeeprm_like.engine.flows import CAPACITY, FLOW, LOAD, MESSAGE_FLOW, NONE, ROADS, Flows, add_load
-from hdeeprm_like.engine.sharing import Problem, new_problem
+from hdeeprm_like.engine.sharing import new_problem
 from hdeeprm_like.engine.tables import Tables
-from hdeeprm_like.types import Floats, Ints, Records
+from hdeeprm_like.types import Floats, Ints
 
 EXACT = 2.0**53  # whole numbers below are sums without rounding
 
@@ -26,27 +26,15 @@ EXACT = 2.0**53  # whole numbers below are sums without rounding
 class Traffic(Flows):
     """The network of one simulation; L links, J jobs, the others as in `Routes`.
 
+    Its L + J capacities are the links, then the slowest core of each job.
+
     Attributes:
         routes: the links, and the ways of messages over them.
-        roads: (1,) ROADS.
-        capacities: (L + J,) CAPACITY, the links, then the slowest core of each job.
-        flows: (J + 1,) FLOW. loads: LOAD, the uses of all flows.
-        changed: (J + 1,) flows whose rates must be computed.
-        members: (J + 1,) and met: (L + J,) scratch: the flows and capacities that are connected.
-        problem: these, for the solver.
         at_place, at_group, at_link: (U,), (G,), (L,) scratch, always 0 between two calls: cores, or pairs of cores.
         places, groups, crossed: (U,), (G,), (L,) scratch: those with some.
     """
 
     routes: Routes
-    roads: Records
-    capacities: Records
-    flows: Records
-    loads: Records
-    changed: Ints
-    members: Ints
-    met: Ints
-    problem: Problem
     at_place: Ints
     at_group: Ints
     at_link: Ints

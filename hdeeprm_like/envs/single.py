@@ -25,7 +25,7 @@ from hdeeprm_like.run.batch import DRAWS, NO_DECISION
 from hdeeprm_like.run.episodes import fragment
 from hdeeprm_like.run.memory import copy_run
 from hdeeprm_like.run.python_loop import Play, Steps
-from hdeeprm_like.run.simulator import CLOCKS, Clock, Simulator
+from hdeeprm_like.run.simulator import Clock, Simulator, check_clock
 from hdeeprm_like.types import Bools, Floats
 from hdeeprm_like.values import COUNT
 
@@ -128,8 +128,7 @@ class SchedulingEnv(gymnasium.Env[Any, np.int64]):
         Raises:
             OptionsError: a value is invalid.
         """
-        if clock not in CLOCKS:
-            raise OptionsError(f"clock {clock!r} is not known{did_you_mean(str(clock), CLOCKS)}")
+        check_clock(clock)
         if render_mode is not None and render_mode not in RENDER_MODES:
             raise OptionsError(
                 f"render mode {render_mode!r} is not known{did_you_mean(str(render_mode), RENDER_MODES)}"

@@ -18,11 +18,11 @@ from hdeeprm_like.envs.masks import MaskPlace, Masks, in_observation, space_with
 from hdeeprm_like.envs.settings import reset_options
 from hdeeprm_like.envs.single import RENDER_FPS
 from hdeeprm_like.envs.windows import Windows, WorkloadOf, draws_of
-from hdeeprm_like.errors import AgentError, OptionsError, WorkloadError, did_you_mean
+from hdeeprm_like.errors import AgentError, OptionsError, WorkloadError
 from hdeeprm_like.refusals import ENVIRONMENTS
 from hdeeprm_like.run.batch import AT_ONCE, DRAWS, FIGURES, NEXT_STEP, NO_DECISION, STAY
 from hdeeprm_like.run.runs import Runs
-from hdeeprm_like.run.simulator import CLOCKS, Clock
+from hdeeprm_like.run.simulator import Clock, check_clock
 from hdeeprm_like.types import Bools, Floats, Ints
 from hdeeprm_like.values import COUNT
 
@@ -375,8 +375,7 @@ def check(clock: object, autoreset: object, copy: object, render_mode: object, *
     Raises:
         OptionsError: a value is invalid.
     """
-    if clock not in CLOCKS:
-        raise OptionsError(f"clock {clock!r} is not known{did_you_mean(str(clock), CLOCKS)}")
+    check_clock(clock)
     for name, number in counts.items():
         if number is not None:
             COUNT.of(number, OptionsError, name)

@@ -165,18 +165,11 @@ def _types_of_kinds(value: JsonValue, known: Types) -> Types:
 
 
 def _extended(known: Types, kind: str, value: JsonValue) -> Types:
+    """Return the types with those of a kind added, which replace others of their names."""
     entries = value.entries()
-    if kind == "nodes":
-        nodes = {name: _node_type(entry) for name, entry in entries.items()}
-        return replace(known, nodes={**known.nodes, **nodes}, places={**known.places, **entries})
-    if kind == "processors":
-        processors = {name: _processor_type(entry) for name, entry in entries.items()}
-        return replace(known, processors={**known.processors, **processors})
-    if kind == "networks":
-        networks = {name: _bandwidth(entry.fields(["bandwidth"])["bandwidth"]) for name, entry in entries.items()}
-        return replace(known, networks={**known.networks, **networks})
-    memories = {name: _latency(entry.fields(["latency"])["latency"]) for name, entry in entries.items()}
-    return replace(known, memories={**known.memories, **memories})
+    found = {name: READERS[kind](entry) for name, entry in entries.items()}
+    places = {**known.places, **entries} if kind == "nodes" else known.places
+    return replace(known, places=places, **{kind: {**getattr(known, kind), **found}})
 
 
 def _node_type(value: JsonValue) -> NodeType:
@@ -267,6 +260,14 @@ def _limiter(value: JsonValue, known: Types) -> str:
     """Return the bandwidth of the limiter of the nodes of a cluster, "" for none."""
     found = value.only().entries().get(LIMITER)
     return "" if found is None else _look_up(known.networks, found, "network")
+
+
+READERS: Mapping[str, Callable[[JsonValue], Any]] = {
+    "nodes": _node_type,
+    "processors": _processor_type,
+    "networks": lambda entry: _bandwidth(entry.fields(["bandwidth"])["bandwidth"]),
+    "memories": lambda entry: _latency(entry.fields(["latency"])["latency"]),
+}
 
 
 # -- the platform

@@ -14,7 +14,7 @@ topology, the links of it and a route between each two cores are written. Cores 
 
 import json
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 
@@ -93,10 +93,7 @@ def _lines(platform: Platform, routing: str, routed: bool, speed_files: Sequence
         f'  <zone id="main" routing="{routing}">\n'
         '    <zone id="master" routing="Full">\n'
         f'      <host id="{MASTER}" speed="1Gf">\n'
-        f'        <prop id="{PREFIX}platform" value="{_quoted(platform.name)}"/>\n'
-        f"{_partitions(platform)}{_power_cap(platform)}{_topology(platform)}"
-        f'        <prop id="{WATTS}" value="0.0:0.0"/>\n'
-        f'        <prop id="{OLD_WATTS}" value="0.0:0.0"/>\n'
+        f"{_about(platform)}"
         f"      </host>\n{_master_link(platform)}"
         "    </zone>\n"
     )
@@ -107,9 +104,12 @@ def _lines(platform: Platform, routing: str, routed: bool, speed_files: Sequence
         link = f'bandwidth="{network.cluster_bandwidth[cluster]}" latency="{network.cluster_latency[cluster]}"'
         yield f'    <zone id="cluster_{cluster}" routing="{routing}">\n      <router id="router_{cluster}"/>\n'
         yield from _hosts(platform, figures, cores, speed_files)
-        yield from _links(platform, cluster, link)
-        if platform.limiters and platform.limiters[cluster]:
-            yield from _limiters(platform, cluster)
+        nodes = np.flatnonzero(platform.node_cluster == cluster).tolist()
+        for node in nodes:
+            yield f'      <link id="link_{node}" sharing_policy="SPLITDUPLEX" {link}/>\n'
+        limiter = platform.limiters[cluster] if platform.limiters else ""
+        for node in nodes if limiter else ():
+            yield f'      <link id="{LIMITER}{node}" bandwidth="{limiter}" latency="0us"/>\n'
         if routed and platform.topology:
             yield from _wires(platform, network.cluster_latency[cluster])
         yield from _routes(platform, cluster, cores)
@@ -124,11 +124,21 @@ def _lines(platform: Platform, routing: str, routed: bool, speed_files: Sequence
     yield "  </zone>\n</platform>\n"
 
 
-def _partitions(platform: Platform) -> str:
-    if platform.partitions is None:
-        return ""
-    text = json.dumps(partitions_as_json(platform.partitions), separators=(",", ":"))
-    return f'        <prop id="{PARTITIONS}" value="{_quoted(text)}"/>\n'
+def _about(platform: Platform) -> str:
+    """Return what the master host says of the whole platform."""
+    partitions = platform.partitions
+    texts = {
+        f"{PREFIX}platform": platform.name,
+        PARTITIONS: json.dumps(partitions_as_json(partitions), separators=(",", ":")) if partitions else "",
+        POWER_CAP: "" if math.isinf(platform.power_cap) else repr(platform.power_cap),
+        TOPOLOGY: platform.topology,
+    }
+    nothing = dict.fromkeys((WATTS, OLD_WATTS), "0.0:0.0")
+    return _props({key: text for key, text in texts.items() if text or key == f"{PREFIX}platform"} | nothing)
+
+
+def _props(texts: Mapping[str, str]) -> str:
+    return "".join(f'        <prop id="{key}" value="{_quoted(text)}"/>\n' for key, text in texts.items())
 
 
 def _master_link(platform: Platform) -> str:
@@ -140,18 +150,6 @@ def _master_link(platform: Platform) -> str:
         f'      <link id="{MASTER_LINK}" sharing_policy="FATPIPE" bandwidth="{bandwidth}" latency="{latency}"/>\n'
         f'      <route src="{MASTER}" dst="{MASTER}"><link_ctn id="{MASTER_LINK}"/></route>\n'
     )
-
-
-def _power_cap(platform: Platform) -> str:
-    if math.isinf(platform.power_cap):
-        return ""
-    return f'        <prop id="{POWER_CAP}" value="{platform.power_cap!r}"/>\n'
-
-
-def _topology(platform: Platform) -> str:
-    if not platform.topology:
-        return ""
-    return f'        <prop id="{TOPOLOGY}" value="{_quoted(platform.topology)}"/>\n'
 
 
 def _wires(platform: Platform, latency: str) -> Iterator[str]:
@@ -213,18 +211,7 @@ def _path_of_its_own(file: str, number: int) -> str:
 def _host_tail(figures: Figures) -> str:
     """Return the text after the name of a host, the same for all cores of a processor."""
     texts = properties_of(figures)
-    props = "".join(f'        <prop id="{key}" value="{_quoted(text)}"/>\n' for key, text in texts.items())
-    return f'pstate="{P3}" speed="{texts[SPEED]}">\n{props}      </host>\n'
-
-
-def _links(platform: Platform, cluster: int, link: str) -> Iterator[str]:
-    for node in np.flatnonzero(platform.node_cluster == cluster).tolist():
-        yield f'      <link id="link_{node}" sharing_policy="SPLITDUPLEX" {link}/>\n'
-
-
-def _limiters(platform: Platform, cluster: int) -> Iterator[str]:
-    for node in np.flatnonzero(platform.node_cluster == cluster).tolist():
-        yield f'      <link id="{LIMITER}{node}" bandwidth="{platform.limiters[cluster]}" latency="0us"/>\n'
+    return f'pstate="{P3}" speed="{texts[SPEED]}">\n{_props(texts)}      </host>\n'
 
 
 def _routes(platform: Platform, cluster: int, cores: range) -> Iterator[str]:

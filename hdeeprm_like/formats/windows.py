@@ -78,8 +78,6 @@ def window(
         ops=np.zeros(jobs) if platform is None else run * speed,
         delay=run if platform is None else np.full(jobs, -1.0),
         memory=np.zeros(jobs) if platform is None else memory_of(trace, missing=0.0)[order],
-        bandwidth=np.zeros(jobs),
-        walltime=np.full(jobs, np.inf),
         capacity=cores,
         user=np.maximum(trace.user[order], -1),
         program=np.maximum(trace.executable[order], -1),

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Driver(Protocol):
-    """Decides in all runs of a launch.
+    """Decides in all runs of a launch; of itself it notes nothing.
 
     Attributes:
         experiment: what is run.
@@ -34,10 +34,12 @@ class Driver(Protocol):
 
     @property
     def entries(self) -> dict[str, Any]:
-        """What ``run.json`` says about the driver."""
+        """What ``run.json`` says about the driver, beside the options."""
+        return {}
 
     def begin(self, folder: Path, runs: int) -> None:
         """Prepare for so many runs, whose logs go into a folder."""
+        return
 
     def play(self, progress: bool) -> "tuple[Simulator, DecisionSystem | None]":
         """Run the whole workload once in this process; return what moved the cluster and, if there is one, what decided
@@ -52,15 +54,18 @@ class Driver(Protocol):
 
     def after(self, system: "DecisionSystem | None") -> dict[str, Any]:
         """Take in a finished run; return its entries in ``run.json``."""
+        return {}
 
     def close(self) -> None:
         """Close the logs, also after an error."""
+        return
 
     def finish(self) -> None:
         """End the launch, once its folder is complete."""
+        return
 
 
-class Classic:
+class Classic(Driver):
     """The policy pair or baseline of an experiment."""
 
     def __init__(self, experiment: Experiment) -> None:
@@ -70,14 +75,6 @@ class Classic:
     def policies(self) -> tuple[Policy, ...]:
         """The one of the options."""
         return (policy_named(self.experiment.options.classic_policy, LAUNCH),)
-
-    @property
-    def entries(self) -> dict[str, Any]:
-        """Nothing: the options have its name."""
-        return {}
-
-    def begin(self, folder: Path, runs: int) -> None:
-        """Prepare nothing."""
 
     def play(self, progress: bool) -> "tuple[Simulator, DecisionSystem | None]":
         """Run the whole workload once."""
@@ -109,13 +106,3 @@ class Classic:
         from hdeeprm_like.decision.system import FirstAction
 
         return FirstAction()
-
-    def after(self, system: "DecisionSystem | None") -> dict[str, Any]:
-        """Take in nothing."""
-        return {}
-
-    def close(self) -> None:
-        """Close nothing."""
-
-    def finish(self) -> None:
-        """Write nothing."""

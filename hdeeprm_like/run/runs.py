@@ -50,7 +50,10 @@ OF_EPISODES = (  # the arrays of a batch that have a row for each run and lie ou
 def blank(jobs: int) -> Workload:
     """Return jobs without requests, as placeholders."""
     none, names = np.zeros(jobs), ("",) * jobs
-    return Workload(names, names, none, none.astype(np.int64), none, none, none, none, none, none, none, 0)
+    figures: dict[str, Any] = dict.fromkeys(
+        ("submit", "requested_time", "requested_ops", "ops", "delay", "walltime"), none
+    )
+    return Workload(ids=names, profiles=names, size=none.astype(np.int64), capacity=0, **figures)
 
 
 class Runs:

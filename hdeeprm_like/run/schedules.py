@@ -43,7 +43,10 @@ def run_to_end(
 
 def jobs_that_ran(simulator: Simulator) -> Bools:
     """Return (J,) which jobs have run to their end; the others were rejected or never fitted."""
-    ran: Bools = np.isfinite(simulator.simulation.tasks["finish"])
+    tasks, clock = simulator.simulation.tasks, simulator.state.tables.clock[0]
+    if clock["completed"] == len(tasks):  # without a look at each
+        return np.ones(len(tasks), np.bool_)
+    ran: Bools = np.isfinite(tasks["finish"])
     return ran
 
 

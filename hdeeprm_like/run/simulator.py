@@ -19,14 +19,14 @@ CLOCKS: tuple[Clock, ...] = get_args(Clock)
 ``one-by-one``: the same, with a decision after each single event, as in RLScheduler's simulator."""
 
 
-def check_clock(clock: str) -> None:
+def check_clock(clock: object) -> None:
     """Raise if a clock is unknown.
 
     Raises:
         OptionsError: there is no clock of that name.
     """
     if clock not in CLOCKS:
-        raise OptionsError(f"clock {clock!r} is not known{did_you_mean(clock, CLOCKS)}")
+        raise OptionsError(f"clock {clock!r} is not known{did_you_mean(str(clock), CLOCKS)}")
 
 
 def new_clock(clock: str, platform: Platform, jobs: int) -> BatsimClock | EventClock:

@@ -148,8 +148,6 @@ class Stream:
         if last > len(self.numbers):
             self.numbers = longer(self.numbers, len(state.tables.jobs))
         rows = slice(first, last)
-        for column in (state.tables.jobs, simulation.tasks):
-            column.view(np.uint8)[first * column.itemsize : last * column.itemsize] = 0
         fill_jobs(state.tables.jobs[rows], part, state.platform.reference_flops)
         fill_tasks(simulation.tasks[rows], part)
         simulation.submit[rows] = part.submit

@@ -11,7 +11,7 @@ from hdeeprm_like.run.loop import OVER, NoView, Run, advance, new_run
 from hdeeprm_like.run.python_loop import run_in_python
 from hdeeprm_like.run.simulator import Simulator
 
-INSTANTS = 1000  # between two updates of the progress
+INSTANTS = 20_000  # between two updates of the progress
 
 
 def run_policy(simulator: Simulator, policies: PolicyActions, action: int = 0) -> Iterator[int]:

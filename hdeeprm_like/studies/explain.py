@@ -11,7 +11,7 @@ from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.workload import Workload
 from hdeeprm_like.decision.actions import PolicyActions
 from hdeeprm_like.decision.names import Baseline, case_of
-from hdeeprm_like.decision.policies.guarantee_rows import Bounds
+from hdeeprm_like.decision.policies.guaranteed_nodes import Bounds
 from hdeeprm_like.decision.policies.guarantees import SLACK
 from hdeeprm_like.decision.policies.ranking import kept_before, score_terms
 from hdeeprm_like.decision.score_files import EXPECTED, ScoredPolicy

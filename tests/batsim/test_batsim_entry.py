@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 import torch
-from batsim_talk import assert_same_schedule, message, talk, write_inputs
+from batsim_talk import FOUR, assert_same_schedule, message, talk, write_inputs
 from server_inputs import free_port
-from small import jobs, platform, run
+from small import jobs, run
 
 from hdeeprm_like import simulate
 from hdeeprm_like.batsim_server import cli as server
@@ -24,7 +24,6 @@ from hdeeprm_like.formats.workload_json_writer import write_workload
 from hdeeprm_like.learning.checkpoint import read_checkpoint
 
 LAUNCHER = Path(sys.executable).with_name("pybatsim")
-FOUR = platform((1000.0, [(2, 1.0, 100.0, 10.0), (2, 2.0, 100.0, 5.0)]))
 JOBS = jobs(
     submit=[0.0, 0.0, 1.0, 2.0, 2.5, 9.0],
     seconds=[3.0, 1.0, 2.0, 5.0, 1.0, 1.0],

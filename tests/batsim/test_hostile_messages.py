@@ -9,46 +9,20 @@ import time
 
 import pytest
 import zmq
-from batsim_talk import play_on_server5, talk, write_inputs
+from batsim_talk import FOUR, play_on_server5, talk
 from hostile import mutated
 from server_inputs import reply
-from small import jobs, platform
 
 from hdeeprm_like.batsim.codec4 import Codec4
 from hdeeprm_like.batsim.codec5 import Codec5
 from hdeeprm_like.batsim.endpoint import Endpoint
 from hdeeprm_like.batsim_server import cli as server
 from hdeeprm_like.batsim_server.batsim5 import cli as server5
-from hdeeprm_like.batsim_server.options import ServerOptions
 from hdeeprm_like.errors import HDeepRMError
 
-FOUR = platform((1000.0, [(2, 1.0, 100.0, 10.0), (2, 2.0, 100.0, 5.0)]))
-JOBS = jobs(submit=[0.0, 0.0, 1.0, 2.0, 2.0, 9.0], seconds=[3.0, 1.0, 2.0, 5.0, 1.0, 1.0], size=[2, 1, 4, 3, 1, 9])
 LONGEST = 120.0  # s that one conversation may take; it takes much less
 MOST_MEMORY = 400.0  # MB that all of them together may add to what this process takes
 SHARES = [200, pytest.param(10_000, marks=pytest.mark.slow)]
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    made = tmp_path_factory.mktemp("hostile")
-    write_inputs(FOUR, JOBS, made)
-    return made
-
-
-@pytest.fixture(scope="module")
-def recorded(folder):
-    """A conversation without faults: what Batsim says, and what it is answered."""
-    ours, said, answers = talk(), [], []
-
-    def ask(text):
-        said.append(text.encode())
-        answers.append(ours.answer(text).encode())
-        return answers[-1]
-
-    files = {"platform": folder / "platform.xml", "workloads": (folder / "workload.json",)}
-    assert server.play(ServerOptions(**files, export=str(folder / "out"), energy=True), ask)
-    return said, answers
 
 
 @pytest.fixture(scope="module")

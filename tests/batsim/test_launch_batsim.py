@@ -449,22 +449,13 @@ def interrupt(tmp_path, number, victim, tries, seed):
         interrupt_once(tmp_path, number, victim, dice.uniform(0.01, whole))
 
 
-SIGNALS = [signal.SIGTERM, signal.SIGKILL]
-
-
 # launches of some seconds each; a signal during a launch without Batsim stays in tests/test_cli.py
-@pytest.mark.lane(more=r"15-batsim|9-endpoint", slow=r"15-endpoint|9-batsim")
+@pytest.mark.lane(more=r"2-(15-batsim|9-endpoint)", slow=r"2-(15-endpoint|9-batsim)|50-.*")
 @pytest.mark.parametrize("victim", ["endpoint", "batsim"])
-@pytest.mark.parametrize("number", SIGNALS)
-def test_a_signal_at_any_moment_leaves_a_marked_directory_and_no_process(number, victim, tmp_path):
-    interrupt(tmp_path, number, victim, tries=2, seed=int(number))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("victim", ["endpoint", "batsim"])
-@pytest.mark.parametrize("number", SIGNALS)
-def test_fifty_signals_leave_marked_directories_and_no_process(number, victim, tmp_path):
-    interrupt(tmp_path, number, victim, tries=50, seed=100 + int(number))
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+@pytest.mark.parametrize("tries", [2, 50])
+def test_a_signal_at_any_moment_leaves_a_marked_directory_and_no_process(tries, number, victim, tmp_path):
+    interrupt(tmp_path, number, victim, tries, seed=2 * tries + int(number))
 
 
 def test_a_policy_pair_under_batsim_loads_no_baselines_no_decision_spaces_and_nothing_of_agents_that_learn():

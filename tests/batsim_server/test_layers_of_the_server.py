@@ -101,7 +101,7 @@ def test_a_whole_simulation_loads_nothing_heavy(version, words, first, tmp_path)
     assert len(list(tmp_path.glob("out*schedule.*"))) == 1
     ours = {name.split(".")[1] for name in loaded if name.startswith("hdeeprm_like.")}
     assert f"{NAME}.server" in loaded
-    of_cluster = {f"hdeeprm_like.cluster.{name}" for name in ("topologies", "speed_profiles")}
+    of_cluster = {f"hdeeprm_like.cluster.{name}" for name in ("topologies", "speed_profiles", "units")}
     assert {name for name in loaded if name.startswith("hdeeprm_like.cluster.")} <= of_cluster
     assert ours <= {
         "batsim_server",

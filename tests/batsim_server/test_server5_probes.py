@@ -19,7 +19,7 @@ def emitted(folder, *decisions, more=(), energy=True, jobs=((0, 1, "work4", None
     scheduler = Scheduler((BEGIN, decisions))
     words = ["--energy-host"] * energy
     assert cli.play(options5(folder, list(jobs), PROFILES, *words, *more), scheduler.ask)
-    return scheduler.of(PROBED)
+    return scheduler.heard_of(PROBED)
 
 
 def values(found):
@@ -72,7 +72,11 @@ def test_one_reply_may_stop_several_probes_and_one_that_is_not_there(tmp_path):
         (PROBED, [*STOPS, create_probe("a", "0", every=2, times=1)]),
     )
     assert cli.play(options5(tmp_path, [(0, 1, "work4", None)], PROFILES, "--energy-host"), scheduler.ask)
-    assert [(round(time), data["probe_id"]) for time, data in scheduler.of(PROBED)] == [(2, "a"), (2, "b"), (6, "a")]
+    assert [(round(time), data["probe_id"]) for time, data in scheduler.heard_of(PROBED)] == [
+        (2, "a"),
+        (2, "b"),
+        (6, "a"),
+    ]
 
 
 @pytest.mark.parametrize("event", [*STOPS[:2], create_probe("c", "0", every=1, times=1)])
@@ -88,7 +92,7 @@ def test_a_decision_about_probes_at_the_moment_of_a_measurement_waits_for_it(eve
         return json.dumps(reply | {"now": 3.0}).encode() + b"\0"
 
     assert cli.play(options5(tmp_path, [(0, 1, "work4", None)], PROFILES, "--energy-host"), ask)
-    assert [(round(time), data["probe_id"]) for time, data in scheduler.of(PROBED)][:2] == [(2, "a"), (3, "a")]
+    assert [(round(time), data["probe_id"]) for time, data in scheduler.heard_of(PROBED)][:2] == [(2, "a"), (3, "a")]
 
 
 def test_as_documented_a_probe_measures_at_once_counts_and_may_measure_power(tmp_path):

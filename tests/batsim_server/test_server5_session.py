@@ -42,7 +42,7 @@ def test_a_scheduler_that_writes_as_pybatsim_4_plays_800_jobs_to_the_end(tmp_pat
     scheduler = Scheduler()
     options = options5(tmp_path, jobs, content["profiles"], "--energy-host", xml=platform_xml(32))
     assert cli.play(options, scheduler.ask)
-    assert len(rows(tmp_path)) == 800 == len(scheduler.of("JobCompletedEvent"))
+    assert len(rows(tmp_path)) == 800 == len(scheduler.heard_of("JobCompletedEvent"))
     assert {row["final_state"] for row in rows(tmp_path)} == {"COMPLETED_SUCCESSFULLY"}
     assert scheduler.free == set(range(32))
 
@@ -50,7 +50,7 @@ def test_a_scheduler_that_writes_as_pybatsim_4_plays_800_jobs_to_the_end(tmp_pat
 def test_hosts_are_numbered_by_the_numbers_in_their_names(tmp_path):
     scheduler = Scheduler()
     cli.play(options5(tmp_path, [], {}, xml=platform_xml(12)), scheduler.ask)
-    hosts = scheduler.of("SimulationBeginsEvent")[0][1]["computation_hosts"]
+    hosts = scheduler.heard_of("SimulationBeginsEvent")[0][1]["computation_hosts"]
     assert [host["name"] for host in hosts] == [f"h{number}" for number in range(12)]
     assert hosts[11]["computation_speed"] == [1e9, 0.5e9]
 
@@ -61,7 +61,7 @@ def test_storage_hosts_are_numbered_and_reported_after_those_that_compute(tmp_pa
         '<host id="h1" speed="1Gf,0.5Gf">', '<host id="h1" speed="1Gf,0.5Gf"><prop id="role" value="storage"/>'
     )
     cli.play(options5(tmp_path, [], {}, xml=xml), scheduler.ask)
-    told = scheduler.of("SimulationBeginsEvent")[0][1]
+    told = scheduler.heard_of("SimulationBeginsEvent")[0][1]
     assert [host["name"] for host in told["computation_hosts"]] == ["h0", "h2"]
     assert [(host["id"], host["name"]) for host in told["storage_hosts"]] == [(2, "h1")]
     assert (told["host_number"], told["computation_host_number"], told["storage_host_number"]) == (3, 2, 1)
@@ -93,10 +93,10 @@ def test_only_the_release_candidate_reports_p_states_with_a_stale_time(imitate, 
     scheduler = Scheduler(("ExternalEventOccurredEvent", [change]))
     options = one_job(tmp_path, "sleep5", "--ee", str(tmp_path / "e.txt"), "--imitate", imitate)
     assert cli.play(options, scheduler.ask)
-    ((time, event),) = scheduler.of("ExternalEventOccurredEvent")
+    ((time, event),) = scheduler.heard_of("ExternalEventOccurredEvent")
     assert time == pytest.approx(told_at, abs=1e-8)
     assert event == {"id": "ee0!0", "external_event_type": "GenericExternalEvent", "external_event": {"data": "x"}}
-    ((time, event),) = scheduler.of("HostsPStateChangedEvent")
+    ((time, event),) = scheduler.heard_of("HostsPStateChangedEvent")
     assert time == pytest.approx(2.0, abs=1e-8)
     assert event == {"host_ids": "1", "pstate": 1}
 
@@ -144,7 +144,7 @@ def test_the_cores_of_one_host_are_filled_or_the_hosts_take_turns(strategy, end,
     scheduler = Scheduler(("JobSubmittedEvent", [execute("w0!0", "0-1", placement)]), start=False)
     assert cli.play(one_job(tmp_path, "work4", size=2, xml=xml), scheduler.ask)
     assert float(rows(tmp_path)[0]["finish_time"]) == pytest.approx(end, abs=1e-6)
-    hosts = scheduler.of("SimulationBeginsEvent")[0][1]["computation_hosts"]
+    hosts = scheduler.heard_of("SimulationBeginsEvent")[0][1]["computation_hosts"]
     assert [host["core_count"] for host in hosts] == [2, 2]
 
 
@@ -156,7 +156,7 @@ def test_calls_come_at_the_multiples_of_their_periods_until_they_are_over_or_sto
     assert cli.play(one_job(tmp_path, "sleep5"), scheduler.ask)
     told = [
         (round(time, 6), call["call_me_later_id"], call["last_periodic_call"])
-        for time, call in scheduler.of("RequestedCallEvent")
+        for time, call in scheduler.heard_of("RequestedCallEvent")
     ]
     assert told == [
         (2.0, "ever", False),
@@ -176,9 +176,9 @@ def test_a_killed_job_reports_its_progress_and_repetition(tmp_path):
     kill = ("RequestedCallEvent", [("KillJobsEvent", {"job_ids": ["w0!0", "w0!0"]})])
     scheduler = Scheduler(begin, kill, wishes=[KILLED])
     assert cli.play(one_job(tmp_path, "twice"), scheduler.ask)
-    ((_, completed),) = scheduler.of("JobCompletedEvent")
+    ((_, completed),) = scheduler.heard_of("JobCompletedEvent")
     assert completed == {"job_id": "w0!0", "state": "COMPLETED_KILLED", "return_code": (1 << 32) - 2}
-    ((_, killed),) = scheduler.of("JobsKilledEvent")
+    ((_, killed),) = scheduler.heard_of("JobsKilledEvent")
     assert killed["job_ids"] == ["w0!0"]
     told = killed["progresses"][0]["wrapper"]["kill_progress"]
     assert (told["profile_id"], told["current_repetition"], told["current_task_index"]) == ("w0!twice", 1, 1)
@@ -206,7 +206,7 @@ def test_machines_are_turned_off_and_on_again(tmp_path):
     begin, rule = ("SimulationBeginsEvent", [off]), ("HostsTurnedOnOffEvent", [on])
     scheduler = Scheduler(begin, rule)
     assert cli.play(options5(tmp_path, [], {}, "--imitate", "documented", "--energy-host", xml=xml), scheduler.ask)
-    told = [(round(time, 6), event["state"]) for time, event in scheduler.of("HostsTurnedOnOffEvent")]
+    told = [(round(time, 6), event["state"]) for time, event in scheduler.heard_of("HostsTurnedOnOffEvent")]
     assert told == [(4.0, 1), (9.0, 0)]  # 1 flop at 0.25 flop/s, then 1 at 0.2
     refused = ("TurnOnOffHostsEvent", {"host_ids": "3", "state": 0})
     with pytest.raises(ProtocolError, match="use ChangeHostsPStateEvent"):
@@ -235,7 +235,7 @@ def test_a_job_that_the_scheduler_makes_may_use_a_profile_of_the_workload(tmp_pa
         "b": 2,
         "c": 2,
     }
-    told = [event["profile"] for _, event in scheduler.of("JobSubmittedEvent") if event["job_id"] == "dyn!c"]
+    told = [event["profile"] for _, event in scheduler.heard_of("JobSubmittedEvent") if event["job_id"] == "dyn!c"]
     assert told == [named]
 
 
@@ -247,7 +247,7 @@ def test_extra_data_of_jobs_and_profiles_is_handed_over_as_text(tmp_path):
     (tmp_path / "w.json").write_text(json.dumps(content))
     scheduler = Scheduler(wishes=["forward_profiles_on_job_submission"])
     assert cli.play(options, scheduler.ask)
-    ((_, event),) = scheduler.of("JobSubmittedEvent")
+    ((_, event),) = scheduler.heard_of("JobSubmittedEvent")
     assert json.loads(event["job"]["extra_data"]) == {"user": 3, "tags": [1.5]}
     assert event["profile"]["extra_data"] == "é"
 
@@ -268,7 +268,7 @@ def test_the_release_candidate_crashes_on_a_profile_that_no_job_uses(tmp_path):
         cli.play(one_job(tmp_path, "sleep5"), Scheduler(wishes=wishes).ask)
     scheduler = Scheduler(wishes=wishes)
     assert cli.play(one_job(tmp_path, "sleep5", "--imitate", "documented"), scheduler.ask)
-    assert [profile["id"] for profile in scheduler.of("SimulationBeginsEvent")[0][1]["profiles"]] == ["w0!sleep5"]
+    assert [profile["id"] for profile in scheduler.heard_of("SimulationBeginsEvent")[0][1]["profiles"]] == ["w0!sleep5"]
 
 
 ON_STORAGE = "ParallelTaskOnStorageHomogeneousProfile"
@@ -309,7 +309,7 @@ def test_a_profile_of_storage_is_registered_and_sent_back_under_the_protocols_na
     wishes = ("dynamic_registration", "acknowledge_dynamic_jobs", "forward_profiles_on_job_submission")
     rule = ("SimulationBeginsEvent", [registered, job, ("FinishRegistrationEvent", {})])
     scheduler = stores(tmp_path, [], {}, rule, placed=[("s", 3)], wishes=wishes)
-    assert scheduler.of("JobSubmittedEvent")[0][1]["profile"]["profile"] == profile
+    assert scheduler.heard_of("JobSubmittedEvent")[0][1]["profile"]["profile"] == profile
     assert float(rows(tmp_path)[0]["execution_time"]) == pytest.approx(1.0, abs=1e-6)
 
 

@@ -92,10 +92,11 @@ def test_roles_that_batsim_aborts_on_are_refused(roles, words, hint, tmp_path):
 
 def test_the_second_kill_of_a_job_is_not_even_answered(tmp_path):
     options = write_inputs(tmp_path, workload([(0, 1, "sleep5", None)], PROFILES))
-    kill = reply(2.0, *[("KILL_JOB", {"job_ids": ["w0!0"]})] * 2)
+    kill = reply(2.0, *[("KILL_JOB", {"job_ids": ["w0!0", "w0!0"]})] * 2)
     script = Script(reply(0.0), reply(0.0, start(), ("CALL_ME_LATER", {"timestamp": 2.0})), *[at(2.0, kill)] * 4)
     assert play(options, script.ask)
     assert [killed["job_ids"] for killed in events_of(script, "JOB_KILLED")] == [["w0!0"]]
+    assert [(row["final_state"], row["execution_time"]) for row in rows(tmp_path)] == [("COMPLETED_KILLED", "2.000000")]
 
 
 def test_a_job_that_has_ended_unheard_can_be_killed_and_one_that_was_heard_of_cannot(tmp_path):

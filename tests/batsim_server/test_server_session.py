@@ -88,26 +88,6 @@ def test_a_mapping_puts_two_ranks_on_one_machine(tmp_path):
     assert float(rows(tmp_path)[0]["finish_time"]) == pytest.approx(8.0, abs=1e-6)
 
 
-def test_killing_a_job_twice_kills_it_once(tmp_path):
-    options = write_inputs(tmp_path, workload([(0, 1, "sleep5", None)], PROFILES))
-    start = reply(0.0, ("EXECUTE_JOB", {"job_id": "w0!0", "alloc": "0"}), ("CALL_ME_LATER", {"timestamp": 2.0}))
-    kill = reply(2.0, *[("KILL_JOB", {"job_ids": ["w0!0", "w0!0"]})] * 2)
-
-    assert play(options, Script(reply(0.0), start, *[first_time(2.0, kill)] * 4).ask)
-    (row,) = rows(tmp_path)
-    assert (row["final_state"], row["execution_time"]) == ("COMPLETED_KILLED", "2.000000")
-
-
-def first_time(now, answer):
-    """Return a function that gives *answer* once, at *now*, and else decides nothing."""
-    left = [answer]
-
-    def answered(message):
-        return left.pop() if left and message["now"] == now else reply(message["now"])
-
-    return answered
-
-
 def test_250_jobs_on_128_machines_cost_the_server_little(tmp_path):
     """Calls of functions are counted, for a third of a second is not the same on every machine: 320,000 take 0.17 s."""
     options = write_inputs(tmp_path, random_workload(1, 250, 128), platform_xml(128)).replaced(energy=True)

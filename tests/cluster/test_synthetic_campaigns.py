@@ -3,7 +3,6 @@ import pytest
 
 from hdeeprm_like.cluster.synthetic.campaigns import CAMPAIGNS, Campaigns
 from hdeeprm_like.cluster.synthetic.jobs import BATCH, INTERACTIVE
-from hdeeprm_like.errors import WorkloadError
 
 
 def drawn(jobs=20_000, seed=1, **parameters):
@@ -41,20 +40,6 @@ def test_requests_are_longer_by_a_factor_and_the_same_seed_draws_the_same_jobs()
     assert jobs.requested_time.tolist() == again.requested_time.tolist()
     assert len(jobs) == 500
     assert jobs.load < 0.4
-
-
-@pytest.mark.parametrize(
-    ("parameters", "message"),
-    [
-        ({"short_rate": 0.0}, "short_rate: is 0.0; a positive number is needed"),
-        ({"campaign_size": (8, 400)}, r"campaign_size: \(8, 400\); 1 to 320 cores are possible"),
-        ({"requested": (0.5, 2.0)}, "requested: 0.5 to 2.0 is no range from 1 on"),
-        ({"shortest": 50.0, "longest": 20.0}, "shortest, longest: 50.0 to 20.0 is no range"),
-    ],
-)
-def test_parameters_without_sense_are_refused(parameters, message):
-    with pytest.raises(WorkloadError, match=message):
-        Campaigns(**parameters)
 
 
 def test_the_model_has_a_name():

@@ -61,12 +61,6 @@ def test_without_error_estimates_are_exact_and_at_least_a_second():
     assert Exact()(run, rng()).tolist() == run.tolist()
 
 
-@pytest.mark.parametrize(("values", "message"), [({"nu": -1.0}, "nu: is -1.0"), ({"side": "up"}, "side: is 'up'")])
-def test_errors_without_sense_are_refused(values, message):
-    with pytest.raises(WorkloadError, match=message):
-        Gaussian(**values)
-
-
 def test_accuracies_are_those_of_hdeeprm_s_histogram():
     run = np.full(200_000, 1e6)
     accuracy = run / Accuracy()(run, rng())

@@ -192,24 +192,6 @@ def test_jobs_fit_any_machine(preset, nodes, count, seed):
     assert np.array_equal(jobs.requested_time, jobs.run)
 
 
-@pytest.mark.parametrize(
-    ("values", "message"),
-    [
-        ({"serial": 1.5}, "lublin: serial: is 1.5; a probability is needed"),
-        ({"nodes": 0}, "lublin: nodes: is 0; 1 to"),
-        ({"size_low": 6.0}, "lublin: sizes: 6.0, 5.0, 7.0 are no stages"),
-        ({"run_scale_1": 0.0}, "lublin: run_scale_1: is 0.0; a positive number is needed"),
-        ({"gap_ratio": -1.0}, "lublin: gap_ratio, run_most and gap_most: positive numbers are needed"),
-        ({"run_most": 1.0}, "lublin: nearly all times are above run_most or gap_most"),
-        ({"gap_shape": float("nan")}, "lublin: gap_shape: is nan; a positive number is needed"),
-    ],
-)
-def test_parameters_without_sense_are_refused(values, message):
-    with pytest.raises(WorkloadError) as error:
-        Lublin(**values)
-    assert str(error.value).startswith(message)
-
-
 def test_the_jobs_become_a_workload_in_the_order_of_batsim():
     workload = BATCH_JOBS.draw(500, np.random.default_rng(0)).workload(2e9)
     keys = list(zip(workload.submit, (name.encode() for name in workload.ids), strict=True))

@@ -80,20 +80,6 @@ def test_jobs_fit_the_machine_that_they_are_made_for(preset, count, seed):
     assert np.array_equal(jobs.size, again.size)
 
 
-@pytest.mark.parametrize(
-    ("values", "message"),
-    [
-        ({"arrival": 1.1}, "mao: arrival: is 1.1; a probability is needed"),
-        ({"arrival": 0.0}, "mao: arrival, step and capacity: positive numbers"),
-        ({"short_length": (3, 1)}, "mao: short_length: 3 to 1 is no range"),
-    ],
-)
-def test_parameters_without_sense_are_refused(values, message):
-    with pytest.raises(WorkloadError) as error:
-        Mao(**values)
-    assert str(error.value).startswith(message)
-
-
 def test_an_episode_without_jobs_says_so():
     with pytest.raises(WorkloadError, match="no job arrives in 1 steps"):
         Mao(arrival=1e-6, steps=1).draw(None, rng())
@@ -118,11 +104,6 @@ def test_a_set_of_ksu_never_takes_a_job_of_the_log_twice():
     assert len(set(jobs.run.tolist())) == large
     with pytest.raises(WorkloadError, match=rf"ksu: the log has {large} jobs of more than 20 cores, 400 are needed"):
         Ksu(gpu_share=0.0).sample(log, 400, rng())
-
-
-def test_a_machine_without_large_jobs_is_refused():
-    with pytest.raises(WorkloadError, match="ksu: above: is 20; a machine of 16 cores has no larger jobs"):
-        Ksu().on(16)
 
 
 def test_hdeeprm_s_columns_are_those_of_the_thesis():

@@ -22,10 +22,8 @@ def jobs(size, memory) -> Workload:
         requested_time=np.arange(1.0, count + 1),
         requested_ops=np.ones(count),
         ops=np.ones(count),
-        delay=np.full(count, -1.0),
         memory=np.array(memory, dtype=float),
         bandwidth=np.arange(4.0, 4.0 + count),
-        walltime=np.full(count, np.inf),
         capacity=6,
     )
 

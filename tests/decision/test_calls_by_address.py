@@ -4,6 +4,8 @@ import ast
 import re
 from pathlib import Path
 
+import pytest
+
 from hdeeprm_like.decision.modes import MODES, mode_named
 
 PACKAGE = Path(__file__).parents[2] / "hdeeprm_like"
@@ -26,6 +28,7 @@ def called(node):
     return {one.func.id for one in calls}
 
 
+@pytest.mark.compiled
 def test_the_docstring_of_each_call_by_address_names_all_callbacks_that_may_stand_there():
     callers = {node.name: ast.get_docstring(node) for _, node in functions() if called(node) & CALLS}
     named = {name for text in callers.values() for name in re.findall(r"`(\w+)`", text)}
@@ -38,6 +41,7 @@ def test_the_docstring_of_each_call_by_address_names_all_callbacks_that_may_stan
     assert not named & of_modes, "a mode's own functions are named by the mode"
 
 
+@pytest.mark.compiled
 def test_a_call_by_address_stands_in_a_function_of_its_own():
     for module, node in functions():
         if called(node) & CALLS:

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from small import jobs, platform, run_baseline, step_baseline
+from small import jobs, platform, step_baseline
 
 from hdeeprm_like import simulate
 from hdeeprm_like.decision.names import PLACEMENTS
@@ -115,15 +115,6 @@ def test_a_job_that_ends_at_this_very_moment_is_not_taken_to_run_on(clock):
     workload = jobs(submit=[0, 2, 3, 9], seconds=[9.0, 7.0, 5.0, 1.0], size=[2, 1, 4, 1])
     start = step_baseline(four, workload, "fcfs+easy", clock).simulation.tasks["start"]
     assert np.rint(start).tolist() == [0, 2, 9, 14]
-
-
-# thousands of runs
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "name", ["fcfs+easy", "fcfs+easy-low_power", "fcfs+easysjf-best_fit", "fcfs+easyfcfs-first_fit"]
-)
-def test_no_head_starts_later_than_promised_in_thousands_of_worlds_in_a_compiled_run(name):
-    assert held(run_baseline, range(5000), [name]) > 1000
 
 
 def test_jobs_backfilled_in_one_instant_use_up_the_spare_cores_together():

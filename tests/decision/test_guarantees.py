@@ -195,29 +195,6 @@ def test_the_longest_backlog_of_the_past_counts_on():
     assert promised[1] == pytest.approx((300 + longest) * H)
 
 
-@pytest.mark.parametrize(
-    ("name", "message"),
-    [
-        ("saf+bounded:", "write bounded"),
-        ("saf+bounded:much", "bounded:much is not known"),
-        ("saf+bounded:0", "from 0.1 to 100"),
-        ("saf+bounded:101", "from 0.1 to 100"),
-        ("saf+bounded:1:2", "bounded:1:2 is not known"),
-        ("saf+bounded:" + "9" * 400, "bounded:9999"),
-        ("zoo:balanced+bounded:x", "bounded:x is not known"),
-        ("zoo:balanced+bounded:1:2", "bounded:1:2 is not known"),
-        ("saf+bounded@ewma", "guaranteed starts use requested times, not predicted ones"),
-        ("saf+boundd", "did you mean 'bounded'"),
-        ("saf+easy:2", "only reserve, slurm, bounded have"),
-    ],
-)
-def test_what_cannot_be_guaranteed_is_refused_in_one_line(name, message):
-    with pytest.raises(OptionsError, match=message) as refused:
-        baseline(name)
-    assert "\n" not in str(refused.value)
-    assert len(str(refused.value)) < 300
-
-
 def test_a_policy_with_several_reservations_has_no_room_for_guarantees(tmp_path):
     (tmp_path / "two.json").write_text(json.dumps({"queue": {"log_time": 1.0}, "reservations": 2}))
     with pytest.raises(OptionsError, match="bounded does not combine with a policy of several reservations"):

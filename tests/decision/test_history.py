@@ -17,7 +17,6 @@ from hdeeprm_like.decision.policies.plans import new_plans
 from hdeeprm_like.decision.policies.run_times import known_or_predicted
 from hdeeprm_like.engine.numbers import FIRST_PREDICTED, LAST_TWO
 from hdeeprm_like.engine.state import Instant, State
-from hdeeprm_like.errors import OptionsError
 
 ONE = ((1000.0, [(1, 1.0, 100.0, 10.0)]),)
 FOUR = ((1000.0, [(4, 1.0, 100.0, 10.0)]),)
@@ -136,12 +135,6 @@ def test_a_job_that_outlives_its_prediction_is_expected_to_run_longer_by_one_inc
     state.tables.clock["now"] = 51.0
     history.planned[LAST_TWO - FIRST_PREDICTED, 2] = 5000.0  # as a model of survival may say
     assert known_or_predicted(state.tables, history, LAST_TWO, 2) == 1000.0
-
-
-@pytest.mark.parametrize("name", ["sjf@+easy", "sjf@tsafir+easy", "sjf+easy@", "sjf@tsafrir+easyP"])
-def test_unknown_run_times_are_refused(name):
-    with pytest.raises(OptionsError, match="not known"):
-        baseline(name)
 
 
 def estimated(past, running, job, now, shares):

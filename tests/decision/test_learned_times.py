@@ -101,6 +101,7 @@ def test_there_is_room_for_jobs_that_become_known_on_the_way(trees):
     assert history.trees.seen[0].tolist() == [0, 3, *[0] * 48]
 
 
+@pytest.mark.compiled
 @settings(max_examples=15)
 @given(seed=st.integers(0, 10**6))
 def test_nothing_of_the_future_is_known(trees, seed):

@@ -56,6 +56,7 @@ def own(tmp_path):
     return write
 
 
+@pytest.mark.compiled
 # takes 5 s
 @pytest.mark.lane(more=r"(?!sjf@\{\}\+easy$).*")
 @pytest.mark.parametrize("form", ["sjf@{}+easy", "fcfs+easysjf@{}", "saf@{}+conservative@{}"])
@@ -120,8 +121,3 @@ def test_the_shipped_one_is_compared_and_launched_and_measured(tmp_path, capsys)
     both = json.loads(told.read_text())["predictors"]
     assert [one["predictor"] for one in both] == ["tsafrir", f"learned:{SHIPPED}"]
     assert both[0]["r2"] != both[1]["r2"]
-
-
-def test_a_predictor_without_its_at_is_shown_as_it_was_typed():
-    with pytest.raises(OptionsError, match=r"mode 'easylearned:own\.py' is not known"):
-        baseline("sjf+easylearned:own.py")

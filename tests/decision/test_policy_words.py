@@ -12,7 +12,7 @@ from hdeeprm_like.decision.actions import name_of, policy_named
 from hdeeprm_like.decision.compared_policies import Paired, compared_policy
 from hdeeprm_like.decision.modes import mode_named
 from hdeeprm_like.decision.named_parts import policy_of
-from hdeeprm_like.decision.names import CORE_POLICIES, JOB_POLICIES, Baseline, policy_in
+from hdeeprm_like.decision.names import CORE_POLICIES, JOB_POLICIES, Baseline, baseline, policy_in
 from hdeeprm_like.decision.policy_words import Words, signs_and_words, words_of
 from hdeeprm_like.decision.presets import Space
 from hdeeprm_like.errors import OptionsError
@@ -91,6 +91,57 @@ def test_words_in_another_order_are_refused_in_one_line(name):
     with pytest.raises(OptionsError, match="is not of the form ORDER@TIMES") as refused:
         policy_in(name)
     assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("sfj+easy", r"order 'sfj' is not known; did you mean 'sjf'\?"),
+        ("sjf+eas", r"mode 'eas' is not known; did you mean 'easy'\?"),
+        ("sjf@+easy", "run times '' is not known"),
+        ("sjf@tsafir+easy", "did you mean 'tsafrir'"),
+        ("sjf+easy@", "run times '' is not known"),
+        ("sjf@tsafrir+easyP", "mode 'easyP' is not known"),
+        ("sjf+easylearned:own.py", r"mode 'easylearned:own\.py' is not known"),
+        ("sjf@learned+easy", r"write learned:FILE\.json"),
+        ("sjf@learned:trees.txt+easy", r"write learned:FILE\.json"),
+        ("sjf@learned:+easy", r"write learned:FILE\.json"),
+        ("sjf@learned:/nowhere/m.json+easy", r"/nowhere/m\.json: cannot be read: No such file"),
+        ("sjf@learned:/nowhere+easy", r"write learned:FILE\.json"),
+        ("saf+reserve:", "write reserve"),
+        ("saf+reserve:many", "reserve:many is not known"),
+        ("saf+reserve:-3", "write reserve"),
+        ("saf+reserve:1:2:3", "reserve:1:2:3 is not known"),
+        ("saf+reserve:" + "9" * 400, "reserve:9999"),
+        ("saf+easy:3", "'easy' has no options; only reserve, slurm, bounded have"),
+        ("saf+bounded:", "write bounded"),
+        ("saf+bounded:much", "bounded:much is not known"),
+        ("saf+bounded:0", "from 0.1 to 100"),
+        ("saf+bounded:101", "from 0.1 to 100"),
+        ("saf+bounded:1:2", "bounded:1:2 is not known"),
+        ("saf+bounded:" + "9" * 400, "bounded:9999"),
+        ("zoo:balanced+bounded:x", "bounded:x is not known"),
+        ("zoo:balanced+bounded:1:2", "bounded:1:2 is not known"),
+        ("saf+bounded@ewma", "guaranteed starts use requested times, not predicted ones"),
+        ("saf+boundd", "did you mean 'bounded'"),
+        ("zoo:steady@", "run times '' is not known"),
+        ("zoo:steady@emwa", "did you mean 'ewma'"),
+        ("zoo:balancd", r"did you mean 'balanced'\?"),
+        ("sjf+scored", r"write scored:FILE\.json"),
+        ("multifactor+slurm:60", "Slurm's own order, for which no watch sets factors"),
+    ],
+)
+def test_a_name_that_makes_no_sense_is_refused_in_one_line(name, message):
+    with pytest.raises(OptionsError, match=message) as refused:
+        baseline(name)
+    assert "\n" not in str(refused.value)
+    assert len(str(refused.value)) < 300
+
+
+def test_names_give_the_semantics():
+    assert baseline("sjf").name == "sjf+strict"
+    assert baseline("f1+easyP").name == "f1+easyP"
+    assert baseline("f1+easyP").needs_run_times
 
 
 @pytest.mark.parametrize(

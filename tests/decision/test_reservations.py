@@ -89,6 +89,7 @@ def test_conservative_starts_a_job_on_other_cores_than_the_fastest_if_these_are_
     assert simulator.state.cores_of(2).tolist() == [2]
 
 
+@pytest.mark.compiled
 def test_conservative_keeps_its_promises_however_many_nodes_and_dates_there_are():
     # 2,100 nodes of one core; 90 jobs run on half of them, the head needs nearly all, the last does not fit beside it
     seconds, size = [*range(100, 190), 10.0, 10_000.0], [11] * 90 + [2095, 11]

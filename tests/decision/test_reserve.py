@@ -1,13 +1,11 @@
 """Cores kept for short jobs: `saf+reserve`."""
 
 import numpy as np
-import pytest
 from small import jobs, platform, step_baseline
 
 from hdeeprm_like.decision.actions import policy_named
 from hdeeprm_like.decision.names import baseline
 from hdeeprm_like.decision.presets import PRESETS
-from hdeeprm_like.errors import OptionsError
 
 FOUR = ((1000.0, [(4, 1.0, 100.0, 1e6)]),)  # one node with four cores
 
@@ -47,24 +45,6 @@ def test_an_eighth_of_the_cores_is_kept_for_jobs_up_to_1000_s_unless_the_name_sa
         assert baseline(name).name == name
         assert baseline(baseline(name).name) == baseline(name)
         assert policy_named(name) == baseline(name)
-
-
-@pytest.mark.parametrize(
-    ("name", "message"),
-    [
-        ("saf+reserve:", "write reserve"),
-        ("saf+reserve:many", "reserve:many is not known"),
-        ("saf+reserve:-3", "write reserve"),
-        ("saf+reserve:1:2:3", "reserve:1:2:3 is not known"),
-        ("saf+reserve:" + "9" * 400, "reserve:9999"),
-        ("saf+easy:3", "'easy' has no options"),
-    ],
-)
-def test_options_that_make_no_sense_are_one_clear_line(name, message):
-    with pytest.raises(OptionsError, match=message) as refused:
-        baseline(name)
-    assert len(str(refused.value)) < 300
-    assert "\n" not in str(refused.value)
 
 
 def test_predicted_times_decide_what_is_short():

@@ -143,6 +143,7 @@ def test_the_candidate_whose_future_costs_less_decides(policy):
     assert starts(workload, first) == starts(workload, "fcfs")
 
 
+@pytest.mark.compiled
 def test_what_came_comes_again_in_the_play(policy):
     # long jobs of 4 cores and short ones of 8 take turns; 5 long ones wait when the last short one is over. Without
     # looking at what may come, two of them start; if the short ones come again, starting one less costs nothing
@@ -290,6 +291,7 @@ def test_futures_that_are_drawn_know_whose_jobs_end_soon(policy):
     assert found == {0: [28.0, 118.0], 5: [29.0, 28.0]}
 
 
+@pytest.mark.lane(compiled="futures that are drawn|kept cores")
 @pytest.mark.parametrize("kind", list(LEARNED))
 def test_each_part_of_a_policy_makes_a_difference_and_every_job_runs(policy, kind):
     workload = contended()
@@ -354,15 +356,11 @@ def test_a_file_that_makes_no_sense_is_refused_in_one_line(content, message):
 
 
 def test_a_policy_that_is_not_there_is_refused(tmp_path):
-    with pytest.raises(OptionsError, match=r"did you mean 'balanced'\?"):
-        baseline("zoo:balancd")
     with pytest.raises(OptionsError, match="cannot be read"):
         baseline(f"scored:{tmp_path}/none.json")
     (tmp_path / "no.json").write_text("{")
     with pytest.raises(OptionsError, match="not valid JSON"):
         baseline(f"scored:{tmp_path}/no.json")
-    with pytest.raises(OptionsError, match=r"write scored:FILE\.json"):
-        baseline("sjf+scored")
 
 
 def test_scores_look_at_the_run_times_that_the_name_or_the_file_gives(policy, tmp_path):
@@ -387,9 +385,6 @@ def test_a_name_with_run_times_is_that_of_a_policy_file_with_others(policy):
     assert baseline("zoo:steady@ewma+bounded:2-first_fit").name == "zoo:steady@ewma+bounded:2-first_fit"
     assert baseline("zoo:balanced@actual").needs_run_times
     assert baseline(f"{policy(queue={}, times='ewma')}").order_times == "ewma"
-    for name, message in (("zoo:steady@", "run times '' is not known"), ("zoo:steady@emwa", "did you mean 'ewma'")):
-        with pytest.raises(OptionsError, match=message):
-            baseline(name)
 
 
 def test_a_single_scored_candidate_with_kept_cores_is_that_policy(policy):

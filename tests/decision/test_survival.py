@@ -170,6 +170,7 @@ def test_what_runs_long_says_that_its_siblings_will_run_long():
     assert starts(rows, "sjf@survival+greedy", FOUR, users)[4:].tolist() == [1050, 950]
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("name", ["saf@survival+easy@survival90", "zoo:steady@survival"])
 @settings(max_examples=10)
 @given(seed=st.integers(0, 10**6))
@@ -177,6 +178,7 @@ def test_nothing_of_the_future_is_known(name, seed):
     check_that_the_future_is_unknown(name, seed)
 
 
+@pytest.mark.compiled
 def test_what_comes_later_changes_nothing_before():
     rng, count = np.random.default_rng(5), 60
     seconds = rng.integers(1, 60, count).astype(float)

@@ -55,21 +55,6 @@ def test_files_in_an_options_file_are_named_from_its_folder():
     assert beside(content, folder) == {"policy": wanted, "seed": 1}
 
 
-@pytest.mark.parametrize(
-    ("wrong", "message"),
-    [
-        ("sjf@learned+easy", r"write learned:FILE\.json"),
-        ("sjf@learned:trees.txt+easy", r"write learned:FILE\.json"),
-        ("sjf@learned:+easy", r"write learned:FILE\.json"),
-        ("sjf@learned:/nowhere/m.json+easy", r"/nowhere/m\.json: cannot be read: No such file"),
-        ("sjf@learned:/nowhere+easy", r"write learned:FILE\.json"),
-    ],
-)
-def test_names_of_no_file_are_refused(wrong, message):
-    with pytest.raises(OptionsError, match=message):
-        baseline(wrong)
-
-
 def test_a_file_that_has_changed_is_read_again(name):
     path = Path(name.removeprefix("learned:"))
     assert predictor(name) is predictor(name)

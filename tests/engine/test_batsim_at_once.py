@@ -21,6 +21,7 @@ def different(first, end):
     return subprocess.run(command, check=True, text=True, stdout=subprocess.PIPE, env=environment).stdout.strip()
 
 
+@pytest.mark.compiled
 def test_what_is_done_at_once_ends_in_the_same_state_as_turns_to_the_last_bit():
     assert different(0, 6) == "[]"
 

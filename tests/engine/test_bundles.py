@@ -36,6 +36,12 @@ class Roads:
     closed: np.ndarray
 
 
+def test_what_is_written_under_one_name_is_read_under_another():
+    points, sums = np.zeros(2, POINT), np.ones(1)
+    points["x"] = 2.0, 1000.0
+    assert read_again(Twice(points, points, sums, sums)) == (2.0 + 1.0) + (10.0 + 100.0) + 1000.0
+
+
 def test_a_dataclass_of_arrays_becomes_a_bundle_that_all_rows_share():
     roads = Roads(np.arange(6.0)[::2], np.array([True, False, True]))
     found = bundled(roads)
@@ -73,6 +79,23 @@ def sum_of_part(o: Outer, first: int, end: int) -> float:
     for i in range(len(piece)):
         total += piece[i]
     return total
+
+
+class Twice(Bundle):
+    points: np.ndarray
+    same_points: np.ndarray
+    sums: np.ndarray
+    same_sums: np.ndarray
+
+
+@compiled
+def read_again(t: Twice) -> float:
+    before = t.points[0].x + t.sums[0]
+    t.same_points[0].x = 10.0
+    t.same_sums[0] = 100.0
+    found = before + t.points[0].x + t.sums[0]
+    t.same_points[0] = t.points[1]
+    return found + t.points[0].x
 
 
 @compiled

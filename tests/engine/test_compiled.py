@@ -15,9 +15,6 @@ import pytest
 from hdeeprm_like.compiler import frontend
 from hdeeprm_like.engine.compiled import by_type, compiled, inlined
 from hdeeprm_like.engine.library import PACKAGE
-from hdeeprm_like.engine.plain import ENABLED
-
-in_machine_code = pytest.mark.skipif(ENABLED, reason="is about what numba compiles")
 
 MARKS = {"compiled", "inlined", "entry", "released", "callback"}
 ROOT = Path(__file__).parents[2]
@@ -41,6 +38,7 @@ def counts_from_the_end(index: ast.expr) -> bool:
     return any(isinstance(part, ast.UnaryOp) and isinstance(part.op, ast.USub) for part in parts)
 
 
+@pytest.mark.compiled
 def test_no_compiled_function_has_a_negative_number_for_an_index():
     found, functions = [], 0
     for path in PACKAGE.rglob("*.py"):
@@ -91,7 +89,7 @@ def test_numba_its_settings_and_the_options_of_llvm_are_what_they_were(tmp_path)
     assert json.loads(done.stdout.splitlines()[-1]) == [True, True, []]
 
 
-@in_machine_code
+@pytest.mark.compiled
 def test_a_function_that_others_call_is_compiled_once():
     @compiled
     def called(number):
@@ -115,7 +113,7 @@ def test_a_function_that_others_call_is_compiled_once():
     assert calls(5) == 6 + 11 + 4
 
 
-@in_machine_code
+@pytest.mark.compiled
 def test_the_types_of_the_arguments_choose_a_function():
     @compiled
     def half(number):

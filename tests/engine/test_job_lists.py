@@ -67,7 +67,7 @@ def test_a_list_is_sorted_by_key_and_rank_whatever_comes_and_leaves(seed, most, 
     rng = np.random.default_rng(seed)
     count = 20 * BLOCK
     keys, cores = rng.integers(0, kinds * 10, count).astype(float), rng.integers(1, 9, count)
-    q, there = new_job_lists(((1, False),), count), []
+    q, there = new_job_lists(((1, False),), count, count), []
     for j in range(count):
         insert(q, 0, j, keys[j], j, cores[j])
         there.append(j)
@@ -85,7 +85,7 @@ def test_a_list_is_sorted_by_key_and_rank_whatever_comes_and_leaves(seed, most, 
 
 @pytest.mark.parametrize("order", [range(3000), range(2999, -1, -1)])
 def test_blocks_never_run_out(order):
-    q = new_job_lists(((0, False),), 3000)
+    q = new_job_lists(((0, False),), 3000, 3000)
     for j in order:
         insert(q, 0, j, float(j), j, 1)
     assert content(q) == list(range(3000))
@@ -93,7 +93,7 @@ def test_blocks_never_run_out(order):
 
 
 def test_a_block_that_empties_is_used_again():
-    q = new_job_lists(((0, False),), 3000)
+    q = new_job_lists(((0, False),), 3000, 3000)
     for j in range(BLOCK):
         insert(q, 0, j, float(j), j, 1)
     for j in range(BLOCK, 3000):  # Behind a full block jobs come and leave at once, as where they are backfilled.
@@ -106,7 +106,7 @@ def test_a_block_that_empties_is_used_again():
 @given(st.integers(0, 2**32 - 1))
 def test_a_list_is_sorted_by_new_keys(seed):
     rng = np.random.default_rng(seed)
-    q = new_job_lists(((20, False),), 300)
+    q = new_job_lists(((20, False),), 300, 300)
     for j in range(300):
         insert(q, 0, j, np.inf, j, 1 + j % 7)
     for j in rng.choice(300, 100, replace=False).tolist():
@@ -128,7 +128,7 @@ def test_a_list_is_sorted_by_new_keys(seed):
 
 
 def test_lists_grow_where_jobs_become_known_on_the_way():
-    q = new_job_lists(((0, False), (1, False)), 1)
+    q = new_job_lists(((0, False), (1, False)), 1, 1)
     for j in range(200):
         make_room(q, j + 1)
         insert(q, 0, j, float(-j), j, 1)

@@ -34,6 +34,7 @@ def record(simulator):
     return found | {"jobs": state.jobs.tobytes(), "tasks": simulator.simulation.tasks.tobytes()}
 
 
+@pytest.mark.compiled
 @settings(max_examples=40)
 @given(machines, st.integers(0, 2**32), policies)
 def test_a_run_on_batsims_clock_is_the_same_where_equal_words_are_joined(machine, seed, policy):

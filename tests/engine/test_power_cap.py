@@ -79,6 +79,7 @@ def test_what_may_still_be_drawn_is_reported():
     assert State(MIXED, jobs()).free_watts == np.inf
 
 
+@pytest.mark.lane(compiled=r"zoo:.*")
 @pytest.mark.parametrize(
     "policy", ["fcfs+easy", "fcfs+conservative", "sjf+easy", "saf+reserve", "zoo:slowdown", "zoo:balanced"]
 )

@@ -28,6 +28,7 @@ def test_a_sum_is_exact_and_rounded_once():
         assert exact_sum(session, len(numbers)) == fsum(numbers), seed
 
 
+@pytest.mark.compiled
 def test_a_small_difference_is_that_of_sums_rounded_to_64_bits():
     compared = 0
     for seed in range(3000):

@@ -9,7 +9,6 @@ import pytest
 
 from hdeeprm_like.cli.main import main
 from hdeeprm_like.cluster.synthetic.ksu import KSU
-from hdeeprm_like.errors import HDeepRMError
 from hdeeprm_like.experiment import load_experiment
 from hdeeprm_like.formats.jobs_csv import read_jobs_csv, write_jobs_csv
 from hdeeprm_like.formats.machines_csv import read_machines_csv
@@ -83,46 +82,6 @@ def test_columns_may_stand_in_any_order_and_others_beside_them(tmp_path):
     path.write_bytes(gzip.compress(text.encode()))
     platform = read_machines_csv(path)
     assert (platform.cores, platform.node_memory.tolist(), platform.node_gpus.tolist()) == (2, [3.0], [1.0])
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "message"),
-    [
-        ("RequestedGPUs", "RequestedGPU", ":1: column 'RequestedGPUs' is missing; did you mean 'RequestedGPU'?"),
-        ("RequestedGPUs", "JobName", ":1: column 'JobName' is there twice"),
-        ("b,800,4,2,60,30,0", "b,800,4,2,60,30", ":3: has 6 values; the line of names has 7"),
-        ("b,800,4", "b,800,4.5", ":3: RequestedCPUs: is '4.5'; a whole number from 1 to 2,147,483,647 is needed"),
-        ("b,800,4", "b,800,0", ":3: RequestedCPUs: is '0'; a whole number from 1 to 2,147,483,647 is needed"),
-        ("b,800,4", "b,much,4", ":3: RequestedMemory: is 'much'; a number from 0 to 1e+12 is needed"),
-        ("b,800,4,2", "b,800,4,-2", ":3: RequestedGPUs: is '-2'; a number from 0 to 1e+12 is needed"),
-        ("10,10,0", "10,inf,0", ":4: ActualDuration: is 'inf'; a number from 0 to 1e+12 is needed"),
-        ("b,800", "late,800", ":3: JobName: 'late' is there already, at "),
-        ("b,800", "b!,800", ":3: JobName: is 'b!'; a name without '!' is needed"),
-        ("b,800", " ,800", ":3: JobName: is ''; a name is needed"),
-        (JOBS[JOBS.index("late") :], "", ": has no rows; a line of names (JobName,RequestedMemory,"),
-    ],
-)
-def test_jobs_that_cannot_be_used_are_refused_with_file_and_line(tmp_path, old, new, message):
-    path = written(tmp_path, "jobs.csv", JOBS.replace(old, new, 1))
-    with pytest.raises(HDeepRMError) as error:
-        read_jobs_csv(path, reference_flops=1e9, capacity=12)
-    assert str(error.value).startswith(f"{path}{message}")
-    assert "\n" not in str(error.value)
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "message"),
-    [
-        ("thin,1500.5", "thin,0", ":3: TotalMemory: is '0'; a number of MB above 0 and up to 1e+12 is needed"),
-        ("fat,64000,8", "fat,64000,1000001", ": TotalCPUs: 1,000,005 cores in all; at most 1,000,000 are allowed"),
-        (MACHINES, "", ": has no rows; a line of names (MachineName,TotalMemory,TotalCPUs,TotalGPUs)"),
-    ],
-)
-def test_machines_that_cannot_be_used_are_refused(tmp_path, old, new, message):
-    path = written(tmp_path, "m.csv", MACHINES.replace(old, new, 1))
-    with pytest.raises(HDeepRMError) as error:
-        read_machines_csv(path)
-    assert str(error.value).startswith(f"{path}{message}")
 
 
 def test_an_options_file_names_both_and_its_run_leaves_what_runs_again(tmp_path):

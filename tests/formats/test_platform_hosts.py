@@ -134,30 +134,6 @@ def test_cabinets_are_clusters_of_hosts_with_links_to_a_backbone(tmp_path):
     assert machine.master_link == (f"{1e9!r}Bps", f"{1e-6 + 500e-6 + 1e-6!r}s")
 
 
-@pytest.mark.parametrize(
-    ("inside", "said"),
-    [
-        (MASTER, r"p\.xml: no host but the master 'master_host' computes"),
-        ("", r"p\.xml: has no host"),
-        ('<host id="h" speed="0f"/>', r"p\.xml: host 'h': its speed is 0 flop/s; one above 0 is needed"),
-        ('<host id="h" speed="fast"/>', r"p\.xml: host 'h': speed: 'fast' has an unknown unit"),
-        ('<host id="h" speed="1Gf" core="2000000"/>', r"core '2000000' is not a number of cores from 1 to"),
-        (
-            '<host id="h" speed="1Gf,2Gf" pstate="1"><prop id="wattage_per_state" value="1:2"/></host>',
-            r"p\.xml: host 'h': wattage_per_state has 1 entries, none for P-state 1",
-        ),
-        (
-            '<host id="h" speed="1Gf"><prop id="hdeeprm_memory" value="much"/></host>',
-            r"p\.xml: host 'h': hdeeprm_memory: is 'much'; a number of MB above 0",
-        ),
-    ],
-)
-def test_what_cannot_be_a_machine_is_refused_in_one_line(tmp_path, inside, said):
-    with pytest.raises(PlatformError, match=said) as caught:
-        load_platform(written(tmp_path, inside))
-    assert "\n" not in str(caught.value)
-
-
 def test_links_that_are_not_known_leave_the_hosts(tmp_path, caplog):
     link = '<link id="l" bandwidth="1Bps" bandwidth_file="b.txt"/>'
     machine = load_platform(written(tmp_path, f'{MASTER}<host id="h" speed="1Gf"/>{link}'))

@@ -200,25 +200,6 @@ def test_names_that_xml_cannot_hold_are_not_written(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("<platform>", "not valid XML"),
-        ("", "not valid XML"),
-        ("<html/>", "the root is <html>, not <platform>"),
-        ("<platform/>", "has no host"),
-        ('<!DOCTYPE p [<!ENTITY a "b">]><platform>&a;</platform>', "entities are refused in XML"),
-    ],
-)
-def test_a_file_that_is_no_platform_is_refused_in_one_line(tmp_path, text, said):
-    path = tmp_path / "platform.xml"
-    path.write_text(text)
-    with pytest.raises(PlatformError, match=said) as caught:
-        read_platform_xml(path)
-    assert str(caught.value).startswith(f"{path}: ")
-    assert "\n" not in str(caught.value)
-
-
-@pytest.mark.parametrize(
     ("host", "key", "value", "said"),
     [
         (0, "hdeeprm_node", None, "host 'cor_00000': property 'hdeeprm_node' is missing"),

@@ -4,8 +4,6 @@ import gzip
 import io
 import subprocess
 import sys
-import time
-import tracemalloc
 from dataclasses import replace
 from pathlib import Path
 
@@ -106,40 +104,6 @@ def test_blank_lines_tabs_spaces_notes_and_any_line_ending_are_fine(tmp_path, te
     read = trace(tmp_path, text)
     assert read.job.tolist() == [7, 7]
     assert read.cpu_time.tolist() == [30.5, 30.5]
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("", "holds no job; a trace has one line of 18 numbers for each"),
-        ("; only\n;notes\n", "holds no job; a trace has one line of 18 numbers for each"),
-        ("; a\n\n1 2 3\n", ":3: has 3 fields; a job has 18 (-1 where unknown)"),
-        (f"{LINE}\n{LINE[:-3]}\n", ":2: has 17 fields; a job has 18 (-1 where unknown)"),
-        (f"{LINE} 1 2 3 4\n{LINE[:-3]}\n", ":2: has 17 fields; a job has 18 (-1 where unknown)"),
-        (f"{LINE}\r\n{LINE[:-3]} x\r\n", ":2: field 18 (think time) is 'x'; a number is needed, -1 where unknown"),
-        (line(run="nan"), ":1: field 4 (run) is 'nan'; a number is needed, -1 where unknown"),
-        (line(requested_time="inf"), ":1: field 9 (requested time) is 'inf'; a number is needed, -1 where unknown"),
-        (line(submit="1_000"), ":1: field 2 (submit) is '1_000'; a number is needed, -1 where unknown"),
-        (line(submit='"1"'), ":1: field 2 (submit) is '\"1\"'; a number is needed, -1 where unknown"),
-        (line(submit="True"), ":1: field 2 (submit) is 'True'; a number is needed, -1 where unknown"),
-        (line(submit="1\0"), ":1: field 2 (submit) is '1\\x00'; a number is needed, -1 where unknown"),
-        (line(submit="1e400"), ":1: field 2 (submit) is 1e400; numbers below 2^53 are possible"),
-        (line(user=10**20), f":1: field 12 (user) is {10**20}; numbers below 2^53 are possible"),
-        (line(submit="-1e400"), ":1: field 2 (submit) is -1e400; numbers below 2^53 are possible"),
-        (line(submit=-(2**53)), f":1: field 2 (submit) is {-(2**53)}; numbers below 2^53 are possible"),
-        (line(user=-(2**53)), f":1: field 12 (user) is {-(2**53)}; numbers below 2^53 are possible"),
-        (line(requested_processors=2.5), ":1: field 8 (requested processors) is 2.5; a whole number is needed"),
-    ],
-)
-def test_a_line_that_is_no_job_is_named(tmp_path, text, message):
-    with pytest.raises(WorkloadError) as error:
-        trace(tmp_path, text)
-    assert str(error.value) == f"{tmp_path / 'some.swf'}{'' if message.startswith(':') else ': '}{message}"
-
-
-def test_a_missing_file_is_named(tmp_path):
-    with pytest.raises(WorkloadError, match=r"none\.swf: no such file"):
-        read_swf(tmp_path / "none.swf")
 
 
 @settings(deadline=None)
@@ -359,14 +323,6 @@ def test_the_shipped_cuts_can_be_converted(name):
     assert len(kept) > 490
 
 
-def test_the_same_seed_gives_the_same_workload(gaia):
-    first, _ = jobs(gaia, first=100)
-    again, _ = jobs(gaia, first=100, rng=np.random.default_rng(0))
-    other, _ = jobs(gaia, first=100, rng=np.random.default_rng(1))
-    assert np.array_equal(first.ops, again.ops)
-    assert not np.array_equal(first.ops, other.ops)
-
-
 values = st.integers(-1, 5)
 
 
@@ -483,22 +439,6 @@ def test_reading_and_writing_a_million_jobs(tmp_path):
     (tmp_path / "million.swf").write_text("".join(lines * (1_000_000 // len(lines))))
     told = subprocess.run([sys.executable, "-c", MEASURE, tmp_path / "million.swf"], capture_output=True, check=True)
     sys.stdout.write("\n" + told.stdout.decode())
-
-
-@pytest.mark.bench
-def test_reading_and_converting_the_whole_of_gaia():
-    start = time.perf_counter()
-    read = read_swf(GAIA)
-    middle = time.perf_counter()
-    jobs(read)
-    end = time.perf_counter()
-    tracemalloc.start()
-    jobs(read_swf(GAIA))
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    sys.stdout.write(
-        f"\nGaia, 51,987 lines: read {middle - start:.3f} s, convert {end - middle:.3f} s, peak {peak / 1e6:.0f} MB\n"
-    )
 
 
 # packs a hundred megabytes each; one stays

@@ -57,69 +57,53 @@ def test_waiting_times_follow_the_jobs(trace):
     assert window(read(given), 4).wait.tolist() == [-1.0, 7.0]
 
 
-def test_requested_times_that_are_there_are_taken_silently(trace):
-    given = trace({"run": 10, "requested_time": 5, "cpu_time": 20})
-    assert requested(given) == ([5.0], [])
-
-
-def test_run_times_stand_in_for_requested_times_and_one_line_says_so(trace):
-    found, said = requested(trace({"run": 10}, {"run": 20, "requested_time": 0}))
-    assert found == [10.0, 20.0]
-    assert said == [f"2 without a requested time (field 9): {PERFECT} (the first in line 2)"]
-
-
-def test_some_missing_requested_times_are_counted(trace):
-    found, said = requested(trace({"run": 10, "cpu_time": 15}, {"run": 20, "requested_time": 30}))
-    assert found == [10.0, 30.0]
-    assert len(said) == 1
-    assert said == [f"1 without a requested time (field 9): {PERFECT} (the first in line 2)"]
-
-
-def test_field_6_is_the_request_where_it_is_never_below_the_run_time(trace):
-    found, said = requested(trace({"run": 10, "cpu_time": 60}, {"run": 20, "cpu_time": 20}))
-    assert found == [60.0, 20.0]
-    assert said == ["requested times are in field 6 and not in field 9: it is nowhere below the run time"]
-
-
-@pytest.mark.parametrize("cpu_time", [19, -1])
-def test_field_6_is_a_cpu_time_where_one_is_below_the_run_time_or_missing(trace, cpu_time):
-    found, said = requested(trace({"run": 10, "cpu_time": 60}, {"run": 20, "cpu_time": cpu_time}))
-    assert found == [10.0, 20.0]
-    assert PERFECT in said[0]
-
-
-def walltimes(trace, odd):
+def walltimes(odd, short=60):
     """A hundred jobs that ask in field 6 for an hour or two, the first *odd* of them for less than they run."""
-    return trace(*({"run": 100 + i, "cpu_time": 60 if i < odd else 3600 * (1 + i % 2)} for i in range(100)))
+    return [{"run": 100 + i, "cpu_time": short if i < odd else 3600 * (1 + i % 2)} for i in range(100)]
 
 
-def test_field_6_is_the_request_where_it_is_round_although_some_jobs_outlive_it(trace):
-    found, said = requested(walltimes(trace, odd=5))
-    assert found == [60.0] * 5 + [7200.0, 3600.0] * 47 + [7200.0]
-    assert said == [
-        "requested times are in field 6 and not in field 9: it holds 2 different times and is below the run time or "
-        "unknown for 5 of 100 jobs"
-    ]
+RUNS = [100.0 + i for i in range(100)]
+IN_6 = "requested times are in field 6 and not in field 9: "
+FEW = IN_6 + "it holds 2 different times and is below the run time or unknown for %d of 100 jobs"
+PERFECT_FIRST = f"without a requested time (field 9): {PERFECT} (the first in line"
 
 
-def test_field_6_is_a_cpu_time_where_too_many_jobs_outlive_it_or_it_is_not_round(trace):
-    found, _ = requested(walltimes(trace, odd=6))
-    assert found == [100.0 + i for i in range(100)]
-    jobs = [{"run": 100 + i, "cpu_time": 60 if i == 0 else 200 + i % 6} for i in range(100)]
-    found, said = requested(trace(*jobs))
-    assert found == [100.0 + i for i in range(100)]
-    assert PERFECT in said[-1]
-
-
-def test_the_run_time_stands_in_for_a_request_that_neither_field_has(trace):
-    given = trace(*({"run": 100 + i, "cpu_time": 3600 if i else -1} for i in range(100)))
-    found, said = requested(given)
-    assert found == [100.0] + [3600.0] * 99
-    assert "unknown for 1 of 100 jobs" in said[0]
+@pytest.mark.parametrize(
+    ("jobs", "wanted", "said"),
+    [
+        ([{"run": 10, "requested_time": 5, "cpu_time": 20}], [5], []),
+        ([{"run": 10}, {"run": 20, "requested_time": 0}], [10, 20], [f"2 {PERFECT_FIRST} 2)"]),
+        ([{"run": 10, "cpu_time": 15}, {"run": 20, "requested_time": 30}], [10, 30], [f"1 {PERFECT_FIRST} 2)"]),
+        # nowhere below the run time, so a request; below it or missing, a CPU time
+        (
+            [{"run": 10, "cpu_time": 60}, {"run": 20, "cpu_time": 20}],
+            [60, 20],
+            [IN_6 + "it is nowhere below the run time"],
+        ),
+        ([{"run": 10, "cpu_time": 60}, {"run": 20, "cpu_time": 19}], [10, 20], [f"2 {PERFECT_FIRST} 2)"]),
+        ([{"run": 10, "cpu_time": 60}, {"run": 20, "cpu_time": -1}], [10, 20], [f"2 {PERFECT_FIRST} 2)"]),
+        # round, although some jobs outlive it; too many do; unknown for one
+        (walltimes(odd=5), [60.0] * 5 + [7200.0, 3600.0] * 47 + [7200.0], [FEW % 5]),
+        (walltimes(odd=6), RUNS, [f"100 {PERFECT_FIRST} 2)"]),
+        (
+            walltimes(odd=1, short=-1),
+            [100.0] + [7200.0, 3600.0] * 49 + [7200.0],
+            [FEW % 1, f"1 {PERFECT_FIRST} 2)"],
+        ),
+        # not round
+        (
+            [{"run": 100 + i, "cpu_time": 200 + i % 6 if i else 60} for i in range(100)],
+            RUNS,
+            [f"100 {PERFECT_FIRST} 2)"],
+        ),
+    ],
+)
+def test_requested_times_are_in_field_9_else_in_field_6_else_the_run_times(trace, jobs, wanted, said):
+    assert requested(trace(*jobs)) == (wanted, said)
 
 
 def test_a_conversion_and_a_model_of_a_trace_read_the_same_requests(trace):
-    given = walltimes(trace, odd=5)
+    given = trace(*walltimes(odd=5))
     assert jobs_of_trace(read(given)).requested_time[5:7].tolist() == [7200.0, 3600.0]
     workload = convert(given, Reading(), reference_flops=1e9, capacity=4, rng=np.random.default_rng(1))
     assert sorted(workload.requested_time.tolist()) == [60.0] * 5 + [3600.0] * 47 + [7200.0] * 48

@@ -218,27 +218,6 @@ def test_a_wrong_profile_is_named_with_its_place(tmp_path, profile, message):
     assert refused(tmp_path, content(A=profile)) == message
 
 
-@pytest.mark.parametrize(
-    ("whole", "message"),
-    [
-        ("[]", ": is a list; an object is needed"),
-        ("{}", ": has no 'nb_res'"),
-        (
-            '{"nb_res": -1, "jobs": [], "profiles": {}}',
-            f": nb_res: is -1; {CORES}",
-        ),
-        ('{"nb_res": 1, "jobs": [], "profiles": []}', ": profiles: is a list; an object is needed"),
-        ('{"nb_res": 1, "jobs": {}, "profiles": {}}', ": jobs: is an object; a list is needed"),
-        ('{"nb_res": 1, "jobs": [], "profiles": {}}', ": jobs: is empty; at least one job is needed"),
-        ('{"nb_res": 1, "jobs": [[]], "profiles": {}}', ": jobs[0]: is a list; an object is needed"),
-        ('{"nb_res": NaN}', ": NaN is not a number that JSON knows"),
-        ('{"nb_res": 1', ":1:13: not valid JSON: Expecting ',' delimiter"),
-    ],
-)
-def test_a_file_that_is_no_workload_is_refused(tmp_path, whole, message):
-    assert refused(tmp_path, whole) == message
-
-
 def test_numbers_that_no_float_can_hold_are_refused(tmp_path):
     told = refused(tmp_path, json.dumps(content()).replace('"subtime": 0', '"subtime": 1e999'))
     assert told == f": jobs[0].subtime: is inf; {SECONDS}"

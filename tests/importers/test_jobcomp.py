@@ -7,7 +7,6 @@ from logs import RECORDED, written
 
 from hdeeprm_like.cli.main import main
 from hdeeprm_like.cluster.account import Account
-from hdeeprm_like.errors import WorkloadError
 from hdeeprm_like.importers.jobcomp import read_jobcomp
 from hdeeprm_like.importers.sacct import Reading
 
@@ -75,22 +74,8 @@ def test_lines_that_tell_no_job_are_counted_and_the_others_read(tmp_path):
     assert report.entries["lines without an ended job, or cut off"].lines[0] == 1
 
 
-@pytest.mark.parametrize("text", ["", "\n\n", "JobID|Submit\n1|2\n", "\0" * 1000])
-def test_what_is_no_such_log_is_one_line(text, tmp_path, capsys):
-    (tmp_path / "jobs.txt").write_text(text)
-    assert main(["import", "jobcomp", str(tmp_path / "jobs.txt"), "-o", str(tmp_path / "jobs.swf")]) == 2
-    assert capsys.readouterr().err.count("\n") == 1
-    assert not (tmp_path / "jobs.swf").exists()
-
-
 def test_a_packed_log_is_imported_by_the_command(tmp_path, capsys):
     (tmp_path / "jobs.gz").write_bytes(gzip.compress(TEXT.encode()))
     words = ["import", "jobcomp", str(tmp_path / "jobs.gz"), "-o", str(tmp_path / "jobs.csv"), "--timezone", "UTC"]
     assert main(words) == 0
     assert "20 of them used: 19 COMPLETED, 1 FAILED" in capsys.readouterr().out
-
-
-def test_a_line_without_a_job_raises(tmp_path):
-    (tmp_path / "jobs.txt").write_text("hello\n")
-    with pytest.raises(WorkloadError, match="is no log of jobcomp/filetxt"):
-        read_jobcomp(tmp_path / "jobs.txt", Reading(), Account("", form=""))

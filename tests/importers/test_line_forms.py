@@ -208,24 +208,6 @@ def test_workloads_of_kueue_and_jobs_of_volcano(tmp_path):
     }
 
 
-@pytest.mark.parametrize(
-    ("text", "map_name", "said"),
-    [
-        ("JobID|State\n1|COMPLETED\n", "pbs", "holds no job that ended; DATE TIME;E;JOB"),
-        ("", "lsf", 'holds no job that ended; "JOB_FINISH"'),
-        ('"JOB_FINISH" "10.1" 5\n', "lsf", "holds no job that ended"),
-        ("{}", "kueue", "has no list of items"),
-        ("[" * 100_000, "kueue", "is no JSON"),
-        ('{"items": [1, null, {"metadata": 3}]}', "kueue", "holds no job that ended"),
-    ],
-)
-def test_what_is_no_such_log_is_refused_in_one_line(tmp_path, text, map_name, said):
-    with pytest.raises(HDeepRMError) as error:
-        read(tmp_path, text, map_name)
-    assert said in str(error.value)
-    assert "\n" not in str(error.value)
-
-
 def test_a_form_that_is_not_known_is_refused(tmp_path):
     path = tmp_path / "own.toml"
     path.write_text('form = "pbss"\n[columns]\nsubmit = "a"\nend = "b"\ncpus = "c"\n')

@@ -215,23 +215,6 @@ def test_nodes_that_do_not_exist_yet_are_left_out_and_told(tmp_path):
     assert "7 nodes are not defined, as 'n3'" in report.text()
 
 
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("", "is no slurm.conf"),
-        ("hello world\n", "is no slurm.conf"),
-        ("NodeName=n[1- CPUs=4\n", "is no list of hosts"),
-        ("NodeName=n1 CPUs=four\n", "cpus: is 'four'; a whole number from 0 to 2,147,483,647 is needed"),
-        ("NodeName=n1\nPartitionName=p Nodes=n1 MaxTime=long\n", "MaxTime: is 'long'; a time as 1-12:00:00 is needed"),
-    ],
-)
-def test_what_is_no_configuration_is_told_in_one_line(tmp_path, text, said):
-    with pytest.raises(PlatformError) as error:
-        conf(tmp_path, text)
-    assert said in str(error.value)
-    assert "\n" not in str(error.value)
-
-
 def test_a_configuration_without_nodes_is_no_platform(tmp_path):
     machine, report = conf(tmp_path, "ClusterName=x\nInclude nodes.conf\n")
     with pytest.raises(PlatformError, match=r"names no nodes; includes nodes.conf"):
@@ -295,15 +278,6 @@ def test_the_json_of_a_newer_slurm(tmp_path):
     assert {key: main.settings[key] for key in told} == told
     assert "2 nodes were down, drained" in report.text()
     assert platform(machine, tmp_path)[0].cores == 28
-
-
-@pytest.mark.parametrize("text", ["", "JobId=1 JobName=x\n", "{}", "[1]", "{broken"])
-def test_what_scontrol_never_printed_is_told_in_one_line(tmp_path, text):
-    path = tmp_path / "file"
-    path.write_text(text)
-    with pytest.raises(PlatformError) as error:
-        read_scontrol([path], Account("x", form="y"))
-    assert "\n" not in str(error.value)
 
 
 def test_a_node_of_a_platform_holds_the_jobs_that_it_held(tmp_path):

@@ -1,5 +1,8 @@
 """Slurm's accounting: what a real Slurm printed, and each form that its values may have."""
 
+import bz2
+import gzip
+import lzma
 import shutil
 
 import numpy as np
@@ -120,41 +123,76 @@ def test_in_no_moment_of_a_recording_were_more_cpus_in_use_than_there_are(record
 # -- each form by itself
 
 
+FORMS = {  # of a value of the log, and what becomes of it, by the columns of the log and of the files
+    ("ReqMem", "requested_memory"): {  # KB for each CPU of a job of 4 CPUs on 2 nodes
+        **{"2800Mc": 2800 * 1024, "4Gn": 2 * 1024**2, "187000M": 187000 * 256, "12.50G": 3.125 * 1024**2},
+        **{"12,50G": 3.125 * 1024**2, "1T": 1024**3 / 4, "512K": 128, "4000": 1024000},
+        **{"0n": 2867200, "": 2867200},  # all of the node: what was given is known
+    },
+    ("Timelimit", "requested_time"): {
+        **{"01:00:00": 3600, "2-03:04:05": 2 * DAY + 3 * 3600 + 4 * 60 + 5, "UNLIMITED": -1, "Partition_Limit": -1},
+        **{"": -1, "30:00": 1800, "90": 5400},
+    },
+    ("State", "status"): {
+        **{"COMPLETED": 1, "CD": 1, "CANCELLED by 1000": 5, "CANCELLED": 5, "CANCELLED+": 5},
+        **dict.fromkeys(("FAILED", "TIMEOUT", "OUT_OF_MEMORY", "OUT_OF_ME+", "NODE_FAIL", "PREEMPTED", "BOOT_FAIL"), 0),
+    },
+    ("AllocTRES", "GRES"): {
+        "cpu=4,gres/gpu:a100=3,gres/gpu=3,mem=1G": "gpu:a100:3",
+        "cpu=4,gres/gpu=2": "gpu:2",
+        "cpu=4,gres/gpu:a100=1,gres/gpu:t4=2": "gpu:a100:1,gpu:t4:2",
+        "cpu=4,mem=1G,node=1": "",
+    },
+    ("AllocTRES", "GPUs"): {"gres/gpu:a100=3,gres/gpu=3": "3", "gres/gpu:a100=1,gres/gpu:t4=2": "3", "cpu=4": "0"},
+    ("AllocGRES", "GPUs"): {
+        "gpu:2": "2",
+        "gpu:v100:4": "4",
+        "7696487:2": "2",
+        "gpu:k80:2(S:0)": "2",
+    },  # of an old Slurm
+    ("Eligible", "wait"): {  # submitted at 10:00, begun at 10:01: the job arrives when it may start, but not after that
+        f"2024-01-10T{time}": wait
+        for time, wait in (("10:00:00", 60), ("10:00:40", 20), ("10:01:00", 0), ("10:01:30", 60), ("09:59:00", 60))
+    },
+}
+
+
+@pytest.mark.parametrize(("asked", "found"), FORMS)
+def test_each_form_of_a_value_is_read(tmp_path, asked, found):
+    for text, wanted in FORMS[asked, found].items():
+        columns = [name for name in (*USUAL, "AllocGRES") if asked != "AllocGRES" or name != "AllocTRES"]
+        trace, extra, report = imported(log(tmp_path, {asked: text}, columns=columns))
+        assert (extra[0][found] if found in extra[0] else getattr(trace, found)[0]) == wanted, text
+        assert misread(report) == {}, text
+
+
 @pytest.mark.parametrize(
-    ("asked", "kilobytes"),
+    ("rows", "found", "wanted"),
     [
-        ("2800Mc", 2800 * 1024),
-        ("4Gn", 4 * 1024**2 * 2 / 4),
-        ("187000M", 187000 * 1024 / 4),
-        ("12.50G", 12.5 * 1024**2 / 4),
-        ("12,50G", 12.5 * 1024**2 / 4),
-        ("1T", 1024**3 / 4),
-        ("512K", 128),
-        ("4000", 1024000),
-        ("0n", 2867200),  # all of the node: what was given is known
-        ("", 2867200),
+        ([{"Start": "2024-01-10T10:03:00", "Elapsed": "00:00:00", "State": "FAILED"}], "run", [0]),
+        ([{}, {"User": "bob", "Start": "2024-01-10T12:00:00"}], "processors", [4, 4]),  # two jobs of one number
+        # the memory of a job is that of all CPUs that it got
+        ([{"NCPUS": "8", "ReqCPUS": "2", "ReqMem": "8G", "NNodes": "1"}], "requested_memory", [1024**2]),
     ],
 )
-def test_memory_is_in_kb_for_each_cpu(tmp_path, asked, kilobytes):
-    trace, _, report = imported(log(tmp_path, {"ReqMem": asked}))
-    assert trace.requested_memory.tolist() == [int(kilobytes)]
+def test_a_log_of_few_lines(tmp_path, rows, found, wanted):
+    assert getattr(imported(log(tmp_path, *rows))[0], found).tolist() == wanted
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        *(lambda text, end=end: text.replace(b"\n", end) for end in (b"\r\n", b"|\n", b"|\r\n")),
+        *(gzip.compress, bz2.compress, lzma.compress),  # whatever the name says
+        *(lambda text, to=to: text.decode().encode(to) for to in ("utf-16", "utf-8-sig", "latin-1")),
+    ],
+)
+def test_a_log_is_read_whatever_its_line_ends_packing_and_encoding(tmp_path, changed):
+    path = log(tmp_path, {"User": "zo\u00eb"}, {"JobID": "2"})
+    path.write_bytes(changed(path.read_bytes()))
+    trace, _, report = imported(path)
+    assert trace.requested_memory.tolist() == [2867200, 2867200]
     assert misread(report) == {}
-
-
-@pytest.mark.parametrize(
-    ("limit", "seconds"),
-    [
-        ("01:00:00", 3600),
-        ("2-03:04:05", 2 * DAY + 3 * 3600 + 4 * 60 + 5),
-        ("UNLIMITED", -1),
-        ("Partition_Limit", -1),
-        ("", -1),
-        ("30:00", 1800),
-        ("90", 5400),
-    ],
-)
-def test_time_limits(tmp_path, limit, seconds):
-    assert imported(log(tmp_path, {"Timelimit": limit}))[0].requested_time.tolist() == [seconds]
 
 
 def test_a_limit_can_be_told_for_jobs_without_one(tmp_path):
@@ -163,39 +201,6 @@ def test_a_limit_can_be_told_for_jobs_without_one(tmp_path):
     )
     trace, _, _ = imported(path, limit=60.0, limits=(("long", 90.0),))
     assert trace.requested_time.tolist() == [60, 90]
-
-
-@pytest.mark.parametrize(
-    ("state", "status"),
-    [
-        *(("COMPLETED", 1), ("CANCELLED by 1000", 5), ("CANCELLED", 5), ("CANCELLED+", 5), ("FAILED", 0)),
-        *(("TIMEOUT", 0), ("OUT_OF_MEMORY", 0), ("OUT_OF_ME+", 0), ("NODE_FAIL", 0), ("CD", 1), ("PREEMPTED", 0)),
-    ],
-)
-def test_states(tmp_path, state, status):
-    assert imported(log(tmp_path, {"State": state}))[0].status.tolist() == [status]
-
-
-@pytest.mark.parametrize(
-    ("tres", "gpus", "gres"),
-    [
-        ("cpu=4,gres/gpu:a100=3,gres/gpu=3,mem=1G", "3", "gpu:a100:3"),
-        ("cpu=4,gres/gpu=2", "2", "gpu:2"),
-        ("cpu=4,gres/gpu:a100=1,gres/gpu:t4=2", "3", "gpu:a100:1,gpu:t4:2"),
-        ("cpu=4,mem=1G,node=1", "0", ""),
-    ],
-)
-def test_gpus_of_tres(tmp_path, tres, gpus, gres):
-    _, extra, _ = imported(log(tmp_path, {"AllocTRES": tres}))
-    assert (extra[0]["GPUs"], extra[0]["GRES"]) == (gpus, gres)
-
-
-@pytest.mark.parametrize(
-    ("gres", "gpus"), [("gpu:2", "2"), ("gpu:v100:4", "4"), ("7696487:2", "2"), ("gpu:k80:2(S:0)", "2")]
-)
-def test_gpus_of_the_gres_of_an_old_slurm(tmp_path, gres, gpus):
-    columns = ("JobID", "Submit", "Start", "End", "NCPUS", "State", "AllocGRES")
-    assert imported(log(tmp_path, {"AllocGRES": gres}, columns=columns))[1][0]["GPUs"] == gpus
 
 
 NEVER = "that ended before they began, as those cancelled while waiting"
@@ -239,14 +244,6 @@ def test_of_a_requeued_job_the_last_run_is_kept_though_an_earlier_one_was_longer
     assert sorted(imported(log(tmp_path, first, last), requeues="all")[0].run.tolist()) == [5, 1800]
 
 
-@pytest.mark.parametrize(
-    ("eligible", "wait"), [("10:00:00", 60), ("10:00:40", 20), ("10:01:00", 0), ("10:01:30", 60), ("09:59:00", 60)]
-)
-def test_a_job_that_may_start_only_after_it_has_arrives_when_it_was_submitted(tmp_path, eligible, wait):
-    trace, _, _ = imported(log(tmp_path, {"Eligible": f"2024-01-10T{eligible}"}))  # submitted at 10:00, begun at 10:01
-    assert trace.wait.tolist() == [wait]
-
-
 def test_a_job_of_the_number_0_is_requeued_as_any_other(tmp_path):
     first, last = {"JobID": "0"}, {"JobID": "0", "Start": "2024-01-10T10:40:00", "End": "2024-01-10T10:42:00"}
     trace, _, report = imported(log(tmp_path, first, last))
@@ -287,11 +284,6 @@ def test_a_suspended_job_in_the_repeated_hour_of_autumn_began_before_all_that_it
     assert trace.wait.tolist() == [30 * 60]  # an hour more if it had run all the time until its end
 
 
-def test_jobs_of_0_seconds_are_jobs(tmp_path):
-    row = {"Start": "2024-01-10T10:03:00", "Elapsed": "00:00:00", "State": "FAILED"}
-    assert imported(log(tmp_path, row))[0].run.tolist() == [0]
-
-
 def test_the_clock_of_a_trace_begins_with_the_first_arrival_and_jobs_are_in_its_order(tmp_path):
     later = {
         "JobID": "5",
@@ -327,42 +319,12 @@ def test_any_order_of_columns_gives_the_same_trace(tmp_path):
         assert getattr(usual, name).tolist() == getattr(other, name).tolist()
 
 
-@pytest.mark.parametrize("end", ["\n", "\r\n"])
-@pytest.mark.parametrize("trailing", ["", "|"])
-def test_line_ends_of_windows_and_a_trailing_separator_do_no_harm(tmp_path, end, trailing):
-    path = log(tmp_path, {}, {"JobID": "2"}, end=f"{trailing}{end}")
-    trace, _, report = imported(path)
-    assert len(trace) == 2
-    assert misread(report) == {}
-    assert trace.requested_memory.tolist() == [2867200, 2867200]
-
-
 def test_epoch_and_iso_times_give_the_same_trace(tmp_path):
     moments = {"Submit": "1704880800", "Eligible": "1704880800", "Start": "1704880860", "End": "1704880980"}
     iso, _, _ = imported(log(tmp_path, {}))
     for name, row in (("epoch.txt", moments), ("raw.txt", moments | {"Elapsed": ""})):
         trace, _, _ = imported(log(tmp_path, row, name=name))
         assert (trace.header[1], trace.run[0], trace.wait[0]) == (iso.header[1], 120, 60)
-
-
-def test_packed_logs_are_read_whatever_their_name(tmp_path):
-    import bz2
-    import gzip
-    import lzma
-
-    plain = log(tmp_path, {}, {"JobID": "2"})
-    for pack in (gzip.compress, bz2.compress, lzma.compress):
-        packed = tmp_path / "packed"
-        packed.write_bytes(pack(plain.read_bytes()))
-        assert len(imported(packed)[0]) == 2
-
-
-def test_other_encodings_are_read(tmp_path):
-    plain = log(tmp_path, {"User": "zo\u00eb"}, {"JobID": "2"})
-    for encoding in ("utf-16", "utf-8-sig", "latin-1"):
-        path = tmp_path / encoding
-        path.write_bytes(plain.read_text(encoding="utf-8").encode(encoding))
-        assert len(imported(path)[0]) == 2
 
 
 def test_numbers_beyond_reason_are_unknown(tmp_path):
@@ -391,40 +353,6 @@ def test_logs_of_different_columns_in_one_file_are_refused(tmp_path):
         imported(path)
 
 
-def test_the_same_number_of_another_user_is_another_job(tmp_path):
-    assert len(imported(log(tmp_path, {}, {"User": "bob", "Start": "2024-01-10T12:00:00"}))[0]) == 2
-
-
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        (b"", "is empty"),
-        (b"\x7fELF\x02\x01\x01\0\0\0\0", "is no text"),
-        (b"JobID|State\n", "column Submit is missing"),
-        (b"JobID,Submit,Start,End,NCPUS\n1,2,3,4,5\n", "columns are separated by ',', not by '|'"),
-        (b"JobID\tSubmit\tStart\tEnd\tNCPUS\n1\t2\t3\t4\t5\n", r"columns are separated by '\t', not by '|'"),
-        (b"       JobID      Submit\n------------ -----------\n", "sacct -P prints the one for programs"),
-        (b"1|a|2024-01-10T10:00:00|COMPLETED\n", "has no line of the names of its columns"),
-        (b"hello\nworld\n", "is no log of sacct -P"),
-        (b'{"jobs": []}', "is JSON"),
-        (b"JobID|Submit|Start|End|NCPUS\n", "holds no job that ran: there is no line behind"),
-        (b"JobID|Submit|Start|End|NCPUS|State\n1|yesterday|noon|dusk|4|COMPLETED\n", "'yesterday' is no time"),
-        (
-            b"JobID|Submit|Start|End|NCPUS|State\n1|Unknown|None|Unknown|4|PENDING\n",
-            "holds no job that ran: 1 still waiting",
-        ),
-        (b"\x1f\x8b\x08\0broken", "cannot be read"),
-    ],
-)
-def test_what_is_no_log_is_told_in_one_line(tmp_path, text, said):
-    path = tmp_path / "log"
-    path.write_bytes(text)
-    with pytest.raises(WorkloadError) as error:
-        imported(path)
-    assert said in str(error.value)
-    assert "\n" not in str(error.value)
-
-
 def test_values_that_are_not_understood_are_unknown_and_counted(tmp_path):
     path = log(tmp_path, {"ReqMem": "lots", "Timelimit": "soon"}, {"JobID": "2", "ReqMem": "lots"})
     trace, _, report = imported(path)
@@ -439,12 +367,6 @@ def test_a_line_that_is_cut_short_is_told(tmp_path):
     trace, _, report = imported(path)
     assert len(trace) == 1
     assert report.entries["lines that are no whole record"].lines == [3]
-
-
-def test_the_memory_of_a_job_is_that_of_all_cpus_that_it_got(tmp_path):
-    trace, _, _ = imported(log(tmp_path, {"NCPUS": "8", "ReqCPUS": "2", "ReqMem": "8G", "NNodes": "1"}))
-    assert (trace.processors[0], trace.requested_processors[0]) == (8, 2)
-    assert trace.requested_memory[0] * 8 == 8 * 1024**2
 
 
 def test_a_million_lines_would_need_little_memory_for_their_text(tmp_path):

@@ -117,6 +117,19 @@ def profiles_of(dice, length):
     return found
 
 
+def jobs_of(dice, profiles, date, length, count):
+    """Some jobs with these profiles."""
+    jobs = []
+    for number in range(count):
+        name = dice.choice(sorted(profiles))
+        size = 2 if name.startswith("par") else dice.randint(1, 4)
+        job = {"id": str(number), "subtime": date(), "res": size, "profile": name}
+        if dice.random() < 0.4:
+            job["walltime"] = length() * dice.choice([1, 1, 2, 3])
+        jobs.append(job)
+    return jobs
+
+
 def read_alike(value):
     """Round numbers until Batsim's reader and Python's read the same of their text."""
     if isinstance(value, dict):
@@ -134,14 +147,8 @@ def scenario_of(seed, energy=False):
     dice = random.Random(seed)
     date, length = dates(dice), lengths(dice)
     profiles = profiles_of(dice, length)
-    jobs = []
-    for number in range(dice.choice([dice.randint(1, 12), dice.randint(10, 50)])):
-        name = dice.choice(sorted(profiles))
-        size = 2 if name.startswith("par") else dice.randint(1, 4)
-        job = {"id": str(number), "subtime": date(), "res": size, "profile": name}
-        if dice.random() < 0.4:
-            job["walltime"] = length() * dice.choice([1, 1, 2, 3])
-        jobs.append(job)
+    count = dice.choice([dice.randint(1, 12), dice.randint(10, 50)])
+    jobs = jobs_of(dice, profiles, date, length, count)
     chances = {
         "reject": dice.choice([0, 0.05]),
         "kill": dice.choice([0, 0.1, 0.4]),

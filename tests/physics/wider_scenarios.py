@@ -4,7 +4,7 @@ import random
 import re
 
 from scenario_scheduler import interval_set
-from scenarios import HOSTS, dates, lengths, profiles_of, read_alike, scenario
+from scenarios import HOSTS, dates, jobs_of, lengths, profiles_of, read_alike, scenario
 
 NONE = dict.fromkeys(("reject", "kill", "kill_at_once", "call", "late"), 0)
 SLEEP, OFF, ON = 3, 4, 5  # P-states behind those that compute
@@ -48,19 +48,6 @@ def outside_of(dice, date):
     return events
 
 
-def jobs_of(dice, profiles, date, length, most):
-    """Some jobs with these profiles."""
-    jobs = []
-    for number in range(dice.randint(1, most)):
-        name = dice.choice(sorted(profiles))
-        size = 2 if name.startswith("par") else dice.randint(1, 4)
-        job = {"id": str(number), "subtime": date(), "res": size, "profile": name}
-        if dice.random() < 0.4:
-            job["walltime"] = length() * dice.choice([1, 1, 2, 3])
-        jobs.append(job)
-    return jobs
-
-
 def chances_of(dice):
     """How often a scheduler does what."""
     return {
@@ -79,7 +66,7 @@ def machines_of(seed):
     dice = random.Random(seed)
     date, length = dates(dice), lengths(dice)
     profiles = profiles_of(dice, length)
-    jobs = jobs_of(dice, profiles, date, length, dice.choice([6, 25]))
+    jobs = jobs_of(dice, profiles, date, length, dice.randint(1, dice.choice([6, 25])))
     sleeps = dice.random() < 0.7
     chances = chances_of(dice) | ({"sleep": dice.choice([0.2, 0.5]), "wake": dice.choice([0.3, 0.7])} if sleeps else {})
     made = scenario(dice, read_alike(jobs), read_alike(profiles), chances, dice.randint(0, 3))
@@ -122,7 +109,7 @@ def talking_of(seed):
     profiles = profiles_of(dice, length)
     talk = talks_of(dice, length, profiles) if dice.random() < 0.8 else {}
     profiles |= talk
-    jobs = jobs_of(dice, profiles, date, length, dice.choice([6, 20]))
+    jobs = jobs_of(dice, profiles, date, length, dice.randint(1, dice.choice([6, 20])))
     if talk:
         jobs.append({"id": "keep", "subtime": date(), "res": 1, "profile": "keep"})
     chances = chances_of(dice) | {"speed": 0, "message": dice.choice([0.2, 0.6]), "register": dice.choice([0.1, 0.5])}

@@ -17,7 +17,7 @@ from hdeeprm_like.results.plots.charts import STRETCHES, binned
 from hdeeprm_like.results.plots.classes import classes_of
 from hdeeprm_like.results.plots.differences import start_differences
 from hdeeprm_like.results.plots.job_colours import USERS, colouring_of
-from hdeeprm_like.results.plots.nodes import busy_shares, nodes_of
+from hdeeprm_like.results.plots.load import busy_shares, nodes_of
 from hdeeprm_like.results.report import metrics_table
 from hdeeprm_like.results.run_reader import open_run
 

@@ -192,6 +192,7 @@ def test_what_is_wrong_with_a_run_is_said_in_one_line(tmp_path):
             "soon,24,",
             r"out_jobs\.csv:2: submission_time: is 'soon'; a number from -1e\+15 to 1e\+15 is needed",
         ),
+        ("0.000000,24,", "7.000000,24,", r"out_jobs\.csv: job in row 0 starts before it is submitted"),
         ("2000-2002 ", "2000-many ", r"out_jobs\.csv:2: allocated_resources is '2000-many"),
         ("waiting_time", "patience", r"out_jobs\.csv: has no column 'waiting_time'; is it the out_jobs of a run\?"),
     ],
@@ -205,11 +206,4 @@ def test_a_damaged_table_is_refused_with_its_line(tmp_path, old, new, message):
 def test_an_aborted_run_is_told_from_one_without_jobs(tmp_path):
     (tmp_path / "out_jobs.csv").write_text("")
     with pytest.raises(ResultsError, match="is empty; the run did not end well"):
-        metrics_table([tmp_path])
-
-
-def test_times_that_cannot_be_are_refused_with_the_file(tmp_path):
-    text = (SPREAD / "out_jobs.csv").read_text().replace("0.000000,24,", "7.000000,24,", 1)
-    (tmp_path / "out_jobs.csv").write_text(text)
-    with pytest.raises(ResultsError, match=r"out_jobs\.csv: job in row 0 starts before it is submitted"):
         metrics_table([tmp_path])

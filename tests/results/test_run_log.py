@@ -15,7 +15,7 @@ from hdeeprm_like.decision.names import CORE_POLICIES, JOB_POLICIES
 from hdeeprm_like.engine.tables import COMPLETED, LOG_END
 from hdeeprm_like.errors import ResultsError
 from hdeeprm_like.results import core_intervals, job_lines
-from hdeeprm_like.results.batsim_files import parse_interval_set, write_jobs
+from hdeeprm_like.results.batsim_files import parse_interval_set
 from hdeeprm_like.results.overutilization import spans
 from hdeeprm_like.results.report import SHORT, figures_of_run
 from hdeeprm_like.results.run_reader import Run
@@ -56,21 +56,6 @@ def test_lacking_cores_and_lacking_memory_are_told_apart():
     assert finished.start_time.tolist() == [0.0, 4.0, 6.0]
     assert finished.overutilizations["mem"] == [(1.0, 4.0)]
     assert finished.overutilizations["core"] == [(4.0, 6.0)]
-
-
-@settings(max_examples=40)
-@given(platforms, workloads(), policy_pairs, st.sampled_from([0, 300, 1000]))
-def test_lines_of_jobs_are_those_that_python_writes_row_by_row(tmp_path_factory, cluster, workload, policy, at_once):
-    folder = tmp_path_factory.mktemp("run")
-    record = run(cluster, workload, policy).record
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(job_lines, "AT_ONCE", at_once)  # bytes, beside the longest line
-        record.write_jobs(folder / "ours.csv")
-        record.write_jobs(folder / "none.csv", energy=False)
-    write_jobs(folder / "theirs.csv", job_lines.rows_of(record.lines))
-    assert (folder / "ours.csv").read_bytes() == (folder / "theirs.csv").read_bytes()
-    write_jobs(folder / "theirs.csv", [row._replace(energy=-1.0) for row in job_lines.rows_of(record.lines)])
-    assert (folder / "none.csv").read_bytes() == (folder / "theirs.csv").read_bytes()
 
 
 @settings(max_examples=40)

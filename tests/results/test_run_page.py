@@ -16,7 +16,7 @@ from markupsafe import escape
 from hdeeprm_like.cli.main import main
 from hdeeprm_like.cluster.schedule import FIGURES
 from hdeeprm_like.results.pictures import picture
-from hdeeprm_like.results.plots.curves import learning_curves
+from hdeeprm_like.results.plots.learning import learning_curves
 from hdeeprm_like.results.report import in_words, metrics_table, told_rows
 from hdeeprm_like.results.run_page import facts_of, unseen_jobs, waits_by_kind
 from hdeeprm_like.results.run_reader import open_runs

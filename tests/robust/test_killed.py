@@ -1,5 +1,7 @@
 """Every verb that writes, struck by a signal at any moment: it goes on to the same results and leaves no process.
 
+The same verbs on a full disk, on one that nobody may write, and two at once.
+
 `VERBS` is the one table: the words of a command, the words that go on where it was left, and what is compared then.
 A sweep on Slurm is struck in ``studies/test_sweep_on_slurm.py``, which starts one, and a watch in
 ``slurm/test_commands.py``, beside the programs that stand in for Slurm's.
@@ -22,7 +24,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from robust_inputs import ROOT, trace, write_inputs
+from robust_inputs import ROOT, refused, told, trace, write_inputs
 
 SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT)
 MOMENTS = 20
@@ -231,9 +233,13 @@ def test_a_struck_command_goes_on_to_the_same_and_leaves_no_process(inputs, whol
     process.send_signal(number)
     _, error = process.communicate(timeout=600)
     assert process.returncode in (0, 130, -number), error
+    assert error.count("hdeeprm-like: interrupted; ") == (process.returncode == 130)
     assert "Traceback" not in error
     assert_no_orphans(mark)
     out = tmp_path / "out"
+    record = json.loads((out / "run.json").read_text()) if (out / "run.json").exists() else {}
+    if name == "launch" and record.get("status") == "complete":
+        assert sorted(path.name for path in out.iterdir() if path.name[0] != ".") == sorted(record["files"])
     words = verb.resume if verb.resume and (out / verb.needs).exists() else verb.words
     with start(words, tmp_path) as again:
         error = again.stderr.read()
@@ -261,3 +267,62 @@ def test_what_a_killed_stream_was_writing_is_tidied_up_and_nothing_else(inputs, 
         "out_jobs.csv",
         "figures.json",
     }
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    """A folder in memory that holds 100 kB."""
+    place = tmp_path / "disk"
+    place.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=100k", "tmpfs", place]
+    if subprocess.run(mount, capture_output=True, check=False).returncode:
+        pytest.skip("no disk may be mounted here")
+    yield place
+    subprocess.run(["umount", place], check=True)
+
+
+def refused_on(disk, inputs, name, monkeypatch):
+    """Return the one line with which a verb is refused whose results go onto a disk."""
+    needs(VERBS[name].module)
+    monkeypatch.chdir(inputs)
+    return refused(*(disk / "out" if word == "out" else word for word in VERBS[name].words.split()))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", VERBS)
+@pytest.mark.parametrize("free", [0, 4, 12])
+def test_a_full_disk_is_told_in_one_line_and_what_was_there_stays(inputs, small_disk, name, free, monkeypatch):
+    before = small_disk / "mine.txt"
+    before.write_text("precious")
+    (small_disk / "fill").write_bytes(bytes(4096 * (24 - free // 4 - 1)))
+    assert "No space left on device" in refused_on(small_disk, inputs, name, monkeypatch)
+    assert before.read_text() == "precious"
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs to mount")
+@pytest.mark.parametrize("name", VERBS)
+def test_a_file_system_that_may_only_be_read_is_told_in_one_line(inputs, small_disk, name, monkeypatch):
+    subprocess.run(["mount", "-o", "remount,ro", small_disk], check=True)
+    assert "Read-only file system" in refused_on(small_disk, inputs, name, monkeypatch)
+
+
+@pytest.mark.slow
+def test_of_two_launches_into_one_folder_one_is_refused_and_the_other_whole(inputs, whole, tmp_path):
+    copy(inputs, tmp_path)
+    both = [start(VERBS["launch"].words, tmp_path) for _ in range(2)]
+    errors = [process.communicate(timeout=600)[1] for process in both]
+    statuses = [process.returncode for process in both]
+    assert sorted(statuses) in ([0, 0], [0, 2]), errors
+    assert sum("another command is writing there" in error for error in errors) == statuses.count(2)
+    assert VERBS["launch"].left(tmp_path / "out") == whole("launch")[0]
+
+
+@pytest.mark.slow
+def test_a_clock_that_jumps_changes_no_result(inputs, whole, tmp_path, monkeypatch):
+    copy(inputs, tmp_path)
+    monkeypatch.chdir(tmp_path)
+    clock = iter(range(10**9, 0, -3600))
+    monkeypatch.setattr(time, "time", lambda: float(next(clock)))
+    assert told(*VERBS["launch"].words.split()) == (0, "")
+    assert VERBS["launch"].left(tmp_path / "out") == whole("launch")[0]

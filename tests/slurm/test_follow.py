@@ -238,8 +238,6 @@ def random_jobs(count):
         requested_ops=limits * 1e9,
         ops=np.zeros(count),
         delay=np.ceil(limits * draw.uniform(0.05, 1.0, count)),
-        memory=np.zeros(count),
-        bandwidth=np.zeros(count),
         walltime=limits,
         capacity=16,
         user=draw.integers(1, 5, count),

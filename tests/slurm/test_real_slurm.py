@@ -260,8 +260,6 @@ def simulated_order(shown, policy, at):
         requested_ops=limits * 1e9,
         ops=np.zeros(count),
         delay=run_times,
-        memory=np.zeros(count),
-        bandwidth=np.zeros(count),
         walltime=limits,
         capacity=16,
         user=np.ones(count, np.int64),

@@ -91,18 +91,6 @@ def test_pictures_are_drawn_where_they_are_asked_for_also_of_a_comparison_that_i
     assert (tmp_path / "out" / "results.csv").read_bytes() == results
 
 
-# draws twice more
-@pytest.mark.more
-def test_pictures_that_are_there_show_what_was_compared_last(trace, tmp_path):
-    line = ["compare", "-q", "--trace", str(trace), "--windows", "2x20", "--output", str(tmp_path / "out")]
-    assert main([*line, "--policies", "fcfs,sjf", "--pictures"]) == 0
-    before = [(tmp_path / "out" / name).read_bytes() for name in ("boxplot.png", "ranking.png")]
-    assert main([*line, "--policies", "fcfs,sjf,saf"]) == 0
-    after = [(tmp_path / "out" / name).read_bytes() for name in ("boxplot.png", "ranking.png")]
-    assert before[0] != after[0]
-    assert before[1] != after[1]
-
-
 @pytest.mark.parametrize("figures", [("wait",), ("energy", "utilization", "wait_p95")])
 def test_the_figures_that_are_named_are_those_of_table_tests_page_and_pictures(figures, narrow_trace, tmp_path, capsys):
     line = ["compare", "--trace", str(narrow_trace), "--policies", "sjf,fcfs", "--windows", "2x20", "--report"]
@@ -122,9 +110,12 @@ def test_the_figures_that_are_named_are_those_of_table_tests_page_and_pictures(f
         assert f"against {summary.reference[0]}, which has the lowest mean {titles[0]}:" in told
 
 
-def test_pictures_keep_their_style_and_formats_when_they_are_drawn_again(trace, tmp_path):
+def test_pictures_keep_their_style_and_formats_when_they_are_drawn_again_of_what_was_compared_last(trace, tmp_path):
+    contents = []
+
     def sizes(*more):
         assert main([*line, *more]) == 0
+        contents.append([path.read_bytes() for path in sorted((tmp_path / "out").glob("*.svg"))])
         paths = sorted((tmp_path / "out").glob("boxplot.*"))
         return {path.suffix: re.search(r'width="([\d.]+)pt"', path.read_text())[1] for path in paths}
 
@@ -132,6 +123,7 @@ def test_pictures_keep_their_style_and_formats_when_they_are_drawn_again(trace, 
     drawn = sizes("--policies", "fcfs,sjf", "--pictures", "--style", "paper", "--format", "svg")
     assert drawn == {".svg": "518.4"}  # points: 7.2 inches
     assert sizes("--policies", "fcfs,saf") == drawn
+    assert all(one != other for one, other in zip(*contents, strict=True))
     assert sizes("--policies", "fcfs,saf", "--pictures", "--style", "screen", "--format", "svg") == {".svg": "1080"}
 
 

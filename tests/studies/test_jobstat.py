@@ -4,6 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import small
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -25,21 +26,7 @@ def gaia() -> Trace:
 
 
 def jobs(*sizes: float) -> Workload:
-    count = len(sizes)
-    return Workload(
-        ids=tuple(f"w0!{i}" for i in range(count)),
-        profiles=("A",) * count,
-        submit=np.zeros(count),
-        size=np.array(sizes, dtype=np.int64),
-        requested_time=np.full(count, 60.0),
-        requested_ops=np.ones(count),
-        ops=np.ones(count),
-        delay=np.full(count, -1.0),
-        memory=np.zeros(count),
-        bandwidth=np.full(count, 4.0),
-        walltime=np.full(count, np.inf),
-        capacity=8,
-    )
+    return small.jobs(seconds=[60.0] * len(sizes), size=list(sizes))
 
 
 @pytest.mark.parametrize(

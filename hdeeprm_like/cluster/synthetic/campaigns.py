@@ -8,11 +8,17 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from hdeeprm_like.cluster.synthetic.jobs import INTERACTIVE, Jobs, plain_jobs
+from hdeeprm_like.cluster.synthetic.jobs import ABOVE_0, FROM_0, INTERACTIVE, Jobs, check, check_range, plain_jobs
 from hdeeprm_like.errors import WorkloadError
 from hdeeprm_like.types import Floats, Ints
+from hdeeprm_like.values import COUNT
 
 DAY = 86400.0  # s
+KINDS = {
+    "capacity": COUNT,
+    **dict.fromkeys(("short_rate", "short_run", "shortest", "campaign_rate", "campaign_run"), ABOVE_0),
+    **dict.fromkeys(("short_spread", "campaign_spread", "campaign_variation", "campaign_gap"), FROM_0),
+}
 
 
 @dataclass(frozen=True)
@@ -49,21 +55,14 @@ class Campaigns:
     bandwidth: tuple[float, float] = (0.5, 3.0)
 
     def __post_init__(self) -> None:
-        for name in ("capacity", "short_rate", "short_run", "shortest", "campaign_rate", "campaign_run"):
-            if not getattr(self, name) > 0:
-                raise WorkloadError(f"campaigns: {name}: is {getattr(self, name)}; a positive number is needed")
-        for name in ("short_spread", "campaign_spread", "campaign_variation", "campaign_gap"):
-            if not getattr(self, name) >= 0:
-                raise WorkloadError(f"campaigns: {name}: is {getattr(self, name)}; it is at least 0")
+        check("campaigns", self, KINDS)
         for name in ("short_size", "campaign_size"):
             sizes = getattr(self, name)
             if not sizes or not 1 <= min(sizes) <= max(sizes) <= self.capacity:
                 raise WorkloadError(f"campaigns: {name}: {sizes!r:.60}; 1 to {self.capacity} cores are possible")
-        least = {"campaign_jobs": 1, "requested": 1.0, "memory": 0.0, "bandwidth": 0.0}
-        ranges = {name: getattr(self, name) for name in least} | {"shortest, longest": (self.shortest, self.longest)}
-        for name, (low, high) in ranges.items():
-            if not least.get(name, 0.0) <= low <= high:
-                raise WorkloadError(f"campaigns: {name}: {low} to {high} is no range from {least.get(name, 0.0):g} on")
+        for name, least in {"campaign_jobs": 1, "requested": 1.0, "memory": 0.0, "bandwidth": 0.0}.items():
+            check_range("campaigns", name, getattr(self, name), least)
+        check_range("campaigns", "shortest, longest", (self.shortest, self.longest))
 
     def on(self, nodes: int) -> "Campaigns":
         """Return these parameters for another machine; job sizes stay."""

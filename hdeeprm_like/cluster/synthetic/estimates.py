@@ -1,12 +1,11 @@
 """Models of users' estimates: the requested time, given the actual run time."""
 
-import math
 from dataclasses import dataclass, replace
 from typing import Literal, Protocol
 
 import numpy as np
 
-from hdeeprm_like.cluster.synthetic.jobs import Jobs
+from hdeeprm_like.cluster.synthetic.jobs import FROM_0, Jobs, check
 from hdeeprm_like.cluster.workload import Workload
 from hdeeprm_like.errors import WorkloadError
 from hdeeprm_like.types import Floats
@@ -57,8 +56,7 @@ class Gaussian:
     side: Literal["over", "under", "both"] = "over"
 
     def __post_init__(self) -> None:
-        if not (math.isfinite(self.nu) and self.nu >= 0):
-            raise WorkloadError(f"gaussian: nu: is {self.nu}; a number from 0 on is needed")
+        check("gaussian", self, {"nu": FROM_0})
         if self.side not in ("over", "under", "both"):
             raise WorkloadError(f"gaussian: side: is {self.side!r}; known: over, under, both")
 

@@ -3,6 +3,7 @@
 Those that only HDeepRM has, memory and bandwidth per core, can be drawn for the jobs of any model (thesis 3.1.3).
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -10,6 +11,7 @@ import numpy as np
 from hdeeprm_like.cluster.workload import Workload
 from hdeeprm_like.errors import WorkloadError
 from hdeeprm_like.types import Floats, Ints
+from hdeeprm_like.values import UTMOST, Number
 
 GIGA = 1e9
 INTERACTIVE, BATCH = 0, 1  # queues, numbered as in the Parallel Workloads Archive
@@ -22,6 +24,24 @@ GAIA_MEMORY = (
 )
 """Quantiles of the MB per core of the 50,519 jobs of the Gaia trace: thesis 5.2, where the median is 72, the
 95th percentile 829 and the maximum 38,558."""
+
+
+PROBABILITY = Number(0.0, 1.0, noun="probability")
+ABOVE_0 = Number(0.0, UTMOST, above=True)
+FROM_0 = Number(0.0, UTMOST)
+
+
+def check(model: str, values: object, kinds: Mapping[str, Number]) -> None:
+    """Raise a `WorkloadError` for the first parameter of a model that is not of its kind."""
+    for name, kind in kinds.items():
+        kind.of(getattr(values, name), WorkloadError, model, name)
+
+
+def check_range(model: str, name: str, ends: tuple[float, float], least: float = 0.0, most: float = 1e12) -> None:
+    """Raise a `WorkloadError` unless the ends of a range, both included, rise and stay within some bounds."""
+    low, high = ends
+    if not least <= low <= high <= most:
+        raise WorkloadError(f"{model}: {name}: {low!r:.40} to {high!r:.40} is no range within {least:g} to {most:g}")
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,10 +113,8 @@ class Jobs:
             requested_time=time,
             requested_ops=time * reference_flops,
             ops=run * reference_flops,
-            delay=np.full(len(self), -1.0),
             memory=memory,
             bandwidth=bandwidth,
-            walltime=np.full(len(self), np.inf),
             capacity=self.capacity,
             gpus=gpus / size,
         )

@@ -1,18 +1,25 @@
 """The workload model of Lublin and Feitelson: sizes, run times and arrivals of rigid jobs."""
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
-from hdeeprm_like.cluster.synthetic.jobs import BATCH, INTERACTIVE, Jobs, plain_jobs
+from hdeeprm_like.cluster.synthetic.jobs import ABOVE_0, BATCH, INTERACTIVE, PROBABILITY, Jobs, check, plain_jobs
 from hdeeprm_like.errors import WorkloadError
 from hdeeprm_like.types import Floats, Ints
+from hdeeprm_like.values import COUNT
 
 HALF_HOUR = 1800.0  # s, a bucket of the daily cycle
 BUCKETS = 48
 FIRST_POINT = 11  # the cycle's gamma density is evaluated at points 11 to 58; point i is half hour i - 1
 MEDIUM_BELOW_HIGH = 2.5  # log2; the published range is 1.5 to 3.5
-LARGEST_NODES = 2**31 - 1
+KINDS = {
+    "nodes": COUNT,
+    **dict.fromkeys(("serial", "power_of_two", "size_first_stage"), PROBABILITY),
+    **dict.fromkeys(("run_shape_1", "run_scale_1", "run_shape_2", "run_scale_2", "run_most"), ABOVE_0),
+    **dict.fromkeys(("gap_shape", "gap_scale", "gap_ratio", "gap_most", "cycle_shape", "cycle_scale"), ABOVE_0),
+}
 QUADRATURE = np.polynomial.legendre.leggauss(16)
 
 
@@ -65,22 +72,12 @@ class Lublin:
     as_published: bool = False
 
     def __post_init__(self) -> None:
-        if not 1 <= self.nodes <= LARGEST_NODES:
-            raise WorkloadError(f"lublin: nodes: is {self.nodes}; 1 to {LARGEST_NODES} are possible")
-        for name in ("serial", "power_of_two", "size_first_stage"):
-            if not 0 <= getattr(self, name) <= 1:
-                raise WorkloadError(f"lublin: {name}: is {getattr(self, name)}; a probability is needed")
+        check("lublin", self, KINDS)
         if not 0 <= self.size_low <= self.size_medium <= self.size_high <= 31:
             raise WorkloadError(
                 f"lublin: sizes: {self.size_low}, {self.size_medium}, {self.size_high} are no stages; low, medium and "
                 "high rise from 0 to at most 31 (they are log2 of sizes)"
             )
-        for kind in ("run", "gap", "cycle"):
-            for name in (name for name in vars(self) if name.startswith((f"{kind}_shape", f"{kind}_scale"))):
-                if not getattr(self, name) > 0:
-                    raise WorkloadError(f"lublin: {name}: is {getattr(self, name)}; a positive number is needed")
-        if not (self.gap_ratio > 0 and self.run_most > 0 and self.gap_most > 0):
-            raise WorkloadError("lublin: gap_ratio, run_most and gap_most: positive numbers are needed")
         if self.run_shape_2 * self.run_scale_2 > 2 * self.run_most or self._gap_mean > 2 * self.gap_most:
             raise WorkloadError("lublin: nearly all times are above run_most or gap_most and would be drawn again")
 
@@ -92,8 +89,6 @@ class Lublin:
         """Return these parameters for another machine: sizes up to its nodes, stages that meet 2.5 below (log2)."""
         if nodes == self.nodes:
             return self
-        if not 1 <= nodes <= LARGEST_NODES:
-            raise WorkloadError(f"lublin: nodes: is {nodes}; 1 to {LARGEST_NODES} are possible")
         high = float(np.log2(nodes))
         low = min(self.size_low, high)
         medium = max(low, high - MEDIUM_BELOW_HIGH)
@@ -113,45 +108,27 @@ class Lublin:
 
 
 BATCH_JOBS = Lublin()
-INTERACTIVE_JOBS = Lublin(
-    serial=0.1541,
-    power_of_two=0.625,
-    size_low=1.0,
-    size_medium=3.0,
-    size_high=5.5,
-    size_first_stage=0.705,
-    run_shape_1=3.8351,
-    run_scale_1=0.6605,
-    run_shape_2=7.073,
-    run_scale_2=0.6856,
-    run_slope=-0.0118,
-    run_intercept=0.9156,
-    gap_shape=6.5510,
-    gap_scale=0.6621,
-    gap_ratio=0.9797,
-    cycle_shape=8.9186,
-    cycle_scale=3.6680,
-    queue=INTERACTIVE,
-)
-WHOLE_LOG = Lublin(
-    serial=0.244,
-    power_of_two=0.576,
-    size_low=0.8,
-    size_medium=4.5,
-    size_high=7.0,
-    size_first_stage=0.86,
-    run_shape_1=4.2,
-    run_scale_1=0.94,
-    run_shape_2=312.0,
-    run_scale_2=0.03,
-    run_slope=-0.0054,
-    run_intercept=0.78,
-    gap_shape=10.2303,
-    gap_scale=0.4871,
-    gap_ratio=1.0225,
-    cycle_shape=8.1737,
-    cycle_scale=3.9631,
-    queue=INTERACTIVE,  # as in the published program for jobs without a type
+OTHERS: dict[str, tuple[Any, Any]] = {  # the published parameters of interactive jobs, and of a log without types
+    "serial": (0.1541, 0.244),
+    "power_of_two": (0.625, 0.576),
+    "size_low": (1.0, 0.8),
+    "size_medium": (3.0, 4.5),
+    "size_high": (5.5, 7.0),
+    "size_first_stage": (0.705, 0.86),
+    "run_shape_1": (3.8351, 4.2),
+    "run_scale_1": (0.6605, 0.94),
+    "run_shape_2": (7.073, 312.0),
+    "run_scale_2": (0.6856, 0.03),
+    "run_slope": (-0.0118, -0.0054),
+    "run_intercept": (0.9156, 0.78),
+    "gap_shape": (6.5510, 10.2303),
+    "gap_scale": (0.6621, 0.4871),
+    "gap_ratio": (0.9797, 1.0225),
+    "cycle_shape": (8.9186, 8.1737),
+    "cycle_scale": (3.6680, 3.9631),
+}
+INTERACTIVE_JOBS, WHOLE_LOG = (  # in the published program jobs without a type are interactive
+    replace(BATCH_JOBS, queue=INTERACTIVE, **{name: values[log] for name, values in OTHERS.items()}) for log in (0, 1)
 )
 
 

@@ -4,12 +4,20 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from hdeeprm_like.cluster.synthetic.jobs import Jobs, plain_jobs
+from hdeeprm_like.cluster.synthetic.jobs import ABOVE_0, FROM_0, PROBABILITY, Jobs, check, check_range, plain_jobs
 from hdeeprm_like.errors import WorkloadError
 from hdeeprm_like.types import Ints
+from hdeeprm_like.values import COUNT, Number, Whole
 
 Range = tuple[int, int]  # both ends included
 LARGEST = 1_000_000  # limit of cores, units and steps
+KINDS = {
+    "arrival": Number(0.0, 1.0, above=True, noun="probability"),
+    **dict.fromkeys(("long", "cores_dominant"), PROBABILITY),
+    "step": ABOVE_0,
+    "memory_unit": FROM_0,
+    "capacity": COUNT,
+}
 
 
 @dataclass(frozen=True)
@@ -46,19 +54,10 @@ class Mao:
     memory_unit: float = 1.0
 
     def __post_init__(self) -> None:
-        for name in ("arrival", "long", "cores_dominant"):
-            if not 0 <= getattr(self, name) <= 1:
-                raise WorkloadError(f"mao: {name}: is {getattr(self, name)}; a probability is needed")
+        check("mao", self, KINDS if self.steps is None else KINDS | {"steps": Whole(1, LARGEST)})
         for name in ("short_length", "long_length", "size", "dominant", "other"):
-            ends = getattr(self, name)
-            if ends is not None and not 1 <= ends[0] <= ends[1] <= LARGEST:
-                raise WorkloadError(
-                    f"mao: {name}: {ends[0]!r:.40} to {ends[1]!r:.40} is no range; it rises from 1 or more to {LARGEST}"
-                )
-        if self.steps is not None and not 1 <= self.steps <= LARGEST:
-            raise WorkloadError(f"mao: steps: is {self.steps!r:.40}; 1 to {LARGEST} are possible")
-        if not (self.arrival > 0 and self.step > 0 and self.memory_unit >= 0 and self.capacity >= 1):
-            raise WorkloadError("mao: arrival, step and capacity: positive numbers are needed, memory_unit at least 0")
+            if (ends := getattr(self, name)) is not None:
+                check_range("mao", name, ends, 1, LARGEST)
 
     def on(self, nodes: int) -> "Mao":
         """Return these parameters for another machine; job sizes stay."""

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from hdeeprm_like.cluster.synthetic.jobs import ABOVE_0, check
 from hdeeprm_like.errors import WorkloadError
 from hdeeprm_like.types import Floats, Ints
 
@@ -37,10 +38,9 @@ class Tsafrir:
     popular: tuple[float, ...] = ROUND
 
     def __post_init__(self) -> None:
-        if self.maximum is not None and not 0 < self.maximum < np.inf:
-            raise WorkloadError(f"tsafrir: maximum: is {self.maximum}; a positive number of seconds is needed")
-        if not all(0 < value < np.inf for value in self.popular):
-            raise WorkloadError("tsafrir: popular: positive numbers of seconds are needed")
+        if self.maximum is not None:
+            check("tsafrir", self, {"maximum": ABOVE_0})
+        ABOVE_0.all_of(list(self.popular), WorkloadError, "tsafrir", "popular")
 
     def __call__(self, run: Floats, rng: np.random.Generator) -> Floats:
         """Return (J,) s.

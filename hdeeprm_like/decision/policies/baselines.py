@@ -15,7 +15,7 @@ from hdeeprm_like.decision.policies.bounded import (
     start_guaranteed,
     start_guaranteed_on_nodes,
 )
-from hdeeprm_like.decision.policies.guarantee_rows import new_bounds
+from hdeeprm_like.decision.policies.guaranteed_nodes import new_bounds
 from hdeeprm_like.decision.policies.history import find_again
 from hdeeprm_like.decision.policies.knowledge import Knowledge, assumed_time, follow, no_knowledge
 from hdeeprm_like.decision.policies.node_rows import profile_size

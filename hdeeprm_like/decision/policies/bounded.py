@@ -7,8 +7,7 @@ import numpy as np
 from hdeeprm_like.decision.modes import GUARANTEED, Mode, Option
 from hdeeprm_like.decision.policies.core_profile import NONE_RESERVED
 from hdeeprm_like.decision.policies.easy import start_all_that_fit
-from hdeeprm_like.decision.policies.guarantee_rows import Bounds
-from hdeeprm_like.decision.policies.guaranteed_nodes import allow_reserved, keep_to_allowed
+from hdeeprm_like.decision.policies.guaranteed_nodes import Bounds, allow_reserved, keep_to_allowed
 from hdeeprm_like.decision.policies.guarantees import (
     follow_guarantees,
     has_begun,

@@ -1,25 +1,108 @@
-"""Nodes of jobs with a guaranteed start (`guarantees`), if it matters on which nodes cores are.
+"""Memory of a baseline with guaranteed starts (`guarantees`), and nodes, if it matters on which nodes cores are.
 
 A reservation holds whole nodes, each for one waiting job at a time. It is made where the job fits on these nodes beside
 the jobs that run on them now, and no job starts on them that would still run then. So whatever a job requests, its
 nodes have it when its time comes. If jobs request only cores anywhere, a count of cores suffices.
 """
 
-from hdeeprm_like.decision.policies.core_profile import NEVER, begin_of, earliest, latest
-from hdeeprm_like.decision.policies.guarantee_rows import Bounds
-from hdeeprm_like.decision.policies.node_profile import change_at_shadow, look_at_present, note_nodes, room_in_plan
-from hdeeprm_like.decision.policies.node_spans import has_node, keep_nodes, leave_reserved, next_end
+import numpy as np
+
+from hdeeprm_like.decision.names import Baseline
+from hdeeprm_like.decision.policies.core_profile import (
+    NEVER,
+    NONE_RESERVED,
+    Profile,
+    begin_of,
+    earliest,
+    latest,
+    new_profile,
+)
+from hdeeprm_like.decision.policies.node_profile import (
+    change_at_shadow,
+    find_room,
+    look_at_present,
+    note_nodes,
+    room_in_plan,
+)
+from hdeeprm_like.decision.policies.node_spans import (
+    NodeSpans,
+    has_node,
+    keep_nodes,
+    leave_reserved,
+    new_spans,
+    next_end,
+)
 from hdeeprm_like.decision.policies.plans import Plans, planned_time
 from hdeeprm_like.decision.policies.releases import expected_end
 from hdeeprm_like.decision.policies.reserved_nodes import allow_beside, release
 from hdeeprm_like.engine.allocation import book_on, return_cores
-from hdeeprm_like.engine.bundles import copy_entries
+from hdeeprm_like.engine.bundles import Bundle, copy_entries
 from hdeeprm_like.engine.compiled import compiled, inlined
 from hdeeprm_like.engine.job_lists import copy_jobs, jobs_of
 from hdeeprm_like.engine.node_places import look_at_nodes, pick_nodes
 from hdeeprm_like.engine.processor_keys import counts_cores
+from hdeeprm_like.engine.state import State
 from hdeeprm_like.engine.tables import Tables
 from hdeeprm_like.engine.waiting_queue import requests_more
+from hdeeprm_like.types import Floats, Ints, Records
+
+BOUND = np.dtype(
+    [
+        ("factor", "f8"),  # multiple of the machine's time for all work
+        ("due", "f8"),  # s, due date of the last arrival
+        ("soonest", "f8"),  # s, no later than the first reservation; not after now if one must be tried again
+        ("until", "f8"),  # s, until when cores of overdue jobs are taken from the profile,
+        ("overdue", "i8"),  # and the number of these cores
+        ("on_nodes", "i8"),  # 1 if it matters on which nodes cores are
+        ("work", "f8"),  # core s that the waiting jobs request
+        ("ends", "f8"),  # sum over the running jobs of cores times expected end in s,
+        ("cores", "i8"),  # and the sum of their cores
+        ("asked", "f8"),  # core s that the ended jobs have requested,
+        ("used", "f8"),  # and core s that they have used
+        ("worst", "f8"),  # s, the longest time that the machine has needed for all work, fading,
+        ("worst_at", "f8"),  # s, date of *worst*
+    ],
+    align=True,
+)
+
+
+class Bounds(Bundle):
+    """The guarantees of a baseline; J jobs, N nodes.
+
+    Attributes:
+        state: (1,) BOUND. profile: free cores beside all reservations.
+        reserved: (J,) s, planned start of a waiting job.
+        promised: (J,) s, start guaranteed to each job on arrival. due: (J,) s, its due date.
+        spans: reservations of nodes, each in the row of its job; none where cores have no names.
+        cores: (J,) that each job requested on arrival. picked: (N,) scratch: cores of a job on each node.
+    """
+
+    state: Records
+    profile: Profile
+    reserved: Floats
+    promised: Floats
+    due: Floats
+    spans: NodeSpans
+    cores: Ints
+    picked: Ints
+
+
+def new_bounds(state: State, baseline: Baseline, jobs: int) -> Bounds:
+    """Return the memory of a baseline with guarantees before the first arrival."""
+    platform, row = state.platform, np.zeros(1, BOUND)
+    row["factor"], row["soonest"] = baseline.mode.bound, np.inf
+    row["on_nodes"] = state.named and (platform.partitions is not None or bool(state.tables.clock["whole"][0]))
+    words = -(-platform.nodes // 64) if state.named else 0
+    return Bounds(
+        state=row,
+        profile=new_profile(jobs),
+        reserved=np.full(jobs, NONE_RESERVED),
+        promised=np.full(jobs, np.nan),
+        due=np.zeros(jobs),
+        spans=new_spans(jobs, words),
+        cores=np.zeros(jobs, np.int64),
+        picked=np.zeros(platform.nodes, np.int64),
+    )
 
 
 @inlined
@@ -115,11 +198,11 @@ def has_nodes_at(tables: Tables, plans: Plans, bounds: Bounds, k: int, j: int, b
 def has_room_at(tables: Tables, plans: Plans, bounds: Bounds, k: int, j: int, begin: float) -> bool:
     """Return whether a job fits at a date on any unreserved nodes, and pick the lowest."""
     allow_any(tables, plans, bounds, k, j, begin)
-    look_at_present(tables, plans)
+    find_room(tables, plans, k, j)
     for i in range(copy_jobs(tables.running, plans.plans[k].ends, plans.releases)):
         other = plans.releases[i]
         if expected_end(tables, plans, k, other) <= begin:
-            change_at_shadow(tables, plans, k, tables.jobs[other].first, other, j, 1)
+            change_at_shadow(tables, plans, k, tables.jobs[other].first, other, 1)
     return pick_allowed(tables, plans, bounds, j)
 
 

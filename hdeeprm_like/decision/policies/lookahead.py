@@ -20,6 +20,7 @@ import numpy as np
 from hdeeprm_like.decision.policies.estimates import draw_time, spread
 from hdeeprm_like.decision.policies.history import LEAST, LOG, OF_SURVIVAL, WEIGHT, History
 from hdeeprm_like.decision.policies.keeping import find_kept, needed_cores
+from hdeeprm_like.decision.policies.knowledge import Knowledge
 from hdeeprm_like.decision.policies.plays import Ahead, add_end, play_on, sort_in, start_by_candidate, start_marked
 from hdeeprm_like.decision.policies.run_times import bring_outlook
 from hdeeprm_like.decision.policies.scores import NO_SCORE, QUEUE, Scores, look_at_queue, weigh, write_features
@@ -37,83 +38,75 @@ MARGIN = 1e-9  # share by which a candidate must be better than those before it
 
 
 @compiled
-def put_played(tables: Tables, ahead: Ahead, i: int, j: int, arrival: float, wait: float, again: bool) -> None:
+def put_played(tables: Tables, ahead: Ahead, i: int, j: int, arrival: float, again: bool) -> None:
     """Write a job to be played; jobs that arrive again come after all others with the same key."""
     job, row = tables.jobs[j], ahead.played[i]
     time = max(job.requested_time, LEAST_TIME)
     row.job, row.arrival, row.cores, row.need, row.again = j, arrival, job.size, job.size, again
-    ahead.times[0, i], row.wait = time, wait
+    ahead.times[0, i] = time
     row.log_time, row.log_cores = np.log(time), np.log(job.size / float(tables.clock[0].most_cores))
 
 
 @compiled
-def put_waiting(tables: Tables, scores: Scores, ahead: Ahead, s: int, v: int) -> int:
-    """Write the first waiting jobs of a list to be played; return their number."""
+def put_jobs(tables: Tables, scores: Scores, ahead: Ahead, s: int, v: int) -> None:
+    """Write the first waiting jobs of a list to be played, then the last submitted jobs, to arrive again."""
     count = 0
     for j in jobs_of(tables.waiting, v):
         if count == scores.params[s].played:
-            return count
-        put_played(tables, ahead, count, j, tables.jobs[j].submit, scores.params[s].wait, False)
+            break
+        put_played(tables, ahead, count, j, tables.jobs[j].submit, False)
         count += 1
-    return count
+    clock, play, params = tables.clock[0], ahead.play[0], scores.params[s]
+    play.queued, play.coming = count, 0
+    again = min(params.arrivals, clock.submitted)
+    if clock.submitted >= FEW_SEEN and again > 0:
+        first = clock.submitted - again
+        begin, end = tables.jobs[first].submit, tables.jobs[clock.submitted - 1].submit
+        gap = (end - begin) / again
+        for j in range(first, clock.submitted):
+            if tables.jobs[j].status != REJECTED:
+                arrival = clock.now + (tables.jobs[j].submit - begin) + gap
+                put_played(tables, ahead, play.queued + play.coming, j, arrival, True)
+                play.coming += 1
+    for i in range(play.queued + play.coming):
+        ahead.played[i].wait = params.wait
 
 
 @compiled
-def put_arrivals(tables: Tables, scores: Scores, ahead: Ahead, s: int, waiting: int) -> int:
-    """Write the last submitted jobs after the waiting ones, to arrive again; return their number."""
-    clock = tables.clock[0]
-    count = min(scores.params[s].arrivals, clock.submitted)
-    if clock.submitted < FEW_SEEN or count == 0:
-        return 0
-    first = clock.submitted - count
-    begin, end = tables.jobs[first].submit, tables.jobs[clock.submitted - 1].submit
-    gap, i = (end - begin) / count, waiting
-    for j in range(first, clock.submitted):
-        if tables.jobs[j].status == REJECTED:
-            continue
-        arrival = clock.now + (tables.jobs[j].submit - begin) + gap
-        put_played(tables, ahead, i, j, arrival, scores.params[s].wait, True)
-        i += 1
-    return i - waiting
-
-
-@compiled
-def put_running(tables: Tables, ahead: Ahead, v: int) -> int:
-    """Write when the running jobs end as requested, in order; return their number."""
+def put_running(tables: Tables, ahead: Ahead, v: int) -> None:
+    """Write when the running jobs end as requested, in order."""
     count, now = 0, tables.clock[0].now
     for j in jobs_of(tables.running, v):
         job = tables.jobs[j]
         end = job.start + job.requested_time
         add_end(ahead.running[0], count, end if end > now else now + OVERDUE, job.size, 0)
         count += 1
-    return count
+    ahead.play[0].ending = count
 
 
 @compiled
-def open_play(
-    tables: Tables, scores: Scores, ahead: Ahead, candidate: int, future: int, waiting: int, coming: int, running: int
-) -> None:
+def open_play(tables: Tables, scores: Scores, ahead: Ahead, candidate: int, future: int) -> None:
     """Set up the play of a future for a candidate, from the cluster's present state."""
     play, by, now = ahead.play[0], scores.candidates[candidate], tables.clock[0].now
     play.now, play.cost, play.free = now, 0.0, tables.clock[0].free_cores
-    play.waiting, play.running, play.first, play.backfill = 0, running, 0, by.backfill
-    play.steps, play.plays = play.steps + running, play.plays + 1
-    for i in range(running):
+    play.waiting, play.running, play.first, play.backfill = 0, play.ending, 0, by.backfill
+    play.steps, play.plays = play.steps + play.ending, play.plays + 1
+    for i in range(play.ending):
         ahead.ends[i].time, ahead.ends[i].cores = ahead.running[future, i].time, ahead.running[future, i].cores
-    for i in range(waiting + coming):
+    for i in range(play.queued + play.coming):
         job = ahead.played[i]
         job.time, job.starts = ahead.times[future, i], 0
         job.key = by.time * job.log_time + by.cores * job.log_cores if by.row == NO_SCORE else job.score
-        if i < waiting:
+        if i < play.queued:
             if by.row == NO_SCORE and by.wait != 0.0:
                 job.key -= by.wait * np.log1p((now - job.arrival) / max(ahead.times[0, i], LEAST))
             sort_in(ahead, i)
 
 
 @compiled
-def rank_played(tables: Tables, history: History, scores: Scores, ahead: Ahead, candidate: int, jobs: int) -> None:
+def rank_played(tables: Tables, history: History, scores: Scores, ahead: Ahead, candidate: int) -> None:
     """Write the scores of the played jobs by a candidate, and the cores that must be free for each to start."""
-    row = scores.candidates[candidate].row
+    row, jobs = scores.candidates[candidate].row, ahead.play[0].queued + ahead.play[0].coming
     if row != NO_SCORE:
         look_at_queue(tables, scores, row)
         for i in range(jobs):
@@ -130,17 +123,14 @@ def rank_played(tables: Tables, history: History, scores: Scores, ahead: Ahead, 
 
 
 @compiled
-def draw_futures(
-    tables: Tables, history: History, ahead: Ahead, futures: int, survives: bool, jobs: int, v: int
-) -> None:
+def draw_futures(tables: Tables, history: History, ahead: Ahead, futures: int, survives: bool, v: int) -> None:
     """Draw run times of the played and running jobs, evenly spread over the futures.
 
     Args:
-        futures: number to draw. survives: whether from the survival model. jobs: number of played jobs.
-        v: list of the running jobs.
+        futures: number to draw. survives: whether from the survival model. v: list of the running jobs.
     """
     now = tables.clock[0].now
-    for i in range(jobs):
+    for i in range(ahead.play[0].queued + ahead.play[0].coming):
         job = ahead.played[i]
         if survives:
             bring_survival(tables, history, job.job)
@@ -190,56 +180,47 @@ def mean_log(history: History, weight: float) -> float:
 
 
 @compiled
-def cost_of(
-    tables: Tables,
-    scores: Scores,
-    ahead: Ahead,
-    s: int,
-    candidate: int,
-    waiting: int,
-    coming: int,
-    running: int,
-    limit: float,
-) -> float:
+def cost_of(tables: Tables, scores: Scores, ahead: Ahead, s: int, candidate: int, limit: float) -> float:
     """Mark the jobs that a candidate starts now, and return the cost of its futures; infinite if the budget ran out."""
     futures, budget = scores.params[s].scenarios, scores.params[s].budget * STEPS
-    open_play(tables, scores, ahead, candidate, 0, waiting, coming, running)
+    open_play(tables, scores, ahead, candidate, 0)
     start_by_candidate(ahead)
-    for i in range(waiting):
+    for i in range(ahead.play[0].queued):
         ahead.played[i].now = ahead.played[i].starts
     if futures == 0:
-        return play_on(ahead, waiting, coming, limit, budget)
+        return play_on(ahead, limit, budget)
     cost = 0.0
     for future in range(futures):
-        open_play(tables, scores, ahead, candidate, 1 + future, waiting, coming, running)
+        open_play(tables, scores, ahead, candidate, 1 + future)
         start_marked(ahead)
-        cost += play_on(ahead, waiting, coming, limit - cost, budget)
+        cost += play_on(ahead, limit - cost, budget)
         if cost > limit:
             break
     return cost
 
 
 @compiled
-def choose_ahead(tables: Tables, history: History, scores: Scores, ahead: Ahead, s: int, v: int, ends: int) -> int:
+def choose_ahead(tables: Tables, knowledge: Knowledge, ahead: Ahead, s: int, v: int, ends: int) -> int:
     """Mark the waiting jobs that the best candidate starts now; return the number of played jobs.
 
     Args:
         v: list of the waiting jobs. ends: list of the running jobs by requested ends.
     """
-    waiting = put_waiting(tables, scores, ahead, s, v)
-    coming, running = put_arrivals(tables, scores, ahead, s, waiting), put_running(tables, ahead, ends)
-    if scores.params[s].scenarios > 0:
-        survives = scores.params[s].outlook == OF_SURVIVAL
-        draw_futures(tables, history, ahead, scores.params[s].scenarios, survives, waiting + coming, ends)
-    best, most = np.inf, scores.params[s].plays
-    ahead.play[0].steps = ahead.play[0].plays = 0
-    for candidate in range(scores.params[s].first, scores.params[s].last):
-        rank_played(tables, history, scores, ahead, candidate, waiting + coming)
-        cost = cost_of(tables, scores, ahead, s, candidate, waiting, coming, running, best)
-        if candidate == scores.params[s].first or cost < best * (1.0 - MARGIN):
+    history, scores, play = knowledge.history, knowledge.scores, ahead.play[0]
+    params = scores.params[s]
+    put_jobs(tables, scores, ahead, s, v)
+    put_running(tables, ahead, ends)
+    if params.scenarios > 0:
+        draw_futures(tables, history, ahead, params.scenarios, params.outlook == OF_SURVIVAL, ends)
+    best = np.inf
+    play.steps = play.plays = 0
+    for candidate in range(params.first, params.last):
+        rank_played(tables, history, scores, ahead, candidate)
+        cost = cost_of(tables, scores, ahead, s, candidate, best)
+        if candidate == params.first or cost < best * (1.0 - MARGIN):
             best = cost
-            for i in range(waiting):
+            for i in range(play.queued):
                 ahead.played[i].chosen = ahead.played[i].now
-        if ahead.play[0].steps > scores.params[s].budget * STEPS or 0 < most <= ahead.play[0].plays:
+        if play.steps > params.budget * STEPS or 0 < params.plays <= play.plays:
             break
-    return waiting
+    return int(play.queued)

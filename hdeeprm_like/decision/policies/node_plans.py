@@ -37,9 +37,9 @@ def soonest_on_allowed(tables: Tables, plans: Plans, k: int, j: int) -> float:
     free = free_on_allowed(tables)
     if free >= asked and pick_nodes(tables, j):
         return float(tables.clock[0].now)
-    if nodes.state[0].releases < 0:
-        nodes.state[0].releases = sort_releases(tables, plans, k, True)
-    for i in range(nodes.state[0].releases):
+    if nodes.releases[0] < 0:
+        nodes.releases[0] = sort_releases(tables, plans, k, True)
+    for i in range(nodes.releases[0]):
         cores = release(tables, plans.releases[i])
         free += cores
         if cores > 0 and free >= asked and pick_nodes(tables, j):

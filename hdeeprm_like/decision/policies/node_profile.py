@@ -9,7 +9,7 @@ placement, or others if some of these are reserved.
 import numpy as np
 
 from hdeeprm_like.cluster.workload import ROUNDING
-from hdeeprm_like.decision.policies.plans import ALL, Plans
+from hdeeprm_like.decision.policies.plans import ALL, Plans, planned_time
 from hdeeprm_like.decision.policies.releases import sort_releases
 from hdeeprm_like.engine.allocation import book_on, return_cores
 from hdeeprm_like.engine.bundles import copy_entries
@@ -72,20 +72,19 @@ def look_at_present(tables: Tables, plans: Plans) -> None:
 def find_room(tables: Tables, plans: Plans, k: int, head: int) -> None:
     """Count how many cores of the head fit on the nodes now."""
     look_at_present(tables, plans)
-    plans.plans[k].room = 0.0
+    plans.plans[k].head, plans.plans[k].room = head, 0.0
     for n in range(len(tables.nodes)):
         plans.plans[k].room += room_in_plan(tables, plans, n, head)
 
 
 @compiled
-def change_at_shadow(tables: Tables, plans: Plans, k: int, begin: int, j: int, head: int, share: int) -> None:
-    """Return what a job holds to the nodes as planned at the shadow time, or take it from them.
+def change_at_shadow(tables: Tables, plans: Plans, k: int, begin: int, j: int, share: int) -> None:
+    """Return what a job holds to the nodes as planned for the head (``PLAN.head``), or take it from them.
 
     Args:
-        begin: place of the job's first stretch in the allocation. head: the job whose fitting cores are counted.
-        share: 1 to return, -1 to take.
+        begin: place of the job's first stretch in the allocation. share: 1 to return, -1 to take.
     """
-    plan, job = plans.plans[k], tables.jobs[j]
+    plan, job, head = plans.plans[k], tables.jobs[j], plans.plans[k].head
     for place in range(begin, begin + job.stretches):  # as `cores_of`, which made this a fourth slower
         first, left = tables.allocation[place].first, tables.allocation[place].cores
         p = tables.core_processor[first]
@@ -215,8 +214,8 @@ def occupy_picked(tables: Tables, plans: Plans, k: int, j: int, begin: float, en
 
 
 @compiled
-def earliest_on_nodes(tables: Tables, plans: Plans, k: int, j: int, need: int, time: float, most: int) -> float:
-    """Return the earliest date from which on a job fits for a span of time; infinite for never.
+def earliest_on_nodes(tables: Tables, plans: Plans, k: int, j: int, need: int, most: int) -> float:
+    """Return the earliest date from which on a job fits for as long as it is assumed to run; infinite for never.
 
     The least capacity of nodes in that span stays in row LEAST of ``NodeProfile.cores`` and so on.
 
@@ -224,6 +223,7 @@ def earliest_on_nodes(tables: Tables, plans: Plans, k: int, j: int, need: int, t
         need: cores that must be free for it, no fewer than its own. most: number of dates to try.
     """
     profile, points, count, i = plans.node_profile, plans.node_profile.state[0].points, len(tables.nodes), 0
+    time = planned_time(tables, plans, k, j)
     copy_entries(profile.cores[BEGIN], 0, plans.node_cores, 0, count)
     copy_entries(profile.memory[BEGIN], 0, plans.node_memory, 0, count)
     copy_entries(profile.gpus[BEGIN], 0, plans.node_gpus, 0, count)

@@ -24,24 +24,18 @@ from hdeeprm_like.engine.numbers import WATCH_DEPTH
 from hdeeprm_like.engine.state import State
 from hdeeprm_like.types import Floats, Ints, Records
 
-NODE_STATE = np.dtype(
-    [
-        ("releases", "i8"),  # used entries of Plans.releases, -1 where they must be recomputed
-    ],
-    align=True,
-)
-
 
 class NodePlans(Bundle):
     """A pass over the queue of a platform with partitions; S sets, Q partitions.
 
     Attributes:
-        state: (1,) NODE_STATE. spans: reservations of nodes, of a job, a partition or a window each.
+        releases: (1,) used entries of ``Plans.releases``, -1 where they must be recomputed.
+        spans: reservations of nodes, of a job, a partition or a window each.
         taken: (Q,) jobs of each partition that have a reservation in this pass over the queue.
         free, idle: (S,) free cores of each set now, and those of them on nodes without jobs.
     """
 
-    state: Records
+    releases: Ints
     spans: NodeSpans
     taken: Ints
     free: Ints
@@ -221,7 +215,7 @@ def new_node_plans(sets: NodeSets, jobs: int) -> NodePlans:
     count, words = sets.member_bits.shape
     partitions = len(sets.partition_nodes)
     return NodePlans(
-        state=np.zeros(1, NODE_STATE),
+        releases=np.zeros(1, np.int64),
         spans=new_spans(most_spans(jobs, partitions), words),
         taken=np.zeros(partitions, np.int64),
         free=np.zeros(count, np.int64),
@@ -332,26 +326,18 @@ def kept_slurm_rows() -> SlurmRows:
 
 def no_slurm_rows() -> SlurmRows:
     """Return the empty state for runs without a baseline like Slurm."""
-    numbers, none = np.zeros(0), np.zeros(0, OWNER)
-    places = np.zeros(0, np.int64)
+    columns: dict[str, Any] = {
+        **dict.fromkeys(("fixed", "tier", "priority", "works", "main_dates", "backfill_dates"), np.zeros(0)),
+        **dict.fromkeys(("leaving", "completing", "order", "account_order"), np.zeros(0, np.int64)),
+        **dict.fromkeys(("owners", "accounts"), np.zeros(0, OWNER)),
+        **watch_rows(0),
+    }
     return SlurmRows(
         params=np.zeros(1, SLURM),
         owner=np.zeros(0, np.int32),
-        fixed=numbers,
-        tier=numbers,
-        priority=numbers,
-        **watch_rows(0),
-        works=numbers,
-        leaving=np.zeros(0, np.int64),
-        completing=np.zeros(0, np.int64),
-        main_dates=numbers,
-        backfill_dates=numbers,
-        owners=none,
-        accounts=none,
-        order=places,
-        account_order=places,
+        **columns,
         limits=new_slurm_limits({}, 0, 0),
-        preemption=new_preemption({}, numbers, numbers),
+        preemption=new_preemption({}, np.zeros(0), np.zeros(0)),
     )
 
 

@@ -78,15 +78,13 @@ def free_on_node(tables: Tables, n: int) -> int:
 
 
 @compiled
-def score_cores(
-    tables: Tables, placing: Placing, j: int, p: int, taken: int, wanted: int, slowest: float, free: int
-) -> float:
+def score_cores(tables: Tables, placing: Placing, j: int, p: int, taken: int, free: int) -> float:
     """Return the score of *taken* cores of a processor for a job, whose weights are written.
 
     Args:
-        wanted: cores still to find for the job. slowest: flop/s of the slowest core found before, infinite for none.
         free: cores of its node that are free now.
     """
+    wanted, slowest = placing.search[0].wanted, placing.search[0].slowest
     job, processor, load, f = tables.jobs[j], tables.processors[p], tables.loads[p], placing.cores
     node, room = tables.nodes[processor.node], tables.node_loads[processor.node]
     kind, busy, cores = placing.classes[p], load.busy + load.picked, float(processor.cores)
@@ -111,27 +109,25 @@ def score_cores(
 
 
 @compiled
-def most_taken(tables: Tables, j: int, p: int, wanted: int, free: int, only: int) -> int:
+def most_taken(tables: Tables, placing: Placing, j: int, p: int, free: int) -> int:
     """Return how many cores of a processor a job could take, 0 where its node cannot take the job if it must.
 
     Args:
-        free: cores of its node that are free. only: the node that the cores must be on, ANY_NODE for any.
+        free: cores of its node that are free.
     """
-    job, n = tables.jobs[j], tables.processors[p].node
-    if only != ANY_NODE and n != only:
+    job, n, search = tables.jobs[j], tables.processors[p].node, placing.search[0]
+    if search.only != ANY_NODE and n != search.only:
         return 0
     node, room = tables.nodes[n], tables.node_loads[n]
     memory, gpus = room.free_memory + node.memory * ROUNDING, room.free_gpus + node.gpus * ROUNDING
-    if tables.clock[0].whole == 1 and places(float(free), memory, gpus, job.memory, job.gpus) < wanted:
+    if tables.clock[0].whole == 1 and places(float(free), memory, gpus, job.memory, job.gpus) < search.wanted:
         return 0
-    return int(min(places(float(tables.loads[p].free), memory, gpus, job.memory, job.gpus), float(wanted)))
+    return int(min(places(float(tables.loads[p].free), memory, gpus, job.memory, job.gpus), float(search.wanted)))
 
 
 @compiled
-def try_processor(
-    tables: Tables, placing: Placing, j: int, p: int, wanted: int, slowest: float, only: int, least: float
-) -> float:
-    """Return the smaller of *least* and a processor's score; note it as the best if that is smaller.
+def try_processor(tables: Tables, placing: Placing, j: int, p: int) -> None:
+    """Note a processor as the best if its score is smaller.
 
     Of the processors of a class on idle nodes only the first is scored: the others have the same score.
     """
@@ -139,57 +135,47 @@ def try_processor(
     free = free_on_node(tables, n)
     if free == tables.nodes[n].cores:
         if placing.seen[kind] == 1:
-            return least
+            return
         placing.seen[kind] = 1
-    taken = most_taken(tables, j, p, wanted, free, only)
+    taken = most_taken(tables, placing, j, p, free)
     if taken < 1:
-        return least
-    least = note_if_best(placing, p, taken, least, score_cores(tables, placing, j, p, taken, wanted, slowest, free))
+        return
+    note_if_best(placing, p, taken, score_cores(tables, placing, j, p, taken, free))
     if placing.cores[C_CONTENDED] == 1.0:
         left = tables.processors[p].bandwidth * OVER - tables.loads[p].used_bandwidth
         if left >= tables.jobs[j].bandwidth > 0.0:
             fewer = int(left / tables.jobs[j].bandwidth)
-            score = score_cores(tables, placing, j, p, fewer, wanted, slowest, free)
-            least = note_if_best(placing, p, fewer, least, score)
-    return least
+            note_if_best(placing, p, fewer, score_cores(tables, placing, j, p, fewer, free))
 
 
 @inlined
-def note_if_best(placing: Placing, p: int, taken: int, least: float, score: float) -> float:
-    """Return the smaller of two scores; note the processor and its cores if the latter is smaller."""
-    if score < least:
-        placing.best[0], placing.best[1] = p, taken
-        return score
-    return least
+def note_if_best(placing: Placing, p: int, taken: int, score: float) -> None:
+    """Note a processor and its cores if their score is smaller than those before."""
+    search = placing.search[0]
+    if score < search.least:
+        search.processor, search.cores, search.least = p, taken, score
 
 
 @compiled
-def find_best(tables: Tables, placing: Placing, j: int, wanted: int, slowest: float, only: int) -> float:
-    """Find the processor of smallest score for a job; write it, -1 for none, and its cores to ``Placing.best``.
-
-    Args:
-        wanted, slowest: as in `score_cores`. only: as in `most_taken`.
-
-    Returns:
-        The score, infinite for none.
-    """
-    least, memory, top = np.inf, tables.jobs[j].memory, len(tables.levels) - 1
+def find_best(tables: Tables, placing: Placing, j: int) -> None:
+    """Find the processor of smallest score for a job, and its cores; write them to ``Placing.search``."""
+    search, memory, top = placing.search[0], tables.jobs[j].memory, len(tables.levels) - 1
     level, place = top, 0
-    placing.best[0], placing.best[1] = -1, 0
+    search.processor, search.cores, search.least = -1, 0, np.inf
     for kind in range(len(placing.seen)):
         placing.seen[kind] = 0
     while True:
         row, i = tables.levels[level] + place // WIDTH, place % WIDTH
         if may_offer(tables, row, i, memory):
             if level == 0:
-                least = try_processor(tables, placing, j, place, wanted, slowest, only, least)
+                try_processor(tables, placing, j, place)
             elif not is_seen(tables, placing, row, i):
                 level, place = level - 1, place * WIDTH
                 continue
         place += 1
         while place % WIDTH == 0:  # the whole group has been scanned
             if level == top:
-                return float(least)
+                return
             level, place = level + 1, place // WIDTH
 
 
@@ -208,6 +194,14 @@ def is_seen(tables: Tables, placing: Placing, row: int, i: int) -> bool:
     return bool(kind >= 0 and tables.tree[row].cores[i] == placing.whole[row, i] and placing.seen[kind] == 1)
 
 
+@compiled
+def begin_search(tables: Tables, knowledge: Knowledge, k: int, j: int) -> None:
+    """Prepare to find the cores for a job by the placement score of baseline *k*."""
+    search = knowledge.placing.search[0]
+    search.wanted, search.slowest, search.only = tables.jobs[j].size, np.inf, ANY_NODE
+    weigh_job(tables, knowledge.history, knowledge.placing, k, j)
+
+
 @callback
 def place_by_score(tables: Tables, knowledge: Knowledge, k: int, j: int) -> int:
     """Book the cores for a job by the placement score of baseline *k*.
@@ -215,25 +209,24 @@ def place_by_score(tables: Tables, knowledge: Knowledge, k: int, j: int) -> int:
     Returns:
         As in `allocation.choose_cores`.
     """
-    placing = knowledge.placing
-    picks, wanted, slowest, only = 0, tables.jobs[j].size, np.inf, ANY_NODE
-    if wanted > tables.clock[0].free_cores:
+    placing, search, picks = knowledge.placing, knowledge.placing.search[0], 0
+    if tables.jobs[j].size > tables.clock[0].free_cores:
         return CORES
-    weigh_job(tables, knowledge.history, placing, k, j)
-    while wanted > 0:
-        find_best(tables, placing, j, wanted, slowest, only)
-        p = placing.best[0]
+    begin_search(tables, knowledge, k, j)
+    while search.wanted > 0:
+        find_best(tables, placing, j)
+        p = search.processor
         if p < 0:
             break
         if tables.loads[p].picked == 0:
             note_before(tables, picks, p)
             picks += 1
-        wanted -= take_cores(tables, FIRST_FIT, j, p, -1, placing.best[1])
+        search.wanted -= take_cores(tables, FIRST_FIT, j, p, -1, search.cores)
         rank(tables, p)
-        slowest = min(slowest, tables.processors[p].flops[P0])
+        search.slowest = min(search.slowest, tables.processors[p].flops[P0])
         if tables.clock[0].whole == 1:
-            only = tables.processors[p].node
-    return int(close_choice(tables, FIRST_FIT, j, picks, wanted))
+            search.only = tables.processors[p].node
+    return int(close_choice(tables, FIRST_FIT, j, picks, search.wanted))
 
 
 @callback
@@ -242,7 +235,7 @@ def see_best_cores(tables: Tables, knowledge: Knowledge, k: int, j: int) -> None
 
     It is 0 where none fit.
     """
-    placing = knowledge.placing
-    weigh_job(tables, knowledge.history, placing, k, j)
-    found = find_best(tables, placing, j, tables.jobs[j].size, np.inf, ANY_NODE)
-    knowledge.scores.features[F_PLACEMENT] = found if placing.best[0] >= 0 else 0.0
+    search = knowledge.placing.search[0]
+    begin_search(tables, knowledge, k, j)
+    find_best(tables, knowledge.placing, j)
+    knowledge.scores.features[F_PLACEMENT] = search.least if search.processor >= 0 else 0.0

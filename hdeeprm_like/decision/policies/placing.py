@@ -18,6 +18,17 @@ FIXED = 5  # the first so many features of cores never change: those of a class 
 SEVERAL = -1  # in place of a class, for processors of several
 
 PLACEMENT = np.dtype([("estimates", "i8")], align=True)  # 1 if the score uses the run time
+SEARCH = np.dtype(
+    [
+        ("wanted", "i8"),  # cores still to find for the job
+        ("slowest", "f8"),  # flop/s of the slowest core found before, infinite for none
+        ("only", "i8"),  # the node that the cores must be on, -1 for any
+        ("processor", "i8"),  # the best one so far, -1 for none,
+        ("cores", "i8"),  # how many of its cores,
+        ("least", "f8"),  # and their score
+    ],
+    align=True,
+)
 MEAN = np.dtype([("watts", "f8"), ("memory", "f8"), ("bandwidth", "f8")], align=True)  # W, MB, GB/s of the mean core
 
 
@@ -33,7 +44,7 @@ class Placing(Bundle, shared=("rows", "mean", "weights", "classes", "fixed", "un
             lie entirely within or without, else SEVERAL. whole: (G, WIDTH) cores at that place.
         job: (F,) scratch: features of a job. weighed: (C,) scratch: what features of cores weigh for it.
         cores: (C,) scratch: features of cores. seen: (L,) scratch: 1 if an idle processor of the class was scored.
-        best: (2,) scratch: the processor found, -1 for none, and the number of its cores.
+        search: (1,) SEARCH.
     """
 
     rows: Records
@@ -47,7 +58,7 @@ class Placing(Bundle, shared=("rows", "mean", "weights", "classes", "fixed", "un
     weighed: Floats
     cores: Floats
     seen: Ints
-    best: Ints
+    search: Records
 
 
 def new_placing(state: State | None, baselines: Sequence[Baseline]) -> Placing:
@@ -83,7 +94,7 @@ def new_placing(state: State | None, baselines: Sequence[Baseline]) -> Placing:
         weighed=np.zeros(len(CORE)),
         cores=np.zeros(len(CORE)),
         seen=np.zeros(len(fixed), np.int64),
-        best=np.zeros(2, np.int64),
+        search=np.zeros(1, SEARCH),
     )
 
 

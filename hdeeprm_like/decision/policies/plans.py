@@ -98,7 +98,7 @@ class Plans(Bundle, opaque=("knowledge", "guarantees", "memories")):
         node_cores, node_memory, node_gpus: (N,) scratch: cores, MB and GPUs free at some time.
         knowledge: about users, or none if no baseline uses any.
         node_plans: reservations of nodes. node_profile: free capacity of nodes by date. slurm: its priorities.
-        guarantees: of each baseline (`guarantee_rows.Bounds`), one bundle for each.
+        guarantees: of each baseline (`guaranteed_nodes.Bounds`), one bundle for each.
         memories: what each baseline remembers for its mode (`modes.Mode.new_memory`), one bundle for each.
     """
 
@@ -176,9 +176,9 @@ def new_plans(
     looks_back = partitioned or any(baseline.looks_back for baseline in baselines)
     return Plans(
         plans=plans,
-        queue=np.zeros(jobs + 1, np.int32),
-        releases=np.zeros(jobs + 1, np.int32),
-        release_ends=np.zeros(jobs + 1),
+        queue=np.empty(jobs + 1, np.int32),
+        releases=np.empty(jobs + 1, np.int32),
+        release_ends=np.empty(jobs + 1),
         node_cores=np.zeros(nodes, np.int64),
         node_memory=np.zeros(nodes),
         node_gpus=np.zeros(nodes),

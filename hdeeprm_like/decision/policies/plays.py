@@ -35,6 +35,9 @@ END = np.dtype([("time", "f8"), ("cores", "i8")], align=True)
 
 PLAY = np.dtype(
     [
+        ("queued", "i8"),  # waiting jobs that are played: the first entries of Ahead.played,
+        ("coming", "i8"),  # and jobs that arrive again, behind these
+        ("ending", "i8"),  # running jobs: used entries of each row of Ahead.running
         ("now", "f8"),
         ("cost", "f8"),
         ("free", "i8"),  # cores
@@ -181,13 +184,14 @@ def start_marked(ahead: Ahead) -> None:
 
 
 @compiled
-def play_on(ahead: Ahead, waiting: int, coming: int, limit: float, budget: int) -> float:
+def play_on(ahead: Ahead, limit: float, budget: int) -> float:
     """Play to the end and return the cost; infinite if the budget was used up before.
 
     Args:
         limit: cost at which to stop early. budget: steps for all plays of this decision.
     """
     play, arrived = ahead.play[0], 0
+    waiting, coming = play.queued, play.coming
     while (play.waiting > 0 or arrived < coming) and play.cost <= limit:
         end = ahead.ends[play.first].time if play.first < play.running else np.inf
         arrival = ahead.played[waiting + arrived].arrival if arrived < coming else np.inf

@@ -42,7 +42,8 @@ class Ranked(NamedTuple):
 def ranked_by(baseline: Baseline, tables: Tables, plans: Plans, k: int) -> Ranked:
     """Return the waiting jobs in the order of baseline *k* now."""
     if begin(tables, plans, k) and baseline.mode.name == SCORED:
-        sort_by_score(tables, plans, plans.knowledge, k, stage_of(plans.knowledge.history, k))
+        v, s = int(plans.plans["list"][k]), stage_of(plans.knowledge.history, k)
+        sort_by_score(tables, plans, plans.knowledge, v, s)
     count = write_order(tables, plans, k)
     rows = plans.queue[:count].astype(np.int64)
     keys: Floats = tables.waiting.key_of[plans.plans["list"][k], rows]

@@ -31,7 +31,7 @@ def look_now(tables: Tables, plans: Plans) -> None:
                 if plans.node_cores[n] == tables.nodes[n].cores:
                     idle += plans.node_cores[n]
         nodes.free[s], nodes.idle[s] = free, idle
-    nodes.state[0].releases = -1
+    nodes.releases[0] = -1
 
 
 @inlined

@@ -58,7 +58,7 @@ def start_scored(tables: Tables, plans: Plans, knowledge: Knowledge, memory: Sco
     s = stage_of(knowledge.history, k)
     params = knowledge.scores.params[s]
     if params.looks_ahead == 0 or tables.clock[0].waiting > params.played:
-        sort_by_score(tables, plans, knowledge, k, s)
+        sort_by_score(tables, plans, knowledge, plans.plans[k].list, s)
     if params.looks_ahead == 1:
         start_ahead(tables, plans, knowledge, memory.ahead, k, s)
         return
@@ -75,22 +75,14 @@ def start_scored(tables: Tables, plans: Plans, knowledge: Knowledge, memory: Sco
 @compiled
 def start_ahead(tables: Tables, plans: Plans, knowledge: Knowledge, ahead: Ahead, k: int, s: int) -> None:
     """Start the jobs that the best candidate starts."""
-    count = choose_ahead(
-        tables, knowledge.history, knowledge.scores, ahead, s, plans.plans[k].list, plans.plans[k].ends
-    )
+    count = choose_ahead(tables, knowledge, ahead, s, plans.plans[k].list, plans.plans[k].ends)
     for i in range(count):
         if ahead.played[i].chosen == 1:
             start_if_fits(tables, plans, k, ahead.played[i].job)
 
 
 @entry
-def sort_by_score(tables: Tables, plans: Plans, knowledge: Knowledge, k: int, s: int) -> None:
-    """Sort the waiting jobs by their scores now."""
-    sort_list_by_score(tables, plans, knowledge, plans.plans[k].list, s)
-
-
-@compiled
-def sort_list_by_score(tables: Tables, plans: Plans, knowledge: Knowledge, v: int, s: int) -> None:
+def sort_by_score(tables: Tables, plans: Plans, knowledge: Knowledge, v: int, s: int) -> None:
     """Sort a list of the waiting jobs by their scores now, in stage *s*."""
     lists, history = tables.waiting, knowledge.history
     look_at_queue(tables, knowledge.scores, s)
@@ -136,7 +128,7 @@ def backfill_by_score(tables: Tables, plans: Plans, knowledge: Knowledge, k: int
             break
         j = job_at(tables.waiting, v, place, i)
         i += 1
-        count += add_candidate(tables, plans, knowledge, s, j, head, plans.plans[k].shadow, count)
+        count += add_candidate(tables, plans, knowledge, s, j, count)
     for n in range(count):
         j = plans.queue[n]
         if needed_cores(tables, knowledge.history, scores, s, j) <= clock.free_cores:
@@ -152,17 +144,18 @@ def start_with_reservations(
     scores, history, now = knowledge.scores, knowledge.history, tables.clock[0].now
     waiting = copy_jobs(tables.waiting, plans.plans[k].list, plans.queue)
     begin_skyline(tables, plans, profile, k)
-    held, i, head, shadow, count = 0, 0, -1, 0.0, 0
+    plan, held, i, count = plans.plans[k], 0, 0, 0
+    plan.head, plan.shadow = -1, 0.0
     while i < waiting and held < scores.params[s].reservations:
         j = plans.queue[i]
         begin = start_or_reserve(tables, plans, profile, k, j, needed_cores(tables, history, scores, s, j))
         if begin > now:
             held += 1
-            if head < 0:
-                head, shadow = j, begin
+            if plan.head < 0:
+                plan.head, plan.shadow = j, begin
         i += 1
     while i < waiting:
-        count += add_candidate(tables, plans, knowledge, s, plans.queue[i], head, shadow, count)
+        count += add_candidate(tables, plans, knowledge, s, plans.queue[i], count)
         i += 1
     for n in range(count):
         j = plans.queue[n]
@@ -171,21 +164,15 @@ def start_with_reservations(
 
 
 @compiled
-def add_candidate(
-    tables: Tables, plans: Plans, knowledge: Knowledge, s: int, j: int, head: int, shadow: float, count: int
-) -> int:
-    """Insert a job into the sorted candidates for backfilling if it may start; return 1 if inserted, else 0.
-
-    Args:
-        head: the head of the queue. shadow: s, its expected start. count: number of candidates before this one.
-    """
-    scores, key = knowledge.scores, float(count)
+def add_candidate(tables: Tables, plans: Plans, knowledge: Knowledge, s: int, j: int, count: int) -> int:
+    """Insert a job into the sorted *count* candidates for backfilling if it may start; return 1 if inserted, else 0."""
+    scores, key, plan = knowledge.scores, float(count), plans.plans[s // STAGES]
     params = scores.params[s]
     if needed_cores(tables, knowledge.history, scores, s, j) > tables.clock[0].free_cores:
         return 0
     if params.gate == 1 or params.own_backfill == 1:
         describe(tables, plans, knowledge, s, j)
-        compare_with_head(tables, scores, j, head, shadow)
+        compare_with_head(tables, scores, j, plan.head, plan.shadow)
         if params.gate == 1 and weigh(scores, s, GATE) < 0.0:
             return 0
         if params.own_backfill == 1:
@@ -207,7 +194,7 @@ def insert_candidate(plans: Plans, knowledge: Knowledge, count: int, j: int, key
 @callback
 def sort_scored(tables: Tables, plans: Plans, knowledge: Knowledge, k: int) -> None:
     """Sort the queue by the scores of learned policy *k*."""
-    sort_by_score(tables, plans, knowledge, k, stage_of(knowledge.history, k))
+    sort_by_score(tables, plans, knowledge, plans.plans[k].list, stage_of(knowledge.history, k))
 
 
 class ByScore(Mode):

@@ -12,7 +12,7 @@ from hdeeprm_like.decision.policies.knowledge import Knowledge
 from hdeeprm_like.decision.policies.node_rows import SlurmRows
 from hdeeprm_like.decision.policies.plans import Plans
 from hdeeprm_like.decision.policies.priorities import sort_again
-from hdeeprm_like.decision.policies.scored import sort_list_by_score
+from hdeeprm_like.decision.policies.scored import sort_by_score
 from hdeeprm_like.decision.policies.scores import stage_of
 from hdeeprm_like.decision.policies.slurm_priorities import own_priority, sort_by_priority
 from hdeeprm_like.engine.bundles import Bundle
@@ -50,7 +50,7 @@ def sort_by_order(tables: Tables, plans: Plans, knowledge: Knowledge, watch: Wat
     if watch.params[0].reorders == 0:
         return
     if plan.order == BY_SCORE:
-        sort_list_by_score(tables, plans, knowledge, plan.candidates, stage_of(knowledge.history, k))
+        sort_by_score(tables, plans, knowledge, plan.candidates, stage_of(knowledge.history, k))
     else:
         sort_again(tables, knowledge, plan.candidates, plan.order, plan.order_times)
 

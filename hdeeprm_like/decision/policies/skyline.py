@@ -54,7 +54,7 @@ def find_shadow(tables: Tables, plans: Plans, k: int, head: int, need: int, move
     for i in range(sort_releases(tables, plans, k, moved)):
         other = plans.releases[i]
         if plan.on_nodes == 1:
-            change_at_shadow(tables, plans, k, tables.jobs[other].first, other, head, 1)
+            change_at_shadow(tables, plans, k, tables.jobs[other].first, other, 1)
         else:
             plan.spare += tables.jobs[other].size
         if plan.spare >= 0 and (plan.on_nodes == 0 or plan.room >= tables.jobs[head].size):
@@ -80,10 +80,10 @@ def leaves_to_head(tables: Tables, plans: Plans, k: int, j: int) -> bool:
         plan.spare -= tables.jobs[j].size
         return True
     begin = tables.clock[0].placed
-    change_at_shadow(tables, plans, k, begin, j, plan.head, -1)
+    change_at_shadow(tables, plans, k, begin, j, -1)
     if plan.room >= tables.jobs[plan.head].size:
         return True
-    change_at_shadow(tables, plans, k, begin, j, plan.head, 1)
+    change_at_shadow(tables, plans, k, begin, j, 1)
     return False
 
 
@@ -141,19 +141,17 @@ def could_start(tables: Tables, plans: Plans, profile: Profile, k: int, j: int, 
     Args:
         need: cores that must be free for it, no fewer than its own.
     """
-    time = planned_time(tables, plans, k, j)
     if plans.plans[k].on_nodes == 1:
-        return bool(earliest_on_nodes(tables, plans, k, j, need, time, 1) < np.inf)
-    return is_free_now(profile, need, time)
+        return bool(earliest_on_nodes(tables, plans, k, j, need, 1) < np.inf)
+    return is_free_now(profile, need, planned_time(tables, plans, k, j))
 
 
 @inlined
 def earliest_start(tables: Tables, plans: Plans, profile: Profile, k: int, j: int, need: int) -> float:
     """Return the first date at which a job fits around all reservations, and pick its nodes; infinite for never."""
-    now, time = tables.clock[0].now, planned_time(tables, plans, k, j)
     if plans.plans[k].on_nodes == 0:
-        return float(earliest(profile, need, time, now))
-    begin = float(earliest_on_nodes(tables, plans, k, j, need, time, plans.node_profile.state[0].points))
+        return float(earliest(profile, need, planned_time(tables, plans, k, j), tables.clock[0].now))
+    begin = float(earliest_on_nodes(tables, plans, k, j, need, plans.node_profile.state[0].points))
     if begin < np.inf:
         pick_lowest(tables, plans, j)
     return begin

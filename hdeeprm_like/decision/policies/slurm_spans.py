@@ -47,7 +47,7 @@ def room_at_all(tables: Tables, plans: Plans, k: int, j: int, now: float) -> flo
     if free >= demand.asked or plans.slurm.preemption.state[0].beside == 1:
         return now
     sort_limits(tables, plans, k)
-    for i in range(nodes.state[0].releases):
+    for i in range(nodes.releases[0]):
         of = sets.demands[plans.releases[i]]
         for hold in range(of.first_hold, of.first_hold + of.held):
             free += sets.hold_cores[hold] * sets.members[demand.set, sets.hold_node[hold]]
@@ -59,7 +59,7 @@ def room_at_all(tables: Tables, plans: Plans, k: int, j: int, now: float) -> flo
 @compiled
 def sort_limits(tables: Tables, plans: Plans, k: int) -> None:
     """Write the running jobs by the end of their limits, then by row, and these ends, unless still valid."""
-    if plans.node_plans.state[0].releases >= 0:
+    if plans.node_plans.releases[0] >= 0:
         return
     count, left = copy_jobs(tables.running, plans.plans[k].ends, plans.releases), 0
     for place in range(count):
@@ -81,7 +81,7 @@ def sort_limits(tables: Tables, plans: Plans, k: int) -> None:
             plans.releases[place], plans.release_ends[place] = plans.releases[place - 1], other
             place -= 1
         plans.releases[place], plans.release_ends[place] = j, end
-    plans.node_plans.state[0].releases = count
+    plans.node_plans.releases[0] = count
 
 
 @compiled
@@ -98,7 +98,7 @@ def soonest_by_spans(tables: Tables, plans: Plans, k: int, j: int, now: float, l
         if pick_nodes(tables, j):
             return now
     sort_limits(tables, plans, k)
-    count, i, barrier, span = nodes.state[0].releases, 0, -np.inf, FIRST_SPAN
+    count, i, barrier, span = nodes.releases[0], 0, -np.inf, FIRST_SPAN
     while i < count:
         last, taken = -np.inf, 0
         while i < count and taken <= MOST_TAKEN:

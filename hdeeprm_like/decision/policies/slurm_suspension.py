@@ -115,7 +115,7 @@ def own_cores(tables: Tables, plans: Plans, j: int, hold: int, first: int) -> in
     beside = plans.slurm.preemption.state[0].beside == 1
     for w in range(plans.slurm.preemption.state[0].words):
         own = rows.cores[hold, w]
-        for i in range(first, plans.node_plans.state[0].releases):
+        for i in range(first, plans.node_plans.releases[0]):
             other = plans.releases[i]
             if beside and takes_from(plans, j, other):
                 continue

@@ -19,7 +19,7 @@ from hdeeprm_like.decision.actions import PolicyActions, policy_named
 from hdeeprm_like.decision.system import DecisionSystem, FirstAction
 from hdeeprm_like.engine.state import State
 from hdeeprm_like.errors import HDeepRMError, OptionsError, did_you_mean
-from hdeeprm_like.experiment import RANDOM_POLICIES, generator, load_experiment, platform_of
+from hdeeprm_like.experiment import load_experiment, platform_of, seed_of_policies
 from hdeeprm_like.formats.files import write_json
 from hdeeprm_like.formats.shipped import found
 from hdeeprm_like.options import Options, explain
@@ -98,7 +98,7 @@ class HDeepRM(Scheduler):
     def decide(self, platform: Platform, limits: JobLimits) -> DecisionSystem:
         """Make the decision system of a platform."""
         actions = PolicyActions([policy_named(self.experiment.classic_policy, BATSIM)])
-        seed = int(generator(self.experiment.seed, RANDOM_POLICIES).integers(2**63))
+        seed = seed_of_policies(self.experiment.seed)
         return DecisionSystem(State(platform, None, seed=seed, limits=limits, needs=actions.needs), actions)
 
     def stop(self, number: int, frame: object) -> NoReturn:

@@ -1,10 +1,9 @@
-"""What several pictures of runs are made of: charts above one another, steps over time, boxes."""
+"""What several pictures of runs are made of: steps over time, boxes."""
 
 from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
 from hdeeprm_like.types import Floats, Ints
 
@@ -12,16 +11,6 @@ NO_JOBS = "no job ran"
 MOST_STEPS = 4000  # of a line; with more it would be a solid block, so stretches of time are drawn
 STRETCHES = 400  # of time, of equal length
 RASTER = 2.0  # z-order under which charts with thousands of parts are drawn as one image, even in SVG and PDF
-
-
-def two_charts(figure: Figure, heights: tuple[int, int] = (1, 3)) -> tuple[Axes, Axes]:
-    """Return two charts above one another with a common horizontal axis.
-
-    Args:
-        heights: the relative heights of both.
-    """
-    above, below = figure.subplots(2, 1, sharex=True, gridspec_kw={"height_ratios": heights})
-    return above, below
 
 
 def draw_steps(axes: Axes, times: Floats, amount: Floats | Ints, colour: str) -> None:

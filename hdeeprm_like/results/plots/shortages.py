@@ -8,7 +8,7 @@ from matplotlib.ticker import MaxNLocator
 
 from hdeeprm_like.cluster import metrics
 from hdeeprm_like.results.pictures import RED, from_zero, legend_above, note, time_axis, unit_of_time
-from hdeeprm_like.results.plots.charts import RASTER, boxes, draw_steps, two_charts
+from hdeeprm_like.results.plots.charts import RASTER, boxes, draw_steps
 from hdeeprm_like.results.run_reader import Run, open_run
 from hdeeprm_like.types import Floats
 
@@ -18,7 +18,7 @@ MANY, BINS = 200, 300  # spans that can be distinguished, and stretches of time 
 def mem_bw_overutilization(figure: Figure, run: Run) -> None:
     """Draw a bar over each span in which a processor's memory bandwidth was oversubscribed (thesis figure 5.9)."""
     found = run.overutilizations
-    above, below = two_charts(figure, heights=(3, 1))
+    above, below = figure.subplots(2, 1, sharex=True, height_ratios=(3, 1))
     finite = found.bandwidth[np.isfinite(found.bandwidth)]
     end = max(run.end, float(finite.max(initial=0.0)))
     seconds = time_axis(below, end)
@@ -64,7 +64,7 @@ def bubbles(figure: Figure, run: Run, resource: str) -> None:
     """
     values = run.overutilizations.core if resource == "cores" else run.overutilizations.memory
     begins, ends = (values, values) if values.ndim == 1 else (values[:, 0], values[:, 1])
-    above, below = two_charts(figure)
+    above, below = figure.subplots(2, 1, sharex=True, height_ratios=(1, 3))
     seconds = time_axis(below, max(run.end, float(ends.max(initial=0.0))))
     if not len(values) or values.ndim == 1:
         above.set_yticks([])

@@ -191,6 +191,11 @@ def case_of(
         comparison = comparison_of(case, tuple(references), output, date)
         summary = run_comparison(comparison, folder, processes, progress)[0]
     costs = costs_of(rows_in(folder / RESULTS), [row[POLICY] for row in summary], case.objective)
+    kept = (
+        POLICY,
+        *with_tails(comparison.shown),
+        *(f"{comparison.shown[0]}{end}" for end in ("_std", "_low", "_high")),
+    )
     refused = {policy.name: why for policy, why in zip(chosen, refusals, strict=True) if why}
     scores, resampled = (
         {name: one for name, one in found.items() if name not in refused} for found in scores_of(costs, case.references)
@@ -209,14 +214,8 @@ def case_of(
         "scores": scores,
         "resampled": resampled,
         "shown": comparison.shown,
-        "summary": kept(summary, comparison.shown),
+        "summary": [{name: row[name] for name in kept} for row in summary],
     }
-
-
-def kept(summary: Rows, shown: Sequence[str]) -> Rows:
-    """Return what a card keeps of a summary: figures with their tails, of the first one also the interval."""
-    names = (POLICY, *with_tails(shown), *(f"{shown[0]}{end}" for end in ("_std", "_low", "_high")))
-    return [{name: row[name] for name in names} for row in summary]
 
 
 def cost_of(case: Case, policy: Policy, output: Path, date: str) -> dict[str, Any]:

@@ -97,7 +97,7 @@ def check_policy(
             simulator = run_to_end(machine, jobs, PolicyActions([chosen]), clock, seed=seed, log=True)
         return run_of(simulator, len(jobs), time.perf_counter() - began)
 
-    machines = machines_of(platform)
+    machines = [platform_from(POOL), small_machine()] if platform is None else [platform_from(platform)]
     return checked(actions.names[0], play, machines, slowest, "a job")
 
 
@@ -153,7 +153,8 @@ def check_agent(
     name = type(agent).__name__ if is_one else getattr(agent, "__name__", "agent")
 
     def play(machine: Platform, jobs: Workload, seed: int) -> Run:
-        return played(make(seed), space, machine, jobs, clock, seed)
+        system = space.system(space.state(machine, jobs, seed, limits=jobs.limits()))
+        return advanced(make(seed), system, machine, jobs, clock)
 
     machines = [platform_from(POOL if platform is None else platform)]
     return checked(name, play, machines, slowest, "a decision")
@@ -170,12 +171,6 @@ def check_trained(trained: Trained, platform: AnyPlatform | None, clock: Clock, 
         return advanced(restored(trained).agent, system, machine, jobs, clock)
 
     return checked(trained.name, play, [home if platform is None else platform_from(platform)], slowest, "a decision")
-
-
-def played(agent: Acting, space: Space, machine: Platform, jobs: Workload, clock: Clock, seed: int) -> Run:
-    """Return a run in which an agent decides."""
-    state = space.state(machine, jobs, seed, limits=jobs.limits())
-    return advanced(agent, space.system(state), machine, jobs, clock)
 
 
 def advanced(agent: Any, system: Any, machine: Platform, jobs: Workload, clock: Clock) -> Run:
@@ -224,13 +219,6 @@ def answering() -> Iterator[None]:
     except Exception as cause:
         told = f"{type(cause).__name__}: {' '.join(str(cause).split())}"
         raise CheckError("answers", f"it raises {told:.160}") from cause
-
-
-def machines_of(platform: AnyPlatform | None) -> list[Platform]:
-    """Return the machines that a policy is tried on."""
-    if platform is not None:
-        return [platform_from(platform)]
-    return [platform_from(POOL), small_machine()]
 
 
 def checked(name: str, play: Player, machines: Sequence[Platform], slowest: float | None, unit: str) -> Checked:

@@ -4,8 +4,6 @@ The folder holds `RESULTS` (one line per policy and window, written at once, so 
 where it stopped), `SUMMARY`, `TESTS` and `RECORD`; and pictures if requested.
 """
 
-import csv
-import io
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
@@ -18,7 +16,7 @@ from hdeeprm_like.cluster.schedule import FIGURES, UNKNOWN, figures
 from hdeeprm_like.decision.agent_names import Trained
 from hdeeprm_like.decision.compared_policies import Policy, reference_named
 from hdeeprm_like.errors import ResultsError
-from hdeeprm_like.formats.files import alone_in, replacing, write_json
+from hdeeprm_like.formats.files import alone_in, write_csv, write_json
 from hdeeprm_like.formats.windows import Window
 from hdeeprm_like.inputs import read_json, read_rows
 from hdeeprm_like.progress import progress_bar
@@ -217,10 +215,5 @@ def write_rows(path: Path, columns: Sequence[str], rows: Rows, unknown: str = ""
     Args:
         unknown: text for an unknown number.
     """
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(columns)
-    for row in rows:
-        writer.writerow([unknown if value != value else value for value in map(row.__getitem__, columns)])
-    with replacing(path) as file:
-        file.write(text.getvalue())
+    shown = ({name: unknown if row[name] != row[name] else row[name] for name in columns} for row in rows)
+    write_csv(path, columns, shown)

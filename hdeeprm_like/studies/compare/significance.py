@@ -150,20 +150,6 @@ def welch(first: Floats, second: Floats) -> Floats:
         return np.asarray(stats.ttest_ind(first, second, axis=1, equal_var=False).pvalue)
 
 
-def paired(first: Floats, second: Floats) -> Floats:
-    """Return the p-values of Student's t-test of the differences, two-sided.
-
-    Args:
-        first, second: (pairs, n) values that belong together.
-
-    Returns:
-        (pairs,) 1 where the samples are equal, NaN where n is 1.
-
-    Source: Student, "The probable error of a mean", 1908.
-    """
-    return one_sample(first - second, 0.0)
-
-
 def one_sample(samples: Floats, mean: float) -> Floats:
     """Return the p-values of Student's t-test of whether samples are of a distribution with some mean, two-sided.
 

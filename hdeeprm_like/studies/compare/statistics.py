@@ -21,7 +21,6 @@ from hdeeprm_like.studies.compare.significance import (
     holm,
     intervals,
     one_sample,
-    paired,
     welch,
     wilcoxon,
 )
@@ -189,7 +188,7 @@ def p_values_of(
         of_pairs = {"Wilcoxon": np.array(wilcoxon(values[firsts], values[seconds]))}
         if parametric:
             of_pairs["Welch"] = welch(values[firsts], values[seconds])
-            of_pairs["paired t"] = paired(values[firsts], values[seconds])
+            of_pairs["paired t"] = one_sample(values[firsts] - values[seconds], 0.0)
         means = values.mean(axis=1)
         known = np.isfinite(means[firsts] + means[seconds])
         of_pairs = {test: np.where(known, found, np.nan) for test, found in of_pairs.items()}

@@ -1,16 +1,14 @@
 """Running experiments: each result appears whole or not at all, so whatever is killed goes on where it was."""
 
-import csv
 import os
 import platform
 import resource
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 from hdeeprm_like.errors import OptionsError, ResultsError
-from hdeeprm_like.formats.files import alone_in, replacing, write_json
+from hdeeprm_like.formats.files import alone_in, write_csv, write_json
 from hdeeprm_like.inputs import sha256
 from hdeeprm_like.run.workers import workers
 from hdeeprm_like.studies.reproduction.claims import CONTRADICTED, DIFFERS, judged
@@ -60,7 +58,8 @@ def reproduce(
             report(result)
         results = [found for name in known_ids() if (found := kept_result(settings.output / name))]
         write_json(settings.output / RESULTS, {"made": origin(settings), "results": results})
-        write_table(settings.output / TABLE, results)
+        rows = ({**result, **row} for result in results for row in result["numbers"])
+        write_csv(settings.output / TABLE, COLUMNS, rows)
     return results
 
 
@@ -156,15 +155,6 @@ def surprises(results: Sequence[Result]) -> list[str]:
         for row in result["numbers"]
         if row["verdict"] in (CONTRADICTED, DIFFERS) and row["expected"] not in (CONTRADICTED, DIFFERS)
     ]
-
-
-def write_table(path: Path, results: Sequence[Result]) -> None:
-    """Write one row for each published number."""
-    with replacing(path) as file:
-        rows = csv.DictWriter(file, COLUMNS, extrasaction="ignore", lineterminator="\n")
-        rows.writeheader()
-        for result in results:
-            rows.writerows({**result, **row} for row in result["numbers"])
 
 
 def origin(settings: Settings) -> dict[str, Any]:

@@ -5,64 +5,111 @@ These lines hold the whole state, so a sweep that was killed continues from them
 """
 
 import json
+import logging
 import os
 import random
 import socket
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass
+import traceback
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from tqdm import tqdm
 
-from hdeeprm_like.errors import ResultsError
+from hdeeprm_like.errors import HDeepRMError, ResultsError
 from hdeeprm_like.formats.files import alone_in, replacing, write_json
 from hdeeprm_like.inputs import read_json, read_text
-from hdeeprm_like.plugins import Place
+from hdeeprm_like.plugins import Place, function_at, trusting
 from hdeeprm_like.studies.sweep.engine import Engine, Lost, Where, engine_named
 from hdeeprm_like.studies.sweep.ledger import Ledger, appending, file_of
-from hdeeprm_like.studies.sweep.playing import run_chunk
-from hdeeprm_like.studies.sweep.tasks import GO_ON, Task, read_sweep
+from hdeeprm_like.studies.sweep.tasks import COMPARE, GO_ON, LAUNCH, REPRODUCE, TRAIN, Task, read_sweep
 
 RECORD, TASKS = "sweep.json", "tasks.jsonl"
 CHUNK = 180.0  # s of a chunk: long against the start of a job, short against the loss of a killed one
 PARTS = 8  # fewest chunks for each worker, so that the last ones end at about the same time
 SAMPLE = 16  # tasks that are measured before the others are packed
 ATTEMPTS = 2  # for a task that fails
+TOLD = 5  # last lines of an error
+TWICE = 60.0  # s; shorter tasks run twice when their time is measured
+PLAYED = {  # the function that runs each kind of task and returns its figures, given the folder of the sweep
+    LAUNCH: "hdeeprm_like.studies.sweep.experiments:launched",
+    COMPARE: "hdeeprm_like.studies.sweep.comparisons:compared",
+    TRAIN: "hdeeprm_like.studies.sweep.experiments:trained",
+    REPRODUCE: "hdeeprm_like.studies.sweep.reproductions:reproduced",
+}
 
 
-@dataclass(frozen=True)
-class Settings:
-    """The settings of a sweep.
+def run_chunk(
+    folder: Path, name: str, tasks: Sequence[Task], seconds: float, measure: bool, trusted: tuple[Place, ...]
+) -> int:
+    """Run tasks one after the other, and write a line for each at its end; return the number of tasks run.
 
-    Attributes:
-        where: the engine. chunk: s of a chunk. trusted: as for `plugins.trusting`.
+    Args:
+        folder: of the sweep. name: of the file of lines; tasks with a line of an earlier worker are not run again.
+        seconds: after which no further task begins, except the first; another chunk gets the rest.
+        measure: whether to run each task twice and record the time of the second run, because the first reads and
+        compiles; tasks that would continue from a checkpoint run once.
+        trusted: allowed Python code, as for `plugins.trusting`.
+
+    Raises:
+        ResultsError: the file cannot be written.
     """
+    logging.getLogger("hdeeprm_like").setLevel("ERROR")  # the command warns of inputs once, not each worker
+    begun, run = time.perf_counter(), 0
+    with appending(file_of(folder, name)) as lines, trusting(*trusted):
+        for task in tasks:
+            if task.key in lines.keys:
+                continue
+            if run and time.perf_counter() - begun > seconds:
+                break
+            lines.add(line_of(task, folder, measure))
+            begun = begun if run else time.perf_counter()  # the first one reads and compiles for all
+            run += 1
+    return run
 
-    where: Where
-    chunk: float = CHUNK
-    trusted: tuple[Place, ...] = ()
+
+def line_of(task: Task, folder: Path, measure: bool) -> dict[str, Any]:
+    """Return the ledger's line for a task, after running it."""
+    play: Callable[[Task, Path], dict[str, float]] = function_at(PLAYED[task.do])
+    try:
+        for _ in range(2 if measure and task.do not in GO_ON else 1):
+            begun = time.perf_counter()
+            found = play(task, folder)
+            spent = time.perf_counter() - begun
+            if spent > TWICE:
+                break
+    except HDeepRMError as error:
+        return {"key": task.key, "error": str(error)}
+    except Exception:
+        return {"key": task.key, "error": "\n".join(traceback.format_exc().splitlines()[-TOLD:])}
+    known = {name: value for name, value in found.items() if value == value}
+    return {"key": task.key, "seconds": round(spent, 6), "figures": known}
 
 
-def sweep(file: Path, settings: Settings, progress: bool = True) -> tuple[list[Task], Ledger]:
+def sweep(
+    file: Path, where: Where, chunk: float = CHUNK, trusted: tuple[Place, ...] = (), progress: bool = True
+) -> tuple[list[Task], Ledger]:
     """Run or continue a sweep; return its tasks and its ledger.
+
+    Args:
+        chunk: s of a chunk. trusted: as for `plugins.trusting`.
 
     Raises:
         HDeepRMError: the file cannot be used, the engine is not available, or the folder belongs to something else.
     """
-    folder = settings.where.folder
+    folder = where.folder
     tasks = read_sweep(file)
-    engine_named(settings.where.engine)  # before anything is written
+    engine_named(where.engine)  # before anything is written
     with alone_in(folder):
         if (folder / RECORD).exists():
             left_in(folder)
         elif any(folder.iterdir()):
             raise ResultsError(f"{folder}: holds something that is no sweep; name another folder")
-        write_json(folder / RECORD, record_of(settings.where, 0))
+        write_json(folder / RECORD, record_of(where, 0))
         with replacing(folder / TASKS) as lines:
             lines.writelines(json.dumps(vars(task)) + "\n" for task in tasks)
-        driver = Driver(list({task.key: task for task in tasks}.values()), settings)
+        driver = Driver(list({task.key: task for task in tasks}.values()), where, chunk, trusted)
         with tqdm(total=driver.total, unit=" tasks", desc="sweeping", disable=not progress, leave=False) as bar:
             driver.run(bar)
     return tasks, driver.ledger
@@ -75,17 +122,17 @@ class Driver:
         ledger: known results. total: number of tasks.
     """
 
-    def __init__(self, tasks: Sequence[Task], settings: Settings) -> None:
+    def __init__(self, tasks: Sequence[Task], where: Where, chunk: float, trusted: tuple[Place, ...]) -> None:
         self.total = len(tasks)
-        self.ledger = Ledger(settings.where.folder.absolute())  # workers may have another current folder
+        self.ledger = Ledger(where.folder.absolute())  # workers may have another current folder
         self._tasks = tasks
-        self._settings = settings
+        self._where, self._chunk, self._trusted = where, chunk, trusted
 
     def run(self, bar: Any) -> None:
         """Continue until each task has a result or has failed twice; each round has its own workers."""
         begun = False
         while True:
-            with engine_named(self._settings.where.engine)(self._settings.where) as engine:
+            with engine_named(self._where.engine)(self._where) as engine:
                 self.ledger.read(wait=True)
                 if not begun:
                     begun = True
@@ -98,8 +145,8 @@ class Driver:
                     self._round(engine, sampled(left, engine.workers or 1), bar, measure=True)
                     left = self._left()
                     times = [line["seconds"] for line in self.ledger.done.values()]
-                each = sum(times) / len(times) if times else self._settings.chunk
-                self._round(engine, packed(left, each, self._settings.chunk, engine.workers), bar)
+                each = sum(times) / len(times) if times else self._chunk
+                self._round(engine, packed(left, each, self._chunk, engine.workers), bar)
                 if not self._left():
                     return
 
@@ -109,7 +156,7 @@ class Driver:
         keys = {task.key for task in self._tasks}
         known = len(keys & self.ledger.done.keys())
         bar.update(known)
-        write_json(self.ledger.folder / RECORD, record_of(self._settings.where, known))
+        write_json(self.ledger.folder / RECORD, record_of(self._where, known))
 
     def _left(self) -> list[Task]:
         known, failures = self.ledger.done, self.ledger.failures
@@ -117,15 +164,12 @@ class Driver:
 
     def _round(self, engine: Engine, chunks: Sequence[Sequence[Task]], bar: Any, measure: bool = False) -> None:
         """Run chunks to their ends, and read the results of their tasks."""
-        folder, settings, run = self.ledger.folder, self._settings, self.ledger.next_name()
+        folder, run = self.ledger.folder, self.ledger.next_name()
         names = [f"{run}-{number:05}" for number in range(len(chunks))]
-        limit = 2.0 * settings.chunk
+        limit = 2.0 * self._chunk
         engine.submit(
             run_chunk,
-            [
-                (folder, name, chunk, limit, measure, settings.trusted)
-                for name, chunk in zip(names, chunks, strict=True)
-            ],
+            [(folder, name, chunk, limit, measure, self._trusted) for name, chunk in zip(names, chunks, strict=True)],
         )
         keys = {task.key for task in self._tasks}
         for outcome in engine.results():

@@ -1,6 +1,5 @@
 """The state of a sweep, its cancellation, and its results as one table."""
 
-import csv
 import fcntl
 import json
 import os
@@ -8,47 +7,18 @@ import signal
 import socket
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from hdeeprm_like.errors import OptionsError, ResultsError
-from hdeeprm_like.formats.files import replacing, replacing_bytes
+from hdeeprm_like.formats.files import replacing_bytes, write_csv
 from hdeeprm_like.studies.sweep.ledger import Ledger
 from hdeeprm_like.studies.sweep.run import left_in
 from hdeeprm_like.studies.sweep.tasks import Task, columns_of
 
 PATIENCE = 30.0  # s that a sweep may take to end
 SHOWN = 10  # failures that are listed
-
-
-@dataclass(frozen=True)
-class Status:
-    """The state of a sweep.
-
-    Attributes:
-        tasks: their number. done: with a result. running: whether a process works on them.
-        queued: jobs in the queue of Slurm. left: s until the end at the present pace; None if unknown.
-        failures: the varied options of failed tasks, and their last lines.
-    """
-
-    tasks: int
-    done: int
-    running: bool
-    queued: int
-    left: float | None
-    failures: tuple[tuple[str, str], ...]
-
-    def __str__(self) -> str:
-        state = "running" if self.running else "complete" if self.done == self.tasks else "not running"
-        text = f"{self.done} of {self.tasks} tasks done, {len(self.failures)} failed; {state}"
-        if self.queued:
-            text += f"; {self.queued} jobs in the queue of Slurm"
-        if self.running and self.left is not None:
-            end = datetime.fromtimestamp(time.time() + self.left).strftime("%Y-%m-%d %H:%M:%S")
-            text += f"; ends at about {end}"
-        return text + "\n" + told_failures(self.failures)
 
 
 def told_failures(failures: tuple[tuple[str, str], ...]) -> str:
@@ -73,8 +43,8 @@ def values_of(task: Task, columns: list[str]) -> str:
     return ", ".join(f"{name}={task.values[name]}" for name in columns if name in task.values)
 
 
-def status_of(folder: Path) -> Status:
-    """Return the state of the sweep in a folder.
+def status_of(folder: Path) -> str:
+    """Return the state of the sweep in a folder in words, with the time until its end at the present pace.
 
     Raises:
         ResultsError: there is none.
@@ -82,15 +52,23 @@ def status_of(folder: Path) -> Status:
     record, tasks = left_in(folder)
     ledger = Ledger(folder)
     ledger.read()
-    done = sum(task.key in ledger.done for task in tasks)
-    pace = (done - int(record.get("done", 0))) / max(time.time() - record["begun"], 1e-3)
-    left = (len(tasks) - done) / pace if pace > 0.0 else None
-    queued = 0
+    done, running, failures = (
+        sum(task.key in ledger.done for task in tasks),
+        not is_free(folder),
+        failures_of(tasks, ledger),
+    )
+    state = "running" if running else "complete" if done == len(tasks) else "not running"
+    text = f"{done} of {len(tasks)} tasks done, {len(failures)} failed; {state}"
     if record["engine"] == "slurm":
         from hdeeprm_like.studies.sweep.on_slurm import queued_jobs
 
         queued = len(queued_jobs(folder))
-    return Status(len(tasks), done, not is_free(folder), queued, left, failures_of(tasks, ledger))
+        text += f"; {queued} jobs in the queue of Slurm" if queued else ""
+    pace = (done - int(record.get("done", 0))) / max(time.time() - record["begun"], 1e-3)
+    if running and pace > 0.0:
+        end = datetime.fromtimestamp(time.time() + (len(tasks) - done) / pace).strftime("%Y-%m-%d %H:%M:%S")
+        text += f"; ends at about {end}"
+    return f"{text}\n{told_failures(failures)}"
 
 
 def is_free(folder: Path) -> bool:
@@ -160,14 +138,6 @@ def collect(folder: Path, output: Path) -> int:
 def plain(value: Any) -> Any:
     """Return a value in the form of a table cell."""
     return json.dumps(value) if isinstance(value, list | dict) else value
-
-
-def write_csv(path: Path, columns: list[str], rows: list[dict[str, Any]]) -> None:
-    """Write a table as CSV."""
-    with replacing(path) as file:
-        writer = csv.DictWriter(file, columns, lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
 
 
 def write_parquet(path: Path, columns: list[str], rows: list[dict[str, Any]]) -> None:

@@ -129,16 +129,16 @@ def calibrate(machine: Platform, log: Log, now: Baseline, progress: bool = False
     with progress_bar(trials.most, progress, " simulations", "calibrating", in_log=True) as trials.show:
         found = trials.best()
     after, usual = (simulate(machine, log, now, overheads=one) for one in (found, USUAL))
-    interval, held = interval_of(machine), known & ~first
+    interval, held = parameter(machine, "bf_interval", 30.0), known & ~first
     fitted, rest = (part_of(log, after, rows, interval) for rows in (first, held))
     return Calibration(found, fitted, rest, part_of(log, usual, held, interval), held)
 
 
-def interval_of(machine: Platform) -> float:
-    """Return bf_interval, in s."""
+def parameter(machine: Platform, name: str, usual: float) -> float:
+    """Return one of SchedulerParameters, or what is usual, in s."""
     assert machine.partitions is not None
-    told = (machine.partitions.settings.get("SchedulerParameters") or {}).get("bf_interval", 30.0)
-    return float(told) if POSITIVE.holds(told) else 30.0
+    told = (machine.partitions.settings.get("SchedulerParameters") or {}).get(name, usual)
+    return float(told) if POSITIVE.holds(told) else usual
 
 
 class _Trials:
@@ -155,7 +155,7 @@ class _Trials:
         few = np.arange(min(len(log.jobs), TRIAL_JOBS))
         self.machine, self.log, self.now = machine, log.take(few), now
         self.first = first[few]
-        self.interval = interval_of(machine)
+        self.interval = parameter(machine, "bf_interval", 30.0)
         assert machine.partitions is not None
         self.usual = usual_latency(machine.partitions.settings)
         calc = CALC_PHASES * bool(machine.partitions.settings.get("PriorityWeightFairshare"))
@@ -181,7 +181,7 @@ class _Trials:
             latency = chosen
         more = [Overheads(latency, 0.0, self._phase(n, MORE_PHASES), None, calc) for n in range(MORE_PHASES)]
         best = min(more, key=lambda one: self._apart([one])[0])
-        full = self._full_interval()
+        full = parameter(self.machine, "sched_interval", 60.0)
         others = [replace(best, first_full=full * n / FULL_PHASES + FRACTION) for n in range(FULL_PHASES)]
         return min((best, *others), key=lambda one: self._apart([one])[0])
 
@@ -198,11 +198,6 @@ class _Trials:
 
     def _phase(self, n: int, of: int) -> float:
         return float(np.floor(self.interval * n / of)) + (FRACTION if n % 2 == 0 else 1.0 - FRACTION)
-
-    def _full_interval(self) -> float:
-        assert self.machine.partitions is not None
-        told = (self.machine.partitions.settings.get("SchedulerParameters") or {}).get("sched_interval", 60.0)
-        return float(told) if POSITIVE.holds(told) else 60.0
 
     def _error(self, some: Sequence[Overheads]) -> float:
         """Return how far starts are apart in the mean of some overheads, and how far the mean wait is."""

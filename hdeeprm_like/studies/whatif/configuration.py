@@ -8,7 +8,7 @@ import numpy as np
 
 from hdeeprm_like.cluster.partitions import Partitions
 from hdeeprm_like.cluster.platform import Platform
-from hdeeprm_like.decision.policies.limit_rows import JOB_LIMITS, WINDOWS, JobLimits
+from hdeeprm_like.decision.policies.limit_rows import JOB_LIMITS, MOST_WINDOWS, WINDOWS, JobLimits
 from hdeeprm_like.decision.policies.preemption_rows import CANCEL, OFF, PREEMPTION, REQUEUE, SUSPEND, Preemption
 from hdeeprm_like.errors import OptionsError, PlatformError, did_you_mean
 from hdeeprm_like.formats.partitions_json import PREEMPT_MODES
@@ -16,7 +16,6 @@ from hdeeprm_like.studies.whatif.changes import Change, Entry
 from hdeeprm_like.studies.whatif.inputs import Log
 from hdeeprm_like.studies.whatif.job_limits import job_limits, limits_of_platform
 from hdeeprm_like.studies.whatif.slurm_keys import LIMITS, seconds
-from hdeeprm_like.studies.whatif.windows import check_count
 
 COLUMNS = {"PriorityTier": "tiers", "PriorityJobFactor": "factors", "OverSubscribe": "exclusive"}
 RANKS = {("qos", "Priority"): "qos", ("account", "Fairshare"): "shares"}  # entries, and the setting that has them
@@ -55,7 +54,8 @@ def with_settings(machine: Platform, log: Log, change: Change | None) -> Platfor
     found = job_limits(limits, log, partitions, asked)
     if change.power is not None:
         found = with_power(found, machine, log, with_power_cap(machine, change).usable_cores)
-    check_count(len(change.closings))
+    if (windows := len(change.closings)) > MOST_WINDOWS:
+        raise OptionsError(f"--change: {windows} windows that close nodes; at most {MOST_WINDOWS} are possible")
     settings[JOB_LIMITS] = found
     if change.settings.keys() & {"PreemptType", "PreemptMode"}:
         check_suspension(settings)

@@ -167,15 +167,10 @@ def with_demands(log: Log, machine: Platform) -> Log:
         whole = partitions.exclusive[[partitions.number_of(name) for name in log.words["Partition"]]]
         demands = replace(demands, nodes=np.where(whole, numbers_in(log.words[NODES]).astype(np.int64), demands.nodes))
     jobs = replace(log.jobs, demands=demands)
-    if not shares_memory(partitions):
+    told = partitions.settings.get("SelectTypeParameters")
+    if told is not None and "memory" not in str(told).lower():  # where Slurm hands out none, jobs show all of a node's
         jobs = replace(jobs, memory=np.zeros(len(jobs)))
     return replace(log, jobs=jobs)
-
-
-def shares_memory(partitions: Partitions) -> bool:
-    """Return whether Slurm hands out memory; where it does not, a log shows all of a node's as that of each job."""
-    told = partitions.settings.get("SelectTypeParameters")
-    return told is None or "memory" in str(told).lower()
 
 
 def in_one_partition(machine: Platform) -> Platform:

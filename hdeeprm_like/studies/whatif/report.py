@@ -1,12 +1,11 @@
 """The answer as files: one page for people, tables for programs."""
 
-import csv
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from hdeeprm_like.formats.files import replacing, write_json
+from hdeeprm_like.formats.files import write_csv, write_json, write_lines
 from hdeeprm_like.results.html import write_page
 from hdeeprm_like.studies.whatif.answer import Answer, as_tables
 from hdeeprm_like.studies.whatif.fidelity import MEANING, Fidelity
@@ -52,9 +51,11 @@ def write_answer(found: Answer, folder: Path) -> None:
         ResultsError: they cannot be written.
     """
     write_json(folder / RECORD, as_tables(found))
-    _write_csv(folder / GROUPS, found.groups)
-    _write_csv(folder / USERS, found.people)
-    _write_csv(folder / OVER_TIME, _lines_over_time(found))
+    for name, lines in ((GROUPS, found.groups), (USERS, found.people), (OVER_TIME, _lines_over_time(found))):
+        if lines:
+            write_csv(folder / name, lines[0], lines)
+        else:
+            write_lines(folder / name, ())
     write_page(folder / REPORT, "studies/whatif/report.html", **content_of(found))
 
 
@@ -67,14 +68,6 @@ def _lines_over_time(found: Answer) -> list[dict[str, Any]]:
             one.edges[:-1].tolist(), one.edges[1:].tolist(), one.waiting.tolist(), one.used.tolist(), strict=True
         )
     ]
-
-
-def _write_csv(path: Path, lines: Sequence[dict[str, Any]]) -> None:
-    with replacing(path) as file:
-        if lines:
-            writer = csv.DictWriter(file, list(lines[0]), lineterminator="\n")
-            writer.writeheader()
-            writer.writerows(lines)
 
 
 def content_of(found: Answer) -> dict[str, Any]:
@@ -188,19 +181,8 @@ def _figures(told: Fidelity) -> list[tuple[str, str, str]]:
 
 def _outcomes(rows: Sequence[dict[str, Any]]) -> list[Sequence[str]]:
     """Return the titles and the lines of the table of all outcomes."""
-    titles = [
-        "",
-        "mean wait",
-        "against now",
-        "median",
-        "P95",
-        "P99",
-        "slowdown against now",
-        "utilization",
-        "energy",
-        "longer",
-        "shorter",
-    ]
+    titles = ["", "mean wait", "against now", "median", "P95", "P99"]
+    titles += ["slowdown against now", "utilization", "energy", "longer", "shorter"]
     lines = [
         (
             row["name"],
@@ -220,15 +202,8 @@ def _outcomes(rows: Sequence[dict[str, Any]]) -> list[Sequence[str]]:
 
 def _other_schedulers(rows: Sequence[dict[str, Any]]) -> list[Sequence[str]]:
     """Return the titles and the lines of the table of schedulers in Slurm's place."""
-    titles = [
-        "",
-        "mean wait",
-        "median",
-        "P95",
-        "utilization",
-        "the mechanism, against now",
-        f"the policy, against {ALONE}",
-    ]
+    titles = ["", "mean wait", "median", "P95", "utilization", "the mechanism, against now"]
+    titles += [f"the policy, against {ALONE}"]
     lines = [
         (
             row["name"] + (f", {ALONE}" if row["part"] == MECHANISM else ""),

@@ -60,17 +60,6 @@ def count_limit(text: str) -> float:
     return float(limit)
 
 
-def yes_or_no(text: str) -> str:
-    """Return YES or NO.
-
-    Raises:
-        ValueError: it is neither.
-    """
-    if text.upper() not in ("YES", "NO"):
-        raise ValueError("YES or NO is needed")
-    return text.upper()
-
-
 def weights(text: str) -> dict[str, float]:
     """Return the weights of ``cpu=1000,mem=500``.
 
@@ -109,17 +98,6 @@ def _pairs(text: str, example: str) -> list[tuple[str, str]]:
     return pairs
 
 
-def exclusive(text: str) -> bool:
-    """Return whether jobs get whole nodes, by a value of OverSubscribe.
-
-    Raises:
-        ValueError: it is none that the model has.
-    """
-    if text.upper() not in ("EXCLUSIVE", "NO"):
-        raise ValueError("EXCLUSIVE or NO is needed; sharing of cores is not modelled")
-    return text.upper() == "EXCLUSIVE"
-
-
 def one_of(*words: str, otherwise: str = "") -> Callable[[str], str]:
     """Return what takes one of some words, whatever its letters' case."""
 
@@ -147,13 +125,14 @@ TRES = ("cpu", "mem", "gres/gpu")
 Meaning = Number | Callable[[str], Any]
 PREEMPT_TYPE = one_of("preempt/none", "preempt/partition_prio", "preempt/qos")
 PREEMPT_MODE = one_of("OFF", "CANCEL", "REQUEUE", "SUSPEND,GANG")
+WHOLE_NODES = one_of("EXCLUSIVE", "NO", otherwise="; sharing of cores is not modelled")
 OF_PARTITION = one_of("OFF", "CANCEL", "REQUEUE", "SUSPEND")
 OF_QOS = one_of("OFF", "CANCEL", "REQUEUE", otherwise="; jobs are suspended between partitions only")
 PARAMETERS: dict[str, Meaning] = dict.fromkeys(MODELLED, AMOUNT)  # of SchedulerParameters
 SETTINGS: dict[str, Meaning] = {
     **{f"PriorityWeight{name}": AMOUNT for name in ("Age", "Fairshare", "JobSize", "Partition", "QOS")},
     "PriorityWeightTRES": weights,
-    "PriorityFavorSmall": yes_or_no,
+    "PriorityFavorSmall": one_of("YES", "NO"),
     **dict.fromkeys(("PriorityMaxAge", "PriorityDecayHalfLife", "PriorityCalcPeriod"), seconds),
     **{"PreemptType": PREEMPT_TYPE, "PreemptMode": PREEMPT_MODE, "PreemptExemptTime": exempt_time},
 }
@@ -168,7 +147,11 @@ TIMES = ("MaxTime", "DefaultTime")
 OF: dict[str, dict[str, Meaning]] = {
     "partition": {
         **dict.fromkeys(TIMES, time_limit),
-        **{"PriorityTier": AMOUNT, "PriorityJobFactor": AMOUNT, "OverSubscribe": exclusive},
+        **{
+            "PriorityTier": AMOUNT,
+            "PriorityJobFactor": AMOUNT,
+            "OverSubscribe": lambda text: WHOLE_NODES(text) == "EXCLUSIVE",
+        },
         "PreemptMode": OF_PARTITION,
         "MaxTRES": amounts,
         **GROUPED,

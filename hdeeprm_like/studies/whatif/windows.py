@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from hdeeprm_like.cluster.platform import Platform, core_names
-from hdeeprm_like.decision.policies.limit_rows import MOST_WINDOWS, Window
+from hdeeprm_like.decision.policies.limit_rows import Window
 from hdeeprm_like.errors import OptionsError
 from hdeeprm_like.studies.whatif.inputs import Log
 from hdeeprm_like.studies.whatif.slurm_keys import seconds
@@ -158,13 +158,3 @@ def _moment(text: str, where: str) -> tuple[float, bool]:
         return (found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp(), True
     except (ValueError, OverflowError):
         raise OptionsError(f"{where}: {text[:40]!r} is no date as 2026-03-02T08:00 and no time as 1-12:00") from None
-
-
-def check_count(windows: int) -> None:
-    """Refuse more windows than the model has room for.
-
-    Raises:
-        OptionsError: there are too many.
-    """
-    if windows > MOST_WINDOWS:
-        raise OptionsError(f"--change: {windows} windows that close nodes; at most {MOST_WINDOWS} are possible")

@@ -1,7 +1,7 @@
 """What the experiments with learning agents share: training that goes on when it was killed, and what it leaves."""
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -21,17 +21,9 @@ from hdeeprm_like.run.schedules import schedule_of
 from hdeeprm_like.run.simulator import Clock
 from hdeeprm_like.studies.reproduction.place import CPU, PARTS, Place
 from hdeeprm_like.studies.reproduction.run import cpu_seconds
+from hdeeprm_like.studies.sweep.experiments import merged as merged
 
 RECORD = "run.json"
-
-
-def merged(content: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
-    """Return an options file with some values of its sections replaced."""
-    found = dict(content)
-    for name, value in changes.items():
-        old = found.get(name)
-        found[name] = merged(old, value) if isinstance(old, dict) and isinstance(value, dict) else value
-    return found
 
 
 def trained(place: Place, base: str, name: str, seed: int, agent: str = "ppo", /, **changes: Any) -> Trained:

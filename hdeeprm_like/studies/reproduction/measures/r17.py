@@ -21,7 +21,7 @@ from hdeeprm_like.formats.open import load_platform, write_jobs
 from hdeeprm_like.jobs_in_files import jobs_in
 from hdeeprm_like.results.pictures import LIGHT_BOXES, picture
 from hdeeprm_like.run.schedules import jobs_that_ran, run_to_end, schedule_of
-from hdeeprm_like.studies.compare.significance import anova, paired
+from hdeeprm_like.studies.compare.significance import anova, one_sample
 from hdeeprm_like.studies.reproduction.claims import student
 from hdeeprm_like.studies.reproduction.measures.learning import played, trained
 from hdeeprm_like.studies.reproduction.place import INPUTS, Findings, Place
@@ -64,7 +64,7 @@ def measure(place: Place) -> Findings:
     rows = []
     for key in table:
         mean, low, high, _ = student(wait[key] - wait["model"])
-        p = float(paired(wait[key][None], wait["model"][None])[0]) if key != "model" else float("nan")
+        p = float(one_sample((wait[key] - wait["model"])[None], 0.0)[0]) if key != "model" else float("nan")
         rows.append([key, f"{mean:.1f} min", f"{low:.1f} to {high:.1f}", "-" if p != p else f"{p:.3g}"])
     found.table("Mean wait less that of the model, paired by day, and p of the paired t-test",
                 ["scheduler", "difference", "95 %", "p"], rows)  # fmt: skip

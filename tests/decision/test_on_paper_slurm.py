@@ -1,0 +1,30 @@
+"""When Slurm's main scheduler looks: dates worked out on paper, for jobs that all need one core."""
+
+from dataclasses import replace
+
+import pytest
+from small import cluster, jobs, run_baseline
+
+from hdeeprm_like.cluster.partitions import Demand, demands_of
+
+NO_OTHER_LOOKS = {"batch_sched_delay": 0.0, "sched_interval": 1000.0, "bf_interval": 1000.0}
+
+
+def starts(submit, seconds, cores, parameters=(), **settings):
+    """Start times of jobs under first come, first served, where backfill looks first after an hour."""
+    workload = replace(jobs(submit=submit, seconds=seconds), demands=demands_of([Demand("all")] * len(submit)))
+    settings |= {"SchedulerParameters": {**NO_OTHER_LOOKS, **dict(parameters)}, "backfill_phase": 3600.0}
+    simulator = run_baseline(cluster(settings, cores), workload, "fcfs+slurm:0")
+    return simulator.simulation.tasks["start"].tolist()
+
+
+@pytest.mark.parametrize(("gap", "expected"), [(0.0, [0, 1, 3, 40]), (20.0, [0, 20, 20, 40])])
+def test_two_passes_are_as_far_apart_as_the_least_interval_says(gap, expected):
+    # it looks each second if it is asked to; what comes at 1 and at 2.5 waits for the pass at 20, and the next is at 40
+    found = starts([0, 1, 2.5, 40], 100.0, 4, {"sched_min_interval": gap * 1e6})
+    assert found == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(("more", "expected"), [({}, [0, 11, 16]), ({"Epilog": "/clean"}, [0, 10.5, 15.5])])
+def test_the_end_of_an_epilog_asks_for_a_pass_at_once_and_another_end_for_one_at_the_next_second(more, expected):
+    assert starts([0, 1, 1], [10.5, 5, 5], 1, **more) == pytest.approx(expected)
