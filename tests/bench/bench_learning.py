@@ -18,7 +18,6 @@ import torch
 from hdeeprm_like.experiment import episodes_of, load_experiment
 from hdeeprm_like.gym import environment, environments
 from hdeeprm_like.launch.learner import AgentChoice, Learner
-from hdeeprm_like.learning.dense import DenseLayers
 from hdeeprm_like.learning.training import TrainingOptions, train
 from hdeeprm_like.plugins import import_file
 
@@ -74,10 +73,8 @@ def by_cleanrl(count):
     return lambda steps: cleanrl.train("CompactRM", cleanrl.Options(steps=steps, **how), **TASK) and steps
 
 
-def by_ours(folder, monkeypatch, autograd=False):
+def by_ours(folder, monkeypatch):
     """Return a function that learns from so many decisions at least with `train`."""
-    if autograd:
-        monkeypatch.setattr(DenseLayers, "forward", lambda self, *blocks: self.by_autograd(blocks))
     options = json.loads((ROOT / "agents" / "ppo-window.json").read_text())
     options |= {name: str(ROOT / "agents" / options[name]) for name in ("workload_file_path", "platform_file_path")}
     del options["pybatsim"]["env"]["window"]
@@ -108,7 +105,6 @@ def test_decisions_per_cpu_second_with_learning(tmp_path, monkeypatch):
         "agents/cleanrl_ppo.py, one environment": lambda: by_cleanrl(1),
         "agents/cleanrl_ppo.py, 16 side by side": lambda: by_cleanrl(16),
         "train, agents/ppo.py, 16 side by side": lambda: by_ours(tmp_path / "ours", monkeypatch),
-        "the same, gradients of layers by autograd": lambda: by_ours(tmp_path / "autograd", monkeypatch, autograd=True),
     }
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
