@@ -19,8 +19,7 @@ from torch.nn import functional
 from hdeeprm_like.decision.layout import Layout
 from hdeeprm_like.errors import OptionsError
 from hdeeprm_like.learning.agent_options import COUNT
-from hdeeprm_like.learning.dense import dense
-from hdeeprm_like.learning.ppo import Activation
+from hdeeprm_like.learning.ppo import Activation, dense
 from hdeeprm_like.learning.slots import Rows, SlotPPO
 
 

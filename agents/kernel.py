@@ -15,8 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from hdeeprm_like.decision.layout import Layout
-from hdeeprm_like.learning.dense import dense
-from hdeeprm_like.learning.ppo import Activation
+from hdeeprm_like.learning.ppo import Activation, dense
 from hdeeprm_like.learning.slots import Rows, SlotPPO
 
 

@@ -9,7 +9,7 @@ multiplies blocks of about equal length without them: an update takes less than 
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Annotated, Any, cast
 
 import numpy as np
@@ -18,14 +18,23 @@ from torch import Tensor, nn
 
 from hdeeprm_like.errors import OptionsError
 from hdeeprm_like.learning.agent_options import COUNT, NOT_NEGATIVE, Choice, Several
+from hdeeprm_like.learning.agents import entropy
 from hdeeprm_like.learning.batch import Batch
-from hdeeprm_like.learning.dense import Chosen, DenseLayers, combined, dense, legal_log_softmax
-from hdeeprm_like.learning.ppo import Activation, PPOAgent
+from hdeeprm_like.learning.ppo import Activation, PPOAgent, dense
 
 SMALLEST_VARIANCE = 1e-8  # of a feature, so that nearly constant features are not divided by almost 0
 HALVINGS = 4  # a block has all features, the first half of them, the first quarter, ... down to 1 / 2**HALVINGS
 TRIMMED = 128  # consecutive decisions that share one width, since individual widths take longer to find
-Seen = tuple[Batch, Tensor, Tensor | None]  # decisions, (S, F) their features, (S,) how many to multiply; None: all
+Seen = tuple[Batch, Tensor, Tensor]  # decisions, (S, F) their features, and (S,) how many of each to multiply
+
+
+def through(layers: Iterable[nn.Module], blocks: Sequence[Tensor]) -> Tensor:
+    """Return (B, units), the output of some layers for B observations in blocks with different numbers of features."""
+    first, *others = layers
+    units: Tensor = torch.cat([first(block) for block in blocks])
+    for layer in others:
+        units = layer(units)
+    return units
 
 
 def widths_of(observations: Tensor) -> Tensor:
@@ -85,7 +94,7 @@ class PPO(PPOAgent):
         self.actor = dense([observation_size, *layers, sum(self.factors) + self.alone], activation, 0.01)
         self.critic = dense([observation_size, *layers, 1], activation)
         if shared:
-            self.critic = DenseLayers(*list(self.actor)[:-1], self.critic[-1])
+            self.critic = nn.Sequential(*list(self.actor)[:-1], self.critic[-1])
         self.seen: Tensor
         self.mean: Tensor
         self.square: Tensor
@@ -106,12 +115,23 @@ class PPO(PPOAgent):
 
     def forward_value(self, observation: Tensor) -> Tensor:
         """Return (B, 1) expected returns."""
-        value: Tensor = self.critic(*self.blocks(observation))
-        return value
+        return through(self.critic, self.blocks(observation))
 
     def logits(self, observation: Tensor) -> Tensor:
         """Return (B, A) logits."""
-        return combined(self.actor(*self.blocks(observation)), self.factors)
+        return self.combined(through(self.actor, self.blocks(observation)))
+
+    def combined(self, choices: Tensor) -> Tensor:
+        """Return (B, A) logits of the actions, each the sum of the logits of the choices that it combines.
+
+        Args:
+            choices: (B, sum of the factors) logits of the choices of each factor; and of the action that stands alone.
+        """
+        *parts, alone = torch.split(choices, [*self.factors, self.alone], dim=1)
+        total: Tensor = parts[0]
+        for part in parts[1:]:
+            total = (total[:, :, None] + part[:, None, :]).flatten(1)
+        return torch.cat([total, alone], 1) if self.alone else total
 
     def blocks(self, observation: Tensor) -> list[Tensor]:
         """Return the networks' input: one block of standardized features, or several without zeros at their ends."""
@@ -155,7 +175,7 @@ class PPO(PPOAgent):
 
     def log_probabilities(self, observations: Tensor, masks: Tensor) -> Tensor:
         """Return (B, A) logarithms of the probabilities; the logits of illegal actions are masked."""
-        return legal_log_softmax(self.logits(observations), masks)
+        return self._logarithms(self.logits(observations), masks)
 
     def seen_in(self, batch: Batch) -> Seen:
         """Return some episodes, standardized once for all passes, with how many features of each to multiply."""
@@ -163,24 +183,24 @@ class PPO(PPOAgent):
         if not self.normalize:
             return batch, features, widths_of(features)
         self.update_statistics(features)
-        return batch, self.standardized(features), None
+        return batch, self.standardized(features), torch.full((len(batch),), features.shape[1], device=self.device)
 
     def ordered(self, seen: Seen, rows: Tensor) -> Tensor:
         """Return the (B,) decisions of a minibatch sorted by how many features to multiply."""
-        widths = seen[-1]
-        return rows if widths is None else rows[widths[rows].argsort()]
+        return rows[seen[-1][rows].argsort()]
 
     def evaluated(self, seen: Seen, rows: Tensor, actions: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Return (B,) log probabilities of actions, (B,) entropies and (B,) values at the decisions *rows*."""
         batch, features, widths = seen
-        if widths is None:
-            blocks = [features.index_select(0, rows)]
-        else:
-            found, counts = widths[rows].unique_consecutive(return_counts=True)  # type: ignore[no-untyped-call]
-            parts = zip(torch.split(rows, counts.tolist()), found.tolist(), strict=True)
-            blocks = [features[:, :width][part] for part, width in parts]
-        units = (self.actor[:-1] if self.shared else self.actor)(*blocks)
-        choices = self.actor[-1](units) if self.shared else units
-        values = (self.critic[-1](units) if self.shared else self.critic(*blocks))[:, 0]
-        chosen, uncertain = Chosen.apply(choices, self.factors, batch.masks.index_select(0, rows), actions)  # type: ignore[no-untyped-call]
-        return chosen, uncertain if self.entropy else uncertain.detach(), values
+        found, counts = widths[rows].unique_consecutive(return_counts=True)  # type: ignore[no-untyped-call]
+        parts = zip(torch.split(rows, counts.tolist()), found.tolist(), strict=True)
+        blocks = [features[:, :width][part] for part, width in parts]
+        units = through(list(self.actor)[:-1], blocks)
+        logarithms = self._logarithms(self.combined(self.actor[-1](units)), batch.masks[rows])
+        values = self.critic[-1](units if self.shared else through(list(self.critic)[:-1], blocks))[:, 0]
+        uncertain = entropy(logarithms if self.entropy else logarithms.detach())
+        return logarithms.gather(1, actions[:, None])[:, 0], uncertain, values
+
+    @staticmethod
+    def _logarithms(logits: Tensor, masks: Tensor) -> Tensor:
+        return torch.log_softmax(torch.where(masks, logits, -torch.inf), dim=1)

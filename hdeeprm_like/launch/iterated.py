@@ -1,16 +1,13 @@
 """Policy iteration in experiments: an agent that is improved by comparing its decisions with others."""
 
 from pathlib import Path
-from typing import Any
 
 from hdeeprm_like.decision.actions import PolicyActions, policy_named
-from hdeeprm_like.errors import AgentError, OptionsError, ResultsError, did_you_mean
+from hdeeprm_like.errors import AgentError, OptionsError, did_you_mean
 from hdeeprm_like.experiment import episodes_of
-from hdeeprm_like.formats.files import alone_in, write_json
-from hdeeprm_like.launch.learned import EVALUATIONS, HELD_OUT, TRAINING_FILES, end_training, imitate
+from hdeeprm_like.formats.files import alone_in
+from hdeeprm_like.launch.learned import begin_training, end_training, imitate
 from hdeeprm_like.launch.learner import Learner
-from hdeeprm_like.launch.resuming import origin
-from hdeeprm_like.launch.run_folder import RECORD, description, inputs_of, write_inputs
 from hdeeprm_like.learning.agents import PolicyLearningAgent
 from hdeeprm_like.learning.checkpoint import CHECKPOINT
 from hdeeprm_like.learning.comparisons import IterationOptions
@@ -89,14 +86,7 @@ def iterate_alone(learner: Learner, output: Path, how: TrainingOptions, resume: 
         raise AgentError(f"{learner.choice.name}: has no probabilities of actions, which policy iteration changes")
     training, validation, held_out = episodes_of(learner.experiment)
     chosen = section.policy_iteration
-    run: dict[str, Any] = {**description(learner.experiment, chosen.iterations), "status": "training", "method": METHOD}
-    inputs = inputs_of(learner.experiment.platform)
-    run |= {**origin(learner, how), "files": [*TRAINING_FILES, EVALUATIONS, HELD_OUT, *inputs, RECORD]}
-    if not resume:
-        if (output / RECORD).exists() or (output / CHECKPOINT).exists():
-            raise ResultsError(f"{output}: holds a run; resume it with --resume, clean it, or choose another directory")
-        write_inputs(learner.experiment, output)
-        write_json(output / RECORD, run)
+    run = begin_training(learner, output, how, chosen.iterations, resume, method=METHOD)
     plays, chooses = learner.plays(training), learner.plays(validation)
     if not (output / CHECKPOINT).exists():
         start = start_of(learner)

@@ -85,13 +85,7 @@ def train_alone(
     """Train in a directory that no other process writes to; see `train_learner`."""
     training, validation, held_out = episodes_of(learner.experiment)
     section = learner.experiment.options.training
-    run = {**description(learner.experiment, how.episodes), "status": "training", **origin(learner, how)}
-    run["files"] = [*TRAINING_FILES, EVALUATIONS, HELD_OUT, *inputs_of(learner.experiment.platform), RECORD]
-    if not resume:
-        if (output / RECORD).exists() or (output / TRAINING_FILES[0]).exists():
-            raise ResultsError(f"{output}: holds a run; resume it with --resume, clean it, or choose another directory")
-        write_inputs(learner.experiment, output)
-        write_json(output / RECORD, run)
+    run = begin_training(learner, output, how, how.episodes, resume)
     if section.prior and not (output / CHECKPOINT).exists():  # also where it was killed before its first one
         plays, size = learner.plays(training), learner.actions.size
         learner.agent.prefer(best_constant_policy(size, plays, section.prior, how.best, MEASURES))
@@ -113,6 +107,27 @@ def train_alone(
     )
     end_training(learner, output, run, held_out, how)
     return episodes
+
+
+def begin_training(
+    learner: Learner, output: Path, how: TrainingOptions, count: int, resume: bool, **more: str
+) -> dict[str, Any]:
+    """Return the record of a training; write it, and the inputs, unless the training is resumed.
+
+    Args:
+        count: episodes or iterations of the training. more: entries of the record.
+
+    Raises:
+        ResultsError: the directory holds a run and *resume* is false.
+    """
+    run = {**description(learner.experiment, count), "status": "training", **more, **origin(learner, how)}
+    run["files"] = [*TRAINING_FILES, EVALUATIONS, HELD_OUT, *inputs_of(learner.experiment.platform), RECORD]
+    if not resume:
+        if (output / RECORD).exists() or (output / CHECKPOINT).exists():
+            raise ResultsError(f"{output}: holds a run; resume it with --resume, clean it, or choose another directory")
+        write_inputs(learner.experiment, output)
+        write_json(output / RECORD, run)
+    return run
 
 
 def end_training(learner: Learner, output: Path, run: dict[str, Any], held_out: JobsOf, how: TrainingOptions) -> None:

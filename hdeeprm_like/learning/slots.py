@@ -15,8 +15,7 @@ from torch import Tensor
 from hdeeprm_like.decision.layout import JOB, NODE, Layout
 from hdeeprm_like.errors import AgentError, OptionsError
 from hdeeprm_like.learning.batch import Batch
-from hdeeprm_like.learning.dense import dense
-from hdeeprm_like.learning.ppo import Activation, Epochs, GAELambda, Minibatch, PPOAgent, Standardize
+from hdeeprm_like.learning.ppo import Activation, Epochs, GAELambda, Minibatch, PPOAgent, Standardize, dense
 from hdeeprm_like.learning.user_code import code_of
 
 SPREAD = 1000.0  # shares of at least 1 / SPREAD are distinct on a logarithmic scale
