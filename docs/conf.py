@@ -17,6 +17,7 @@ from make_gallery import write_gallery  # noqa: E402
 from make_landing import write_landing  # noqa: E402
 from make_notebooks import write_notebooks  # noqa: E402
 from make_reference import write_reference  # noqa: E402
+from make_watch import write_watch  # noqa: E402
 from run_blocks import filled, results_of  # noqa: E402
 
 import hdeeprm_like  # noqa: E402
@@ -57,6 +58,7 @@ write_landing(MADE)
 write_reference(MADE)
 write_gallery(MADE / "gallery.md")
 write_cards(MADE / "pictures" / "cards.png")
+write_watch(MADE / "pictures" / "watch.png")
 # of the guide, with pictures
 DRAWN = (
     *("cluster", "policies", "placement", "networks", "experiments", "scale", "spaces", "import", "whatif", "bounded"),
