@@ -33,7 +33,7 @@ FOLDERS = ("engine", "decision", "run", "batsim")
 PLAYED = (  # folders and files of tests
     *("engine", "decision", "run", "envs", "batsim", "results/test_job_lines.py", "studies/test_preemption.py"),
     *("studies/test_suspension.py", "studies/test_whatif_changes.py", "batsim_server/test_server_silent.py"),
-    "batsim_server/test_server_silent_replies.py",
+    *("batsim_server/test_server_silent_replies.py", "test_table_of_refusals.py"),
 )
 LONGEST = 20  # CPU s of tests that are played on a mutant, by what they take without it
 PATIENCE = 5  # times as long each may take: a mutant that runs for ever is found
