@@ -142,12 +142,6 @@ def test_machines_show_what_is_free_and_jobs_as_shares_of_the_largest():
     np.testing.assert_allclose(shown[10:], [0.5, 0.5, 0.0, 0.5, 0.8, 0.25], rtol=1e-6)
 
 
-def test_machines_show_how_long_a_job_waits():
-    play = playing(cores(2), jobs([0, 6], seconds=[9, 3], size=2), "machines", machines=True)
-    shown = seen(play, 0, 2)  # the second comes at 6, and can start when the first ends, at 9
-    np.testing.assert_allclose(shown[3:5], [np.log(4) / np.log(10), np.log(4) / np.log(10)], rtol=1e-6)
-
-
 @pytest.mark.parametrize("kind", ["compact", "horizon"])
 def test_a_job_cannot_start_where_memory_is_short(kind):
     submitted = jobs([0, 0, 0], seconds=9, memory=[80.0, 30.0, 20.0])
