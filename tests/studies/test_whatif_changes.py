@@ -168,6 +168,8 @@ def test_drained_nodes_finish_their_jobs_and_take_no_others():
     what = log((0, 5000, 1), (0, 5000, 1), (2000, 100, 1))
     assert same(starts(machine(2), what, "drain:all=0:16:40/5:33:20"), [0, 0, 20000])
     assert same(starts(machine(2), what, "drain:1=0:16:40/5:33:20"), [0, 0, 5000])
+    rarely = machine(2, SchedulerParameters={"bf_interval": 9000.0}, backfill_phase=9000.0)  # backfill looks
+    assert same(starts(rarely, what, "drain:1=0:16:40/5:33:20"), [0, 0, 5000])
 
 
 def test_dates_of_a_window_are_those_of_the_log():
