@@ -20,3 +20,8 @@ def test_each_job_gets_the_lowest_free_cores_of_its_node():
     seen(play, 0, 0)
     play.act(0)
     assert [play.system.state.cores_of(j).tolist() for j in range(3)] == [[0], [1, 2, 3], [4, 5]]
+
+
+def test_the_free_memory_of_a_small_node_is_shown_as_its_share():
+    play = playing(cores(2, memory=1.0), jobs([0, 0], seconds=[9, 3], memory=0.25), "machines", machines=True)
+    assert seen(play, 0)[11] == 0.75
