@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from small import cluster, jobs, run_baseline
 
@@ -28,3 +29,13 @@ def test_two_passes_are_as_far_apart_as_the_least_interval_says(gap, expected):
 @pytest.mark.parametrize(("more", "expected"), [({}, [0, 11, 16]), ({"Epilog": "/clean"}, [0, 10.5, 15.5])])
 def test_the_end_of_an_epilog_asks_for_a_pass_at_once_and_another_end_for_one_at_the_next_second(more, expected):
     assert starts([0, 1, 1], [10.5, 5, 5], 1, **more) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(("enforced", "expected"), [("", [0, 100, 350, 400]), ("limits", [0, 100, 400, 350])])
+def test_what_a_job_used_before_its_end_counts_at_once_where_limits_are_enforced(enforced, expected):
+    # 0 and 2 are of one user; priorities are computed each 300 s, when 0 has long ended
+    settings = {"PriorityWeightFairshare": 1e5, "SchedulerParameters": {"bf_interval": 5.0}}
+    four = jobs(submit=[0, 1, 2, 3], seconds=[100, 250, 50, 50])
+    workload = replace(four, demands=demands_of([Demand("all")] * 4), user=np.array([0, 2, 0, 1]))
+    there = cluster(settings | {"AccountingStorageEnforce": enforced})
+    assert run_baseline(there, workload, "multifactor+slurm").simulation.tasks["start"].tolist() == expected
