@@ -1,11 +1,15 @@
 """Cores kept for short jobs: `saf+reserve`."""
 
-import numpy as np
-from small import jobs, platform, step_baseline
+from dataclasses import replace
 
-from hdeeprm_like.decision.actions import policy_named
+import numpy as np
+from small import cluster, jobs, platform, step_baseline
+
+from hdeeprm_like.cluster.partitions import Demand, demands_of
+from hdeeprm_like.decision.actions import PolicyActions, policy_named
 from hdeeprm_like.decision.names import baseline
 from hdeeprm_like.decision.presets import PRESETS
+from hdeeprm_like.engine.state import Instant, State
 
 FOUR = ((1000.0, [(4, 1.0, 100.0, 1e6)]),)  # one node with four cores
 
@@ -45,6 +49,20 @@ def test_an_eighth_of_the_cores_is_kept_for_jobs_up_to_1000_s_unless_the_name_sa
         assert baseline(name).name == name
         assert baseline(baseline(name).name) == baseline(name)
         assert policy_named(name) == baseline(name)
+
+
+def test_what_another_policy_has_reserved_on_a_node_binds_it_not():
+    # EASY reserves all four cores for 1, so 2, with its 500 s, has none; an agent that then takes this policy starts 2
+    jobs_of_node = jobs(submit=[0, 1, 2], seconds=[100, 100, 500], size=[3, 4, 1])
+    workload = replace(jobs_of_node, demands=demands_of([Demand("all")] * 3))
+    actions = PolicyActions([baseline("fcfs+easy"), baseline("fcfs+reserve:0")])
+    state = State(cluster({}, cores=4), workload, needs=actions.needs)
+    for now in range(3):
+        state.receive(Instant(float(now), [], 1, False))
+        actions.apply(0, state)
+    assert state.running.tolist() == [0]
+    actions.apply(1, state)
+    assert sorted(state.running.tolist()) == [0, 2]
 
 
 def test_predicted_times_decide_what_is_short():

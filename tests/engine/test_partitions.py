@@ -6,8 +6,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from slurm_recordings import RUNS, recording
+from small import jobs, partitions_of, platform, run_baseline
 
-from hdeeprm_like.cluster.partitions import has_features, no_demands
+from hdeeprm_like.cluster.partitions import Demand, demands_of, has_features, no_demands
 from hdeeprm_like.decision.actions import PolicyActions
 from hdeeprm_like.decision.names import baseline
 from hdeeprm_like.engine.node_sets import NumberedSets, most_cores
@@ -66,6 +67,15 @@ def test_a_job_with_more_nodes_than_cores_is_refused_unless_it_gets_whole_nodes(
     assert numbered.rows(demands, np.array([1, 2]))["nodes"].tolist() == [1, 2]
     whole = replace(demands, exclusive=np.array([False, True]))
     assert numbered.rows(whole, np.array([1, 1]))["nodes"].tolist() == [1, 2]
+
+
+def test_a_node_that_leaves_too_much_to_the_last_one_is_passed_over():
+    # eight cores on two nodes: beside the two of the first the second would need six
+    nodes = [(1000.0, [(cores, 1.0, 100.0, 10.0)]) for cores in (2, 5, 5)]
+    machine = replace(platform(*nodes), partitions=partitions_of({"all": [True] * 3}))
+    workload = replace(jobs(size=8), demands=demands_of([Demand("all", nodes=2)]))
+    found = run_baseline(machine, workload, "fcfs").state.cores_of(0)
+    assert np.bincount(machine.processor_node[machine.core_processor[found]]).tolist() == [0, 5, 3]
 
 
 def test_jobs_of_whole_nodes_may_get_more_cores_than_they_request(shapes):

@@ -8,7 +8,7 @@ from paper_clusters import cluster, jobs
 
 from hdeeprm_like.decision.presets import Space
 from hdeeprm_like.errors import OptionsError
-from hdeeprm_like.run.episodes import Fragments, Plays, demand, fragment, makespan, mean_slowdown
+from hdeeprm_like.run.episodes import Fragments, Plays, demand, fragment, makespan, mean_slowdown, stretched
 
 
 def numbered(count):
@@ -88,3 +88,8 @@ def test_jobs_to_learn_from_may_come_faster_than_they_did_and_those_held_out_nev
     assert fragments.held_out(3).submit[-1] == 9.0
     with pytest.raises(OptionsError, match=r"compression is 0\.5"):
         Fragments(numbered(500), 10, compression=0.5)
+
+
+def test_jobs_that_request_a_fifth_of_the_cores_come_ten_times_as_fast_for_a_load_of_two():
+    three = jobs(submit=[10, 20, 40], seconds=4.0, size=2)
+    assert stretched(three, 4, 2.0, three.ops[0] / 4.0).submit.tolist() == [0, 1, 3]
