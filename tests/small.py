@@ -9,7 +9,7 @@ from agents_for_tests import ClassicAgent
 from hdeeprm_like.cluster.partitions import Partitions
 from hdeeprm_like.cluster.platform import Platform, flops_by_pstate, watts_by_pstate
 from hdeeprm_like.cluster.workload import Workload
-from hdeeprm_like.decision.actions import PolicyActions
+from hdeeprm_like.decision.actions import PolicyActions, policy_named
 from hdeeprm_like.decision.names import CORE_POLICIES, JOB_POLICIES, baseline
 from hdeeprm_like.decision.system import DecisionSystem
 from hdeeprm_like.engine.compiled import compiled
@@ -238,8 +238,8 @@ def run_baseline(platform, workload, name, clock="textbook", **state):
 
 
 def step_baseline(platform, workload, name, clock="textbook", **state):
-    """The same, with the baseline called at each decision from Python: quick to compile, even with index checks."""
-    actions = PolicyActions([baseline(name)])
+    """The same, with the policy called at each decision from Python: quick to compile, even with index checks."""
+    actions = PolicyActions([policy_named(name)])
     state = State(platform, workload, needs=actions.needs, **state)
     simulator = Simulator(state, workload, clock)
     play(simulator, DecisionSystem(state, actions), ClassicAgent(0))

@@ -76,29 +76,6 @@ def test_every_job_is_completed_once_or_rejected(cluster, workload, policy):
     assert sorted(ended) == np.flatnonzero(finished.status == COMPLETED).tolist()
 
 
-@given(platforms, workloads(), policy_pairs)
-def test_no_core_serves_two_jobs_at_once_and_no_node_gives_more_memory_or_gpus_than_it_has(cluster, workload, policy):
-    finished = run(cluster, workload, policy)
-    tasks = finished.simulator.simulation.tasks
-    ran = np.flatnonzero(finished.status == COMPLETED)
-    assert np.all(tasks["start"][ran] >= workload.submit[ran])
-    for j in ran:
-        assert len(set(finished.cores[j])) == workload.size[j]
-        mine = [cluster.processor_node[cluster.core_processor[core]] for core in finished.cores[j]]
-        used = np.bincount(mine, minlength=cluster.nodes) * workload.memory[j]
-        gpus = np.bincount(mine, minlength=cluster.nodes) * workload.gpus[j]
-        for other in ran:
-            beside = tasks["start"][other] <= tasks["start"][j] < tasks["finish"][other]
-            if other == j or not beside:
-                continue
-            assert not set(finished.cores[j]) & set(finished.cores[other])
-            theirs = [cluster.processor_node[cluster.core_processor[core]] for core in finished.cores[other]]
-            used += np.bincount(theirs, minlength=cluster.nodes) * workload.memory[other]
-            gpus += np.bincount(theirs, minlength=cluster.nodes) * workload.gpus[other]
-        assert np.all(used <= cluster.node_memory * (1 + 1e-9))
-        assert np.all(gpus <= cluster.node_gpus * (1 + 1e-9))
-
-
 def lives(finished):
     """For each core its changes of P-state, as (from, to, P-state)."""
     changes = {core: [(0.0, 3)] for core in range(finished.state.platform.cores)}
