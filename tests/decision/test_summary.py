@@ -87,6 +87,13 @@ def test_a_job_that_outlives_its_estimate_has_nothing_left():
     assert seen["core 0 left"] == 0.0
 
 
+def test_where_no_job_waits_no_times_and_requests_are_shown():
+    state = State(cluster(), jobs([0.0], [5.0], memory=9.0, bandwidth=2.0))
+    state.receive(Instant(0.0, [], 1, True))
+    PolicyActions([("first", "low_power")]).apply(0, state)
+    assert summary(state, "minimal")(state)[:20].tolist() == [0.0] * 20
+
+
 def test_no_more_than_all_bandwidth_is_free_whatever_rounding_leaves():
     # 2 ** 60 + 3.7 is 2 ** 60: when these two have ended, -3.7 of the 32 GB/s are in use
     platform = cluster(((0, 4, 4.0, 80.0),))
