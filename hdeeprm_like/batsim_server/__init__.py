@@ -16,7 +16,6 @@ Each module imports only modules that are listed above it::
     sharing            shares of hosts and links
     energy             energy of the hosts
     countdowns         actions, and what is left of each
-    ways               the way of a message to the server, where it shares nothing
     clock              the clock: actions, and the steps between their ends
     engine             the actors, which the ends of actions wake
     machines           the hosts: states, P-states, energy

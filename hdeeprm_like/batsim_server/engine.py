@@ -138,8 +138,7 @@ class Engine(Clock):
 
     def start(self, actor: Actor, work: Work) -> None:
         """Start a parallel task; answer its action."""
-        action = self.new_action(lambda: None, work.machines)
-        self.begin_work(action, work)
+        action = self.begin_work(work, lambda: None)
         if self._before_end and work.ranks == 1:  # SimGrid's energy plugin ignores the start of any other task
             self._before_end(work.machines)
         self.wake(actor, action)
@@ -198,18 +197,9 @@ class Engine(Clock):
     def run(self) -> None:
         """Run until nothing more can happen."""
         while True:
-            while len(self._ready) == 1:  # the usual case: its request is granted at once
-                actor, answer = self._ready.pop()
-                if actor.alive:
-                    try:
-                        request = actor.script.send(answer)
-                    except StopIteration:
-                        actor.alive = False
-                    else:
-                        request[0](actor, *request[1:])
-            if self._ready:
+            while self._ready:
                 self._run_ready()
-            elif not self.advance():
+            if not self.advance():
                 return
 
     def _run_ready(self) -> None:
@@ -254,9 +244,4 @@ class Engine(Clock):
             if sender is not None and not sender_first:
                 self.wake(sender, None)
 
-        if mailbox is self.server:
-            way = self.way(message.host, receiver.host)
-            if way is not None:
-                self.begin_way(way, arrive)
-                return
         mailbox.transfer = self.carry(message.host, receiver.host, message.size, arrive)

@@ -84,9 +84,8 @@ class Simulation:
         if any(machine.host.profile for machine in self.machines.all):
             from hdeeprm_like.batsim_server.speed_profiles import SpeedProfiles  # few platforms have any
 
-            self.engine.change_before_steps(SpeedProfiles(self.machines.all, self.change_speed).before)
+            self.engine.before_step = SpeedProfiles(self.machines.all, self.change_speed).before
         self.quiet = self._is_quiet()
-        self.engine.quiet, self.engine.loopback = self.quiet, self.network.loopback
         self.outbox = self.new_outbox()
         self.running: dict[str, RunningJob] = {}
         self.rows: list[JobRow] = []
