@@ -5,7 +5,6 @@ with any function that answers messages.
 
 Each module imports only modules that are listed above it::
 
-    arguments          the options of the command
     options            the parsed command line
     json_text          JSON as Batsim prints it
     fields             the fields of a JSON object, checked
@@ -13,6 +12,7 @@ Each module imports only modules that are listed above it::
     outside_events     external events of the cluster
     carrier            ZeroMQ
     simgrid_options    the options of SimGrid that change results
+    arguments          the command line
     sharing            shares of hosts and links
     energy             energy of the hosts
     countdowns         actions, and what is left of each

@@ -40,7 +40,7 @@ def submit_workflow(simulation: Simulation, workflow: "Workflow", reports: Mailb
     """Submit the tasks of a workflow, each when its predecessors are over.
 
     Args:
-        reports: mailbox for the server's reports of ended jobs. limit: most jobs at a time; 0 for any number.
+        reports: mailbox for the server's reports of ended jobs. limit: most jobs at a time; 0 or less for any number.
     """
     engine = simulation.engine
     yield (engine.put, ("SUBMITTER_HELLO", None))
@@ -50,7 +50,7 @@ def submit_workflow(simulation: Simulation, workflow: "Workflow", reports: Mailb
     submitted: dict[str, Task] = {}
     number = 0
     while ready or submitted:
-        while ready and (not limit or len(submitted) < limit):
+        while ready and (limit <= 0 or len(submitted) < limit):
             task = ready.pop(0)
             job = _job_of(simulation, workflow.name, task, str(number))
             number += 1

@@ -381,7 +381,7 @@ def test_a_decision_that_batsim_aborts_on_is_refused_in_one_line(decision, hint,
         (["-E", "-s", "tcp://127.0.0.1:1", ""], "use --energy-host"),
         ([], "-s ENDPOINT INIT"),
         (["-s", "tcp://127.0.0.1:1"], "expected 2 arguments"),
-        (["-s", "tcp://127.0.0.1:1", "", "--imitate", "rc3"], "rc2, documented"),
+        (["-s", "tcp://127.0.0.1:1", "", "--imitate", "rc3"], "documented"),
         (["-S", "tcp://127.0.0.1:1", "no-such-file"], "no-such-file"),
     ],
 )
