@@ -6,7 +6,7 @@ with any function that answers messages.
 Each module imports only modules that are listed above it::
 
     options            the parsed command line
-    json_text          JSON as Batsim prints it
+    json_text          JSON as both versions of Batsim print it
     fields             the fields of a JSON object, checked
     replies            messages from the scheduler
     outside_events     external events of the cluster

@@ -10,7 +10,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING, TypeVar
 
 from hdeeprm_like.batsim_server.arguments import AnyOptions, read_command_line
@@ -88,7 +88,7 @@ def serve(options: ServerOptions) -> bool:
         return play(options, _no_scheduler)
     from hdeeprm_like.batsim_server.carrier import Carrier  # needed only with a socket
 
-    with Carrier(options.socket, options.timeout) as carrier:
+    with closing(Carrier(options.socket, options.timeout)) as carrier:
         return play(options, carrier.ask)
 
 

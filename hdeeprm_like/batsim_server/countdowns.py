@@ -15,8 +15,6 @@ from hdeeprm_like.batsim_server.sharing import Variable
 class Action:
     """Something that takes simulated time."""
 
-    __slots__ = ("bytes_delay", "delayed", "empty", "machines", "on_end", "over", "sequence", "slot", "variable")
-
     def __init__(self, sequence: int, on_end: Callable[[], None], machines: Sequence[int]) -> None:
         """Create an action outside of the countdown; the energy of *machines* is updated when it ends."""
         self.sequence = sequence

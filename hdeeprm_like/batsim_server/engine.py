@@ -26,8 +26,6 @@ DONE, TIMEOUT, CANCELLED = "done", "timeout", "cancelled"
 class Actor:
     """A running script, its host, and what it waits for."""
 
-    __slots__ = ("alive", "host", "script", "waits_for")
-
     def __init__(self, script: Script, host: str) -> None:
         """Start unblocked."""
         self.script = script
@@ -38,8 +36,6 @@ class Actor:
 
 class Message:
     """A message in a mailbox, with a size in bytes; its sender, if any, waits until it has arrived."""
-
-    __slots__ = ("content", "host", "mailbox", "sender", "size")
 
     def __init__(self, sender: Actor | None, host: str, content: Any, mailbox: "Mailbox", size: float) -> None:
         """Wait for a receiver."""
@@ -52,8 +48,6 @@ class Message:
 
 class Mailbox:
     """Messages that wait for a receiver, or the receiver that waits for a message."""
-
-    __slots__ = ("pending", "receiver", "transfer")
 
     def __init__(self) -> None:
         """Start empty."""

@@ -45,8 +45,6 @@ class Message:
         on_end: called with it when it is over, if a rank waits for it.
     """
 
-    __slots__ = ("on_end", "over", "receiver", "sender", "sends", "size", "tag")
-
     def __init__(self, sender: int, receiver: int, tag: Tag, size: int, sends: bool) -> None:
         """Begin the send or receive."""
         self.sender, self.receiver, self.tag, self.size, self.sends = sender, receiver, tag, size, sends

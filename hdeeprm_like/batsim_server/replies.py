@@ -127,18 +127,9 @@ def _decoder(read_number: Callable[[str], float]) -> json.JSONDecoder:
     return json.JSONDecoder(parse_constant=_refuse, parse_float=read_number)
 
 
-def _decoded(text: str, read_number: Callable[[str], float]) -> Any:
-    decoder = _decoder(read_number)
-    try:
-        content, end = decoder.scan_once(text, 0)  # type: ignore[attr-defined]  # `decode` without a search for space
-    except StopIteration:
-        end = -1
-    return content if end == len(text) else decoder.decode(text)  # with space around it, or no JSON
-
-
 def _read_json(raw: bytes, read_number: Callable[[str], float]) -> Any:
     try:
-        content = _decoded(raw.decode("utf-8"), read_number)
+        content = _decoder(read_number).decode(raw.decode("utf-8"))
         if b"\\" in raw and b"\\ud" in raw.lower():
             json.dumps(content, ensure_ascii=False).encode()  # half a surrogate pair could never be sent on
         return content

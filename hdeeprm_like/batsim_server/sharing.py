@@ -26,8 +26,6 @@ class Constraint:
         core_speed: flop/s of each. share: of that speed which the host has now.
     """
 
-    __slots__ = ("bound", "core_speed", "cores", "fatpipe", "machine", "share", "variables")
-
     def __init__(self, bound: float, fatpipe: bool = False, machine: int = -1, cores: int = 1) -> None:
         """Start unused; *bound* is the capacity of a link, or of one core."""
         self.bound = bound * cores
@@ -57,8 +55,6 @@ class Work:
         ranks: of the task, on these machines.
     """
 
-    __slots__ = ("bytes_delay", "crowds", "latency", "machines", "ranks", "weights")
-
     def __init__(
         self,
         weights: dict[Constraint, float],
@@ -87,8 +83,6 @@ class Variable:
         bound: 1/s, limit in all; negative: unlimited.
         owner: what progresses with that share.
     """
-
-    __slots__ = ("bound", "crowds", "enabled", "loads", "owner", "value", "way_limit", "weights")
 
     def __init__(self, weights: dict[Constraint, float], crowds: Crowds = NO_CROWDS, owner: Any = None) -> None:
         """Start disabled and unlimited."""

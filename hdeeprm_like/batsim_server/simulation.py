@@ -9,7 +9,7 @@ from hdeeprm_like.batsim_server.machines import MASTER, Machine, Machines, roles
 from hdeeprm_like.batsim_server.network import Network
 from hdeeprm_like.batsim_server.options import ServerOptions
 from hdeeprm_like.batsim_server.outbox import Outbox
-from hdeeprm_like.batsim_server.outside_events import OutsideEvent, read_events
+from hdeeprm_like.batsim_server.outside_events import OutsideEvent, event_of, read_events
 from hdeeprm_like.batsim_server.simgrid_options import read_simgrid_options
 from hdeeprm_like.batsim_server.workload import read_workload
 from hdeeprm_like.formats.simgrid_xml import read_simgrid_xml
@@ -119,7 +119,10 @@ class Simulation:
 
     def read_events(self, path: Path, number: int) -> list[OutsideEvent]:
         """Return the external events of file *number*."""
-        return read_events(path, len(self.machines), self.options.forward_unknown_events)
+        machines, forward_unknown = len(self.machines), self.options.forward_unknown_events
+        return read_events(
+            path, lambda content, time, where, _: event_of(content, time, where, machines, forward_unknown)
+        )
 
     def new_outbox(self) -> Outbox:
         """Return an empty outbox for messages to the scheduler."""

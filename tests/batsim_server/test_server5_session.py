@@ -9,8 +9,8 @@ from server5_inputs import Scheduler, call_at, call_every, execute, hello, optio
 from server_inputs import CLUSTER, platform_xml, random_workload, storage_xml
 
 from hdeeprm_like.batsim_server.batsim5 import cli
-from hdeeprm_like.batsim_server.batsim5.json_text import encode
 from hdeeprm_like.batsim_server.engine import TIMEOUT, Engine, Mailbox
+from hdeeprm_like.batsim_server.json_text import encode5
 from hdeeprm_like.batsim_server.sharing import Constraint, Work
 from hdeeprm_like.errors import OptionsError, ProtocolError, WorkloadError
 
@@ -255,7 +255,7 @@ def test_extra_data_of_jobs_and_profiles_is_handed_over_as_text(tmp_path):
 def test_numbers_are_printed_as_flatbuffers_does():
     values = {"a": 1e10, "b": 3e-10, "c": 1 / 3, "d": 0.0, "e": None, "f": [1, 2.5]}
     assert (
-        encode(values) == '{"a": 10000000000.0,"b": 0.0000000003,"c": 0.333333333333,"d": 0.0,"e": null,"f": [1,2.5]}'
+        encode5(values) == '{"a": 10000000000.0,"b": 0.0000000003,"c": 0.333333333333,"d": 0.0,"e": null,"f": [1,2.5]}'
     )
 
 

@@ -7,6 +7,7 @@ import logging
 import sys
 import time
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -39,15 +40,12 @@ def serve(options: Options5) -> bool:
         ProtocolError: the scheduler broke the protocol or is gone; results so far are written and marked incomplete.
         HDeepRMError: options or files are invalid.
     """
-    if options.library is not None:
-        from hdeeprm_like.batsim_server.batsim5.library import Library
+    from hdeeprm_like.batsim_server.batsim5.library import Library  # one of these is needed, and only here
+    from hdeeprm_like.batsim_server.carrier import Carrier
 
-        with Library(options.library) as library:
-            return play(options, library.ask)
-    from hdeeprm_like.batsim_server.carrier import Carrier  # needed only with a socket
-
-    with Carrier(options.socket, options.timeout) as carrier:
-        return play(options, carrier.ask)
+    made = Carrier(options.socket, options.timeout) if options.library is None else Library(options.library)
+    with closing(made) as scheduler:
+        return play(options, scheduler.ask)
 
 
 def play(options: Options5, ask: "AskBytes") -> bool:

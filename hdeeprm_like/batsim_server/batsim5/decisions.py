@@ -16,7 +16,16 @@ from hdeeprm_like.batsim_server.engine import Script
 from hdeeprm_like.batsim_server.jobs import Job, Profiles
 from hdeeprm_like.batsim_server.machines import MachineState
 from hdeeprm_like.batsim_server.replies import SchedulerEvent
-from hdeeprm_like.batsim_server.scheduler_events import ENDED, job_of, machines_of, reject, switch
+from hdeeprm_like.batsim_server.scheduler_events import (
+    add_job,
+    job_of,
+    machines_of,
+    need_dynamic,
+    reject,
+    start,
+    switch,
+    to_kill,
+)
 from hdeeprm_like.errors import ProtocolError
 from hdeeprm_like.results.batsim_files import interval_set
 from hdeeprm_like.values import Whole, shown, wrong
@@ -40,11 +49,7 @@ def execute(simulation: Simulation5, event: SchedulerEvent) -> Script:
             raise ProtocolError(f"{where}: machine {number} is {machine.state.name}, and computes no jobs now")
         if simulation.options.energy and not machine.computes_in(machine.pstate):
             raise ProtocolError(f"{where}: machine {number} is in P-state {machine.pstate}, no computing one")
-    job.storage = _storage(event)
-    job.alloc = interval_set(job.machines)
-    running = simulation.start(job)
-    host = simulation.machines[job.machines[0]].host.name
-    running.actor = yield (simulation.engine.spawn, execution.run_job(simulation, running), host)
+    yield from start(simulation, job, _storage(event))
 
 
 def _storage(event: SchedulerEvent) -> dict[str, int]:
@@ -86,15 +91,10 @@ def _ranks(simulation: Simulation5, allocation: SchedulerEvent, job: Job) -> lis
 
 
 def kill(simulation: Simulation5, event: SchedulerEvent) -> Script:
-    """Kill running jobs; jobs that are over, or already being killed, are left alone."""
-    identifiers: list[str] = []
-    for identifier in event.texts("job_ids"):
-        job = job_of(simulation, SchedulerEvent("", 0.0, {"job_id": identifier}, event.where), "RUNNING", *ENDED)
-        if not job.kill_asked:
-            job.kill_asked = True
-            identifiers.append(identifier)
+    """Kill running jobs."""
     simulation.killers += 1
-    killer = yield (simulation.engine.spawn, execution.kill_jobs(simulation, identifiers), simulation.master)
+    killing = execution.kill_jobs(simulation, to_kill(simulation, event))
+    killer = yield (simulation.engine.spawn, killing, simulation.master)
     simulation.killing = [*(actor for actor in simulation.killing if actor.alive), killer]
 
 
@@ -106,7 +106,7 @@ def call_me_later(simulation: Simulation5, event: SchedulerEvent) -> Script:
     if isinstance(found, PeriodicCall):
         yield to_periodic(simulation, (BEGIN, found))
     else:
-        waiter = submitters.wake_later(simulation, found, name)
+        waiter = submitters.report_later(simulation, found, lambda: ("WAITING_DONE", name))
         yield (simulation.engine.spawn, waiter, simulation.master)
 
 
@@ -198,11 +198,7 @@ def turn_on_off(simulation: Simulation5, event: SchedulerEvent) -> Script:
 def register_job(simulation: Simulation5, event: SchedulerEvent) -> None:
     """Register a job made by the scheduler."""
     workload, number = _new_name(simulation, event, event.text("job_id"))
-    job = job_from_message(event, _reader(simulation, workload), number, simulation.engine.now)
-    if job.identifier in simulation.jobs:
-        raise ProtocolError(f"{event.where}: job {job.identifier[:60]!r} exists already")
-    simulation.jobs[job.identifier] = job
-    simulation.submit(job, announce=simulation.options.acknowledge_dynamic_jobs)
+    add_job(simulation, event, job_from_message(event, _reader(simulation, workload), number, simulation.engine.now))
 
 
 def register_profile(simulation: Simulation5, event: SchedulerEvent) -> None:
@@ -217,10 +213,7 @@ def register_profile(simulation: Simulation5, event: SchedulerEvent) -> None:
 
 def _new_name(simulation: Simulation5, event: SchedulerEvent, name: str) -> tuple[str, str]:
     """Return the workload and the name in it of a registration, if that is allowed now."""
-    if not simulation.options.dynamic_jobs:
-        raise ProtocolError(f"{event.where}: needs dynamic_registration in the hello")
-    if not simulation.registering:
-        raise ProtocolError(f"{event.where}: comes after FinishRegistrationEvent")
+    need_dynamic(simulation, event, "dynamic_registration in the hello", "FinishRegistrationEvent")
     workload, _, number = name.partition("!")
     if not workload or not number:
         raise ProtocolError(f"{event.where}: {name[:60]!r} must be a workload, '!' and a name")

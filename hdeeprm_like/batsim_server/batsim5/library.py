@@ -14,7 +14,6 @@ Source: ``batsim_edc.h`` of Batsim 5.
 import ctypes
 import struct
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from hdeeprm_like.errors import OptionsError, ProtocolError
@@ -58,13 +57,7 @@ class Library:
             function.argtypes, function.restype = arguments, ctypes.c_uint8
             self._functions[name] = function
 
-    def __enter__(self) -> "Library":
-        """Return itself."""
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def close(self) -> None:
         """Make the library free what it holds."""
         if self._begun:
             self._functions["batsim_edc_deinit"]()

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hdeeprm_like.batsim_server.fields import Fields
-from hdeeprm_like.batsim_server.jobs import FindProfile, ProfileType, RunningJob, Steps, Task
+from hdeeprm_like.batsim_server.jobs import FindProfile, ProfileType, RunningJob, Steps, Task, share_done
 from hdeeprm_like.batsim_server.parallel_tasks import Amounts
 from hdeeprm_like.batsim_server.profile_types import computing, storage
 from hdeeprm_like.batsim_server.profile_types.composed import COMPOSED, Sequence
@@ -59,7 +59,7 @@ HOMOGENEOUS: ProfileType[Homogeneous] = ProfileType(
     "``cpu`` flops on each host and ``com`` bytes between each two, or both spread",
     read_homogeneous,
     run_homogeneous,
-    lambda running, task, amounts: computing.progress(running, task, Amounts(amounts.flops, amounts.bytes)),
+    share_done,
 )
 
 
@@ -79,7 +79,7 @@ TRANSFER: ProfileType[SpreadTransfer] = ProfileType(
     "``bytes_to_read`` from a storage host and ``bytes_to_write`` to it, by each host, or both spread",
     read_transfer,
     run_transfer,
-    lambda running, task, _: running.share_done(task),
+    share_done,
 )
 
 

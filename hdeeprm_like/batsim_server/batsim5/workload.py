@@ -5,9 +5,9 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, ClassVar
 
-from hdeeprm_like.batsim_server.batsim5.json_text import encode
 from hdeeprm_like.batsim_server.batsim5.profile_types import AS_JSON, NOT_IMITATED, PROFILE_TYPES
 from hdeeprm_like.batsim_server.jobs import Job, Profile, Profiles, ProfileType
+from hdeeprm_like.batsim_server.json_text import encode5
 from hdeeprm_like.batsim_server.replies import SchedulerEvent
 from hdeeprm_like.batsim_server.workload import WorkloadReader
 from hdeeprm_like.errors import ProtocolError, did_you_mean
@@ -35,7 +35,7 @@ class WorkloadReader5(WorkloadReader):
             "rigid": True,
             "profile_id": job.profile.name,
         }
-        job.text = encode(content)
+        job.text = encode5(content)
         return job
 
     def profile(self, name: str, description: Any, where: str, depth: int = 0, unused: bool = False) -> Profile:
@@ -45,7 +45,7 @@ class WorkloadReader5(WorkloadReader):
         content = {"id": name, "profile_type": kind, "profile": AS_JSON[kind](profile.parameters)}
         if extra := self._extra_data(description, f"{where}: profile {name[:60]!r}"):
             content["extra_data"] = extra
-        profile.text = encode(content)
+        profile.text = encode5(content)
         return profile
 
     def check_unused(self, where: str) -> None:

@@ -1,9 +1,9 @@
 """The profile types that transfer data to and from storage hosts."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from hdeeprm_like.batsim_server.fields import Fields
-from hdeeprm_like.batsim_server.jobs import FindProfile, ProfileType, RunningJob, Steps, Task
+from hdeeprm_like.batsim_server.jobs import FindProfile, ProfileType, RunningJob, Steps, Task, share_done
 from hdeeprm_like.batsim_server.parallel_tasks import Amounts, work_of
 from hdeeprm_like.errors import ProtocolError
 
@@ -64,11 +64,6 @@ def run_staging(running: RunningJob, task: Task, staging: Staging) -> Steps:
     return (yield from running.compute(task, work_of(running.machines, running.network, ranks, amounts)))
 
 
-def progress(running: RunningJob, task: Task, parameters: Transfer | Staging) -> dict[str, Any]:
-    """Return the transferred share of the bytes."""
-    return running.share_done(task)
-
-
 def _storage(running: RunningJob, label: str, sole: bool) -> int:
     """Return the machine mapped to a storage name; with *sole*, the only storage host if the job maps none."""
     mapping, machines = running.job.storage, running.machines
@@ -88,6 +83,6 @@ TRANSFER = ProfileType(
     "``bytes_to_read`` from a storage host and ``bytes_to_write`` to it, by each host",
     read_transfer,
     run_transfer,
-    progress,
+    share_done,
 )
-STAGING = ProfileType("``nb_bytes`` from one storage host to another", read_staging, run_staging, progress)
+STAGING = ProfileType("``nb_bytes`` from one storage host to another", read_staging, run_staging, share_done)
