@@ -8,10 +8,14 @@ exact dates, come after them.
 
 from collections.abc import Callable, Sequence
 from math import inf
+from typing import TypeAlias
 
 from hdeeprm_like.batsim_server.countdowns import Action, Countdown
+from hdeeprm_like.batsim_server.energy import EnergyMeter
 from hdeeprm_like.batsim_server.sharing import Sharing, Variable, Work
 from hdeeprm_like.batsim_server.simgrid_options import SimgridOptions
+
+MessageWork: TypeAlias = Callable[[str, str, float], Work]  # load of a message of some bytes between two hosts
 
 
 class Clock:
@@ -23,34 +27,24 @@ class Clock:
         before_step: takes the time and the next step in s, makes changes from outside, and returns the step to them.
     """
 
-    def __init__(
-        self,
-        message_work: Callable[[str, str, float], Work],
-        on_rates: Callable[[Sequence[Variable]], None] | None,
-        before_end: Callable[[Sequence[int]], None] | None,
-        simgrid: SimgridOptions,
-        exact_timeouts: bool,
-    ) -> None:
+    def __init__(self, message_work: MessageWork, meter: EnergyMeter | None, simgrid: SimgridOptions) -> None:
         """Start at time 0; the arguments are those of the `Engine`."""
         self.now = 0.0
         self.simgrid = simgrid
         self.sharing = Sharing(simgrid.work_amount)
         self.before_step: Callable[[float, float], float] | None = None
         self._message_work = message_work
-        self._on_rates = on_rates
-        self._before_end = before_end
+        self._meter = meter
         self._precision = simgrid.timing * simgrid.work_amount  # of works
         self._sequence = 0
         self._countdown = Countdown()
-        self._exact_timeouts = exact_timeouts
         self._alarms: dict[Action, float] = {}  # the timeouts of SimGrid 4, each with its date in s
 
     @property
     def is_usual(self) -> bool:
         """Whether steps depend on the actions alone, with SimGrid's own tolerances."""
-        simgrid, usual = self.simgrid, SimgridOptions()
-        tolerances = (simgrid.timing, simgrid.work_amount) == (usual.timing, usual.work_amount)
-        return tolerances and self.before_step is None and not self._exact_timeouts
+        usual = SimgridOptions(*self.simgrid[:3])  # the limits of links are no tolerances
+        return self.simgrid == usual and self.before_step is None
 
     def work_left(self, action: Action) -> float:
         """Return the remaining share of a task."""
@@ -64,12 +58,12 @@ class Clock:
             return
         variable = action.variable
         if variable is not None:
-            if self._before_end:
-                self._before_end(action.machines)
+            if self._meter:
+                self._meter.update(action.machines, self.now)
             freed = variable.enabled
             self.sharing.remove(variable)
-            if freed and self._on_rates:
-                self._on_rates([variable])
+            if freed and self._meter:
+                self._meter.on_rates([variable])
         action.over = True
         if self._alarms.pop(action, None) is None:
             self._countdown.drop(action)
@@ -106,8 +100,8 @@ class Clock:
     def _end(self, action: Action) -> None:
         if action.over:
             return  # another action that ended now has removed it
-        if action.variable is None and action.machines and self._before_end:
-            self._before_end(action.machines)
+        if action.variable is None and self._meter:
+            self._meter.update(action.machines, self.now)
         self.remove(action)
         action.on_end()
 
@@ -116,8 +110,8 @@ class Clock:
         changed = self.sharing.solve()
         for variable in changed:
             self._countdown.set_rate(variable.owner, variable.value)
-        if self._on_rates:
-            self._on_rates(changed)
+        if self._meter:
+            self._meter.on_rates(changed)
 
     def timer(self, seconds: float, on_end: Callable[[], None], machine: int) -> Action:
         """Begin a time of some s, on a machine unless that is negative."""
@@ -127,7 +121,7 @@ class Clock:
 
     def timeout(self, seconds: float, on_end: Callable[[], None], machine: int = -1) -> Action:
         """Begin a time that limits a wait."""
-        if not self._exact_timeouts:
+        if not self.simgrid.exact_timeouts:
             return self.timer(seconds, on_end, machine)
         action = self._new_action(on_end, ())
         self._alarms[action] = self.now + seconds

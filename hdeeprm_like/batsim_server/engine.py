@@ -7,12 +7,13 @@ An actor is a generator. It yields requests, tuples ``(method of Engine, argumen
 """
 
 from collections import deque
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Generator
 from typing import Any
 
-from hdeeprm_like.batsim_server.clock import Clock
+from hdeeprm_like.batsim_server.clock import Clock, MessageWork
 from hdeeprm_like.batsim_server.countdowns import Action
-from hdeeprm_like.batsim_server.sharing import Variable, Work
+from hdeeprm_like.batsim_server.energy import EnergyMeter
+from hdeeprm_like.batsim_server.sharing import Work
 from hdeeprm_like.batsim_server.simgrid_options import SimgridOptions
 from hdeeprm_like.errors import ProtocolError
 
@@ -63,25 +64,14 @@ class Engine(Clock):
         server: the mailbox of the server.
     """
 
-    def __init__(
-        self,
-        message_work: Callable[[str, str, float], Work],
-        on_rates: Callable[[Sequence[Variable]], None] | None = None,
-        before_end: Callable[[Sequence[int]], None] | None = None,
-        simgrid: SimgridOptions = SIMGRID,
-        exact_timeouts: bool = False,
-    ) -> None:
+    def __init__(self, message_work: MessageWork, meter: EnergyMeter | None = None, simgrid: SimgridOptions = SIMGRID):
         """Start at time 0 without actors.
 
         Args:
-            message_work: returns the load of a message of some bytes from one host to another.
-            on_rates: called with the tasks that have a new rate.
-            before_end: called with the machines of an action that ends, before others get its share of them.
+            meter: measures the energy of the machines, if that is wanted.
             simgrid: the tolerances of SimGrid's model.
-            exact_timeouts: whether waits with a limit end exactly at that date, as in SimGrid 4, and not up to 1e-9 s
-            before.
         """
-        super().__init__(message_work, on_rates, before_end, simgrid, exact_timeouts)
+        super().__init__(message_work, meter, simgrid)
         self._ready: list[tuple[Actor, Any]] = []
         self.server = Mailbox()
 
@@ -133,8 +123,8 @@ class Engine(Clock):
     def start(self, actor: Actor, work: Work) -> None:
         """Start a parallel task; answer its action."""
         action = self.begin_work(work, lambda: None)
-        if self._before_end and work.ranks == 1:  # SimGrid's energy plugin ignores the start of any other task
-            self._before_end(work.machines)
+        if self._meter and work.ranks == 1:  # SimGrid's energy plugin ignores the start of any other task
+            self._meter.update(work.machines, self.now)
         self.wake(actor, action)
 
     def wait(self, actor: Actor, action: Action, timeout: float) -> None:
@@ -224,7 +214,7 @@ class Engine(Clock):
 
     def _transfer(self, message: Message, receiver: Actor, sender_first: bool) -> None:
         mailbox = message.mailbox
-        if self._exact_timeouts and isinstance(receiver.waits_for, Action):
+        if self.simgrid.exact_timeouts and isinstance(receiver.waits_for, Action):
             self.remove(receiver.waits_for)
 
         def arrive() -> None:

@@ -126,6 +126,7 @@ class Profiles(dict[str, Profile]):
         """Start empty."""
         super().__init__()
         self.workload = workload
+        self.unused = ""  # one of the file that no job has
         self.jobs_with: dict[str, int] = {}  # number of jobs by profile
         self._within: dict[Profile, int] = {}  # number of places in other profiles, of those that have any
 

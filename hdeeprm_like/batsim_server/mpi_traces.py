@@ -116,6 +116,22 @@ def _all_to_all_sizes(line: Line) -> tuple[Any, ...]:
     return sent, received, "alltoallv"
 
 
+def _waiting(line: Line) -> tuple[int, int, int]:
+    return line.rank(0), line.rank(1), int(line.words[2])
+
+
+def _gather(line: Line) -> tuple[Any, ...]:
+    return line.rank(2), line.size(0, 3), line.each(line.size(1, 4)), "gather"
+
+
+def _gather_to_all(line: Line) -> tuple[Any, ...]:
+    return line.each(line.size(0, 2)), line.each(line.size(1, 3)), "allgather"
+
+
+def _scatter(line: Line) -> tuple[Any, ...]:
+    return line.rank(2), line.each(line.size(0, 3)), line.size(1, 4), "scatter"
+
+
 def _gather_sizes(line: Line) -> tuple[Any, ...]:
     ranks = line.ranks
     return line.rank(ranks + 1), line.size(0, ranks + 2), line.sizes(1, ranks + 3), "gatherv"
@@ -144,7 +160,10 @@ def _reduce_and_scatter(line: Line) -> tuple[Any, ...]:
 
 _NOTHING = Operation(lambda me: iter(()), lambda line: ())  # type: ignore[arg-type,return-value]
 _ONE, _PAIR = "a rank, a tag and a number of elements", "a number of elements to send and to receive"
-_REDUCED = "a number of elements and of flops"
+_REDUCED, _SIZES = "a number of elements and of flops", "a number of elements to send and those from each rank"
+_SCATTERED = "the elements to each rank and a number of those to receive"
+_SCATTERED = "the elements to each rank and a number of those to receive"
+_BOTH = "the size of a buffer and the elements to each rank, then the same for those received"
 OPERATIONS: Mapping[str, Operation] = {
     **dict.fromkeys(("init", "finalize", "comm_size", "comm_split", "comm_dup", "location"), _NOTHING),
     "compute": Operation(Rank.compute, lambda line: (line.number(0),), 1, "a number of flops"),
@@ -153,46 +172,22 @@ OPERATIONS: Mapping[str, Operation] = {
     "isend": Operation(Rank.begin_pending, _sending, 3, _ONE),
     "recv": Operation(Rank.perform, _receiving, 3, _ONE),
     "irecv": Operation(Rank.begin_pending, _receiving, 3, _ONE),
-    "wait": Operation(
-        Rank.wait_pending,
-        lambda line: (line.rank(0), line.rank(1), int(line.words[2])),
-        *(3, "a sender, a receiver and a tag"),
-    ),
+    "wait": Operation(Rank.wait_pending, _waiting, 3, "a sender, a receiver and a tag"),
     "waitall": Operation(Rank.wait_all, lambda line: ()),
     "barrier": Operation(mpi.barrier, lambda line: ()),
     "bcast": Operation(mpi.broadcast, lambda line: (line.rank(1), line.size(0, 2)), 1, "a number of elements"),
     "reduce": Operation(mpi.reduce, lambda line: (line.rank(2), line.size(0, 3), line.number(1)), 2, _REDUCED),
     "allreduce": Operation(mpi.reduce_to_all, lambda line: (line.size(0, 2), line.number(1)), 2, _REDUCED),
     "alltoall": Operation(lambda me, step: step(me), _all_to_all, 2, _PAIR),
-    "alltoallv": Operation(
-        *(Rank.exchange, _all_to_all_sizes, 2),
-        form="the size of a buffer and the elements to each rank, then the same for those received",
-        each=2,
-    ),
-    "gather": Operation(
-        mpi.collect, lambda line: (line.rank(2), line.size(0, 3), line.each(line.size(1, 4)), "gather"), 2, _PAIR
-    ),
-    "gatherv": Operation(
-        *(mpi.collect, _gather_sizes, 1), form="a number of elements to send and those from each rank", each=1
-    ),
-    "allgather": Operation(
-        Rank.exchange,
-        lambda line: (line.each(line.size(0, 2)), line.each(line.size(1, 3)), "allgather"),
-        *(2, _PAIR),
-    ),
-    "allgatherv": Operation(
-        *(Rank.exchange, _gather_sizes_to_all, 1), form="a number of elements to send and those from each rank", each=1
-    ),
-    "scatter": Operation(
-        mpi.spread, lambda line: (line.rank(2), line.each(line.size(0, 3)), line.size(1, 4), "scatter"), 2, _PAIR
-    ),
-    "scatterv": Operation(
-        *(mpi.spread, _scatter_sizes, 1), form="the elements to each rank and a number of those to receive", each=1
-    ),
+    "alltoallv": Operation(Rank.exchange, _all_to_all_sizes, 2, _BOTH, 2),
+    "gather": Operation(mpi.collect, _gather, 2, _PAIR),
+    "gatherv": Operation(mpi.collect, _gather_sizes, 1, _SIZES, 1),
+    "allgather": Operation(Rank.exchange, _gather_to_all, 2, _PAIR),
+    "allgatherv": Operation(Rank.exchange, _gather_sizes_to_all, 1, _SIZES, 1),
+    "scatter": Operation(mpi.spread, _scatter, 2, _PAIR),
+    "scatterv": Operation(mpi.spread, _scatter_sizes, 1, _SCATTERED, 1),
     "reducescatter": Operation(
-        *(mpi.reduce_and_scatter, _reduce_and_scatter, 1),
-        form="the elements of each rank and a number of flops",
-        each=1,
+        mpi.reduce_and_scatter, _reduce_and_scatter, 1, "the elements of each rank and a number of flops", 1
     ),
 }
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from hdeeprm_like.batsim_server import execution, submitters
 from hdeeprm_like.batsim_server.engine import Request, Script
+from hdeeprm_like.batsim_server.fields import Fields
 from hdeeprm_like.batsim_server.jobs import Job, Profiles
 from hdeeprm_like.batsim_server.machines import MachineState
 from hdeeprm_like.batsim_server.replies import SchedulerEvent
@@ -35,7 +36,7 @@ def job_named(simulation: Simulation, identifier: str, where: str, *states: str)
     return job
 
 
-def machines_of(simulation: Simulation, event: SchedulerEvent, key: str) -> list[int]:
+def machines_of(simulation: Simulation, event: Fields, key: str) -> list[int]:
     """Return the machines named by an event, at least one."""
     text = event.text(key)
     try:
@@ -145,14 +146,10 @@ def change_state(simulation: Simulation, event: SchedulerEvent) -> None:
     if state not in STATES:
         raise ProtocolError(f"{event.where}: job_state {state[:60]!r} is none of {', '.join(STATES)}")
     job = job_of(simulation, event, "SUBMITTED", "RUNNING")
-    possible = ENDED if job.state == "RUNNING" else ("RUNNING", "REJECTED")
-    if state not in possible:
+    if (job.state, state) != ("SUBMITTED", "RUNNING"):
         raise ProtocolError(
-            f"{event.where}: job {job.identifier} is {job.state} and can become {' or '.join(possible)}, not {state}"
-        )
-    if state != "RUNNING":
-        raise ProtocolError(
-            f"{event.where}: Batsim aborts where a job is made {state} by this event; KILL_JOB and REJECT_JOB end jobs"
+            f"{event.where}: Batsim aborts where job {job.identifier}, which is {job.state}, is made {state} by this "
+            "event; KILL_JOB and REJECT_JOB end jobs"
         )
     simulation.start(job)
 

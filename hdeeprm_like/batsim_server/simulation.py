@@ -73,14 +73,8 @@ class Simulation:
         self.machines = Machines(platform, roles, limit, options.energy, self.machine_order)
         self.events = [self.read_events(path, number) for number, path in enumerate(options.events)]
         self.network = Network(platform, self.machines)
-        meter = self.machines.meter
-        self.engine = Engine(
-            self.network.message_work,
-            meter.on_rates if meter else None,
-            (lambda numbers: meter.update(numbers, self.engine.now)) if meter else None,
-            simgrid,
-            self.exact_timeouts,
-        )
+        simgrid = simgrid._replace(exact_timeouts=self.exact_timeouts)
+        self.engine = Engine(self.network.message_work, self.machines.meter, simgrid)
         if any(machine.host.profile for machine in self.machines.all):
             from hdeeprm_like.batsim_server.speed_profiles import SpeedProfiles  # few platforms have any
 

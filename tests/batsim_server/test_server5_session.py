@@ -12,6 +12,7 @@ from hdeeprm_like.batsim_server.batsim5 import cli
 from hdeeprm_like.batsim_server.engine import TIMEOUT, Engine, Mailbox
 from hdeeprm_like.batsim_server.json_text import encode5
 from hdeeprm_like.batsim_server.sharing import Constraint, Work
+from hdeeprm_like.batsim_server.simgrid_options import SimgridOptions
 from hdeeprm_like.errors import OptionsError, ProtocolError, WorkloadError
 
 PROFILES = {
@@ -69,7 +70,8 @@ def test_storage_hosts_are_numbered_and_reported_after_those_that_compute(tmp_pa
 
 @pytest.mark.parametrize(("exact", "told"), [(True, ["late", 1.25]), (False, [TIMEOUT, 0.5])])
 def test_an_exact_timeout_is_off_once_a_message_has_left(exact, told):
-    engine, mailbox, heard = Engine(lambda *way: Work({Constraint(1.0): 1.0}, ()), exact_timeouts=exact), Mailbox(), []
+    simgrid, mailbox, heard = SimgridOptions(exact_timeouts=exact), Mailbox(), []
+    engine = Engine(lambda *way: Work({Constraint(1.0): 1.0}, ()), simgrid=simgrid)
 
     def receive():
         heard.append((yield (engine.get_within, mailbox, 0.5)))

@@ -13,6 +13,7 @@ from hdeeprm_like.batsim_server.batsim5.probes import measure_later, read_probe
 from hdeeprm_like.batsim_server.batsim5.simulation import Simulation5
 from hdeeprm_like.batsim_server.batsim5.workload import WorkloadReader5, job_from_message, profile_from_message
 from hdeeprm_like.batsim_server.engine import Script
+from hdeeprm_like.batsim_server.fields import Fields
 from hdeeprm_like.batsim_server.jobs import Job, Profiles
 from hdeeprm_like.batsim_server.machines import MachineState
 from hdeeprm_like.batsim_server.replies import SchedulerEvent
@@ -37,12 +38,12 @@ LONGEST_PERIOD = 10**15  # ms
 def execute(simulation: Simulation5, event: SchedulerEvent) -> Script:
     """Start a job on machines."""
     job = job_of(simulation, event, "SUBMITTED")
-    where = f"{event.where}: allocation"
-    allocation = SchedulerEvent(event.kind, event.timestamp, event.object("allocation"), where)
+    allocation = event.inside("allocation")
     if event.data.get("profile_allocation_override"):
         raise ProtocolError(f"{event.where}: profile_allocation_override is not imitated")
     job.machines = machines_of(simulation, allocation, "host_allocation")
     job.ranks = _ranks(simulation, allocation, job)
+    where = allocation.where
     for number in job.machines:
         machine = simulation.machines[number]
         if machine.state not in (MachineState.IDLE, MachineState.COMPUTING):
@@ -61,12 +62,12 @@ def _storage(event: SchedulerEvent) -> dict[str, int]:
         where = f"{event.where}: storage_placement[{at}]"
         if not isinstance(place, dict):
             raise wrong(place, "a storage_name and a host_id", ProtocolError, where)
-        entry = SchedulerEvent(event.kind, event.timestamp, place, where)
+        entry = Fields(place, where, ProtocolError)
         found[entry.text("storage_name")] = _whole(entry, "host_id", 0)
     return found
 
 
-def _ranks(simulation: Simulation5, allocation: SchedulerEvent, job: Job) -> list[int]:
+def _ranks(simulation: Simulation5, allocation: Fields, job: Job) -> list[int]:
     """Return the machine of each rank, by the placement."""
     kind, placement = allocation.text("executor_placement_type"), allocation.object("executor_placement")
     where, count = allocation.where, len(job.machines)
@@ -113,14 +114,13 @@ def call_me_later(simulation: Simulation5, event: SchedulerEvent) -> Script:
 def create_probe(simulation: Simulation5, event: SchedulerEvent) -> Script:
     """Measure hosts periodically, or once."""
     probe = read_probe(simulation, event)
-    where = f"{event.where}: measurement_triggering_policy"
-    policy = SchedulerEvent(event.kind, event.timestamp, event.object("measurement_triggering_policy"), where)
+    policy = event.inside("measurement_triggering_policy")
     found = _trigger(policy, "temporal_trigger", probe.name)
     simulation.waiters += 1
     if isinstance(found, PeriodicCall):
         yield to_periodic(simulation, (BEGIN, replace(found, probe=probe)))
     elif simulation.options.imitate == RC2:
-        raise ProtocolError(f"{where}: temporal_trigger_type is OneShot; Batsim 5 only has Periodic")
+        raise ProtocolError(f"{policy.where}: temporal_trigger_type is OneShot; Batsim 5 only has Periodic")
     else:
         yield (simulation.engine.spawn, measure_later(simulation, found, probe), simulation.master)
 
@@ -130,10 +130,10 @@ def stop_probe(simulation: Simulation5, event: SchedulerEvent) -> Script:
     yield to_periodic(simulation, (STOP, (True, event.text("probe_id"))))
 
 
-def _trigger(event: SchedulerEvent, key: str, name: str) -> PeriodicCall | float:
+def _trigger(event: Fields, key: str, name: str) -> PeriodicCall | float:
     """Return the periodic call of an event's trigger, or the time in s of one that comes once."""
     kind = event.text(f"{key}_type")
-    when = SchedulerEvent(event.kind, event.timestamp, event.object(key), f"{event.where}: {key}")
+    when = event.inside(key)
     unit = when.data.get("time_unit", "Second")
     if not isinstance(unit, str) or unit not in MILLISECONDS:
         raise wrong(unit, "Second or Millisecond", ProtocolError, when.where, "time_unit")
@@ -145,19 +145,18 @@ def _trigger(event: SchedulerEvent, key: str, name: str) -> PeriodicCall | float
     return time / 1e3 if unit == "Millisecond" else float(time)
 
 
-def _periodic(when: SchedulerEvent, name: str, unit: int) -> PeriodicCall:
+def _periodic(when: Fields, name: str, unit: int) -> PeriodicCall:
     if _whole(when, "offset", 0) != 0:
         raise ProtocolError(f"{when.where}: offset must be 0, as in Batsim")
     mode, left = when.text("mode_type"), None
     if mode == "FinitePeriodNumber":
-        modes = SchedulerEvent(when.kind, when.timestamp, when.object("mode"), f"{when.where}: mode")
-        left = _whole(modes, "nb_periods", 1)
+        left = _whole(when.inside("mode"), "nb_periods", 1)
     elif mode != "Infinite":
         raise wrong(mode, "FinitePeriodNumber or Infinite", ProtocolError, when.where, "mode_type")
     return PeriodicCall(name, when.where, _whole(when, "period", 1) * unit, left)
 
 
-def _whole(event: SchedulerEvent, key: str, least: int) -> int:
+def _whole(event: Fields, key: str, least: int) -> int:
     value = event.data.get(key, 0)
     if isinstance(value, float) and value.is_integer():
         value = int(value)
@@ -203,7 +202,7 @@ def register_job(simulation: Simulation5, event: SchedulerEvent) -> None:
 
 def register_profile(simulation: Simulation5, event: SchedulerEvent) -> None:
     """Register a profile made by the scheduler."""
-    identifier = SchedulerEvent("", 0.0, event.object("profile"), f"{event.where}: profile").text("id")
+    identifier = event.inside("profile").text("id")
     workload, _ = _new_name(simulation, event, identifier)
     reader = _reader(simulation, workload)
     if identifier in reader.profiles:

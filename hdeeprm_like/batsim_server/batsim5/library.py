@@ -18,16 +18,11 @@ from typing import Any
 
 from hdeeprm_like.errors import OptionsError, ProtocolError
 
-BYTES, SIZE = ctypes.POINTER(ctypes.c_uint8), ctypes.c_uint32
+BYTES, SIZE, TEXT = ctypes.POINTER(ctypes.c_uint8), ctypes.c_uint32, ctypes.c_char_p
+REPLY = (ctypes.POINTER(BYTES), ctypes.POINTER(SIZE))
 FUNCTIONS = {
-    "batsim_edc_init": (
-        ctypes.c_char_p,
-        SIZE,
-        ctypes.POINTER(SIZE),
-        ctypes.POINTER(BYTES),
-        ctypes.POINTER(SIZE),
-    ),
-    "batsim_edc_take_decisions": (ctypes.c_char_p, SIZE, ctypes.POINTER(BYTES), ctypes.POINTER(SIZE)),
+    "batsim_edc_init": (TEXT, SIZE, ctypes.POINTER(SIZE), *REPLY),
+    "batsim_edc_take_decisions": (TEXT, SIZE, *REPLY),
     "batsim_edc_deinit": (),
 }
 LARGEST_REPLY = 1 << 28  # bytes

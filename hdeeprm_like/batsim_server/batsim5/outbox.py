@@ -85,9 +85,9 @@ class Outbox5(Outbox):
         content = f'"job_id": {encode5(job.identifier)},"job": {job.text},"submission_time": {decimal5(job.submit)}'
         self.add("JobSubmittedEvent", f"{{{content}{tail}}}", now)
 
-    def job_completed(self, identifier: str, state: str, code: int, alloc: str, now: float) -> None:
+    def job_completed(self, job: Job, now: float) -> None:
         """Add the end of a job and its outcome."""
-        data = {"job_id": identifier, "state": state, "return_code": code % UNSIGNED}
+        data = {"job_id": job.identifier, "state": job.state, "return_code": job.return_code % UNSIGNED}
         self.add("JobCompletedEvent", encode5(data), now)
 
     def jobs_killed(self, identifiers: Iterable[str], progress: Mapping[str, KillProgress], now: float) -> None:

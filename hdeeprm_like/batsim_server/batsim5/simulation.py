@@ -1,6 +1,7 @@
 """The differences of a simulation from Batsim 4's: names, numbers of machines, files, and reports about jobs."""
 
 import re
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from hdeeprm_like.batsim_server.json_text import encode5
 from hdeeprm_like.batsim_server.outside_events import Content, OutsideEvent, read_events
 from hdeeprm_like.batsim_server.simulation import Simulation
 from hdeeprm_like.batsim_server.workload import read_workload
-from hdeeprm_like.errors import HDeepRMError, WorkloadError
+from hdeeprm_like.errors import WorkloadError
 
 
 class Simulation5(Simulation):
@@ -47,18 +48,9 @@ class Simulation5(Simulation):
 
     def read_workload(self, path: Path, name: str) -> tuple[int, dict[str, Job], Profiles]:
         """Return the number of machines that a workload was made for, its jobs and profiles."""
-
-        def make_reader(
-            profiles: Profiles, described: dict[str, Any], error: type[HDeepRMError], folder: Path
-        ) -> WorkloadReader5:
-            readers.append(WorkloadReader5(profiles, described, error, folder, self.profiles))
-            return readers[0]
-
-        readers: list[WorkloadReader5] = []
-        content = read_workload(path, name, make_reader)
-        used = {full.partition("!")[2] for full in content[2]}
-        self.unused = self.unused or next((bare for bare in readers[0].described if bare not in used), "")
-        return content
+        machines, jobs, profiles = read_workload(path, name, partial(WorkloadReader5, others=self.profiles))
+        self.unused = self.unused or profiles.unused
+        return machines, jobs, profiles
 
     def read_events(self, path: Path, number: int) -> list[OutsideEvent]:
         """Return the external events of file *number*; Batsim 5 only has events that it forwards."""

@@ -52,8 +52,10 @@ class WorkloadReader5(WorkloadReader):
         """Raise for invalid profiles without jobs, except those of types that only we do not support."""
         for name, description in self.described.items():
             full = f"{self.profiles.workload}!{name}"
-            refused = isinstance(description, dict) and description.get("type") in self.not_imitated
-            if full not in self.profiles and not refused:
+            if full in self.profiles:
+                continue
+            self.profiles.unused = self.profiles.unused or name
+            if not isinstance(description, dict) or description.get("type") not in self.not_imitated:
                 self.profile(full, description, where, unused=True)
 
     def find(self, name: Any, where: str, depth: int) -> Profile:

@@ -26,23 +26,15 @@ class Staging(NamedTuple):
 
 def read_transfer(fields: Fields, find: FindProfile) -> Transfer:
     """Return the amounts to read and to write; one of them is optional."""
-    if not {"bytes_to_read", "bytes_to_write"} & fields.content.keys():
+    if not {"bytes_to_read", "bytes_to_write"} & fields.data.keys():
         raise fields.refusal("bytes_to_read or bytes_to_write must be there")
-    read, written = (
-        fields.amount(key) if key in fields.content else 0.0 for key in ("bytes_to_read", "bytes_to_write")
-    )
-    label = fields.content.get("storage", fields.content.get("host", "pfs"))
-    if not isinstance(label, str):
-        raise fields.refusal("storage must be a text")
-    return Transfer(read, written, label)
+    read, written = (fields.amount(key) if key in fields.data else 0.0 for key in ("bytes_to_read", "bytes_to_write"))
+    return Transfer(read, written, fields.text("storage", fields.data.get("host", "pfs")))
 
 
 def read_staging(fields: Fields, find: FindProfile) -> Staging:
     """Return the amount and its source and target."""
-    labels = [fields.content.get(key) for key in ("from", "to")]
-    if not all(isinstance(label, str) for label in labels):
-        raise fields.refusal("from and to must be texts")
-    return Staging(fields.amount("nb_bytes"), str(labels[0]), str(labels[1]))
+    return Staging(fields.amount("nb_bytes"), fields.text("from"), fields.text("to"))
 
 
 def run_transfer(running: RunningJob, task: Task, transfer: Transfer) -> Steps:
