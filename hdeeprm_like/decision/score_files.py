@@ -4,10 +4,7 @@
 |---|---|
 | ``queue`` | the score that orders the queue: feature -> weight; the smallest score is first |
 | ``backfill`` | the same for the jobs behind the head; that of the queue if missing |
-| ``gate`` | a job behind the head may only start where this is not negative; all may if missing |
 | ``keep`` | how many cores are kept free before longer jobs for shorter ones that are to come, see `Keep` |
-| ``reservations`` | how many jobs that do not fit have cores reserved; 1 if missing, as EASY |
-| ``lookahead`` | plays what is known ahead for some candidates and does the first step of the best, see `LookAhead` |
 | ``placement`` | a score of cores: those with the smallest are taken, see `placement_files`; without it the fastest |
 | ``times`` | the run times that its features of estimates look at: ``expected`` if missing, or any other predictor |
 | ``bounded`` | each job is guaranteed a start, as by ``+bounded:K`` with this K (see `policies.guarantees`) |
@@ -17,7 +14,7 @@
 A score may be an object with ``weights``, and ``hidden``: units of a small network, each with ``weights`` of
 features and ``out``, its weight in the score: score = weights . features + sum of out * tanh(weights . features).
 
-This module reads them and imports nothing heavy; `policies.scores` and `policies.lookahead` compute them.
+This module reads them and imports nothing heavy; `policies.scores` computes them.
 """
 
 from collections.abc import Callable
@@ -29,10 +26,8 @@ from hdeeprm_like.decision.placement_files import Placement, placement_of
 from hdeeprm_like.decision.policy_words import ENDING, LEARNED, SCORED, ZOO
 from hdeeprm_like.decision.score_parts import (
     Keep,
-    LookAhead,
     Score,
     keep_of,
-    lookahead_of,
     mapping,
     score_of,
 )
@@ -41,11 +36,10 @@ from hdeeprm_like.errors import OptionsError, did_you_mean
 from hdeeprm_like.formats.shipped import examples_folder
 from hdeeprm_like.inputs import read_json
 from hdeeprm_like.records import Record
-from hdeeprm_like.values import NUMBER, Whole
+from hdeeprm_like.values import NUMBER
 
 T = TypeVar("T")
 
-MANY = 10**9  # jobs
 LEAST_BOUND, MOST_BOUND = 0.1, 100.0  # of K, how many times all work a job waits at most
 KEPT = 16  # files whose content is kept
 
@@ -56,8 +50,7 @@ class ScoredPolicy(Record):
     """A learned policy.
 
     Attributes:
-        queue, backfill, gate: scores, None where the file has none. keep: None where no cores are kept.
-        reservations: jobs that have cores reserved. lookahead: None where it plays nothing.
+        queue, backfill: scores, None where the file has none. keep: None where no cores are kept.
         bounded: K of the guaranteed starts, 0 for none. times: predicted run times, as in the names of baselines.
         placement: score of cores, None where the file has none.
         exact: what holds while the last jobs ran as requested, None for the same.
@@ -65,19 +58,11 @@ class ScoredPolicy(Record):
 
     queue: Score
     backfill: Score | None = None
-    gate: Score | None = None
     keep: Keep | None = None
-    reservations: int = 1
-    lookahead: LookAhead | None = None
     bounded: float = 0.0
     times: str = EXPECTED
     exact: "ScoredPolicy | None" = None
     placement: Placement | None = None
-
-
-def plans_profiles(policy: ScoredPolicy | None) -> bool:
-    """Return whether a learned policy has more than one reservation, which needs a profile of free cores."""
-    return policy is not None and max(policy.reservations, policy.exact.reservations if policy.exact else 1) > 1
 
 
 @lru_cache(maxsize=1)
@@ -153,10 +138,8 @@ def policy_of(content: Any, where: str, placed: bool = False) -> ScoredPolicy:
     given = mapping(content, (*ScoredPolicy.names(), "made_by"), where)
     if "queue" not in given:
         raise OptionsError(f"{where}: 'queue' is missing, the weights that order the queue")
-    scores = {key: score_of(given[key], f"{where}: {key}") for key in ("queue", "backfill", "gate") if key in given}
-    ahead = lookahead_of(given["lookahead"], f"{where}: lookahead") if "lookahead" in given else None
+    scores = {key: score_of(given[key], f"{where}: {key}") for key in ("queue", "backfill") if key in given}
     keep = keep_of(given["keep"], f"{where}: keep") if "keep" in given else None
-    reservations = Whole(1, MANY).of(given.get("reservations", 1), OptionsError, f"{where}: reservations")
     placement = placement_of(given["placement"], f"{where}: placement") if "placement" in given else None
     placed = placed or placement is not None
     if not placed and any("placement" in score.features for score in scores.values()):
@@ -180,8 +163,6 @@ def policy_of(content: Any, where: str, placed: bool = False) -> ScoredPolicy:
     return ScoredPolicy(
         **scores,
         keep=keep,
-        reservations=reservations,
-        lookahead=ahead,
         bounded=bounded,
         exact=exact,
         placement=placement,

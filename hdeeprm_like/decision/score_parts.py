@@ -1,4 +1,4 @@
-"""The parts of a file of a learned policy: scores, kept cores and look-ahead; see `score_files` for the whole."""
+"""The parts of a file of a learned policy: scores and kept cores; see `score_files` for the whole."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -39,18 +39,11 @@ FEATURES = {
     "log_cores_to_head": "ln(cores / those of the head of the queue)",
     "in_time": "1 where the job would end before the head of the queue starts",
 }
-"""The features of scores; the last three are 0 except in ``backfill`` and ``gate``."""
+"""The features of scores; the last three are 0 except in ``backfill``."""
 
 MOST_BINS = 38  # half powers of e: beyond, no job is so long
 STEEPEST = 10  # power of the backlog, and of the load
 OF_JOB = 14  # the first so many describe a job and its user, not of its wait or of the machine
-EXTENTS = {
-    "arrivals": (0, 1000),
-    "queue": (1, 100_000),
-    "budget": (1, 10**9),
-    "scenarios": (0, 100),
-    "plays": (0, 10**6),
-}
 
 
 class Unit(Record):
@@ -74,44 +67,6 @@ class Score(Record):
     def features(self) -> frozenset[str]:
         """Names of the features that it reads."""
         return frozenset(name for part in (self.weights, *(unit.weights for unit in self.hidden)) for name, _ in part)
-
-
-class Candidate(Record):
-    """A candidate policy of look-ahead: jobs by a score, or by time^time * cores^cores / (1 + wait / time)^wait.
-
-    Attributes:
-        backfill: whether jobs behind the head may start that do not delay it (EASY).
-        queue: the score, None for the formula. keep: the cores that it keeps, None for none; only with a score.
-    """
-
-    time: float = 1.0
-    cores: float = 0.0
-    wait: float = 0.0
-    backfill: bool = True
-    queue: Score | None = None
-    keep: "Keep | None" = None
-
-
-class LookAhead(Record):
-    """Extent and candidates of look-ahead.
-
-    Attributes:
-        arrivals: number of the last submitted jobs that are played as if they arrived again.
-        queue: most waiting jobs to play, the first ones by score. candidates: policies to play.
-        budget: µs for the plays of one decision, counted in steps so that all machines decide alike; plays beyond
-            that are skipped. plays: most plays of one decision, 0 for as many as the budget has time for; a candidate
-            that has begun plays all its futures.
-        wait: cost of a second of waiting, added to 1 / max(run time, 10 s), so that long waits count.
-        scenarios: number of futures with run times drawn from past jobs; 0 for a single one with requested times.
-    """
-
-    arrivals: int = 16
-    queue: int = 256
-    budget: int = 1000
-    candidates: tuple[Candidate, ...] = ()
-    wait: float = 0.0
-    scenarios: int = 0
-    plays: int = 0
 
 
 class Keep(Record):
@@ -186,39 +141,6 @@ def keep_of(content: Any, where: str) -> Keep:
         if not least <= power <= STEEPEST:  # no job waits: 0 ^ felt
             raise OptionsError(f"{where}: {name}: a number from {least} to {STEEPEST} is needed, not {power:g}")
     return found
-
-
-def lookahead_of(content: Any, where: str) -> LookAhead:
-    """Return the settings of look-ahead."""
-    usual = LookAhead()
-    given = mapping(content, LookAhead.names(), where)
-    counts = {}
-    for key, (least, most) in EXTENTS.items():
-        counts[key] = Whole(least, most).of(given.get(key, getattr(usual, key)), OptionsError, f"{where}: {key}")
-    listed = given.get("candidates")
-    if not isinstance(listed, list) or not listed:
-        raise OptionsError(f"{where}: candidates: a list of policies is needed, not {listed!r:.60}")
-    candidates = tuple(candidate_of(one, f"{where}: candidate {i}") for i, one in enumerate(listed))
-    wait = NUMBER.of(given.get("wait", usual.wait), OptionsError, f"{where}: wait")
-    return LookAhead(candidates=candidates, wait=wait, **counts)
-
-
-def candidate_of(content: Any, where: str) -> Candidate:
-    """Return a candidate policy of look-ahead."""
-    given = dict(mapping(content, Candidate.names(), where))
-    backfill = given.pop("backfill", True)
-    if not isinstance(backfill, bool):
-        raise OptionsError(f"{where}: backfill: true or false is needed, not {backfill!r:.60}")
-    queue = score_of(given.pop("queue"), f"{where}: queue") if "queue" in given else None
-    if queue is not None and "placement" in queue.features:
-        raise OptionsError(f"{where}: queue: weighs 'placement', but look-ahead counts cores and places nothing")
-    keep = keep_of(given.pop("keep"), f"{where}: keep") if "keep" in given else None
-    if queue is not None and given:
-        raise OptionsError(f"{where}: {next(iter(given))!r} belongs to the formula, which 'queue' replaces")
-    if queue is None and keep is not None:
-        raise OptionsError(f"{where}: 'keep' needs a 'queue', the score that orders the jobs")
-    weights = {key: NUMBER.of(value, OptionsError, f"{where}: {key}") for key, value in given.items()}
-    return Candidate(**weights, backfill=backfill, queue=queue, keep=keep)
 
 
 def formula(score: Score) -> str:

@@ -98,11 +98,11 @@ def start_conservative(tables: Tables, plans: Plans, memory: Reservations, k: in
     i, last = planned.jobs, count - 1  # no job after the last one can start
     while i <= last:
         j = plans.queue[last]
-        if not could_start(tables, plans, memory.profile, k, j, tables.jobs[j].size):
+        if not could_start(tables, plans, memory.profile, k, j):
             last -= 1
             continue
         j = plans.queue[i]
-        begin = start_or_reserve(tables, plans, memory.profile, k, j, tables.jobs[j].size)
+        begin = start_or_reserve(tables, plans, memory.profile, k, j)
         memory.start[j] = begin
         if begin == np.inf:
             planned.stale = 1

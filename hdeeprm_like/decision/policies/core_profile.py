@@ -1,7 +1,7 @@
 """Availability profile: the number of free cores as a step function of time.
 
-``free[i]`` cores are free from ``time[i]`` on, up to the next point; the first point is now. Conservative backfilling,
-guaranteed starts and learned policies with several reservations have such a profile in their memories.
+``free[i]`` cores are free from ``time[i]`` on, up to the next point; the first point is now. Conservative backfilling
+and guaranteed starts have such a profile in their memories.
 """
 
 import numpy as np

@@ -187,26 +187,6 @@ def add_sibling(tables: Tables, history: History, j: int) -> float:
 
 
 @compiled
-def draw_time(history: History, share: float, least: float) -> float:
-    """Return a run time of the last distribution, in s.
-
-    Args:
-        share: quantile from 0 to 1 among run times above *least* s; if there are none, *least* is returned.
-    """
-    total = 0.0
-    for i in range(history.past[0].points):
-        if history.points[i, TIME] > least:
-            total += history.points[i, WEIGHT]
-    left = share * total
-    drawn = least
-    for i in range(history.past[0].points):
-        if history.points[i, TIME] > least and left >= 0.0:
-            drawn = history.points[i, TIME]
-            left -= history.points[i, WEIGHT]
-    return float(drawn)
-
-
-@compiled
 def longest_elapsed(tables: Tables, history: History, j: int) -> float:
     """Return how many s a job of the user with the same request has been running, 0 if none is."""
     siblings, now = history.groups[history.jobs[j].group], tables.clock[0].now

@@ -30,7 +30,7 @@ class Knowledge(Bundle):
 @functools.cache
 def no_knowledge() -> Knowledge:
     """Return the knowledge of baselines that need none: the same for all of these, as nothing writes to it."""
-    return Knowledge(new_history(0), new_scores((), (), 0, DEMANDS), new_placing(None, ()))
+    return Knowledge(new_history(0), new_scores((), (), DEMANDS), new_placing(None, ()))
 
 
 def new_knowledge(state: State, baselines: Sequence[Baseline], predictors: Sequence[str]) -> Knowledge:
@@ -46,7 +46,7 @@ def new_knowledge(state: State, baselines: Sequence[Baseline], predictors: Seque
     views = [viewed.index(number) if number in viewed else 0 for number in times]
     return Knowledge(
         history=new_history(len(state.tables.jobs), [predictor(one) for one in predictors], viewed),
-        scores=new_scores(learned, views, len(state.tables.jobs), DEMANDS),
+        scores=new_scores(learned, views, DEMANDS),
         placing=new_placing(state, baselines),
     )
 

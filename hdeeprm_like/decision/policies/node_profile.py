@@ -214,16 +214,16 @@ def occupy_picked(tables: Tables, plans: Plans, k: int, j: int, begin: float, en
 
 
 @compiled
-def earliest_on_nodes(tables: Tables, plans: Plans, k: int, j: int, need: int, most: int) -> float:
+def earliest_on_nodes(tables: Tables, plans: Plans, k: int, j: int, most: int) -> float:
     """Return the earliest date from which on a job fits for as long as it is assumed to run; infinite for never.
 
     The least capacity of nodes in that span stays in row LEAST of ``NodeProfile.cores`` and so on.
 
     Args:
-        need: cores that must be free for it, no fewer than its own. most: number of dates to try.
+        most: number of dates to try.
     """
     profile, points, count, i = plans.node_profile, plans.node_profile.state[0].points, len(tables.nodes), 0
-    time = planned_time(tables, plans, k, j)
+    time, size = planned_time(tables, plans, k, j), tables.jobs[j].size
     copy_entries(profile.cores[BEGIN], 0, plans.node_cores, 0, count)
     copy_entries(profile.memory[BEGIN], 0, plans.node_memory, 0, count)
     copy_entries(profile.gpus[BEGIN], 0, plans.node_gpus, 0, count)
@@ -232,7 +232,7 @@ def earliest_on_nodes(tables: Tables, plans: Plans, k: int, j: int, need: int, m
         end, last = profile.dates[row] + time, i
         pass_date(tables, plans, BEGIN, row)
         while last == i or (last < points and profile.dates[profile.rows[last]] < end):
-            if profile.usable[profile.rows[last]] < need:
+            if profile.usable[profile.rows[last]] < size:
                 break
             last += 1
         if last > i and (last == points or profile.dates[profile.rows[last]] >= end):
@@ -240,7 +240,7 @@ def earliest_on_nodes(tables: Tables, plans: Plans, k: int, j: int, need: int, m
             room = 0.0
             for n in range(count):
                 room += least_room(tables, plans, n, j)
-            if room >= tables.jobs[j].size:
+            if room >= size:
                 return float(profile.dates[row])
             last = i
         for n in range(i + 1, min(last + 1, points)):  # any start until the last of these would meet it, too

@@ -22,7 +22,6 @@ from hdeeprm_like.decision.policies.node_rows import (
     no_slurm_rows,
 )
 from hdeeprm_like.decision.policies.preemption_rows import make_room_for_requeues
-from hdeeprm_like.decision.score_files import plans_profiles
 from hdeeprm_like.engine.bundles import Bundle, several
 from hdeeprm_like.engine.calls import float_at
 from hdeeprm_like.engine.compiled import compiled, inlined
@@ -172,7 +171,7 @@ def new_plans(
     plans["held"] = -1
     # so machine code for platforms with partitions is compiled once
     partitioned = state.platform.partitions is not None
-    dated = any(one.mode.profiles or plans_profiles(one.learned) for one in baselines)
+    dated = any(one.mode.profiles for one in baselines)
     looks_back = partitioned or any(baseline.looks_back for baseline in baselines)
     return Plans(
         plans=plans,

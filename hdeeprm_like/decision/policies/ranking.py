@@ -1,7 +1,7 @@
 """The order in which a baseline serves the waiting jobs, for other schedulers that start jobs by it.
 
 It is the order in which the baseline itself sorts the queue before it starts jobs. Other parts of a learned policy
-(gates, reservations, kept cores, look-ahead) are no order, and are left to the scheduler that starts the jobs.
+(kept cores, a score for backfilling) are no order, and are left to the scheduler that starts the jobs.
 """
 
 from typing import NamedTuple

@@ -17,7 +17,7 @@ from hdeeprm_like.decision.policies.job_features import (
 )
 from hdeeprm_like.decision.policies.run_times import bring_outlook
 from hdeeprm_like.decision.score_files import ScoredPolicy
-from hdeeprm_like.decision.score_parts import FEATURES, OF_JOB, Keep, LookAhead, Score
+from hdeeprm_like.decision.score_parts import FEATURES, OF_JOB, Keep, Score
 from hdeeprm_like.engine.bundles import Bundle
 from hdeeprm_like.engine.compiled import compiled, entry, inlined
 from hdeeprm_like.engine.dispatch import check_names, numbered
@@ -47,7 +47,7 @@ OF_QUEUE = range(OF_JOB, 30)  # behind those of `job_features`
 ) = OF_QUEUE
 OF_QUEUE_NAMED = (*tuple(FEATURES)[:OF_JOB], *numbered(globals(), "F_", OF_QUEUE))
 check_names("features of scores", FEATURES, OF_QUEUE_NAMED, __name__)
-QUEUE, BACKFILL, GATE, KINDS = 0, 1, 2, 3  # kinds of scores
+QUEUE, BACKFILL, KINDS = 0, 1, 2  # kinds of scores
 USUAL, EXACT, STAGES = 0, 1, 2
 ESTIMATES, REQUESTS, BOTH = 0, 1, 2
 DAY = 86400.0  # s
@@ -66,7 +66,6 @@ LOG_WAIT, LOG_WAIT_REQUEST, LOG_WAIT_HOURS = 1 << F_LOG_WAIT, 1 << F_LOG_WAIT_RE
 SCORE = np.dtype(
     [
         ("own_backfill", "i8"),  # 1 if jobs behind the head are sorted by a score of their own
-        ("gate", "i8"),  # 1 if these must pass a gate
         ("estimates", "i8"),  # 1 if it uses predicted run times,
         ("outlook", "i8"),  # and the row of their outlooks in History.outlooks
         ("looks", "i8"),  # bit n is 1 if it uses feature n; the others are not computed
@@ -80,33 +79,19 @@ SCORE = np.dtype(
         ("felt", "f8"),
         ("believes", "i8"),  # what is kept is compared with: ESTIMATES, REQUESTS or BOTH
         ("widest", "f8"),
-        ("reservations", "i8"),  # jobs that have cores reserved
-        ("looks_ahead", "i8"),  # 1 if futures are played, see `score_parts.LookAhead`
-        ("arrivals", "i8"),  # number of past submissions to play again
-        ("played", "i8"),  # most waiting jobs to play
-        ("budget", "i8"),  # µs for the plays of a decision
-        ("scenarios", "i8"),  # number of drawn futures, 0 to play the requested one
-        ("plays", "i8"),  # most plays of a decision, 0 for any number
-        ("first", "i8"),  # candidates: Scores.candidates[first : last]
-        ("last", "i8"),
-        ("wait", "f8"),  # cost of a second of waiting, added to 1 / run time
         ("queue", "f8"),  # ln(1 + waiting jobs) / 3 now,
         ("work", "f8"),  # and ln(1 + h that these keep the machine busy) / 3
     ],
     align=True,
 )
 
-CANDIDATE = np.dtype([("time", "f8"), ("cores", "f8"), ("wait", "f8"), ("backfill", "i8"), ("row", "i8")], align=True)
-NO_SCORE = -1  # in place of the row of a candidate's score
 
-
-class Scores(Bundle, shared=("weights", "hidden", "out", "candidates")):
-    """The scores of the policies of an action space; R rows for stages, F features, H hidden units at most, J jobs.
+class Scores(Bundle, shared=("weights", "hidden", "out")):
+    """The scores of the policies of an action space; R rows for stages, F features, H hidden units at most.
 
     Attributes:
         params: (R,) SCORE. weights: (R * KINDS, F). hidden: (R * KINDS * H, F), out: (R * KINDS, H) of the units.
-        candidates: CANDIDATE of all policies.
-        features: (F,) scratch. keys: (J,) scratch: scores of the jobs behind the head.
+        features: (F,) scratch.
         kept: (DEMANDS,) scratch: cores kept free before jobs of each length.
     """
 
@@ -114,55 +99,33 @@ class Scores(Bundle, shared=("weights", "hidden", "out", "candidates")):
     weights: Floats
     hidden: Floats
     out: Floats
-    candidates: Records
     features: Floats
-    keys: Floats
     kept: Floats
 
 
-def new_scores(policies: Sequence[ScoredPolicy | None], views: Sequence[int], jobs: int, demands: int) -> Scores:
+def new_scores(policies: Sequence[ScoredPolicy | None], views: Sequence[int], demands: int) -> Scores:
     """Return the scores of some policies, None for one that has none.
 
     Args:
-        views: (K,) row of the outlooks that each uses. jobs: capacity. demands: number of length classes of jobs.
+        views: (K,) row of the outlooks that each uses. demands: number of length classes of jobs.
     """
     stages = [
         stage for policy in policies for stage in ((policy, policy.exact or policy) if policy else (None,) * STAGES)
     ]
-    believes = [
-        BOTH if policy and policy.exact is None else (ESTIMATES, REQUESTS)[stage]
-        for policy in policies
-        for stage in range(STAGES)
-    ]
-    outlooks = [view for view in views for _ in range(STAGES)]
-    listed = np.zeros(sum(len(stage.lookahead.candidates) for stage in stages if stage and stage.lookahead), CANDIDATE)
-    spans: list[tuple[int, int]] = []  # candidates of each stage; their scores are rows behind those of the stages
-    first = 0
-    for row, stage in enumerate(tuple(stages)):
-        candidates = stage.lookahead.candidates if stage and stage.lookahead else ()
-        for place, one in enumerate(candidates, first):
-            listed[place] = one.time, one.cores, one.wait, one.backfill, len(stages) if one.queue else NO_SCORE
-            if one.queue:
-                stages.append(ScoredPolicy(one.queue, keep=one.keep))
-                believes.append(believes[row])
-                outlooks.append(outlooks[row])
-        spans.append((first, first + len(candidates)))
-        first += len(candidates)
     weights, hidden, out = arrays_of(stages)
     params = np.zeros(len(stages), SCORE)
-    params["units"], params["outlook"] = out.shape[1], outlooks
+    params["units"], params["outlook"] = out.shape[1], np.repeat(views, STAGES)
     for row, stage in enumerate(stages):
         if stage is not None:
-            write_params(params[row], stage, believes[row])
-    params["first"][: len(spans)], params["last"][: len(spans)] = np.array(spans).reshape(-1, 2).T
-    return Scores(params, weights, hidden, out, listed, np.zeros(COUNT), np.zeros(jobs), np.zeros(demands))
+            policy = policies[row // STAGES]
+            write_params(params[row], stage, BOTH if policy.exact is None else (ESTIMATES, REQUESTS)[row % STAGES])
+    return Scores(params, weights, hidden, out, np.zeros(COUNT), np.zeros(demands))
 
 
 def arrays_of(stages: Sequence[ScoredPolicy | None]) -> tuple[Floats, Floats, Floats]:
     """Return the weights of stages as in `Scores`: of the features, of the hidden units, and of these in the scores."""
     kinds = [
-        [one or Score() for one in (stage.queue, stage.backfill, stage.gate)] if stage else [Score()] * KINDS
-        for stage in stages
+        [one or Score() for one in (stage.queue, stage.backfill)] if stage else [Score()] * KINDS for stage in stages
     ]
     units = max((len(score.hidden) for scores in kinds for score in scores), default=0)
     rows = len(stages) * KINDS
@@ -183,21 +146,15 @@ def write_params(row: np.void, stage: ScoredPolicy, believes: int) -> None:
     Args:
         believes: ESTIMATES, REQUESTS, or BOTH where the policy has no stage of its own for exact requests.
     """
-    row["own_backfill"], row["gate"] = stage.backfill is not None, stage.gate is not None
-    scores = [score for score in (stage.queue, stage.backfill, stage.gate) if score]
+    row["own_backfill"], row["keeps"] = stage.backfill is not None, stage.keep is not None
+    scores = [score for score in (stage.queue, stage.backfill) if score]
     looked_at: frozenset[str] = frozenset().union(*(score.features for score in scores))
     row["looks"] = sum(1 << FEATURE[name] for name in looked_at)
     row["estimates"] = not looked_at.isdisjoint(FROM_ESTIMATES) or (stage.keep is not None and believes != REQUESTS)
     row["believes"] = believes
-    keep, ahead = stage.keep or Keep(), stage.lookahead or LookAhead()
-    row["keeps"], row["looks_ahead"] = stage.keep is not None, stage.lookahead is not None
-    row["deviations"], row["bins"], row["most"] = keep.deviations, keep.bins, keep.most
-    row["backlog"], row["load"], row["widest"] = keep.backlog, keep.load, keep.widest
-    row["felt"] = keep.felt
-    row["reservations"] = stage.reservations
-    row["arrivals"], row["played"], row["budget"] = ahead.arrivals, ahead.queue, ahead.budget
-    row["scenarios"], row["plays"] = ahead.scenarios, ahead.plays
-    row["wait"] = ahead.wait
+    keep = stage.keep or Keep()
+    for name in Keep.names():
+        row[name] = getattr(keep, name)
 
 
 @entry

@@ -2,8 +2,8 @@
 
 It does what `hdeeprm_like.slurm.watch` does to a real Slurm, with the factors that `hdeeprm_like.slurm.factors`
 computes for the same queue; a test compares the two. Slurm itself starts jobs, by its own priorities including
-these factors. Only the order of a policy counts: gates, reservations of its own, cores that it keeps free and
-look-ahead are left out here as there.
+these factors. Only the order of a policy counts: its order of backfilling and the cores that it keeps free
+are left out here as there.
 """
 
 import numpy as np

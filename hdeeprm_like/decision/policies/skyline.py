@@ -1,8 +1,8 @@
 """What is free from when on: the one structure in which modes reserve.
 
 EASY, commit and learned policies reserve for the head of the queue: they ask when it is expected to fit (shadow time),
-and what must be left for it then, and keep no date beside that. Modes that reserve for many jobs begin a skyline from
-the running jobs, then start the jobs in their order, or reserve for them where they fit first.
+and what must be left for it then, and keep no date beside that. A mode that reserves for many jobs begins a skyline
+from the running jobs, then starts the jobs in their order, or reserves for them where they fit first.
 
 No mode knows what is counted: cores that may serve jobs (fewer than there are under a power cap), in a short structure
 that stays valid between decisions (`core_profile`), or cores, memory and GPUs of each node (`node_profile`) if jobs
@@ -135,23 +135,19 @@ def stays_valid(tables: Tables, plans: Plans, k: int) -> bool:
 
 
 @inlined
-def could_start(tables: Tables, plans: Plans, profile: Profile, k: int, j: int, need: int) -> bool:
-    """Return whether a job fits now around all reservations.
-
-    Args:
-        need: cores that must be free for it, no fewer than its own.
-    """
+def could_start(tables: Tables, plans: Plans, profile: Profile, k: int, j: int) -> bool:
+    """Return whether a job fits now around all reservations."""
     if plans.plans[k].on_nodes == 1:
-        return bool(earliest_on_nodes(tables, plans, k, j, need, 1) < np.inf)
-    return is_free_now(profile, need, planned_time(tables, plans, k, j))
+        return bool(earliest_on_nodes(tables, plans, k, j, 1) < np.inf)
+    return is_free_now(profile, tables.jobs[j].size, planned_time(tables, plans, k, j))
 
 
 @inlined
-def earliest_start(tables: Tables, plans: Plans, profile: Profile, k: int, j: int, need: int) -> float:
+def earliest_start(tables: Tables, plans: Plans, profile: Profile, k: int, j: int) -> float:
     """Return the first date at which a job fits around all reservations, and pick its nodes; infinite for never."""
     if plans.plans[k].on_nodes == 0:
-        return float(earliest(profile, need, planned_time(tables, plans, k, j), tables.clock[0].now))
-    begin = float(earliest_on_nodes(tables, plans, k, j, need, plans.node_profile.state[0].points))
+        return float(earliest(profile, tables.jobs[j].size, planned_time(tables, plans, k, j), tables.clock[0].now))
+    begin = float(earliest_on_nodes(tables, plans, k, j, plans.node_profile.state[0].points))
     if begin < np.inf:
         pick_lowest(tables, plans, j)
     return begin

@@ -10,7 +10,7 @@ from hdeeprm_like.decision.modes import SHORTEST_FIRST
 from hdeeprm_like.decision.policies.core_profile import Profile
 from hdeeprm_like.decision.policies.plans import EACH, HEAD, NO_JOB, Plans, planned_time
 from hdeeprm_like.decision.policies.reserved_nodes import allow_until, start_on_allowed
-from hdeeprm_like.decision.policies.skyline import could_start, earliest_start, keeps_reservations, take
+from hdeeprm_like.decision.policies.skyline import earliest_start, keeps_reservations, take
 from hdeeprm_like.decision.policies.steps import place_one, start_one, start_one_guarded
 from hdeeprm_like.engine.allocation import choose_cores, return_cores
 from hdeeprm_like.engine.calls import NOWHERE
@@ -79,25 +79,13 @@ def book_anywhere(tables: Tables, plans: Plans, k: int, j: int) -> int:
     return int(choose_cores(tables, policy, j))
 
 
-@compiled
-def start_beside(tables: Tables, plans: Plans, profile: Profile, k: int, j: int, need: int) -> bool:
-    """Start a job if it fits now around all reservations; return whether it has started."""
-    if not could_start(tables, plans, profile, k, j, need) or start_if_fits(tables, plans, k, j) != NOTHING:
-        return False
-    take(tables, plans, profile, k, j, tables.clock[0].now, 1)
-    return True
-
-
 @inlined
-def start_or_reserve(tables: Tables, plans: Plans, profile: Profile, k: int, j: int, need: int) -> float:
+def start_or_reserve(tables: Tables, plans: Plans, profile: Profile, k: int, j: int) -> float:
     """Start a job if it fits now around all reservations, else reserve for it; return when it starts.
 
     That is infinite, and nothing is reserved, if it never fits, or no cores were found for it although it fits.
-
-    Args:
-        need: cores that must be free for it, no fewer than its own.
     """
-    begin = float(earliest_start(tables, plans, profile, k, j, need))
+    begin = float(earliest_start(tables, plans, profile, k, j))
     if begin == tables.clock[0].now and start_if_fits(tables, plans, k, j) != NOTHING:
         return np.inf
     if begin < np.inf:

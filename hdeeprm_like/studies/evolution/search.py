@@ -44,7 +44,7 @@ from hdeeprm_like.studies.sweep.engine import Engine, Where, engine_named, gathe
 from hdeeprm_like.types import Floats, Ints
 
 OPTIONS, BEGIN, COSTS, BEST, RECORD = "options.json", "begin.json", "costs.jsonl", "best.json", "run.json"
-SCORES, PLACEMENT = ("queue", "backfill", "gate"), "placement"
+SCORES, PLACEMENT = ("queue", "backfill"), "placement"
 BROKEN = 100.0  # cost of a broken constraint, above that of all policies that keep them
 LEAST = {"wait": 1.0, "wait_max": 60.0, "utilization": 1e-6}  # below which ratios say nothing
 
