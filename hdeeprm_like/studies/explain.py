@@ -14,8 +14,7 @@ from hdeeprm_like.decision.names import Baseline, case_of
 from hdeeprm_like.decision.policies.guaranteed_nodes import Bounds
 from hdeeprm_like.decision.policies.guarantees import SLACK
 from hdeeprm_like.decision.policies.ranking import kept_before, score_terms
-from hdeeprm_like.decision.score_files import EXPECTED, ScoredPolicy
-from hdeeprm_like.decision.score_parts import FEATURES, Keep, Score, formula
+from hdeeprm_like.decision.score_files import EXPECTED, FEATURES, Keep, Score, ScoredPolicy, formula
 from hdeeprm_like.engine.bundles import bundle_in
 from hdeeprm_like.engine.state import State
 from hdeeprm_like.errors import OptionsError
@@ -66,8 +65,7 @@ def explained(policy: ScoredPolicy, bound: float = 0.0) -> Iterator[str]:
         if stage is not None
         for score in (stage.queue, stage.backfill)
         if score is not None
-        for weights in (score.weights, *(unit.weights for unit in score.hidden))
-        for name, weight in weights
+        for name, weight in score.weights
         if weight
     }
     yield "Of these,"

@@ -9,10 +9,10 @@ from small import jobs, platform, step_baseline
 
 from hdeeprm_like.decision.names import baseline
 from hdeeprm_like.decision.policies.scores import COUNT
-from hdeeprm_like.decision.score_files import policy_of, zoo
-from hdeeprm_like.decision.score_parts import FEATURES, Score, Unit, formula
+from hdeeprm_like.decision.score_files import FEATURES, Score, formula, policy_of, zoo
 from hdeeprm_like.errors import OptionsError
 
+GONE = ("gate", "reservations", "lookahead", "hidden")  # fields of former versions
 EIGHT = ((1000.0, [(8, 1.0, 100.0, 10.0)]),)
 
 
@@ -63,11 +63,6 @@ def starts(workload, name, nodes=EIGHT, clock="textbook"):
 def test_a_score_of_requests_alone_is_a_well_known_order(policy, weights, order):
     workload = contended()
     assert starts(workload, policy(queue=weights)) == starts(workload, f"{order}+easy")
-
-
-def test_a_hidden_unit_orders_as_its_features_do(policy):
-    queue = {"weights": {}, "hidden": [{"weights": {"log_time": 0.01}, "out": 3.0}]}  # tanh is monotone
-    assert starts(contended(), policy(queue=queue)) == starts(contended(), "sjf+easy")
 
 
 def test_jobs_behind_the_head_may_have_a_score_of_their_own(policy):
@@ -180,7 +175,7 @@ def test_every_feature_is_documented_and_written():
 
 def test_a_score_reads_as_a_formula():
     assert formula(Score((("log_time", 1.0), ("log_cores", -2.0), ("one", 0.0)))) == "-2 log_cores +1 log_time"
-    assert formula(Score((), (Unit((("one", 1.0),), 0.5),))) == "0 +0.5 tanh(+1 one)"
+    assert formula(Score()) == "0"
 
 
 @pytest.mark.parametrize(
@@ -193,12 +188,10 @@ def test_a_score_reads_as_a_formula():
         ({"queue": {"one": True}}, "one: is true; a number from -1e+12 to 1e+12 is needed"),
         ({"queue": {"one": float("nan")}}, "one: is nan; a number from -1e+12 to 1e+12 is needed"),
         ({"queue": {}, "backfil": {}}, "'backfil' is not known; did you mean 'backfill'?"),
-        *[({"queue": {}, gone: {}}, f"{gone!r} is not known") for gone in ("gate", "reservations", "lookahead")],
-        (
-            {"queue": {"weights": {}, "hidden": [{"weights": {}}]}},
-            "hidden 0: out: is null; a number from -1e+12 to 1e+12 is needed",
-        ),
-        ({"queue": {"weights": {}, "hidden": {}}}, "a list of units is needed"),
+        *[
+            ({"queue": {}, gone: {}}, f"{gone!r} is not known")
+            for gone in ("gate", "reservations", "lookahead", "hidden")
+        ],
         ({"queue": {}, "keep": {"most": "all"}}, "keep: most: is 'all'; a number from -1e+12 to 1e+12 is needed"),
         ({"queue": {}, "exact": {"queue": {}, "exact": {"queue": {}}}}, "has an 'exact' of its own"),
         ({"queue": {}, "keep": {"bins": -1}}, "keep: bins: is -1; a whole number from 0 to 38 is needed"),

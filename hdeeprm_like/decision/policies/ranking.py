@@ -12,13 +12,21 @@ from hdeeprm_like.decision.modes import SCORED
 from hdeeprm_like.decision.names import Baseline
 from hdeeprm_like.decision.policies.baselines import open_decision
 from hdeeprm_like.decision.policies.history import requests_hold
-from hdeeprm_like.decision.policies.keeping import find_kept, needed_cores
 from hdeeprm_like.decision.policies.knowledge import Knowledge
 from hdeeprm_like.decision.policies.plans import Plans
 from hdeeprm_like.decision.policies.scored import describe, sort_by_score
-from hdeeprm_like.decision.policies.scores import COUNT, QUEUE, STAGES, look_at_queue, stage_of, weigh
+from hdeeprm_like.decision.policies.scores import (
+    COUNT,
+    QUEUE,
+    STAGES,
+    find_kept,
+    look_at_queue,
+    needed_cores,
+    stage_of,
+    weigh,
+)
 from hdeeprm_like.decision.policies.steps import learn
-from hdeeprm_like.decision.score_parts import FEATURES
+from hdeeprm_like.decision.score_files import FEATURES
 from hdeeprm_like.engine.compiled import entry
 from hdeeprm_like.engine.job_lists import copy_jobs
 from hdeeprm_like.engine.tables import Tables

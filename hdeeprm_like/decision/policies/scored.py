@@ -7,7 +7,6 @@ import numpy as np
 from hdeeprm_like.decision.modes import SCORED, Mode
 from hdeeprm_like.decision.names import Baseline
 from hdeeprm_like.decision.policies.history import find_siblings
-from hdeeprm_like.decision.policies.keeping import find_kept, needed_cores
 from hdeeprm_like.decision.policies.knowledge import Knowledge
 from hdeeprm_like.decision.policies.node_plans import start_around_heads, start_without_reservations
 from hdeeprm_like.decision.policies.plans import EACH, NO_JOB, Plans
@@ -17,7 +16,9 @@ from hdeeprm_like.decision.policies.scores import (
     QUEUE,
     STAGES,
     compare_with_head,
+    find_kept,
     look_at_queue,
+    needed_cores,
     stage_of,
     weigh,
     write_features,

@@ -8,7 +8,16 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from hdeeprm_like.decision.policies.history import NONE, History, requests_hold, trust_in, trusted_log_time
+from hdeeprm_like.decision.policies.history import (
+    DEMANDS,
+    NONE,
+    History,
+    length_of,
+    mean_slowdown,
+    requests_hold,
+    trust_in,
+    trusted_log_time,
+)
 from hdeeprm_like.decision.policies.job_features import (
     F_LOG_CORES,
     F_LOG_TIME,
@@ -16,8 +25,7 @@ from hdeeprm_like.decision.policies.job_features import (
     describe_job,
 )
 from hdeeprm_like.decision.policies.run_times import bring_outlook
-from hdeeprm_like.decision.score_files import ScoredPolicy
-from hdeeprm_like.decision.score_parts import FEATURES, OF_JOB, Keep, Score
+from hdeeprm_like.decision.score_files import FEATURES, OF_JOB, Keep, Score, ScoredPolicy
 from hdeeprm_like.engine.bundles import Bundle
 from hdeeprm_like.engine.compiled import compiled, entry, inlined
 from hdeeprm_like.engine.dispatch import check_names, numbered
@@ -51,6 +59,8 @@ QUEUE, BACKFILL, KINDS = 0, 1, 2  # kinds of scores
 USUAL, EXACT, STAGES = 0, 1, 2
 ESTIMATES, REQUESTS, BOTH = 0, 1, 2
 DAY = 86400.0  # s
+LEAST_ENDED = 20.0  # jobs; fewer cores are kept until this many have ended
+LEAST_SPARE = 0.05  # least assumed share of the machine left idle by the load
 FROM_ESTIMATES = (
     "log_expected_time",
     "log_expected_rate",
@@ -69,9 +79,8 @@ SCORE = np.dtype(
         ("estimates", "i8"),  # 1 if it uses predicted run times,
         ("outlook", "i8"),  # and the row of their outlooks in History.outlooks
         ("looks", "i8"),  # bit n is 1 if it uses feature n; the others are not computed
-        ("units", "i8"),  # hidden units of each kind of score
         ("keeps", "i8"),  # 1 if cores are kept free,
-        ("deviations", "f8"),  # and how many, see `score_parts.Keep`
+        ("deviations", "f8"),  # and how many, see `score_files.Keep`
         ("bins", "i8"),
         ("most", "f8"),
         ("backlog", "f8"),
@@ -86,58 +95,39 @@ SCORE = np.dtype(
 )
 
 
-class Scores(Bundle, shared=("weights", "hidden", "out")):
-    """The scores of the policies of an action space; R rows for stages, F features, H hidden units at most.
+class Scores(Bundle, shared=("weights",)):
+    """The scores of the policies of an action space; R rows for stages, F features.
 
     Attributes:
-        params: (R,) SCORE. weights: (R * KINDS, F). hidden: (R * KINDS * H, F), out: (R * KINDS, H) of the units.
-        features: (F,) scratch.
+        params: (R,) SCORE. weights: (R * KINDS, F). features: (F,) scratch.
         kept: (DEMANDS,) scratch: cores kept free before jobs of each length.
     """
 
     params: Records
     weights: Floats
-    hidden: Floats
-    out: Floats
     features: Floats
     kept: Floats
 
 
-def new_scores(policies: Sequence[ScoredPolicy | None], views: Sequence[int], demands: int) -> Scores:
+def new_scores(policies: Sequence[ScoredPolicy | None], views: Sequence[int]) -> Scores:
     """Return the scores of some policies, None for one that has none.
 
     Args:
-        views: (K,) row of the outlooks that each uses. demands: number of length classes of jobs.
+        views: (K,) row of the outlooks that each uses.
     """
-    stages = [
-        stage for policy in policies for stage in ((policy, policy.exact or policy) if policy else (None,) * STAGES)
-    ]
-    weights, hidden, out = arrays_of(stages)
-    params = np.zeros(len(stages), SCORE)
-    params["units"], params["outlook"] = out.shape[1], np.repeat(views, STAGES)
-    for row, stage in enumerate(stages):
-        if stage is not None:
-            policy = policies[row // STAGES]
-            write_params(params[row], stage, BOTH if policy.exact is None else (ESTIMATES, REQUESTS)[row % STAGES])
-    return Scores(params, weights, hidden, out, np.zeros(COUNT), np.zeros(demands))
-
-
-def arrays_of(stages: Sequence[ScoredPolicy | None]) -> tuple[Floats, Floats, Floats]:
-    """Return the weights of stages as in `Scores`: of the features, of the hidden units, and of these in the scores."""
-    kinds = [
-        [one or Score() for one in (stage.queue, stage.backfill)] if stage else [Score()] * KINDS for stage in stages
-    ]
-    units = max((len(score.hidden) for scores in kinds for score in scores), default=0)
-    rows = len(stages) * KINDS
-    weights, hidden, out = np.zeros((rows, COUNT)), np.zeros((rows * units, COUNT)), np.zeros((rows, units))
-    for at, score in enumerate(score for scores in kinds for score in scores):
-        for name, weight in score.weights:
-            weights[at, FEATURE[name]] = weight
-        for h, unit in enumerate(score.hidden):
-            out[at, h] = unit.out
-            for name, weight in unit.weights:
-                hidden[at * units + h, FEATURE[name]] = weight
-    return weights, hidden, out
+    params, weights = np.zeros(len(policies) * STAGES, SCORE), np.zeros((len(policies) * STAGES * KINDS, COUNT))
+    params["outlook"] = np.repeat(views, STAGES)
+    for k, policy in enumerate(policies):
+        if policy is None:
+            continue
+        believes = (BOTH, BOTH) if policy.exact is None else (ESTIMATES, REQUESTS)
+        for s, stage in ((USUAL, policy), (EXACT, policy.exact or policy)):
+            row = k * STAGES + s
+            write_params(params[row], stage, believes[s])
+            for kind, score in ((QUEUE, stage.queue), (BACKFILL, stage.backfill or Score())):
+                for name, weight in score.weights:
+                    weights[row * KINDS + kind, FEATURE[name]] = weight
+    return Scores(params, weights, np.zeros(COUNT), np.zeros(DEMANDS))
 
 
 def write_params(row: np.void, stage: ScoredPolicy, believes: int) -> None:
@@ -213,14 +203,66 @@ def compare_with_head(tables: Tables, scores: Scores, j: int, head: int, shadow:
 @compiled
 def weigh(scores: Scores, s: int, kind: int) -> float:
     """Return a score of the job whose features are written."""
-    row, units, total = s * KINDS + kind, scores.params[s].units, 0.0
+    row, total = s * KINDS + kind, 0.0
     for i in range(COUNT):
         weight = scores.weights[row, i]
         if weight != 0.0:
             total += weight * scores.features[i]
-    for h in range(units):
-        inner = 0.0
-        for i in range(COUNT):
-            inner += scores.hidden[row * units + h, i] * scores.features[i]
-        total += scores.out[row, h] * np.tanh(inner)
     return total
+
+
+@compiled
+def believed_log_time(history: History, view: int, believes: int, j: int) -> float:
+    """Return ln of the s that a waiting job is taken to run: as requested, the mean of its estimate, or between."""
+    if believes == BOTH:
+        return float(trusted_log_time(history, view, j))
+    return float(history.jobs[j].log_request if believes == REQUESTS else history.outlooks[view, j].log_time)
+
+
+@compiled
+def find_kept(tables: Tables, history: History, scores: Scores, s: int) -> None:
+    """Compute how many cores are kept free before jobs of each length class, see `score_files.Keep`.
+
+    Their number follows from the demand of ended jobs of each length class and the arrival rate: if all shorter jobs
+    started at once, c cores would be busy in the mean, with variance v; so c + z sqrt(v) suffice most of the time. The
+    maximum may depend on the load: if jobs request nearly the whole machine, each core kept for one lengthens the
+    queue of the others.
+
+    Source: the square-root staffing of telephone exchanges (Erlang; Halfin and Whitt, "Heavy-traffic limits for queues
+    with many exponential servers", 1981).
+    """
+    params, past, cores = scores.params[s], history.past[0], float(tables.clock[0].most_cores)
+    work = 0.0
+    for i in range(tables.clock[0].waiting):
+        j = tables.members[i]
+        if params.believes == BOTH:
+            work += np.exp(trusted_log_time(history, params.outlook, j) + history.jobs[j].log_cores)
+        else:
+            work += history.jobs[j].work if params.believes == REQUESTS else history.outlooks[params.outlook, j].work
+    share = (1.0 + work / (cores * HOUR)) ** (-params.backlog)
+    if params.felt != 0.0:
+        share *= (1.0 - 1.0 / mean_slowdown(history)) ** params.felt
+    rate = past.arrivals / max(past.gaps, 1.0) / max(past.lengths, LEAST_ENDED)
+    offered = 0.0
+    for length in range(DEMANDS):
+        offered += rate * history.demand[0, length] / cores
+    most = params.most * cores * max(1.0 - offered, LEAST_SPARE) ** params.load
+    mean, variance = 0.0, 0.0
+    for length in range(DEMANDS):
+        scores.kept[length] = 0.0
+    for length in range(DEMANDS - 1 - params.bins):
+        mean += rate * history.demand[0, length]
+        variance += rate * history.demand[1, length]
+        kept = (mean + params.deviations * np.sqrt(variance)) * share
+        scores.kept[length + 1 + params.bins] = max(0.0, min(most, kept))
+
+
+@compiled
+def needed_cores(tables: Tables, history: History, scores: Scores, s: int, j: int) -> int:
+    """Return how many free cores a waiting job needs to start: its own, and those kept before it."""
+    size, cores, params = tables.jobs[j].size, tables.clock[0].most_cores, scores.params[s]
+    if params.keeps == 0 or size > params.widest * cores:
+        return int(size)
+    return int(
+        min(cores, size + int(scores.kept[length_of(believed_log_time(history, params.outlook, params.believes, j))]))
+    )

@@ -77,10 +77,8 @@ def weights_in(content: dict[str, Any], searched: str = "both") -> tuple[list[We
             continue
         part = content.get("exact", {}) if prefix else content
         for kind, score in enumerate(SCORES):
-            given = part.get(score, {})
-            below: tuple[str, ...] = (*prefix, score, "weights") if "weights" in given else (*prefix, score)
-            for feature, value in given.get("weights", given).items():
-                found[Weight((*below, feature), stage * KINDS + kind, FEATURE[feature])] = float(value)
+            for feature, value in part.get(score, {}).items():
+                found[Weight((*prefix, score, feature), stage * KINDS + kind, FEATURE[feature])] = float(value)
         for name, value in part.get("keep", {}).items():
             if name != "bins":  # a whole number
                 found[Weight((*prefix, "keep", name), stage, name)] = float(value)
