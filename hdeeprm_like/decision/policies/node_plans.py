@@ -12,6 +12,7 @@ cores are skipped: they cannot start, and no later job needs their reservations.
 
 import numpy as np
 
+from hdeeprm_like.decision.policies.core_profile import sort_releases
 from hdeeprm_like.decision.policies.node_spans import (
     are_reserved,
     keep_nodes,
@@ -20,7 +21,6 @@ from hdeeprm_like.decision.policies.node_spans import (
     write_picked,
 )
 from hdeeprm_like.decision.policies.plans import Plans, planned_time
-from hdeeprm_like.decision.policies.releases import sort_releases
 from hdeeprm_like.decision.policies.reserved_nodes import allow_until, as_now, has_cores, release
 from hdeeprm_like.decision.policies.starting import sort_ties_now, start_if_fits
 from hdeeprm_like.engine.compiled import callback, compiled, inlined

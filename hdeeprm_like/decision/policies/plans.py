@@ -14,7 +14,6 @@ from hdeeprm_like.decision.policies.node_rows import (
     NodePlans,
     NodeProfile,
     SlurmRows,
-    kept_slurm_rows,
     new_node_plans,
     new_node_profile,
     new_slurm_rows,
@@ -194,7 +193,7 @@ def slurm_rows_of(state: State, baselines: Sequence[Baseline]) -> SlurmRows:
     """Return the state of Slurm's scheduler, empty if no baseline is like it."""
     slurm = [one for one in baselines if one.mode.name == SLURM or has_own_priorities(state, one)]
     if not slurm:
-        return no_slurm_rows() if state.platform.partitions is not None else kept_slurm_rows()
+        return no_slurm_rows()
     jobs = state.jobs
     assert jobs is not None  # otherwise `refusals` has refused
     rows = new_slurm_rows(state.platform, jobs, state.tables.node_sets)

@@ -30,7 +30,7 @@ from hdeeprm_like.decision.score_files import FEATURES
 from hdeeprm_like.engine.compiled import entry
 from hdeeprm_like.engine.job_lists import copy_jobs
 from hdeeprm_like.engine.tables import Tables
-from hdeeprm_like.types import Float64Grid, Float64s, Floats, Int64s, Ints
+from hdeeprm_like.types import Float64Grid, Floats, Int64s, Ints
 
 
 class Ranked(NamedTuple):
@@ -78,10 +78,10 @@ def score_terms(
     learned = baseline.learned
     assert learned is not None
     exact = requests_hold(plans.knowledge.history)
-    features, scores = np.zeros((len(rows), COUNT)), np.zeros(len(rows))
-    write_scores(tables, plans, plans.knowledge, k * STAGES + int(exact), rows, features, scores)
+    features = np.zeros((len(rows), COUNT + 1))
+    write_scores(tables, plans, plans.knowledge, k * STAGES + int(exact), rows, features)
     weights = dict((learned.exact or learned if exact else learned).queue.weights)
-    return scores, {
+    return features[:, COUNT], {
         name: weights[name] * (features[:, i] - features[:, i].mean())
         for i, name in enumerate(FEATURES)
         if weights.get(name)
@@ -90,15 +90,15 @@ def score_terms(
 
 @entry
 def write_scores(
-    tables: Tables, plans: Plans, knowledge: Knowledge, s: int, rows: Int64s, features: Float64Grid, scores: Float64s
+    tables: Tables, plans: Plans, knowledge: Knowledge, s: int, rows: Int64s, features: Float64Grid
 ) -> None:
-    """Write (R, F) features and (R,) queue scores of some jobs, in stage *s*."""
+    """Write (R, F + 1) the features of some jobs, then their queue scores, in stage *s*."""
     look_at_queue(tables, knowledge.scores, s)
     for i in range(len(rows)):
         describe(tables, plans, knowledge, s, rows[i])
-        scores[i] = weigh(knowledge.scores, s, QUEUE)
-        for n in range(features.shape[1]):
+        for n in range(COUNT):
             features[i, n] = knowledge.scores.features[n]
+        features[i, COUNT] = weigh(knowledge.scores, s, QUEUE)
 
 
 def kept_before(tables: Tables, plans: Plans, k: int, rows: Ints) -> Ints:

@@ -12,9 +12,19 @@ whether that delays a reservation.
 
 import numpy as np
 
-from hdeeprm_like.decision.policies.core_profile import Profile, earliest, is_free_now, occupy
+from hdeeprm_like.decision.policies.core_profile import (
+    Profile,
+    are_sorted,
+    earliest,
+    is_free_now,
+    is_overdue,
+    occupy,
+    sort_releases,
+)
 from hdeeprm_like.decision.policies.node_profile import (
-    begin_dates,
+    NONE,
+    add_release,
+    begin_changes,
     change_at_shadow,
     earliest_on_nodes,
     find_room,
@@ -25,7 +35,6 @@ from hdeeprm_like.decision.policies.node_profile import (
     pick_lowest,
 )
 from hdeeprm_like.decision.policies.plans import HEAD, NO_JOB, Plans, planned_time
-from hdeeprm_like.decision.policies.releases import are_sorted, is_overdue, sort_releases
 from hdeeprm_like.engine.compiled import compiled, inlined
 from hdeeprm_like.engine.job_lists import entry_with
 from hdeeprm_like.engine.numbers import FIRST_PREDICTED
@@ -104,19 +113,20 @@ def keeps_reservations(tables: Tables, plans: Plans, k: int, j: int) -> bool:
 @compiled
 def begin_skyline(tables: Tables, plans: Plans, profile: Profile, k: int) -> None:
     """Make the skyline of the running jobs alone; an overdue one is expected to end in a second."""
-    clock = tables.clock[0]
-    plans.plans[k].on_nodes = 1 if needs_nodes(tables) else 0
-    if plans.plans[k].on_nodes == 1:
-        begin_dates(tables, plans, k)
-        return
+    clock, plan = tables.clock[0], plans.plans[k]
+    plan.on_nodes = 1 if needs_nodes(tables) else 0
+    if plan.on_nodes == 1:
+        begin_changes(tables, plans, k)
     profile.points[0], profile.time[0], profile.free[0] = 1, clock.now, clock.free_cores
     for i in range(sort_releases(tables, plans, k, True)):
-        time, cores, last = plans.release_ends[i], tables.jobs[plans.releases[i]].size, profile.points[0] - 1
+        time, j, last = plans.release_ends[i], plans.releases[i], profile.points[0] - 1
         if time > profile.time[last]:
             last += 1
             profile.time[last], profile.free[last] = time, profile.free[last - 1]
             profile.points[0] += 1
-        profile.free[last] += cores
+            if plan.on_nodes == 1:
+                plans.node_profile.first_change[last] = NONE
+        profile.free[last] += add_release(tables, plans, last, j) if plan.on_nodes == 1 else tables.jobs[j].size
 
 
 @inlined
@@ -138,7 +148,7 @@ def stays_valid(tables: Tables, plans: Plans, k: int) -> bool:
 def could_start(tables: Tables, plans: Plans, profile: Profile, k: int, j: int) -> bool:
     """Return whether a job fits now around all reservations."""
     if plans.plans[k].on_nodes == 1:
-        return bool(earliest_on_nodes(tables, plans, k, j, 1) < np.inf)
+        return bool(earliest_on_nodes(tables, plans, profile, k, j, 1) < np.inf)
     return is_free_now(profile, tables.jobs[j].size, planned_time(tables, plans, k, j))
 
 
@@ -147,21 +157,17 @@ def earliest_start(tables: Tables, plans: Plans, profile: Profile, k: int, j: in
     """Return the first date at which a job fits around all reservations, and pick its nodes; infinite for never."""
     if plans.plans[k].on_nodes == 0:
         return float(earliest(profile, tables.jobs[j].size, planned_time(tables, plans, k, j), tables.clock[0].now))
-    begin = float(earliest_on_nodes(tables, plans, k, j, plans.node_profile.state[0].points))
+    begin = float(earliest_on_nodes(tables, plans, profile, k, j, profile.points[0]))
     if begin < np.inf:
         pick_lowest(tables, plans, j)
     return begin
 
 
 @inlined
-def take(tables: Tables, plans: Plans, profile: Profile, k: int, j: int, begin: float, share: int) -> None:
-    """Reserve a job's capacity from a date on for as long as it is assumed to run.
-
-    Args:
-        share: 1, or -1 to give it back, where cores are counted.
-    """
+def take(tables: Tables, plans: Plans, profile: Profile, k: int, j: int, begin: float) -> None:
+    """Reserve a job's capacity from a date on for as long as it is assumed to run."""
     end = begin + planned_time(tables, plans, k, j)
     if plans.plans[k].on_nodes == 1:
-        occupy_picked(tables, plans, k, j, begin, end)
+        occupy_picked(plans, profile, j, begin, end)
     else:
-        occupy(profile, begin, end, share * tables.jobs[j].size)
+        occupy(profile, begin, end, tables.jobs[j].size)

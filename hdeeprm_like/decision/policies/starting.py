@@ -4,13 +4,10 @@ It may start if it fits by cores, memory, GPUs and nodes, and delays no reservat
 queue or those of all jobs before it (`skyline`), those of nodes (`reserved_nodes`), or guaranteed starts (`bounded`).
 """
 
-import numpy as np
-
 from hdeeprm_like.decision.modes import SHORTEST_FIRST
-from hdeeprm_like.decision.policies.core_profile import Profile
 from hdeeprm_like.decision.policies.plans import EACH, HEAD, NO_JOB, Plans, planned_time
 from hdeeprm_like.decision.policies.reserved_nodes import allow_until, start_on_allowed
-from hdeeprm_like.decision.policies.skyline import earliest_start, keeps_reservations, take
+from hdeeprm_like.decision.policies.skyline import keeps_reservations
 from hdeeprm_like.decision.policies.steps import place_one, start_one, start_one_guarded
 from hdeeprm_like.engine.allocation import choose_cores, return_cores
 from hdeeprm_like.engine.calls import NOWHERE
@@ -77,20 +74,6 @@ def book_anywhere(tables: Tables, plans: Plans, k: int, j: int) -> int:
         if policy < BEST_FIT or policy > TETRIS_SRTF:  # others do not keep a job on one node
             policy = BEST_FIT
     return int(choose_cores(tables, policy, j))
-
-
-@inlined
-def start_or_reserve(tables: Tables, plans: Plans, profile: Profile, k: int, j: int) -> float:
-    """Start a job if it fits now around all reservations, else reserve for it; return when it starts.
-
-    That is infinite, and nothing is reserved, if it never fits, or no cores were found for it although it fits.
-    """
-    begin = float(earliest_start(tables, plans, profile, k, j))
-    if begin == tables.clock[0].now and start_if_fits(tables, plans, k, j) != NOTHING:
-        return np.inf
-    if begin < np.inf:
-        take(tables, plans, profile, k, j, begin, 1)
-    return begin
 
 
 @compiled
