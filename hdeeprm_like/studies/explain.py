@@ -13,7 +13,7 @@ from hdeeprm_like.decision.actions import PolicyActions
 from hdeeprm_like.decision.names import Baseline, case_of
 from hdeeprm_like.decision.policies.guaranteed_nodes import Bounds
 from hdeeprm_like.decision.policies.guarantees import SLACK
-from hdeeprm_like.decision.policies.ranking import kept_before, score_terms
+from hdeeprm_like.decision.policies.ranking import score_terms
 from hdeeprm_like.decision.score_files import EXPECTED, FEATURES, Keep, Score, ScoredPolicy, formula
 from hdeeprm_like.engine.bundles import bundle_in
 from hdeeprm_like.engine.state import State
@@ -181,9 +181,8 @@ def explain_moment(machine: Platform, jobs: Workload, policy: Baseline, at: floa
     plans = run.choices.plans  # type: ignore[union-attr]
     bounds = bundle_in(plans.guarantees, 0)
     rows = np.concatenate([state.started_now, state.waiting]).astype(np.int64)
-    scores, moved = score_terms(policy, state.tables, plans, 0, rows)
+    scores, kept, moved = score_terms(policy, state.tables, plans, 0, rows)
     starts = np.arange(len(rows)) < len(state.started_now)
-    kept = kept_before(state.tables, plans, 0, rows)
     free, first = int(state.tables.clock["free_cores"][0]), int(np.argmin(np.where(starts, np.inf, scores)))
     table = pd.DataFrame(
         {
