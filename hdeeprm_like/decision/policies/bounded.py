@@ -7,7 +7,7 @@ import numpy as np
 from hdeeprm_like.decision.modes import GUARANTEED, Mode, Option
 from hdeeprm_like.decision.policies.core_profile import NONE_RESERVED
 from hdeeprm_like.decision.policies.easy import start_all_that_fit
-from hdeeprm_like.decision.policies.guaranteed_nodes import Bounds, allow_reserved, allow_set, keep_to_allowed
+from hdeeprm_like.decision.policies.guaranteed_nodes import Bounds, allow_set, keep_to_allowed
 from hdeeprm_like.decision.policies.guarantees import (
     follow_guarantees,
     has_begun,
@@ -127,7 +127,10 @@ def start_guaranteed_on_nodes(tables: Tables, plans: Plans, bounds: Bounds, k: i
     if not start_on_allowed(tables, plans, j):
         if not has_begun(tables, bounds, j):
             return CORES
-        allow_reserved(tables, plans, bounds, k, j)  # restrict the nodes: others are picked, and the job fits on these
+        for n in range(
+            len(tables.nodes)
+        ):  # restrict the nodes: others are picked, and the job fits on its reserved ones
+            tables.node_sets.allowed[n] &= (bounds.spans.nodes[j, n >> 6] >> (n & 63)) & 1
         if not start_on_allowed(tables, plans, j):
             return CORES
     note_start(tables, plans, bounds, k, j)

@@ -21,12 +21,11 @@ from hdeeprm_like.decision.policies.core_profile import (
     occupy,
 )
 from hdeeprm_like.decision.policies.node_plans import start_around_all
-from hdeeprm_like.decision.policies.plans import Plans, pass_changes, planned_time
+from hdeeprm_like.decision.policies.plans import NO_JOB, Plans, pass_changes, planned_time
 from hdeeprm_like.decision.policies.skyline import (
     begin_skyline,
     could_start,
     earliest_start,
-    end_skyline,
     stays_valid,
     take,
 )
@@ -131,7 +130,7 @@ def start_conservative(tables: Tables, plans: Plans, memory: Reservations, k: in
     while i > 0 and tables.jobs[plans.queue[i - 1]].status != WAITING:
         i -= 1
     planned.last = plans.queue[i - 1] if i > 0 else -1
-    end_skyline(plans, k)
+    plan.reserved = NO_JOB
     pass_changes(tables, plans, k)
 
 

@@ -146,12 +146,6 @@ def is_free_until(profile: Profile, cores: int, end: float) -> bool:
     return True
 
 
-@inlined
-def is_free_now(profile: Profile, cores: int, time: float) -> bool:
-    """Return whether *cores* cores are free from now on for *time* s."""
-    return bool(is_free_until(profile, cores, profile.time[0] + time))
-
-
 @compiled
 def forget_past(tables: Tables, profile: Profile) -> None:
     """Make the profile begin now."""

@@ -248,13 +248,6 @@ def allow_set(tables: Tables, plans: Plans, bounds: Bounds, k: int, j: int, begi
 
 
 @compiled
-def allow_reserved(tables: Tables, plans: Plans, bounds: Bounds, k: int, j: int) -> None:
-    """Restrict the allowed nodes of a job to those of its reservation."""
-    for n in range(len(tables.nodes)):
-        tables.node_sets.allowed[n] &= (bounds.spans.nodes[j, n >> 6] >> (n & 63)) & 1
-
-
-@compiled
 def keep_to_allowed(tables: Tables, plans: Plans, bounds: Bounds, k: int, j: int, begin: float) -> bool:
     """Move the booked cores of a job to other nodes if some are reserved while it would run, from a date in s on.
 

@@ -204,7 +204,7 @@ def new_node_plans(sets: NodeSets, jobs: int) -> NodePlans:
     partitions = len(sets.partition_nodes)
     return NodePlans(
         releases=np.zeros(1, np.int64),
-        spans=new_spans(most_spans(jobs, partitions), words),
+        spans=new_spans(jobs + partitions + MOST_WINDOWS if partitions else 0, words),
         taken=np.zeros(partitions, np.int64),
         free=np.zeros(count, np.int64),
         idle=np.zeros(count, np.int64),
@@ -247,11 +247,6 @@ def profile_size(state: State, jobs: int) -> tuple[int, int]:
     nodes, places = state.platform.nodes, int(state.tables.clock["places"][0])
     holds = min(places, jobs * nodes) + state.platform.cores
     return 2 * jobs + 3, 1 << holds.bit_length()  # it grows seldom
-
-
-def most_spans(jobs: int, partitions: int) -> int:
-    """Return how many reservations of nodes there are at most: of each job, each partition and each window."""
-    return jobs + partitions + MOST_WINDOWS if partitions else 0
 
 
 def new_slurm_rows(platform: Platform, jobs: Workload, sets: NodeSets) -> SlurmRows:

@@ -110,6 +110,15 @@ def as_now(tables: Tables, plans: Plans) -> None:
 
 
 @inlined
+def free_on_allowed(tables: Tables) -> int:
+    """Return the number of free cores on the allowed nodes, an upper bound for jobs that can be placed there."""
+    sets, free = tables.node_sets, 0
+    for n in range(len(tables.nodes)):
+        free += sets.cores[n] * sets.allowed[n]
+    return free
+
+
+@inlined
 def release(tables: Tables, j: int) -> int:
     """Release a running job on the nodes of the plan; return how many of its cores are on allowed ones."""
     sets, job, demand, found = tables.node_sets, tables.jobs[j], tables.node_sets.demands[j], 0

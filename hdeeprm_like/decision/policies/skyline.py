@@ -16,7 +16,7 @@ from hdeeprm_like.decision.policies.core_profile import (
     Profile,
     are_sorted,
     earliest,
-    is_free_now,
+    is_free_until,
     is_overdue,
     occupy,
     sort_releases,
@@ -28,13 +28,12 @@ from hdeeprm_like.decision.policies.node_profile import (
     change_at_shadow,
     earliest_on_nodes,
     find_room,
-    keep_to_profile,
     looks_at_nodes,
     needs_nodes,
     occupy_picked,
     pick_lowest,
 )
-from hdeeprm_like.decision.policies.plans import HEAD, NO_JOB, Plans, planned_time
+from hdeeprm_like.decision.policies.plans import HEAD, Plans, planned_time
 from hdeeprm_like.engine.compiled import compiled, inlined
 from hdeeprm_like.engine.job_lists import entry_with
 from hdeeprm_like.engine.numbers import FIRST_PREDICTED
@@ -96,17 +95,6 @@ def leaves_to_head(tables: Tables, plans: Plans, k: int, j: int) -> bool:
     return False
 
 
-@compiled
-def keeps_reservations(tables: Tables, plans: Plans, k: int, j: int) -> bool:
-    """Return whether a job with booked cores delays no reservation.
-
-    If many jobs have reservations, booked cores that are reserved are exchanged for others.
-    """
-    if plans.plans[k].reserved == HEAD:
-        return leaves_to_head(tables, plans, k, j)
-    return keep_to_profile(tables, plans, j)
-
-
 # --- for many jobs
 
 
@@ -129,12 +117,6 @@ def begin_skyline(tables: Tables, plans: Plans, profile: Profile, k: int) -> Non
         profile.free[last] += add_release(tables, plans, last, j) if plan.on_nodes == 1 else tables.jobs[j].size
 
 
-@inlined
-def end_skyline(plans: Plans, k: int) -> None:
-    """Drop the reservations made in this decision."""
-    plans.plans[k].reserved = NO_JOB
-
-
 @compiled
 def stays_valid(tables: Tables, plans: Plans, k: int) -> bool:
     """Return whether a skyline of now and its reservations serve later decisions, if jobs end when expected."""
@@ -149,7 +131,7 @@ def could_start(tables: Tables, plans: Plans, profile: Profile, k: int, j: int) 
     """Return whether a job fits now around all reservations."""
     if plans.plans[k].on_nodes == 1:
         return bool(earliest_on_nodes(tables, plans, profile, k, j, 1) < np.inf)
-    return is_free_now(profile, tables.jobs[j].size, planned_time(tables, plans, k, j))
+    return is_free_until(profile, tables.jobs[j].size, profile.time[0] + planned_time(tables, plans, k, j))
 
 
 @inlined

@@ -5,9 +5,10 @@ queue or those of all jobs before it (`skyline`), those of nodes (`reserved_node
 """
 
 from hdeeprm_like.decision.modes import SHORTEST_FIRST
+from hdeeprm_like.decision.policies.node_profile import keep_to_profile
 from hdeeprm_like.decision.policies.plans import EACH, HEAD, NO_JOB, Plans, planned_time
 from hdeeprm_like.decision.policies.reserved_nodes import allow_until, start_on_allowed
-from hdeeprm_like.decision.policies.skyline import keeps_reservations
+from hdeeprm_like.decision.policies.skyline import leaves_to_head
 from hdeeprm_like.decision.policies.steps import place_one, start_one, start_one_guarded
 from hdeeprm_like.engine.allocation import choose_cores, return_cores
 from hdeeprm_like.engine.calls import NOWHERE
@@ -50,9 +51,11 @@ def start_anywhere(tables: Tables, plans: Plans, k: int, j: int) -> int:
         if plan.reserved == HEAD and (j == plan.head or (asks and tables.jobs[j].size > plan.spare)):
             return RESERVED
     lacks = book_anywhere(tables, plans, k, j)
-    if lacks == NOTHING and asks and not keeps_reservations(tables, plans, k, j):
-        return_cores(tables, j)
-        return CORES
+    if lacks == NOTHING and asks:
+        at_head = plan.reserved == HEAD
+        if not (leaves_to_head(tables, plans, k, j) if at_head else keep_to_profile(tables, plans, j)):
+            return_cores(tables, j)
+            return CORES
     if lacks == NOTHING:
         start_job(tables, j)
     return int(lacks)
