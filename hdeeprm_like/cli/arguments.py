@@ -5,15 +5,17 @@ import shlex
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias, TypeVar
 
 from hdeeprm_like.cli.names import Completer, agent_named, files_or
 from hdeeprm_like.errors import HDeepRMError, did_you_mean, one_line
 from hdeeprm_like.formats.open import names
 from hdeeprm_like.formats.shipped import Kind, found, names_of
 from hdeeprm_like.limits import CORES, Limit, refusal
+from hdeeprm_like.records import Record
 from hdeeprm_like.values import POSITIVE, SEED, Number, Whole
 
+R = TypeVar("R", bound=Record)
 PROGRAM = "hdeeprm-like"
 EXTRAS = {  # modules that only some commands need: their package, and the extra that installs it
     "numba": ("numba", "compile"),
@@ -196,12 +198,16 @@ def add_input_flags(added: Parser) -> None:
     add_reading_flags(added, "a pool, in place of a platform", larger)
 
 
+def flags_in(options: argparse.Namespace, kind: type[R], **more: Any) -> R:
+    """Return the flags that a record names, and *more* of its fields."""
+    return kind(**{name: getattr(options, name) for name in kind.names() if name not in more}, **more)
+
+
 def overrides_of(options: argparse.Namespace, network: bool = False) -> "Overrides":
     """Return what the flags of `add_input_flags` override; *network* says whether Batsim simulates the jobs."""
     from hdeeprm_like.experiment import Overrides
 
-    names = (name for name in Overrides.__annotations__ if name != "network")
-    return Overrides(network=network, **{name: getattr(options, name) for name in names})
+    return flags_in(options, Overrides, network=network)
 
 
 def add_agent_flags(added: Parser) -> None:

@@ -25,6 +25,7 @@ from hdeeprm_like.limits import ENVS, EPISODES, PROCESSES
 POLICY_ITERATION = "policy_iteration"
 
 if TYPE_CHECKING:
+    from hdeeprm_like.cli.launch import Launch
     from hdeeprm_like.experiment import Experiment
     from hdeeprm_like.launch.learner import Learner
 
@@ -191,7 +192,7 @@ def run_evolution(options: argparse.Namespace) -> int:
     return 0
 
 
-def new_learner(experiment: "Experiment", options: argparse.Namespace) -> "Learner":
+def new_learner(experiment: "Experiment", options: "argparse.Namespace | Launch") -> "Learner":
     """Return the learning agent of the command line, in its experiment."""
     if experiment.options.pybatsim.agent.type != "LEARNING":
         raise OptionsError(f"{options.options}: pybatsim.agent.type: is CLASSIC; only LEARNING agents are trained")
