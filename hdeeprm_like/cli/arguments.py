@@ -198,6 +198,16 @@ def add_input_flags(added: Parser) -> None:
     add_reading_flags(added, "a pool, in place of a platform", larger)
 
 
+class AgentFlags(Record):
+    """The flags of `add_agent_flags`, and the options file."""
+
+    options: Path
+    agent: str | None
+    input_model: Path | None
+    output_model: Path | None
+    device: str | None
+
+
 def flags_in(options: argparse.Namespace, kind: type[R], **more: Any) -> R:
     """Return the flags that a record names, and *more* of its fields."""
     return kind(**{name: getattr(options, name) for name in kind.names() if name not in more}, **more)

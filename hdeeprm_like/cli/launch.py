@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from hdeeprm_like.cli.arguments import (
     CUT_SHORT,
     PROGRAM,
+    AgentFlags,
     Commands,
     add_agent_flags,
     add_input_flags,
@@ -22,17 +23,15 @@ from hdeeprm_like.cli.arguments import (
 from hdeeprm_like.errors import OptionsError, ResultsError
 from hdeeprm_like.formats.shipped import name_of
 from hdeeprm_like.limits import RUNS
-from hdeeprm_like.records import Record
 
 if TYPE_CHECKING:
     from hdeeprm_like.experiment import Experiment, Overrides
     from hdeeprm_like.launch.drivers import Driver
 
 
-class Launch(Record):
+class Launch(AgentFlags):
     """A launch as the command line asks for it: each flag by its name, and as *inputs* those of `overrides_of`."""
 
-    options: Path
     output: Path | None
     inputs: "Overrides"
     overwrite: bool
@@ -43,10 +42,6 @@ class Launch(Record):
     image: str | None
     socket: str | None
     timeout: float | None
-    agent: str | None
-    input_model: Path | None
-    output_model: Path | None
-    device: str | None
     log_level: str | None
     quiet: bool
 

@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING, Any
 from hdeeprm_like.cli.arguments import (
     INTERRUPTED,
     PROGRAM,
+    AgentFlags,
     Commands,
     add_agent_flags,
     add_input_flags,
     add_trust_flag,
     command,
+    flags_in,
     next_command,
     overrides_of,
 )
@@ -25,7 +27,6 @@ from hdeeprm_like.limits import ENVS, EPISODES, PROCESSES
 POLICY_ITERATION = "policy_iteration"
 
 if TYPE_CHECKING:
-    from hdeeprm_like.cli.launch import Launch
     from hdeeprm_like.experiment import Experiment
     from hdeeprm_like.launch.learner import Learner
 
@@ -83,7 +84,7 @@ def run_train(options: argparse.Namespace) -> int:
     else:
         output = options.output or Path(f"train-{name_of(options.options)}")
         experiment = load_experiment(options.options, overrides_of(options))
-        learner = new_learner(experiment, options)
+        learner = new_learner(experiment, flags_in(options, AgentFlags))
         note_named(options)
         how = training_options(experiment, options.episodes, options.envs)
     gathering = engine_of(options, learner, output)
@@ -192,7 +193,7 @@ def run_evolution(options: argparse.Namespace) -> int:
     return 0
 
 
-def new_learner(experiment: "Experiment", options: "argparse.Namespace | Launch") -> "Learner":
+def new_learner(experiment: "Experiment", options: AgentFlags) -> "Learner":
     """Return the learning agent of the command line, in its experiment."""
     if experiment.options.pybatsim.agent.type != "LEARNING":
         raise OptionsError(f"{options.options}: pybatsim.agent.type: is CLASSIC; only LEARNING agents are trained")

@@ -68,7 +68,6 @@ def run_whatif(options: argparse.Namespace) -> None:
     from hdeeprm_like.studies.whatif.changes import change_named
     from hdeeprm_like.studies.whatif.inputs import load_log
     from hdeeprm_like.studies.whatif.mechanism import asked_for
-    from hdeeprm_like.studies.whatif.mechanism import asked_for
     from hdeeprm_like.studies.whatif.report import write_answer
 
     if options.machine is None and options.cores is None:

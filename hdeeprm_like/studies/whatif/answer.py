@@ -102,7 +102,8 @@ def answer(
         progress: whether that shows how far it is.
 
     Raises:
-        OptionsError: this machine cannot have a change, or there is nothing to calibrate. WorkloadError: no job could run.
+        OptionsError: this machine cannot have a change, or there is nothing to calibrate.
+        WorkloadError: no job could run.
     """
     for one in asked:
         own, _ = prepared(machine, log, one.policy, one.change)  # refuses a change that this machine cannot have
