@@ -15,7 +15,7 @@ from hdeeprm_like.limits import CORES, Limit, refusal
 from hdeeprm_like.records import Record
 from hdeeprm_like.values import POSITIVE, SEED, Number, Whole
 
-R = TypeVar("R", bound=Record)
+R = TypeVar("R")
 PROGRAM = "hdeeprm-like"
 EXTRAS = {  # modules that only some commands need: their package, and the extra that installs it
     "numba": ("numba", "compile"),
@@ -128,6 +128,12 @@ def print_json(content: object) -> None:
     sys.stdout.write(json.dumps(null_for_nan(content), indent=2, ensure_ascii=False) + "\n")
 
 
+def tell(options: argparse.Namespace, text: str) -> None:
+    """Print what a command has done, unless with ``--quiet``."""
+    if not options.quiet:
+        sys.stdout.write(f"{text}\n")
+
+
 def next_command(*words: object) -> str:
     """Return the last line of a command's output: a useful next command."""
     return f"next: {PROGRAM} {shlex.join(map(str, words))}\n"
@@ -209,8 +215,9 @@ class AgentFlags(Record):
 
 
 def flags_in(options: argparse.Namespace, kind: type[R], **more: Any) -> R:
-    """Return the flags that a record names, and *more* of its fields."""
-    return kind(**{name: getattr(options, name) for name in kind.names() if name not in more}, **more)
+    """Return the flags that a record or a dataclass names, and *more* of its fields."""
+    names: tuple[str, ...] = kind.__match_args__  # type: ignore[attr-defined]
+    return kind(**{name: getattr(options, name) for name in names if name not in more}, **more)
 
 
 def overrides_of(options: argparse.Namespace, network: bool = False) -> "Overrides":

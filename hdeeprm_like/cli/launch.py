@@ -19,6 +19,7 @@ from hdeeprm_like.cli.arguments import (
     next_command,
     overrides_of,
     positive_seconds,
+    tell,
 )
 from hdeeprm_like.errors import OptionsError, ResultsError
 from hdeeprm_like.formats.shipped import name_of
@@ -200,5 +201,4 @@ def run_clean(options: argparse.Namespace) -> None:
     from hdeeprm_like.launch.run_folder import clean
 
     gone = clean(options.folder, options.soft)
-    if not options.quiet:
-        sys.stdout.write(f"{len(gone)} files deleted in {options.folder}\n")
+    tell(options, f"{len(gone)} files deleted in {options.folder}")

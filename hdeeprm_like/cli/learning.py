@@ -19,6 +19,7 @@ from hdeeprm_like.cli.arguments import (
     flags_in,
     next_command,
     overrides_of,
+    tell,
 )
 from hdeeprm_like.errors import OptionsError, ResultsError
 from hdeeprm_like.formats.shipped import name_of
@@ -107,10 +108,8 @@ def run_train(options: argparse.Namespace) -> int:
         from hdeeprm_like.results.run_page import write_run_page
 
         write_run_page([output], output / "report.html")
-    if not options.quiet:
-        sys.stdout.write(f"{done}; the agent is in {output}\n")
-        if not options.report:
-            sys.stdout.write(next_command("report", output, "--output", output / "report.html"))
+    more = "" if options.report else next_command("report", output, "--output", output / "report.html")
+    tell(options, f"{done}; the agent is in {output}\n{more}".removesuffix("\n"))
     return 0
 
 
@@ -188,8 +187,7 @@ def run_evolution(options: argparse.Namespace) -> int:
         best = evolve(path, output, where, progress=not options.quiet)
     except KeyboardInterrupt:
         return interrupted(output)
-    if not options.quiet:
-        sys.stdout.write(f"the best policy is in {best}; compare it as scored:{best}\n")
+    tell(options, f"the best policy is in {best}; compare it as scored:{best}")
     return 0
 
 
