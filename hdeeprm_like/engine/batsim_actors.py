@@ -81,7 +81,7 @@ def new_batsim_clock(platform: Platform, jobs: int) -> BatsimClock:
     words = int(words_of(platform.processor_cores).sum())
     change = platform.routes is not None or platform.speeds is not None
     room = jobs + calls_at_once(jobs) + 8  # all actors that may be ready at once or have a message under way
-    ready, ran, outgoing, messages = (np.zeros(room, np.int64) for _ in range(4))
+    ready, ran, outgoing, messages = (np.empty(room, np.int64) for _ in range(4))
     return BatsimClock(
         latency=latency,
         speed=speed,
@@ -92,10 +92,10 @@ def new_batsim_clock(platform: Platform, jobs: int) -> BatsimClock:
         outgoing=outgoing,
         messages=messages,
         killings=np.zeros(1, KILLING),
-        marked=np.zeros(jobs, np.int32),
+        marked=np.empty(jobs, np.int32),
         looked=np.zeros(words, np.int64),
         looked_in=np.zeros(words, np.int64),
-        later=np.zeros(jobs, np.int32),
+        later=np.empty(jobs, np.int32),
         traffic=new_traffic(platform.routes, jobs) if change else cast(Traffic, NoTraffic(np.zeros(0))),
         speeds=new_speeds(platform) if change else cast(Speeds, NoSpeeds(np.zeros(0))),
     )

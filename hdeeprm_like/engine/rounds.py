@@ -7,7 +7,7 @@ reaches the mailbox first depends on how many rounds each needed before.
 
 from typing import Protocol
 
-from hdeeprm_like.engine.actions import Actions
+from hdeeprm_like.engine.actions import Actions, note_arrival
 from hdeeprm_like.engine.actor_fields import ANSWERER, SUBMITTER
 from hdeeprm_like.engine.compiled import inlined
 from hdeeprm_like.types import Ints, Records
@@ -81,8 +81,9 @@ def first_message(timing: Rounds) -> int:
     """Remove the first message from the mailbox and return it."""
     talk = timing.talk[0]
     message = timing.messages[talk.first_message]
-    talk.first_message = talk.first_message + 1 if talk.first_message + 1 < len(timing.messages) else 0
     talk.messages -= 1
+    last = talk.messages == 0 or talk.first_message + 1 == len(timing.messages)
+    talk.first_message = 0 if last else talk.first_message + 1
     return int(message)
 
 
@@ -95,3 +96,4 @@ def send_along(timing: Rounds, latency: float, share: float, speed: float) -> No
         pace.latency, pace.speed, pace.speed_then = latency, 0.0, speed
     else:
         pace.speed = speed
+    note_arrival(timing.actions)
