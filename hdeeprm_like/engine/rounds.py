@@ -7,7 +7,9 @@ reaches the mailbox first depends on how many rounds each needed before.
 
 from typing import Protocol
 
-from hdeeprm_like.engine.actions import Actions, note_arrival
+import numpy as np
+
+from hdeeprm_like.engine.actions import Actions
 from hdeeprm_like.engine.actor_fields import ANSWERER, SUBMITTER
 from hdeeprm_like.engine.compiled import inlined
 from hdeeprm_like.types import Ints, Records
@@ -88,12 +90,11 @@ def first_message(timing: Rounds) -> int:
 
 
 @inlined
-def send_along(timing: Rounds, latency: float, share: float, speed: float) -> None:
-    """Start the transfer of a share of a message, over links that nothing else uses."""
+def send_along(timing: Rounds, latency: float, share: float, speed: float, seconds: float) -> None:
+    """Start the transfer of a share of a message, over links that nothing else uses, where it takes *seconds*."""
     pace = timing.actions.pace[0]
     pace.message = share
     if latency > 0.0:
-        pace.latency, pace.speed, pace.speed_then = latency, 0.0, speed
+        pace.latency, pace.speed, pace.speed_then, pace.arrival = latency, 0.0, speed, np.inf
     else:
-        pace.speed = speed
-    note_arrival(timing.actions)
+        pace.speed, pace.arrival = speed, seconds

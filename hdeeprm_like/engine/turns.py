@@ -193,24 +193,25 @@ def take_turns(tables: Any, simulation: Any, timing: Rounds) -> int:
     decision means (UNUSUAL).
     """
     talk = timing.talk[0]
-    while True:
-        while talk.at < talk.ready:
-            actor = timing.ready[talk.at]
+    ready, at = talk.ready, talk.at
+    while ready > 0:
+        while at < ready:
+            actor = timing.ready[at]
             if actor == ANSWERER and talk.answerer_stage == ASK:
-                talk.answerer_stage = ANSWERS
+                talk.answerer_stage, talk.at = ANSWERS, at
                 if deliver(tables, simulation, timing):
                     return ASKS
             if not has_room(timing):
+                talk.at = at
                 return FULL
-            talk.at += 1
-            if not run_actor(tables, simulation, timing, actor, talk.ready == 1):
+            at += 1
+            if not run_actor(tables, simulation, timing, actor, ready == 1):
                 return UNUSUAL
-        talk.ready = talk.at = 0
+        talk.ready = talk.at = at = 0
         for place in range(talk.ran):
             grant(tables, simulation, timing, place)
-        talk.ran = 0
-        if talk.ready == 0:
-            return OVER
+        ready, talk.ran = talk.ready, 0
+    return OVER
 
 
 @inlined
