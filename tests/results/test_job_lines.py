@@ -102,7 +102,8 @@ def test_the_line_of_a_job_has_its_names_times_and_cores():
     assert written(lines, energy=False) == f'7,w0,p,{times},0-3 6,-1.000000,""\n'
 
 
-def test_a_rejected_job_has_no_times():
+def test_a_rejected_job_has_no_times_and_is_written_by_compiled_code(monkeypatch):
+    monkeypatch.setattr(job_lines_module, "job_line", lambda row: "written by Python")
     lines = lines_with([0], ["w0!7"], ["p"], [1.0], [60.0], [np.nan], [np.nan], [0.0], [5], [0])
     assert written(lines) == '7,w0,p,1.000000,5,60.000000,0,REJECTED,,,,,,,,,""\n'
 
