@@ -11,9 +11,9 @@ from gymnasium.vector import AutoresetMode
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from random_worlds import platforms, workloads
-from small import jobs, platform
+from small import jobs, parted, platform
 
-from hdeeprm_like.cluster.partitions import Demand, Partitions, demands_of
+from hdeeprm_like.cluster.partitions import Demand, demands_of
 from hdeeprm_like.cluster.workload import JobLimits
 from hdeeprm_like.decision.names import baseline
 from hdeeprm_like.decision.presets import PRESETS, Space
@@ -32,19 +32,6 @@ from hdeeprm_like.run.runs import Runs
 ENVS, STEPS = 3, 25
 CLUSTER = platform((1000.0, [(4, 1.0, 100.0, 10.0)]), (500.0, [(2, 2.0, 80.0, 10.0), (2, 1.0, 50.0, 5.0)]))
 POOL = platform((0.0, [(8, 1.0, 100.0, 0.0)]))
-NODE = (1000.0, [(4, 1.0, 4.0, 10.0)])
-PARTED = replace(
-    platform(NODE, NODE, NODE, NODE),
-    partitions=Partitions(
-        names=("all", "fast"),
-        nodes=np.array([[True, True, True, True], [False, False, True, True]]),
-        tiers=np.ones(2),
-        factors=np.ones(2),
-        exclusive=np.zeros(2, np.bool_),
-        features=(frozenset({"ib"}), frozenset(), frozenset({"ib"}), frozenset()),
-        weights=np.array([2.0, 1.0, 1.0, 2.0]),
-    ),
-)
 
 
 def made(rng):
@@ -150,8 +137,8 @@ def test_so_it_is_where_jobs_request_partitions(space, clock, seed, windows):
     rng = np.random.default_rng(seed)
     drawn = partial(asking, several=not space.whole)
     workload_of = Windows(drawn(rng), 5) if windows else drawn
-    singles = [SchedulingEnv(space, PARTED, workload_of, clock=clock) for _ in range(ENVS)]
-    many = SchedulingVectorEnv(space, PARTED, workload_of, ENVS, clock=clock)
+    singles = [SchedulingEnv(space, parted(), workload_of, clock=clock) for _ in range(ENVS)]
+    many = SchedulingVectorEnv(space, parted(), workload_of, ENVS, clock=clock)
     try:
         check_equal(many, singles, int(rng.integers(2**31)), rng.random((ENVS, STEPS)))
     except WorkloadError:  # no window has a decision to make
