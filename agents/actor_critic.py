@@ -14,10 +14,18 @@ import numpy as np
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from hdeeprm_like.learning.advantages import Advantages, Scale
 from hdeeprm_like.learning.agents import PolicyLearningAgent, ValueLearningAgent, entropy
 from hdeeprm_like.learning.batch import Batch
-from hdeeprm_like.learning.ppo import Alike, Entropy, GAELambda, GradNorm, RewardScale, ValueCoefficient
+from hdeeprm_like.learning.ppo import (
+    Advantages,
+    Alike,
+    Entropy,
+    GAELambda,
+    GradNorm,
+    RewardScale,
+    Scale,
+    ValueCoefficient,
+)
 
 
 class ActorCritic(PolicyLearningAgent, ValueLearningAgent):

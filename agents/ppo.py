@@ -31,7 +31,7 @@ Seen = tuple[Batch, Tensor, Tensor]  # decisions, (S, F) their features, and (S,
 def through(layers: Iterable[nn.Module], blocks: Sequence[Tensor]) -> Tensor:
     """Return (B, units), the output of some layers for B observations in blocks with different numbers of features."""
     first, *others = layers
-    units: Tensor = torch.cat([first(block) for block in blocks])
+    units: Tensor = torch.cat([first(block) for block in blocks]) if len(blocks) > 1 else first(blocks[0])
     for layer in others:
         units = layer(units)
     return units
@@ -146,7 +146,7 @@ class PPO(PPOAgent):
         if not self.normalize:
             return observation
         deviation = (self.square - self.mean.square()).clamp(min=SMALLEST_VARIANCE).sqrt()
-        return ((observation - self.mean) / deviation).clamp(-10.0, 10.0)
+        return (observation - self.mean).div_(deviation).clamp_(-10.0, 10.0)
 
     def look(self, observations: Tensor) -> None:
         """Standardize features by these observations from now on, unless they already are by others."""

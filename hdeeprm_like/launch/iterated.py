@@ -3,12 +3,12 @@
 from pathlib import Path
 
 from hdeeprm_like.decision.actions import PolicyActions, policy_named
-from hdeeprm_like.errors import AgentError, OptionsError, did_you_mean
+from hdeeprm_like.errors import OptionsError, did_you_mean
 from hdeeprm_like.experiment import episodes_of
 from hdeeprm_like.formats.files import alone_in
 from hdeeprm_like.launch.learned import begin_training, end_training, imitate
 from hdeeprm_like.launch.learner import Learner
-from hdeeprm_like.learning.agents import PolicyLearningAgent
+from hdeeprm_like.launch.resuming import fields_in
 from hdeeprm_like.learning.checkpoint import CHECKPOINT
 from hdeeprm_like.learning.comparisons import IterationOptions
 from hdeeprm_like.learning.paired_rollouts import PairedRollouts, Sampling
@@ -16,7 +16,6 @@ from hdeeprm_like.learning.policy_iteration import iterate_policy, validation_of
 from hdeeprm_like.learning.threads import threads_for
 from hdeeprm_like.learning.training import TrainingOptions
 from hdeeprm_like.run.batch import FIGURES
-from hdeeprm_like.run.runs import Runs
 
 METHOD = "policy_iteration"
 NAMES = {"slowdown": "mean_slowdown"}  # of figures, as ``training.best`` calls them
@@ -40,8 +39,32 @@ def iterate_learner(
         OptionsError: options do not fit together. AgentError: the agent cannot be improved so.
     """
     check(learner)
+    section = learner.experiment.options.training
+    chosen = section.policy_iteration
+    training, validation, held_out = episodes_of(learner.experiment)
+    plays = learner.plays(training)
     with alone_in(output), threads_for(learner.agent):
-        return iterate_alone(learner, output, how, resume, progress)
+        sampling = Sampling(**fields_in(chosen, Sampling), seed=learner.experiment.options.seed)
+        rollouts = PairedRollouts(learner.agent, plays, learner.layout, sampling)
+        run = begin_training(learner, output, how, chosen.iterations, resume, method=METHOD)
+        if not (output / CHECKPOINT).exists():
+            start = start_of(learner)
+            if start is not None:
+                learner.agent.prefer(start)
+            if section.imitate is not None:
+                imitate(learner, plays, section.imitate)
+        figures = [NAMES.get(name, name) for name in FIGURES]
+        iterations = iterate_policy(
+            rollouts,
+            validation_of(learner.plays(validation), how.evaluation_episodes, figures),
+            learner.actions.names,
+            output,
+            IterationOptions(**fields_in(chosen, IterationOptions), best=how.best),
+            resume=resume,
+            quiet=not progress,
+        )
+        end_training(learner, output, run, held_out, how)
+        return iterations
 
 
 def check(learner: Learner) -> None:
@@ -77,52 +100,3 @@ def start_of(learner: Learner) -> int | None:
         where = f"{learner.experiment.options_path}: training.policy_iteration.start"
         raise OptionsError(f"{where}: {start!r:.60} is no action{did_you_mean(start, actions)}")
     return actions.index(name)
-
-
-def iterate_alone(learner: Learner, output: Path, how: TrainingOptions, resume: bool, progress: bool) -> int:
-    """Iterate in a directory that no other process writes to; see `iterate_learner`."""
-    agent, section = learner.agent, learner.experiment.options.training
-    if not isinstance(agent, PolicyLearningAgent):
-        raise AgentError(f"{learner.choice.name}: has no probabilities of actions, which policy iteration changes")
-    training, validation, held_out = episodes_of(learner.experiment)
-    chosen = section.policy_iteration
-    run = begin_training(learner, output, how, chosen.iterations, resume, method=METHOD)
-    plays, chooses = learner.plays(training), learner.plays(validation)
-    if not (output / CHECKPOINT).exists():
-        start = start_of(learner)
-        if start is not None:
-            agent.prefer(start)
-        if section.imitate is not None:
-            imitate(learner, plays, section.imitate)
-    sampling = Sampling(
-        **{
-            name: getattr(chosen, name) for name in ("windows", "every", "alternatives", "horizon", "lasts", "branches")
-        },
-        seed=learner.experiment.options.seed,
-    )
-    rollouts = PairedRollouts(agent, plays, learner.layout, sampling)
-    windows = chooses.runs_to_fork(how.evaluation_episodes)
-
-    def validation_windows() -> Runs:
-        chooses.load(windows, 0)
-        return windows
-
-    iterations = iterate_policy(
-        agent,
-        rollouts,
-        validation_of(validation_windows, [NAMES.get(name, name) for name in FIGURES]),
-        learner.actions.names,
-        output,
-        iteration_options(learner, how.best),
-        resume=resume,
-        quiet=not progress,
-    )
-    end_training(learner, output, run, held_out, how)
-    return iterations
-
-
-def iteration_options(learner: Learner, best: str) -> IterationOptions:
-    """Return the options of the file's section ``training.policy_iteration``."""
-    chosen = learner.experiment.options.training.policy_iteration
-    names = "iterations", "step", "shares", "sure", "epochs", "minibatch", "huber"
-    return IterationOptions(**{name: getattr(chosen, name) for name in names}, best=best)

@@ -17,7 +17,7 @@ from hdeeprm_like.launch.parts import Gather, one_by_one, rollouts_in_parts
 from hdeeprm_like.launch.resuming import origin
 from hdeeprm_like.launch.run_folder import RECORD, description, inputs_of, write_inputs
 from hdeeprm_like.learning.agents import PolicyLearningAgent
-from hdeeprm_like.learning.callbacks import Callback, callbacks_named
+from hdeeprm_like.learning.callbacks import callbacks_named
 from hdeeprm_like.learning.checkpoint import CHECKPOINT, load_agent
 from hdeeprm_like.learning.constant_policy import best_constant_policy, constant_policy_means
 from hdeeprm_like.learning.threads import threads_for
@@ -67,46 +67,33 @@ def train_learner(
         OptionsError: the options want parts that end before their episodes.
     """
     where, followers = learner.experiment.options_path, callbacks_named(callbacks)
-    if how.n_steps and learner.experiment.options.training.parts > 1:
+    section = learner.experiment.options.training
+    if how.n_steps and section.parts > 1:
         raise OptionsError(f"{where}: training.parts: are of whole episodes, n_steps cuts these; leave out one of both")
     with alone_in(output), gathering as gather, threads_for(learner.agent):
-        return train_alone(learner, output, how, resume, progress, gather, followers)
-
-
-def train_alone(
-    learner: Learner,
-    output: Path,
-    how: TrainingOptions,
-    resume: bool,
-    progress: bool,
-    gather: Gather,
-    callbacks: Sequence[Callback] = (),
-) -> int:
-    """Train in a directory that no other process writes to; see `train_learner`."""
-    training, validation, held_out = episodes_of(learner.experiment)
-    section = learner.experiment.options.training
-    run = begin_training(learner, output, how, how.episodes, resume)
-    if section.prior and not (output / CHECKPOINT).exists():  # also where it was killed before its first one
-        plays, size = learner.plays(training), learner.actions.size
-        learner.agent.prefer(best_constant_policy(size, plays, section.prior, how.best, MEASURES))
-    if section.imitate is not None and not (output / CHECKPOINT).exists():
-        imitate(learner, learner.plays(training), section.imitate)
-    episodes = train(
-        learner.agent,
-        learner.plays(training, section.alike),
-        learner.actions.names,
-        output,
-        how,
-        resume=resume,
-        evaluation=learner.plays(validation),
-        measures=MEASURES,
-        references=references_of(learner, learner.plays(training)) if section.baseline is not None else None,
-        rollouts=rollouts_in_parts(learner, output, gather) if section.parts > 1 else None,
-        quiet=not progress,
-        callbacks=callbacks,
-    )
-    end_training(learner, output, run, held_out, how)
-    return episodes
+        training, validation, held_out = episodes_of(learner.experiment)
+        run = begin_training(learner, output, how, how.episodes, resume)
+        if section.prior and not (output / CHECKPOINT).exists():  # also where it was killed before its first one
+            plays, size = learner.plays(training), learner.actions.size
+            learner.agent.prefer(best_constant_policy(size, plays, section.prior, how.best, MEASURES))
+        if section.imitate is not None and not (output / CHECKPOINT).exists():
+            imitate(learner, learner.plays(training), section.imitate)
+        episodes = train(
+            learner.agent,
+            learner.plays(training, section.alike),
+            learner.actions.names,
+            output,
+            how,
+            resume=resume,
+            evaluation=learner.plays(validation),
+            measures=MEASURES,
+            references=references_of(learner, learner.plays(training)) if section.baseline is not None else None,
+            rollouts=rollouts_in_parts(learner, output, gather) if section.parts > 1 else None,
+            quiet=not progress,
+            callbacks=followers,
+        )
+        end_training(learner, output, run, held_out, how)
+        return episodes
 
 
 def begin_training(

@@ -11,7 +11,7 @@ from hdeeprm_like.decision.actions import ActionSpace
 from hdeeprm_like.decision.system import DecisionSystem
 from hdeeprm_like.experiment import Experiment
 from hdeeprm_like.learning.agents import ALONE, LearningAgent
-from hdeeprm_like.learning.checkpoint import load_agent, save_agent
+from hdeeprm_like.learning.checkpoint import load_agent, save_checkpoint
 from hdeeprm_like.learning.loading import build_agent, load_agent_class
 from hdeeprm_like.run.episodes import Plays
 
@@ -95,4 +95,4 @@ class Learner:
     def finish(self) -> None:
         """Write the weights to the file that the command line names, if any."""
         if self.choice.output_model is not None:
-            save_agent(self.agent, self.choice.output_model, self.actions.names)
+            save_checkpoint(self.choice.output_model, self.agent, self.actions.names)

@@ -18,9 +18,11 @@ from hdeeprm_like.launch.learner import Learner
 from hdeeprm_like.launch.resuming import resume_learner
 from hdeeprm_like.launch.run_folder import RECORD
 from hdeeprm_like.learning.checkpoint import generator_states, set_generators
-from hdeeprm_like.learning.parts import play_part, weights_as_bytes
+from hdeeprm_like.learning.loading import seed_all
 from hdeeprm_like.learning.rollout import RolloutBuffer
-from hdeeprm_like.learning.training import Rollouts
+from hdeeprm_like.learning.threads import one_thread
+from hdeeprm_like.learning.training import Rollouts, rollout
+from hdeeprm_like.learning.weights import load_weights_of, weights_as_bytes
 from hdeeprm_like.run.episodes import Plays
 
 Gather: TypeAlias = Callable[[Callable[..., Any], Sequence[tuple[Any, ...]]], list[Any]]
@@ -55,15 +57,25 @@ def rollouts_in_parts(learner: Learner, folder: Path, gather: Gather) -> Rollout
 def part_of_update(folder: Path, weights: bytes, first: int, end: int, left: float | None = None) -> list[Episode]:
     """Return the episodes from one number up to another of the training in a folder, played with some weights.
 
+    All random numbers follow from the seed of the training and the number of the first episode. torch computes with one
+    thread, since with more the last bit of a sum may depend on their number. The global generators are left changed.
+
     Args:
-        left: what the agent is annealed with, None for not yet.
+        weights: of `weights_as_bytes`. left: what the agent is annealed with, None for not yet.
 
     Raises:
         HDeepRMError: the options, the inputs or the agent's code are no longer those of the training.
     """
     learner, plays, buffer = player(folder, read_text(folder / RECORD, ResultsError))
-    seed = learner.experiment.options.seed
-    return play_part(learner.agent, weights, plays, range(first, end), seed, buffer, left)
+    agent, seed = learner.agent, learner.experiment.options.seed
+    (own,) = np.random.SeedSequence(seed, spawn_key=(first,)).generate_state(1).tolist()
+    load_weights_of(agent, weights)
+    if left is not None:
+        agent.anneal(left)
+    agent.generator.manual_seed(own)
+    seed_all(own)
+    with one_thread():
+        return rollout(agent, plays, first, end - first, buffer)
 
 
 @lru_cache(maxsize=1)

@@ -1,8 +1,9 @@
 """Write and read the record from which a training continues."""
 
 import inspect
+from dataclasses import fields, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hdeeprm_like.errors import OptionsError, ResultsError
 from hdeeprm_like.experiment import Experiment, Overrides, are_options_of, load_experiment
@@ -14,6 +15,9 @@ from hdeeprm_like.learning.agents import LearningAgent
 from hdeeprm_like.learning.checkpoint import CHECKPOINT
 from hdeeprm_like.learning.training import TrainingOptions
 from hdeeprm_like.limits import ENVS, EPISODES
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
 PATH, NUMBER, MAYBE_PATH = (str, "a path"), (int, "a whole number"), ((str, type(None)), "a path or null")
 RESUMABLE: dict[str, tuple[Any, str]] = {
@@ -138,15 +142,10 @@ def record_of(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
 def training_options(experiment: Experiment, episodes: int | None, envs: int | None) -> TrainingOptions:
     """Return the options file's ``training`` section, with what the command line gives in place of its values."""
     section = experiment.options.training
-    return TrainingOptions(
-        episodes=episodes or section.episodes,
-        envs=envs or section.envs,
-        checkpoint_every=section.checkpoint_every,
-        evaluate_every=section.evaluate_every,
-        evaluation_episodes=section.evaluation_episodes,
-        greedy=section.greedy,
-        best=section.best,
-        seed=experiment.options.seed,
-        steps=section.steps if episodes is None else 0,
-        n_steps=section.n_steps,
-    )
+    how = TrainingOptions(**fields_in(section, TrainingOptions), seed=experiment.options.seed)
+    return replace(how, episodes=episodes or how.episodes, envs=envs or how.envs, steps=0 if episodes else how.steps)
+
+
+def fields_in(section: object, kind: "type[DataclassInstance]") -> dict[str, Any]:
+    """Return the fields of a dataclass that an options file's section has, by name."""
+    return {field.name: getattr(section, field.name) for field in fields(kind) if hasattr(section, field.name)}

@@ -14,7 +14,7 @@ from hdeeprm_like.decision.system import DecisionSystem
 from hdeeprm_like.formats.files import write_lines
 from hdeeprm_like.formats.training_logs import REWARDS
 from hdeeprm_like.launch.learner import Learner
-from hdeeprm_like.learning.checkpoint import CHECKPOINT, save_agent
+from hdeeprm_like.learning.checkpoint import CHECKPOINT, save_checkpoint
 from hdeeprm_like.learning.logs import Tally, TrainingLog
 from hdeeprm_like.learning.training import learn_from
 from hdeeprm_like.results.decision_log import DECISIONS, write_decisions
@@ -88,7 +88,7 @@ class RunByRun:
             self._log.write_episode(len(self._rewards), row, losses, tally.preference)
             self._log.flush()
             if self.checkpoint and len(self._rewards) == self.runs:
-                save_agent(agent, self.output / CHECKPOINT, self.learner.actions.names)
+                save_checkpoint(self.output / CHECKPOINT, agent, self.learner.actions.names)
         if self.log_decisions:
             write_decisions(self.output / DECISIONS, system)
         self._began = time.perf_counter()

@@ -160,8 +160,9 @@ class LearningAgent(nn.Module):
             (B,).
         """
         with torch.no_grad(), self.locating_errors():
-            seen = torch.from_numpy(observations).float().flatten(1).to(self.device)
-            legal = torch.from_numpy(masks).to(self.device, torch.bool)
+            device = self.device
+            seen = torch.from_numpy(observations).float().flatten(1).to(device)
+            legal = torch.from_numpy(masks).to(device, torch.bool)
             actions: Ints = self.choose(seen, legal, torch.from_numpy(episodes)).cpu().numpy()
         return actions
 

@@ -268,8 +268,3 @@ def weights_of(path: Path) -> Path:
     if not path.is_dir():
         return path
     return path / BEST if (path / BEST).exists() else path / CHECKPOINT
-
-
-def save_agent(agent: LearningAgent, path: Path, actions: Sequence[str]) -> None:
-    """Write an agent's weights to a checkpoint file (``-om``)."""
-    save_checkpoint(path, agent, actions)

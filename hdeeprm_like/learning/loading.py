@@ -131,17 +131,12 @@ def build_agent(
         agent = kind(**{name: known[name] for name in names if name in known})
     agent.gamma = float(options.get("gamma", agent.gamma))
     agent.learning_rate = float(options.get("lr", agent.learning_rate))
-    set_schedules(agent, options)
-    agent.generator.manual_seed(seed)
-    return agent.to(find_device(device))
-
-
-def set_schedules(agent: LearningAgent, options: Mapping[str, Any]) -> None:
-    """Apply the options common to all agents that control the course of a training."""
     for name in ("lr_end", "entropy_end"):
         if name in options:
             setattr(agent, name, float(options[name]))
     agent.optimizer_name = options.get("optimizer", agent.optimizer_name)
+    agent.generator.manual_seed(seed)
+    return agent.to(find_device(device))
 
 
 def seed_all(seed: int) -> None:

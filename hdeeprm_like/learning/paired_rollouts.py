@@ -29,7 +29,7 @@ import torch
 from hdeeprm_like.decision.layout import Layout
 from hdeeprm_like.decision.rewards import CHANGE, END, INTEGRAL, weighted_value
 from hdeeprm_like.errors import AgentError
-from hdeeprm_like.learning.agents import PolicyLearningAgent
+from hdeeprm_like.learning.agents import LearningAgent, PolicyLearningAgent
 from hdeeprm_like.learning.recurrent import RecurrentPolicyAgent
 from hdeeprm_like.learning.weights import Weights, following
 from hdeeprm_like.run.episodes import Plays
@@ -95,7 +95,7 @@ class _Asked:
 class PairedRollouts:
     """Compares actions in the episodes of a policy; see the module."""
 
-    def __init__(self, agent: PolicyLearningAgent, plays: Plays, layout: Layout, how: Sampling) -> None:
+    def __init__(self, agent: LearningAgent, plays: Plays, layout: Layout, how: Sampling) -> None:
         """Make room for episodes and branches.
 
         Raises:

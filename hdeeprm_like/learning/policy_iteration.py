@@ -48,7 +48,7 @@ from hdeeprm_like.learning.logs import TrainingLog
 from hdeeprm_like.learning.paired_rollouts import PairedRollouts, deterministic
 from hdeeprm_like.learning.rollout import play_side_by_side
 from hdeeprm_like.learning.weights import Weights, between, following, weights_of
-from hdeeprm_like.run.runs import Runs
+from hdeeprm_like.run.episodes import Plays
 from hdeeprm_like.types import Floats
 
 Validate = Callable[[PolicyLearningAgent], Mapping[str, Floats]]
@@ -56,7 +56,6 @@ Validate = Callable[[PolicyLearningAgent], Mapping[str, Floats]]
 
 
 def iterate_policy(
-    agent: PolicyLearningAgent,
     rollouts: PairedRollouts,
     validate: Validate,
     actions: Sequence[str],
@@ -70,7 +69,7 @@ def iterate_policy(
     """Improve a policy and write logs and checkpoints to a directory, one line for each iteration; return how many.
 
     Args:
-        rollouts: compare actions in the agent's episodes. validate: says how good a policy is.
+        rollouts: compare actions in the episodes of the agent that they are of. validate: says how good a policy is.
         actions: their names. folder: where ``checkpoint.pt`` and ``best.pt`` are written.
         resume: whether to go on from the checkpoint there; the result is that of a training never interrupted.
         quiet: whether to show no progress bar. tensorboard: whether to write events for TensorBoard too.
@@ -79,7 +78,7 @@ def iterate_policy(
         ResultsError: the directory holds a training and *resume* is false, or it cannot be written to.
         AgentError: the agent fails, or the checkpoint is of another agent.
     """
-    training = _Iterations(agent, rollouts, validate, tuple(actions), folder, options)
+    training = _Iterations(rollouts, validate, tuple(actions), folder, options)
     training.open(resume, tensorboard)
     with tqdm(total=options.iterations, initial=training.done, unit=" iterations", disable=quiet) as bar:
         try:
@@ -96,17 +95,16 @@ class _Iterations:
 
     def __init__(
         self,
-        agent: PolicyLearningAgent,
         rollouts: PairedRollouts,
         validate: Validate,
         actions: tuple[str, ...],
         folder: Path,
         options: IterationOptions,
     ) -> None:
-        self.agent, self.rollouts, self.validate = agent, rollouts, validate
+        self.agent, self.rollouts, self.validate = rollouts.agent, rollouts, validate
         self.actions, self.folder, self.options = actions, folder, options
         self.done, self.decisions = 0, 0
-        self.policy: Weights = weights_of(agent)
+        self.policy: Weights = weights_of(self.agent)
         self.costs: Floats = np.zeros(0)  # of the policy in each validation episode
         self.log: TrainingLog
 
@@ -199,15 +197,16 @@ class _Iterations:
         self.log.close()
 
 
-def validation_of(runs_of: Callable[[], Runs], figures: Sequence[str]) -> Validate:
-    """Return what plays validation episodes side by side.
+def validation_of(plays: Plays, episodes: int, figures: Sequence[str]) -> Validate:
+    """Return what plays the first validation episodes side by side.
 
     Args:
-        runs_of: gives them at their beginning. figures: names of the columns of its figures.
+        figures: names of the columns of a run's figures.
     """
+    runs = plays.runs_to_fork(episodes)
 
     def validate(agent: PolicyLearningAgent) -> dict[str, Floats]:
-        runs = runs_of()
+        plays.load(runs, 0)
         with deterministic(agent):
             play_side_by_side(agent, runs)
         return {"reward": runs.episodes["reward"].copy(), **dict(zip(figures, runs.figures.T.copy(), strict=True))}

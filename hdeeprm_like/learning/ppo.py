@@ -12,8 +12,9 @@ Action Masking in Policy Gradient Algorithms", 2022; dissertation 2.5.3.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import pairwise
-from typing import Annotated, Any, TypeAlias
+from typing import Annotated, Any, Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
 import torch
@@ -21,10 +22,14 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from hdeeprm_like.decision.episode import Episode
-from hdeeprm_like.learning.advantages import SCALES, Advantages, Scale
 from hdeeprm_like.learning.agent_options import COUNT, NOT_NEGATIVE, POSITIVE, SHARE, Choice
 from hdeeprm_like.learning.agents import PolicyLearningAgent, ValueLearningAgent
 from hdeeprm_like.learning.batch import Batch
+from hdeeprm_like.learning.returns import generalized_advantages, mean_at_each_time, standardized
+from hdeeprm_like.types import Floats, Ints
+
+Scale: TypeAlias = Literal["batch", "window", "none"]
+SCALES: tuple[Scale, ...] = get_args(Scale)
 
 Activation: TypeAlias = Annotated[str, Choice(("tanh", "relu")), "function between layers"]
 Clip: TypeAlias = Annotated[float, POSITIVE, "how far from 1 the ratio of new to old probability is rewarded"]
@@ -51,6 +56,52 @@ Standardize: TypeAlias = Annotated[
 ]
 
 CHUNK = 4096  # decisions per forward pass without gradient
+
+
+@dataclass(frozen=True)
+class Advantages:
+    """How rewards become advantages.
+
+    Attributes:
+        gamma: discount of one decision. trace: lambda of the generalized estimate. alike: consecutive episodes with the
+            same jobs, whose mean advantage at each time is subtracted. reward_scale: rewards are multiplied by it.
+        standardize: over which decisions advantages get mean 0 and deviation 1: all, or those of the episodes with the
+            same jobs, so that busy times do not outweigh quiet ones.
+    """
+
+    gamma: float
+    trace: float = 0.95
+    alike: int = 1
+    reward_scale: float = 1.0
+    standardize: Scale = "batch"
+
+    def of(self, batch: Batch, values: Floats, following: Floats) -> tuple[Floats, Floats]:
+        """Return (S,) advantages and (S,) returns to learn values by.
+
+        Args:
+            values: (S,) what a critic expects at each decision. following: (E,) what it expects after the last one.
+        """
+        rewards = batch.rewards * self.reward_scale
+        advantages = generalized_advantages(rewards, values, following, batch.lengths, self.gamma, self.trace)
+        returns = advantages + values
+        advantages = advantages - self.reward_scale * batch.reference_returns(self.gamma)
+        if self.alike > 1:
+            advantages = advantages - mean_at_each_time(advantages, batch.times, batch.lengths, self.alike)
+        if self.standardize == "batch":
+            advantages = standardized(advantages)
+        elif self.standardize == "window":
+            advantages = standardized(scaled_by_window(advantages, batch.lengths, self.alike))
+        return advantages, returns
+
+
+def scaled_by_window(advantages: Floats, lengths: Ints, alike: int) -> Floats:
+    """Return (S,) advantages, standardized over each group of *alike* episodes by itself."""
+    ends = np.cumsum(lengths)
+    parts = []
+    for first in range(0, len(lengths), alike):
+        last = min(first + alike, len(lengths)) - 1
+        parts.append(standardized(advantages[ends[first] - lengths[first] : ends[last]]))
+    return np.concatenate(parts)
 
 
 class PPOAgent(PolicyLearningAgent, ValueLearningAgent):
@@ -108,13 +159,13 @@ class PPOAgent(PolicyLearningAgent, ValueLearningAgent):
             before, values = self._before_update(seen, batch)
             expected = values.cpu().numpy().astype(np.float64)
             advantages, returns = self.advantages.of(batch, expected, self.values_after(batch))
-            fixed = batch.actions, before, values, batch.tensor(advantages), batch.tensor(returns)
+            fixed = _Fixed(batch.actions, before, values, batch.tensor(advantages), batch.tensor(returns))
             parts: list[Tensor] = []
             for _ in range(self.epochs):
                 order = torch.randperm(len(batch), generator=self.generator).to(self.device)
                 for rows in torch.split(order, self.minibatch):
                     rows = self.ordered(seen, rows)
-                    parts.append(self._learn_from(seen, rows, *(column[rows] for column in fixed)))
+                    parts.append(self._learn_from(seen, rows, fixed.of(rows)))
                 if self.target_kl > 0.0 and parts[-1][-1] > 1.5 * self.target_kl:
                     break
         names = ("loss", "policy_loss", "value_loss", "entropy", "clipped", "kl")
@@ -128,24 +179,21 @@ class PPOAgent(PolicyLearningAgent, ValueLearningAgent):
                 before[rows], _, values[rows] = self.evaluated(seen, rows, batch.actions[rows])
         return before, values
 
-    def _learn_from(
-        self, seen: Any, rows: Tensor, actions: Tensor, before: Tensor, values: Tensor, weights: Tensor, returns: Tensor
-    ) -> Tensor:
+    def _learn_from(self, seen: Any, rows: Tensor, fixed: "_Fixed") -> Tensor:
         """Take one gradient step on a minibatch; return its loss and statistics.
 
         Args:
-            rows: (B,) its decisions. before: (B,) log probabilities of the actions before the update.
-            values: (B,) before the update. weights: (B,) advantages. returns: (B,).
+            rows: (B,) its decisions. fixed: of these.
         """
-        chosen, uncertain, now = self.evaluated(seen, rows, actions)
-        change = chosen - before
+        chosen, uncertain, now = self.evaluated(seen, rows, fixed.actions)
+        change, weights = chosen - fixed.before, fixed.advantages
         ratio = change.exp()
         if self.standardizes_minibatches and len(rows) > 1:
             weights = (weights - weights.mean()) / (weights.std() + 1e-8)
         policy_loss = -torch.min(weights * ratio, weights * ratio.clamp(1.0 - self.clip, 1.0 + self.clip)).mean()
         if self.clip_value > 0.0:
-            now = values + (now - values).clamp(-self.clip_value, self.clip_value)
-        value_loss = (now - returns).square().mean() if now.requires_grad else policy_loss.new_zeros(())
+            now = fixed.values + (now - fixed.values).clamp(-self.clip_value, self.clip_value)
+        value_loss = (now - fixed.returns).square().mean() if now.requires_grad else policy_loss.new_zeros(())
         entropy = uncertain.mean()
         loss = policy_loss + self.value_coefficient * value_loss - self.entropy * entropy
         self.step(loss, self.max_grad_norm)
@@ -155,12 +203,29 @@ class PPOAgent(PolicyLearningAgent, ValueLearningAgent):
         return torch.stack([x.detach() for x in (loss, policy_loss, value_loss, entropy, clipped, kl)])
 
 
+class _Fixed(NamedTuple):
+    """What an update leaves as it is of (S,) decisions: log probabilities of the actions and values are those before.
+
+    Advantages are standardized as the options want, but not for a minibatch yet.
+    """
+
+    actions: Tensor
+    before: Tensor
+    values: Tensor
+    advantages: Tensor
+    returns: Tensor
+
+    def of(self, rows: Tensor) -> "_Fixed":
+        """Return the same of (B,) decisions."""
+        return _Fixed(*(column[rows] for column in self))
+
+
 class Tanh(nn.Module):
     """The hyperbolic tangent as 2 sigmoid(2 x) - 1, three times faster in torch on most CPUs."""
 
     def forward(self, inputs: Tensor) -> Tensor:
         """Return tanh of each value."""
-        return torch.sigmoid(inputs + inputs) * 2.0 - 1.0
+        return (inputs + inputs).sigmoid_().mul(2.0).sub_(1.0)  # fresh memory costs as much as these functions do
 
 
 ACTIVATIONS: dict[str, type[nn.Module]] = {"tanh": Tanh, "relu": nn.ReLU}

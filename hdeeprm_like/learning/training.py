@@ -19,7 +19,6 @@ from hdeeprm_like.learning.callbacks import Callback
 from hdeeprm_like.learning.checkpoint import (
     BEST,
     CHECKPOINT,
-    Counters,
     counters_of,
     generator_states,
     read_checkpoint,
@@ -41,7 +40,6 @@ from hdeeprm_like.learning.rollout import (
 )
 
 REWARD = "reward"
-
 
 NewEpisode = Callable[[int], Playing]  # the same number always gives the same episode, at its beginning
 Measures = Mapping[str, Callable[[Any], float]]  # each computes a number of the `run` of an ended episode
@@ -78,14 +76,6 @@ class TrainingOptions:
     seed: int = 0
     steps: int = 0
     n_steps: int = 0
-
-    def __post_init__(self) -> None:
-        for name in ("episodes", "envs", "checkpoint_every", "evaluation_episodes"):
-            if getattr(self, name) < 1:
-                raise OptionsError(f"training.{name} is {getattr(self, name)}; at least 1 is needed")
-        for name in ("evaluate_every", "steps", "n_steps"):
-            if getattr(self, name) < 0:
-                raise OptionsError(f"training.{name} is {getattr(self, name)}; 0 for never or more is needed")
 
 
 def train(
@@ -201,37 +191,35 @@ def measured(agent: Decides, new_episode: NewEpisode, episodes: int, measures: M
     return {REWARD: batch.total_rewards.tolist()} | {name: [of(run) for run in ended] for name, of in measures.items()}
 
 
+@dataclass
 class _Training:
-    """A training in progress; a checkpoint saved between two updates holds all that the later updates depend on."""
+    """A training in progress; a checkpoint saved between two updates holds all that the later updates depend on.
 
-    def __init__(
-        self,
-        agent: LearningAgent,
-        actions: tuple[str, ...],
-        folder: Path,
-        options: TrainingOptions,
-        evaluation: NewEpisode | None,
-        measures: Measures,
-        references: References | None,
-        rollouts: Rollouts | None,
-    ) -> None:
-        self.agent = agent
-        self.actions = actions
-        self.folder = folder
-        self.options = options
-        self.evaluation = evaluation
-        self.measures = measures
-        self.references = references
-        self.rollouts = rollouts
-        self.episode = 0  # how many have been learned from
-        self.decisions = 0  # in these
-        self.annealed: float | None = None  # the fraction last passed to the agent by this process
-        self._buffer = RolloutBuffer()
-        self._remembered = Remembered(agent)
-        self.best = math.inf  # least cost of an evaluation: minus the mean reward, or the mean of a measure
+    Attributes:
+        episode: how many have been learned from. decisions: in these.
+        annealed: the fraction last passed to the agent by this process; None before the first time.
+        best: least cost of an evaluation: minus the mean reward, or the mean of a measure.
+    """
+
+    agent: LearningAgent
+    actions: tuple[str, ...]
+    folder: Path
+    options: TrainingOptions
+    evaluation: NewEpisode | None
+    measures: Measures
+    references: References | None
+    rollouts: Rollouts | None
+    episode: int = 0
+    decisions: int = 0
+    annealed: float | None = None
+    best: float = math.inf
+
+    def __post_init__(self) -> None:
+        self._buffer, self._remembered = RolloutBuffer(), Remembered(self.agent)
         self.log: TrainingLog
-        if options.best not in (REWARD, *measures):
-            raise OptionsError(f"training.best is {options.best!r}; {', '.join((REWARD, *measures))} can be had")
+        if self.options.best not in (REWARD, *self.measures):
+            known = ", ".join((REWARD, *self.measures))
+            raise OptionsError(f"training.best is {self.options.best!r}; {known} can be had")
 
     @property
     def done(self) -> int:
@@ -250,7 +238,8 @@ class _Training:
         if not begins:
             content = read_checkpoint(path)
             counters = counters_of(content, path)
-            self._check_same(counters, path)
+            if counters["envs"] != self.options.envs:
+                raise OptionsError(f"{path}: was trained with envs {counters['envs']}, not {self.options.envs}")
             resume_agent(self.agent, content, self.actions, path)
             self.episode, self.decisions = counters["episode"], counters["decisions"]
             self.best = counters["best"]
@@ -357,11 +346,6 @@ class _Training:
         if score < self.best:
             self.best = score
             save_checkpoint(self.folder / BEST, self.agent, self.actions, {"episode": self.episode, "best": score})
-
-    def _check_same(self, counters: Counters, path: Path) -> None:
-        """Raise an OptionsError if the resumed training would differ from the first part in its number of envs."""
-        if counters["envs"] != self.options.envs:
-            raise OptionsError(f"{path}: was trained with envs {counters.get('envs')}, not {self.options.envs}")
 
 
 def learn_from(agent: LearningAgent, played: Sequence[Episode]) -> Mapping[str, float]:

@@ -1,12 +1,14 @@
-"""Weights of an agent: copies of them, what lies between two of them, and an agent that has others for a while."""
+"""Weights of an agent: as copies, as bytes, what lies between two of them, and an agent that has others for a while."""
 
 import copy
+import io
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 import torch
 from torch import Tensor
 
+from hdeeprm_like.errors import AgentError
 from hdeeprm_like.learning.agents import LearningAgent
 
 Weights = dict[str, Tensor]
@@ -37,3 +39,25 @@ def following(agent: LearningAgent, weights: Weights | None) -> Iterator[None]:
         yield
     finally:
         agent.load_state_dict(own)
+
+
+def weights_as_bytes(agent: LearningAgent) -> bytes:
+    """Return the weights of an agent in torch's format, to be read with ``weights_only=True``."""
+    packed = io.BytesIO()
+    torch.save(agent.state_dict(), packed)
+    return packed.getvalue()
+
+
+def load_weights_of(agent: LearningAgent, weights: bytes) -> None:
+    """Load weights of `weights_as_bytes`.
+
+    Raises:
+        AgentError: the weights do not fit a new agent.
+    """
+    try:
+        agent.load_state_dict(torch.load(io.BytesIO(weights), map_location="cpu", weights_only=True))
+    except RuntimeError:
+        raise AgentError(
+            f"{type(agent).__name__}: its weights do not fit a new agent, as training.parts need; "
+            "make all layers and buffers in __init__"
+        ) from None

@@ -44,7 +44,7 @@ def pack_agent(training: Path, folder: Path, card: dict[str, Any]) -> None:
         ResultsError: an entry of the card is missing, or a folder holds no training or cannot be written.
     """
     from hdeeprm_like.launch.trained import agent_of, restored
-    from hdeeprm_like.learning.checkpoint import save_agent
+    from hdeeprm_like.learning.checkpoint import save_checkpoint
 
     missing = next((name for name in OF_CARD if not card.get(name)), None)
     if missing is not None:
@@ -61,7 +61,7 @@ def pack_agent(training: Path, folder: Path, card: dict[str, Any]) -> None:
     write_json(folder / OPTIONS, options)
     write_json(folder / RECORD, {"status": "packed", "resumable": {"agent": name}})
     write_json(folder / CARD, card)
-    save_agent(learner.agent, folder / WEIGHTS, learner.actions.names)
+    save_checkpoint(folder / WEIGHTS, learner.agent, learner.actions.names)
     again = load_experiment(folder / OPTIONS)
     if again.workload.limits() != jobs.limits() or again.platform.cores != learner.experiment.platform.cores:
         raise ResultsError(f"{folder}: the packed agent would see other numbers than in its training")

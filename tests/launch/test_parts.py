@@ -15,7 +15,7 @@ from hdeeprm_like.launch.learned import train_learner
 from hdeeprm_like.launch.learner import AgentChoice, Learner
 from hdeeprm_like.launch.parts import one_by_one, part_of_update
 from hdeeprm_like.launch.resuming import resume_learner, training_options
-from hdeeprm_like.learning.parts import weights_as_bytes
+from hdeeprm_like.learning.weights import weights_as_bytes
 from hdeeprm_like.studies.sweep.engine import Where, gathered, gathering
 
 
@@ -72,7 +72,7 @@ def test_the_order_of_the_parts_changes_nothing_and_the_threads_of_torch_stay(tm
 
 def test_parts_see_the_weights_of_their_update_and_draw_numbers_of_their_own(tmp_path, monkeypatch):
     played, seeds = [], []
-    monkeypatch.setattr("hdeeprm_like.learning.parts.seed_all", seeds.append)
+    monkeypatch.setattr("hdeeprm_like.launch.parts.seed_all", seeds.append)
 
     def keep(function, calls):
         found = one_by_one(function, calls)

@@ -58,11 +58,6 @@ def test_a_file_without_an_agent_is_refused_in_one_line(tmp_path, source, said):
     assert "\n" not in str(refused.value)
 
 
-def test_a_missing_file_is_refused(tmp_path):
-    with pytest.raises(AgentError, match="no such file"):
-        load_agent_class(str(tmp_path / "nothing.py"))
-
-
 def test_a_file_may_import_its_neighbours(tmp_path):
     written(tmp_path, "WIDTH = 3\n", "shared_numbers.py")
     load_agent_class(str(written(tmp_path, "from shared_numbers import WIDTH\n" + APPENDIX_G)))

@@ -106,7 +106,7 @@ def iterated(folder, costs):
         return {"reward": -np.array(next(given))}
 
     how = IterationOptions(iterations=1, epochs=10, minibatch=32)
-    iterate_policy(rollouts.agent, rollouts, validate, ("ljf", "sjf"), folder, how, quiet=True, tensorboard=False)
+    iterate_policy(rollouts, validate, ("ljf", "sjf"), folder, how, quiet=True, tensorboard=False)
     return weights_of(rollouts.agent), candidates, read_checkpoint(folder / "best.pt")["parameters"]
 
 
@@ -152,12 +152,6 @@ def trained(folder, iterations=3, resume=False, stop_at=None, validated=8, **opt
     """A policy that begins with the longest job first."""
     rollouts = rollouts_of(ORDERS)
     windows = plays_of(ORDERS, lambda number: crowded(1000 + number))
-    runs = windows.runs_to_fork(validated)
-
-    def begun():
-        windows.load(runs, 0)
-        return runs
-
     if stop_at is not None:
         whole, rollouts_how = rollouts.__call__, rollouts.how
 
@@ -171,17 +165,8 @@ def trained(folder, iterations=3, resume=False, stop_at=None, validated=8, **opt
         )()
     how = IterationOptions(**({"iterations": iterations, "minibatch": 32, "epochs": 15} | options))
     names = ("ljf", "sjf")
-    iterate_policy(
-        rollouts.agent,
-        rollouts,
-        validation_of(begun, FIGURES),
-        names,
-        folder,
-        how,
-        resume=resume,
-        quiet=True,
-        tensorboard=False,
-    )
+    validate = validation_of(windows, validated, FIGURES)
+    iterate_policy(rollouts, validate, names, folder, how, resume=resume, quiet=True, tensorboard=False)
     return rollouts.agent
 
 

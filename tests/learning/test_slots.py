@@ -12,8 +12,8 @@ from hdeeprm_like.decision.episode import Episode
 from hdeeprm_like.decision.layout import Block, Layout, plain_layout
 from hdeeprm_like.decision.presets import PRESETS
 from hdeeprm_like.errors import AgentError, OptionsError
-from hdeeprm_like.learning.advantages import Advantages
 from hdeeprm_like.learning.loading import build_agent, load_agent_class
+from hdeeprm_like.learning.ppo import Advantages
 from hdeeprm_like.learning.slots import RowsOf, spread
 
 JOBS = ("requested time", "cores")

@@ -195,12 +195,12 @@ def predictor(rng, good, folder):
 def checkpoint(rng, good, folder):
     import torch
 
-    from hdeeprm_like.learning.checkpoint import counters_of, read_checkpoint, resume_agent, save_agent
+    from hdeeprm_like.learning.checkpoint import counters_of, read_checkpoint, resume_agent, save_checkpoint
     from hdeeprm_like.learning.loading import build_agent, load_agent_class
 
     agent = build_agent(load_agent_class(str(ROOT / "agents" / "reinforce.py")), {"gamma": 0.9, "hidden": 4}, (3,), 2)
     path = folder / "c.pt"
-    save_agent(agent, path, ("a", "b"))
+    save_checkpoint(path, agent, ("a", "b"))
     if rng.random() < 0.5:
         path.write_bytes(changed_bytes(rng, path.read_bytes()))
     else:
