@@ -4,7 +4,6 @@ from typing import Any
 
 from hdeeprm_like.engine import (
     batsim_actors,
-    batsim_answers,
     batsim_decisions,
     batsim_jobs,
     batsim_network,
@@ -32,10 +31,10 @@ rounds_to_look = of_two(is_session, silent_jobs.rounds_to_look, batsim_actors.ro
 kills = of_two(is_session, silent_jobs.kills, batsim_jobs.kills)
 start_work = of_two(is_session, silent_network.start_work, batsim_work.start_work)
 end_work = of_two(is_session, silent_network.end_work, batsim_work.end_work)
-begin_answer = of_two(is_session, silent_server.begin_answer, batsim_answers.begin_answer)
-find_next = of_two(is_session, silent_server.find_next, batsim_answers.find_next)
-deliver = of_two(is_session, silent_messages.deliver, batsim_answers.deliver)
-has_room = of_two(is_session, silent_messages.has_room, batsim_answers.has_room)
+begin_answer = of_two(is_session, silent_server.begin_answer, batsim_decisions.begin_answer)
+find_next = of_two(is_session, silent_server.find_next, batsim_decisions.find_next)
+deliver = of_two(is_session, silent_messages.deliver, batsim_decisions.deliver)
+has_room = of_two(is_session, silent_messages.has_room, batsim_decisions.has_room)
 has_news = of_two(is_session, silent_server.has_news, batsim_decisions.has_news)
 act_on = of_two(is_session, silent_server.act_on, batsim_decisions.act_on)
 goes_on = of_two(is_session, silent_server.goes_on, batsim_decisions.goes_on)

@@ -7,18 +7,17 @@ import numpy as np
 from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.units import bytes_per_second, seconds
 from hdeeprm_like.engine import actor_fields
-from hdeeprm_like.engine.actions import Actions, calls_at_once, new_actions
-from hdeeprm_like.engine.bundles import Bundle
+from hdeeprm_like.engine.actions import calls_at_once, new_actions
 from hdeeprm_like.engine.compiled import compiled, count_bits, inlined, of_two, shift_left
 from hdeeprm_like.engine.cores import begin_words, word_of
 from hdeeprm_like.engine.flows import MESSAGE_FLOW, add_load, begin_flow
-from hdeeprm_like.engine.rounds import MOST_ROUNDS, send_along
+from hdeeprm_like.engine.rounds import MOST_ROUNDS, Rounds, send_along
 from hdeeprm_like.engine.speeds import NoSpeeds, Speeds, new_speeds
 from hdeeprm_like.engine.tables import Tables
 from hdeeprm_like.engine.tasks import Simulation
 from hdeeprm_like.engine.traffic import NoTraffic, Traffic, has_routes, new_traffic
 from hdeeprm_like.engine.words import bits, words_of
-from hdeeprm_like.types import Floats, Ints, Records
+from hdeeprm_like.types import Floats, Ints
 
 LOOPBACK = 1e10  # 1/s, one byte at SimGrid's 10 GB/s from the master host to itself
 TCP_GAMMA = 4194304.0  # most bytes in flight, which limits the rate on a long route
@@ -40,14 +39,13 @@ TALK = np.dtype(
 KILLING = np.dtype(list(actor_fields.KILLING), align=True)
 
 
-class BatsimClock(Bundle, shared=("latency", "speed", "seconds")):
+class BatsimClock(Rounds, shared=("latency", "speed", "seconds")):
     """What Batsim's clock adds to a ``Simulation``.
 
     Attributes:
         latency: (P + 1,) s, speed: (P + 1,) bytes/s and seconds: (P + 1,) s for a byte of the route from a core of each
             processor to the server, and of that from the master host to itself.
-        talk: (1,) TALK. actions, ready, ran, outgoing, messages: see `rounds.Rounds`.
-        killings: (1,) KILLING, the jobs that the current answer kills.
+        talk: (1,) TALK. killings: (1,) KILLING, the jobs that the current answer kills.
         marked: (J,) scratch, jobs whose rate must be recomputed.
         looked: (W,) bits, the cores of each word whose energy was last updated in epoch ...
         looked_in: (W,) ... of that word.
@@ -58,13 +56,6 @@ class BatsimClock(Bundle, shared=("latency", "speed", "seconds")):
     latency: Floats
     speed: Floats
     seconds: Floats
-    actions: Actions
-    talk: Records
-    ready: Ints
-    ran: Ints
-    outgoing: Ints
-    messages: Ints
-    killings: Records
     marked: Ints
     looked: Ints
     looked_in: Ints

@@ -1,9 +1,16 @@
-"""What sets the pace of Batsim's clock in a network, and where speeds of nodes follow files."""
+"""What sets the pace of Batsim's clock: its network, and nodes whose speed follows a file.
 
-from hdeeprm_like.engine.actions import set_rate, take_step
-from hdeeprm_like.engine.batsim_actors import BatsimClock, rates_change
-from hdeeprm_like.engine.batsim_speeds import take_step_at_speeds
-from hdeeprm_like.engine.compiled import inlined, of_two
+As in SimGrid, a change of a speed comes between two steps: it ends the step at its date, where the rates of the jobs on
+its nodes change. Source: SimGrid 3.32, `EngineImpl::solve`.
+"""
+
+import numpy as np
+
+from hdeeprm_like.engine.actions import next_step, pass_step, set_rate, take_step
+from hdeeprm_like.engine.batsim_actors import BatsimClock, begin_look, look_at, rates_change
+from hdeeprm_like.engine.batsim_work import set_speed, speed_of, works
+from hdeeprm_like.engine.compiled import compiled, inlined, of_two
+from hdeeprm_like.engine.speeds import change_due, has_changed, touches_change
 from hdeeprm_like.engine.tables import Tables
 from hdeeprm_like.engine.tasks import Simulation
 from hdeeprm_like.engine.traffic import has_routes, open_traffic
@@ -39,6 +46,70 @@ def give_rate(timing: BatsimClock, j: int, rate: float) -> None:
 def take_step_alone(tables: Tables, simulation: Simulation, timing: BatsimClock) -> bool:
     """Move the clock without a network, at constant speeds."""
     return take_step(timing.actions)
+
+
+# --- speeds
+
+
+@compiled
+def take_step_at_speeds(tables: Tables, simulation: Simulation, timing: BatsimClock) -> bool:
+    """Move the clock to the next change of a speed, or to the end of the action that ends next.
+
+    Returns:
+        Whether an action would end; if none would, nothing more happens whatever speeds come, as in SimGrid.
+    """
+    actions, changes = timing.actions, timing.speeds.changes[0]
+    step = next_step(actions)
+    if step == np.inf:
+        return False
+    now = actions.pace[0].now
+    while changes.due <= now + step:
+        change_due(timing.speeds)
+        step = changes.latest - now
+        mark_users(tables, simulation, timing)
+    pass_step(actions, step)
+    if changes.latest >= actions.pace[0].now:
+        look_at_changed(tables, timing)
+    set_marked_speeds(tables, simulation, timing)
+    return True
+
+
+@inlined
+def mark_users(tables: Tables, simulation: Simulation, timing: BatsimClock) -> None:
+    """Mark the jobs at work on nodes whose speed has just changed."""
+    actions, changes = timing.actions, timing.speeds.changes[0]
+    for place in range(actions.pace[0].count):
+        owner = actions.owners[place]
+        j = owner >> 1
+        if owner < 0 or owner & 1 == 1 or simulation.tasks[j].marked:
+            continue
+        if touches_change(tables, timing.speeds, j):
+            simulation.tasks[j].marked = 1
+            timing.marked[changes.marked] = j
+            changes.marked += 1
+
+
+@inlined
+def set_marked_speeds(tables: Tables, simulation: Simulation, timing: BatsimClock) -> None:
+    """Change the rates of the marked jobs."""
+    changes = timing.speeds.changes[0]
+    for i in range(changes.marked):
+        j = timing.marked[i]
+        simulation.tasks[j].marked = 0
+        if works(timing, j) and simulation.tasks[j].ops > 0.0:
+            set_speed(simulation, timing, j, speed_of(tables, timing, j, False))
+    changes.marked = 0
+
+
+@compiled
+def look_at_changed(tables: Tables, timing: BatsimClock) -> None:
+    """Note that the energy of the cores that have just changed is up to date."""
+    begin_look(timing)
+    for p in range(len(tables.processors)):
+        if has_changed(timing.speeds, p):
+            processor = tables.processors[p]
+            for w in range(processor.first_word, processor.first_word + processor.words):
+                look_at(timing, w, tables.words[w].cores)
 
 
 move_clock = of_two(rates_change, take_step_at_speeds, take_step_alone)

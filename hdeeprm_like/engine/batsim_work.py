@@ -4,18 +4,21 @@ In a network a job that sends has a flow, see `traffic`; its rate follows from w
 for it are not compiled.
 """
 
+from typing import Any
+
 from hdeeprm_like.engine.actions import LATENCY, add, add_numbered, number, remove_at, remove_numbered, set_rate
 from hdeeprm_like.engine.batsim_actors import TCP_GAMMA, BatsimClock, look_at_cores, rates_change
-from hdeeprm_like.engine.batsim_joined import FASTEST, add_pstates, speed_and_power_joined, sums_exactly
 from hdeeprm_like.engine.compiled import compiled, count_bits, inlined, of_two
 from hdeeprm_like.engine.cores import begin_words
 from hdeeprm_like.engine.flows import add_load, begin_flow, end_flow, note_changed
-from hdeeprm_like.engine.joined_words import joins_words
+from hdeeprm_like.engine.joined_words import MANY, head_of, joins_words, last_word, run_from
 from hdeeprm_like.engine.speeds import slowest_share
 from hdeeprm_like.engine.tables import Tables
 from hdeeprm_like.engine.tasks import Simulation
 from hdeeprm_like.engine.traffic import forget_flow, has_routes, load_links
-from hdeeprm_like.engine.words import bits, common_pstate
+from hdeeprm_like.engine.words import BITS, bits, common_pstate, of_pstate
+
+FASTEST = 1e300  # flop/s, faster than any core
 
 
 @inlined
@@ -85,6 +88,71 @@ def power_alike(tables: Tables, j: int, pstate: int) -> float:
         cores += tables.allocation[i].cores
     found = cores * watts
     return found if sums_exactly(watts, found) else power(tables, j)
+
+
+# --- speed and power where equal words are joined
+
+
+@inlined
+def speed_and_power_joined(tables: Tables, j: int, measures: bool) -> tuple[float, float]:
+    """Return what `speed_and_power` does where equal words are joined, see `joined_words`."""
+    job, speed, watts = tables.jobs[j], FASTEST, 0.0
+    for i in range(job.first, job.first + job.stretches):
+        w, bit, left = begin_words(tables, tables.allocation[i])
+        while left > 0:
+            word, processor = tables.words[head_of(tables, w)], tables.processors[tables.words[w].processor]
+            count = min(left, count_bits(word.cores) - bit)
+            common = common_pstate(word, bits(bit, count))
+            if common >= 0:
+                more = equal_cores(tables, w, count, left)
+                speed = min(speed, processor.flops[common])
+                if measures:
+                    watts = sum_of(watts, count * processor.watts[common], more // count)
+                count = more
+            else:
+                speed, watts = add_pstates(word, processor, bits(bit, count), measures, speed, watts)
+            w, bit, left = w + max(count // BITS, 1), 0, left - count
+    return speed, watts
+
+
+@inlined
+def add_pstates(
+    word: Any, processor: Any, cores: int, measures: bool, speed: float, watts: float
+) -> tuple[float, float]:
+    """Return the flop/s of the slowest core so far, and the W so far, with some cores of a word in several P-states."""
+    for pstate in range(4):
+        found = of_pstate(word, pstate) & cores
+        if found:
+            speed = min(speed, processor.flops[pstate])
+        if measures:
+            watts += count_bits(found) * processor.watts[pstate]
+    return speed, watts
+
+
+@inlined
+def equal_cores(tables: Tables, w: int, count: int, left: int) -> int:
+    """Return how many of the next cores of a job are equal, given *count* in this word: more if it is a whole one."""
+    if count < BITS or left < MANY * BITS:
+        return count
+    return BITS * run_from(tables, w, last_word(tables, w, left // BITS))
+
+
+@inlined
+def sum_of(total: float, part: float, times: int) -> float:
+    """Return a total after adding a part some times, rounded each time."""
+    found = total + times * part
+    if sums_exactly(total, found) and sums_exactly(part, found):
+        return found
+    for _ in range(times):
+        total += part
+    return total
+
+
+@inlined
+def sums_exactly(part: float, total: float) -> bool:
+    """Return whether sums of multiples of a part, up to a total, never round."""
+    large = 4.0 * total
+    return (part + large) - large == part
 
 
 # --- jobs that send nothing

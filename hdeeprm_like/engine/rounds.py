@@ -5,13 +5,13 @@ actors ready: that is one round. The clock moves when no actor is ready. So whet
 reaches the mailbox first depends on how many rounds each needed before.
 """
 
-from typing import Protocol
-
 import numpy as np
 
 from hdeeprm_like.engine.actions import Actions
 from hdeeprm_like.engine.actor_fields import ANSWERER, SUBMITTER
+from hdeeprm_like.engine.bundles import Bundle
 from hdeeprm_like.engine.compiled import inlined
+from hdeeprm_like.engine.flows import Flows
 from hdeeprm_like.types import Ints, Records
 
 MOST_ROUNDS = 3  # reading the energy takes one round per machine; more rounds than this change no order
@@ -25,23 +25,26 @@ HELLO, SUBMIT, NO_MORE, END, COMMAND, READY, CALLED, KILLS_DONE = 0, 1, 2, 3, 4,
 KINDS = 8
 
 
-class Rounds(Protocol):
-    """What the rounds need: the bundle of the embedded clock, or a session.
+class Rounds(Bundle):
+    """What the rounds need, which the embedded clock and a session of the server have.
 
     Attributes:
-        actions: everything that takes time.
+        actions: everything that takes time. traffic: the work of jobs that send, and the message of a job's end.
         talk: (1,) with the fields of `actor_fields.TALK`.
         ready: actors of the round. ran: those that have run in it, with their requests.
         outgoing: the messages of those that put one.
         messages: ring buffer of messages to the server, Batsim's mailbox.
+        killings: with the fields of `actor_fields.KILLING`, the jobs that an actor kills.
     """
 
     actions: Actions
+    traffic: Flows
     talk: Records
     ready: Ints
     ran: Ints
     outgoing: Ints
     messages: Ints
+    killings: Records
 
 
 @inlined

@@ -5,6 +5,7 @@ the memory is made here of bytes, laid out as the bundles of `engine.silent_sess
 """
 
 import ctypes
+from array import array
 from itertools import accumulate
 from math import inf
 from struct import Struct
@@ -36,15 +37,17 @@ IDLE, COMPUTES, LEFT = 0, 1, 2
 UNREAD = 4  # result of `silent_clock.advance`, besides those of rounds
 
 # Words of replies, as the machine code knows them
-EXECUTE_WORD, REJECT_WORD, CALL_WORD, NOW_KEY, EVENTS_KEY, DATE_KEY, TYPE_KEY, DATA_KEY, JOB_KEY, ALLOC_KEY = range(10)
+NOW_WORD, EVENTS_WORD, EVENT_WORD, TYPE_WORD, EXECUTE_WORD, REJECT_WORD, CALL_WORD = range(7)
+ALLOC_WORD, DATA_END, CALL_END, NEXT_EVENT, REPLY_END = range(7, 12)
 KNOWN_WORDS = (
-    *("EXECUTE_JOB", "REJECT_JOB", "CALL_ME_LATER"),
-    *("now", "events", "timestamp", "type", "data", "job_id", "alloc"),
+    *('{"now":', ',"events":[', '{"timestamp":', ',"type":"', 'EXECUTE_JOB","data":{"job_id":"w0!'),
+    *('REJECT_JOB","data":{"job_id":"w0!', 'CALL_ME_LATER","data":{"timestamp":'),
+    *('","alloc":"', '"}}', "}}", ",", "]}"),
 )
 
 # Parts of messages
-MESSAGE_PART, EVENTS_PART, EVENT_PART, SUBMITTED_PART, COMPLETED_PART, CALLED_PART, STATE_PART = range(10, 17)
-CODE_PART, ALLOC_PART, EVENT_END, MESSAGE_END, SUCCESS_PART, FAILED_PART, WALLTIME_PART, KILLED_PART = range(17, 25)
+MESSAGE_PART, EVENTS_PART, EVENT_PART, SUBMITTED_PART, COMPLETED_PART, CALLED_PART, STATE_PART = range(12, 19)
+CODE_PART, ALLOC_PART, EVENT_END, MESSAGE_END, SUCCESS_PART, FAILED_PART, WALLTIME_PART, KILLED_PART = range(19, 27)
 PARTS = (
     *('{"now":', ',"events":[', '{"timestamp":', ',"type":"JOB_SUBMITTED","data":', ',"type":"JOB_COMPLETED","data":'),
     *(',"type":"REQUESTED_CALL","data":{}}', ',"job_state":"COMPLETED_', '","return_code":', ',"alloc":"', '"}}', "]}"),
@@ -254,12 +257,14 @@ class Memory:
         self._traffic = {"roads": 1, "capacities": capacities, "flows": flows, "flow_loads": loads}
         self._traffic |= {"changed_flows": flows + 1, "members": flows, "met": capacities}
         self._session = (
-            {"talk": 1, "sim": 1, "submit": jobs, "tasks": jobs, "machines": machines, "powers": powers, "meter": 1}
+            {"talk": 1}
+            | dict.fromkeys(("ready", "ran", "outgoing", "messages"), actors)
+            | {"killings": jobs + 1, "sim": 1, "submit": jobs, "tasks": jobs}
+            | {"machines": machines, "powers": powers, "meter": 1}
             | {"joules": machines, "joule_bits": machines, "sum": 1, "gathered": machines, "parts": MOST_PARTS}
             | {"commands": self.commands, "chosen": self.machines, "loads": self.machines}
-            | {"events": jobs + self.commands + 8, "rows": ROWS, "killings": jobs + 1}
+            | {"events": jobs + self.commands + 8, "rows": ROWS}
             | dict.fromkeys(("kills", "changed", "closed"), jobs)
-            | dict.fromkeys(("ready", "ran", "outgoing", "messages"), actors)
             | {"uses": self.uses, "numbers": numbers, "word_ends": len(words) + 1}
         )
         self._texts = {
@@ -275,23 +280,23 @@ class Memory:
         self.arrays["joule_bits"] = self.arrays["joules"]  # the same memory
         self.arrays["texts"][:] = texts
         self.arrays["words"][:] = b"".join(words)
-        for place, end in enumerate(accumulate(map(len, words)), start=1):
-            self.integers("word_ends")[place] = end
+        self.integers("word_ends")[1:] = array("q", accumulate(map(len, words)))
+        self._begin(jobs, longest, sends)
+
+    def _begin(self, jobs: int, longest: int, sends: bool) -> None:
+        """Write what a session begins with: its submitter and server are to run, its message has the first event."""
         for word in ENDLESS:
             self.floats("pace")[word] = inf
         self.floats("size")[WORDS["size"] - 1] = PRECISION
         self.arrays["capacities"][:] = UNUSED * (len(self.arrays["capacities"]) // len(UNUSED))
         NUMBER.pack_into(self.arrays["flows"], FIRST_USE, -1)
         for name in ("places", "numbers"):
-            entries = self.integers(name)
-            for place in range(len(entries)):
-                entries[place] = -1
+            self.arrays[name][:] = b"\xff" * len(self.arrays[name])  # -1
         first = {"ready": 2, "submitter_stage": GREET, "server_stage": INFORM, "listed": 1, "events": 1}
-        talk, places = self.integers("talk"), places_of(TALK)
+        talk, places, event = self.integers("talk"), places_of(TALK), places_of(EVENT)
         for name, value in (first | {"written": HEAD, "longest": longest, "sends": sends}).items():
             talk[places[name]] = value
-        ready, event = self.integers("ready"), places_of(EVENT)
-        ready[0], ready[1] = SUBMITTER, SERVER
+        self.integers("ready")[:2] = array("q", (SUBMITTER, SERVER))
         self.integers("events")[event["kind"]], self.integers("events")[event["place"]] = BEGINS, HEAD
         self.integers("sim")[0] = jobs
 

@@ -6,10 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hdeeprm_like.engine.actions import PACE, Actions
-from hdeeprm_like.engine.bundles import Bundle
 from hdeeprm_like.engine.compiled import compiled, inlined
 from hdeeprm_like.engine.digits import Bytes
 from hdeeprm_like.engine.flows import CAPACITY, FLOW, LOAD, ROADS, Flows
+from hdeeprm_like.engine.rounds import Rounds
 from hdeeprm_like.engine.sharing import CONSTRAINT, PROBLEM, VARIABLE, Problem
 from hdeeprm_like.engine.sharing import USE as PROBLEM_USE
 from hdeeprm_like.engine.silent_layout import IDLE, RECORDS, Memory
@@ -24,13 +24,11 @@ TRAFFIC = {"roads": ROADS, "capacities": CAPACITY, "flows": FLOW, "flow_loads": 
 PROBLEMS = {"size": PROBLEM, "constraints": CONSTRAINT, "variables": VARIABLE, "problem_uses": PROBLEM_USE}
 
 
-class Session(Bundle):
+class Session(Rounds):
     """A silent session; J jobs in the order of their submission, M machines.
 
     Attributes:
-        actions: everything that takes time. traffic: the work of jobs that send, and the message of a job's end.
-        ready, ran, outgoing, messages: see `rounds.Rounds`.
-        talk: (1,) TALK. sim: (1,) SIM. submit: (J,) s. tasks: (J,) JOB. machines: (M,) MACHINE.
+        talk: (1,) TALK. killings: (J,) KILLING. sim: (1,) SIM. submit: (J,) s. tasks: (J,) JOB. machines: (M,) MACHINE.
         powers: of each P-state of each kind of machine, POWER. meter: (1,) METER.
         joules: (M,) of each machine. joule_bits: (M,) the same memory as words.
         sum: (1,) first 64 bits of the sum of the joules at the last row, where it is rounded to these at each addition.
@@ -40,7 +38,7 @@ class Session(Bundle):
         uses: links that the decisions of the reply and the ways to the server use, USE.
         numbers: the job with each number in its name, -1 where there is none.
         events: of the message to the scheduler, those that Python writes, EVENT. rows: of the output files, ROW.
-        killings: (J,) KILLING. kills: (J,) the jobs that they name.
+        kills: (J,) the jobs that killings name.
         changed: (J,) jobs whose speed is to be computed.
         closed: (J,) the jobs that are over, in that order.
         words: those of replies and parts of messages, concatenated. word_ends: where they end, beginning with 0.
@@ -48,9 +46,6 @@ class Session(Bundle):
         allocs: the machines of jobs that have ended, as text.
     """
 
-    actions: Actions
-    traffic: Flows
-    talk: Records
     sim: Records
     submit: Floats
     tasks: Records
@@ -67,14 +62,9 @@ class Session(Bundle):
     loads: Floats
     events: Records
     rows: Records
-    killings: Records
     kills: Ints
     changed: Ints
     closed: Ints
-    ready: Ints
-    ran: Ints
-    outgoing: Ints
-    messages: Ints
     uses: Records
     numbers: Ints
     word_ends: Ints

@@ -1,7 +1,7 @@
 """The speeds of nodes that follow a file: which share of its speed each processor has, and when that changes next.
 
 All nodes with one file change at once, so the next date is kept for each file. Only Batsim's clock follows files, see
-`batsim_speeds`.
+`batsim_network`.
 """
 
 import numpy as np
