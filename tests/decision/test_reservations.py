@@ -2,12 +2,11 @@
 
 from dataclasses import replace
 
-import numpy as np
 import pytest
 from batsim_talk import LIMITS
-from small import jobs, platform, step_baseline
+from small import jobs, partitions_of, platform, step_baseline
 
-from hdeeprm_like.cluster.partitions import Demand, Partitions, demands_of
+from hdeeprm_like.cluster.partitions import Demand, demands_of
 from hdeeprm_like.decision.actions import PolicyActions
 from hdeeprm_like.decision.names import baseline
 from hdeeprm_like.decision.policies.baselines import make_room, new_baselines
@@ -94,15 +93,7 @@ def test_packing_weighs_work_by_the_jobs_that_a_node_can_take_whole():
 def two_partitions():
     """A node that belongs to both partitions beside one of the first alone."""
     cluster = platform(node(2), node(2))
-    partitions = Partitions(
-        names=("all", "fast"),
-        nodes=np.array([[True, True], [True, False]]),
-        tiers=np.ones(2),
-        factors=np.ones(2),
-        exclusive=np.zeros(2, np.bool_),
-        features=(frozenset(),) * 2,
-        weights=np.ones(2),
-    )
+    partitions = partitions_of({"all": [True, True], "fast": [True, False]})
     return replace(cluster, partitions=partitions)
 
 
