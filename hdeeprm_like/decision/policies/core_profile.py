@@ -172,11 +172,16 @@ def expected_finish(tables: Tables, plans: Plans, k: int, j: int) -> float:
 
 @compiled
 def expected_end(tables: Tables, plans: Plans, k: int, j: int) -> float:
-    """Return the expected end of a running job: at once if it should have ended just now, an overdue one in a second.
+    """Return the expected end of a running job in s, later than now."""
+    return float(later_than_now(expected_finish(tables, plans, k, j), tables.clock[0].now))
+
+
+@inlined
+def later_than_now(end: float, now: float) -> float:
+    """Return the end of a job that still runs: at once if it should have ended just now, an overdue one in a second.
 
     Otherwise a job of less than a second could start on cores that the head of the queue is about to get, and delay it.
     """
-    end, now = float(expected_finish(tables, plans, k, j)), tables.clock[0].now
     if end > now:
         return end
     return float(np.nextafter(now, np.inf) if end > now - REPORTED_LATE else now + OVERDUE)
