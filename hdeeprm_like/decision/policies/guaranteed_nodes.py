@@ -118,21 +118,19 @@ def watch_nodes(tables: Tables, plans: Plans, bounds: Bounds, k: int, j: int) ->
 @compiled
 def latest_begin(tables: Tables, plans: Plans, bounds: Bounds, k: int, j: int, limit: float) -> float:
     """Return the last date up to a limit at which a job fits, a date before now if there is none."""
-    size, time, now = tables.jobs[j].size, planned_time(tables, plans, k, j), tables.clock[0].now
-    bounds.spans.anywhere[j] = 1 - bounds.state[0].on_nodes
-    while True:
-        # with partitions only nodes decide
-        begin = limit if tables.clock[0].partitioned else float(latest(bounds.profile, size, time, limit))
-        if bounds.state[0].on_nodes == 0:
-            for w in range(len(bounds.spans.bits)):
-                bounds.spans.nodes[j, w] = -1
-            return begin
-        if begin < now:
-            return NEVER
+    begin, now = float(last_count(tables, plans, bounds, k, j, limit)), tables.clock[0].now
+    if bounds.state[0].on_nodes == 0:
+        bounds.spans.anywhere[j] = 1
+        for w in range(len(bounds.spans.bits)):
+            bounds.spans.nodes[j, w] = -1
+        return begin
+    bounds.spans.anywhere[j] = 0
+    while begin >= now:
         if has_nodes_at(tables, plans, bounds, k, j, begin):
             keep_nodes(bounds.spans, j, bounds.picked)
             return begin
-        limit = last_before(tables, plans, bounds, k, j, begin)
+        begin = float(last_count(tables, plans, bounds, k, j, last_before(tables, plans, bounds, k, j, begin)))
+    return NEVER
 
 
 @compiled
@@ -150,15 +148,15 @@ def last_before(tables: Tables, plans: Plans, bounds: Bounds, k: int, j: int, da
 @compiled
 def earliest_begin(tables: Tables, plans: Plans, bounds: Bounds, k: int, j: int, before: float) -> float:
     """Return the first date at which a job fits, and keep its nodes; *before* if there is no earlier one."""
-    size, time, date = tables.jobs[j].size, planned_time(tables, plans, k, j), float(tables.clock[0].now)
-    while True:
-        begin = date if tables.clock[0].partitioned else float(earliest(bounds.profile, size, time, date))
-        if bounds.state[0].on_nodes == 0 or begin >= before:
-            return min(begin, before)
+    begin = float(first_count(tables, plans, bounds, k, j, tables.clock[0].now))
+    if bounds.state[0].on_nodes == 0:
+        return min(begin, before)
+    while begin < before:
         if has_nodes_at(tables, plans, bounds, k, j, begin):
             keep_nodes(bounds.spans, j, bounds.picked)
             return begin
-        date = first_after(tables, plans, bounds, k, begin)
+        begin = float(first_count(tables, plans, bounds, k, j, first_after(tables, plans, bounds, k, begin)))
+    return before
 
 
 @compiled
@@ -170,6 +168,22 @@ def first_after(tables: Tables, plans: Plans, bounds: Bounds, k: int, date: floa
         if end > date:
             found = min(found, end)
     return float(found)
+
+
+@inlined
+def last_count(tables: Tables, plans: Plans, bounds: Bounds, k: int, j: int, limit: float) -> float:
+    """Return the last date up to a limit with enough free cores for a job; with partitions only nodes decide."""
+    if tables.clock[0].partitioned:
+        return float(limit)
+    return float(latest(bounds.profile, tables.jobs[j].size, planned_time(tables, plans, k, j), limit))
+
+
+@inlined
+def first_count(tables: Tables, plans: Plans, bounds: Bounds, k: int, j: int, date: float) -> float:
+    """Return the first date from one on with enough free cores for a job; with partitions only nodes decide."""
+    if tables.clock[0].partitioned:
+        return float(date)
+    return float(earliest(bounds.profile, tables.jobs[j].size, planned_time(tables, plans, k, j), date))
 
 
 @inlined
