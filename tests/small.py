@@ -257,7 +257,7 @@ def check_that_the_future_is_unknown(name, seed):
         estimate=seconds * rng.integers(1, 4, count),
         size=rng.integers(1, 5, count),
     )
-    workload = replace(workload, user=rng.integers(0, 4, count))
+    workload = replace(workload, user=rng.integers(0, 4, count), program=rng.integers(0, 4, count))
     before = step_baseline(four, workload, name).simulation.tasks
     moment = float(rng.integers(10, 300))
     still = before["finish"] > moment

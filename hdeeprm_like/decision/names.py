@@ -24,36 +24,22 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from hdeeprm_like import refusals
-from hdeeprm_like.decision.modes import GUARANTEED, MODES, SCORED, SLURM, Mode, mode_named
+from hdeeprm_like.decision.modes import GUARANTEED, SCORED, SLURM, Mode, mode_named
+from hdeeprm_like.decision.modes import MODES as MODES
 from hdeeprm_like.decision.placement_files import Placement
 from hdeeprm_like.decision.policy_words import LEARNED as LEARNED_PREFIX
 from hdeeprm_like.decision.policy_words import Words, is_scored, words_of
 from hdeeprm_like.decision.score_files import ScoredPolicy, file_of, scored_policy
 from hdeeprm_like.decision.tree_files import is_own, is_predictor, predictor
-from hdeeprm_like.engine.numbers import (
-    CORE_POLICIES,
-    FIRST_PREDICTED,
-    JOB_POLICIES,
-    LEARNED,
-    ORDERS,
-    PACKINGS,
-    PLACEMENTS,
-    RUN_TIMES,
-)
+from hdeeprm_like.engine.numbers import CORE_POLICIES as CORE_POLICIES
+from hdeeprm_like.engine.numbers import FIRST_PREDICTED, LEARNED
+from hdeeprm_like.engine.numbers import JOB_POLICIES as JOB_POLICIES
+from hdeeprm_like.engine.numbers import ORDERS as ORDERS
+from hdeeprm_like.engine.numbers import PACKINGS as PACKINGS
+from hdeeprm_like.engine.numbers import PLACEMENTS as PLACEMENTS
+from hdeeprm_like.engine.numbers import RUN_TIMES as RUN_TIMES
 from hdeeprm_like.errors import OptionsError, did_you_mean
 from hdeeprm_like.refusals import Case, refuse
-
-__all__ = [
-    "CORE_POLICIES",
-    "JOB_POLICIES",
-    "MODES",
-    "ORDERS",
-    "PACKINGS",
-    "PLACEMENTS",
-    "RUN_TIMES",
-    "Baseline",
-    "baseline",
-]
 
 PERFECT = "P"  # suffix of a mode: order and reservations use actual run times
 AT = "@"  # before the run times of an order or of a mode's reservations

@@ -25,20 +25,6 @@ def starts(cluster, workload, name, **state):
     return simulator.simulation.tasks["start"].tolist()
 
 
-def test_where_a_node_takes_a_job_whole_the_node_of_the_head_is_left_to_it():
-    # 0 has three cores of the node of four until 50; 1 needs all four of it, which no other node has. At 2 comes 2 for
-    # two cores, which the node of two has: it must not be in the way of 1
-    cluster = platform(node(4), node(1), node(2))
-    workload = jobs(submit=[0, 1, 2], seconds=[50, 10, 100], size=[3, 4, 2], memory=[0, 1, 0])
-    assert starts(cluster, workload, "fcfs+easy", whole=True) == [0, 50, 2]
-    # a job of one core is put where it leaves least, beside 0, and waits there: it would outlive the reservation
-    workload = jobs(submit=[0, 1, 2], seconds=[50, 10, 100], size=[3, 4, 1])
-    assert starts(platform(node(4), node(2)), workload, "fcfs+easy", whole=True) == [0, 50, 50]
-    # with one core of that node free and no other node, a job that outlives the reservation waits for its end
-    workload = jobs(submit=[0, 1, 2, 3], seconds=[50, 10, 100, 40], size=[3, 4, 1, 1])
-    assert starts(platform(node(4)), workload, "fcfs+easy", whole=True) == [0, 50, 60, 3]
-
-
 def test_what_was_tried_in_vain_is_tried_again_when_the_shadow_time_has_moved_later():
     # three cores, two of them taken until 5, as requested; 1 needs all. 2 comes at 4.5 for 0.9 s: too long. When at 5.5
     # 3 comes, the first is overdue and expected to end in a second, so 2 would end before that

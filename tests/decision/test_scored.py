@@ -188,10 +188,7 @@ def test_a_score_reads_as_a_formula():
         ({"queue": {"one": True}}, "one: is true; a number from -1e+12 to 1e+12 is needed"),
         ({"queue": {"one": float("nan")}}, "one: is nan; a number from -1e+12 to 1e+12 is needed"),
         ({"queue": {}, "backfil": {}}, "'backfil' is not known; did you mean 'backfill'?"),
-        *[
-            ({"queue": {}, gone: {}}, f"{gone!r} is not known")
-            for gone in ("gate", "reservations", "lookahead", "hidden")
-        ],
+        *[({"queue": {}, gone: {}}, f"{gone!r} is not known") for gone in GONE],
         ({"queue": {}, "keep": {"most": "all"}}, "keep: most: is 'all'; a number from -1e+12 to 1e+12 is needed"),
         ({"queue": {}, "exact": {"queue": {}, "exact": {"queue": {}}}}, "has an 'exact' of its own"),
         ({"queue": {}, "keep": {"bins": -1}}, "keep: bins: is -1; a whole number from 0 to 38 is needed"),

@@ -119,8 +119,9 @@ def some_jobs(seed):
     return jobs(np.sort(rng.integers(0, 8000, 10)) * 1.0, seconds, rng.integers(1, 8, 10), estimate=asked)
 
 
-def test_cores_are_kept_as_if_no_episode_had_been_played_before(tmp_path):
-    own = policy_file(tmp_path, queue={"log_time": 1.0}, keep=KEPT)
+@pytest.mark.parametrize("name", ["", "saf+conservative", "lcfs+bounded:.1"])
+def test_a_policy_decides_as_if_no_episode_had_been_played_before(tmp_path, name):
+    own = baseline(name) if name else policy_file(tmp_path, queue={"log_time": 1.0}, keep=KEPT)
     cluster = platform((1000.0, [(8, 1.0, 100.0, 10.0)]))
 
     def starts(runs, seed):

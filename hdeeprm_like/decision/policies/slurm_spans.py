@@ -10,13 +10,14 @@ Source: documentation and source text of Slurm 22.05.8, and its behaviour on rec
 import numpy as np
 
 from hdeeprm_like.decision.policies.plans import Plans, planned_time
-from hdeeprm_like.decision.policies.reserved_nodes import free_on_allowed
+from hdeeprm_like.decision.policies.reserved_nodes import free_on_allowed, release
 from hdeeprm_like.decision.policies.slurm_looks import has_ended
 from hdeeprm_like.decision.policies.slurm_priorities import whole_second
 from hdeeprm_like.decision.policies.slurm_suspension import (
     as_seen,
-    release_seen,
+    keep_shared,
     suspended_for,
+    suspends,
     takes_from,
 )
 from hdeeprm_like.engine.compiled import compiled, inlined
@@ -123,7 +124,9 @@ def soonest_by_spans(tables: Tables, plans: Plans, k: int, j: int, now: float, l
             span += rows.wider if rows.wider > 0.0 else span
         if free >= asked:
             while released < i:
-                release_seen(tables, plans, j, released)
+                release(tables, plans.releases[released])
+                if suspends(plans):
+                    keep_shared(tables, plans, j, released)
                 released += 1
             if pick_nodes(tables, j):
                 return float(last if last > now else max(last + KILL_WAIT, now + 1.0))

@@ -13,7 +13,7 @@ Source: documentation of Slurm 22.05 ("Preemption", "Gang Scheduling"), and its 
 
 from hdeeprm_like.decision.policies.node_plans import touches_completing
 from hdeeprm_like.decision.policies.plans import Plans
-from hdeeprm_like.decision.policies.reserved_nodes import as_now, look_now, release
+from hdeeprm_like.decision.policies.reserved_nodes import as_now, look_now
 from hdeeprm_like.decision.policies.slurm_looks import has_ended
 from hdeeprm_like.engine.allocation import book_on
 from hdeeprm_like.engine.bundles import copy_entries
@@ -76,18 +76,13 @@ def as_seen(tables: Tables, plans: Plans) -> None:
         copy_entries(tables.node_sets.cores, 0, plans.slurm.preemption.suspension.free, 0, len(tables.nodes))
 
 
-@inlined
-def release_seen(tables: Tables, plans: Plans, j: int, place: int) -> None:
-    """Release the running job at a place of ``Plans.releases``, without the cores that those behind it have, too."""
-    running = plans.releases[place]
-    release(tables, running)
-    if suspends(plans):
-        keep_shared(tables, plans, j, place)
-
-
 @compiled
 def keep_shared(tables: Tables, plans: Plans, j: int, place: int) -> None:
-    """Take back the cores of a released job that running ones still have, or that the planned job gets anyway."""
+    """Take back the cores of a released job that running ones still have, or that the planned job gets anyway.
+
+    Args:
+        place: of the released job in ``Plans.releases``; those behind it still run.
+    """
     rows, sets, running = plans.slurm.preemption.suspension, tables.node_sets, plans.releases[place]
     beside, demand = plans.slurm.preemption.state[0].beside == 1, tables.node_sets.demands[running]
     if beside and takes_from(plans, j, running):
