@@ -22,7 +22,8 @@ def add_report(commands: Commands) -> None:
 def run_report(options: argparse.Namespace) -> None:
     """Write the page."""
     from hdeeprm_like.results.run_page import write_run_page
-    from hdeeprm_like.studies.compare.page import RECORD, write_comparison_page
+    from hdeeprm_like.studies.compare.page import write_comparison_page
+    from hdeeprm_like.studies.compare.run import RECORD
 
     compared = [folder for folder in options.folders if (folder / RECORD).exists()]
     if compared and len(options.folders) > 1:
