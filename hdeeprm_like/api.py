@@ -270,18 +270,11 @@ def stream(
         WorkloadError: the trace cannot be used, or is not in the order of submission.
         ResultsError: the folder cannot be written.
     """
+    from hdeeprm_like.studies.stream import Streaming
     from hdeeprm_like.studies.stream import stream as run
 
-    return run(
-        existing(trace, "trace"),
-        policy,
-        Path(output),
-        cores,
-        clock,
-        seed,
-        progress=False,
-        leave_out_larger=leave_out_larger,
-    )
+    asked = Streaming(existing(trace, "trace"), policy, Path(output), cores, clock, seed, leave_out_larger)
+    return run(asked, progress=False)
 
 
 def load_platform(path: str | Path, types: Sequence[str | Path] = ()) -> Platform:

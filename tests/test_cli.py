@@ -177,13 +177,6 @@ def test_wrong_options_are_told_with_their_path_and_the_nearest_name(files, caps
     assert len(line) < 400
 
 
-def test_a_missing_seed_is_told(files, capsys):
-    options = json.loads((files / "exp.json").read_text())
-    del options["seed"]
-    (files / "exp.json").write_text(json.dumps(options))
-    assert "seed: is missing" in refused_launch(capsys, files)
-
-
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
@@ -213,31 +206,23 @@ def test_wrong_numbers_in_a_profile_are_refused(files, capsys, key, value):
     assert str(files / "jobs.json") in refused_launch(capsys, files)
 
 
-def test_an_empty_workload_is_refused(files, capsys):
-    (files / "jobs.json").write_text('{"nb_res": 4, "jobs": [], "profiles": {}}')
-    assert "at least one job is needed" in refused_launch(capsys, files)
-
-
-def test_an_unknown_node_type_is_refused_with_the_nearest(files, capsys):
-    text = (files / "platform.json").read_text()
-    (files / "platform.json").write_text(text.replace("Test0", "Tst0"))
-    assert "did you mean 'Test0'?" in refused_launch(capsys, files)
-
-
 @pytest.mark.parametrize(
-    ("old", "new"),
+    ("name", "old", "new", "said"),
     [
-        ('"number": 1', '"number": -1'),
-        ('"number": 1', '"number": NaN'),
-        ('"0us"', '"-5us"'),
-        ('"0us"', '"1e999us"'),
+        ("exp.json", '"seed": 1, ', "", "seed: is missing"),
+        ("jobs.json", r"(?s)\A.+\Z", '{"nb_res": 4, "jobs": [], "profiles": {}}', "at least one job is needed"),
+        ("platform.json", "Test0", "Tst0", "did you mean 'Test0'?"),
+        ("platform.json", '"number": 1', '"number": -1', "platform.json"),
+        ("platform.json", '"number": 1', '"number": NaN', "platform.json"),
+        ("platform.json", '"0us"', '"-5us"', "platform.json"),
+        ("platform.json", '"0us"', '"1e999us"', "platform.json"),
     ],
 )
-def test_wrong_numbers_in_a_platform_are_refused(files, capsys, old, new):
-    text = (files / "platform.json").read_text()
-    assert old in text
-    (files / "platform.json").write_text(text.replace(old, new))
-    assert "platform.json" in refused_launch(capsys, files)
+def test_what_a_file_lacks_or_has_wrong_is_told(files, capsys, name, old, new, said):
+    changed, count = re.subn(old, new, (files / name).read_text())
+    assert count
+    (files / name).write_text(changed)
+    assert said in refused_launch(capsys, files)
 
 
 def test_a_link_without_bandwidth_is_refused(files, capsys):

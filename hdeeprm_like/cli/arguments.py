@@ -216,7 +216,7 @@ class AgentFlags(Record):
 
 def flags_in(options: argparse.Namespace, kind: type[R], **more: Any) -> R:
     """Return the flags that a record or a dataclass names, and *more* of its fields."""
-    names: tuple[str, ...] = kind.__match_args__  # type: ignore[attr-defined]
+    names = kind.names() if issubclass(kind, Record) else kind.__match_args__  # type: ignore[attr-defined]
     return kind(**{name: getattr(options, name) for name in names if name not in more}, **more)
 
 

@@ -142,9 +142,15 @@ def run_compare(options: argparse.Namespace) -> None:
 def write_text(summary: "Rows", tests: "Rows", shown: Sequence[str], options: argparse.Namespace) -> None:
     """Print the results."""
     from hdeeprm_like.studies.compare.inputs import is_workload
-    from hdeeprm_like.studies.compare.text import format_all, format_differences, format_published, format_summary
+    from hdeeprm_like.studies.compare.text import (
+        aligned,
+        format_all,
+        format_differences,
+        format_published,
+        summary_lines,
+    )
 
-    sys.stdout.write(format_summary(summary, shown))
+    sys.stdout.write(aligned(summary_lines(summary, shown)))
     differences = format_differences(summary, tests, options.reference is not None, shown)
     for more in (differences, format_published(tests)):
         sys.stdout.write("\n" + more if more else "")

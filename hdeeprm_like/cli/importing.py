@@ -32,8 +32,13 @@ def add_import(commands: Commands) -> None:
     _add_sacct(kinds)
     _add_jobcomp(kinds)
     _add_table(kinds)
-    _add_machine(kinds, "slurm-conf", "make a platform from a slurm.conf", _run_slurm_conf, one=True)
-    _add_machine(kinds, "scontrol", "make a platform from the output of scontrol show", _run_scontrol, one=False)
+    added = command(kinds, "slurm-conf", "make a platform from a slurm.conf", _run_slurm_conf)
+    added.path("file", "FILE", "the configuration; included files are beside it")
+    _add_machine_flags(added)
+    added = command(kinds, "scontrol", "make a platform from the output of scontrol show", _run_scontrol)
+    shown = "scontrol show nodes, show partitions and show config, as text or --json, in one file or several"
+    added.path("files", "FILE", shown, nargs="+")
+    _add_machine_flags(added)
 
 
 def _add_sacct(kinds: Commands) -> None:
@@ -86,15 +91,7 @@ def _add_trace_flags(added: Parser) -> None:
     added.path("--report", "JSON", "also write what was read and left out")
 
 
-def _add_machine(
-    kinds: Commands, name: str, purpose: str, run: Callable[[argparse.Namespace], None], *, one: bool
-) -> None:
-    added = command(kinds, name, purpose, run)
-    if one:
-        added.path("file", "FILE", "the configuration; included files are beside it")
-    else:
-        shown = "scontrol show nodes, show partitions and show config, as text or --json, in one file or several"
-        added.path("files", "FILE", shown, nargs="+")
+def _add_machine_flags(added: Parser) -> None:
     added.path("--output -o", "FILE.json", "the platform", default=Path("platform.json"))
     added.path("--associations", "FILE", "limits and shares: what sacctmgr -P show assoc prints")
     added.path("--qos", "FILE", "what sacctmgr -P show qos prints")

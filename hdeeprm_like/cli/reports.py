@@ -22,9 +22,10 @@ def add_report(commands: Commands) -> None:
 def run_report(options: argparse.Namespace) -> None:
     """Write the page."""
     from hdeeprm_like.results.run_page import write_run_page
-    from hdeeprm_like.studies.compare.page import is_comparison, write_comparison_page
+    from hdeeprm_like.studies.compare.page import write_comparison_page
+    from hdeeprm_like.studies.compare.run import RECORD
 
-    compared = [folder for folder in options.folders if is_comparison(folder)]
+    compared = [folder for folder in options.folders if (folder / RECORD).exists()]
     if compared and len(options.folders) > 1:
         raise OptionsError(f"report: {compared[0]} is a comparison, which has a page of its own; name it alone")
     if compared:

@@ -127,7 +127,7 @@ def run_metrics(options: argparse.Namespace) -> None:
     elif not options.quiet:
         sys.stdout.write(report.format_table(table, wanted))
         if given:
-            sys.stdout.write("\n" + report.format_rates(rated))
+            sys.stdout.write("\n" + rated.to_string(float_format="{:,.2f}".format, index_names=False) + "\n")
         if options.explain:
             sys.stdout.write("\n" + report.meanings(wanted))
 
@@ -160,7 +160,7 @@ def add_jobstat(commands: Commands) -> None:
 
 def run_jobstat(options: argparse.Namespace) -> None:
     """Print one statistic, or all of them."""
-    from hdeeprm_like.studies.jobstat import job_table, jobs_in, jobstat, unit_of
+    from hdeeprm_like.studies.jobstat import FIELDS, job_table, jobs_in, jobstat
 
     jobs, asked = jobs_in(options.workload, options.cores, options.leave_out_larger), (options.field, options.statistic)
     if options.field is None:
@@ -172,7 +172,8 @@ def run_jobstat(options: argparse.Namespace) -> None:
     elif options.statistic is None:
         raise OptionsError("jobstat: STATISTIC is missing; give e.g. median, max or p95")
     else:
-        value, unit = jobstat(jobs, options.field, options.statistic, seed=options.seed), unit_of(*asked)
+        value, unit = jobstat(jobs, options.field, options.statistic, seed=options.seed), FIELDS[options.field][0]
+        unit = "jobs" if options.statistic == "count" else unit
         text = f"{value:.10g}\n" if options.quiet else f"{' '.join(asked)}: {value:.10g} {unit}\n"
         content = dict(zip(("field", "statistic", "value", "unit"), (*asked, value, unit), strict=True))
     if options.json:

@@ -3,7 +3,7 @@
 import argparse
 import sys
 
-from hdeeprm_like.cli.arguments import Commands, add_reading_flags, add_trust_flag, command, seed
+from hdeeprm_like.cli.arguments import Commands, add_reading_flags, add_trust_flag, command, flags_in, seed
 from hdeeprm_like.cli.names import policies
 
 
@@ -30,18 +30,9 @@ def add_stream(commands: Commands) -> None:
 
 def run_stream(options: argparse.Namespace) -> None:
     """Simulate, and print the figures."""
-    from hdeeprm_like.studies.stream import stream
+    from hdeeprm_like.studies.stream import Streaming, stream
 
-    figures = stream(
-        options.trace,
-        options.policy,
-        options.output,
-        options.cores,
-        options.clock,
-        options.seed,
-        progress=not options.quiet,
-        leave_out_larger=options.leave_out_larger,
-    )
+    figures = stream(flags_in(options, Streaming), not options.quiet)
     if options.quiet:
         return
     import pandas as pd

@@ -296,7 +296,8 @@ def _build(path: Path, keys: Mapping[str, JsonValue], known: Types) -> Platform:
             raise cluster["id"].wrong(f"cluster {name!r} occurs twice; every cluster needs its own id")
         for node in cluster["nodes"].elements():
             group = _group(node, len(names), known, profiles)
-            cores += group.number * _cores_of(group.node_type, known)
+            own = known.nodes[group.node_type].processors
+            cores += group.number * sum(number * known.processors[one].cores for one, number in own)
             if cores > MOST_CORES:
                 raise node.wrong(f"the platform grows to {cores:,} cores; at most {MOST_CORES:,} are allowed")
             groups.append(group)
@@ -341,10 +342,6 @@ def _speeds(groups: Sequence[_Group], profiles: Mapping[SpeedProfile, int]) -> N
     if not profiles:
         return None
     return NodeSpeeds(tuple(profiles), tuple(group.speed for group in groups for _ in range(group.number)))
-
-
-def _cores_of(node_type: str, known: Types) -> int:
-    return sum(number * known.processors[name].cores for name, number in known.nodes[node_type].processors)
 
 
 def _columns(groups: Sequence[_Group], known: Types) -> dict[str, Any]:

@@ -81,7 +81,9 @@ def convert(
     end = len(lines)
     for _ in range(2):  # again with the lines up to the last job, so that the account is that of these
         jobs = jobs_of(take(numbered, slice(skip, end)), reading)
-        requests = _requests(jobs, draws, reading.missing_memory or 0.0)
+        bandwidth, accuracy = (drawn[jobs.row] for drawn in draws)
+        memory = memory_of(jobs, reading.missing_memory or 0.0)
+        requests = _Requests(jobs.requested_time, memory, bandwidth, accuracy)
         beyond = _beyond(jobs, requests, limits, runtimes)
         rows = np.flatnonzero(~np.logical_or.reduce([*beyond.values()]))[:first]
         assert jobs.row is not None
@@ -96,7 +98,8 @@ def convert(
     if not len(rows):
         raise WorkloadError(f"{lines.path}: none of {len(jobs)} jobs is left: {account.why()}")
     _check_times(jobs, rows, requests.time, runtimes == "trace")
-    return _workload(jobs, requests, rows, reference_flops, capacity, runtimes, partitions)
+    chosen = _Requests(*(column[rows] for column in requests))
+    return _workload(take(jobs, rows), chosen, reference_flops, capacity, runtimes, partitions)
 
 
 def _beyond(jobs: Trace, requests: "_Requests", limits: Limits, runtimes: str) -> dict[str, Bools]:
@@ -137,48 +140,37 @@ def _draws(lines: int, rng: np.random.Generator) -> tuple[Floats, Floats]:
     return bandwidth, ACCURACY_STEPS[accuracy_rng.choice(len(ACCURACY), size=lines, p=ACCURACY)]
 
 
-def _requests(jobs: Trace, draws: tuple[Floats, Floats], missing_memory: float) -> _Requests:
-    bandwidth, accuracy = draws
-    return _Requests(jobs.requested_time, memory_of(jobs, missing_memory), bandwidth[jobs.row], accuracy[jobs.row])
-
-
 def _workload(
-    trace: Trace,
-    requests: _Requests,
-    rows: Ints,
-    reference_flops: float,
-    capacity: int,
-    runtimes: str,
-    partitions: bool,
+    trace: Trace, requests: _Requests, reference_flops: float, capacity: int, runtimes: str, partitions: bool
 ) -> Workload:
-    """Return the jobs of *rows*, numbered in that order and then sorted as in a `Workload`."""
+    """Return the jobs of a trace, numbered in that order and then sorted as in a `Workload`."""
     gflops = reference_flops / GIGA  # the original's unit, for bit-identical workloads
-    ids = np.array([f"w0!{number}" for number in range(len(rows))])
-    order = np.lexsort((ids.astype(np.bytes_), trace.submit[rows]))
-    ids, rows = ids[order], rows[order]
-    time, memory, bandwidth = requests.time[rows], requests.memory[rows], requests.bandwidth[rows]
+    ids = np.array([f"w0!{number}" for number in range(len(trace))])
+    order = np.lexsort((ids.astype(np.bytes_), trace.submit))
+    ids, trace = ids[order], take(trace, order)
+    time, memory, bandwidth, accuracy = (column[order] for column in requests)
     requested_ops = np.floor(time * gflops * GIGA)
     if runtimes == "trace":
-        ops = np.floor(trace.run[rows] * gflops * GIGA)
-        suffix = [f"{run:.17g}s" for run in trace.run[rows].tolist()]
+        ops = np.floor(trace.run * gflops * GIGA)
+        suffix = [f"{run:.17g}s" for run in trace.run.tolist()]
     else:
-        ops = np.floor(requested_ops * requests.accuracy[rows])
-        suffix = [f"{percent:.0f}" for percent in (100 * requests.accuracy[rows]).tolist()]
+        ops = np.floor(requested_ops * accuracy)
+        suffix = [f"{percent:.0f}" for percent in (100 * accuracy).tolist()]
     named = zip(time.tolist(), memory.tolist(), bandwidth.tolist(), suffix, strict=True)
     return Workload(
         ids=tuple(ids.tolist()),
         profiles=tuple(f"{t:.17g}_{m:.17g}_{b:.0f}_{last}" for t, m, b, last in named),
-        submit=trace.submit[rows] - trace.submit[rows[0]],
-        size=trace.processors[rows],
+        submit=trace.submit - trace.submit[0],
+        size=trace.processors,
         requested_time=time,
         requested_ops=requested_ops,
         ops=ops,
         memory=memory,
         bandwidth=bandwidth,
         capacity=capacity,
-        user=np.maximum(trace.user[rows], -1),
-        program=np.maximum(trace.executable[rows], -1),
-        demands=demands_of_trace(take(trace, rows)) if partitions else None,
+        user=np.maximum(trace.user, -1),
+        program=np.maximum(trace.executable, -1),
+        demands=demands_of_trace(trace) if partitions else None,
         account=trace.account,
     )
 

@@ -118,13 +118,9 @@ def _header(store: JobStore, cores: int | None) -> tuple[str, ...]:
     for column in LISTED:
         names = store.name_of(column)[1:-1]
         header += [
-            f"{LABELS[column]}: {number} {_one_line(name)}" for number, name in enumerate(names[:MOST_LISTED], 1)
+            f"{LABELS[column]}: {number} {' '.join(name.split())}" for number, name in enumerate(names[:MOST_LISTED], 1)
         ]
     return tuple(header)
-
-
-def _one_line(name: str) -> str:
-    return " ".join(name.split())
 
 
 def _traces(store: JobStore, path: Path) -> Iterator[Trace]:

@@ -261,7 +261,8 @@ class InProcess:
 
     def simulate(self, talk: Conversation, jobs: int) -> None:
         """Play one simulation to its end."""
-        from hdeeprm_like.batsim_server.cli import play, read_command_line
+        from hdeeprm_like.batsim_server.arguments import read_command_line
+        from hdeeprm_like.batsim_server.cli import play
 
         _, *words = self._peer.command(self._output, "")
         options, _ = read_command_line(words)

@@ -47,15 +47,14 @@ def write_inputs(experiment: Experiment, folder: Path) -> None:
     if experiment.options.network and experiment.platform.network is not None and not foreign:
         routed = not experiment.platform.topology or experiment.platform.cores <= MOST_ROUTED
         write_platform_xml(experiment.platform, of_run, routed=routed)
-    elif foreign == experiment.options.network and is_copied(experiment):
+    elif (
+        foreign == experiment.options.network
+        and is_left_by_run(experiment.platform_path, "platform")
+        and experiment.platform.speeds is None
+    ):  # it has the format of those in the folders of runs, and no further files
         copy_text(experiment.platform_path, of_run)
     else:
         write(experiment.platform, of_run, "platform")
-
-
-def is_copied(experiment: Experiment) -> bool:
-    """Return whether the platform has the format of those in the folders of runs, and no further files."""
-    return is_left_by_run(experiment.platform_path, "platform") and experiment.platform.speeds is None
 
 
 def inputs_of(platform: Platform) -> list[str]:

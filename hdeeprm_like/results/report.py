@@ -56,11 +56,6 @@ def rates_table(runs: Sequence[Path], rates: Mapping[str, Path]) -> "pd.DataFram
     return pd.DataFrame(columns, index=pd.Index(list(known), name="metric"), dtype=np.float64)
 
 
-def format_rates(table: "pd.DataFrame") -> str:
-    """Return a table of `rates_table` as aligned text."""
-    return table.to_string(float_format=lambda value: f"{value:,.2f}", index_names=False) + "\n"
-
-
 def metrics_table(runs: Sequence[Path]) -> "pd.DataFrame":
     """Return the figures of finished runs: one row per figure of `FIGURES`, one column per run.
 

@@ -88,11 +88,6 @@ def jobstat(jobs: Workload | Trace, field: str, statistic: str, *, seed: int | N
     return summary(columns[field])
 
 
-def unit_of(field: str, statistic: str) -> str:
-    """Return the unit of a statistic over a field."""
-    return "jobs" if statistic == "count" else FIELDS[field][0]
-
-
 def job_table(jobs: Workload | Trace, *, seed: int | None = None) -> pd.DataFrame:
     """Return the statistics of `TABLE` (rows) of all known fields (columns).
 

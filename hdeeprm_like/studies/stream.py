@@ -3,6 +3,7 @@
 import json
 from itertools import chain
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from tqdm import tqdm
@@ -29,26 +30,30 @@ from hdeeprm_like.values import COUNT
 JOBS, FIGURES = "out_jobs.csv", "figures.json"
 
 
-def stream(
-    trace: Path,
-    policy: str,
-    output: Path,
-    cores: int | None = None,
-    clock: Clock = "textbook",
-    seed: int = 0,
-    progress: bool = True,
-    leave_out_larger: bool = False,
-) -> dict[str, float]:
+class Streaming(NamedTuple):
+    """What to simulate.
+
+    Attributes:
+        trace: SWF, plain or ``.gz``, in the order of submission. policy: a baseline or a pair. output: the folder.
+        cores: of the pool; None for those of the header. clock, seed: as for `hdeeprm_like.api.simulate`.
+        leave_out_larger: whether jobs larger than the pool are left out; otherwise they are an error.
+    """
+
+    trace: Path
+    policy: str
+    output: Path
+    cores: int | None = None
+    clock: Clock = "textbook"
+    seed: int = 0
+    leave_out_larger: bool = False
+
+
+def stream(asked: Streaming, progress: bool = True) -> dict[str, float]:
     """Simulate a trace on a pool; write its jobs as they end, and the figures at the end.
 
     `JOBS` has a line for each job in the order of their ends, in the columns of Batsim. The id of a job is its number
     among those that count, from 0; cores have no names, and energy is not measured. Either both files are written at
     the end, or neither.
-
-    Args:
-        trace: SWF, plain or ``.gz``, in the order of submission. policy: a baseline or a pair.
-        cores: of the pool; None for those of the header. clock, seed: as for `hdeeprm_like.api.simulate`.
-        leave_out_larger: whether jobs larger than the pool are left out; otherwise they are an error.
 
     Returns:
         The figures, see `Totals`.
@@ -58,6 +63,7 @@ def stream(
         WorkloadError: the trace cannot be used, or is not in the order of submission.
         ResultsError: the folder cannot be written.
     """
+    trace, policy, output, cores, clock, seed, leave_out_larger = asked
     chosen = policy_named(policy, STREAM)  # refuses before a file is read or Python that it names is run
     check_streams(chosen, clock)
     if cores is not None:

@@ -23,7 +23,7 @@ from hdeeprm_like.run.streamed import Stream
 from hdeeprm_like.studies.compare.inputs import Comparison
 from hdeeprm_like.studies.compare.run import run_comparison
 from hdeeprm_like.studies.compare.sampling import windows_named
-from hdeeprm_like.studies.stream import stream
+from hdeeprm_like.studies.stream import Streaming, stream
 
 pytestmark = pytest.mark.bench
 
@@ -139,9 +139,9 @@ def streamed(count, policy, folder):
 
 def streamed_whole(folder, policy):
     """Seconds of CPU of the whole command, and megabytes of the process."""
-    stream(Path(folder) / "trace.swf.gz", policy, Path(folder) / "first", progress=False)
+    stream(Streaming(Path(folder) / "trace.swf.gz", policy, Path(folder) / "first"), progress=False)
     begin = time.process_time()
-    stream(Path(folder) / "trace.swf.gz", policy, Path(folder) / "out", progress=False)
+    stream(Streaming(Path(folder) / "trace.swf.gz", policy, Path(folder) / "out"), progress=False)
     seconds = time.process_time() - begin
     peak = next(line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM"))
     return {"seconds": seconds, "megabytes": int(peak.split()[1]) / 1024}

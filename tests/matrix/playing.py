@@ -31,7 +31,7 @@ from hdeeprm_like.refusals import refusal_of
 from hdeeprm_like.studies.compare.inputs import Inputs, check_policies
 from hdeeprm_like.studies.compare.windows import schedule
 from hdeeprm_like.studies.explain import explain_moment
-from hdeeprm_like.studies.stream import stream
+from hdeeprm_like.studies.stream import Streaming, stream
 from hdeeprm_like.studies.whatif.answer import answer
 from hdeeprm_like.studies.whatif.inputs import load_log
 from hdeeprm_like.studies.whatif.mechanism import asked_for
@@ -184,7 +184,7 @@ def streamed(clock):
     def play(worlds, world, name):
         folder, workload = emptied(worlds), worlds.workload(world)
         try:
-            stream(worlds.trace(world), name, folder, CORES, clock, SEED, progress=False)
+            stream(Streaming(worlds.trace(world), name, folder, CORES, clock, SEED), progress=False)
         except HDeepRMError:
             assert not folder.exists(), "a refusal has left a folder"
             raise

@@ -14,7 +14,7 @@ from hdeeprm_like.formats import swf
 from hdeeprm_like.results.report import figures_of_run
 from hdeeprm_like.results.run_reader import open_run
 from hdeeprm_like.studies import stream as studied
-from hdeeprm_like.studies.stream import stream
+from hdeeprm_like.studies.stream import Streaming, stream
 
 CORES = 8
 UNKNOWN = (
@@ -50,7 +50,7 @@ def rows_of(path):
 
 @pytest.mark.parametrize("policy", ["fcfs+easy", "first-high_gflops"])
 def test_its_files_tell_what_a_run_of_all_jobs_tells(trace, tmp_path, policy):
-    found = stream(trace, policy, tmp_path / "streamed", progress=False)
+    found = stream(Streaming(trace, policy, tmp_path / "streamed"), progress=False)
     whole = simulate(CORES, trace, policy, "textbook")
     whole.save(tmp_path / "whole")
     ours, theirs = (rows_of(tmp_path / name / "out_jobs.csv") for name in ("streamed", "whole"))
@@ -74,11 +74,11 @@ def test_a_file_larger_than_others_may_be_is_read(trace, tmp_path, monkeypatch):
     monkeypatch.setenv("HDEEPRM_LIKE_LARGEST_INPUT", "1")
     with trace.open("a") as file:
         file.write("; a long note\n" * 80_000)
-    assert stream(trace, "fcfs", tmp_path / "out", progress=False)["jobs_run"] > 300
+    assert stream(Streaming(trace, "fcfs", tmp_path / "out"), progress=False)["jobs_run"] > 300
 
 
 def test_nothing_is_left_of_a_run_that_fails_and_what_was_there_stays(trace, tmp_path, monkeypatch):
-    stream(trace, "fcfs", tmp_path / "out", progress=False)
+    stream(Streaming(trace, "fcfs", tmp_path / "out"), progress=False)
     before = {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()}
     assert sorted(before) == ["figures.json", "out_jobs.csv"]
 
@@ -91,21 +91,21 @@ def test_nothing_is_left_of_a_run_that_fails_and_what_was_there_stays(trace, tmp
     schedule_of = studied.schedule_of
     monkeypatch.setattr(studied, "schedule_of", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        stream(trace, "sjf", tmp_path / "out", progress=False)
+        stream(Streaming(trace, "sjf", tmp_path / "out"), progress=False)
     assert {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()} == before
 
 
 def test_neither_file_appears_where_one_cannot(trace, tmp_path):
     (tmp_path / "out" / "figures.json").mkdir(parents=True)
     with pytest.raises(ResultsError, match=r"figures.json"):
-        stream(trace, "fcfs", tmp_path / "out", progress=False)
+        stream(Streaming(trace, "fcfs", tmp_path / "out"), progress=False)
     assert not (tmp_path / "out" / "out_jobs.csv").exists()
 
 
 @pytest.mark.parametrize(("cores", "seed"), [("8", 0), (2.5, 0), (0, 0), (8, -1), (8, "x")])
 def test_numbers_that_make_no_sense_are_refused_in_one_line(cores, seed, trace, tmp_path):
     with pytest.raises(OptionsError, match=r"(cores|seed): is .*; a whole number from"):
-        stream(trace, "fcfs", tmp_path / "out", cores, seed=seed, progress=False)
+        stream(Streaming(trace, "fcfs", tmp_path / "out", cores, seed=seed), progress=False)
 
 
 @pytest.mark.parametrize("name", ["zoo:balanced", "scored:own.json", "sjf@learned:own.py+easy", "fcfs-scored:own.json"])
@@ -132,7 +132,7 @@ def test_learned_policies_are_refused_before_their_files_are_read_or_run(name, t
 def test_a_trace_that_cannot_be_streamed_is_refused_in_one_line(trace, tmp_path, change, message):
     trace.write_text(change(trace.read_text()))
     with pytest.raises(WorkloadError, match=message):
-        stream(trace, "fcfs", tmp_path / "out", progress=False)
+        stream(Streaming(trace, "fcfs", tmp_path / "out"), progress=False)
     assert not (tmp_path / "out").exists()
 
 
@@ -144,18 +144,18 @@ def test_a_trace_whose_cpu_times_may_be_its_requests_is_left_to_who_reads_it_who
     lines = [f"{i} {i} -1 {run} 1 {cpu} -1 -1 -1 -1 1 1 -1 -1 -1 -1 -1 -1\n" for i, run, cpu in jobs]
     path.write_text("".join(["; MaxProcs: 4\n", *lines]))
     with pytest.raises(WorkloadError, match="has no requested times"):
-        stream(path, "fcfs", tmp_path / "out", progress=False)
+        stream(Streaming(path, "fcfs", tmp_path / "out"), progress=False)
 
 
 def test_run_times_stand_in_for_requests_with_a_warning(trace, tmp_path, caplog):
-    stream(trace, "fcfs", tmp_path / "out", progress=False)
+    stream(Streaming(trace, "fcfs", tmp_path / "out"), progress=False)
     assert "the run time replaces it, a perfect estimate" in caplog.text
 
 
 def test_who_does_not_tell_how_many_cores_there_are_is_asked(trace, tmp_path):
     trace.write_text("".join(lines(5)))
     with pytest.raises(OptionsError, match="give --cores"):
-        stream(trace, "fcfs", tmp_path / "out", progress=False)
+        stream(Streaming(trace, "fcfs", tmp_path / "out"), progress=False)
 
 
 def test_the_command_prints_the_figures_that_it_knows(trace, tmp_path, capsys):
@@ -171,7 +171,7 @@ def test_the_command_prints_the_figures_that_it_knows(trace, tmp_path, capsys):
 
 
 def test_metrics_of_its_folder_are_those_that_it_has_printed_though_no_cores_are_recorded(trace, tmp_path):
-    found = stream(trace, "fcfs+easy", tmp_path / "streamed", progress=False)
+    found = stream(Streaming(trace, "fcfs+easy", tmp_path / "streamed"), progress=False)
     run = open_run(tmp_path / "streamed")
     assert run.cores == CORES
     for name, value in figures_of_run(run).items():

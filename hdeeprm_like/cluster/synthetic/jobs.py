@@ -137,11 +137,6 @@ def plain_jobs(submit: Floats, run: Floats, size: Ints, *, capacity: int, origin
     )
 
 
-def with_bandwidth(jobs: Jobs, rng: np.random.Generator) -> Jobs:
-    """Return the jobs with bandwidths drawn as by the converter of traces."""
-    return replace(jobs, bandwidth=BANDWIDTHS[rng.integers(len(BANDWIDTHS), size=len(jobs))])
-
-
 def with_memory(jobs: Jobs, rng: np.random.Generator, most: float | None = None) -> Jobs:
     """Return the jobs with memory distributed as in the Gaia trace, in whole MB.
 
@@ -153,7 +148,7 @@ def with_memory(jobs: Jobs, rng: np.random.Generator, most: float | None = None)
 
 
 def with_hdeeprm_columns(jobs: Jobs, rng: np.random.Generator) -> Jobs:
-    """Return the jobs with bandwidths, and with memory if the model itself has none."""
+    """Return the jobs with bandwidths as the converter of traces draws them, and with memory if they have none."""
     memory_rng, bandwidth_rng = rng.spawn(2)
-    jobs = with_bandwidth(jobs, bandwidth_rng)
+    jobs = replace(jobs, bandwidth=BANDWIDTHS[bandwidth_rng.integers(len(BANDWIDTHS), size=len(jobs))])
     return jobs if jobs.memory.any() else with_memory(jobs, memory_rng)

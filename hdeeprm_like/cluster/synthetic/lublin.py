@@ -78,12 +78,9 @@ class Lublin:
                 f"lublin: sizes: {self.size_low}, {self.size_medium}, {self.size_high} are no stages; low, medium and "
                 "high rise from 0 to at most 31 (they are log2 of sizes)"
             )
-        if self.run_shape_2 * self.run_scale_2 > 2 * self.run_most or self._gap_mean > 2 * self.gap_most:
+        gap = self.gap_shape * self.gap_ratio * self.gap_scale
+        if self.run_shape_2 * self.run_scale_2 > 2 * self.run_most or gap > 2 * self.gap_most:
             raise WorkloadError("lublin: nearly all times are above run_most or gap_most and would be drawn again")
-
-    @property
-    def _gap_mean(self) -> float:
-        return self.gap_shape * self.gap_ratio * self.gap_scale
 
     def on(self, nodes: int) -> "Lublin":
         """Return these parameters for another machine: sizes up to its nodes, stages that meet 2.5 below (log2)."""

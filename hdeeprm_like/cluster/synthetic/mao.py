@@ -88,8 +88,7 @@ class Mao:
     def _lengths(self, jobs: int, rng: np.random.Generator) -> Ints:
         """Return (J,) steps."""
         long = rng.random(jobs) < self.long
-        lengths = np.where(long, _uniform(self.long_length, jobs, rng), _uniform(self.short_length, jobs, rng))
-        return lengths
+        return np.where(long, _uniform(self.long_length, jobs, rng), _uniform(self.short_length, jobs, rng))
 
     def _sizes(self, jobs: int, rng: np.random.Generator) -> tuple[Ints, Ints]:
         """Return (J,) cores and (J,) units of memory."""

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 
 import matplotlib
 import numpy as np
-from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
 from matplotlib.colors import SymLogNorm
 from matplotlib.figure import Figure
@@ -44,7 +43,10 @@ def difference(figure: Figure, names: Sequence[str], runs: Sequence[Run]) -> Non
     text += f"{behind:,} later; grey: as before"
     above.set_title(text, loc="left", fontsize="small")
     for name, run, line in zip(names, runs, ("--", "-"), strict=True):
-        draw_queue(below, run, seconds, shortened(name, 30), line)
+        jobs, ran = run.jobs, run.jobs.ran
+        times, queued = metrics.load(jobs.submit[ran], jobs.start[ran], jobs.size[ran])
+        how = {"where": "post", "color": "black", "alpha": 0.8, "linewidth": 0.9, "label": shortened(name, 30)}
+        below.step(times / seconds, queued, line, **how)
     below.set(
         xlabel=above.get_xlabel(), ylabel="queued cores", xlim=(0.0, 1.01 * max(run.end for run in runs) / seconds)
     )
@@ -64,10 +66,3 @@ def start_differences(first: Run, second: Run) -> Floats:
     if np.isnan(later).all():
         raise ResultsError(f"{second.folder}: has no job that ran in {first.folder} too; compare runs of the same jobs")
     return later
-
-
-def draw_queue(axes: Axes, run: Run, seconds: float, name: str, line: str) -> None:
-    """Draw the cores that the waiting jobs of a run ask for."""
-    jobs, ran = run.jobs, run.jobs.ran
-    times, queued = metrics.load(jobs.submit[ran], jobs.start[ran], jobs.size[ran])
-    axes.step(times / seconds, queued, line, where="post", color="black", alpha=0.8, linewidth=0.9, label=name)

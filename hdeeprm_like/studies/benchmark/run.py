@@ -82,7 +82,7 @@ def benchmark(
             raise OptionsError(f"benchmark: {policies[0]} can play no case: {refused[0][0]}")
         card["cost"] = cost_of(playable, chosen[0], output, card["fresh"])
         card["cases"] = [
-            case_of(case, chosen, told, output, card["fresh"], processes, progress)
+            case_of(case, list(zip(chosen, told, strict=True)), output, card["fresh"], processes, progress)
             for case, told in zip(cases, refused, strict=True)
         ]
         card["score"] = aggregated(card["cases"], [policy.name for policy in chosen])
@@ -165,29 +165,23 @@ def refusal(case: Case, policy: Policy, origin: dict[str, Any], output: Path, da
 
 
 def case_of(
-    case: Case,
-    chosen: Sequence[Policy],
-    refusals: list[str],
-    output: Path,
-    date: str,
-    processes: int | None,
-    progress: bool,
+    case: Case, tried: list[tuple[Policy, str]], output: Path, date: str, processes: int | None, progress: bool
 ) -> dict[str, Any]:
     """Return the figures of a case; those of the references alone where no policy plays it.
 
     Args:
-        refusals: why each policy does not play, empty for those that do.
+        tried: each policy, and why it does not play, empty for those that do.
     """
     folder = folder_of(case, output)
     references = [compared_policy(name) for name in case.references]
-    own = [policy for policy, why in zip(chosen, refusals, strict=True) if not why and policy not in references]
+    own = [policy for policy, why in tried if not why and policy not in references]
     try:
         comparison = comparison_of(case, (*references, *own), output, date)
         summary = run_comparison(comparison, folder, processes, progress)[0]
     except HDeepRMError as cause:
         if not own:
             raise
-        refusals = [why or str(cause) for why in refusals]
+        tried = [(policy, why or str(cause)) for policy, why in tried]
         comparison = comparison_of(case, tuple(references), output, date)
         summary = run_comparison(comparison, folder, processes, progress)[0]
     costs = costs_of(rows_in(folder / RESULTS), [row[POLICY] for row in summary], case.objective)
@@ -196,7 +190,7 @@ def case_of(
         *with_tails(comparison.shown),
         *(f"{comparison.shown[0]}{end}" for end in ("_std", "_low", "_high")),
     )
-    refused = {policy.name: why for policy, why in zip(chosen, refusals, strict=True) if why}
+    refused = {policy.name: why for policy, why in tried if why}
     scores, resampled = (
         {name: one for name, one in found.items() if name not in refused} for found in scores_of(costs, case.references)
     )

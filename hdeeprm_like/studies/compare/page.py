@@ -29,11 +29,6 @@ from hdeeprm_like.values import Number
 FIGURE = Number(-1e100, 1e100)  # no figure of a comparison comes near it, and axes can still be drawn
 
 
-def is_comparison(folder: Path) -> bool:
-    """Return whether a folder holds a comparison."""
-    return (folder / RECORD).exists()
-
-
 def write_comparison_page(folder: Path, save: Path) -> None:
     """Write the report of a comparison into one file.
 

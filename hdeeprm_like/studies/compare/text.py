@@ -12,11 +12,6 @@ from hdeeprm_like.studies.compare.statistics import ONE_SAMPLE, Rows
 SHOWN_P = 0.0001  # smaller ones are shown as "< 0.0001"
 
 
-def format_summary(summary: Rows, shown: Sequence[str]) -> str:
-    """Return the *shown* figures of a summary as text."""
-    return aligned(summary_lines(summary, shown))
-
-
 def summary_lines(summary: Rows, shown: Sequence[str]) -> list[list[str]]:
     """Return titles and then a line for each policy: figures with their tails, the first one with its interval, too."""
     columns = [["policy", *(row[POLICY] for row in summary)]]

@@ -14,7 +14,7 @@ from hdeeprm_like.errors import OptionsError, PlatformError, did_you_mean
 from hdeeprm_like.formats.partitions_json import PREEMPT_MODES
 from hdeeprm_like.studies.whatif.changes import Change, Entry
 from hdeeprm_like.studies.whatif.inputs import Log
-from hdeeprm_like.studies.whatif.job_limits import job_limits, limits_of_platform
+from hdeeprm_like.studies.whatif.job_limits import job_limits, joined, limits_of_platform
 from hdeeprm_like.studies.whatif.slurm_keys import LIMITS, seconds
 
 COLUMNS = {"PriorityTier": "tiers", "PriorityJobFactor": "factors", "OverSubscribe": "exclusive"}
@@ -127,14 +127,8 @@ def with_power(found: JobLimits, machine: Platform, log: Log, cores: int) -> Job
     """Return limits with one more, of the cores that all jobs have together."""
     if cores >= machine.cores:
         return found
-    jobs = len(log.jobs)
-    return JobLimits(
-        most=np.append(found.most, float(cores)),
-        job=np.concatenate([found.job, np.arange(jobs)]),
-        limit=np.concatenate([found.limit, np.full(jobs, len(found.most))]),
-        amount=np.concatenate([found.amount, log.jobs.size.astype(np.float64)]),
-        held=np.concatenate([found.held, np.ones(jobs, np.bool_)]),
-    )
+    rows, amount = np.arange(len(log.jobs)), log.jobs.size.astype(np.float64)
+    return joined([found, JobLimits(np.array([float(cores)]), rows, np.zeros_like(rows), amount, rows >= 0)])
 
 
 def preemption_of(settings: Mapping[str, Any], partitions: Partitions, log: Log) -> Preemption | None:

@@ -69,6 +69,11 @@ def job_limits(entries: Limits, log: Log, partitions: Partitions, changed: Colle
             numbers, of_row = np.unique(rows if key == PER_JOB else groups[rows], return_inverse=True)
             held = ~_overridden(entries, names, kind, key, resource)[rows]
             found.append(JobLimits(np.full(len(numbers), bound), rows, of_row, amount[rows], held))
+    return joined(found)
+
+
+def joined(found: Sequence[JobLimits]) -> JobLimits:
+    """Return several limits on the same jobs as one."""
     before = np.cumsum([0, *(len(one.most) for one in found)])
     return JobLimits(
         most=np.concatenate([one.most for one in found]),

@@ -30,7 +30,7 @@ def measure(place: Place) -> Findings:
         name: [place.part(f"{name}-{seed}", trained, place, name, seed) for seed in own] for name, own in seeds.items()
     }
     two = runs["two"]
-    good = {name: [is_converged(run) for run in found] for name, found in runs.items()}
+    good = {name: [bool(row_of(run, OPTIMAL)[-1] > SURE) for run in found] for name, found in runs.items()}
     sure = [first_sure(run) for run, converged in zip(two, good["two"], strict=True) if converged]
     low = [row_of(run, "low_power") for run in two]
     counts = [float(np.median([run["chosen"].get(name, 0) for run in two])) for name in COUNTED]
@@ -84,11 +84,6 @@ def row_of(run: dict[str, Any], part: str) -> np.ndarray:
     rows = [row for name, row in zip(run["names"], run["probabilities"], strict=True) if part in name]
     found: np.ndarray = np.sum(np.array(rows), axis=0)
     return found
-
-
-def is_converged(run: dict[str, Any]) -> bool:
-    """Return whether a training ends with an optimal action that is all but certain."""
-    return bool(row_of(run, OPTIMAL)[-1] > SURE)
 
 
 def first_sure(run: dict[str, Any]) -> int:
