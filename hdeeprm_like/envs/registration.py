@@ -62,10 +62,11 @@ Stable-Baselines3's wrappers begin the next episode in the step that ends one: m
 ``autoreset="SameStep"`` for it, as ``agents/sb3_vector.py`` does; Gymnasium's own wrappers expect ``NextStep``.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -74,7 +75,7 @@ from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.synthetic.models import PRESETS as MODELS
 from hdeeprm_like.cluster.workload import JobLimits, Workload
 from hdeeprm_like.decision.named_parts import space_with
-from hdeeprm_like.decision.presets import PRESETS
+from hdeeprm_like.decision.presets import PRESETS, Space
 from hdeeprm_like.envs.ids import register
 from hdeeprm_like.envs.masks import MaskPlace
 from hdeeprm_like.envs.settings import PAPERS, SETTINGS, Paper, Recipes, Setting
@@ -146,48 +147,82 @@ def environment(
         raise OptionsError(f"preset {preset!r} is not known{did_you_mean(str(preset), (*PRESETS, *PAPERS))}")
     if jobs is not None:
         COUNT.of(jobs, OptionsError, "jobs")
-    paper = PAPERS.get(preset) or Paper(preset, PRESETS[preset], SETTINGS[preset])
-    setting = paper.setting
-    length: int | None
-    workload_of: WorkloadOf
     if isinstance(limits, Workload):
         limits = limits.limits()
     elif limits is not None and not isinstance(limits, JobLimits):
         raise OptionsError(f"limits is {limits!r:.80}; a Workload is needed, or its limits()")
-    if options is not None:
-        if platform is not None or workload is not None or jobs is not None:
-            raise OptionsError(f"{options}: has platform and workload itself; leave platform, workload and jobs out")
-        experiment = experiment_in(options, network)
-        space = space_with(space_in(experiment, paper.preset), parts)
-        exists, limits = experiment.platform, limits or experiment.workload.limits()
-        workload_of = TrainingEpisodes(episodes_of(experiment)[0])
-        length = experiment.options.training.fragment_jobs or len(experiment.workload)
-        clock = clock or experiment.options.training.clock
+    paper = PAPERS.get(preset) or Paper(preset, PRESETS[preset], SETTINGS[preset])
+    if options is None:
+        task = task_of(paper, platform, workload, jobs, parts, network)
+    elif platform is None and workload is None and jobs is None:
+        task = task_in(experiment_in(options, network), paper, parts)
     else:
-        own = setting.parts if platform is None and workload is None else {}
-        if platform is None and isinstance(workload, str | Path) and workload not in MODELS:
-            workload, platform = jobs_and_machine(workload)
-        elif platform is None and isinstance(workload, Workload):
-            platform = workload.capacity
-        exists = setting.platform() if platform is None else platform_from(platform)
-        exists = with_network(exists) if network else exists
-        space = space_with(space_with(paper.space, own), parts)
-        if jobs is None and space.placed:
-            jobs = ENOUGH * space.placed
-        workload_of = workload_from(workload, jobs, exists, setting)
-        limits, length = limits or limits_of(workload_of), length_of(workload_of)
-    if max_steps is None:
-        max_steps = None if length is None else space.most_steps(length)
+        raise OptionsError(f"{options}: has platform and workload itself; leave platform, workload and jobs out")
+    if max_steps is None and task.length is not None:
+        max_steps = task.space.most_steps(task.length)
     return SchedulingEnv(
-        space,
-        exists,
-        workload_of,
-        clock=clock or paper.clock,
-        limits=limits,
+        task.space,
+        task.platform,
+        task.workload_of,
+        clock=clock or task.clock,
+        limits=limits or task.limits(),
         max_steps=max_steps,
         render_mode=render_mode,
         mask=mask,
     )
+
+
+class Task(NamedTuple):
+    """What the agent of an environment does, and where.
+
+    Attributes:
+        workload_of: draws the jobs of an episode. length: their number, as of `length_of`.
+        limits: finds the largest requests, which scale observations.
+    """
+
+    space: Space
+    platform: Platform
+    workload_of: WorkloadOf
+    length: int | None
+    clock: Clock
+    limits: Callable[[], JobLimits | None]
+
+
+def task_in(experiment: Experiment, paper: Paper, parts: Mapping[str, Any]) -> Task:
+    """Return the task of an options file, with some parts of its space overridden."""
+    training = experiment.options.training
+    return Task(
+        space_with(space_in(experiment, paper.preset), parts),
+        experiment.platform,
+        TrainingEpisodes(episodes_of(experiment)[0]),
+        training.fragment_jobs or len(experiment.workload),
+        training.clock,
+        experiment.workload.limits,
+    )
+
+
+def task_of(
+    paper: Paper,
+    platform: AnyPlatform | None,
+    workload: AnyWorkload | None,
+    jobs: int | None,
+    parts: Mapping[str, Any],
+    network: bool,
+) -> Task:
+    """Return the task of a paper on some platform and jobs, see `environment`."""
+    setting = paper.setting
+    own = setting.parts if platform is None and workload is None else {}
+    if platform is None and isinstance(workload, str | Path) and workload not in MODELS:
+        workload, platform = jobs_and_machine(workload)
+    elif platform is None and isinstance(workload, Workload):
+        platform = workload.capacity
+    exists = setting.platform() if platform is None else platform_from(platform)
+    exists = with_network(exists) if network else exists
+    space = space_with(space_with(paper.space, own), parts)
+    if jobs is None and space.placed:
+        jobs = ENOUGH * space.placed
+    workload_of = workload_from(workload, jobs, exists, setting)
+    return Task(space, exists, workload_of, length_of(workload_of), paper.clock, partial(limits_of, workload_of))
 
 
 def environments(
