@@ -64,7 +64,6 @@ Stable-Baselines3's wrappers begin the next episode in the step that ends one: m
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
@@ -99,8 +98,6 @@ from hdeeprm_like.values import COUNT
 from gymnasium.vector import AutoresetMode  # isort: skip
 
 AnyWorkload: TypeAlias = Workload | str | Path | WorkloadOf
-
-LIKELY = 8  # sample episodes of a model, to find its largest requests
 
 ENOUGH = 2  # jobs of an episode per job to place, so that jobs keep arriving
 
@@ -158,14 +155,15 @@ def environment(
         task = task_in(experiment_in(options, network), paper, parts)
     else:
         raise OptionsError(f"{options}: has platform and workload itself; leave platform, workload and jobs out")
-    if max_steps is None and task.length is not None:
-        max_steps = task.space.most_steps(task.length)
+    if isinstance(task.workload_of, Windows | Recipes | TrainingEpisodes):
+        limits = limits or task.workload_of.limits()
+        max_steps = task.space.most_steps(task.workload_of.length) if max_steps is None else max_steps
     return SchedulingEnv(
         task.space,
         task.platform,
         task.workload_of,
         clock=clock or task.clock,
-        limits=limits or task.limits(),
+        limits=limits,
         max_steps=max_steps,
         render_mode=render_mode,
         mask=mask,
@@ -173,32 +171,21 @@ def environment(
 
 
 class Task(NamedTuple):
-    """What the agent of an environment does, and where.
-
-    Attributes:
-        workload_of: draws the jobs of an episode. length: their number, as of `length_of`.
-        limits: finds the largest requests, which scale observations.
-    """
+    """What the agent of an environment does, and where."""
 
     space: Space
     platform: Platform
     workload_of: WorkloadOf
-    length: int | None
     clock: Clock
-    limits: Callable[[], JobLimits | None]
 
 
 def task_in(experiment: Experiment, paper: Paper, parts: Mapping[str, Any]) -> Task:
     """Return the task of an options file, with some parts of its space overridden."""
-    training = experiment.options.training
-    return Task(
-        space_with(space_in(experiment, paper.preset), parts),
-        experiment.platform,
-        TrainingEpisodes(episodes_of(experiment)[0]),
-        training.fragment_jobs or len(experiment.workload),
-        training.clock,
-        experiment.workload.limits,
+    space, training = space_with(space_in(experiment, paper.preset), parts), experiment.options.training
+    episodes = TrainingEpisodes(
+        episodes_of(experiment)[0], training.fragment_jobs or len(experiment.workload), experiment.workload.limits
     )
+    return Task(space, experiment.platform, episodes, training.clock)
 
 
 def task_of(
@@ -221,8 +208,7 @@ def task_of(
     space = space_with(space_with(paper.space, own), parts)
     if jobs is None and space.placed:
         jobs = ENOUGH * space.placed
-    workload_of = workload_from(workload, jobs, exists, setting)
-    return Task(space, exists, workload_of, length_of(workload_of), paper.clock, partial(limits_of, workload_of))
+    return Task(space, exists, workload_from(workload, jobs, exists, setting), paper.clock)
 
 
 def environments(
@@ -294,10 +280,13 @@ class TrainingEpisodes:
     """The training episodes of an experiment, drawn by number.
 
     Attributes:
-        jobs_of: function from number to the jobs of an episode.
+        jobs_of: function from number to the jobs of an episode. length: number of jobs of each.
+        limits: finds the largest requests, which scale observations.
     """
 
     jobs_of: Callable[[int], Workload]
+    length: int
+    limits: Callable[[], JobLimits]
 
     def __call__(self, rng: np.random.Generator) -> Workload:
         """Return the jobs of a random episode, all equally likely."""
@@ -320,24 +309,6 @@ def workload_from(workload: AnyWorkload | None, jobs: int | None, platform: Plat
             f"workload is {workload!r:.80}; a Workload is needed, a path, a model, or a function that makes one"
         )
     return Windows(jobs_in(existing(workload, "trace", "workload"), platform).workload, jobs)
-
-
-def length_of(workload_of: WorkloadOf) -> int | None:
-    """Return the number of jobs of an episode, 0 if a model ends it; None for a user's own function."""
-    if isinstance(workload_of, Windows):
-        return workload_of.length
-    return workload_of.jobs or 0 if isinstance(workload_of, Recipes) else None
-
-
-def limits_of(workload_of: WorkloadOf) -> JobLimits | None:
-    """Return the largest requests that scale observations; None for a user's own function."""
-    if isinstance(workload_of, Windows):
-        return workload_of.workload.limits()
-    if not isinstance(workload_of, Recipes):
-        return None
-    rng = np.random.default_rng(0)
-    drawn = [workload_of(rng).limits() for _ in range(LIKELY)]
-    return JobLimits(*(max(values) for values in zip(*(vars(limits).values() for limits in drawn), strict=True)))
 
 
 register()
