@@ -5,18 +5,17 @@ with any function that answers messages.
 
 Each module imports only modules that are listed above it::
 
-    arguments          the options of the command
     options            the parsed command line
-    json_text          JSON as Batsim prints it
+    json_text          JSON as both versions of Batsim print it
     fields             the fields of a JSON object, checked
     replies            messages from the scheduler
     outside_events     external events of the cluster
     carrier            ZeroMQ
     simgrid_options    the options of SimGrid that change results
+    arguments          the command line
     sharing            shares of hosts and links
     energy             energy of the hosts
     countdowns         actions, and what is left of each
-    ways               the way of a message to the server, where it shares nothing
     clock              the clock: actions, and the steps between their ends
     engine             the actors, which the ends of actions wake
     machines           the hosts: states, P-states, energy

@@ -2,7 +2,6 @@
 
 import math
 import time
-from types import TracebackType
 
 import zmq
 
@@ -35,16 +34,6 @@ class Carrier:
         except zmq.ZMQError as cause:
             self.close()
             raise OptionsError(f"socket endpoint {endpoint!r}: {cause}") from cause
-
-    def __enter__(self) -> "Carrier":
-        """Return itself."""
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """Close the connection."""
-        self.close()
 
     def ask(self, text: str | bytes) -> bytes:
         """Send a message and return the reply.

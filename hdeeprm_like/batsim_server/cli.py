@@ -10,32 +10,24 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from pathlib import Path
+from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING, TypeVar
 
-from hdeeprm_like.batsim_server.arguments import LEVELS, parser
+from hdeeprm_like.batsim_server.arguments import AnyOptions, read_command_line
 from hdeeprm_like.batsim_server.json_text import encode
 from hdeeprm_like.batsim_server.options import ServerOptions
-from hdeeprm_like.batsim_server.simgrid_options import read_simgrid_options
-from hdeeprm_like.errors import HDeepRMError, OptionsError, ProtocolError, ResultsError
-from hdeeprm_like.inputs import read_text
+from hdeeprm_like.errors import HDeepRMError, ProtocolError
 from hdeeprm_like.signals import raised_by
-from hdeeprm_like.values import Number
 
 if TYPE_CHECKING:
     from hdeeprm_like.batsim_server.server import Ask
     from hdeeprm_like.batsim_server.simulation import Simulation
 
-AnyOptions = TypeVar("AnyOptions", bound=ServerOptions)
 AnySimulation = TypeVar("AnySimulation", bound="Simulation")
 
 logger = logging.getLogger("hdeeprm_like.batsim_server")
-LOG_LEVELS = dict(zip(LEVELS, (logging.ERROR, logging.WARNING, logging.INFO, logging.DEBUG), strict=True))
-START = Number(0.0, 1e15, noun="number of seconds")  # at which a workflow begins
 COLLECT_AFTER = 50_000  # new objects; Python's default of 700 takes a tenth of the time of a simulation
 FEWEST_JOBS = 200  # of sessions for which machine code is looked for
-NOT_IMITATED = ("enable_redis",)
 
 
 class Stopped(BaseException):
@@ -96,7 +88,7 @@ def serve(options: ServerOptions) -> bool:
         return play(options, _no_scheduler)
     from hdeeprm_like.batsim_server.carrier import Carrier  # needed only with a socket
 
-    with Carrier(options.socket, options.timeout) as carrier:
+    with closing(Carrier(options.socket, options.timeout)) as carrier:
         return play(options, carrier.ask)
 
 
@@ -177,77 +169,6 @@ def run_to_the_end(
 
 def _no_scheduler(text: str) -> bytes:
     raise ProtocolError("there is no scheduler to talk to")
-
-
-def read_command_line(argv: Sequence[str]) -> tuple[ServerOptions, int]:
-    """Return the options of a command line, and the log level.
-
-    Raises:
-        OptionsError: an option is unknown or its value is invalid.
-    """
-    arguments = parser().parse_args(argv)
-    if arguments.verbosity not in LOG_LEVELS:
-        raise OptionsError(f"-v {arguments.verbosity}: not one of {', '.join(LOG_LEVELS)}")
-    for name in NOT_IMITATED:
-        if getattr(arguments, name):
-            raise OptionsError(f"--{name.replace('_', '-')}: is not imitated")
-    if arguments.mmax < 0 or (arguments.timeout is not None and not 0 < arguments.timeout < 1e6):
-        raise OptionsError("--mmax must not be negative, and --timeout must be above 0 s")
-    if arguments.sched_cfg and arguments.sched_cfg_file:
-        raise OptionsError("--sched-cfg and --sched-cfg-file cannot both be used")
-    for name in ("platform", "export"):
-        if not getattr(arguments, name):
-            raise OptionsError(f"--{name} must not be empty")
-    config = (
-        read_text(Path(arguments.sched_cfg_file), OptionsError) if arguments.sched_cfg_file else arguments.sched_cfg
-    )
-    config = config.encode(errors="replace").decode()
-    export = Path(arguments.export)
-    if export.parent.exists() and not export.parent.is_dir():
-        raise ResultsError(f"{export.parent}: is no folder to write results to")
-    options = ServerOptions(
-        platform=Path(arguments.platform),
-        workloads=tuple(map(Path, arguments.workload)),
-        workflows=tuple(map(Path, arguments.workflow)),
-        late_workflows=tuple((Path(name), START.in_text(text, OptionsError, "--WS")) for name, text in arguments.WS),
-        workflow_jobs=max(arguments.workflow_jobs_limit, 0),
-        only_workflows_count=arguments.ignore_beyond_last_workflow,
-        energy=arguments.energy,
-        socket=arguments.socket_endpoint,
-        export=arguments.export,
-        master=arguments.master_host,
-        roles=_roles(arguments.add_role_to_hosts),
-        mmax=arguments.mmax,
-        mmax_workload=arguments.mmax_workload,
-        events=tuple(map(Path, arguments.events)),
-        forward_unknown_events=arguments.forward_unknown_events,
-        forward_profiles=arguments.forward_profiles_on_submission,
-        dynamic_jobs=arguments.enable_dynamic_jobs,
-        acknowledge_dynamic_jobs=arguments.acknowledge_dynamic_jobs,
-        profile_reuse=arguments.enable_profile_reuse,
-        compute_sharing=arguments.enable_compute_sharing,
-        storage_sharing=not arguments.disable_storage_sharing,
-        sched_config=config,
-        trace_machine_states=not arguments.disable_machine_state_tracing,
-        timeout=arguments.timeout,
-        redis=(arguments.redis_hostname, arguments.redis_port, arguments.redis_prefix),
-        scheduler=not arguments.no_sched,
-        simgrid=tuple(arguments.sg_cfg),
-        only_dump=arguments.dump_execution_context,
-    )
-    read_simgrid_options(options.simgrid)  # raises for invalid ones
-    return options, LOG_LEVELS["quiet" if arguments.quiet else arguments.verbosity]
-
-
-def _roles(texts: Sequence[str]) -> dict[str, str]:
-    """Return roles by host from texts such as ``h0,h1:storage``."""
-    roles: dict[str, str] = {}
-    for text in texts:
-        hosts, _, role = text.partition(":")
-        if text.count(":") != 1:
-            raise OptionsError(f"--add-role-to-hosts {text[:80]!r}: is not HOST,...:ROLE with one colon")
-        roles.update(dict.fromkeys(hosts.split(","), role))
-    return roles
 
 
 @contextmanager

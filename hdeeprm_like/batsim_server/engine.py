@@ -7,12 +7,13 @@ An actor is a generator. It yields requests, tuples ``(method of Engine, argumen
 """
 
 from collections import deque
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Generator
 from typing import Any
 
-from hdeeprm_like.batsim_server.clock import Clock
+from hdeeprm_like.batsim_server.clock import Clock, MessageWork
 from hdeeprm_like.batsim_server.countdowns import Action
-from hdeeprm_like.batsim_server.sharing import Variable, Work
+from hdeeprm_like.batsim_server.energy import EnergyMeter
+from hdeeprm_like.batsim_server.sharing import Work
 from hdeeprm_like.batsim_server.simgrid_options import SimgridOptions
 from hdeeprm_like.errors import ProtocolError
 
@@ -26,8 +27,6 @@ DONE, TIMEOUT, CANCELLED = "done", "timeout", "cancelled"
 class Actor:
     """A running script, its host, and what it waits for."""
 
-    __slots__ = ("alive", "host", "script", "waits_for")
-
     def __init__(self, script: Script, host: str) -> None:
         """Start unblocked."""
         self.script = script
@@ -38,8 +37,6 @@ class Actor:
 
 class Message:
     """A message in a mailbox, with a size in bytes; its sender, if any, waits until it has arrived."""
-
-    __slots__ = ("content", "host", "mailbox", "sender", "size")
 
     def __init__(self, sender: Actor | None, host: str, content: Any, mailbox: "Mailbox", size: float) -> None:
         """Wait for a receiver."""
@@ -52,8 +49,6 @@ class Message:
 
 class Mailbox:
     """Messages that wait for a receiver, or the receiver that waits for a message."""
-
-    __slots__ = ("pending", "receiver", "transfer")
 
     def __init__(self) -> None:
         """Start empty."""
@@ -69,25 +64,14 @@ class Engine(Clock):
         server: the mailbox of the server.
     """
 
-    def __init__(
-        self,
-        message_work: Callable[[str, str, float], Work],
-        on_rates: Callable[[Sequence[Variable]], None] | None = None,
-        before_end: Callable[[Sequence[int]], None] | None = None,
-        simgrid: SimgridOptions = SIMGRID,
-        exact_timeouts: bool = False,
-    ) -> None:
+    def __init__(self, message_work: MessageWork, meter: EnergyMeter | None = None, simgrid: SimgridOptions = SIMGRID):
         """Start at time 0 without actors.
 
         Args:
-            message_work: returns the load of a message of some bytes from one host to another.
-            on_rates: called with the tasks that have a new rate.
-            before_end: called with the machines of an action that ends, before others get its share of them.
+            meter: measures the energy of the machines, if that is wanted.
             simgrid: the tolerances of SimGrid's model.
-            exact_timeouts: whether waits with a limit end exactly at that date, as in SimGrid 4, and not up to 1e-9 s
-            before.
         """
-        super().__init__(message_work, on_rates, before_end, simgrid, exact_timeouts)
+        super().__init__(message_work, meter, simgrid)
         self._ready: list[tuple[Actor, Any]] = []
         self.server = Mailbox()
 
@@ -138,10 +122,9 @@ class Engine(Clock):
 
     def start(self, actor: Actor, work: Work) -> None:
         """Start a parallel task; answer its action."""
-        action = self.new_action(lambda: None, work.machines)
-        self.begin_work(action, work)
-        if self._before_end and work.ranks == 1:  # SimGrid's energy plugin ignores the start of any other task
-            self._before_end(work.machines)
+        action = self.begin_work(work, lambda: None)
+        if self._meter and work.ranks == 1:  # SimGrid's energy plugin ignores the start of any other task
+            self._meter.update(work.machines, self.now)
         self.wake(actor, action)
 
     def wait(self, actor: Actor, action: Action, timeout: float) -> None:
@@ -198,18 +181,9 @@ class Engine(Clock):
     def run(self) -> None:
         """Run until nothing more can happen."""
         while True:
-            while len(self._ready) == 1:  # the usual case: its request is granted at once
-                actor, answer = self._ready.pop()
-                if actor.alive:
-                    try:
-                        request = actor.script.send(answer)
-                    except StopIteration:
-                        actor.alive = False
-                    else:
-                        request[0](actor, *request[1:])
-            if self._ready:
+            while self._ready:
                 self._run_ready()
-            elif not self.advance():
+            if not self.advance():
                 return
 
     def _run_ready(self) -> None:
@@ -240,7 +214,7 @@ class Engine(Clock):
 
     def _transfer(self, message: Message, receiver: Actor, sender_first: bool) -> None:
         mailbox = message.mailbox
-        if self._exact_timeouts and isinstance(receiver.waits_for, Action):
+        if self.simgrid.exact_timeouts and isinstance(receiver.waits_for, Action):
             self.remove(receiver.waits_for)
 
         def arrive() -> None:
@@ -254,9 +228,4 @@ class Engine(Clock):
             if sender is not None and not sender_first:
                 self.wake(sender, None)
 
-        if mailbox is self.server:
-            way = self.way(message.host, receiver.host)
-            if way is not None:
-                self.begin_way(way, arrive)
-                return
         mailbox.transfer = self.carry(message.host, receiver.host, message.size, arrive)

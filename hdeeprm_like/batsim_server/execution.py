@@ -4,9 +4,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from hdeeprm_like.batsim_server.engine import Script
-from hdeeprm_like.batsim_server.jobs import KILLED, Job, RunningJob
+from hdeeprm_like.batsim_server.jobs import KILLED, RunningJob
 from hdeeprm_like.batsim_server.simulation import Simulation
-from hdeeprm_like.errors import ProtocolError
 
 SHORTEST_RUN = 1e-5  # s
 
@@ -79,13 +78,3 @@ def kill_jobs(simulation: Simulation, identifiers: Sequence[str]) -> Script:
             yield from running.kill_helpers()
             yield from end_job(simulation, running)
     yield (engine.put, ("KILLING_DONE", (identifiers, progress)))
-
-
-def check_startable(job: Job, machines: Sequence[int], ranks: Sequence[int], where: str) -> None:
-    """Raise if a job got another number of machines than it requests.
-
-    Raises:
-        ProtocolError: it got too many or too few.
-    """
-    if len(ranks) != job.size and not (job.profile.any_size and len(ranks) == len(machines)):
-        raise ProtocolError(f"{where}: job {job.identifier} requests {job.size} machines and got {len(ranks)}")

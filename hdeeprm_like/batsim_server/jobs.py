@@ -28,6 +28,11 @@ def part_done(running: "RunningJob", task: "Task", _: Any) -> dict[str, Any]:
     return {"current_task_index": task.index, "current_task": task.part.progress(running)}
 
 
+def share_done(running: "RunningJob", task: "Task", _: Any) -> dict[str, Any]:
+    """Return the progress of the running parallel task."""
+    return {"progress": 0.0 if task.action is None else 1.0 - running.engine.work_left(task.action)}
+
+
 class ProfileType(NamedTuple, Generic[Parameters]):
     """One type of profile: its reader and its execution.
 
@@ -59,6 +64,7 @@ class Profile:
         """Describe a profile.
 
         Args:
+            type: names the attributes that it gives the profile.
             parameters: result of the type's reader.
             text: the profile as Batsim prints it.
             ret: return code of a job that completed.
@@ -68,21 +74,9 @@ class Profile:
         self.parameters = parameters
         self.text = text
         self.ret = ret
-
-    @property
-    def hosts(self) -> int | None:
-        """Return the only number of hosts that it allows, None for any."""
-        return self.type.hosts(self.parameters)
-
-    @property
-    def any_size(self) -> bool:
-        """Whether the job may get another number of machines than it requests."""
-        return self.type.any_size(self.parameters)
-
-    @property
-    def parts(self) -> Sequence["Profile"]:
-        """Return the profiles that it consists of."""
-        return self.type.parts(self.parameters)
+        self.hosts = type.hosts(parameters)
+        self.any_size = type.any_size(parameters)
+        self.parts = type.parts(parameters)
 
 
 class Job:
@@ -95,29 +89,6 @@ class Job:
         ranks: the machine of each rank.
         storage: machines by their names in profiles.
     """
-
-    __slots__ = (
-        "alloc",
-        "identifier",
-        "joules",
-        "kill_asked",
-        "machines",
-        "messages",
-        "metadata",
-        "number",
-        "profile",
-        "ranks",
-        "return_code",
-        "run",
-        "size",
-        "start",
-        "state",
-        "storage",
-        "submit",
-        "text",
-        "walltime",
-        "workload",
-    )
 
     def __init__(
         self, workload: str, number: str, profile: Profile, submit: float, size: int, walltime: float, text: str
@@ -155,6 +126,7 @@ class Profiles(dict[str, Profile]):
         """Start empty."""
         super().__init__()
         self.workload = workload
+        self.unused = ""  # one of the file that no job has
         self.jobs_with: dict[str, int] = {}  # number of jobs by profile
         self._within: dict[Profile, int] = {}  # number of places in other profiles, of those that have any
 
@@ -256,10 +228,6 @@ class RunningJob:
             yield (self.engine.sleep, self.walltime_left, machine)
         self.walltime_left = 0.0
         return WALLTIME_REACHED
-
-    def share_done(self, task: Task) -> dict[str, Any]:
-        """Return the progress of the running parallel task."""
-        return {"progress": 0.0 if task.action is None else 1.0 - self.engine.work_left(task.action)}
 
     def compute(self, task: Task, work: Work) -> Steps:
         """Run a parallel task, at most up to the walltime."""

@@ -1,6 +1,6 @@
 """The machines: numbers, states and P-states, time in each state, and the traces of these."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from enum import IntEnum
 from typing import Any
 
@@ -25,19 +25,6 @@ class MachineState(IntEnum):
 
 class Machine:
     """One host that computes or stores."""
-
-    __slots__ = (
-        "constraint",
-        "host",
-        "jobs",
-        "number",
-        "pstate",
-        "role",
-        "since",
-        "sleep_pstates",
-        "state",
-        "virtual_pstates",
-    )
 
     def __init__(self, number: int, host: Host, role: str) -> None:
         """Start idle in the platform's P-state; *role* is as Batsim reports it, "" if none was given."""
@@ -167,36 +154,22 @@ class Machines:
         machine.state = state
         machine.since = now
 
-    def begin_job(self, identifier: str, numbers: Iterable[int], now: float) -> None:
+    def begin_job(self, identifier: str, numbers: Sequence[int], now: float) -> None:
         """Set machines to computing a job."""
-        machines, computing, seconds, counts = self.all, MachineState.COMPUTING, self.seconds, self.counts
         for number in numbers:
-            machine = machines[number]
-            if not machine.jobs:  # as `set_state`, without a call for each machine
-                seconds[machine.state] += now - machine.since
-                counts[machine.state] -= 1
-                counts[computing] += 1
-                machine.state, machine.since = computing, now
+            machine = self.all[number]
+            if not machine.jobs:
+                self.set_state(machine, MachineState.COMPUTING, now)
             machine.jobs.add(identifier)
         self.trace_states(now)
 
-    def end_job(self, identifier: str, numbers: Iterable[int], now: float) -> None:
+    def end_job(self, identifier: str, numbers: Sequence[int], now: float) -> None:
         """Release a job's machines."""
-        machines, computing, idle, seconds, counts = (
-            self.all,
-            MachineState.COMPUTING,
-            MachineState.IDLE,
-            self.seconds,
-            self.counts,
-        )
         for number in numbers:
-            machine = machines[number]
+            machine = self.all[number]
             machine.jobs.discard(identifier)
-            if self.idle_again and not machine.jobs and machine.state is computing:  # as `set_state`
-                seconds[computing] += now - machine.since
-                counts[computing] -= 1
-                counts[idle] += 1
-                machine.state, machine.since = idle, now
+            if self.idle_again and not machine.jobs and machine.state is MachineState.COMPUTING:
+                self.set_state(machine, MachineState.IDLE, now)
         self.trace_states(now)
 
     def trace_states(self, now: float) -> None:

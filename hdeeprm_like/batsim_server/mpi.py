@@ -40,28 +40,27 @@ class Message:
 
     Attributes:
         size: bytes without the envelope; for a receive the largest size that it accepts.
+        sends: whether it is the send.
         over: whether the rank that began it may continue.
-        on_end: called when it is over, if a rank waits for it.
+        on_end: called with it when it is over, if a rank waits for it.
     """
 
-    __slots__ = ("on_end", "over", "receiver", "sender", "size", "tag")
-
-    def __init__(self, sender: int, receiver: int, tag: Tag, size: int) -> None:
+    def __init__(self, sender: int, receiver: int, tag: Tag, size: int, sends: bool) -> None:
         """Begin the send or receive."""
-        self.sender, self.receiver, self.tag, self.size = sender, receiver, tag, size
+        self.sender, self.receiver, self.tag, self.size, self.sends = sender, receiver, tag, size, sends
         self.over = False
-        self.on_end: Callable[[], None] | None = None
+        self.on_end: Callable[[Message], None] | None = None
 
     def end(self) -> None:
         """Wake the rank that waits for it."""
         if not self.over:
             self.over = True
             if self.on_end is not None:
-                self.on_end()
+                self.on_end(self)
 
     def meets(self, other: "Message") -> bool:
         """Whether the two are the sides of one message."""
-        return self.sender == other.sender and self.tag == other.tag
+        return self.sends != other.sends and self.sender == other.sender and self.tag == other.tag
 
 
 class Communicator:
@@ -72,44 +71,33 @@ class Communicator:
         self._engine = engine
         self._hosts = hosts
         self.size = len(hosts)
-        self._sends: list[list[Message]] = [[] for _ in hosts]  # unmatched sends to each rank
-        self._receives: list[list[Message]] = [[] for _ in hosts]  # unmatched receives of each rank
+        self._waiting: list[list[Message]] = [[] for _ in hosts]  # for their other side, by receiver
         self._moving: set[Action] = set()
 
-    def send(self, actor: Actor, message: Message) -> None:
-        """Request of an actor: begin to send."""
-        receive = _taken(self._receives[message.receiver], message)
-        if receive is None:
-            self._sends[message.receiver].append(message)
+    def begin(self, actor: Actor, message: Message) -> None:
+        """Request of an actor: begin to send or to receive."""
+        waiting = self._waiting[message.receiver]
+        other = next(filter(message.meets, waiting), None)
+        if other is None:
+            waiting.append(message)
         else:
-            self._move(message, receive)
-        if _as_int32(message.size) < DETACHED:
+            waiting.remove(other)
+            self._move(*((message, other) if message.sends else (other, message)))
+        if message.sends and _as_int32(message.size) < DETACHED:
             message.over = True
-        self._engine.wake(actor, None)
-
-    def receive(self, actor: Actor, message: Message) -> None:
-        """Request of an actor: begin to receive."""
-        send = _taken(self._sends[message.receiver], message)
-        if send is None:
-            self._receives[message.receiver].append(message)
-        else:
-            self._move(send, message)
         self._engine.wake(actor, None)
 
     def wait(self, actor: Actor, messages: Iterable[Message]) -> None:
         """Request of an actor: continue when all these messages are over."""
         awaited = {message for message in messages if not message.over}
 
-        def one_less(message: Message) -> Callable[[], None]:
-            def end() -> None:
-                awaited.discard(message)
-                if not awaited:
-                    self._engine.wake(actor, None)
-
-            return end
+        def end(message: Message) -> None:
+            awaited.remove(message)
+            if not awaited:
+                self._engine.wake(actor, None)
 
         for message in awaited:
-            message.on_end = one_less(message)
+            message.on_end = end
         if not awaited:
             self._engine.wake(actor, None)
 
@@ -133,14 +121,6 @@ class Communicator:
         hosts = self._hosts
         action = self._engine.carry(hosts[send.sender], hosts[send.receiver], send.size + ENVELOPE, arrive)
         self._moving.add(action)
-
-
-def _taken(waiting: list[Message], message: Message) -> Message | None:
-    """Remove and return the first waiting one that is the other side of a message; None if there is none."""
-    for position, other in enumerate(waiting):
-        if other.meets(message):
-            return waiting.pop(position)
-    return None
 
 
 def _as_int32(size: int) -> int:
@@ -176,42 +156,45 @@ class Rank:
         if seconds > 0.0:
             yield (self._engine.sleep, seconds)
 
-    def begin_send(self, to: int, tag: Tag, size: int) -> Script:
-        """Begin to send; return the message."""
-        message = Message(self.number, to, tag, size)
-        yield (self._communicator.send, message)
+    def begin(self, other: int, tag: Tag, size: int, sends: bool) -> Script:
+        """Begin to send to another rank, or to receive from it; return the message."""
+        sender, receiver = (self.number, other) if sends else (other, self.number)
+        message = Message(sender, receiver, tag, size, sends)
+        yield (self._communicator.begin, message)
         return message
 
-    def begin_receive(self, source: int, tag: Tag, size: int) -> Script:
-        """Begin to receive; return the message."""
-        message = Message(source, self.number, tag, size)
-        yield (self._communicator.receive, message)
-        return message
+    def begin_pending(self, other: int, tag: Tag, size: int, sends: bool) -> Script:
+        """Begin to send or to receive, and remember that this is to be waited for."""
+        message = yield from self.begin(other, tag, size, sends)
+        self.pending.setdefault((message.sender, message.receiver, tag), []).append(message)
 
     def wait(self, messages: Sequence[Message]) -> Script:
         """Wait until messages are over."""
         yield (self._communicator.wait, messages)
 
-    def send(self, to: int, tag: Tag, size: int) -> Script:
-        """Send, and wait as long as a sender must."""
-        yield from self.wait([(yield from self.begin_send(to, tag, size))])
+    def wait_pending(self, sender: int, receiver: int, tag: Tag) -> Script:
+        """Wait for the first that was begun so, if there is one."""
+        if waiting := self.pending.get((sender, receiver, tag)):
+            yield from self.wait([waiting.pop(0)])
 
-    def receive(self, source: int, tag: Tag, size: int) -> Script:
-        """Receive."""
-        yield from self.wait([(yield from self.begin_receive(source, tag, size))])
-
-    def exchange(self, sent: Mapping[int, int], received: Mapping[int, int], tag: Tag) -> Script:
-        """Send bytes to some ranks and receive bytes from others, all at once."""
-        messages: list[Message] = []
-        for source, size in received.items():
-            messages.append((yield from self.begin_receive(source, tag, size)))
-        for to, size in sent.items():
-            messages.append((yield from self.begin_send(to, tag, size)))
+    def wait_all(self) -> Script:
+        """Wait for everything begun."""
+        messages = [message for waiting in self.pending.values() for message in waiting]
+        self.pending.clear()
         yield from self.wait(messages)
 
-    def others(self, size: int) -> dict[int, int]:
-        """Return all ranks but this one, each with the same size."""
-        return {rank: size for rank in range(self.size) if rank != self.number}
+    def perform(self, other: int, tag: Tag, size: int, sends: bool) -> Script:
+        """Send, and wait as long as a sender must; or receive."""
+        yield from self.wait([(yield from self.begin(other, tag, size, sends))])
+
+    def exchange(self, sent: Mapping[int, int], received: Mapping[int, int], tag: Tag) -> Script:
+        """Send bytes to other ranks and receive bytes from others, all at once."""
+        messages: list[Message] = []
+        for sizes, sends in ((received, False), (sent, True)):
+            for other, size in sizes.items():
+                if other != self.number:
+                    messages.append((yield from self.begin(other, tag, size, sends)))
+        yield from self.wait(messages)
 
 
 # Collective operations ------------------------------------------------------------------------------------------
@@ -219,8 +202,9 @@ class Rank:
 
 def barrier(me: Rank) -> Script:
     """Make all ranks report to rank 0, then rank 0 to all."""
-    yield from collect(me, 0, 0, me.others(0), "barrier")
-    yield from spread(me, 0, me.others(0), 0, "barrier")
+    nothing = dict.fromkeys(range(me.size), 0)
+    yield from collect(me, 0, 0, nothing, "barrier")
+    yield from spread(me, 0, nothing, 0, "barrier")
 
 
 def broadcast(me: Rank, root: int, size: int) -> Script:
@@ -229,42 +213,48 @@ def broadcast(me: Rank, root: int, size: int) -> Script:
     while bit < me.size and not place & bit:
         bit *= 2
     if bit < me.size:
-        yield from me.receive((me.number - bit) % me.size, "bcast", size)
+        yield from me.perform((me.number - bit) % me.size, "bcast", size, False)
     while bit > 1:
         bit //= 2
         if place + bit < me.size:
-            yield from me.send((me.number + bit) % me.size, "bcast", size)
+            yield from me.perform((me.number + bit) % me.size, "bcast", size, True)
 
 
-def reduce(me: Rank, root: int, size: int) -> Script:
-    """Send from all to the root."""
-    yield from collect(me, root, size, me.others(size), "reduce")
+def reduce(me: Rank, root: int, size: int, flops: float) -> Script:
+    """Send from all to the root, then compute."""
+    yield from collect(me, root, size, dict.fromkeys(range(me.size), size), "reduce")
+    yield from me.compute(flops)
+
+
+def reduce_to_all(me: Rank, size: int, flops: float) -> Script:
+    """Send from all to rank 0 and back, then compute."""
+    yield from collect(me, 0, size, dict.fromkeys(range(me.size), size), "reduce")
+    yield from broadcast(me, 0, size)
+    yield from me.compute(flops)
+
+
+def reduce_and_scatter(me: Rank, sizes: Mapping[int, int], flops: float) -> Script:
+    """Send from all to rank 0, and a part back to each, then compute."""
+    total = sum(sizes.values())
+    yield from collect(me, 0, total, dict.fromkeys(sizes, total), "reduce")
+    yield from spread(me, 0, sizes, sizes[me.number], "scatterv")
+    yield from me.compute(flops)
 
 
 def collect(me: Rank, root: int, sent: int, received: Mapping[int, int], tag: Tag) -> Script:
     """Send from all to the root, which receives the given size from each."""
     if me.number == root:
-        yield from me.exchange({}, without(received, root), tag)
+        yield from me.exchange({}, received, tag)
     else:
-        yield from me.send(root, tag, sent)
+        yield from me.perform(root, tag, sent, True)
 
 
 def spread(me: Rank, root: int, sent: Mapping[int, int], received: int, tag: Tag) -> Script:
     """Send from the root to all others, the given size to each."""
     if me.number == root:
-        yield from me.exchange(without(sent, root), {}, tag)
+        yield from me.exchange(sent, {}, tag)
     else:
-        yield from me.receive(root, tag, received)
-
-
-def everybody(me: Rank, sent: Mapping[int, int], received: Mapping[int, int], tag: Tag) -> Script:
-    """Send from each to all others, all at once."""
-    yield from me.exchange(without(sent, me.number), without(received, me.number), tag)
-
-
-def without(sizes: Mapping[int, int], rank: int) -> dict[int, int]:
-    """Return the sizes of all ranks but one."""
-    return {other: size for other, size in sizes.items() if other != rank}
+        yield from me.perform(root, tag, received, False)
 
 
 def all_to_all(ranks: int, sent: int, received: int) -> Callable[[Rank], Script]:
@@ -282,7 +272,8 @@ def all_to_all(ranks: int, sent: int, received: int) -> Callable[[Rank], Script]
                 f"SimGrid cannot do alltoall with blocks of {sent} bytes among {ranks} ranks (no power of 2)"
             )
         return lambda me: _in_pairs(me, sent, received)
-    return lambda me: everybody(me, me.others(sent), me.others(received), "alltoall")
+    every = range(ranks)
+    return lambda me: me.exchange(dict.fromkeys(every, sent), dict.fromkeys(every, received), "alltoall")
 
 
 def _in_pairs(me: Rank, sent: int, received: int) -> Script:

@@ -6,10 +6,11 @@ To support another operation, write the reader of its arguments and add a line t
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
+from typing import Any, NamedTuple
 
 from hdeeprm_like.batsim_server import mpi
 from hdeeprm_like.batsim_server.engine import Script
-from hdeeprm_like.batsim_server.mpi import Message, Rank
+from hdeeprm_like.batsim_server.mpi import Rank
 from hdeeprm_like.errors import WorkloadError
 from hdeeprm_like.inputs import read_text
 from hdeeprm_like.values import INT_MOST, UTMOST, Number, Whole
@@ -24,7 +25,23 @@ NOT_REPLAYED = {
     "test": "how often a program looks whether a message is there depends on the run that was recorded",
 }
 
-Step = Callable[[Rank], Script]
+Step = tuple[Callable[..., Script], tuple[Any, ...]]  # what a rank does, and the arguments after itself
+
+
+class Operation(NamedTuple):
+    """An operation of a trace.
+
+    Attributes:
+        script: what a rank does, given the arguments that *read* returns.
+        words: how many words a line has after the operation at least, besides *each* of every rank.
+        form: describes these words.
+    """
+
+    script: Callable[..., Script]
+    read: Callable[["Line"], tuple[Any, ...]]
+    words: int = 0
+    form: str = ""
+    each: int = 0
 
 
 @cache
@@ -41,11 +58,6 @@ class Line:
         self.words = words
         self.ranks = ranks
         self.element = element
-
-    def need(self, count: int, form: str) -> None:
-        """Require *count* words; *form* describes them."""
-        if len(self.words) < count:
-            raise ValueError(f"needs {form}")
 
     def number(self, position: int, kind: Number = FLOPS) -> float:
         """Return a number of a kind, nonnegative flops unless another is named."""
@@ -74,215 +86,109 @@ class Line:
         """Return the bytes of the elements of each rank, whose numbers begin at position *first*."""
         return {rank: self.size(first + rank, kind) for rank in range(self.ranks)}
 
-
-def _nothing(line: Line) -> Step:
-    return lambda me: iter(())  # type: ignore[return-value]
-
-
-def _compute(line: Line) -> Step:
-    line.need(1, "a number of flops")
-    flops = line.number(0)
-    return lambda me: me.compute(flops)
+    def each(self, size: int) -> dict[int, int]:
+        """Return the same size for each rank."""
+        return dict.fromkeys(range(self.ranks), size)
 
 
-def _sleep(line: Line) -> Step:
-    line.need(1, "a time in s")
-    seconds = line.number(0)
-    return lambda me: me.sleep(seconds)
+def _sending(line: Line) -> tuple[int, int, int, bool]:
+    return line.rank(0), int(line.words[1]), line.size(2, 3), True
 
 
-def _send(line: Line) -> Step:
-    line.need(3, "a rank, a tag and a number of elements")
-    to, tag, size = line.rank(0), int(line.words[1]), line.size(2, 3)
-    return lambda me: me.send(to, tag, size)
-
-
-def _receive(line: Line) -> Step:
-    source, tag, size = _receiving(line)
-    return lambda me: me.receive(source, tag, size)
-
-
-def _receiving(line: Line) -> tuple[int, int, int]:
-    line.need(3, "a rank, a tag and a number of elements")
+def _receiving(line: Line) -> tuple[int, int, int, bool]:
     if line.count(2) == 0:
         raise ValueError("a receive needs a number of elements; a query of the number is not replayed")
-    return line.rank(0), int(line.words[1]), line.size(2, 3)
+    return line.rank(0), int(line.words[1]), line.size(2, 3), False
 
 
-def _begin_send(line: Line) -> Step:
-    line.need(3, "a rank, a tag and a number of elements")
-    to, tag, size = line.rank(0), int(line.words[1]), line.size(2, 3)
-
-    def step(me: Rank) -> Script:
-        _remember(me, (yield from me.begin_send(to, tag, size)))
-
-    return step
-
-
-def _begin_receive(line: Line) -> Step:
-    source, tag, size = _receiving(line)
-
-    def step(me: Rank) -> Script:
-        _remember(me, (yield from me.begin_receive(source, tag, size)))
-
-    return step
-
-
-def _remember(me: Rank, message: Message) -> None:
-    me.pending.setdefault((message.sender, message.receiver, message.tag), []).append(message)
-
-
-def _wait(line: Line) -> Step:
-    line.need(3, "a sender, a receiver and a tag")
-    key = (line.rank(0), line.rank(1), int(line.words[2]))
-
-    def step(me: Rank) -> Script:
-        waiting = me.pending.get(key)
-        if waiting:
-            yield from me.wait([waiting.pop(0)])
-
-    return step
-
-
-def wait_all(me: Rank) -> Script:
-    """Wait for everything begun."""
-    messages = [message for waiting in me.pending.values() for message in waiting]
-    me.pending.clear()
-    yield from me.wait(messages)
-
-
-def _broadcast(line: Line) -> Step:
-    line.need(1, "a number of elements")
-    size, root = line.size(0, 2), line.rank(1)
-    return lambda me: mpi.broadcast(me, root, size)
-
-
-def _reduce(line: Line) -> Step:
-    line.need(2, "a number of elements and of flops")
-    size, flops, root = line.size(0, 3), line.number(1), line.rank(2)
-
-    def step(me: Rank) -> Script:
-        yield from mpi.reduce(me, root, size)
-        yield from me.compute(flops)
-
-    return step
-
-
-def _reduce_to_all(line: Line) -> Step:
-    line.need(2, "a number of elements and of flops")
-    size, flops = line.size(0, 2), line.number(1)
-
-    def step(me: Rank) -> Script:
-        yield from mpi.reduce(me, 0, size)
-        yield from mpi.broadcast(me, 0, size)
-        yield from me.compute(flops)
-
-    return step
-
-
-def _all_to_all(line: Line) -> Step:
-    line.need(2, "a number of elements to send and to receive")
+def _all_to_all(line: Line) -> tuple[Callable[[Rank], Script]]:
     sent, received = line.size(0, 2), line.size(1, 3)
     if sent > received:
         raise ValueError(f"{sent} bytes are sent to those who take {received}")
-    return mpi.all_to_all(line.ranks, sent, received)
+    return (mpi.all_to_all(line.ranks, sent, received),)
 
 
-def _all_to_all_sizes(line: Line) -> Step:
+def _all_to_all_sizes(line: Line) -> tuple[Any, ...]:
     ranks = line.ranks
-    line.need(2 * ranks + 2, "the size of a buffer and the elements to each rank, then the same for those received")
     typed = len(line.words) > 2 * ranks + 3
     sent = line.sizes(1, 2 * ranks + 2 if typed else NOWHERE)
     received = line.sizes(ranks + 2, 2 * ranks + 3 if typed else NOWHERE)
-    return lambda me: mpi.everybody(me, sent, received, "alltoallv")
+    return sent, received, "alltoallv"
 
 
-def _gather(line: Line) -> Step:
-    line.need(2, "a number of elements to send and to receive")
-    sent, received, root = line.size(0, 3), line.size(1, 4), line.rank(2)
-    return lambda me: mpi.collect(me, root, sent, me.others(received), "gather")
+def _waiting(line: Line) -> tuple[int, int, int]:
+    return line.rank(0), line.rank(1), int(line.words[2])
 
 
-def _gather_sizes(line: Line) -> Step:
+def _gather(line: Line) -> tuple[Any, ...]:
+    return line.rank(2), line.size(0, 3), line.each(line.size(1, 4)), "gather"
+
+
+def _gather_to_all(line: Line) -> tuple[Any, ...]:
+    return line.each(line.size(0, 2)), line.each(line.size(1, 3)), "allgather"
+
+
+def _scatter(line: Line) -> tuple[Any, ...]:
+    return line.rank(2), line.each(line.size(0, 3)), line.size(1, 4), "scatter"
+
+
+def _gather_sizes(line: Line) -> tuple[Any, ...]:
     ranks = line.ranks
-    line.need(ranks + 1, "a number of elements to send and those from each rank")
-    sent, received, root = line.size(0, ranks + 2), line.sizes(1, ranks + 3), line.rank(ranks + 1)
-    return lambda me: mpi.collect(me, root, sent, received, "gatherv")
+    return line.rank(ranks + 1), line.size(0, ranks + 2), line.sizes(1, ranks + 3), "gatherv"
 
 
-def _gather_to_all(line: Line) -> Step:
-    line.need(2, "a number of elements to send and to receive")
-    sent, received = line.size(0, 2), line.size(1, 3)
-    return lambda me: mpi.everybody(me, me.others(sent), me.others(received), "allgather")
-
-
-def _gather_sizes_to_all(line: Line) -> Step:
+def _gather_sizes_to_all(line: Line) -> tuple[Any, ...]:
     ranks = line.ranks
-    line.need(ranks + 1, "a number of elements to send and those from each rank")
     typed = len(line.words) > 2 * ranks + 1 or ranks + 1 < len(line.words) <= ranks + 3  # otherwise these are offsets
     sent = line.size(0, ranks + 1 if typed else NOWHERE)
-    received = line.sizes(1, ranks + 2 if typed else NOWHERE)
-    return lambda me: mpi.everybody(me, me.others(sent), received, "allgatherv")
+    return line.each(sent), line.sizes(1, ranks + 2 if typed else NOWHERE), "allgatherv"
 
 
-def _scatter(line: Line) -> Step:
-    line.need(2, "a number of elements to send and to receive")
-    sent, received, root = line.size(0, 3), line.size(1, 4), line.rank(2)
-    return lambda me: mpi.spread(me, root, me.others(sent), received, "scatter")
-
-
-def _scatter_sizes(line: Line) -> Step:
+def _scatter_sizes(line: Line) -> tuple[Any, ...]:
     ranks = line.ranks
-    line.need(ranks + 1, "the elements to each rank and a number of those to receive")
     typed = len(line.words) > ranks + 3
     sent, root = line.sizes(0, ranks + 2 if typed else NOWHERE), line.rank(ranks + 1)
-    received = line.size(ranks, ranks + 3 if typed else NOWHERE)
-    return lambda me: mpi.spread(me, root, sent, received, "scatterv")
+    return root, sent, line.size(ranks, ranks + 3 if typed else NOWHERE), "scatterv"
 
 
-def _reduce_and_scatter(line: Line) -> Step:
-    ranks = line.ranks
-    line.need(ranks + 1, "the elements of each rank and a number of flops")
-    sizes, flops = line.sizes(0, ranks + 1), line.number(ranks)
+def _reduce_and_scatter(line: Line) -> tuple[Any, ...]:
+    sizes = line.sizes(0, line.ranks + 1)
     if len(set(sizes.values())) > 1:
         raise ValueError("reducescatter with another size for each rank goes another way, which is not replayed")
-
-    def step(me: Rank) -> Script:
-        yield from mpi.reduce(me, 0, sum(sizes.values()))
-        yield from mpi.spread(me, 0, sizes, sizes[me.number], "scatterv")
-        yield from me.compute(flops)
-
-    return step
+    return sizes, line.number(line.ranks)
 
 
-OPERATIONS: Mapping[str, Callable[[Line], Step]] = {
-    "init": _nothing,
-    "finalize": _nothing,
-    "comm_size": _nothing,
-    "comm_split": _nothing,
-    "comm_dup": _nothing,
-    "location": _nothing,
-    "compute": _compute,
-    "sleep": _sleep,
-    "send": _send,
-    "isend": _begin_send,
-    "recv": _receive,
-    "irecv": _begin_receive,
-    "wait": _wait,
-    "waitall": lambda line: wait_all,
-    "barrier": lambda line: mpi.barrier,
-    "bcast": _broadcast,
-    "reduce": _reduce,
-    "allreduce": _reduce_to_all,
-    "alltoall": _all_to_all,
-    "alltoallv": _all_to_all_sizes,
-    "gather": _gather,
-    "gatherv": _gather_sizes,
-    "allgather": _gather_to_all,
-    "allgatherv": _gather_sizes_to_all,
-    "scatter": _scatter,
-    "scatterv": _scatter_sizes,
-    "reducescatter": _reduce_and_scatter,
+_NOTHING = Operation(lambda me: iter(()), lambda line: ())  # type: ignore[arg-type,return-value]
+_ONE, _PAIR = "a rank, a tag and a number of elements", "a number of elements to send and to receive"
+_REDUCED, _SIZES = "a number of elements and of flops", "a number of elements to send and those from each rank"
+_SCATTERED = "the elements to each rank and a number of those to receive"
+_SCATTERED = "the elements to each rank and a number of those to receive"
+_BOTH = "the size of a buffer and the elements to each rank, then the same for those received"
+OPERATIONS: Mapping[str, Operation] = {
+    **dict.fromkeys(("init", "finalize", "comm_size", "comm_split", "comm_dup", "location"), _NOTHING),
+    "compute": Operation(Rank.compute, lambda line: (line.number(0),), 1, "a number of flops"),
+    "sleep": Operation(Rank.sleep, lambda line: (line.number(0),), 1, "a time in s"),
+    "send": Operation(Rank.perform, _sending, 3, _ONE),
+    "isend": Operation(Rank.begin_pending, _sending, 3, _ONE),
+    "recv": Operation(Rank.perform, _receiving, 3, _ONE),
+    "irecv": Operation(Rank.begin_pending, _receiving, 3, _ONE),
+    "wait": Operation(Rank.wait_pending, _waiting, 3, "a sender, a receiver and a tag"),
+    "waitall": Operation(Rank.wait_all, lambda line: ()),
+    "barrier": Operation(mpi.barrier, lambda line: ()),
+    "bcast": Operation(mpi.broadcast, lambda line: (line.rank(1), line.size(0, 2)), 1, "a number of elements"),
+    "reduce": Operation(mpi.reduce, lambda line: (line.rank(2), line.size(0, 3), line.number(1)), 2, _REDUCED),
+    "allreduce": Operation(mpi.reduce_to_all, lambda line: (line.size(0, 2), line.number(1)), 2, _REDUCED),
+    "alltoall": Operation(lambda me, step: step(me), _all_to_all, 2, _PAIR),
+    "alltoallv": Operation(Rank.exchange, _all_to_all_sizes, 2, _BOTH, 2),
+    "gather": Operation(mpi.collect, _gather, 2, _PAIR),
+    "gatherv": Operation(mpi.collect, _gather_sizes, 1, _SIZES, 1),
+    "allgather": Operation(Rank.exchange, _gather_to_all, 2, _PAIR),
+    "allgatherv": Operation(Rank.exchange, _gather_sizes_to_all, 1, _SIZES, 1),
+    "scatter": Operation(mpi.spread, _scatter, 2, _PAIR),
+    "scatterv": Operation(mpi.spread, _scatter_sizes, 1, _SCATTERED, 1),
+    "reducescatter": Operation(
+        mpi.reduce_and_scatter, _reduce_and_scatter, 1, "the elements of each rank and a number of flops", 1
+    ),
 }
 
 
@@ -309,8 +215,11 @@ def read_trace(path: Path, rank: int, ranks: int) -> list[Step]:
             raise WorkloadError(f"{where}: {name or 'nothing'} is not replayed: {why}")
         if name == "init":
             element = DOUBLE if len(words) > 1 else BYTE
+        operation, line = OPERATIONS[name], Line(words[1:], ranks, element)
         try:
-            steps.append(OPERATIONS[name](Line(words[1:], ranks, element)))
+            if len(line.words) < operation.words + operation.each * ranks:
+                raise ValueError(f"needs {operation.form}")
+            steps.append((operation.script, operation.read(line)))
         except ValueError as cause:
             raise WorkloadError(f"{where}: {cause}") from cause
     return steps
@@ -318,6 +227,6 @@ def read_trace(path: Path, rank: int, ranks: int) -> list[Step]:
 
 def replay(me: Rank, steps: Sequence[Step]) -> Script:
     """Execute the steps, then wait for everything begun."""
-    for step in steps:
-        yield from step(me)
-    yield from wait_all(me)
+    for script, arguments in steps:
+        yield from script(me, *arguments)
+    yield from me.wait_all()

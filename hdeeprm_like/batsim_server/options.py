@@ -14,7 +14,7 @@ class ServerOptions(Record):
     workloads: tuple[Path, ...] = ()
     workflows: tuple[Path, ...] = ()
     late_workflows: tuple[tuple[Path, float], ...] = ()  # each with its start in s
-    workflow_jobs: int = 0  # most jobs of each workflow at a time; 0: all that are ready
+    workflow_jobs: int = 0  # most jobs of each workflow at a time; 0 or less: all that are ready
     only_workflows_count: bool = False  # jobs that arrive after the end of the last workflow are ignored
     energy: bool = False
     socket: str = "tcp://localhost:28000"
@@ -34,7 +34,9 @@ class ServerOptions(Record):
     sched_config: str = ""
     trace_machine_states: bool = True
     timeout: float | None = None  # s of wall clock to wait for a reply
-    redis: tuple[str, int, str] = ("127.0.0.1", 6379, "default")  # host, port, prefix: only sent to the scheduler
+    redis_hostname: str = "127.0.0.1"  # these three are only sent to the scheduler
+    redis_port: int = 6379
+    redis_prefix: str = "default"
     scheduler: bool = True  # False: every job starts at 0 s
     simgrid: tuple[str, ...] = ()  # NAME:VALUE of SimGrid's options
     only_dump: bool = False  # print `context` and simulate nothing
@@ -49,9 +51,9 @@ class ServerOptions(Record):
         """Return the ``config`` of SIMULATION_BEGINS, which contains some of the options."""
         return {
             "redis-enabled": False,
-            "redis-hostname": self.redis[0],
-            "redis-port": self.redis[1],
-            "redis-prefix": self.redis[2],
+            "redis-hostname": self.redis_hostname,
+            "redis-port": self.redis_port,
+            "redis-prefix": self.redis_prefix,
             "profiles-forwarded-on-submission": self.forward_profiles,
             "dynamic-jobs-enabled": self.dynamic_jobs,
             "dynamic-jobs-acknowledged": self.acknowledge_dynamic_jobs,
@@ -65,9 +67,9 @@ class ServerOptions(Record):
         return {
             "socket_endpoint": self.socket,
             "redis_enabled": False,
-            "redis_hostname": self.redis[0],
-            "redis_port": self.redis[1],
-            "redis_prefix": self.redis[2],
+            "redis_hostname": self.redis_hostname,
+            "redis_port": self.redis_port,
+            "redis_prefix": self.redis_prefix,
             "export_prefix": self.export,
             "external_scheduler": self.scheduler,
         }

@@ -41,10 +41,10 @@ class Outbox:
         """Add the arrival of a job."""
         self.add("JOB_SUBMITTED", described(job, with_profile), now)
 
-    def job_completed(self, identifier: str, state: str, code: int, alloc: str, now: float) -> None:
+    def job_completed(self, job: Job, now: float) -> None:
         """Add the end of a job, its outcome and machines."""
-        data = f'{{"job_id":{encode(identifier)},"job_state":"{state}","return_code":{code},"alloc":"{alloc}"}}'
-        self.add("JOB_COMPLETED", data, now)
+        outcome = f'"job_state":"{job.state}","return_code":{job.return_code},"alloc":"{job.alloc}"'
+        self.add("JOB_COMPLETED", f'{{"job_id":{encode(job.identifier)},{outcome}}}', now)
 
     def jobs_killed(self, identifiers: Iterable[str], progress: Mapping[str, Any], now: float) -> None:
         """Add the completion of a kill, with the progress of each job."""

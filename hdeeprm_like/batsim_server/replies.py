@@ -5,44 +5,19 @@ from collections.abc import Callable, Collection
 from functools import cache
 from typing import Any, NamedTuple
 
-from hdeeprm_like.batsim_server.fields import FIGURE, LARGEST_FIGURE
+from hdeeprm_like.batsim_server.fields import FIGURE, Fields
 from hdeeprm_like.errors import ProtocolError, did_you_mean
 from hdeeprm_like.formats.batsim_numbers import read_number
 from hdeeprm_like.values import shown, wrong
 
 
-class SchedulerEvent(NamedTuple):
-    """One event of a reply: type, time and data; *where* is its place, for messages."""
+class SchedulerEvent(Fields):
+    """One event of a reply: type, time in s and data."""
 
-    kind: str
-    timestamp: float  # s
-    data: dict[str, Any]
-    where: str = ""
-
-    def text(self, key: str) -> str:
-        """Return a text of the event's data."""
-        value = self.data.get(key)
-        if not isinstance(value, str):
-            raise wrong(value, "a text", ProtocolError, self.where, key)
-        return value
-
-    def number(self, key: str) -> float:
-        """Return a number of the event's data."""
-        return FIGURE.of(self.data.get(key), ProtocolError, self.where, key)
-
-    def object(self, key: str) -> dict[str, Any]:
-        """Return an object of the event's data."""
-        value = self.data.get(key)
-        if not isinstance(value, dict):
-            raise wrong(value, "an object", ProtocolError, self.where, key)
-        return value
-
-    def texts(self, key: str) -> list[str]:
-        """Return a list of texts of the event's data."""
-        value = self.data.get(key)
-        if not isinstance(value, list) or not all(isinstance(part, str) for part in value):
-            raise wrong(value, "a list of texts", ProtocolError, self.where, key)
-        return value
+    def __init__(self, kind: str, timestamp: float, data: dict[str, Any], where: str) -> None:
+        """Read an event; *where* is its place, for messages."""
+        super().__init__(data, where, ProtocolError)
+        self.kind, self.timestamp = kind, timestamp
 
 
 class Form(NamedTuple):
@@ -81,22 +56,14 @@ def read_reply(raw: bytes, known: Collection[str], form: Form = BATSIM4) -> Repl
         ProtocolError: the reply violates the protocol.
     """
     content = _read_json(raw, form.read_float)
-    now, listed = _outline(content)
-    return Reply(now, [_read_event(event, number, now, known, form) for number, event in enumerate(listed)])
-
-
-def _outline(content: Any) -> tuple[float, list[Any]]:
-    """Return the clock of a reply in s, and its events unread."""
     if not isinstance(content, dict):
         raise wrong(content, "an object", ProtocolError, "reply")
-    now, events = content.get("now"), content.get("events")
-    if type(now) is not float or not -LARGEST_FIGURE <= now <= LARGEST_FIGURE:
-        if "error" in content and "now" not in content:  # sent by our own endpoint when it is stopped
-            raise ProtocolError(f"the scheduler has left: {shown(content['error'])}")
-        now = FIGURE.of(now, ProtocolError, "reply: now")
-    if not isinstance(events, list):
-        raise wrong(events, "a list", ProtocolError, "reply: events")
-    return now, events
+    if "error" in content and "now" not in content:  # sent by our own endpoint when it is stopped
+        raise ProtocolError(f"the scheduler has left: {shown(content['error'])}")
+    now, listed = FIGURE.of(content.get("now"), ProtocolError, "reply: now"), content.get("events")
+    if not isinstance(listed, list):
+        raise wrong(listed, "a list", ProtocolError, "reply: events")
+    return Reply(now, [_read_event(event, number, now, known, form) for number, event in enumerate(listed)])
 
 
 def _read_event(event: Any, number: int, now: float, known: Collection[str], form: Form) -> SchedulerEvent:
@@ -109,10 +76,9 @@ def _read_event(event: Any, number: int, now: float, known: Collection[str], for
     if not isinstance(kind, str) or kind not in known:
         raise ProtocolError(f"{where}: {form.kind} {shown(kind)} is not known{did_you_mean(str(kind)[:60], known)}")
     where = f"{where} {kind}"
-    if type(timestamp) is not float or not -LARGEST_FIGURE <= timestamp <= now:
-        timestamp = FIGURE.of(timestamp, ProtocolError, where, "timestamp")
-        if timestamp > now:
-            raise ProtocolError(f"{where}: timestamp {timestamp:f} is after now={now:f}")
+    timestamp = FIGURE.of(timestamp, ProtocolError, where, "timestamp")
+    if timestamp > now:
+        raise ProtocolError(f"{where}: timestamp {timestamp:f} is after now={now:f}")
     if not isinstance(data, dict):
         raise wrong(data, "an object", ProtocolError, where, form.data)
     return SchedulerEvent(kind, timestamp, data, where)
@@ -127,18 +93,9 @@ def _decoder(read_number: Callable[[str], float]) -> json.JSONDecoder:
     return json.JSONDecoder(parse_constant=_refuse, parse_float=read_number)
 
 
-def _decoded(text: str, read_number: Callable[[str], float]) -> Any:
-    decoder = _decoder(read_number)
-    try:
-        content, end = decoder.scan_once(text, 0)  # type: ignore[attr-defined]  # `decode` without a search for space
-    except StopIteration:
-        end = -1
-    return content if end == len(text) else decoder.decode(text)  # with space around it, or no JSON
-
-
 def _read_json(raw: bytes, read_number: Callable[[str], float]) -> Any:
     try:
-        content = _decoded(raw.decode("utf-8"), read_number)
+        content = _decoder(read_number).decode(raw.decode("utf-8"))
         if b"\\" in raw and b"\\ud" in raw.lower():
             json.dumps(content, ensure_ascii=False).encode()  # half a surrogate pair could never be sent on
         return content

@@ -8,6 +8,7 @@ from typing import Any
 
 from hdeeprm_like.batsim_server import execution, submitters
 from hdeeprm_like.batsim_server.engine import Request, Script
+from hdeeprm_like.batsim_server.fields import Fields
 from hdeeprm_like.batsim_server.jobs import Job, Profiles
 from hdeeprm_like.batsim_server.machines import MachineState
 from hdeeprm_like.batsim_server.replies import SchedulerEvent
@@ -22,16 +23,20 @@ STATES = ("NOT_SUBMITTED", "SUBMITTED", "RUNNING", "REJECTED", *ENDED)
 
 def job_of(simulation: Simulation, event: SchedulerEvent, *states: str) -> Job:
     """Return the job named by an event, which must be in one of some states."""
-    identifier = event.text("job_id")
+    return job_named(simulation, event.text("job_id"), event.where, *states)
+
+
+def job_named(simulation: Simulation, identifier: str, where: str, *states: str) -> Job:
+    """Return a job, which must be in one of some states."""
     job = simulation.jobs.get(identifier)
     if job is None or job.state == "NOT_SUBMITTED":
-        raise ProtocolError(f"{event.where}: job {identifier[:60]!r} does not exist (or no longer, or not yet)")
+        raise ProtocolError(f"{where}: job {identifier[:60]!r} does not exist (or no longer, or not yet)")
     if states and job.state not in states:
-        raise ProtocolError(f"{event.where}: job {identifier[:60]!r} is {job.state}, not {' or '.join(states)}")
+        raise ProtocolError(f"{where}: job {identifier[:60]!r} is {job.state}, not {' or '.join(states)}")
     return job
 
 
-def machines_of(simulation: Simulation, event: SchedulerEvent, key: str) -> list[int]:
+def machines_of(simulation: Simulation, event: Fields, key: str) -> list[int]:
     """Return the machines named by an event, at least one."""
     text = event.text(key)
     try:
@@ -48,11 +53,13 @@ def execute(simulation: Simulation, event: SchedulerEvent) -> Script:
     job = job_of(simulation, event, "SUBMITTED")
     job.machines = machines_of(simulation, event, "alloc")
     job.ranks = _ranks(event, job)
-    execution.check_startable(job, job.machines, job.ranks, event.where)
-    options, machines, idle = simulation.options, simulation.machines.all, MachineState.IDLE
+    ranks, any_size = len(job.ranks), job.profile.any_size
+    if ranks != job.size and not (any_size and ranks == len(job.machines)):
+        raise ProtocolError(f"{event.where}: job {job.identifier} requests {job.size} machines and got {ranks}")
+    options = simulation.options
     for number in job.machines:
-        machine = machines[number]
-        if machine.state is not idle:
+        machine = simulation.machines[number]
+        if machine.state is not MachineState.IDLE:
             sharing = options.storage_sharing  # Batsim accepts compute hosts as storage hosts, too
             sharing = sharing and (machine.stores or options.compute_sharing)
             if not (sharing and machine.state is MachineState.COMPUTING):
@@ -61,10 +68,14 @@ def execute(simulation: Simulation, event: SchedulerEvent) -> Script:
             raise ProtocolError(f"{event.where}: machine {number} is in P-state {machine.pstate}, no computing one")
     if "additional_io_job" in event.data:
         raise ProtocolError(f"{event.where}: additional_io_job is not imitated")
-    job.storage = _storage(event)
-    job.alloc = interval_set(job.machines)
+    yield from start(simulation, job, _storage(event))
+
+
+def start(simulation: Simulation, job: Job, storage: dict[str, int]) -> Script:
+    """Start a job on its machines, with machines by their names in its profile."""
+    job.storage, job.alloc = storage, interval_set(job.machines)
     running = simulation.start(job)
-    host = machines[job.machines[0]].host.name
+    host = simulation.machines[job.machines[0]].host.name
     running.actor = yield (simulation.engine.spawn, execution.run_job(simulation, running), host)
 
 
@@ -102,12 +113,19 @@ def reject(simulation: Simulation, event: SchedulerEvent) -> None:
 
 
 def kill(simulation: Simulation, event: SchedulerEvent) -> Script:
-    """Kill running jobs; jobs that are over, or already being killed, are left alone."""
+    """Kill running jobs."""
+    identifiers = to_kill(simulation, event)
+    if identifiers:
+        simulation.killers += 1
+        yield (simulation.engine.spawn, execution.kill_jobs(simulation, identifiers), simulation.master)
+        yield (simulation.engine.skip,)  # to find its mailbox by name: a second job is killed before the next message
+
+
+def to_kill(simulation: Simulation, event: SchedulerEvent) -> list[str]:
+    """Return the jobs to be killed by an event: those that are over, or already being killed, are left alone."""
     identifiers: list[str] = []
     for identifier in event.texts("job_ids"):
-        job = job_of(
-            simulation, SchedulerEvent("KILL_JOB", 0.0, {"job_id": identifier}, event.where), "RUNNING", *ENDED
-        )
+        job = job_named(simulation, identifier, event.where, "RUNNING", *ENDED)
         if identifier in simulation.running and simulation.running[identifier].actor is None:
             raise ProtocolError(
                 f"{event.where}: job {identifier[:60]!r} runs by CHANGE_JOB_STATE alone; nothing to kill"
@@ -115,10 +133,7 @@ def kill(simulation: Simulation, event: SchedulerEvent) -> Script:
         if not job.kill_asked:
             job.kill_asked = True
             identifiers.append(identifier)
-    if identifiers:
-        simulation.killers += 1
-        yield (simulation.engine.spawn, execution.kill_jobs(simulation, identifiers), simulation.master)
-        yield (simulation.engine.skip,)  # to find its mailbox by name: a second job is killed before the next message
+    return identifiers
 
 
 def change_state(simulation: Simulation, event: SchedulerEvent) -> None:
@@ -131,14 +146,10 @@ def change_state(simulation: Simulation, event: SchedulerEvent) -> None:
     if state not in STATES:
         raise ProtocolError(f"{event.where}: job_state {state[:60]!r} is none of {', '.join(STATES)}")
     job = job_of(simulation, event, "SUBMITTED", "RUNNING")
-    possible = ENDED if job.state == "RUNNING" else ("RUNNING", "REJECTED")
-    if state not in possible:
+    if (job.state, state) != ("SUBMITTED", "RUNNING"):
         raise ProtocolError(
-            f"{event.where}: job {job.identifier} is {job.state} and can become {' or '.join(possible)}, not {state}"
-        )
-    if state != "RUNNING":
-        raise ProtocolError(
-            f"{event.where}: Batsim aborts where a job is made {state} by this event; KILL_JOB and REJECT_JOB end jobs"
+            f"{event.where}: Batsim aborts where job {job.identifier}, which is {job.state}, is made {state} by this "
+            "event; KILL_JOB and REJECT_JOB end jobs"
         )
     simulation.start(job)
 
@@ -149,7 +160,8 @@ def call_me_later(simulation: Simulation, event: SchedulerEvent) -> Script:
     if wanted <= simulation.engine.now:
         raise ProtocolError(f"{event.where}: requests a call at {wanted:f}, but it is {simulation.engine.now:f}")
     simulation.waiters += 1
-    yield (simulation.engine.spawn, submitters.wake_later(simulation, wanted), simulation.master)
+    waiter = submitters.report_later(simulation, wanted, lambda: ("WAITING_DONE", ""))
+    yield (simulation.engine.spawn, waiter, simulation.master)
 
 
 def set_resource_state(simulation: Simulation, event: SchedulerEvent) -> Script:
@@ -229,19 +241,25 @@ def query(simulation: Simulation, event: SchedulerEvent) -> Script:
 
 def register_job(simulation: Simulation, event: SchedulerEvent) -> None:
     """Register a job made by the scheduler."""
-    _need_dynamic(simulation, event)
+    need_dynamic(simulation, event)
     workload, _, number = event.text("job_id").partition("!")
     profiles = simulation.profiles.setdefault(workload, Profiles(workload))
-    job = WorkloadReader(profiles, {}, ProtocolError).job(event.object("job"), event.where, number)
+    add_job(
+        simulation, event, WorkloadReader(profiles, {}, ProtocolError).job(event.object("job"), event.where, number)
+    )
+
+
+def add_job(simulation: Simulation, event: SchedulerEvent, job: Job) -> None:
+    """Submit a job made by the scheduler."""
     if job.identifier in simulation.jobs:
-        raise ProtocolError(f"{event.where}: job {job.identifier!r} exists already")
+        raise ProtocolError(f"{event.where}: job {job.identifier[:60]!r} exists already")
     simulation.jobs[job.identifier] = job
     simulation.submit(job, announce=simulation.options.acknowledge_dynamic_jobs)
 
 
 def register_profile(simulation: Simulation, event: SchedulerEvent) -> None:
     """Register a profile made by the scheduler."""
-    _need_dynamic(simulation, event)
+    need_dynamic(simulation, event)
     workload, name = event.text("workload_name"), event.text("profile_name")
     profiles = simulation.profiles.setdefault(workload, Profiles(workload))
     if name in profiles:
@@ -250,11 +268,17 @@ def register_profile(simulation: Simulation, event: SchedulerEvent) -> None:
     profiles[name] = reader.profile(name, event.object("profile"), event.where)
 
 
-def _need_dynamic(simulation: Simulation, event: SchedulerEvent) -> None:
+def need_dynamic(
+    simulation: Simulation,
+    event: SchedulerEvent,
+    by: str = "--enable-dynamic-jobs",
+    until: str = "registration_finished",
+) -> None:
+    """Raise if the scheduler may register nothing: it may *by* an option, *until* an event."""
     if not simulation.options.dynamic_jobs:
-        raise ProtocolError(f"{event.where}: needs --enable-dynamic-jobs")
+        raise ProtocolError(f"{event.where}: needs {by}")
     if not simulation.registering:
-        raise ProtocolError(f"{event.where}: comes after registration_finished")
+        raise ProtocolError(f"{event.where}: comes after {until}")
 
 
 def set_metadata(simulation: Simulation, event: SchedulerEvent) -> None:
@@ -274,7 +298,7 @@ def notified(simulation: Simulation, event: SchedulerEvent) -> None:
     """Record whether the scheduler will register more jobs."""
     kind = event.text("type")
     if kind == "registration_finished":
-        _need_dynamic(simulation, event)
+        need_dynamic(simulation, event)
         simulation.registering = False
     elif kind == "continue_registration" and simulation.options.dynamic_jobs:
         simulation.registering = True

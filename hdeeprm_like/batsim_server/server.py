@@ -187,9 +187,7 @@ class Server:
         if reports is not None:
             yield (self.simulation.engine.skip,)  # to find the mailbox by name
             yield (self.simulation.engine.put, job.identifier, reports)
-        self.simulation.outbox.job_completed(
-            job.identifier, job.state, job.return_code, job.alloc, self.simulation.engine.now
-        )
+        self.simulation.outbox.job_completed(job, self.simulation.engine.now)
         if running.overdue is not None:
             self.simulation.engine.remove(running.overdue)
         self.simulation.close(job)
@@ -204,9 +202,7 @@ class Server:
         for identifier in identifiers:
             if identifier in progress:
                 job = self.simulation.running[identifier].job
-                self.simulation.outbox.job_completed(
-                    identifier, job.state, job.return_code, job.alloc, self.simulation.engine.now
-                )
+                self.simulation.outbox.job_completed(job, self.simulation.engine.now)
                 self.simulation.close(job)
         self.simulation.outbox.jobs_killed(identifiers, progress, self.simulation.engine.now)
 

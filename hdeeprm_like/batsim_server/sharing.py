@@ -7,14 +7,9 @@ to a change are recomputed.
 Source: SimGrid 3.32, host model ptask_L07.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from collections.abc import Mapping, Sequence
 from math import inf
-from struct import Struct
 from typing import Any, NamedTuple
-
-SIZE, CONSTRAINT, VARIABLE = Struct("=qqqd"), Struct("=ddqqd"), Struct("=ddddq")  # rows of `engine.sharing`
-LOAD, NUMBER = Struct("=ddq"), Struct("=q")  # of a use
 
 
 class Constraint:
@@ -25,8 +20,6 @@ class Constraint:
         cores: of the host; a rank of a task uses one core.
         core_speed: flop/s of each. share: of that speed which the host has now.
     """
-
-    __slots__ = ("bound", "core_speed", "cores", "fatpipe", "machine", "share", "variables")
 
     def __init__(self, bound: float, fatpipe: bool = False, machine: int = -1, cores: int = 1) -> None:
         """Start unused; *bound* is the capacity of a link, or of one core."""
@@ -57,8 +50,6 @@ class Work:
         ranks: of the task, on these machines.
     """
 
-    __slots__ = ("bytes_delay", "crowds", "latency", "machines", "ranks", "weights")
-
     def __init__(
         self,
         weights: dict[Constraint, float],
@@ -82,19 +73,15 @@ class Variable:
 
     Attributes:
         crowds: of the hosts with several ranks of the task.
-        loads: what `_Solver` wants to know of its uses.
         way_limit: 1/s, limit by the latency of its route; negative: unlimited.
         bound: 1/s, limit in all; negative: unlimited.
         owner: what progresses with that share.
     """
 
-    __slots__ = ("bound", "crowds", "enabled", "loads", "owner", "value", "way_limit", "weights")
-
     def __init__(self, weights: dict[Constraint, float], crowds: Crowds = NO_CROWDS, owner: Any = None) -> None:
         """Start disabled and unlimited."""
         self.weights = weights
         self.crowds = crowds
-        self.loads: dict[Constraint, bytes] = {}
         self.way_limit = self.bound = -1.0
         self.value = 0.0  # 1/s
         self.enabled = False
@@ -105,18 +92,9 @@ class Variable:
         limits = [self.way_limit] if self.way_limit > 0.0 else []
         for constraint, weight in self.weights.items():
             if constraint.cores > 1 and weight > 0.0:
-                limits.append(constraint.core_speed * constraint.share / self.heaviest(constraint, weight))
+                heaviest = self.crowds.get(constraint, Crowd(1, weight)).heaviest
+                limits.append(constraint.core_speed * constraint.share / heaviest)
         self.bound = min(limits, default=-1.0)
-
-    def heaviest(self, constraint: Constraint, weight: float) -> float:
-        """Return the largest load of one rank on a constraint, where all ranks together have *weight*."""
-        return self.crowds[constraint].heaviest if constraint in self.crowds else weight
-
-    def load(self, constraint: Constraint, weight: float) -> bytes:
-        """Return its load on a constraint as `_Solver` takes it; how many ranks have some is a part of that."""
-        takers = self.crowds[constraint].ranks if constraint in self.crowds else 1
-        self.loads[constraint] = LOAD.pack(weight, self.heaviest(constraint, weight), takers)
-        return self.loads[constraint]
 
 
 class Sharing:
@@ -126,7 +104,6 @@ class Sharing:
         """Start without variables; a capacity is exhausted when less than *precision* is left of it."""
         self.precision = precision
         self.dirty: dict[Variable, None] = {}
-        self._solver = _Solver()
 
     def enable(self, variable: Variable) -> None:
         """Start a variable's use of its constraints."""
@@ -170,7 +147,7 @@ class Sharing:
                 continue
             component = _connected(variable)
             if len(component) > 1 or variable.crowds or not _grows_at_once(variable, self.precision):
-                for one, value in zip(component, self._solver.shares(component, self.precision), strict=True):
+                for one, value in zip(component, _shares(component, self.precision), strict=True):
                     one.value = value
             done.update(component)
         return list(done)
@@ -207,42 +184,25 @@ def _grows_at_once(variable: Variable, precision: float) -> bool:
     return left < precision
 
 
-class _Solver:
-    """The solver of the embedded simulator; the tables of its problem are filled as bytes."""
+def _shares(component: dict[Variable, None], precision: float) -> list[float]:
+    """Return the values of variables that share constraints, found by the solver of the embedded simulator."""
+    from hdeeprm_like.engine.sharing import new_problem, share  # many simulations share nothing, and begin sooner
 
-    def __init__(self) -> None:
-        """Start without room for any problem."""
-        self._tables: list[memoryview] = [memoryview(b"")] * 4
-        self._solve: Callable[[], None] = lambda: None
-        self._values: Any = None
-
-    def _make_room(self, constraints: int, variables: int, uses: int) -> None:
-        """Make room for some numbers of rows."""
-        from hdeeprm_like.engine.sharing import new_problem, share  # many simulations share nothing, and begin sooner
-
-        problem = new_problem(constraints, variables, uses)
-        tables = problem.size, problem.constraints, problem.variables, problem.uses
-        self._tables = [table.view("u1").data for table in tables]
-        self._solve, self._values = partial(share, problem), problem.variables["value"]
-
-    def shares(self, component: dict[Variable, None], precision: float) -> list[float]:
-        """Return the values of variables that share constraints."""
-        numbers = {variable: NUMBER.pack(number) for number, variable in enumerate(component)}
-        rows: list[bytes] = []
-        uses: list[bytes] = []
-        for constraint in dict.fromkeys([c for one in component for c, weight in one.weights.items() if weight > 0.0]):
-            rows.append(CONSTRAINT.pack(constraint.bound, 0.0, len(uses), constraint.fatpipe, 0.0))
-            for other, weight in constraint.variables.items():
-                if weight > 0.0:
-                    uses.append((other.loads.get(constraint) or other.load(constraint, weight)) + numbers[other])
-        size = SIZE.pack(len(rows), len(numbers), len(uses), precision)
-        rows.append(CONSTRAINT.pack(0.0, 0.0, len(uses), False, 0.0))
-        limits = [VARIABLE.pack(variable.bound, 0.0, 0.0, 0.0, 1) for variable in component]
-        contents = size, b"".join(rows), b"".join(limits), b"".join(uses)
-        if any(len(table) < len(content) for table, content in zip(self._tables, contents, strict=True)):
-            self._make_room(2 * len(rows), 2 * len(limits), 2 * len(uses))
-        for table, content in zip(self._tables, contents, strict=True):
-            table[: len(content)] = content
-        self._solve()
-        values: list[float] = self._values[: len(limits)].tolist()
-        return values
+    numbers = {variable: number for number, variable in enumerate(component)}
+    used = dict.fromkeys([c for one in component for c, weight in one.weights.items() if weight > 0.0])
+    rows: list[tuple[float, ...]] = []
+    uses: list[tuple[float, ...]] = []
+    for constraint in used:
+        rows.append((constraint.bound, 0.0, len(uses), constraint.fatpipe, 0.0))
+        for other, weight in constraint.variables.items():
+            if weight > 0.0:
+                crowd = other.crowds.get(constraint, Crowd(1, weight))
+                uses.append((weight, crowd.heaviest, crowd.ranks, numbers[other]))
+    rows.append((0.0, 0.0, len(uses), 0, 0.0))
+    problem = new_problem(len(used), len(component), len(uses), precision)
+    problem.size[0] = len(used), len(component), len(uses), precision
+    problem.constraints[:], problem.uses[:] = rows, uses
+    problem.variables["bound"] = [variable.bound for variable in component]
+    share(problem)
+    values: list[float] = problem.variables["value"].tolist()
+    return values

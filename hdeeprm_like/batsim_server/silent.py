@@ -45,7 +45,8 @@ def is_silent(simulation: Simulation) -> bool:
         return False
     if options.energy and not all(machine.computes_in(machine.pstate) for machine in machines):
         return False
-    if not simulation.quiet and simulation.engine.way(simulation.master, simulation.master) is None:
+    to_itself = simulation.network.message_work(simulation.master, simulation.master, 1.0)
+    if not simulation.quiet and (to_itself.latency or to_itself.weights.keys() != {simulation.network.loopback}):
         return False
     used = simulation.profiles["w0"].values()
     return all(profile.type in (DELAY, *COMPUTING) and profile.ret >= 0 and _is_usual(profile) for profile in used)

@@ -8,9 +8,8 @@ from hdeeprm_like.batsim_server.jobs import Job, Profile
 from hdeeprm_like.batsim_server.parallel_tasks import add_flows
 from hdeeprm_like.batsim_server.profile_types.computing import HOMOGENEOUS_TOTAL, PARALLEL
 from hdeeprm_like.batsim_server.replies import Reply, SchedulerEvent
-from hdeeprm_like.batsim_server.sharing import Constraint
+from hdeeprm_like.batsim_server.sharing import Constraint, Sharing, Variable
 from hdeeprm_like.batsim_server.simulation import Simulation
-from hdeeprm_like.batsim_server.ways import Way, way_of
 from hdeeprm_like.engine import silent_layout as layout
 from hdeeprm_like.errors import ProtocolError
 from hdeeprm_like.results.batsim_files import interval_set, parse_interval_set
@@ -36,9 +35,25 @@ class Switch(NamedTuple):
     pstate: int
 
 
+class Way(NamedTuple):
+    """The way of a message to the server: a latency in s, then work that is *left* at a rate in 1/s."""
+
+    latency: float
+    left: float
+    rate: float
+
+
 def way_to_server(simulation: Simulation, source: str) -> Way:
-    """Return the way of a message from a host to the server."""
-    return way_of(simulation.network.message_work(source, simulation.master, 1.0), simulation.engine.simgrid)
+    """Return the way of a message from a host to the server, where nothing else uses its links."""
+    work, simgrid = simulation.network.message_work(source, simulation.master, 1.0), simulation.engine.simgrid
+    variable, sharing = Variable(work.weights), Sharing(simgrid.work_amount)
+    if work.latency > 0.0:
+        variable.way_limit = simgrid.tcp_gamma / (2.0 * work.bytes_delay)
+    sharing.enable(variable)
+    sharing.solve()
+    rate = variable.value
+    sharing.remove(variable)
+    return Way(work.latency, 1.0 if any(work.weights.values()) else 0.0, rate)
 
 
 def is_possible(way: Way) -> bool:

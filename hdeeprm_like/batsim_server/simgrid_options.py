@@ -1,7 +1,7 @@
 """SimGrid options set by a platform or ``--sg-cfg``: those that change results are supported, or raise an error."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from hdeeprm_like.errors import OptionsError, did_you_mean
 from hdeeprm_like.values import UTMOST, Number
@@ -15,6 +15,7 @@ class SimgridOptions(NamedTuple):
     loopback_latency: float = 0.0  # s
     timing: float = 1e-9  # s, a timer with less left ends
     work_amount: float = 1e-5  # flops/s or bytes/s, a capacity with less left is exhausted
+    exact_timeouts: bool = False  # as in SimGrid 4: a wait with a limit ends at that date, not up to 1e-9 s before
 
 
 _NUMBERS = {
@@ -66,7 +67,8 @@ def read_simgrid_options(texts: Sequence[str]) -> SimgridOptions:
             raise OptionsError(f"{where}: is not NAME:VALUE")
         if name in _NUMBERS:
             kind = Number(0.0, UTMOST, above="latency" not in _NUMBERS[name])
-            options = options._replace(**{_NUMBERS[name]: kind.in_text(value, OptionsError, where)})
+            number: Any = kind.in_text(value, OptionsError, where)
+            options = options._replace(**{_NUMBERS[name]: number})
         elif name in _ONLY:
             if value != _ONLY[name]:
                 raise OptionsError(f"{where}: only {_ONLY[name]} is imitated")

@@ -9,7 +9,7 @@ from hdeeprm_like.batsim_server.machines import MASTER, Machine, Machines, roles
 from hdeeprm_like.batsim_server.network import Network
 from hdeeprm_like.batsim_server.options import ServerOptions
 from hdeeprm_like.batsim_server.outbox import Outbox
-from hdeeprm_like.batsim_server.outside_events import OutsideEvent, read_events
+from hdeeprm_like.batsim_server.outside_events import OutsideEvent, event_of, read_events
 from hdeeprm_like.batsim_server.simgrid_options import read_simgrid_options
 from hdeeprm_like.batsim_server.workload import read_workload
 from hdeeprm_like.formats.simgrid_xml import read_simgrid_xml
@@ -73,20 +73,13 @@ class Simulation:
         self.machines = Machines(platform, roles, limit, options.energy, self.machine_order)
         self.events = [self.read_events(path, number) for number, path in enumerate(options.events)]
         self.network = Network(platform, self.machines)
-        meter = self.machines.meter
-        self.engine = Engine(
-            self.network.message_work,
-            meter.on_rates if meter else None,
-            (lambda numbers: meter.update(numbers, self.engine.now)) if meter else None,
-            simgrid,
-            self.exact_timeouts,
-        )
+        simgrid = simgrid._replace(exact_timeouts=self.exact_timeouts)
+        self.engine = Engine(self.network.message_work, self.machines.meter, simgrid)
         if any(machine.host.profile for machine in self.machines.all):
             from hdeeprm_like.batsim_server.speed_profiles import SpeedProfiles  # few platforms have any
 
-            self.engine.change_before_steps(SpeedProfiles(self.machines.all, self.change_speed).before)
+            self.engine.before_step = SpeedProfiles(self.machines.all, self.change_speed).before
         self.quiet = self._is_quiet()
-        self.engine.quiet, self.engine.loopback = self.quiet, self.network.loopback
         self.outbox = self.new_outbox()
         self.running: dict[str, RunningJob] = {}
         self.rows: list[JobRow] = []
@@ -120,7 +113,10 @@ class Simulation:
 
     def read_events(self, path: Path, number: int) -> list[OutsideEvent]:
         """Return the external events of file *number*."""
-        return read_events(path, len(self.machines), self.options.forward_unknown_events)
+        machines, forward_unknown = len(self.machines), self.options.forward_unknown_events
+        return read_events(
+            path, lambda content, time, where, _: event_of(content, time, where, machines, forward_unknown)
+        )
 
     def new_outbox(self) -> Outbox:
         """Return an empty outbox for messages to the scheduler."""

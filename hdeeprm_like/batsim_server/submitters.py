@@ -23,24 +23,15 @@ MORE_WALLTIME = 10.0  # s, walltime of a workflow's task beyond its run time
 
 def submit_jobs(simulation: Simulation, jobs: Sequence[Job]) -> Script:
     """Submit the jobs of one workload, those of one time together."""
-    first = True
-
-    def note_the_first() -> Script:
-        nonlocal first
-        if first:
-            first = False
-            yield from simulation.note_first_submission()
-
     waiting = sorted(jobs, key=lambda job: (job.submit, job.identifier))
-    yield from _one_by_one(simulation, [(job.submit, job) for job in waiting], "JOB_SUBMITTED", note_the_first)
-    yield (simulation.engine.put, ("SUBMITTER_BYE", "jobs"))
+    yield from _one_by_one(simulation, [(job.submit, job) for job in waiting], "JOB_SUBMITTED", "jobs")
 
 
 def submit_workflow(simulation: Simulation, workflow: "Workflow", reports: Mailbox, limit: int) -> Script:
     """Submit the tasks of a workflow, each when its predecessors are over.
 
     Args:
-        reports: mailbox for the server's reports of ended jobs. limit: most jobs at a time; 0 for any number.
+        reports: mailbox for the server's reports of ended jobs. limit: most jobs at a time; 0 or less for any number.
     """
     engine = simulation.engine
     yield (engine.put, ("SUBMITTER_HELLO", None))
@@ -50,7 +41,7 @@ def submit_workflow(simulation: Simulation, workflow: "Workflow", reports: Mailb
     submitted: dict[str, Task] = {}
     number = 0
     while ready or submitted:
-        while ready and (not limit or len(submitted) < limit):
+        while ready and (limit <= 0 or len(submitted) < limit):
             task = ready.pop(0)
             job = _job_of(simulation, workflow.name, task, str(number))
             number += 1
@@ -82,17 +73,10 @@ def _job_of(simulation: Simulation, workload: str, task: "Task", number: str) ->
 
 def bring_events(simulation: Simulation, events: Sequence[OutsideEvent]) -> Script:
     """Deliver the events of one file, those of one time together."""
-
-    def nothing() -> Script:
-        yield from ()
-
-    yield from _one_by_one(simulation, [(event.timestamp, event) for event in events], "EVENTS", nothing)
-    yield (simulation.engine.put, ("SUBMITTER_BYE", "events"))
+    yield from _one_by_one(simulation, [(event.timestamp, event) for event in events], "EVENTS", "events")
 
 
-def _one_by_one(
-    simulation: Simulation, items: Sequence[tuple[float, Any]], kind: str, before_each: Callable[[], Script]
-) -> Script:
+def _one_by_one(simulation: Simulation, items: Sequence[tuple[float, Any]], kind: str, what: str) -> Script:
     engine = simulation.engine
     yield (engine.put, ("SUBMITTER_HELLO", None))
     reached = engine.now  # as in Batsim, not read again after sending, which delays the next date by that time
@@ -104,10 +88,12 @@ def _one_by_one(
                 batch = []
             yield (engine.sleep, time - reached)
             reached = engine.now
-        yield from before_each()
+        if kind == "JOB_SUBMITTED":
+            yield from simulation.note_first_submission()
         batch.append(item)
     if batch:
         yield (engine.put, (kind, batch))
+    yield (engine.put, ("SUBMITTER_BYE", what))
 
 
 def start_all(simulation: Simulation) -> bool:
@@ -125,11 +111,6 @@ def start_all(simulation: Simulation) -> bool:
             engine.begin(run_job(simulation, simulation.start(job), report=False), machines[0].host.name)
     engine.run()
     return True
-
-
-def wake_later(simulation: Simulation, time: float, call: str = "") -> Script:
-    """Report to the server when a time has come, unless the simulation has ended; *call* names it."""
-    return report_later(simulation, time, lambda: ("WAITING_DONE", call))
 
 
 def report_later(simulation: Simulation, time: float, message: Callable[[], tuple[str, Any]]) -> Script:

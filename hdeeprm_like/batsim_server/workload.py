@@ -18,39 +18,6 @@ RETURNED = Whole(-INT_MOST, INT_MOST)
 UNUSED = Profile("", PROFILE_TYPES["delay"], 1.0, "")  # in place of the parts of a profile without a job
 
 
-def read_workload(
-    path: Path, name: str, make_reader: "Callable[..., WorkloadReader] | None" = None
-) -> tuple[int, dict[str, Job], Profiles]:
-    """Return the number of machines of a Batsim workload, its jobs, and the profiles that they use.
-
-    Args:
-        make_reader: takes the arguments of a `WorkloadReader`; that of another version than Batsim 4.
-
-    Raises:
-        WorkloadError: the file is no supported workload; the message says where.
-    """
-    content = read_json(path, WorkloadError, read_number)
-    where = str(path)
-    if not isinstance(content, dict):
-        raise WorkloadError(f"{where}: a workload is an object with nb_res, jobs and profiles")
-    machines = COUNT.of(content.get("nb_res"), WorkloadError, where, "nb_res")
-    described, listed = content.get("profiles"), content.get("jobs")
-    if not isinstance(described, dict):
-        raise WorkloadError(f"{where}: profiles must be an object")
-    if not isinstance(listed, list):
-        raise WorkloadError(f"{where}: jobs must be a list")
-    profiles = Profiles(name)
-    reader = (make_reader or WorkloadReader)(profiles, described, WorkloadError, path.parent)
-    jobs: dict[str, Job] = {}
-    for index, description in enumerate(listed):
-        job = reader.job(description, f"{where}: jobs[{index}]")
-        if job.number in jobs:
-            raise WorkloadError(f"{where}: jobs[{index}]: a job {job.number!r} exists already")
-        jobs[job.number] = job
-    reader.check_unused(where)
-    return machines, jobs, reader.profiles
-
-
 class WorkloadReader(Record):
     """Reads the jobs of one workload, and each profile when the first job needs it.
 
@@ -135,3 +102,36 @@ class WorkloadReader(Record):
                 raise self.error(f"{where}: no profile {name[:60]!r}{near}")
             self.profiles[name] = self.profile(name, self.described[name], where, depth)
         return self.profiles[name]
+
+
+def read_workload(
+    path: Path, name: str, make_reader: Callable[..., WorkloadReader] = WorkloadReader
+) -> tuple[int, dict[str, Job], Profiles]:
+    """Return the number of machines of a Batsim workload, its jobs, and the profiles that they use.
+
+    Args:
+        make_reader: takes the arguments of a `WorkloadReader`.
+
+    Raises:
+        WorkloadError: the file is no supported workload; the message says where.
+    """
+    content = read_json(path, WorkloadError, read_number)
+    where = str(path)
+    if not isinstance(content, dict):
+        raise WorkloadError(f"{where}: a workload is an object with nb_res, jobs and profiles")
+    machines = COUNT.of(content.get("nb_res"), WorkloadError, where, "nb_res")
+    described, listed = content.get("profiles"), content.get("jobs")
+    if not isinstance(described, dict):
+        raise WorkloadError(f"{where}: profiles must be an object")
+    if not isinstance(listed, list):
+        raise WorkloadError(f"{where}: jobs must be a list")
+    profiles = Profiles(name)
+    reader = make_reader(profiles, described, WorkloadError, path.parent)
+    jobs: dict[str, Job] = {}
+    for index, description in enumerate(listed):
+        job = reader.job(description, f"{where}: jobs[{index}]")
+        if job.number in jobs:
+            raise WorkloadError(f"{where}: jobs[{index}]: a job {job.number!r} exists already")
+        jobs[job.number] = job
+    reader.check_unused(where)
+    return machines, jobs, reader.profiles

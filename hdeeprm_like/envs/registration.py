@@ -199,10 +199,8 @@ def task_of(
     """Return the task of a paper on some platform and jobs, see `environment`."""
     setting = paper.setting
     own = setting.parts if platform is None and workload is None else {}
-    if platform is None and isinstance(workload, str | Path) and workload not in MODELS:
+    if platform is None and isinstance(workload, Workload | str | Path) and workload not in MODELS:
         workload, platform = jobs_and_machine(workload)
-    elif platform is None and isinstance(workload, Workload):
-        platform = workload.capacity
     exists = setting.platform() if platform is None else platform_from(platform)
     exists = with_network(exists) if network else exists
     space = space_with(space_with(paper.space, own), parts)

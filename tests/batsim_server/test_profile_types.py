@@ -13,7 +13,7 @@ from hdeeprm_like.errors import WorkloadError
 
 
 def read_naps(fields, find):
-    naps = fields.content.get("naps")
+    naps = fields.data.get("naps")
     if not isinstance(naps, int):
         raise fields.refusal("naps must be an integer")
     return naps

@@ -4,6 +4,7 @@ import os
 import signal
 import threading
 import time
+from contextlib import closing
 
 import pytest
 from server_inputs import free_port
@@ -35,7 +36,7 @@ def test_a_signal_that_does_not_interrupt_the_wait_is_heeded(request):
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGUSR1})
     request.addfinalizer(lambda: signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGUSR1}))
     begun = time.monotonic()
-    with Carrier(f"tcp://127.0.0.1:{free_port()}", timeout=100.0) as carrier:
+    with closing(Carrier(f"tcp://127.0.0.1:{free_port()}", timeout=100.0)) as carrier:
 
         def ask():
             threading.Timer(0.3, ready.set).start()
@@ -49,5 +50,5 @@ def test_a_signal_that_does_not_interrupt_the_wait_is_heeded(request):
 
 def test_a_reply_that_does_not_come_in_time_is_an_error():
     late = pytest.raises(ProtocolError, match=r"has not answered for 0\.6 s")
-    with Carrier(f"tcp://127.0.0.1:{free_port()}", timeout=0.6) as carrier, late:
+    with closing(Carrier(f"tcp://127.0.0.1:{free_port()}", timeout=0.6)) as carrier, late:
         carrier.ask("nobody answers")

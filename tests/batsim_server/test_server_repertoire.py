@@ -345,10 +345,10 @@ STATE = {"job_id": "w0!0", "job_state": "RUNNING"}
 @pytest.mark.parametrize(
     ("events", "hint"),
     [
-        ([STATE | {"job_state": "REJECTED"}], "Batsim aborts where a job is made REJECTED"),
+        ([STATE | {"job_state": "REJECTED"}], "Batsim aborts where job w0!0, which is SUBMITTED, is made REJECTED"),
         ([STATE, STATE | {"job_state": "COMPLETED_SUCCESSFULLY"}], "Batsim aborts where .* COMPLETED_SUCCESSFULLY"),
-        ([STATE | {"job_state": "COMPLETED_KILLED"}], "is SUBMITTED and can become RUNNING or REJECTED"),
-        ([STATE, STATE], "is RUNNING and can become COMPLETED_SUCCESSFULLY or"),
+        ([STATE | {"job_state": "COMPLETED_KILLED"}], "which is SUBMITTED, is made COMPLETED_KILLED"),
+        ([STATE, STATE], "which is RUNNING, is made RUNNING"),
         ([STATE | {"job_state": "DANCING"}], "'DANCING' is none of NOT_SUBMITTED, "),
         ([STATE | {"job_id": "w0!9"}], "does not exist"),
     ],

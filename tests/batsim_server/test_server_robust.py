@@ -203,7 +203,7 @@ def test_a_signal_leaves_whole_files_marked_incomplete(number, status, tmp_path)
         (["-p", "missing.xml"], "no such file"),
         (["-p", "p.xml", "-w", "missing.json"], "no such file"),
         (["-p", "p.xml", "-m", "nobody"], "nobody"),
-        (["-p", "p.xml", "-v", "loud"], "not one of"),
+        (["-p", "p.xml", "-v", "loud"], "invalid choice"),
         (["-p", "p.xml", "--mmax", "many"], "invalid int"),
         (["-p", "p.xml", "--timeout", "-1"], "above 0"),
         (["-p", "p.xml", "-s", "nonsense"], "socket endpoint"),

@@ -8,7 +8,6 @@ Each module imports only modules that are listed above it, and those of ``batsim
     options            the parsed command line and handshake
     library            a scheduler that is a C library
     handshake          the first two messages, which settle the scheduler's wishes
-    json_text          JSON as FlatBuffers prints it
     profile_types      the table of profile types, and their form in messages
     workload           jobs and profiles, from files and from messages
     outbox             messages to the scheduler

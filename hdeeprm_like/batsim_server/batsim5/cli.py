@@ -3,26 +3,27 @@
 Exit status: as that of ``hdeeprm-like batsim``.
 """
 
+import logging
 import sys
 import time
-from argparse import Namespace
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hdeeprm_like.batsim_server.arguments import Parser
 from hdeeprm_like.batsim_server.batsim5.options import IMITATED, RC2, VERSIONS, Options5
-from hdeeprm_like.batsim_server.cli import LOG_LEVELS, run_command, run_to_the_end
+from hdeeprm_like.batsim_server.cli import run_command, run_to_the_end
 from hdeeprm_like.errors import OptionsError
 from hdeeprm_like.inputs import read_text
-from hdeeprm_like.version import __version__
 
 if TYPE_CHECKING:
     from hdeeprm_like.batsim_server.batsim5.handshake import AskBytes
 
-VERBOSITIES = {"quiet": "quiet", "info": "information", "debug": "debug"}  # Batsim 5's names of the log levels
+LEVELS = {"quiet": logging.ERROR, "info": logging.INFO, "debug": logging.DEBUG}
+SCHEDULERS = "sSlL"  # behind a socket or in a library; the text for it is in a file after a capital
 REFUSED = {
-    "energy": "-E requests the energy of links, which Batsim 5 does not have; use --energy-host",
+    "all_energy": "-E requests the energy of links, which Batsim 5 does not have; use --energy-host",
     "energy_link": "--energy-link is not there in Batsim 5; use --energy-host",
 }
 
@@ -39,15 +40,12 @@ def serve(options: Options5) -> bool:
         ProtocolError: the scheduler broke the protocol or is gone; results so far are written and marked incomplete.
         HDeepRMError: options or files are invalid.
     """
-    if options.library is not None:
-        from hdeeprm_like.batsim_server.batsim5.library import Library
+    from hdeeprm_like.batsim_server.batsim5.library import Library  # one of these is needed, and only here
+    from hdeeprm_like.batsim_server.carrier import Carrier
 
-        with Library(options.library) as library:
-            return play(options, library.ask)
-    from hdeeprm_like.batsim_server.carrier import Carrier  # needed only with a socket
-
-    with Carrier(options.socket, options.timeout) as carrier:
-        return play(options, carrier.ask)
+    made = Carrier(options.socket, options.timeout) if options.library is None else Library(options.library)
+    with closing(made) as scheduler:
+        return play(options, scheduler.ask)
 
 
 def play(options: Options5, ask: "AskBytes") -> bool:
@@ -73,84 +71,35 @@ def read_command_line(argv: Sequence[str]) -> tuple[Options5, int]:
     Raises:
         OptionsError: an option is unknown or its value is invalid.
     """
-    arguments = _parser().parse_args(argv)
-    for name, why in REFUSED.items():
-        if getattr(arguments, name) not in (None, False):
-            raise OptionsError(why)
-    place, init = _scheduler(arguments)
-    if arguments.verbosity not in VERBOSITIES:
-        raise OptionsError(f"-v {arguments.verbosity}: not one of {', '.join(VERBOSITIES)}")
-    if arguments.imitate not in IMITATED:
-        raise OptionsError(f"--imitate {arguments.imitate}: not one of {', '.join(IMITATED)}")
-    if arguments.mmax < 0 or (arguments.timeout is not None and not 0 < arguments.timeout < 1e6):
-        raise OptionsError("--mmax must not be negative, and --timeout must be above 0 s")
-    in_library = bool(arguments.edc_library_str or arguments.edc_library_file)
-    options = Options5(
-        platform=Path(arguments.platform),
-        workloads=tuple(map(Path, arguments.workload)),
-        energy=arguments.energy_host,
-        socket=place,
-        library=Path(place) if in_library else None,
-        export=arguments.export,
-        master=arguments.master_host,
-        mmax=arguments.mmax,
-        mmax_workload=arguments.mmax_workload,
-        events=tuple(map(Path, arguments.external_events)),
-        trace_machine_states=arguments.trace_machine_state,
-        trace_pstates=arguments.trace_pstate_changes,
-        timeout=arguments.timeout,
-        init=init,
-        arguments=("batsim", *argv),
-        imitate=arguments.imitate,
-    )
-    return options, LOG_LEVELS["quiet" if arguments.quiet else VERBOSITIES[arguments.verbosity]]
-
-
-def _scheduler(arguments: Namespace) -> tuple[str, str]:
-    """Return the endpoint or the library of the one scheduler, and the text for it."""
-    texts = (arguments.edc_socket_str, arguments.edc_library_str)
-    files = (arguments.edc_socket_file, arguments.edc_library_file)
-    given = [found for found in (*texts, *files) if found]
-    if len(given) != 1 or len(given[0]) != 1:
+    given, level = _parser().given(argv, REFUSED)
+    found = {name: given.pop(name, ()) for name in SCHEDULERS}
+    chosen = [(name, *pair) for name, pairs in found.items() for pair in pairs]
+    if len(chosen) != 1:
         raise OptionsError(
             "one scheduler is needed: -s ENDPOINT INIT, -S ENDPOINT FILE, -l LIBRARY INIT or -L LIBRARY FILE"
         )
-    ((place, text),) = given[0]
-    return place, text if given[0] in texts else read_text(Path(text), OptionsError)
+    ((name, place, text),) = chosen
+    given["init"] = read_text(Path(text), OptionsError) if name.isupper() else text
+    given |= {"library": Path(place)} if name.lower() == "l" else {"socket": place}
+    return Options5(**given, arguments=("batsim", *argv)), level
 
 
 def _parser() -> Parser:
-    parser = Parser(
-        prog="hdeeprm-like batsim5", description="Imitates Batsim 5: same options, messages and output files."
-    )
-    add = parser.add_argument
-    add("-p", "--platform", required=True, metavar="FILE", help="SimGrid XML platform")
-    add("-w", "--workload", action="append", default=[], metavar="FILE", help="Batsim 5 workload; may be repeated")
+    made = Parser("batsim5", VERSIONS[RC2], LEVELS, ("--ee", "--external-events"))
+    add = made.add_argument_group("scheduler").add_argument
     for letter, name, where in (("s", "socket", "ENDPOINT"), ("l", "library", "LIBRARY")):
         named = f"where the scheduler is ({name}), a text for it"
-        more: dict[str, Any] = {"nargs": 2, "action": "append"}
-        add(f"-{letter}", f"--edc-{name}-str", metavar=(where, "INIT"), help=named, **more)
-        add(f"-{letter.upper()}", f"--edc-{name}-file", metavar=(where, "FILE"), help="the text is in a file", **more)
-    add("--energy-host", action="store_true", help="measure the energy of hosts")
-    add("--energy-link", action="store_true", help="(refused, as by Batsim)")
-    add("-E", "--energy", action="store_true", help="(refused, as by Batsim)")
-    add("-e", "--export", default="out/", metavar="PREFIX", help="prefix of the output files (default out/)")
-    add("--trace-machine-state", action="store_true", help="write the machine states")
-    add("--trace-pstate-changes", action="store_true", help="write the changes of P-states")
-    add("-m", "--master-host", default="master_host", metavar="NAME", help="host of the server, which never computes")
-    add("--mmax", type=int, default=0, metavar="N", help="use the first N machines")
-    add("--mmax-workload", action="store_true", help="use as many machines as the workloads were made for")
-    add(
-        *("--ee", "--external-events"),
-        action="append",
-        default=[],
-        dest="external_events",
-        metavar="FILE",
-        help="outside events, one JSON object per line",
-    )
-    add("--imitate", default=RC2, metavar="WHICH", help="rc2 with its faults (default), or documented without them")
-    add("-q", "--quiet", action="store_true", help="log errors only")
-    add("-v", "--verbosity", default="info", metavar="LEVEL", help=", ".join(VERBOSITIES))
-    add("--timeout", type=float, metavar="S", help="end when the scheduler is silent for S seconds (default: wait)")
-    add("--version", action="version", version=f"{VERSIONS[RC2]} (imitated by hdeeprm_like {__version__})")
-    return parser
+        pair: dict[str, Any] = {"nargs": 2, "action": "append"}
+        add(f"-{letter}", f"--edc-{name}-str", dest=letter, metavar=(where, "INIT"), help=named, **pair)
+        letter, named = letter.upper(), "the text is in a file"
+        add(f"-{letter}", f"--edc-{name}-file", dest=letter, metavar=(where, "FILE"), help=named, **pair)
+    add = made.add_argument_group("simulation").add_argument
+    flag: dict[str, Any] = {"action": "store_true"}
+    add("--energy-host", dest="energy", help="measure the energy of hosts", **flag)
+    add("--energy-link", help="(refused, as by Batsim)", **flag)
+    add("-E", "--energy", dest="all_energy", help="(refused, as by Batsim)", **flag)
+    add("--trace-machine-state", dest="trace_machine_states", help="write the machine states", **flag)
+    add("--trace-pstate-changes", dest="trace_pstates", help="write the changes of P-states", **flag)
+    which = "rc2 with its faults (default), or documented without them"
+    add("--imitate", choices=IMITATED, metavar="WHICH", help=which)
+    return made

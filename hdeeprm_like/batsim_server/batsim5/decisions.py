@@ -13,10 +13,20 @@ from hdeeprm_like.batsim_server.batsim5.probes import measure_later, read_probe
 from hdeeprm_like.batsim_server.batsim5.simulation import Simulation5
 from hdeeprm_like.batsim_server.batsim5.workload import WorkloadReader5, job_from_message, profile_from_message
 from hdeeprm_like.batsim_server.engine import Script
+from hdeeprm_like.batsim_server.fields import Fields
 from hdeeprm_like.batsim_server.jobs import Job, Profiles
 from hdeeprm_like.batsim_server.machines import MachineState
 from hdeeprm_like.batsim_server.replies import SchedulerEvent
-from hdeeprm_like.batsim_server.scheduler_events import ENDED, job_of, machines_of, reject, switch
+from hdeeprm_like.batsim_server.scheduler_events import (
+    add_job,
+    job_of,
+    machines_of,
+    need_dynamic,
+    reject,
+    start,
+    switch,
+    to_kill,
+)
 from hdeeprm_like.errors import ProtocolError
 from hdeeprm_like.results.batsim_files import interval_set
 from hdeeprm_like.values import Whole, shown, wrong
@@ -28,23 +38,19 @@ LONGEST_PERIOD = 10**15  # ms
 def execute(simulation: Simulation5, event: SchedulerEvent) -> Script:
     """Start a job on machines."""
     job = job_of(simulation, event, "SUBMITTED")
-    where = f"{event.where}: allocation"
-    allocation = SchedulerEvent(event.kind, event.timestamp, event.object("allocation"), where)
+    allocation = event.inside("allocation")
     if event.data.get("profile_allocation_override"):
         raise ProtocolError(f"{event.where}: profile_allocation_override is not imitated")
     job.machines = machines_of(simulation, allocation, "host_allocation")
     job.ranks = _ranks(simulation, allocation, job)
+    where = allocation.where
     for number in job.machines:
         machine = simulation.machines[number]
         if machine.state not in (MachineState.IDLE, MachineState.COMPUTING):
             raise ProtocolError(f"{where}: machine {number} is {machine.state.name}, and computes no jobs now")
         if simulation.options.energy and not machine.computes_in(machine.pstate):
             raise ProtocolError(f"{where}: machine {number} is in P-state {machine.pstate}, no computing one")
-    job.storage = _storage(event)
-    job.alloc = interval_set(job.machines)
-    running = simulation.start(job)
-    host = simulation.machines[job.machines[0]].host.name
-    running.actor = yield (simulation.engine.spawn, execution.run_job(simulation, running), host)
+    yield from start(simulation, job, _storage(event))
 
 
 def _storage(event: SchedulerEvent) -> dict[str, int]:
@@ -56,12 +62,12 @@ def _storage(event: SchedulerEvent) -> dict[str, int]:
         where = f"{event.where}: storage_placement[{at}]"
         if not isinstance(place, dict):
             raise wrong(place, "a storage_name and a host_id", ProtocolError, where)
-        entry = SchedulerEvent(event.kind, event.timestamp, place, where)
+        entry = Fields(place, where, ProtocolError)
         found[entry.text("storage_name")] = _whole(entry, "host_id", 0)
     return found
 
 
-def _ranks(simulation: Simulation5, allocation: SchedulerEvent, job: Job) -> list[int]:
+def _ranks(simulation: Simulation5, allocation: Fields, job: Job) -> list[int]:
     """Return the machine of each rank, by the placement."""
     kind, placement = allocation.text("executor_placement_type"), allocation.object("executor_placement")
     where, count = allocation.where, len(job.machines)
@@ -86,15 +92,10 @@ def _ranks(simulation: Simulation5, allocation: SchedulerEvent, job: Job) -> lis
 
 
 def kill(simulation: Simulation5, event: SchedulerEvent) -> Script:
-    """Kill running jobs; jobs that are over, or already being killed, are left alone."""
-    identifiers: list[str] = []
-    for identifier in event.texts("job_ids"):
-        job = job_of(simulation, SchedulerEvent("", 0.0, {"job_id": identifier}, event.where), "RUNNING", *ENDED)
-        if not job.kill_asked:
-            job.kill_asked = True
-            identifiers.append(identifier)
+    """Kill running jobs."""
     simulation.killers += 1
-    killer = yield (simulation.engine.spawn, execution.kill_jobs(simulation, identifiers), simulation.master)
+    killing = execution.kill_jobs(simulation, to_kill(simulation, event))
+    killer = yield (simulation.engine.spawn, killing, simulation.master)
     simulation.killing = [*(actor for actor in simulation.killing if actor.alive), killer]
 
 
@@ -106,21 +107,20 @@ def call_me_later(simulation: Simulation5, event: SchedulerEvent) -> Script:
     if isinstance(found, PeriodicCall):
         yield to_periodic(simulation, (BEGIN, found))
     else:
-        waiter = submitters.wake_later(simulation, found, name)
+        waiter = submitters.report_later(simulation, found, lambda: ("WAITING_DONE", name))
         yield (simulation.engine.spawn, waiter, simulation.master)
 
 
 def create_probe(simulation: Simulation5, event: SchedulerEvent) -> Script:
     """Measure hosts periodically, or once."""
     probe = read_probe(simulation, event)
-    where = f"{event.where}: measurement_triggering_policy"
-    policy = SchedulerEvent(event.kind, event.timestamp, event.object("measurement_triggering_policy"), where)
+    policy = event.inside("measurement_triggering_policy")
     found = _trigger(policy, "temporal_trigger", probe.name)
     simulation.waiters += 1
     if isinstance(found, PeriodicCall):
         yield to_periodic(simulation, (BEGIN, replace(found, probe=probe)))
     elif simulation.options.imitate == RC2:
-        raise ProtocolError(f"{where}: temporal_trigger_type is OneShot; Batsim 5 only has Periodic")
+        raise ProtocolError(f"{policy.where}: temporal_trigger_type is OneShot; Batsim 5 only has Periodic")
     else:
         yield (simulation.engine.spawn, measure_later(simulation, found, probe), simulation.master)
 
@@ -130,10 +130,10 @@ def stop_probe(simulation: Simulation5, event: SchedulerEvent) -> Script:
     yield to_periodic(simulation, (STOP, (True, event.text("probe_id"))))
 
 
-def _trigger(event: SchedulerEvent, key: str, name: str) -> PeriodicCall | float:
+def _trigger(event: Fields, key: str, name: str) -> PeriodicCall | float:
     """Return the periodic call of an event's trigger, or the time in s of one that comes once."""
     kind = event.text(f"{key}_type")
-    when = SchedulerEvent(event.kind, event.timestamp, event.object(key), f"{event.where}: {key}")
+    when = event.inside(key)
     unit = when.data.get("time_unit", "Second")
     if not isinstance(unit, str) or unit not in MILLISECONDS:
         raise wrong(unit, "Second or Millisecond", ProtocolError, when.where, "time_unit")
@@ -145,19 +145,18 @@ def _trigger(event: SchedulerEvent, key: str, name: str) -> PeriodicCall | float
     return time / 1e3 if unit == "Millisecond" else float(time)
 
 
-def _periodic(when: SchedulerEvent, name: str, unit: int) -> PeriodicCall:
+def _periodic(when: Fields, name: str, unit: int) -> PeriodicCall:
     if _whole(when, "offset", 0) != 0:
         raise ProtocolError(f"{when.where}: offset must be 0, as in Batsim")
     mode, left = when.text("mode_type"), None
     if mode == "FinitePeriodNumber":
-        modes = SchedulerEvent(when.kind, when.timestamp, when.object("mode"), f"{when.where}: mode")
-        left = _whole(modes, "nb_periods", 1)
+        left = _whole(when.inside("mode"), "nb_periods", 1)
     elif mode != "Infinite":
         raise wrong(mode, "FinitePeriodNumber or Infinite", ProtocolError, when.where, "mode_type")
     return PeriodicCall(name, when.where, _whole(when, "period", 1) * unit, left)
 
 
-def _whole(event: SchedulerEvent, key: str, least: int) -> int:
+def _whole(event: Fields, key: str, least: int) -> int:
     value = event.data.get(key, 0)
     if isinstance(value, float) and value.is_integer():
         value = int(value)
@@ -198,16 +197,12 @@ def turn_on_off(simulation: Simulation5, event: SchedulerEvent) -> Script:
 def register_job(simulation: Simulation5, event: SchedulerEvent) -> None:
     """Register a job made by the scheduler."""
     workload, number = _new_name(simulation, event, event.text("job_id"))
-    job = job_from_message(event, _reader(simulation, workload), number, simulation.engine.now)
-    if job.identifier in simulation.jobs:
-        raise ProtocolError(f"{event.where}: job {job.identifier[:60]!r} exists already")
-    simulation.jobs[job.identifier] = job
-    simulation.submit(job, announce=simulation.options.acknowledge_dynamic_jobs)
+    add_job(simulation, event, job_from_message(event, _reader(simulation, workload), number, simulation.engine.now))
 
 
 def register_profile(simulation: Simulation5, event: SchedulerEvent) -> None:
     """Register a profile made by the scheduler."""
-    identifier = SchedulerEvent("", 0.0, event.object("profile"), f"{event.where}: profile").text("id")
+    identifier = event.inside("profile").text("id")
     workload, _ = _new_name(simulation, event, identifier)
     reader = _reader(simulation, workload)
     if identifier in reader.profiles:
@@ -217,10 +212,7 @@ def register_profile(simulation: Simulation5, event: SchedulerEvent) -> None:
 
 def _new_name(simulation: Simulation5, event: SchedulerEvent, name: str) -> tuple[str, str]:
     """Return the workload and the name in it of a registration, if that is allowed now."""
-    if not simulation.options.dynamic_jobs:
-        raise ProtocolError(f"{event.where}: needs dynamic_registration in the hello")
-    if not simulation.registering:
-        raise ProtocolError(f"{event.where}: comes after FinishRegistrationEvent")
+    need_dynamic(simulation, event, "dynamic_registration in the hello", "FinishRegistrationEvent")
     workload, _, number = name.partition("!")
     if not workload or not number:
         raise ProtocolError(f"{event.where}: {name[:60]!r} must be a workload, '!' and a name")

@@ -14,21 +14,15 @@ Source: ``batsim_edc.h`` of Batsim 5.
 import ctypes
 import struct
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from hdeeprm_like.errors import OptionsError, ProtocolError
 
-BYTES, SIZE = ctypes.POINTER(ctypes.c_uint8), ctypes.c_uint32
+BYTES, SIZE, TEXT = ctypes.POINTER(ctypes.c_uint8), ctypes.c_uint32, ctypes.c_char_p
+REPLY = (ctypes.POINTER(BYTES), ctypes.POINTER(SIZE))
 FUNCTIONS = {
-    "batsim_edc_init": (
-        ctypes.c_char_p,
-        SIZE,
-        ctypes.POINTER(SIZE),
-        ctypes.POINTER(BYTES),
-        ctypes.POINTER(SIZE),
-    ),
-    "batsim_edc_take_decisions": (ctypes.c_char_p, SIZE, ctypes.POINTER(BYTES), ctypes.POINTER(SIZE)),
+    "batsim_edc_init": (TEXT, SIZE, ctypes.POINTER(SIZE), *REPLY),
+    "batsim_edc_take_decisions": (TEXT, SIZE, *REPLY),
     "batsim_edc_deinit": (),
 }
 LARGEST_REPLY = 1 << 28  # bytes
@@ -58,13 +52,7 @@ class Library:
             function.argtypes, function.restype = arguments, ctypes.c_uint8
             self._functions[name] = function
 
-    def __enter__(self) -> "Library":
-        """Return itself."""
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def close(self) -> None:
         """Make the library free what it holds."""
         if self._begun:
             self._functions["batsim_edc_deinit"]()

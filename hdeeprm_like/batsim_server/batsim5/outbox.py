@@ -4,8 +4,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from hdeeprm_like.batsim_server.batsim5.json_text import decimal, encode
 from hdeeprm_like.batsim_server.jobs import Job, Profile, RunningJob, Task
+from hdeeprm_like.batsim_server.json_text import decimal5, encode5
 from hdeeprm_like.batsim_server.outbox import Outbox
 
 UNSIGNED = 1 << 32  # return codes are sent as unsigned 32-bit numbers
@@ -63,7 +63,7 @@ class Outbox5(Outbox):
         """Return the message with all events, and clear them."""
         self._clock = now
         events, self._events = self._events, []
-        return f'{{"now": {decimal(now)},"events": [{",".join(events)}]}}'
+        return f'{{"now": {decimal5(now)},"events": [{",".join(events)}]}}'
 
     def clear(self, now: float) -> None:
         """Clear all events."""
@@ -73,7 +73,7 @@ class Outbox5(Outbox):
     def add(self, kind: str, data: str, now: float) -> None:
         """Add an event with its data as JSON."""
         self._clock = now
-        self._events.append(f'{{"timestamp": {decimal(now)},"event_type": "{kind}","event": {data}}}')
+        self._events.append(f'{{"timestamp": {decimal5(now)},"event_type": "{kind}","event": {data}}}')
 
     def add_late(self, kind: str, data: str, now: float) -> None:
         """Add an event of a kind for which the release candidate does not read the clock."""
@@ -82,40 +82,40 @@ class Outbox5(Outbox):
     def job_submitted(self, job: Job, with_profile: bool, now: float) -> None:
         """Add the arrival of a job."""
         tail = f',"profile": {job.profile.text}' if with_profile else ""
-        content = f'"job_id": {encode(job.identifier)},"job": {job.text},"submission_time": {decimal(job.submit)}'
+        content = f'"job_id": {encode5(job.identifier)},"job": {job.text},"submission_time": {decimal5(job.submit)}'
         self.add("JobSubmittedEvent", f"{{{content}{tail}}}", now)
 
-    def job_completed(self, identifier: str, state: str, code: int, alloc: str, now: float) -> None:
+    def job_completed(self, job: Job, now: float) -> None:
         """Add the end of a job and its outcome."""
-        data = {"job_id": identifier, "state": state, "return_code": code % UNSIGNED}
-        self.add("JobCompletedEvent", encode(data), now)
+        data = {"job_id": job.identifier, "state": job.state, "return_code": job.return_code % UNSIGNED}
+        self.add("JobCompletedEvent", encode5(data), now)
 
     def jobs_killed(self, identifiers: Iterable[str], progress: Mapping[str, KillProgress], now: float) -> None:
         """Add the completion of a kill, with the progress of each job."""
         by_job = sorted(progress.items())
-        progresses = encode([{"job_id": identifier, "wrapper": one.report} for identifier, one in by_job])
+        progresses = encode5([{"job_id": identifier, "wrapper": one.report} for identifier, one in by_job])
         tail = ""
         if self._profiles_of_killed:
             named = {one.profile.name: one.profile.text for one in progress.values()}
             tail = f',"profiles": [{",".join(text for _, text in sorted(named.items()))}]'
-        data = f'{{"job_ids": {encode(list(identifiers))},"progresses": {progresses}{tail}}}'
+        data = f'{{"job_ids": {encode5(list(identifiers))},"progresses": {progresses}{tail}}}'
         self.add_late("JobsKilledEvent", data, now)
 
     def pstate_changed(self, resources: str, pstate: int, now: float) -> None:
         """Add that machines reached a P-state."""
-        self.add_late("HostsPStateChangedEvent", encode({"host_ids": resources, "pstate": pstate}), now)
+        self.add_late("HostsPStateChangedEvent", encode5({"host_ids": resources, "pstate": pstate}), now)
 
     def resources_changed(self, resources: str, pstate: int, now: float) -> None:
         """Add that machines have been turned on or off."""
-        self.add_late("HostsTurnedOnOffEvent", encode({"host_ids": resources, "state": pstate}), now)
+        self.add_late("HostsTurnedOnOffEvent", encode5({"host_ids": resources, "state": pstate}), now)
 
     def called(self, call: str, now: float, last: bool = False) -> None:
         """Add that the time of a call has come; *last* for the last one of a periodic call."""
-        self.add("RequestedCallEvent", encode({"call_me_later_id": call, "last_periodic_call": last}), now)
+        self.add("RequestedCallEvent", encode5({"call_me_later_id": call, "last_periodic_call": last}), now)
 
     def measured(self, data: Mapping[str, Any], now: float) -> None:
         """Add what a probe has measured."""
-        self.add("ProbeDataEmittedEvent", encode(data), now)
+        self.add("ProbeDataEmittedEvent", encode5(data), now)
 
     def outside_event(self, data: str, now: float) -> None:
         """Add an external event, given as JSON."""

@@ -33,11 +33,6 @@ class PeriodicCall:
     probe: Probe | None = None
 
     @property
-    def kind(self) -> str:
-        """What it is, for messages."""
-        return "call" if self.probe is None else "probe"
-
-    @property
     def key(self) -> Key:
         """What identifies it."""
         return self.probe is not None, self.name
@@ -103,7 +98,8 @@ def _due(calls: dict[Key, PeriodicCall], date: int, now: float) -> list[Due]:
 
 def _check_new(calls: dict[Key, PeriodicCall], new: PeriodicCall) -> None:
     if new.key in calls:
-        raise ProtocolError(f"{new.where}: the {new.kind} {new.name[:60]!r} is running already")
+        kind = "call" if new.probe is None else "probe"
+        raise ProtocolError(f"{new.where}: the {kind} {new.name[:60]!r} is running already")
     for call in calls.values():
         shorter, longer = sorted((call.period, new.period))
         if longer % shorter:

@@ -112,9 +112,7 @@ def read_probe(simulation: Simulation5, event: SchedulerEvent) -> Probe:
             f"{event.where}: resources_aggregation_function_type is {shown(aggregation)}; Batsim 5 only has "
             f"{', '.join(AGGREGATIONS)}"
         )
-    where = f"{event.where}: resources"
-    resources = SchedulerEvent(event.kind, event.timestamp, event.object("resources"), where)
-    machines = sorted(machines_of(simulation, resources, "host_ids"))
+    machines = sorted(machines_of(simulation, event.inside("resources"), "host_ids"))
     return Probe(event.text("probe_id"), machines, simulation.machines.meter, accumulates, aggregation, imitated)
 
 

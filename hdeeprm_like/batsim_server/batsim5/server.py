@@ -7,10 +7,10 @@ from typing import Any
 from hdeeprm_like.batsim_server.batsim5 import periodic
 from hdeeprm_like.batsim_server.batsim5.decisions import DECISIONS
 from hdeeprm_like.batsim_server.batsim5.handshake import FORM
-from hdeeprm_like.batsim_server.batsim5.json_text import encode
 from hdeeprm_like.batsim_server.batsim5.options import RC2
 from hdeeprm_like.batsim_server.batsim5.simulation import Simulation5
 from hdeeprm_like.batsim_server.engine import Script
+from hdeeprm_like.batsim_server.json_text import encode5
 from hdeeprm_like.batsim_server.machines import Machine
 from hdeeprm_like.batsim_server.outside_events import OutsideEvent
 from hdeeprm_like.batsim_server.replies import Reply, SchedulerEvent, read_reply
@@ -105,7 +105,7 @@ def _description(simulation: Simulation5) -> str:
         "batsim_version": options.version,
         "batsim_commit": "",
     }
-    return f'{encode(head)[:-1]},"profiles": [{",".join(profiles)}],{encode(tail)[1:]}'
+    return f'{encode5(head)[:-1]},"profiles": [{",".join(profiles)}],{encode5(tail)[1:]}'
 
 
 def _host(machine: Machine) -> dict[str, Any]:

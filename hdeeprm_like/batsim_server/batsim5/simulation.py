@@ -1,23 +1,20 @@
 """The differences of a simulation from Batsim 4's: names, numbers of machines, files, and reports about jobs."""
 
-import json
 import re
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from hdeeprm_like.batsim_server.batsim5.json_text import encode
 from hdeeprm_like.batsim_server.batsim5.options import RC2, Options5
 from hdeeprm_like.batsim_server.batsim5.outbox import KillProgress, Outbox5, kill_progress
 from hdeeprm_like.batsim_server.batsim5.workload import WorkloadReader5
 from hdeeprm_like.batsim_server.engine import Mailbox, Script
-from hdeeprm_like.batsim_server.fields import AMOUNT
 from hdeeprm_like.batsim_server.jobs import Job, Profiles, RunningJob
-from hdeeprm_like.batsim_server.outside_events import OutsideEvent
+from hdeeprm_like.batsim_server.json_text import encode5
+from hdeeprm_like.batsim_server.outside_events import Content, OutsideEvent, read_events
 from hdeeprm_like.batsim_server.simulation import Simulation
 from hdeeprm_like.batsim_server.workload import read_workload
-from hdeeprm_like.errors import HDeepRMError, WorkloadError
-from hdeeprm_like.formats.batsim_numbers import read_number
-from hdeeprm_like.inputs import read_text
+from hdeeprm_like.errors import WorkloadError
 
 
 class Simulation5(Simulation):
@@ -51,26 +48,23 @@ class Simulation5(Simulation):
 
     def read_workload(self, path: Path, name: str) -> tuple[int, dict[str, Job], Profiles]:
         """Return the number of machines that a workload was made for, its jobs and profiles."""
-
-        def make_reader(
-            profiles: Profiles, described: dict[str, Any], error: type[HDeepRMError], folder: Path
-        ) -> WorkloadReader5:
-            readers.append(WorkloadReader5(profiles, described, error, folder, self.profiles))
-            return readers[0]
-
-        readers: list[WorkloadReader5] = []
-        content = read_workload(path, name, make_reader)
-        used = {full.partition("!")[2] for full in content[2]}
-        self.unused = self.unused or next((bare for bare in readers[0].described if bare not in used), "")
-        return content
+        machines, jobs, profiles = read_workload(path, name, partial(WorkloadReader5, others=self.profiles))
+        self.unused = self.unused or profiles.unused
+        return machines, jobs, profiles
 
     def read_events(self, path: Path, number: int) -> list[OutsideEvent]:
         """Return the external events of file *number*; Batsim 5 only has events that it forwards."""
-        events: list[OutsideEvent] = []
-        for line, text in enumerate(read_text(path, WorkloadError).splitlines(), start=1):
-            if text:
-                events.append(_read_event(text, f"{path}:{line}", f"ee{number}!{len(events)}"))
-        return sorted(events, key=lambda event: event.timestamp)
+
+        def read_event(content: Content, time: float, where: str, before: int) -> OutsideEvent:
+            kind, data = content["type"], content.get("data")
+            if kind != "generic":
+                raise WorkloadError(f"{where}: type {kind[:40]!r} is not known; Batsim 5 knows 'generic' events only")
+            if not isinstance(data, str):
+                raise WorkloadError(f"{where}: data must be a text")
+            event = {"external_event_type": "GenericExternalEvent", "external_event": {"data": data}}
+            return OutsideEvent(time, kind, (), encode5({"id": f"ee{number}!{before}"} | event))
+
+        return read_events(path, read_event)
 
     def new_outbox(self) -> Outbox5:
         """Return an empty outbox for messages to the scheduler."""
@@ -89,20 +83,3 @@ class Simulation5(Simulation):
         self.engine.server.pending.clear()
         self.outbox.clear(self.engine.now)
         self.stopped = True
-
-
-def _read_event(line: str, where: str, identifier: str) -> OutsideEvent:
-    try:
-        content = json.loads(line, parse_float=read_number)
-    except (ValueError, RecursionError) as cause:
-        raise WorkloadError(f"{where}: not valid JSON: {cause}") from cause
-    if not isinstance(content, dict):
-        raise WorkloadError(f"{where}: an event is an object with a timestamp, a type and data")
-    kind, time, data = (content.get(key) for key in ("type", "timestamp", "data"))
-    if kind != "generic":
-        raise WorkloadError(f"{where}: type {str(kind)[:40]!r} is not known; Batsim 5 knows 'generic' events only")
-    moment = AMOUNT.of(time, WorkloadError, where, "timestamp")
-    if not isinstance(data, str):
-        raise WorkloadError(f"{where}: data must be a text")
-    event = {"id": identifier, "external_event_type": "GenericExternalEvent", "external_event": {"data": data}}
-    return OutsideEvent(moment, "generic", (), encode(event))

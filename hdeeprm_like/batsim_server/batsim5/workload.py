@@ -5,9 +5,9 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, ClassVar
 
-from hdeeprm_like.batsim_server.batsim5.json_text import encode
 from hdeeprm_like.batsim_server.batsim5.profile_types import AS_JSON, NOT_IMITATED, PROFILE_TYPES
 from hdeeprm_like.batsim_server.jobs import Job, Profile, Profiles, ProfileType
+from hdeeprm_like.batsim_server.json_text import encode5
 from hdeeprm_like.batsim_server.replies import SchedulerEvent
 from hdeeprm_like.batsim_server.workload import WorkloadReader
 from hdeeprm_like.errors import ProtocolError, did_you_mean
@@ -35,7 +35,7 @@ class WorkloadReader5(WorkloadReader):
             "rigid": True,
             "profile_id": job.profile.name,
         }
-        job.text = encode(content)
+        job.text = encode5(content)
         return job
 
     def profile(self, name: str, description: Any, where: str, depth: int = 0, unused: bool = False) -> Profile:
@@ -45,15 +45,17 @@ class WorkloadReader5(WorkloadReader):
         content = {"id": name, "profile_type": kind, "profile": AS_JSON[kind](profile.parameters)}
         if extra := self._extra_data(description, f"{where}: profile {name[:60]!r}"):
             content["extra_data"] = extra
-        profile.text = encode(content)
+        profile.text = encode5(content)
         return profile
 
     def check_unused(self, where: str) -> None:
         """Raise for invalid profiles without jobs, except those of types that only we do not support."""
         for name, description in self.described.items():
             full = f"{self.profiles.workload}!{name}"
-            refused = isinstance(description, dict) and description.get("type") in self.not_imitated
-            if full not in self.profiles and not refused:
+            if full in self.profiles:
+                continue
+            self.profiles.unused = self.profiles.unused or name
+            if not isinstance(description, dict) or description.get("type") not in self.not_imitated:
                 self.profile(full, description, where, unused=True)
 
     def find(self, name: Any, where: str, depth: int) -> Profile:

@@ -16,11 +16,11 @@ class Sequence(NamedTuple):
 
 def read(fields: Fields, find: FindProfile) -> Sequence:
     """Return the sequence with its profiles found by name."""
-    names = fields.content.get("seq")
+    names = fields.data.get("seq")
     if not isinstance(names, list) or not names:
         raise fields.refusal("seq must be a list of profiles that is not empty")
     profiles = [find(name) for name in names]
-    repeat = COUNT.of(fields.content.get("repeat", fields.content.get("nb", 1)), fields.error, fields.where, "repeat")
+    repeat = COUNT.of(fields.data.get("repeat", fields.data.get("nb", 1)), fields.error, fields.where, "repeat")
     return Sequence(profiles, repeat)
 
 

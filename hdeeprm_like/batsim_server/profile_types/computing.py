@@ -1,9 +1,7 @@
 """The profile types of parallel tasks: flops on each host, bytes between each pair."""
 
-from typing import Any
-
 from hdeeprm_like.batsim_server.fields import Fields
-from hdeeprm_like.batsim_server.jobs import FindProfile, ProfileType, RunningJob, Steps, Task
+from hdeeprm_like.batsim_server.jobs import FindProfile, ProfileType, RunningJob, Steps, Task, share_done
 from hdeeprm_like.batsim_server.parallel_tasks import Amounts, work_of
 from hdeeprm_like.errors import ProtocolError
 
@@ -50,16 +48,11 @@ def run_divided(running: RunningJob, task: Task, total: Amounts) -> Steps:
     return (yield from run(running, task, Amounts(total.flops / ranks, total.bytes / ranks)))
 
 
-def progress(running: RunningJob, task: Task, amounts: Amounts) -> dict[str, Any]:
-    """Return the finished share of the work."""
-    return running.share_done(task)
-
-
 PARALLEL = ProfileType(
     "``cpu`` flops per host, ``com`` bytes from row to column",
     read_matrix,
     run,
-    progress,
+    share_done,
     hosts=hosts_of,
     silent=is_silent,
 )
@@ -67,14 +60,14 @@ HOMOGENEOUS = ProfileType(
     "``cpu`` flops on each host, ``com`` bytes between each two hosts",
     read_homogeneous,
     run,
-    progress,
+    share_done,
     silent=is_silent,
 )
 HOMOGENEOUS_TOTAL = ProfileType(
     "the same, ``cpu`` and ``com`` divided by the number of hosts",
     read_homogeneous,
     run_divided,
-    progress,
+    share_done,
     any_size=lambda _: True,
     silent=is_silent,
 )

@@ -33,21 +33,18 @@ class Receiving(NamedTuple):
 
 def read_send(fields: Fields, find: FindProfile) -> Sending:
     """Return the message as JSON, and the sleep."""
-    message = fields.content.get("msg")
-    if not isinstance(message, dict):
-        raise fields.refusal("msg must be an object")
-    return Sending(fields.encoded(message), fields.positive("sleeptime", default=1e-7))
+    return Sending(fields.encoded(fields.object("msg")), fields.positive("sleeptime", default=1e-7))
 
 
 def read_recv(fields: Fields, find: FindProfile) -> Receiving:
     """Return the awaited pattern and the profiles that follow, which are looked up at run time."""
     poll = fields.positive("polltime", default=0.005)
-    regex = fields.content.get("regex", ".*")
+    regex = fields.data.get("regex", ".*")
     try:
         pattern = re.compile(str(regex))
     except (re.error, RecursionError, OverflowError) as cause:
         raise fields.refusal(f"regex {str(regex)[:60]!r} is not one: {cause}") from cause
-    success, failure, timeout = (str(fields.content.get(key, "")) for key in ("success", "failure", "timeout"))
+    success, failure, timeout = (str(fields.data.get(key, "")) for key in ("success", "failure", "timeout"))
     return Receiving(poll, pattern, success, failure, timeout)
 
 

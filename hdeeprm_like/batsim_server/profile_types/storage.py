@@ -1,9 +1,9 @@
 """The profile types that transfer data to and from storage hosts."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from hdeeprm_like.batsim_server.fields import Fields
-from hdeeprm_like.batsim_server.jobs import FindProfile, ProfileType, RunningJob, Steps, Task
+from hdeeprm_like.batsim_server.jobs import FindProfile, ProfileType, RunningJob, Steps, Task, share_done
 from hdeeprm_like.batsim_server.parallel_tasks import Amounts, work_of
 from hdeeprm_like.errors import ProtocolError
 
@@ -26,23 +26,15 @@ class Staging(NamedTuple):
 
 def read_transfer(fields: Fields, find: FindProfile) -> Transfer:
     """Return the amounts to read and to write; one of them is optional."""
-    if not {"bytes_to_read", "bytes_to_write"} & fields.content.keys():
+    if not {"bytes_to_read", "bytes_to_write"} & fields.data.keys():
         raise fields.refusal("bytes_to_read or bytes_to_write must be there")
-    read, written = (
-        fields.amount(key) if key in fields.content else 0.0 for key in ("bytes_to_read", "bytes_to_write")
-    )
-    label = fields.content.get("storage", fields.content.get("host", "pfs"))
-    if not isinstance(label, str):
-        raise fields.refusal("storage must be a text")
-    return Transfer(read, written, label)
+    read, written = (fields.amount(key) if key in fields.data else 0.0 for key in ("bytes_to_read", "bytes_to_write"))
+    return Transfer(read, written, fields.text("storage", fields.data.get("host", "pfs")))
 
 
 def read_staging(fields: Fields, find: FindProfile) -> Staging:
     """Return the amount and its source and target."""
-    labels = [fields.content.get(key) for key in ("from", "to")]
-    if not all(isinstance(label, str) for label in labels):
-        raise fields.refusal("from and to must be texts")
-    return Staging(fields.amount("nb_bytes"), str(labels[0]), str(labels[1]))
+    return Staging(fields.amount("nb_bytes"), fields.text("from"), fields.text("to"))
 
 
 def run_transfer(running: RunningJob, task: Task, transfer: Transfer) -> Steps:
@@ -64,11 +56,6 @@ def run_staging(running: RunningJob, task: Task, staging: Staging) -> Steps:
     return (yield from running.compute(task, work_of(running.machines, running.network, ranks, amounts)))
 
 
-def progress(running: RunningJob, task: Task, parameters: Transfer | Staging) -> dict[str, Any]:
-    """Return the transferred share of the bytes."""
-    return running.share_done(task)
-
-
 def _storage(running: RunningJob, label: str, sole: bool) -> int:
     """Return the machine mapped to a storage name; with *sole*, the only storage host if the job maps none."""
     mapping, machines = running.job.storage, running.machines
@@ -88,6 +75,6 @@ TRANSFER = ProfileType(
     "``bytes_to_read`` from a storage host and ``bytes_to_write`` to it, by each host",
     read_transfer,
     run_transfer,
-    progress,
+    share_done,
 )
-STAGING = ProfileType("``nb_bytes`` from one storage host to another", read_staging, run_staging, progress)
+STAGING = ProfileType("``nb_bytes`` from one storage host to another", read_staging, run_staging, share_done)

@@ -6,7 +6,7 @@ What reads and replays the files is loaded when the first job does so; few workl
 from collections.abc import Callable
 from math import floor
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from hdeeprm_like.batsim_server.engine import TIMEOUT, Mailbox, Script
 from hdeeprm_like.batsim_server.fields import Fields
@@ -15,10 +15,6 @@ from hdeeprm_like.batsim_server.sharing import NO_CROWDS, Crowd, Work
 from hdeeprm_like.errors import WorkloadError
 from hdeeprm_like.inputs import read_text
 from hdeeprm_like.values import FRACTION
-
-if TYPE_CHECKING:
-    from hdeeprm_like.batsim_server.mpi import Communicator, Rank
-    from hdeeprm_like.batsim_server.mpi_traces import Step
 
 LAST_MESSAGE = 4.0  # bytes, from each rank to the first host of the job
 
@@ -31,9 +27,7 @@ class Trace(NamedTuple):
 
 def read(fields: Fields, find: FindProfile) -> Trace:
     """Return the files of the trace; they are opened when a job replays them."""
-    name = fields.content.get("trace")
-    if not isinstance(name, str):
-        raise fields.refusal("trace must be the name of a file")
+    name = fields.text("trace")
     if fields.folder is None:
         raise fields.refusal("a trace can be replayed only by the jobs of a workload's file")
     index = fields.folder / name
@@ -56,7 +50,7 @@ def run_usage(running: RunningJob, task: Task, trace: Trace) -> Steps:
 def run_smpi(running: RunningJob, task: Task, trace: Trace) -> Steps:
     """Make every rank compute, send and receive as in its file; ranks are distributed over the hosts in turn."""
     from hdeeprm_like.batsim_server.mpi import Communicator, Rank
-    from hdeeprm_like.batsim_server.mpi_traces import read_trace
+    from hdeeprm_like.batsim_server.mpi_traces import read_trace, replay
 
     ranks, machines, count = running.job.ranks, running.machines, len(trace.files)
     numbers = [ranks[rank % len(ranks)] for rank in range(count)]
@@ -65,7 +59,11 @@ def run_smpi(running: RunningJob, task: Task, trace: Trace) -> Steps:
     def script(rank: int, path: Path) -> Script:
         number = numbers[rank]
         me = Rank(communicator, running.engine, rank, machines[number].constraint, number)
-        return _replay(me, communicator, read_trace(path, rank, count))
+        try:
+            yield from replay(me, read_trace(path, rank, count))
+        except GeneratorExit:
+            communicator.close()
+            raise
 
     return (yield from _run(running, trace, script))
 
@@ -117,16 +115,6 @@ def _use(running: RunningJob, number: int, steps: list[tuple[float, float]]) -> 
         crowds = {host: Crowd(cores, flops)} if cores > 1 else NO_CROWDS
         action = yield (engine.start, Work({host: cores * flops}, (number,), crowds=crowds, ranks=cores))
         yield (engine.wait, action, -1.0)
-
-
-def _replay(me: "Rank", communicator: "Communicator", steps: "list[Step]") -> Script:
-    from hdeeprm_like.batsim_server.mpi_traces import replay
-
-    try:
-        yield from replay(me, steps)
-    except GeneratorExit:
-        communicator.close()
-        raise
 
 
 USAGE = ProfileType("replays the files that ``trace`` names: which share of its cores each host uses", read, run_usage)
