@@ -9,6 +9,7 @@ from numba 0.63 on; .ci/run compiles all with the oldest version that pyproject.
 """
 
 import functools
+import inspect
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -34,7 +35,7 @@ from numba.extending import intrinsic, typeof_impl
 
 from hdeeprm_like.compiler import columns
 from hdeeprm_like.engine import bundles
-from hdeeprm_like.engine.compiled import ByType, Compiled, parameters_of
+from hdeeprm_like.engine.compiled import ByType, Compiled
 from hdeeprm_like.engine.fingerprints import is_ours
 
 OPTIONS: dict[str, Any] = {
@@ -238,12 +239,16 @@ def type_of(argument: object) -> Any:
     return numba.typeof(argument)
 
 
-def _callable(names: str, typed: Callable[..., Any], name: str) -> Any:
-    """Return a numba function with the given parameters, typed by *typed*."""
-    place: dict[str, Any] = {"typed": typed}
-    # only the names of our own functions and of their parameters go in
-    exec(f"def {name}(typing, {names}):\n    return typed(({names},))\n", place)
-    return columns.type_of_intrinsic(intrinsic(place[name]))
+def _callable(like: Callable[..., Any], typed: Callable[..., Any]) -> Any:
+    """Return a numba function with the name and the parameters of another one, typed by *typed*."""
+
+    def call(typing: Any, *kinds: Any) -> Any:
+        return typed(kinds)
+
+    own, theirs = inspect.signature(call), inspect.signature(like)
+    call.__name__ = like.__name__
+    call.__signature__ = own.replace(parameters=[own.parameters["typing"], *theirs.parameters.values()])  # type: ignore[attr-defined]
+    return columns.type_of_intrinsic(intrinsic(call))
 
 
 def _call(function: Compiled, kinds: tuple[Any, ...]) -> Any:
@@ -259,14 +264,12 @@ def _call(function: Compiled, kinds: tuple[Any, ...]) -> Any:
 
 @functools.cache
 def _of_compiled(function: Compiled) -> Any:
-    return _callable(parameters_of(function.__wrapped__), lambda kinds: _call(function, kinds), function.__name__)
+    return _callable(function.__wrapped__, lambda kinds: _call(function, kinds))
 
 
 @functools.cache
 def _of_choice(choice: ByType) -> Any:
-    return _callable(
-        parameters_of(choice.choose_by_type), lambda kinds: _call(choice.choose_by_type(*kinds), kinds), choice.__name__
-    )
+    return _callable(choice.choose_by_type, lambda kinds: _call(choice.choose_by_type(*kinds), kinds))
 
 
 @typeof_impl.register(Compiled)  # type: ignore[untyped-decorator]

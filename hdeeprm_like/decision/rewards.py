@@ -25,7 +25,7 @@ from hdeeprm_like.decision.rates import KILOWATT_HOUR, Rates
 from hdeeprm_like.decision.window.arrays import Window
 from hdeeprm_like.decision.window.window import JobWindow, has_ended, is_over
 from hdeeprm_like.engine.bundles import Bundle
-from hdeeprm_like.engine.compiled import compiled, entry
+from hdeeprm_like.engine.compiled import compiled, entry, inlined
 from hdeeprm_like.engine.dispatch import check_names
 from hdeeprm_like.engine.state import State
 from hdeeprm_like.engine.tables import RUNNING, WAITING, Tables
@@ -110,7 +110,7 @@ def gain(reward: RewardArrays, value: float, seconds: float) -> None:
         params.discount *= later
 
 
-@compiled
+@inlined
 def pass_time(tables: Tables, window: Window, reward: RewardArrays, now: float) -> None:
     """Add the reward of the time until *now* (s), in which nothing happens; called before the tables move there."""
     seconds = now - tables.clock[0].now

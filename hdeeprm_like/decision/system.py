@@ -134,6 +134,7 @@ def take_in_jobs(core: Core, now: float, completed: Ints, count: int, submitted:
 
 
 @entry
+@inlined
 def note_action(core: Core, started_before: int) -> None:
     """Update window and reward after an action, given how many jobs had started in the instant before it."""
     look_at_changes(core.tables, core.window)
@@ -142,6 +143,7 @@ def note_action(core: Core, started_before: int) -> None:
 
 
 @entry
+@inlined
 def settle_reward(core: Core) -> None:
     """Give the last decision the reward that was due."""
     settle_in(core.tables, core.window, core.reward)

@@ -101,10 +101,11 @@ def next_processor(tables: Tables, policy: int, j: int, wanted: int, last: int, 
 
 
 @compiled
-def next_alike(tables: Tables, policy: int, p: int) -> int:
-    """Return the processor after a full one, for policies that look at peak speed, peak power or nothing.
+def next_alike(tables: Tables, policy: int, j: int, p: int) -> int:
+    """Return the processor after one that is full or lacks memory, for policies that look at peak speed or power.
 
-    No free processor is better than the full one was, so the next with free cores follows if it is as good.
+    No other was better when that one was chosen, and those before it have no more room now, so the next with free cores
+    follows if it is as good and has memory for the job.
 
     Returns:
         -1 if another processor may come first.
@@ -115,7 +116,9 @@ def next_alike(tables: Tables, policy: int, p: int) -> int:
         return -1
     q = tables.words[w].processor
     alike = policy == FIRST_FIT or processor_key(tables, policy, q) == processor_key(tables, policy, p)
-    return int(q if alike and tables.loads[q].free > 0 else -1)
+    job = tables.jobs[j]
+    fits = tables.loads[q].free > 0 and node_fits(tables, tables.processors[q].node, job.memory, job.gpus)
+    return int(q if alike and fits else -1)
 
 
 @compiled
@@ -235,10 +238,13 @@ def choose_by_policy(tables: Tables, policy: int, j: int) -> int:
         As in `choose_cores`.
     """
     job = tables.jobs[j]
+    if len(tables.processors) == 1 and RANDOM_CORE < policy < BEST_FIT:
+        note_before(tables, 0, 0)
+        return int(close_choice(tables, policy, j, 1, job.size - take_cores(tables, policy, j, 0, -1, job.size)))
     picks, ranked, wanted, p, rival = 0, 0, job.size, -1, -1
-    only_cores = job.memory <= 0.0 and job.gpus <= 0.0 and policy in (HIGH_GFLOPS, LOW_POWER, FIRST_FIT)
+    in_order = policy in (HIGH_GFLOPS, LOW_POWER, FIRST_FIT)
     while wanted > 0:
-        alike = next_alike(tables, policy, p) if only_cores and p >= 0 else -1
+        alike = next_alike(tables, policy, j, p) if in_order and p >= 0 else -1
         if alike < 0:
             rank_picks(tables, ranked, picks)
             ranked = picks
@@ -252,7 +258,7 @@ def choose_by_policy(tables: Tables, policy: int, j: int) -> int:
         if policy in (HIGH_CORES, HIGH_MEM, HIGH_MEM_BW) and wanted > 1 and not counts_cores(tables):
             rival = rival_of(tables, policy, job.memory, job.gpus, p)  # booking cores ranks it again
         wanted -= take_cores(tables, policy, j, p, rival, 1 if policy in (RANDOM_CORE, SPREAD) else wanted)
-        if not only_cores:
+        if not in_order:
             rank(tables, p)
             ranked = picks
     rank_picks(tables, ranked, picks)

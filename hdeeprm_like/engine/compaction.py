@@ -76,18 +76,18 @@ def renumber(lists: JobLists, v: int, numbers: Ints, by_row: bool) -> None:
     Args:
         by_row: whether their ranks are their rows.
     """
-    blocks = lists.directory[v, : int(lists.lists["blocks"][v])] if lists.lists["jobs"][v] else np.zeros(0, np.int32)
-    sizes = lists.sizes[v, blocks]
+    blocks = lists.blocks[v, : int(lists.lists["blocks"][v]) if lists.lists["jobs"][v] else 0]
+    sizes = blocks["size"]
     before = np.cumsum(sizes) - sizes
-    places = np.repeat(lists.begins[v, blocks] - before, sizes) + np.arange(int(sizes.sum()))
-    jobs, keys, ranks = numbers[lists.jobs[v, places]], lists.keys[v, places], lists.ranks[v, places]
+    entries = np.repeat(blocks["begin"] - before, sizes) + np.arange(int(sizes.sum()))
+    jobs, keys, ranks = numbers[lists.jobs[entries]], lists.keys[entries], lists.ranks[entries]
     order = int(lists.lists["order"][v])
     if by_row:
         ranks = jobs
         if order in (FIRST, LCFS):
             keys = jobs * (1.0 if order == FIRST else -1.0)
     lists.lists["jobs"][v] = lists.lists["blocks"][v] = 0
-    refill(lists, v, jobs, keys, ranks, lists.cores[v, places])
+    refill(lists, v, jobs, keys, ranks, lists.cores[entries])
 
 
 @entry
@@ -104,4 +104,4 @@ def make_room(tables: Tables, simulation: Simulation, timing: EventClock, jobs: 
     if rows > len(simulation.tasks):
         for name in ("tasks", "completed", "kills", "submit"):
             setattr(simulation, name, longer(getattr(simulation, name), rows))
-        timing.heap, timing.heap_places = longer(timing.heap, rows), longer(timing.heap_places, rows)
+        timing.heap, timing.heap_places = longer(timing.heap, rows + 1), longer(timing.heap_places, rows)

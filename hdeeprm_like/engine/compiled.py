@@ -158,8 +158,3 @@ def direct(function: F, *arguments: object) -> F:
     Calling it skips the check of the types of the arguments: the caller is responsible for them.
     """
     return function if plain.ENABLED else cast(F, library.machine_code(cast(Any, function), arguments))
-
-
-def parameters_of(function: Callable[..., object]) -> str:
-    """Return the names of a function's parameters, separated by commas."""
-    return ", ".join(inspect.signature(function).parameters)

@@ -13,7 +13,6 @@ from hdeeprm_like.engine.joined_words import (
     touch_words,
 )
 from hdeeprm_like.engine.processor_index import rank
-from hdeeprm_like.engine.processor_keys import counts_cores
 from hdeeprm_like.engine.tables import Tables
 from hdeeprm_like.engine.words import BITS, bits
 
@@ -106,8 +105,6 @@ def release(tables: Tables, first: int, cores: int) -> int:
 @compiled
 def touch_all(tables: Tables, p: int) -> None:
     """Record that all cores of a processor may have changed P-state in this instant."""
-    if counts_cores(tables):
-        return
     processor = tables.processors[p]
     if joins_words(tables):
         touch_words(tables, processor.first_word, processor.words)

@@ -30,7 +30,7 @@ class EventClock(Bundle):
         one_by_one: (1,) 1 to decide after each single event, submissions before completions of the same time, as
             RLScheduler's simulator does.
         slowed: (P,) whether each processor was oversubscribed when last checked.
-        heap: (J,) HEAP_ENTRY, a heap of the running jobs by end; its length is ``heap`` of SIM.
+        heap: (J + 1,) HEAP_ENTRY, a heap of the running jobs by end; its length is ``heap`` of SIM.
         heap_places: (J,) places of running jobs in the heap.
     """
 
@@ -45,7 +45,7 @@ def new_event_clock(one_by_one: bool, processors: int, jobs: int) -> EventClock:
     return EventClock(
         one_by_one=np.array([one_by_one], np.int64),
         slowed=np.zeros(processors, np.int8),
-        heap=np.empty(jobs, HEAP_ENTRY),
+        heap=np.empty(jobs + 1, HEAP_ENTRY),
         heap_places=np.empty(jobs, np.int32),
     )
 
@@ -86,12 +86,13 @@ def sift(simulation: Simulation, timing: EventClock, hole: int, j: int) -> None:
     The hole first sinks to the bottom: most jobs belong there, and so a level takes one comparison instead of two.
     """
     size = simulation.sim[0].heap
+    timing.heap[size].end = np.inf  # so each child has a sibling
     while 2 * hole + 1 < size:
         child = 2 * hole + 1
-        left, right = timing.heap[child], timing.heap[min(child + 1, size - 1)]
+        left, right = timing.heap[child], timing.heap[child + 1]
         if left.end != right.end:
             child += right.end < left.end
-        elif ends_before(simulation, right.end, right.job, left.end, left.job):
+        elif child + 1 < size and ends_before(simulation, right.end, right.job, left.end, left.job):
             child += 1
         put(timing, hole, timing.heap[child].end, timing.heap[child].job)
         hole = child

@@ -1,6 +1,6 @@
 """Requests of a workload as rows of the engine's job record."""
 
-from collections.abc import Mapping
+from inspect import get_annotations
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -8,8 +8,10 @@ import numpy as np
 from hdeeprm_like.cluster.partitions import NO_DEMAND, Demand
 from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.workload import Workload
+from hdeeprm_like.engine.bundles import Bundle
+from hdeeprm_like.engine.compiled import entry
 from hdeeprm_like.engine.tables import JOB
-from hdeeprm_like.types import Records
+from hdeeprm_like.types import Floats, Ints, Records
 
 
 class Request(NamedTuple):
@@ -35,8 +37,7 @@ class Request(NamedTuple):
 
 
 NAMES = cast(tuple[str, ...], JOB.names)
-REQUESTED = ("submit", "size", "requested_time", "requested_ops", "memory", "bandwidth", "gpus", "user", "program")
-IN_CACHE = 4096  # rows
+WHOLE = ("size", "user", "program")  # columns of whole numbers
 EMPTY_JOB = dict.fromkeys(NAMES, 0.0) | dict.fromkeys(("start", "finish", "run_time"), np.nan)
 
 
@@ -62,24 +63,53 @@ def countable(platform: Platform, jobs: Workload | None) -> bool:
     return platform.processors == 1 and platform.partitions is None and not requested
 
 
+class Requests(Bundle):
+    """The columns of a workload that its rows take, and these rows; J jobs, units as in `Workload`.
+
+    Attributes:
+        rows: (J,) JOB, written from (J,) all others.
+    """
+
+    rows: Records
+    submit: Floats
+    size: Ints
+    requested_time: Floats
+    requested_ops: Floats
+    memory: Floats
+    gpus: Floats
+    bandwidth: Floats
+    user: Ints
+    program: Ints
+    ops: Floats
+    delay: Floats
+    walltime: Floats
+
+
+def columns_of(jobs: Workload, bundle: type[Bundle]) -> dict[str, Any]:
+    """Return the columns of a workload that a bundle takes besides the rows, as contiguous arrays."""
+    columns = {name: getattr(jobs, name) for name in get_annotations(bundle) if name != "rows"}
+    return {name: np.ascontiguousarray(of, np.int64 if name in WHOLE else np.float64) for name, of in columns.items()}
+
+
 def fill_jobs(rows: Records, jobs: Workload, reference_flops: float) -> None:
     """Write the requests of a workload into rows of jobs, and their run times at *reference_flops* flop/s."""
-    columns: dict[str, Any] = {name: getattr(jobs, name) for name in REQUESTED}
+    columns = columns_of(jobs, Requests)
     if jobs.demands is not None:  # GPUs requested per node are not bound to cores
         columns["gpus"] = np.where(jobs.demands.gpus_per_node > 0, 0.0, jobs.gpus)
-    times = np.where(jobs.delay >= 0.0, jobs.delay, jobs.ops / reference_flops)
-    columns |= {"run_time": np.minimum(times, jobs.walltime), "start": np.nan, "finish": np.nan}
-    fill_rows(rows, columns)
+    write_rows(Requests(rows=rows, **columns), reference_flops)
 
 
-def fill_rows(rows: Records, columns: Mapping[str, Any]) -> None:
-    """Write columns, each an array or a number, into rows, and zeros into the other fields.
-
-    It goes by parts that stay in the processor's cache.
-    """
-    memory, targets = rows.view(np.uint8), [(rows[name], values) for name, values in columns.items()]
-    for first in range(0, len(rows), IN_CACHE):
-        part = slice(first, first + IN_CACHE)
-        memory[first * rows.itemsize : part.stop * rows.itemsize] = 0
-        for target, values in targets:
-            target[part] = values[part] if isinstance(values, np.ndarray) else values
+@entry
+def write_rows(requests: Requests, reference_flops: float) -> None:
+    """Write rows of jobs, field by field in one go: column after column took three times as long."""
+    for j in range(len(requests.rows)):
+        row = requests.rows[j]
+        row.submit, row.size = requests.submit[j], requests.size[j]
+        row.requested_time, row.requested_ops = requests.requested_time[j], requests.requested_ops[j]
+        row.memory, row.gpus, row.bandwidth = requests.memory[j], requests.gpus[j], requests.bandwidth[j]
+        row.user, row.program = requests.user[j], requests.program[j]
+        time = requests.delay[j] if requests.delay[j] >= 0.0 else requests.ops[j] / reference_flops
+        row.run_time = min(time, requests.walltime[j])
+        row.start = row.finish = np.nan
+        row.done = row.speed = row.as_of = 0.0
+        row.first = row.status = row.place = row.lacks = row.stretches = 0

@@ -11,7 +11,7 @@ from hdeeprm_like.engine.called_on_nodes import call_lacking, call_release
 from hdeeprm_like.engine.compiled import compiled, entry, inlined, lowest_bit
 from hdeeprm_like.engine.cores import cores_of, forget_touched, release, touch_all
 from hdeeprm_like.engine.joined_words import repeats
-from hdeeprm_like.engine.processor_index import rank, rank_picks
+from hdeeprm_like.engine.processor_index import rank_picks
 from hdeeprm_like.engine.processor_keys import counts_cores, places
 from hdeeprm_like.engine.running_jobs import add_running, remove_running
 from hdeeprm_like.engine.tables import (
@@ -69,19 +69,23 @@ def book_work(tables: Tables, j: int) -> None:
 
 
 @inlined
-def update_speed(tables: Tables, j: int) -> None:
-    """Add the work that a running job has done until now, and update the speed of its slowest core."""
-    book_work(tables, j)
-    job = tables.jobs[j]
-    if counts_cores(tables):
-        job.speed = tables.processors[0].flops[P0]
-        return
-    speed, last = 1e300, -1
-    for p, _, _ in cores_of(tables, job.first, j):
-        if p != last:
-            last = p
-            speed = min(speed, tables.processors[p].flops[P1 if tables.loads[p].oversubscribed else P0])
-    job.speed = speed if last >= 0 else 0.0
+def speed_on(tables: Tables, p: int) -> float:
+    """Return the flop/s of the busy cores of a processor."""
+    return float(tables.processors[p].flops[P1 if tables.loads[p].oversubscribed else P0])
+
+
+@inlined
+def slowest(tables: Tables, j: int, speed: float, least: float) -> float:
+    """Return the flop/s of the slowest core of a job.
+
+    Args:
+        speed: of some core of it, infinite if none is known. least: flop/s that all others have at least.
+    """
+    for p, _, _ in cores_of(tables, tables.jobs[j].first, j):
+        if speed <= least:
+            break
+        speed = min(speed, speed_on(tables, p))
+    return speed
 
 
 @inlined
@@ -116,20 +120,22 @@ def change_speeds(tables: Tables, p: int) -> None:
                 book_work(tables, j)
                 tables.jobs[j].speed = min(tables.jobs[j].speed, processor.flops[P1])
             else:
-                update_speed(tables, j)
+                book_work(tables, j)
+                tables.jobs[j].speed = slowest(tables, j, speed_on(tables, p), tables.jobs[j].speed)
 
 
 @inlined
 def change_busy(tables: Tables, p: int, cores: int) -> None:
     """Change the number of a processor's busy cores by *cores*; the bandwidth must be booked before."""
     clock, load = tables.clock[0], tables.loads[p]
-    idle, oversubscribed = load.busy == 0, load.oversubscribed
-    clock.watts -= power_of(tables, p)
+    idle, oversubscribed, watts = load.busy == 0, load.oversubscribed, load.watts
     load.busy += cores
     tables.node_loads[tables.processors[p].node].busy += cores
-    update_bandwidth(tables, p)
-    clock.watts += power_of(tables, p)
-    if idle != (load.busy == 0) or oversubscribed != load.oversubscribed:
+    if not counts_cores(tables):
+        update_bandwidth(tables, p)
+    load.watts = power_of(tables, p)
+    clock.watts = clock.watts - watts + load.watts
+    if not counts_cores(tables) and (idle != (load.busy == 0) or oversubscribed != load.oversubscribed):
         touch_all(tables, p)
 
 
@@ -167,6 +173,7 @@ def start_job(tables: Tables, j: int) -> None:
     clock.free_cores -= job.size
     if counts_cores(tables):
         clock.placed += 1
+        job.speed = tables.processors[0].flops[P0]
         change_busy(tables, 0, job.size)
     else:
         clock.placed += job.stretches
@@ -178,7 +185,7 @@ def start_job(tables: Tables, j: int) -> None:
             last, cores = p, cores + count
         if last >= 0:  # a job that only borrows cores has none of its own
             change_busy(tables, last, cores)
-    update_speed(tables, j)
+            job.speed = slowest(tables, j, np.inf, 0.0)
     add_running(tables, j)
     note_change(tables, STARTED, j)
     clock.started_now += 1
@@ -199,7 +206,6 @@ def end_job(tables: Tables, j: int) -> None:
         tables.loads[0].free += job.size
         clock.free_cores += job.size
         change_busy(tables, 0, -job.size)
-        rank(tables, 0)
         return
     picks, last, cores, available = 0, -1, 0, 0
     for p, first, count in cores_of(tables, job.first, j):

@@ -33,7 +33,7 @@ class Column(np.ndarray[Any, Any]):
         if index.__class__ is not slice:
             try:
                 return self.cells[index]
-            except (TypeError, NotImplementedError):  # no place of an entry
+            except (TypeError, ValueError, NotImplementedError):  # no place of an entry
                 pass
         found = self.view(np.ndarray)[index]
         return column(found) if isinstance(found, np.ndarray) else found

@@ -87,7 +87,7 @@ JOB = np.dtype(
         ("status", "i4"),
         ("place", "i4"),  # place in Tables.members while it waits
         ("lacks", "i4"),  # why it was rejected
-        ("stretches", "i4"),  # number of its stretches of neighbouring cores, 0 if cores are counted
+        ("stretches", "i8"),  # number of its stretches of neighbouring cores, 0 if cores are counted
     ],
     align=True,
 )
@@ -109,6 +109,7 @@ PROCESSOR = np.dtype(
 LOAD = np.dtype(
     [
         ("used_bandwidth", "f8"),  # GB/s requested by its jobs; may exceed bandwidth
+        ("watts", "f8"),  # W of its cores
         ("free", "i4"),  # idle, available cores
         ("busy", "i4"),  # cores serving a job
         ("oversubscribed", "i4"),  # 1 when used_bandwidth exceeds bandwidth
@@ -305,6 +306,7 @@ def new_tables(
     processors, words = rows_of_processors(platform), new_words(platform)
     loads, node_loads = np.zeros(platform.processors, LOAD), np.zeros(platform.nodes, NODE_LOAD)
     loads["free"] = platform.processor_cores
+    loads["watts"] = platform.processor_watts[:, 3] * platform.processor_cores
     node_loads["free_memory"], node_loads["free_gpus"] = platform.node_memory, platform.node_gpus
     of_words = int(words_of(np.array([len(words)]))[0])  # entries that have a bit for each word
     joins = processors["words"].max() >= LARGE

@@ -4,7 +4,8 @@ import numpy as np
 
 from hdeeprm_like.cluster.workload import Workload
 from hdeeprm_like.engine.bundles import Bundle
-from hdeeprm_like.engine.job_rows import fill_rows
+from hdeeprm_like.engine.compiled import entry
+from hdeeprm_like.engine.job_rows import columns_of
 from hdeeprm_like.types import Floats, Ints, Records
 
 SUCCESS, WALLTIME_REACHED, KILLED = 1, 2, 3  # outcome of a job, 0 while it has none
@@ -26,7 +27,7 @@ TASK = np.dtype(
         ("lowest", "i4"),  # the lowest of its cores, which sends the message of its end
         ("stage", "i4"),  # stage of its actor, see `batsim_jobs`
         ("rounds", "i4"),  # rounds that its actor still yields
-        ("marked", "i4"),  # 1 while its rate must be recomputed
+        ("marked", "i8"),  # 1 while its rate must be recomputed
         ("as_of", "f8"),  # s
         ("watts", "f8"),  # W of its cores since as_of, if a log is kept
         ("joules", "f8"),  # J of its cores from start to as_of
@@ -98,7 +99,31 @@ def new_simulation(workload: Workload) -> Simulation:
     )
 
 
+class Work(Bundle):
+    """The columns of a workload that its tasks take, and the rows of these.
+
+    Attributes:
+        rows: (J,) TASK, written from (J,) all others.
+    """
+
+    rows: Records
+    ops: Floats
+    delay: Floats
+    walltime: Floats
+    bytes: Floats
+
+
 def fill_tasks(rows: Records, workload: Workload) -> None:
     """Write the work of the jobs of a workload into rows of tasks that have not begun."""
-    work = {name: getattr(workload, name) for name in ("ops", "delay", "walltime", "bytes")}
-    fill_rows(rows, work | {"start": np.nan, "finish": np.nan})
+    write_tasks(Work(rows=rows, **columns_of(workload, Work)))
+
+
+@entry
+def write_tasks(work: Work) -> None:
+    """Write rows of tasks, as `job_rows.write_rows` does."""
+    for j in range(len(work.rows)):
+        task = work.rows[j]
+        task.ops, task.delay, task.walltime, task.bytes = work.ops[j], work.delay[j], work.walltime[j], work.bytes[j]
+        task.start = task.finish = np.nan
+        task.end = task.as_of = task.watts = task.joules = 0.0
+        task.outcome = task.lowest = task.stage = task.rounds = task.marked = 0

@@ -8,7 +8,7 @@ import numpy as np
 
 from hdeeprm_like.engine.compiled import compiled, inlined
 from hdeeprm_like.engine.job_keys import known_time, usual_key
-from hdeeprm_like.engine.job_lists import comes_before, insert, job_at, remove
+from hdeeprm_like.engine.job_lists import BLOCK, comes_before, insert, job_at, remove
 from hdeeprm_like.engine.numbers import FIRST_PREDICTED, RANDOM_JOB
 from hdeeprm_like.engine.splitmix64 import STRIDE, uniform
 from hdeeprm_like.engine.tables import WAITING, Tables
@@ -114,12 +114,17 @@ def search_first(tables: Tables, order: int) -> int:
 
 
 @inlined
-def sort_keys(tables: Tables, v: int, order: int) -> None:
-    """Write the keys of the waiting jobs under an order, ascending, where its empty list *v* would hold them."""
-    keys = tables.waiting.keys[v]
+def sort_keys(tables: Tables, v: int, order: int) -> int:
+    """Write the keys of the waiting jobs under an order, ascending, where its empty list *v* would hold them.
+
+    Returns:
+        The entry of the first.
+    """
+    keys, begin = tables.waiting.keys, v * BLOCK
     for place in range(tables.clock[0].waiting):
-        key, at = searched_key(tables, order, tables.members[place]), place
-        while at > 0 and keys[at - 1] > key:
+        key, at = searched_key(tables, order, tables.members[place]), begin + place
+        while at > begin and keys[at - 1] > key:
             keys[at] = keys[at - 1]
             at -= 1
         keys[at] = key
+    return begin

@@ -62,10 +62,10 @@ Stable-Baselines3's wrappers begin the next episode in the step that ends one: m
 ``autoreset="SameStep"`` for it, as ``agents/sb3_vector.py`` does; Gymnasium's own wrappers expect ``NextStep``.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -74,7 +74,7 @@ from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.synthetic.models import PRESETS as MODELS
 from hdeeprm_like.cluster.workload import JobLimits, Workload
 from hdeeprm_like.decision.named_parts import space_with
-from hdeeprm_like.decision.presets import PRESETS
+from hdeeprm_like.decision.presets import PRESETS, Space
 from hdeeprm_like.envs.ids import register
 from hdeeprm_like.envs.masks import MaskPlace
 from hdeeprm_like.envs.settings import PAPERS, SETTINGS, Paper, Recipes, Setting
@@ -98,8 +98,6 @@ from hdeeprm_like.values import COUNT
 from gymnasium.vector import AutoresetMode  # isort: skip
 
 AnyWorkload: TypeAlias = Workload | str | Path | WorkloadOf
-
-LIKELY = 8  # sample episodes of a model, to find its largest requests
 
 ENOUGH = 2  # jobs of an episode per job to place, so that jobs keep arriving
 
@@ -146,46 +144,69 @@ def environment(
         raise OptionsError(f"preset {preset!r} is not known{did_you_mean(str(preset), (*PRESETS, *PAPERS))}")
     if jobs is not None:
         COUNT.of(jobs, OptionsError, "jobs")
-    paper = PAPERS.get(preset) or Paper(preset, PRESETS[preset], SETTINGS[preset])
-    setting = paper.setting
-    length: int | None
-    workload_of: WorkloadOf
     if isinstance(limits, Workload):
         limits = limits.limits()
     elif limits is not None and not isinstance(limits, JobLimits):
         raise OptionsError(f"limits is {limits!r:.80}; a Workload is needed, or its limits()")
-    if options is not None:
-        if platform is not None or workload is not None or jobs is not None:
-            raise OptionsError(f"{options}: has platform and workload itself; leave platform, workload and jobs out")
-        experiment = experiment_in(options, network)
-        space = space_with(space_in(experiment, paper.preset), parts)
-        exists, limits = experiment.platform, limits or experiment.workload.limits()
-        workload_of = TrainingEpisodes(episodes_of(experiment)[0])
-        length = experiment.options.training.fragment_jobs or len(experiment.workload)
-        clock = clock or experiment.options.training.clock
+    paper = PAPERS.get(preset) or Paper(preset, PRESETS[preset], SETTINGS[preset])
+    if options is None:
+        task = task_of(paper, platform, workload, jobs, parts, network)
+    elif platform is None and workload is None and jobs is None:
+        task = task_in(experiment_in(options, network), paper, parts)
     else:
-        own = setting.parts if platform is None and workload is None else {}
-        if platform is None and isinstance(workload, Workload | str | Path) and workload not in MODELS:
-            workload, platform = jobs_and_machine(workload)
-        exists = setting.platform() if platform is None else platform_from(platform)
-        exists = with_network(exists) if network else exists
-        space = space_with(space_with(paper.space, own), parts)
-        if jobs is None and space.placed:
-            jobs = ENOUGH * space.placed
-        workload_of = workload_from(workload, jobs, exists, setting)
-        limits, length = limits or limits_of(workload_of), length_of(workload_of)
-    if max_steps is None:
-        max_steps = None if length is None else space.most_steps(length)
+        raise OptionsError(f"{options}: has platform and workload itself; leave platform, workload and jobs out")
+    if isinstance(task.workload_of, Windows | Recipes | TrainingEpisodes):
+        limits = limits or task.workload_of.limits()
+        max_steps = task.space.most_steps(task.workload_of.length) if max_steps is None else max_steps
     return SchedulingEnv(
-        space,
-        exists,
-        workload_of,
-        clock=clock or paper.clock,
+        task.space,
+        task.platform,
+        task.workload_of,
+        clock=clock or task.clock,
         limits=limits,
         max_steps=max_steps,
         render_mode=render_mode,
         mask=mask,
     )
+
+
+class Task(NamedTuple):
+    """What the agent of an environment does, and where."""
+
+    space: Space
+    platform: Platform
+    workload_of: WorkloadOf
+    clock: Clock
+
+
+def task_in(experiment: Experiment, paper: Paper, parts: Mapping[str, Any]) -> Task:
+    """Return the task of an options file, with some parts of its space overridden."""
+    space, training = space_with(space_in(experiment, paper.preset), parts), experiment.options.training
+    episodes = TrainingEpisodes(
+        episodes_of(experiment)[0], training.fragment_jobs or len(experiment.workload), experiment.workload.limits
+    )
+    return Task(space, experiment.platform, episodes, training.clock)
+
+
+def task_of(
+    paper: Paper,
+    platform: AnyPlatform | None,
+    workload: AnyWorkload | None,
+    jobs: int | None,
+    parts: Mapping[str, Any],
+    network: bool,
+) -> Task:
+    """Return the task of a paper on some platform and jobs, see `environment`."""
+    setting = paper.setting
+    own = setting.parts if platform is None and workload is None else {}
+    if platform is None and isinstance(workload, Workload | str | Path) and workload not in MODELS:
+        workload, platform = jobs_and_machine(workload)
+    exists = setting.platform() if platform is None else platform_from(platform)
+    exists = with_network(exists) if network else exists
+    space = space_with(space_with(paper.space, own), parts)
+    if jobs is None and space.placed:
+        jobs = ENOUGH * space.placed
+    return Task(space, exists, workload_from(workload, jobs, exists, setting), paper.clock)
 
 
 def environments(
@@ -257,10 +278,13 @@ class TrainingEpisodes:
     """The training episodes of an experiment, drawn by number.
 
     Attributes:
-        jobs_of: function from number to the jobs of an episode.
+        jobs_of: function from number to the jobs of an episode. length: number of jobs of each.
+        limits: finds the largest requests, which scale observations.
     """
 
     jobs_of: Callable[[int], Workload]
+    length: int
+    limits: Callable[[], JobLimits]
 
     def __call__(self, rng: np.random.Generator) -> Workload:
         """Return the jobs of a random episode, all equally likely."""
@@ -283,24 +307,6 @@ def workload_from(workload: AnyWorkload | None, jobs: int | None, platform: Plat
             f"workload is {workload!r:.80}; a Workload is needed, a path, a model, or a function that makes one"
         )
     return Windows(jobs_in(existing(workload, "trace", "workload"), platform).workload, jobs)
-
-
-def length_of(workload_of: WorkloadOf) -> int | None:
-    """Return the number of jobs of an episode, 0 if a model ends it; None for a user's own function."""
-    if isinstance(workload_of, Windows):
-        return workload_of.length
-    return workload_of.jobs or 0 if isinstance(workload_of, Recipes) else None
-
-
-def limits_of(workload_of: WorkloadOf) -> JobLimits | None:
-    """Return the largest requests that scale observations; None for a user's own function."""
-    if isinstance(workload_of, Windows):
-        return workload_of.workload.limits()
-    if not isinstance(workload_of, Recipes):
-        return None
-    rng = np.random.default_rng(0)
-    drawn = [workload_of(rng).limits() for _ in range(LIKELY)]
-    return JobLimits(*(max(values) for values in zip(*(vars(limits).values() for limits in drawn), strict=True)))
 
 
 register()

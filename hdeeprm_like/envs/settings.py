@@ -11,12 +11,14 @@ from hdeeprm_like.cluster.platform import Platform, core_names, flops_by_pstate,
 from hdeeprm_like.cluster.pool import pool
 from hdeeprm_like.cluster.synthetic.mao import MAO, SCENARIOS
 from hdeeprm_like.cluster.synthetic.models import Columns, Recipe, model_named
-from hdeeprm_like.cluster.workload import Workload
+from hdeeprm_like.cluster.workload import JobLimits, Workload
 from hdeeprm_like.decision.presets import PRESETS, Space
 from hdeeprm_like.decision.rewards import OBJECTIVES
 from hdeeprm_like.envs.windows import WorkloadOf
 from hdeeprm_like.errors import OptionsError, did_you_mean
 from hdeeprm_like.run.simulator import Clock
+
+LIKELY = 8  # sample episodes of a model, to find its largest requests
 
 
 @dataclass(frozen=True)
@@ -35,6 +37,17 @@ class Recipes:
     def __call__(self, rng: np.random.Generator) -> Workload:
         """Return the jobs of an episode."""
         return self.recipe.jobs(self.jobs, rng).workload(self.reference_flops)
+
+    @property
+    def length(self) -> int:
+        """Number of jobs of an episode, 0 if the model ends it."""
+        return self.jobs or 0
+
+    def limits(self) -> JobLimits:
+        """Return the largest requests of some episodes, which scale observations."""
+        rng = np.random.default_rng(0)
+        drawn = [vars(self(rng).limits()).values() for _ in range(LIKELY)]
+        return JobLimits(*map(max, zip(*drawn, strict=True)))
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hdeeprm_like.cluster.platform import Platform
-from hdeeprm_like.cluster.workload import Workload
+from hdeeprm_like.cluster.workload import JobLimits, Workload
 from hdeeprm_like.engine.node_sets import most_cores
 from hdeeprm_like.engine.splitmix64 import SEEDS
 from hdeeprm_like.errors import OptionsError
@@ -43,6 +43,10 @@ class Windows:
     def length(self) -> int:
         """Number of jobs of each window."""
         return len(self.workload) if self.jobs is None else min(self.jobs, len(self.workload))
+
+    def limits(self) -> JobLimits:
+        """Return the largest requests, which scale observations."""
+        return self.workload.limits()
 
     @property
     def starts(self) -> int:

@@ -6,10 +6,12 @@ from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.schedule import Schedule
 from hdeeprm_like.cluster.workload import Workload
 from hdeeprm_like.decision.actions import PolicyActions
+from hdeeprm_like.engine.compiled import entry
 from hdeeprm_like.engine.state import State
+from hdeeprm_like.engine.tasks import Simulation
 from hdeeprm_like.run.simulator import Clock, Simulator
 from hdeeprm_like.run.to_end import run_policy
-from hdeeprm_like.types import Bools
+from hdeeprm_like.types import Bools, Float64s
 
 ROUNDED = 1e-6  # s, by which SimGrid's sums of time may be wrong
 
@@ -56,16 +58,31 @@ def schedule_of(simulator: Simulator, jobs: Workload) -> Schedule:
     On Batsim's clock a start may be earlier than the submission by the rounding of SimGrid's sums of time; it counts as
     the submission then.
     """
-    tasks, which = simulator.simulation.tasks, jobs_that_ran(simulator)
+    which, state = jobs_that_ran(simulator), simulator.state
     ran = slice(None) if which.all() else which  # taking all of them is the quicker way
-    submit, start = jobs.submit[ran], tasks["start"][ran].copy()
+    times = np.empty(len(jobs)), np.empty(len(jobs))
+    copy_times(simulator.simulation, *times)
+    start, finish = (of[ran] for of in times)
+    submit = jobs.submit[ran].copy()
+    early = np.flatnonzero(start < submit)
+    rounded = early[start[early] > submit[early] - ROUNDED]
+    submit[rounded] = start[rounded]
+    # only where nodes are given whole has a job another size
+    sizes = jobs.size if state.platform.partitions is None else state.tables.jobs["size"][: len(jobs)]
     return Schedule(
-        np.where((start < submit) & (start > submit - ROUNDED), start, submit),
+        submit,
         start,
-        tasks["finish"][ran].copy(),
-        simulator.state.tables.jobs["size"][: len(jobs)][ran].astype(np.int64),
-        simulator.state.platform.cores,
+        finish,
+        sizes[ran].astype(np.int64),
+        state.platform.cores,
         requested_time=jobs.requested_time[ran],
         user=jobs.user[ran] if (jobs.user >= 0).any() else None,
-        energy=simulator.state.joules,
+        energy=state.joules,
     )
+
+
+@entry
+def copy_times(simulation: Simulation, start: Float64s, finish: Float64s) -> None:
+    """Write when each job has started and finished, in one pass over their rows."""
+    for j in range(len(start)):
+        start[j], finish[j] = simulation.tasks[j].start, simulation.tasks[j].finish

@@ -50,7 +50,7 @@ KNOWN = {
     "NODE": ("memory gpus cores", "first_processor processors"),
     "NODE_LOAD": ("free_memory free_gpus", "ranked_memory busy"),
     "PROCESSOR": ("bandwidth flops watts node cores", "first_core first_word words"),
-    "LOAD": ("used_bandwidth free", "busy oversubscribed picked"),
+    "LOAD": ("used_bandwidth free", "busy oversubscribed picked watts"),
     "JOB": (
         "submit requested_time memory gpus bandwidth start run_time size",
         "requested_ops finish done speed as_of user program first status place lacks stretches",

@@ -67,16 +67,19 @@ def test_a_list_is_sorted_by_key_and_rank_whatever_comes_and_leaves(seed, most, 
     rng = np.random.default_rng(seed)
     count = 20 * BLOCK
     keys, cores = rng.integers(0, kinds * 10, count).astype(float), rng.integers(1, 9, count)
-    q, there = new_job_lists(((1, False),), count, count), []
+    q, there = new_job_lists(((1, False), (2, False)), count, count), []
     for j in range(count):
         insert(q, 0, j, keys[j], j, cores[j])
+        insert(q, 1, j, -keys[j], j, cores[j])
         there.append(j)
         while len(there) > most or (there and rng.random() < 0.3):
             i = int(rng.integers(len(there)))
             there[i], there[-1] = there[-1], there[i]
-            remove(q, 0, there.pop())
+            remove(q, 0, there[-1])
+            remove(q, 1, there.pop())
     expected = sorted(there, key=lambda j: (keys[j], j))
     assert content(q) == expected
+    assert content(q, 1) == sorted(there, key=lambda j: (-keys[j], j))
     assert q.lists["jobs"][0] == len(expected)
     assert content(q, written=walked) == expected
     for free in (0, 1, 4, 8):
@@ -89,7 +92,7 @@ def test_blocks_never_run_out(order):
     for j in order:
         insert(q, 0, j, float(j), j, 1)
     assert content(q) == list(range(3000))
-    assert q.lists["made"][0] <= q.directory.shape[1]
+    assert q.lists["made"][0] <= q.blocks.shape[1]
 
 
 def test_a_block_that_empties_is_used_again():
@@ -114,10 +117,9 @@ def test_a_list_is_sorted_by_new_keys(seed):
     there = content(q)
     new = rng.integers(0, 30, 300).astype(float)
     for place in range(int(q.lists["blocks"][0])):
-        b = q.directory[0, place]
-        begin = q.begins[0, b]
-        for i in range(begin, begin + q.sizes[0, b]):
-            q.keys[0, i] = new[q.jobs[0, i]]
+        begin = q.blocks["begin"][0, place]
+        for i in range(begin, begin + q.blocks["size"][0, place]):
+            q.keys[i] = new[q.jobs[i]]
     sort_by_keys(q, 0)
     expected = sorted(there, key=lambda j: (new[j], j))
     assert content(q) == expected

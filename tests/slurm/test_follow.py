@@ -267,7 +267,6 @@ def sorted_queue(state):
     """The rows of the waiting jobs and their keys, as the list of the policy has them after a decision."""
     lists, found = state.tables.waiting, []
     for place in range(int(lists.lists["blocks"][0])):
-        block = lists.directory[0, place]
-        begin = lists.begins[0, block]
-        found += lists.jobs[0, begin : begin + lists.sizes[0, block]].tolist()
+        block = lists.blocks[0, place]
+        found += lists.jobs[block["begin"] : block["begin"] + block["size"]].tolist()
     return found, lists.key_of[0, found]

@@ -22,6 +22,7 @@ from hdeeprm_like.decision.window.arrays import EARLY, NONE, Window
 from hdeeprm_like.decision.window.statistics import copy_ends
 from hdeeprm_like.decision.window.window import fill_slots
 from hdeeprm_like.engine.compiled import compiled
+from hdeeprm_like.engine.job_lists import job_at
 from hdeeprm_like.engine.tables import Tables
 from hdeeprm_like.types import Floats
 
@@ -33,7 +34,7 @@ def longest_wait(tables: Tables, window: Window, view: ViewArrays) -> float:
     """Return the longest wait in s of any job until now; in the queue that is the first job's."""
     v = window.params[0].line
     if window.params[0].queue > 0:
-        first = tables.waiting.jobs[v, tables.waiting.begins[v, tables.waiting.directory[v, 0]]]
+        first = job_at(tables.waiting, v, 0, 0)
         view.memory[0] = max(view.memory[0], tables.clock[0].now - tables.jobs[first].submit)
     return float(view.memory[0])
 

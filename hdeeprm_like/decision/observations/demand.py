@@ -111,11 +111,11 @@ def write_releases(tables: Tables, window: Window, view: ViewArrays, out: Floats
     params, now, v = view.params[0], tables.clock[0].now, window.params[0].ends
     cores, after = 0.0, np.inf
     for i in entries_of(tables.running, v):
-        left = tables.running.keys[v, i] - now
+        left = tables.running.keys[i] - now
         after = min(after, left)
         if left > HOUR:
             break
-        cores += tables.running.cores[v, i]
+        cores += tables.running.cores[i]
     out[5] = share(params.raw, cores, params.per_core)
     out[6] = log_share(params.raw, after if after < np.inf else 0.0, params.per_log_span)
 

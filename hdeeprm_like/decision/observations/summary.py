@@ -45,10 +45,10 @@ def requests_of(jobs: Records, j: int) -> tuple[float, float, float, float]:
 def nth_key(tables: Tables, v: int, n: int) -> float:
     """Return the sort key of job number *n* of a list of waiting jobs, from 0 on."""
     waiting, place = tables.waiting, 0
-    while n >= waiting.sizes[v, waiting.directory[v, place]]:
-        n -= waiting.sizes[v, waiting.directory[v, place]]
+    while n >= waiting.blocks[v, place].size:
+        n -= waiting.blocks[v, place].size
         place += 1
-    return float(waiting.keys[v, waiting.begins[v, waiting.directory[v, place]] + n])
+    return float(waiting.keys[waiting.blocks[v, place].begin + n])
 
 
 @inlined
@@ -56,15 +56,14 @@ def begin_of_keys(tables: Tables, v: int, order: int) -> int:
     """Return the entry from which on a list has the keys of all waiting jobs, SCATTERED if in several blocks."""
     waiting = tables.waiting
     if v >= tables.clock[0].sorted:
-        sort_keys(tables, v, order)
-        return 0
-    return int(waiting.begins[v, waiting.directory[v, 0]]) if waiting.lists[v].blocks == 1 else SCATTERED
+        return sort_keys(tables, v, order)
+    return int(waiting.blocks[v, 0].begin) if waiting.lists[v].blocks == 1 else SCATTERED
 
 
 @inlined
 def key_number(tables: Tables, v: int, begin: int, n: int) -> float:
     """Return key number *n* of a list, see `begin_of_keys`."""
-    return float(tables.waiting.keys[v, begin + n]) if begin != SCATTERED else nth_key(tables, v, n)
+    return float(tables.waiting.keys[begin + n]) if begin != SCATTERED else nth_key(tables, v, n)
 
 
 @compiled

@@ -214,7 +214,7 @@ def sort_releases(tables: Tables, plans: Plans, k: int, moved: bool) -> int:
     plan = plans.plans[k]
     count = copy_jobs(tables.running, plan.ends, plans.releases)
     if are_sorted(tables, plans, k, moved):
-        copy_column(tables.running, plan.ends, tables.running.keys[plan.ends], plans.release_ends)
+        copy_column(tables.running, plan.ends, tables.running.keys, plans.release_ends)
         return count
     for i in range(count):
         j, place = plans.releases[i], i

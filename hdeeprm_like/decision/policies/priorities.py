@@ -89,9 +89,9 @@ def sort_again(tables: Tables, knowledge: Knowledge, v: int, order: int, times: 
     """
     used = float(sum_of_use(knowledge))
     for i in entries_of(tables.waiting, v):
-        j = tables.waiting.jobs[v, i]
+        j = tables.waiting.jobs[i]
         time = float(assumed_time(tables, knowledge, times, j))
-        tables.waiting.keys[v, i] = changing_key(tables, knowledge, order, time, j, used)
+        tables.waiting.keys[i] = changing_key(tables, knowledge, order, time, j, used)
     sort_by_keys(tables.waiting, v)
 
 

@@ -69,8 +69,8 @@ def sort_by_score(tables: Tables, plans: Plans, knowledge: Knowledge, v: int, s:
     look_at_queue(tables, knowledge.scores, s)
     find_siblings(tables, history)
     for i in entries_of(lists, v):
-        describe(tables, plans, knowledge, s, lists.jobs[v, i])
-        lists.keys[v, i] = weigh(knowledge.scores, s, QUEUE)
+        describe(tables, plans, knowledge, s, lists.jobs[i])
+        lists.keys[i] = weigh(knowledge.scores, s, QUEUE)
     sort_by_keys(lists, v)
 
 

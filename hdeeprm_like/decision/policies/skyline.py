@@ -58,7 +58,7 @@ def find_shadow(tables: Tables, plans: Plans, k: int, head: int, need: int, move
         find_room(tables, plans, k, head)
     elif are_sorted(tables, plans, k, moved):
         i, plan.spare = entry_with(tables.running, plan.ends, -plan.spare)
-        return float(tables.running.keys[plan.ends, i]) if i >= 0 else np.inf
+        return float(tables.running.keys[i]) if i >= 0 else np.inf
     for i in range(sort_releases(tables, plans, k, moved)):
         other = plans.releases[i]
         if plan.on_nodes == 1:

@@ -67,8 +67,8 @@ def sort_by_priority(tables: Tables, plans: Plans, v: int) -> None:
     """Sort a list of the waiting jobs by tier and priority."""
     lists, slurm = tables.waiting, plans.slurm
     for i in entries_of(lists, v):
-        j = lists.jobs[v, i]
-        lists.keys[v, i] = -(slurm.tier[j] * TIER + slurm.priority[j])
+        j = lists.jobs[i]
+        lists.keys[i] = -(slurm.tier[j] * TIER + slurm.priority[j])
     sort_by_keys(lists, v)
 
 

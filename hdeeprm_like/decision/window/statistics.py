@@ -34,12 +34,11 @@ def remaining_work(tables: Tables, window: Window) -> float:
     """Return the remaining work of the running jobs in core x s, by their requested times."""
     now, total, v = tables.clock[0].now, 0.0, window.params[0].ends
     for place in range(tables.running.lists[v].blocks - 1, -1, -1):
-        b = tables.running.directory[v, place]
-        begin = tables.running.begins[v, b]
-        for i in range(begin + tables.running.sizes[v, b] - 1, begin - 1, -1):
-            if tables.running.keys[v, i] <= now:
+        begin = tables.running.blocks[v, place].begin
+        for i in range(begin + tables.running.blocks[v, place].size - 1, begin - 1, -1):
+            if tables.running.keys[i] <= now:
                 return total
-            total += tables.running.cores[v, i] * (tables.running.keys[v, i] - now)
+            total += tables.running.cores[i] * (tables.running.keys[i] - now)
     return total
 
 
@@ -47,10 +46,9 @@ def remaining_work(tables: Tables, window: Window) -> float:
 def copy_ends(tables: Tables, window: Window, until: float) -> int:
     """Write the running jobs by requested end, the ends and the cores; return how many end by *until* (s)."""
     v, count = window.params[0].ends, 0
-    jobs, keys, cores = tables.running.jobs[v], tables.running.keys[v], tables.running.cores[v]
+    jobs, keys, cores = tables.running.jobs, tables.running.keys, tables.running.cores
     for place in range(tables.running.lists[v].blocks):
-        b = tables.running.directory[v, place]
-        first, held = tables.running.begins[v, b], tables.running.sizes[v, b]
+        first, held = tables.running.blocks[v, place].begin, tables.running.blocks[v, place].size
         size = held
         while size > 0 and keys[first + size - 1] > until:
             size -= 1
@@ -121,7 +119,7 @@ def read_changes(tables: Tables, window: Window) -> None:
             note_start(tables, window, j)
 
 
-@compiled
+@inlined
 def arrive(tables: Tables, window: Window) -> None:
     """Bring a window to a new instant."""
     params, clock = window.params[0], tables.clock[0]

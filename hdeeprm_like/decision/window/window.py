@@ -122,14 +122,13 @@ def slots_behind(window: Window) -> int:
 def fill_head(tables: Tables, window: Window) -> int:
     """Put the first jobs of the queue into the slots; return their number."""
     v, head, filled = window.params[0].line, window.params[0].head, 0
-    jobs, cores, blocks = tables.waiting.jobs[v], tables.waiting.cores[v], tables.waiting.lists[v].blocks
-    for place in range(blocks):
+    for place in range(tables.waiting.lists[v].blocks):
         if filled == head:
             break
-        b = tables.waiting.directory[v, place]
-        count, first = min(tables.waiting.sizes[v, b], head - filled), tables.waiting.begins[v, b]
-        copy_entries(window.slots, filled, jobs, first, count)
-        copy_entries(window.wants, filled, cores, first, count)
+        block = tables.waiting.blocks[v, place]
+        count = min(block.size, head - filled)
+        copy_entries(window.slots, filled, tables.waiting.jobs, block.begin, count)
+        copy_entries(window.wants, filled, tables.waiting.cores, block.begin, count)
         filled += count
     return filled
 
@@ -139,12 +138,11 @@ def fill_tail(tables: Tables, window: Window, behind: int) -> int:
     """Put the last jobs of the queue into the slots after the head, the last one first; return their number."""
     v, at, left = window.params[0].line, window.params[0].head, behind
     for place in range(tables.waiting.lists[v].blocks - 1, -1, -1):
-        b = tables.waiting.directory[v, place]
-        begin = tables.waiting.begins[v, b]
-        for i in range(begin + tables.waiting.sizes[v, b] - 1, begin - 1, -1):
+        begin = tables.waiting.blocks[v, place].begin
+        for i in range(begin + tables.waiting.blocks[v, place].size - 1, begin - 1, -1):
             if left == 0:
                 return behind
-            window.slots[at], window.wants[at] = tables.waiting.jobs[v, i], tables.waiting.cores[v, i]
+            window.slots[at], window.wants[at] = tables.waiting.jobs[i], tables.waiting.cores[i]
             at, left = at + 1, left - 1
     return behind
 
@@ -156,8 +154,8 @@ def place_whole(tables: Tables, window: Window) -> int:
     for i in entries_of(tables.waiting, v):
         if filled == head:
             return filled
-        if fits_some_node(tables, window.first_processor, tables.waiting.jobs[v, i]):
-            window.slots[filled], window.wants[filled] = tables.waiting.jobs[v, i], tables.waiting.cores[v, i]
+        if fits_some_node(tables, window.first_processor, tables.waiting.jobs[i]):
+            window.slots[filled], window.wants[filled] = tables.waiting.jobs[i], tables.waiting.cores[i]
             filled += 1
     return filled
 
@@ -212,6 +210,7 @@ def has_ended(tables: Tables, window: Window) -> bool:
 
 
 @entry
+@inlined
 def opens(tables: Tables, window: Window) -> bool:
     """Return whether a decision is due now."""
     params, clock = window.params[0], tables.clock[0]
