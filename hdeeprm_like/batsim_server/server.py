@@ -39,9 +39,8 @@ class Server:
         self.ask = ask
         self.ended = False
         self._workflows = {workflow.name: Mailbox() for workflow in simulation.workflows}
-        self._workflows_to_come = len(self._workflows)
-        self._jobs_to_come = len(simulation.workloads) + len(self._workflows)
-        self._events_to_come = len(simulation.events)
+        jobs, workflows, events = simulation.workloads, simulation.workflows, simulation.events
+        self._to_come = {"jobs": len(jobs), "workflow": len(workflows), "events": len(events)}  # submitters not over
         self._scheduler_ready = False
         self._debugging = logger.isEnabledFor(logging.DEBUG)
         self._handlers: dict[str, Callable[[Any], Script | None]] = {  # handlers of messages from the other actors
@@ -135,27 +134,22 @@ class Server:
     def _finished(self) -> bool:
         simulation = self.simulation
         busy = simulation.waiters or simulation.killers or simulation.switching or simulation.registering
-        if self._jobs_to_come or self._events_to_come or busy or simulation.running:
-            return False
-        return simulation.completed == simulation.submitted
+        over = not (any(self._to_come.values()) or busy or simulation.running)
+        return over and simulation.completed == simulation.submitted
 
     def _on_ready(self, _: None) -> None:
         self._scheduler_ready = True
         self.ended = self.simulation.ends_sent
 
     def _on_bye(self, kind: str) -> None:
-        if kind != "events":
-            self._workflows_to_come -= kind == "workflow"
-            self._jobs_to_come -= 1
-            if not self._jobs_to_come:
-                self.simulation.outbox.no_more_jobs(self.simulation.engine.now)
-        else:
-            self._events_to_come -= 1
-            if not self._events_to_come:
-                self.simulation.outbox.no_more_events(self.simulation.engine.now)
+        self._to_come[kind] -= 1
+        if kind == "events" and not self._to_come[kind]:
+            self.simulation.outbox.no_more_events(self.simulation.engine.now)
+        elif kind != "events" and not (self._to_come["jobs"] or self._to_come["workflow"]):
+            self.simulation.outbox.no_more_jobs(self.simulation.engine.now)
 
     def _on_submitted(self, jobs: Sequence[Job]) -> None:
-        if self.simulation.options.only_workflows_count and self._workflows and not self._workflows_to_come:
+        if self.simulation.options.only_workflows_count and self._workflows and not self._to_come["workflow"]:
             return
         for job in jobs:
             self.simulation.submit(job)
