@@ -10,7 +10,7 @@ Source: SMPI of SimGrid 3.32, with the network of the host model ptask_L07.
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import inf
 
-from hdeeprm_like.batsim_server.countdowns import Action
+from hdeeprm_like.batsim_server.clock import Action
 from hdeeprm_like.batsim_server.engine import Actor, Engine, Script
 from hdeeprm_like.batsim_server.sharing import Constraint, Work
 from hdeeprm_like.errors import WorkloadError

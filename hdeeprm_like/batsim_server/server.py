@@ -3,7 +3,6 @@
 import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from hdeeprm_like.batsim_server import submitters
@@ -225,7 +224,8 @@ def description(simulation: Simulation) -> str:
             "config": options.configuration(),
         }
     )
-    paths = encode({name: _path_text(path) for name, path in options.named_workloads()})
+    paths = encode({name: str(path.absolute()) for name, path in options.named_workloads()})
+    paths = paths.encode(errors="replace").decode()
     profiles = ",".join(
         f"{encode(name)}:{{{','.join(f'{encode(p.name)}:{p.text}' for p in known.values())}}}"
         for name, known in simulation.profiles.items()
@@ -248,7 +248,3 @@ def _resources(machines: Sequence[Machine]) -> list[str]:
             known[key] = f'"properties":{properties},"zone_properties":{encode(host.zone_properties)}'
         resources.append(f'{{"id":{machine.number},"name":{encode(host.name)},"state":"idle",{known[key]}}}')
     return resources
-
-
-def _path_text(path: Path) -> str:
-    return str(path.absolute()).encode(errors="replace").decode()
