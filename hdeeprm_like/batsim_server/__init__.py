@@ -5,7 +5,7 @@ with any function that answers messages.
 
 Each module imports only modules that are listed above it::
 
-    options            the parsed command line
+    options            the parsed command lines
     json_text          JSON as both versions of Batsim print it
     fields             the fields of a JSON object, checked
     replies            messages from the scheduler

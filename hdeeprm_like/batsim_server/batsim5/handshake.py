@@ -11,7 +11,7 @@ import struct
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeAlias
 
-from hdeeprm_like.batsim_server.batsim5.options import Options5
+from hdeeprm_like.batsim_server.options import Options5
 from hdeeprm_like.batsim_server.replies import Form, read_reply
 from hdeeprm_like.errors import ProtocolError
 

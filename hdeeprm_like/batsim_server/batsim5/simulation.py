@@ -5,12 +5,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from hdeeprm_like.batsim_server.batsim5.options import RC2, Options5
 from hdeeprm_like.batsim_server.batsim5.outbox import KillProgress, Outbox5, progress_of
 from hdeeprm_like.batsim_server.batsim5.workload import WorkloadReader5
 from hdeeprm_like.batsim_server.engine import Mailbox, Script
 from hdeeprm_like.batsim_server.jobs import Job, Profiles, RunningJob
 from hdeeprm_like.batsim_server.json_text import encode5
+from hdeeprm_like.batsim_server.options import RC2, Options5
 from hdeeprm_like.batsim_server.outside_events import Content, OutsideEvent, read_events
 from hdeeprm_like.batsim_server.simulation import Simulation
 from hdeeprm_like.batsim_server.workload import read_workload

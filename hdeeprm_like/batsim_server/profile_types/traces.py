@@ -55,7 +55,7 @@ def run_smpi(running: RunningJob, task: Task, trace: Trace) -> Steps:
 
     def script(rank: int, path: Path) -> Script:
         number = numbers[rank]
-        me = Rank(communicator, running.engine, rank, machines[number].constraint, number)
+        me = Rank(communicator, rank, machines[number].constraint, number)
         try:
             yield from replay(me, read_trace(path, rank, count))
         except GeneratorExit:
