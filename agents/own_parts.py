@@ -53,7 +53,7 @@ class Occupancy:
     def __call__(self, state: State) -> Floats:
         """Return a new float32 array of that shape, within [0, 1]."""
         requested = state.requested_cores[state.waiting]
-        too_wide = float(np.mean(requested > state.free_cores)) if len(requested) else 0.0
+        too_wide = np.count_nonzero(requested > state.free_cores) / max(len(requested), 1)
         return np.array([1.0 - state.free_cores / state.platform.cores, too_wide], np.float32)
 
 

@@ -12,10 +12,12 @@ from pathlib import Path
 HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE.parent), str(HERE)]
 
+from make_cards import write_cards  # noqa: E402
 from make_gallery import write_gallery  # noqa: E402
 from make_landing import write_landing  # noqa: E402
 from make_notebooks import write_notebooks  # noqa: E402
 from make_reference import write_reference  # noqa: E402
+from make_watch import write_watch  # noqa: E402
 from run_blocks import filled, results_of  # noqa: E402
 
 import hdeeprm_like  # noqa: E402
@@ -55,15 +57,13 @@ MADE = HERE / "reference" / "made"
 write_landing(MADE)
 write_reference(MADE)
 write_gallery(MADE / "gallery.md")
+write_cards(MADE / "pictures" / "cards.png")
+write_watch(MADE / "pictures" / "watch.png")
+# of the guide, with pictures
 DRAWN = (
-    "cluster",
-    "policies",
-    "placement",
-    "networks",
-    "experiments",
-    "scale",
-    "spaces",
-)  # of the guide, with pictures
+    *("cluster", "policies", "placement", "networks", "experiments", "scale", "spaces", "import", "whatif", "bounded"),
+    *("gymnasium", "workloads", "sweep", "predictions", "learned", "batsim"),
+)
 PLAYED = {f"tutorials/{page.stem}": page for page in sorted((HERE / "tutorials").glob("*.md"))}
 PLAYED |= {name: HERE / f"{name}.md" for name in DRAWN}
 PLAYED["reference/made/gallery"] = MADE / "gallery.md"

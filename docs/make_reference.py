@@ -21,7 +21,7 @@ from hdeeprm_like.decision.modes import MODES, mode_named
 from hdeeprm_like.decision.observations import arrays, features
 from hdeeprm_like.decision.observations.view import OBSERVATIONS
 from hdeeprm_like.decision.presets import PRESETS
-from hdeeprm_like.decision.score_parts import FEATURES
+from hdeeprm_like.decision.score_files import FEATURES
 from hdeeprm_like.engine import numbers
 from hdeeprm_like.envs import registration
 from hdeeprm_like.formats.open import FORMATS

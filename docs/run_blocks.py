@@ -14,6 +14,7 @@ import json
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -24,6 +25,15 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 BLOCK = re.compile(r"^```(sh|python)\n(.*?)^```\n(\n```text\n.*?^```\n)?", re.DOTALL | re.MULTILINE)
+LOGS = ROOT / "tests" / "golden"
+USERS = {  # files of a user's that pages name, by what stands in for them
+    **{
+        name: LOGS / "slurm" / name for name in ("slurm.conf", "sacct.txt", "nodes.txt", "partitions.txt", "config.txt")
+    },
+    "jobcomp.txt": LOGS / "slurm" / "jobcomp.txt",
+    **{name: LOGS / "slurm" / "mechanism" / "tree" / name for name in ("assoc.txt", "qos.txt")},
+    **{name: LOGS / "logs" / name for name in ("pbs.txt", "lsb.acct")},
+}
 MOST_LINES = 40  # of an output; a longer one is cut in its middle
 LATEST = 1200  # s that one block may take
 NOT_RUN = ("pip install",)  # commands that change the environment in which the site is built
@@ -61,7 +71,7 @@ def sources() -> str:
 
 
 def run(blocks: Sequence[tuple[str, str]]) -> list[Result]:
-    """Run blocks one after the other in a folder of their own.
+    """Run blocks one after the other in a folder of their own, which has the files of users that pages name.
 
     Raises:
         RuntimeError: a block failed.
@@ -70,6 +80,8 @@ def run(blocks: Sequence[tuple[str, str]]) -> list[Result]:
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place) / "work"
         folder.mkdir()
+        for name, path in USERS.items():
+            shutil.copy(path, folder / name)
         environment = environment_in(Path(place))
         seen: dict[Path, int] = {}
         for language, code in blocks:

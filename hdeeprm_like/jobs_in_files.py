@@ -79,16 +79,24 @@ def jobs_in(
 
 
 def jobs_and_machine(
-    jobs_of: str | Path, seed: int = 0, jobs: int | None = None, skip: int = 0, leave_out_larger: bool = False
+    jobs_of: Workload | str | Path,
+    seed: int = 0,
+    jobs: int | None = None,
+    skip: int = 0,
+    leave_out_larger: bool = False,
 ) -> tuple[Workload, Platform]:
-    """Return jobs and their own machine: that of a name, else a pool of as many cores as the file itself names.
+    """Return jobs and their own machine: that of a name, else a pool of as many cores as they or their file name.
 
     Args:
-        jobs_of: a name of shipped jobs or a file. The others are as for `jobs_in`.
+        jobs_of: jobs, a name of shipped ones, or a file. The others are as for `jobs_in`.
 
     Raises:
         WorkloadError: as for `jobs_in`. OptionsError: likewise; the header of a trace has no number of processors.
     """
+    if isinstance(jobs_of, Workload):
+        return jobs_of, platform_from(jobs_of.capacity)
+    if isinstance(jobs_of, Workload):
+        return jobs_of, platform_from(jobs_of.capacity)
     file, known = existing(jobs_of, "trace", "workload"), shipped("trace", "workload")
     if str(jobs_of) not in known and jobs is None and not skip and has_ending_of(file, "workload"):
         found = load_workload(file)

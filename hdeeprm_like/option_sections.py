@@ -4,8 +4,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validator, model_validator
 
-from hdeeprm_like import limits
 from hdeeprm_like.formats.job_rules import RulesName
+from hdeeprm_like.limits import BRANCHES, CORES, DECISIONS, ENVS, EPISODES, JOBS, SLOTS, Limit, refusal
 
 
 class Section(BaseModel):
@@ -18,17 +18,21 @@ class Section(BaseModel):
     model_config = ConfigDict(strict=True, extra="forbid", frozen=True, allow_inf_nan=False, defer_build=True)
 
 
-def option(default: Any, description: str, **more: Any) -> Any:
-    """Return an option of a section: its default, and what the schema says of it."""
-    return Field(default, description=description, **more)
+def option(default: Any, description: str, *, least: int = 1, most: Limit | None = None, **more: Any) -> Any:
+    """Return an option of a section: its default, what the schema says of it, and the bounds of a whole number."""
+    if most is None:
+        return Field(default, description=description, **more)
+    found = Field(default, description=description, ge=least, **more)
+    found.metadata.append(at_most(most))
+    return found
 
 
-def at_most(limit: limits.Limit) -> AfterValidator:
-    """Return what refuses whole numbers of an option above a limit."""
+def at_most(limit: Limit) -> AfterValidator:
+    """Return what refuses whole numbers of an option above a limit; none at all is not above it."""
 
-    def within(value: int) -> int:
-        if value > limit.most:
-            raise ValueError(f"{shown(value)}: {limits.refusal(limit)}")
+    def within(value: int | None) -> int | None:
+        if value is not None and value > limit.most:
+            raise ValueError(f"{shown(value)}: {refusal(limit)}")
         return value
 
     return AfterValidator(within)
@@ -43,19 +47,6 @@ def shown(value: Any) -> str:
     return text if len(text) <= 60 else text[:57] + "..."
 
 
-Branches = Annotated[int, Field(ge=2), at_most(limits.BRANCHES)]
-Decisions = Annotated[int, Field(ge=0), at_most(limits.DECISIONS)]
-Envs = Annotated[int, Field(ge=0), at_most(limits.ENVS)]
-Episodes = Annotated[int, Field(ge=0), at_most(limits.EPISODES)]
-Jobs = Annotated[int, Field(ge=0), at_most(limits.JOBS)]
-Slots = Annotated[int, Field(ge=0), at_most(limits.SLOTS)]
-SomeCores = Annotated[int, Field(ge=1), at_most(limits.CORES)]
-SomeDecisions = Annotated[int, Field(ge=1), at_most(limits.DECISIONS)]
-SomeEnvs = Annotated[int, Field(ge=1), at_most(limits.ENVS)]
-SomeEpisodes = Annotated[int, Field(ge=1), at_most(limits.EPISODES)]
-SomeJobs = Annotated[int, Field(ge=1), at_most(limits.JOBS)]
-SomeSteps = Annotated[int, Field(ge=1), at_most(limits.STEPS)]
-Steps = Annotated[int, Field(ge=0), at_most(limits.STEPS)]
 Seed = Annotated[int, Field(ge=0, lt=2**63)]
 Amount = Annotated[float, Field(ge=0)]
 Positive = Annotated[float, Field(gt=0)]
@@ -67,10 +58,10 @@ Load = Annotated[float, Field(gt=0.0, le=10.0)]
 class TraceOptions(Section):
     """Conversion of a trace to a workload, or a model of jobs, beyond the thesis' schema."""
 
-    skip: Jobs = option(0, "Jobs of the trace to leave out at its beginning.")
+    skip: int = option(0, "Jobs of the trace to leave out at its beginning.", least=0, most=JOBS)
     max_time: Positive | None = option(None, "s; longer requests are left out.")
-    max_cores: SomeCores | None = option(
-        None, "Larger jobs are left out; those larger than the machine, too, which are an error otherwise."
+    max_cores: int | None = option(
+        None, "Larger jobs are left out; those larger than the machine, too, which are an error otherwise.", most=CORES
     )
     max_memory: Positive | None = option(None, "MB per core.")
     max_bandwidth: Positive | None = option(None, "GB/s per core.")
@@ -104,13 +95,17 @@ class TraceOptions(Section):
 class PolicyIterationSection(Section):
     """How ``train --method policy_iteration`` improves an agent."""
 
-    iterations: SomeEpisodes = option(6, "In all.")
-    windows: SomeEnvs = option(64, "Episodes of an iteration, played side by side.")
-    every: SomeDecisions = option(25, "Decisions of an episode from one that is compared to the next, in the mean.")
-    alternatives: Slots = option(3, "Actions tried at such a decision, drawn by the policy; 0 for all that are legal.")
+    iterations: int = option(6, "In all.", most=EPISODES)
+    windows: int = option(64, "Episodes of an iteration, played side by side.", most=ENVS)
+    every: int = option(
+        25, "Decisions of an episode from one that is compared to the next, in the mean.", most=DECISIONS
+    )
+    alternatives: int = option(
+        3, "Actions tried at such a decision, drawn by the policy; 0 for all that are legal.", least=0, most=SLOTS
+    )
     horizon: Amount = option(172800.0, "s that both branches are followed for; 0 to the end of the episode.")
     lasts: Amount = option(3600.0, "s for which another policy is applied.")
-    branches: Branches = option(512, "Forks of simulations in memory at once.")
+    branches: int = option(512, "Forks of simulations in memory at once.", least=2, most=BRANCHES)
     start: str | None = option(
         None, "Name of the action that the agent prefers at first, whatever it sees, as 'saf+reserve:32'."
     )
@@ -121,34 +116,39 @@ class PolicyIterationSection(Section):
     sure: Amount = option(
         2.0, "By how many standard errors a candidate has to be better than the policy to replace it."
     )
-    epochs: SomeEpisodes = option(10, "Passes over the compared decisions, at most.")
-    minibatch: SomeDecisions = option(512, "Decisions in a gradient step.")
+    epochs: int = option(10, "Passes over the compared decisions, at most.", most=EPISODES)
+    minibatch: int = option(512, "Decisions in a gradient step.", most=DECISIONS)
     huber: Positive = option(3.0, "Standard deviations from which on the loss of an advantage is linear.")
 
 
 class TrainingSection(Section):
     """Training of learning agents, beyond the thesis' schema."""
 
-    episodes: SomeEpisodes = option(350, "Number of training episodes.")
-    steps: Decisions = option(0, "Decisions to learn from, in place of episodes.")
-    n_steps: Decisions = option(0, "Decisions of each episode between two updates; 0 learns from whole episodes.")
-    envs: SomeEnvs = option(1, "Parallel episodes of one update.")
-    parts: SomeEnvs = option(
-        1, "Parts of these episodes, each with its own random numbers; an engine distributes them."
+    episodes: int = option(350, "Number of training episodes.", most=EPISODES)
+    steps: int = option(0, "Decisions to learn from, in place of episodes.", least=0, most=DECISIONS)
+    n_steps: int = option(
+        0, "Decisions of each episode between two updates; 0 learns from whole episodes.", least=0, most=DECISIONS
     )
-    alike: SomeEpisodes = option(1, "Consecutive episodes with the same jobs.")
-    fragment_jobs: SomeJobs | None = option(
-        None, "Jobs of each episode, a fragment of the workload; the whole workload if missing."
+    envs: int = option(1, "Parallel episodes of one update.", most=ENVS)
+    parts: int = option(
+        1, "Parts of these episodes, each with its own random numbers; an engine distributes them.", most=ENVS
     )
-    candidates: SomeEpisodes = option(1, "Each fragment is the busiest of so many drawn ones.")
+    alike: int = option(1, "Consecutive episodes with the same jobs.", most=EPISODES)
+    fragment_jobs: int | None = option(
+        None, "Jobs of each episode, a fragment of the workload; the whole workload if missing.", most=JOBS
+    )
+    candidates: int = option(1, "Each fragment is the busiest of so many drawn ones.", most=EPISODES)
     compression: Annotated[float, Field(ge=1)] = option(1.0, "Jobs arrive up to so many times faster.")
     load: Annotated[list[Load], Field(min_length=2, max_length=2)] | None = option(
         None,
         "Arrivals are scaled to a load, drawn between these for each episode; "
         "of fragments only in those to learn from.",
     )
-    prior: Episodes = option(
-        0, "Training episodes in which each action runs as a constant policy; agents first prefer the best."
+    prior: int = option(
+        0,
+        "Training episodes in which each action runs as a constant policy; agents first prefer the best.",
+        least=0,
+        most=EPISODES,
     )
     baseline: str | None = option(
         None, "Policy whose returns on the same jobs are subtracted at each time, e.g. 'sjf+easy'."
@@ -156,11 +156,11 @@ class TrainingSection(Section):
     imitate: str | None = option(
         None, "Policy that agents imitate before training, e.g. 'sjf+easy' or 'saf+reserve:32'."
     )
-    imitate_episodes: SomeEnvs = option(64, "Episodes of the imitated policy.")
-    imitate_epochs: SomeEpisodes = option(20, "Passes over its decisions.")
-    checkpoint_every: SomeEpisodes = option(100, "Episodes between two checkpoints.")
-    evaluate_every: Episodes = option(0, "Episodes between two evaluations, 0 for none.")
-    evaluation_episodes: SomeEnvs = option(10, "Size of the fixed evaluation set.")
+    imitate_episodes: int = option(64, "Episodes of the imitated policy.", most=ENVS)
+    imitate_epochs: int = option(20, "Passes over its decisions.", most=EPISODES)
+    checkpoint_every: int = option(100, "Episodes between two checkpoints.", most=EPISODES)
+    evaluate_every: int = option(0, "Episodes between two evaluations, 0 for none.", least=0, most=EPISODES)
+    evaluation_episodes: int = option(10, "Size of the fixed evaluation set.", most=ENVS)
     greedy: bool = option(True, "Whether tests take the most probable action instead of drawing one.")
     clock: Literal["batsim", "textbook", "one-by-one"] = option(
         "batsim",
@@ -173,8 +173,11 @@ class TrainingSection(Section):
     policy_iteration: PolicyIterationSection = option(
         PolicyIterationSection.model_construct(), "Of the method policy_iteration."
     )
-    held_out: Envs = option(
-        0, "Held-out episodes that the best agent plays at the end, and each action as a constant policy."
+    held_out: int = option(
+        0,
+        "Held-out episodes that the best agent plays at the end, and each action as a constant policy.",
+        least=0,
+        most=ENVS,
     )
 
     @field_validator("load")

@@ -9,7 +9,6 @@ from typing import Annotated, Any, Literal, get_args
 
 from pydantic import AfterValidator, ConfigDict, Field, ValidationError, field_validator, model_validator
 
-from hdeeprm_like import limits
 from hdeeprm_like.decision import specs
 from hdeeprm_like.decision.names import CORE_POLICY_NAMES, JOB_POLICY_NAMES, Baseline, Pair, policy_in
 from hdeeprm_like.decision.policy_words import beside
@@ -17,19 +16,14 @@ from hdeeprm_like.decision.rates import file_of_rates
 from hdeeprm_like.errors import OptionsError, did_you_mean
 from hdeeprm_like.formats.open import names
 from hdeeprm_like.inputs import read_json
+from hdeeprm_like.limits import CORES, JOBS, SLOTS, STEPS, UNITS, refusal
 from hdeeprm_like.option_sections import (
     Amount,
-    Jobs,
     Positive,
     PositiveShare,
     Section,
     Seed,
     Share,
-    Slots,
-    SomeCores,
-    SomeJobs,
-    SomeSteps,
-    Steps,
     TraceOptions,
     TrainingSection,
     option,
@@ -139,8 +133,8 @@ class ActionOptions(Section):
 class WindowOptions(Section):
     """The part of the queue that an agent sees and chooses from; the default is the preset's."""
 
-    head: Slots | None = option(None, "Slots for the first jobs of the queue.")
-    tail: Slots | None = option(None, "Slots for the last jobs of the queue.")
+    head: int | None = option(None, "Slots for the first jobs of the queue.", least=0, most=SLOTS)
+    tail: int | None = option(None, "Slots for the last jobs of the queue.", least=0, most=SLOTS)
     order: specs.QueueOrder | None = option(None, "Order of the queue that fills the slots; by arrival if missing.")
     opens: specs.Opens | None = option(
         None, "When the agent decides: jobs wait, a job of the window fits, or at every time step."
@@ -170,13 +164,16 @@ class EnvOptions(Section):
         "What the agent sees; write your own observation as 'file.py:attribute'.",
         examples=list(specs.OBSERVATIONS),
     )
-    horizon: SomeSteps | None = option(None, "Time steps or events to look ahead.")
-    backlog: Slots | None = option(None, "Jobs outside the window in an image.")
-    memory_units: Steps | None = option(None, "Columns for memory in an image.")
+    horizon: int | None = option(None, "Time steps or events to look ahead.", most=STEPS)
+    backlog: int | None = option(None, "Jobs outside the window in an image.", least=0, most=SLOTS)
+    memory_units: int | None = option(None, "Columns for memory in an image.", least=0, most=STEPS)
     queue_sensitivity: PositiveShare = option(0.05, "Relative change of the queue at the limit of its feature.")
     until: Amount = option(0.0, "s after which an episode ends; 0 for the end of all jobs. Launches run all jobs.")
-    placed: Jobs = option(
-        0, "Placed jobs after which an episode ends, while others still arrive; 0 for the end of all jobs."
+    placed: int = option(
+        0,
+        "Placed jobs after which an episode ends, while others still arrive; 0 for the end of all jobs.",
+        least=0,
+        most=JOBS,
     )
     wait: bool = option(False, "Whether observations include the waits of the jobs in the slots and the clock.")
     rates: bool = option(False, "Whether observations include the hour and the rates of objectives as cost:tariff.csv.")
@@ -231,8 +228,8 @@ class AgentOptions(Section):
         layers = hidden if isinstance(hidden, list) else [hidden]
         if hidden is not None and not (layers and all(type(units) is int and units > 0 for units in layers)):
             raise ValueError(f"{shown(hidden)}: a number of units of at least 1, or a list of such numbers, is needed")
-        if any(units > limits.UNITS.most for units in layers if hidden is not None):
-            raise ValueError(f"{shown(hidden)}: {limits.refusal(limits.UNITS)}")
+        if any(units > UNITS.most for units in layers if hidden is not None):
+            raise ValueError(f"{shown(hidden)}: {refusal(UNITS)}")
         return hidden
 
     @model_validator(mode="after")
@@ -257,9 +254,9 @@ class Options(Section):
     """An experiment (thesis 4.3, appendix F)."""
 
     seed: Seed = Field(description="Seed of everything random in the experiment.")
-    nb_resources: SomeCores | None = option(None, "Cores of the platform, to check it.")
-    nb_jobs: SomeJobs | None = option(
-        None, "Jobs taken from the trace, which is read only as far as they need; all if missing."
+    nb_resources: int | None = option(None, "Cores of the platform, to check it.", most=CORES)
+    nb_jobs: int | None = option(
+        None, "Jobs taken from the trace, which is read only as far as they need; all if missing.", most=JOBS
     )
     workload_file_path: str = option("", f"Jobs, a name, e.g. 'gaia', or a file: {names('trace', 'workload')}.")
     platform_file_path: str | int = option(

@@ -13,12 +13,13 @@ class Record:
     """A base class that makes a frozen dataclass of what is annotated in its subclasses, for type checkers too."""
 
     _names: ClassVar[tuple[str, ...]] = ()
+    __match_args__ = _names  # as a dataclass has them
 
     def __init_subclass__(cls) -> None:
         """Take note of the fields, those of the base class first."""
         annotated = cls.__annotations__.items()
         own = [name for name, kind in annotated if getattr(kind, "__origin__", kind) is not ClassVar]
-        cls._names = tuple(dict.fromkeys((*cls._names, *own)))
+        cls._names = cls.__match_args__ = tuple(dict.fromkeys((*cls._names, *own)))
 
     def __init__(self, *values: Any, **named: Any) -> None:
         """Set the fields, in their order or by name; a default is the value of the class."""

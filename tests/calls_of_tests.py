@@ -49,6 +49,8 @@ def pytest_fixture_setup(fixturedef, request):
 
 
 def pytest_runtest_logreport(report):
+    if report.nodeid not in began:
+        return  # it was skipped before its setup
     seconds[report.nodeid] = time.process_time() - began[report.nodeid]
     if report.when == "call" and report.passed:
         called[report.nodeid] = now.copy()

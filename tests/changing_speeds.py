@@ -4,6 +4,7 @@ import json
 from dataclasses import replace
 
 import numpy as np
+from batsim_talk import difference_from_server, play_on_server, talk
 from random_worlds import world
 from small import platform
 
@@ -79,6 +80,14 @@ def write_world(cluster, workload, folder, network=False):
     workload = read_workload(folder / "workload.json", reference_flops=cluster.reference_flops, network=network)
     content = json.loads((folder / "workload.json").read_text(), parse_float=read_number)
     return with_network(cluster) if network else cluster, workload, content
+
+
+def difference(cluster, workload, pair, folder, network=False):
+    """The first job of a world with other cores or times than on the server, "" if there is none."""
+    cluster, workload, content = write_world(cluster, workload, folder, network)
+    simulator = played(cluster, workload, pair)
+    _, ended = play_on_server(talk(cluster, pair, 3, {"w0": content["profiles"]}), folder)
+    return difference_from_server(simulator, workload, folder) if ended else "the server has not ended"
 
 
 def played(cluster, workload, pair):

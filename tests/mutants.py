@@ -30,7 +30,11 @@ import pytest
 TESTS = Path(__file__).parent
 PACKAGE = TESTS.parent / "hdeeprm_like"
 FOLDERS = ("engine", "decision", "run", "batsim")
-PLAYED = ("engine", "decision", "run", "envs", "batsim")  # folders of tests
+PLAYED = (  # folders and files of tests
+    *("engine", "decision", "run", "envs", "batsim", "results/test_job_lines.py", "studies/test_preemption.py"),
+    *("studies/test_suspension.py", "studies/test_whatif_changes.py", "batsim_server/test_server_silent.py"),
+    *("batsim_server/test_server_silent_replies.py", "test_table_of_refusals.py"),
+)
 LONGEST = 20  # CPU s of tests that are played on a mutant, by what they take without it
 PATIENCE = 5  # times as long each may take: a mutant that runs for ever is found
 OTHER = {ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq}

@@ -376,23 +376,16 @@ class Reference(Guarantees):
         self.easy(lambda j: (self.time(j), self.jobs.submit[j], self.key(j), j))
 
     def scored(self):
-        """By a score that is the requested time: so many reservations as the policy has, at most."""
-        if self.name.learned.reservations == 1:
-            self.easy()
-        else:
-            self.conservative(self.name.learned.reservations)
+        """By a score that is the requested time."""
+        self.easy()
 
-    def conservative(self, most=math.inf):
-        """Each job in order gets the first date from which on there is room for it for its time beside all before it.
-
-        Only *most* of those that do not start are so reserved for.
-        """
-        nodes, held = any(self.needs_nodes(j) for j in self.waiting), 0
+    def conservative(self):
+        """Each job in order gets the first date at which there is room for it for its time beside all before it."""
+        nodes = any(self.needs_nodes(j) for j in self.waiting)
         self.reserved = []  # (begin, end, job, cores by node)
         for j in self.queue():
             begin, least = self.earliest(j, int(self.jobs.size[j]), nodes)
-            held += begin > self.now
-            if begin == math.inf or (held > most and begin > self.now):
+            if begin == math.inf:
                 continue
             picked, cores = self.lowest(j, least), None
             if begin == self.now:

@@ -1,4 +1,4 @@
-"""The queues that `golden/slurm/queues/record.py` recorded, as platforms and workloads."""
+"""The queues that `golden/record.py` recorded, as platforms and workloads."""
 
 import csv
 import json

@@ -65,19 +65,30 @@ def platform(*nodes, network=None, gpus=()):
     )
 
 
+def partitions_of(nodes, **more):
+    """Partitions by their names, each with whether a node is in it; nothing sets them apart but what *more* says."""
+    names, members = tuple(nodes), np.array(list(nodes.values()), np.bool_)
+    count, each = members.shape
+    usual = {"tiers": np.ones(count), "factors": np.ones(count), "exclusive": np.zeros(count, np.bool_)}
+    usual |= {"features": (frozenset(),) * each, "weights": np.ones(each)}
+    return Partitions(names=names, nodes=members, **(usual | more))
+
+
 def cluster(settings, cores=1):
     """One node of some cores in one partition of a Slurm with settings."""
-    partitions = Partitions(
-        names=("all",),
-        nodes=np.ones((1, 1), np.bool_),
-        tiers=np.ones(1),
-        factors=np.ones(1),
-        exclusive=np.zeros(1, np.bool_),
-        features=(frozenset(),),
-        weights=np.ones(1),
-        settings=settings,
-    )
+    partitions = partitions_of({"all": [True]}, settings=settings)
     return replace(platform((1000.0, [(cores, 1.0, 4.0, 10.0)])), partitions=partitions)
+
+
+def parted(settings=None):
+    """Four nodes of four cores; the partition ``fast`` has the last two, ``all`` has all; *settings* of a Slurm."""
+    partitions = partitions_of(
+        {"all": [True] * 4, "fast": [False, False, True, True]},
+        features=(frozenset({"ib"}),) * 2 + (frozenset({"big"}),) * 2,
+        weights=np.array([1.0, 1.0, 2.0, 2.0]),
+        settings=settings or {},
+    )
+    return replace(platform(*[(1000.0, [(4, 1.0, 4.0, 10.0)])] * 4), partitions=partitions)
 
 
 def jobs(submit=0.0, seconds=1.0, size=1, memory=0.0, bandwidth=0.0, estimate=None, **more):

@@ -12,9 +12,9 @@ from typing import NamedTuple
 import numpy as np
 from reference_partitions import PartitionReference
 from reference_scheduler import KEYS, Reference
-from small import Stepper, jobs, platform
+from small import Stepper, jobs, partitions_of, platform
 
-from hdeeprm_like.cluster.partitions import Demand, Partitions, demands_of
+from hdeeprm_like.cluster.partitions import Demand, demands_of
 from hdeeprm_like.decision.actions import PolicyActions
 from hdeeprm_like.decision.names import PACKINGS, PLACEMENTS, baseline
 from hdeeprm_like.engine.dates import SAME_DATE
@@ -164,12 +164,8 @@ def built(world):
     if not world.partitions:
         return cluster, workload
     weights, features, belongs = zip(*world.partitions, strict=True)
-    partitions = Partitions(
-        names=("a", "b"),
-        nodes=np.array([[q in of for of in belongs] for q in range(2)]),
-        tiers=np.ones(2),
-        factors=np.ones(2),
-        exclusive=np.zeros(2, np.bool_),
+    partitions = partitions_of(
+        {name: [q in of for of in belongs] for q, name in enumerate("ab")},
         features=tuple(frozenset({"f"} if one else ()) for one in features),
         weights=np.array(weights),
     )

@@ -22,6 +22,7 @@ PYTHON = INSTALLED or sys.executable
 sys.path.append(str(ROOT / "docs"))
 
 from make_notebooks import write_notebooks  # noqa: E402
+from run_blocks import USERS  # noqa: E402
 
 from hdeeprm_like.engine.numbers import JOB_POLICIES, ORDERS, PLACEMENTS  # noqa: E402
 
@@ -71,15 +72,6 @@ def commands_of(block):
 COMMANDS = [(page, block, output) for page, block, output in blocks("sh") if commands_of(block)]
 PYTHON_BLOCKS = blocks("python")
 WITHOUT_CLONE = {path.relative_to(ROOT).as_posix() for path in (ROOT / "README.md", *GUIDE)}
-LOGS = ROOT / "tests" / "golden"
-USERS = {  # files of a user's that pages name, by what stands in for them here
-    **{
-        name: LOGS / "slurm" / name for name in ("slurm.conf", "sacct.txt", "nodes.txt", "partitions.txt", "config.txt")
-    },
-    "jobcomp.txt": LOGS / "slurm" / "jobcomp.txt",
-    **{name: LOGS / "slurm" / "mechanism" / "tree" / name for name in ("assoc.txt", "qos.txt")},
-    **{name: LOGS / "logs" / name for name in ("pbs.txt", "lsb.acct")},
-}
 
 
 def ids_of(found):

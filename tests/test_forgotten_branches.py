@@ -32,7 +32,7 @@ WRONG = {
                     "reward modes: 'late' is not in"),
     "decision point": ("specs.DECISION_POINTS['dusk'] = specs.Spec('')", "decision.window.arrays",
                        "decision points: 'dusk' is not in"),
-    "feature": ("score_parts.FEATURES['moon'] = 'phase'", "decision.policies.scores", "features of scores: 'moon'"),
+    "feature": ("score_files.FEATURES['moon'] = 'phase'", "decision.policies.scores", "features of scores: 'moon'"),
     "feature of a predictor": ("tree_files.FEATURES['moon'] = 'phase'", "decision.policies.learned_times",
                                "features of trees: 'moon' is not in"),
 }  # fmt: skip
@@ -44,7 +44,7 @@ import hdeeprm_like.engine.compiled
 
 def tried(change, module):
     from hdeeprm_like.engine import numbers
-    from hdeeprm_like.decision import modes, score_parts, specs, tree_files
+    from hdeeprm_like.decision import modes, score_files, specs, tree_files
     try:
         exec(change)
         importlib.import_module('hdeeprm_like.' + module)

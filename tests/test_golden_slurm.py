@@ -7,9 +7,13 @@ same jobs has 59 to 100 % of the starts of the first. Without the dates the mode
 The bounds are what was reached, rounded; they tell when it gets worse.
 """
 
+import tempfile
+from functools import cache
+from pathlib import Path
+
 import numpy as np
 import pytest
-from slurm_recordings import EARLIER, FOLDER, RUNS, recording
+from slurm_recordings import EARLIER, FOLDER, recording
 
 from hdeeprm_like.decision.actions import PolicyActions
 from hdeeprm_like.decision.names import baseline
@@ -18,31 +22,28 @@ from hdeeprm_like.run.schedules import run_to_end
 from hdeeprm_like.studies.whatif.fidelity import rank_correlation
 
 RETOLD = ("cores", "fairshare", "gpus", "linear", "shallow", "usual")
-BOUNDS = {"shapes": (0.66, 0.01, 0.96), "tiers": (0.91, 0.05, 0.99)}
-OWN_CLOCK = {
-    "cores": (0.93, 0.02, 0.98),
-    "fairshare": (0.75, 0.02, 0.9),
-    "gpus": (0.65, 0.02, 0.83),
-    "linear": (1.0, 0.02, 0.99),
-    "shallow": (0.98, 0.02, 0.99),
-    "shapes": (0.76, 0.01, 0.96),
-    "tiers": (0.77, 0.03, 0.98),
-    "usual": (1.0, 0.01, 0.99),
-}  # least share of starts within the interval, most error of the mean wait, least rank correlation of the waits
-
-
-# The same of earlier recordings, by which the model before this one was judged.
-JUDGED_EARLIER = {
-    "cores": (0.70, 0.04, 0.96),
-    "fairshare": (0.93, 0.07, 0.97),
-    "linear": (1.0, 0.01, 0.96),
-    "shallow": (0.98, 0.05, 0.99),
-    "shapes": (0.59, 0.03, 0.80),
-    "usual": (0.79, 0.17, 0.80),
-}
 FIGURES = ("starts", "wait", "order")
-WORSE = {("shapes", "wait"): "0.111, where Slurm has 0.02 to 0.08"}
-
+# Least share of starts within the interval of backfill, most error of the mean wait, least rank correlation of the
+# waits, by the folder of a recording, its name, and whether the model is told when Slurm looked.
+BOUNDS = {
+    **{(FOLDER, name, True): (0.99, 0.01, 0.99) for name in RETOLD},
+    (FOLDER, "shapes", True): (0.66, 0.01, 0.96),
+    (FOLDER, "tiers", True): (0.91, 0.05, 0.99),
+    (FOLDER, "cores", False): (0.93, 0.02, 0.98),
+    (FOLDER, "fairshare", False): (0.75, 0.02, 0.9),
+    (FOLDER, "gpus", False): (0.65, 0.02, 0.83),
+    (FOLDER, "linear", False): (1.0, 0.02, 0.99),
+    (FOLDER, "shallow", False): (0.98, 0.02, 0.99),
+    (FOLDER, "shapes", False): (0.76, 0.01, 0.96),
+    (FOLDER, "tiers", False): (0.77, 0.03, 0.98),
+    (FOLDER, "usual", False): (1.0, 0.01, 0.99),
+    (EARLIER, "cores", False): (0.70, 0.04, 0.96),
+    (EARLIER, "fairshare", False): (0.93, 0.07, 0.97),
+    (EARLIER, "linear", False): (1.0, 0.01, 0.96),
+    (EARLIER, "shallow", False): (0.98, 0.05, 0.99),
+    (EARLIER, "shapes", False): (0.59, 0.03, 0.80),
+    (EARLIER, "usual", False): (0.79, 0.17, 0.80),
+}
 # What no other recording of the same jobs reaches, of at least five: how a real Slurm does by itself is the bound then.
 BEYOND_SLURM = {
     (EARLIER, "fairshare", "starts"),
@@ -51,57 +52,76 @@ BEYOND_SLURM = {
     (EARLIER, "shapes", "starts"),
     (FOLDER, "shapes", "wait"),
 }
+WORSE = {(EARLIER, "shapes", False, "wait"): "is 0.111, where Slurm has 0.02 to 0.08"}
+CASES = [(*case, figure) for case in BOUNDS for figure in FIGURES if case[2] or (*case[:2], figure) not in BEYOND_SLURM]
 
 
-def marked(name, figure, among):
-    found = among.get((name, figure))
-    marks = [pytest.mark.xfail(reason=f"is {found}", strict=True, raises=AssertionError)] if found else []
-    return pytest.param(name, figure, marks=marks)
+def named(case):
+    """What pytest calls a case."""
+    of, name, *more = case
+    return "-".join(map(str, (of.name, name, *more)))
 
 
-def simulated(told):
+def marked(case, reasons):
+    """A case that fails for a known reason, or is expected to pass."""
+    marks = [pytest.mark.xfail(reason=reasons[case], strict=True, raises=AssertionError)] if case in reasons else []
+    return pytest.param(case, marks=marks, id=named(case) if isinstance(case, tuple) else case)
+
+
+@cache
+def played(of, name, dates):
+    """A recording, and the simulator that has retold it."""
+    with tempfile.TemporaryDirectory() as folder:
+        told = recording(name, Path(folder), dates=dates, of=of)
     policies = PolicyActions([baseline("multifactor+slurm")])
-    return run_to_end(told.platform, told.jobs, policies, "textbook", epoch=told.epoch)
+    return told, run_to_end(told.platform, told.jobs, policies, "textbook", epoch=told.epoch)
 
 
-def agreement(told, simulator):
+def agreement(told, wait):
     """The share of starts within Slurm's interval, the error of the mean wait and the correlation of the waits."""
-    return agreement_of(told, simulator.simulation.tasks["start"] - told.jobs.submit)
-
-
-def agreement_of(told, wait):
     interval = told.platform.partitions.settings.get("SchedulerParameters", {}).get("bf_interval", 30.0)
     real = told.start - told.jobs.submit
     return np.mean(np.abs(wait - real) <= interval), abs(wait.mean() / real.mean() - 1.0), rank_correlation(wait, real)
 
 
-@pytest.mark.parametrize("name", RETOLD)
-def test_jobs_start_when_slurm_started_them(name, tmp_path):
-    told = recording(name, tmp_path)
-    share, error, order = agreement(told, simulated(told))
-    assert share >= 0.99
-    assert error <= 0.01
-    assert order >= 0.99
+def assert_no_worse(found, bounds, figure):
+    place = FIGURES.index(figure)
+    if figure == "wait":
+        assert found[place] <= bounds[place]
+    else:
+        assert found[place] >= bounds[place]
 
 
-# takes 2 s
-@pytest.mark.more
-def test_a_thread_wakes_up_by_itself_behind_its_last_date():
-    dates = np.array([3.5, 5.25])
-    assert next_look(dates, 4.0, 0.0, 0.0, True, 1.0) == 5.25
-    assert next_look(dates, 6.0, 6.5, 0.25, True, 1.0) == 7.25  # or a queue that is longer than its dates never ends
-    assert next_look(dates, 6.0, 6.5, 0.25, False, 1.0) == np.inf
+@pytest.mark.parametrize("case", [marked(case, WORSE) for case in CASES])
+def test_a_queue_is_retold_no_worse_than_before(case):
+    *which, figure = case
+    told, simulator = played(*which)
+    wait = simulator.simulation.tasks["start"] - told.jobs.submit
+    assert_no_worse(agreement(told, wait), BOUNDS[tuple(which)], figure)
+
+
+@pytest.mark.parametrize("case", sorted(BEYOND_SLURM), ids=named)
+def test_the_model_agrees_with_a_recording_as_well_as_another_recording_does(case):
+    of, name, figure = case
+    told, simulator = played(of, name, False)
+    again = np.array([agreement(told, wait) for wait in told.waits_again])
+    assert len(again) >= 5
+    for one in again:
+        with pytest.raises(AssertionError):
+            assert_no_worse(one, BOUNDS[of, name, False], figure)
+    wait = simulator.simulation.tasks["start"] - told.jobs.submit
+    assert_no_worse(agreement(told, wait), np.median(again, axis=0), figure)
 
 
 NAMES = {"gpus": (3, 4, 5, 0, 1, 2)}  # the place of each node among the names, where the platform has another order
-COMPLETING = "0.93: a job left 19 ms before the scheduler looked; its core was still completing, and later jobs moved"
-MOVED = pytest.mark.xfail(reason=COMPLETING, strict=True, raises=AssertionError)
+COMPLETING = {
+    "shallow": "0.93: a job left 19 ms before the scheduler looked; its core was still completing, and later jobs moved"
+}
 
 
-@pytest.mark.parametrize("name", [pytest.param(name, marks=[MOVED] * (name == "shallow")) for name in RETOLD])
-def test_jobs_run_where_slurm_ran_them(name, tmp_path):
-    told = recording(name, tmp_path)
-    simulator = simulated(told)
+@pytest.mark.parametrize("name", [marked(name, COMPLETING) for name in RETOLD])
+def test_jobs_run_where_slurm_ran_them(name):
+    told, simulator = played(FOLDER, name, True)
     sets = simulator.state.tables.node_sets
     names = NAMES.get(name, range(told.platform.nodes))
     places = []
@@ -112,56 +132,10 @@ def test_jobs_run_where_slurm_ran_them(name, tmp_path):
     assert np.mean([ours == real for ours, real in zip(places, told.cores, strict=True)]) >= 0.95
 
 
-@pytest.mark.parametrize(("name", "bounds"), BOUNDS.items())
-def test_other_queues_are_as_like_slurm_as_they_were(name, bounds, tmp_path):
-    told = recording(name, tmp_path)
-    share, error, order = agreement(told, simulated(told))
-    least, most, least_order = bounds
-    assert share >= least
-    assert error <= most
-    assert order >= least_order
-
-
-@pytest.mark.parametrize(
-    ("name", "figure"),
-    [(name, figure) for name in RUNS for figure in FIGURES if (FOLDER, name, figure) not in BEYOND_SLURM],
-)
-def test_on_its_own_clock_the_model_is_about_as_like_slurm_as_slurm_is(name, figure, tmp_path):
-    told = recording(name, tmp_path, dates=False)
-    assert_no_worse(agreement(told, simulated(told)), OWN_CLOCK[name], figure)
-
-
-@pytest.mark.parametrize(
-    ("name", "figure"),
-    [
-        marked(name, figure, WORSE)
-        for name in JUDGED_EARLIER
-        for figure in FIGURES
-        if (EARLIER, name, figure) not in BEYOND_SLURM
-    ],
-)
-def test_earlier_recordings_are_retold_no_worse_than_before(name, figure, tmp_path):
-    told = recording(name, tmp_path, dates=False, of=EARLIER)
-    assert_no_worse(agreement(told, simulated(told)), JUDGED_EARLIER[name], figure)
-
-
-@pytest.mark.parametrize(("of", "name", "figure"), sorted(BEYOND_SLURM))
-def test_the_model_agrees_with_a_recording_as_well_as_another_recording_does(of, name, figure, tmp_path):
-    told = recording(name, tmp_path, dates=False, of=of)
-    again = np.array([agreement_of(told, wait) for wait in told.waits_again])
-    assert len(again) >= 5
-    for one in again:
-        with pytest.raises(AssertionError):
-            assert_no_worse(one, (JUDGED_EARLIER if of == EARLIER else OWN_CLOCK)[name], figure)
-    assert_no_worse(agreement(told, simulated(told)), np.median(again, axis=0), figure)
-
-
-def assert_no_worse(found, bounds, figure):
-    share, error, order = found
-    least, most, least_order = bounds
-    if figure == "starts":
-        assert share >= least
-    elif figure == "wait":
-        assert error <= most
-    else:
-        assert order >= least_order
+# takes 2 s
+@pytest.mark.more
+def test_a_thread_wakes_up_by_itself_behind_its_last_date():
+    dates = np.array([3.5, 5.25])
+    assert next_look(dates, 4.0, 0.0, 0.0, True, 1.0) == 5.25
+    assert next_look(dates, 6.0, 6.5, 0.25, True, 1.0) == 7.25  # or a queue that is longer than its dates never ends
+    assert next_look(dates, 6.0, 6.5, 0.25, False, 1.0) == np.inf

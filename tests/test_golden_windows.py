@@ -76,14 +76,12 @@ def cases():
     for simulator in ("textbook", "rlscheduler"):
         for name in TRACES:
             for number in range(10):
-                marks = () if number in ALWAYS else (pytest.mark.slow,)
+                lane = "more" if number == 4 or simulator == "rlscheduler" else ""  # the third clock
+                lane = lane if number in ALWAYS else "slow"
+                marks = [getattr(pytest.mark, lane)] if lane else []
                 yield pytest.param(simulator, name, number, marks=marks, id=f"{simulator}-{name}-{number}")
 
 
-# the third clock
-@pytest.mark.lane(
-    more=r".*-4|rlscheduler-lublin1-0|rlscheduler-lublin1-1|rlscheduler-lublin1-2|rlscheduler-lublin1-3|rlscheduler-lublin1-4|rlscheduler-lublin1-5|rlscheduler-lublin1-6|rlscheduler-lublin1-7|rlscheduler-lublin1-8|rlscheduler-lublin1-9|rlscheduler-lublin2-0|rlscheduler-lublin2-1|rlscheduler-lublin2-2|rlscheduler-lublin2-3|rlscheduler-lublin2-4|rlscheduler-lublin2-5|rlscheduler-lublin2-6|rlscheduler-lublin2-7|rlscheduler-lublin2-8|rlscheduler-lublin2-9|rlscheduler-ctcsp2-0|rlscheduler-ctcsp2-1|rlscheduler-ctcsp2-2|rlscheduler-ctcsp2-3|rlscheduler-ctcsp2-4|rlscheduler-ctcsp2-5|rlscheduler-ctcsp2-6|rlscheduler-ctcsp2-7|rlscheduler-ctcsp2-8|rlscheduler-ctcsp2-9"
-)
 @pytest.mark.parametrize(("simulator", "name", "number"), list(cases()))
 def test_every_policy_and_mode_has_the_figures_of_the_other_simulator(simulator, name, number):
     cores = TRACES[name][1]

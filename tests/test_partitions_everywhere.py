@@ -9,35 +9,19 @@ import gymnasium
 import numpy as np
 import pytest
 from batsim_talk import jobs_of, play_on_server, talk
-from small import jobs, platform
+from small import jobs, parted
 
 import hdeeprm_like as hdrm
 import hdeeprm_like.gym
 from hdeeprm_like.cli.main import main
-from hdeeprm_like.cluster.partitions import Demand, Partitions, demands_of
+from hdeeprm_like.cluster.partitions import Demand, demands_of
 from hdeeprm_like.decision.names import baseline
 from hdeeprm_like.engine.state import State
 from hdeeprm_like.errors import OptionsError, ProtocolError, WorkloadError
 from hdeeprm_like.formats.open import load_platform, load_workload, write
 from hdeeprm_like.launch.run_folder import NO_NODES, rejected_jobs
 
-NODE = (1000.0, [(4, 1.0, 4.0, 10.0)])
 STARTS = {"1": 0.0, "2": 100.0, "3": 100.0, "4": 3.0, "5": 3.0}  # on paper, first come first served with EASY
-
-
-def cluster():
-    """Four nodes of four cores; the partition ``fast`` has the last two, ``all`` has all."""
-    fast = np.array([False, False, True, True])
-    partitions = Partitions(
-        names=("all", "fast"),
-        nodes=np.array([np.ones(4, np.bool_), fast]),
-        tiers=np.ones(2),
-        factors=np.ones(2),
-        exclusive=np.zeros(2, np.bool_),
-        features=(frozenset({"ib"}),) * 2 + (frozenset({"big"}),) * 2,
-        weights=np.array([1.0, 1.0, 2.0, 2.0]),
-    )
-    return replace(platform(NODE, NODE, NODE, NODE), partitions=partitions)
 
 
 def asking(exclusive=False):
@@ -59,7 +43,7 @@ def files(tmp_path_factory):
     """A folder with platform and jobs, once with a job of whole nodes and once without."""
     folder = tmp_path_factory.mktemp("partitions")
     for name in ("platform.json", "platform.xml"):
-        write(cluster(), folder / name, "platform")
+        write(parted(), folder / name, "platform")
     write(asking(), folder / "workload.json", "workload")
     write(asking(exclusive=True), folder / "whole.json", "workload")
     options = {
@@ -74,7 +58,7 @@ def files(tmp_path_factory):
 
 def test_files_hold_partitions_and_what_jobs_request(files):
     for name in ("platform.json", "platform.xml"):
-        found, meant = load_platform(files / name).partitions, cluster().partitions
+        found, meant = load_platform(files / name).partitions, parted().partitions
         assert (found.names, found.features, found.default) == (meant.names, meant.features, meant.default)
         for column in ("nodes", "tiers", "factors", "exclusive", "weights"):
             assert (getattr(found, column) == getattr(meant, column)).all()
@@ -116,37 +100,8 @@ def test_a_job_that_no_node_of_its_partition_serves_is_rejected_with_the_reason(
     assert rejected_jobs(found.simulator.state, found.workload.ids) == {"w0!6": NO_NODES}
 
 
-def in_process(files):
-    return hdrm.simulate(files / "platform.json", files / "workload.json", "fcfs+easy").start
-
-
-def through_gymnasium(files):
-    env = gymnasium.make(
-        "hdeeprm_like/HDeepRM-v0",
-        platform=files / "platform.json",
-        workload=files / "workload.json",
-        actions=["fcfs+easy"],
-    )
-    env.reset(seed=1)
-    while not any(env.step(0)[2:4]):
-        pass
-    return env.unwrapped.play.system.state.tables.jobs["start"]
-
-
-def over_messages(files):
-    ours = talk(load_platform(files / "platform.xml"), baseline("fcfs+easy"))
-    assert play_on_server(ours, files)[1]
-    rows = jobs_of(files / "out_jobs.csv")
-    return [float(rows[f"w0!{name}"]["starting_time"]) for name in STARTS]
-
-
-@pytest.mark.parametrize("play", [in_process, through_gymnasium, over_messages])
-def test_every_driver_gives_the_same_schedule(play, files):
-    assert np.abs(np.array(play(files)) - list(STARTS.values())).max() < 1e-3
-
-
 def test_gpus_are_taken_on_each_node():
-    machine = replace(cluster(), node_gpus=np.array([2.0, 2.0, 2.0, 0.0]))
+    machine = replace(parted(), node_gpus=np.array([2.0, 2.0, 2.0, 0.0]))
     demands = [Demand(nodes=2, gpus_per_node=2.0), Demand(gpus_per_node=2.0), Demand(gpus_per_node=1.0), Demand()]
     asked = jobs(submit=[0.0, 1.0, 2.0, 3.0], seconds=[100.0, 10.0, 10.0, 10.0], size=[3, 1, 1, 4])
     found = hdrm.simulate(machine, replace(asked, demands=demands_of(demands)), "fcfs+easy", clock="textbook")
@@ -155,10 +110,10 @@ def test_gpus_are_taken_on_each_node():
 
 
 def test_agents_that_choose_nodes_are_shown_those_of_the_partition(files):
-    state = State(cluster(), asking(), whole=False, log=False)
+    state = State(parted(), asking(), whole=False, log=False)
     assert state.tables.node_sets.members[state.tables.node_sets.demands["set"][0]].tolist() == [0, 0, 1, 1]
     with pytest.raises(OptionsError, match="requests 2 nodes, but one must take all"):
-        State(cluster(), asking(), whole=True, log=False)
+        State(parted(), asking(), whole=True, log=False)
 
 
 def test_what_cannot_be_had_is_refused_in_one_line(files, tmp_path):
@@ -182,7 +137,7 @@ def test_what_cannot_be_had_is_refused_in_one_line(files, tmp_path):
 def test_batsim_gives_no_whole_nodes(files, tmp_path):
     for name in ("platform.xml", "whole.json"):
         (tmp_path / name.replace("whole", "workload")).write_text((files / name).read_text())
-    ours = talk(cluster(), baseline("fcfs+easy"))
+    ours = talk(parted(), baseline("fcfs+easy"))
     with pytest.raises(ProtocolError, match="gets whole nodes; Batsim gives no more cores than requested"):
         play_on_server(ours, tmp_path)
 

@@ -5,15 +5,17 @@ import shlex
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias, TypeVar
 
 from hdeeprm_like.cli.names import Completer, agent_named, files_or
 from hdeeprm_like.errors import HDeepRMError, did_you_mean, one_line
 from hdeeprm_like.formats.open import names
 from hdeeprm_like.formats.shipped import Kind, found, names_of
 from hdeeprm_like.limits import CORES, Limit, refusal
+from hdeeprm_like.records import Record
 from hdeeprm_like.values import POSITIVE, SEED, Number, Whole
 
+R = TypeVar("R")
 PROGRAM = "hdeeprm-like"
 EXTRAS = {  # modules that only some commands need: their package, and the extra that installs it
     "numba": ("numba", "compile"),
@@ -126,6 +128,12 @@ def print_json(content: object) -> None:
     sys.stdout.write(json.dumps(null_for_nan(content), indent=2, ensure_ascii=False) + "\n")
 
 
+def tell(options: argparse.Namespace, text: str) -> None:
+    """Print what a command has done, unless with ``--quiet``."""
+    if not options.quiet:
+        sys.stdout.write(f"{text}\n")
+
+
 def next_command(*words: object) -> str:
     """Return the last line of a command's output: a useful next command."""
     return f"next: {PROGRAM} {shlex.join(map(str, words))}\n"
@@ -196,12 +204,27 @@ def add_input_flags(added: Parser) -> None:
     add_reading_flags(added, "a pool, in place of a platform", larger)
 
 
+class AgentFlags(Record):
+    """The flags of `add_agent_flags`, and the options file."""
+
+    options: Path
+    agent: str | None
+    input_model: Path | None
+    output_model: Path | None
+    device: str | None
+
+
+def flags_in(options: argparse.Namespace, kind: type[R], **more: Any) -> R:
+    """Return the flags that a record or a dataclass names, and *more* of its fields."""
+    names: tuple[str, ...] = kind.__match_args__  # type: ignore[attr-defined]
+    return kind(**{name: getattr(options, name) for name in names if name not in more}, **more)
+
+
 def overrides_of(options: argparse.Namespace, network: bool = False) -> "Overrides":
     """Return what the flags of `add_input_flags` override; *network* says whether Batsim simulates the jobs."""
     from hdeeprm_like.experiment import Overrides
 
-    names = (name for name in Overrides.__annotations__ if name != "network")
-    return Overrides(network=network, **{name: getattr(options, name) for name in names})
+    return flags_in(options, Overrides, network=network)
 
 
 def add_agent_flags(added: Parser) -> None:

@@ -4,7 +4,7 @@ import argparse
 import sys
 from datetime import date
 
-from hdeeprm_like.cli.arguments import Commands, add_trust_flag, command
+from hdeeprm_like.cli.arguments import Commands, add_trust_flag, command, tell
 from hdeeprm_like.cli.names import policies
 from hdeeprm_like.errors import OptionsError, ResultsError
 from hdeeprm_like.limits import PROCESSES
@@ -44,8 +44,7 @@ def run_benchmark(options: argparse.Namespace) -> None:
         raise OptionsError("benchmark: POLICY and --output are needed, or --check CARD.json")
     how = (options.quick, options.fresh, options.learned_from)
     card = benchmark(options.policies, options.output, *how, options.processes, show)
-    if not options.quiet:
-        sys.stdout.write(f"{table_of([card])}\nscores: 0 is fcfs+easy, 1 the best reference; {options.output / PAGE}\n")
+    tell(options, f"{table_of([card])}\nscores: 0 is fcfs+easy, 1 the best reference; {options.output / PAGE}")
 
 
 def day(text: str) -> str:

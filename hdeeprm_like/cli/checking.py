@@ -1,9 +1,8 @@
 """The command ``check``."""
 
 import argparse
-import sys
 
-from hdeeprm_like.cli.arguments import Commands, add_trust_flag, command
+from hdeeprm_like.cli.arguments import Commands, add_trust_flag, command, tell
 
 PARTS = ("policy", "agent", "platform")
 
@@ -35,5 +34,4 @@ def run_check(options: argparse.Namespace) -> None:
         found = check_agent(options.name, platform=options.platform, slowest=options.slowest)
     else:
         found = check_policy(options.name, options.platform, slowest=options.slowest)
-    if not options.quiet:
-        sys.stdout.write(f"{found}\n")
+    tell(options, str(found))

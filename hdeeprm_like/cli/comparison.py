@@ -11,6 +11,7 @@ from hdeeprm_like.cli.arguments import (
     add_reading_flags,
     add_trust_flag,
     command,
+    flags_in,
     next_command,
     seed,
 )
@@ -123,22 +124,9 @@ def run_compare(options: argparse.Namespace) -> None:
     from hdeeprm_like.studies.compare.sampling import windows_named
     from hdeeprm_like.studies.compare.statistics import published_named
 
-    comparison = Comparison(
-        trace=options.trace,
-        policies=policies_named(options.policies),
-        windows=windows_named(options.windows, options.offsets),
-        seed=options.seed,
-        cores=options.cores,
-        clock=options.clock,
-        platform=options.platform,
-        jobs_by=options.jobs_by,
-        reference=options.reference,
-        tests=options.tests,
-        whole=options.whole,
-        published=published_named(options.published),
-        leave_out_larger=options.leave_out_larger,
-        figures=figures_named(options.figures),
-    )
+    policies, windows = policies_named(options.policies), windows_named(options.windows, options.offsets)
+    published, shown = published_named(options.published), figures_named(options.figures)
+    comparison = flags_in(options, Comparison, policies=policies, windows=windows, published=published, figures=shown)
     pictures = options.formats if options.pictures else ()
     summary, tests = run_comparison(
         comparison, options.output, options.processes, not options.quiet, pictures, options.style

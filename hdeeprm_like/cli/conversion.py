@@ -1,10 +1,9 @@
 """The command ``convert``."""
 
 import argparse
-import sys
 from pathlib import Path
 
-from hdeeprm_like.cli.arguments import Commands, add_reading_flags, command, gflops
+from hdeeprm_like.cli.arguments import Commands, add_reading_flags, command, gflops, tell
 from hdeeprm_like.cli.names import files_or
 from hdeeprm_like.cli.workloads import GIGA
 from hdeeprm_like.formats.open import names
@@ -43,8 +42,7 @@ def run_convert(options: argparse.Namespace) -> None:
         batsim=options.batsim,
         leave_out_larger=options.leave_out_larger,
     )
-    if not options.quiet:
-        sys.stdout.write(f"{written} in {options.target}\n")
+    tell(options, f"{written} in {options.target}")
 
 
 def source_named(text: str, target: Path) -> Path:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hdeeprm_like.cli.arguments import Commands, Parser, command
+from hdeeprm_like.cli.arguments import Commands, Parser, command, tell
 from hdeeprm_like.errors import OptionsError
 from hdeeprm_like.limits import CORES
 
@@ -257,5 +257,4 @@ def _show(report: "Account", options: argparse.Namespace, written: list[Path]) -
         from hdeeprm_like.formats.files import write_json
 
         write_json(options.report, report.content())
-    if not options.quiet:
-        sys.stdout.write(f"{report.text()}  written: {', '.join(map(str, written))}\n")
+    tell(options, f"{report.text()}  written: {', '.join(map(str, written))}")

@@ -10,13 +10,16 @@ from typing import TYPE_CHECKING, Any
 from hdeeprm_like.cli.arguments import (
     INTERRUPTED,
     PROGRAM,
+    AgentFlags,
     Commands,
     add_agent_flags,
     add_input_flags,
     add_trust_flag,
     command,
+    flags_in,
     next_command,
     overrides_of,
+    tell,
 )
 from hdeeprm_like.errors import OptionsError, ResultsError
 from hdeeprm_like.formats.shipped import name_of
@@ -82,7 +85,7 @@ def run_train(options: argparse.Namespace) -> int:
     else:
         output = options.output or Path(f"train-{name_of(options.options)}")
         experiment = load_experiment(options.options, overrides_of(options))
-        learner = new_learner(experiment, options)
+        learner = new_learner(experiment, flags_in(options, AgentFlags))
         note_named(options)
         how = training_options(experiment, options.episodes, options.envs)
     gathering = engine_of(options, learner, output)
@@ -105,10 +108,8 @@ def run_train(options: argparse.Namespace) -> int:
         from hdeeprm_like.results.run_page import write_run_page
 
         write_run_page([output], output / "report.html")
-    if not options.quiet:
-        sys.stdout.write(f"{done}; the agent is in {output}\n")
-        if not options.report:
-            sys.stdout.write(next_command("report", output, "--output", output / "report.html"))
+    more = "" if options.report else next_command("report", output, "--output", output / "report.html")
+    tell(options, f"{done}; the agent is in {output}\n{more}".removesuffix("\n"))
     return 0
 
 
@@ -186,12 +187,11 @@ def run_evolution(options: argparse.Namespace) -> int:
         best = evolve(path, output, where, progress=not options.quiet)
     except KeyboardInterrupt:
         return interrupted(output)
-    if not options.quiet:
-        sys.stdout.write(f"the best policy is in {best}; compare it as scored:{best}\n")
+    tell(options, f"the best policy is in {best}; compare it as scored:{best}")
     return 0
 
 
-def new_learner(experiment: "Experiment", options: argparse.Namespace) -> "Learner":
+def new_learner(experiment: "Experiment", options: AgentFlags) -> "Learner":
     """Return the learning agent of the command line, in its experiment."""
     if experiment.options.pybatsim.agent.type != "LEARNING":
         raise OptionsError(f"{options.options}: pybatsim.agent.type: is CLASSIC; only LEARNING agents are trained")

@@ -19,8 +19,6 @@ from hdeeprm_like.errors import HDeepRMError, one_line
 from hdeeprm_like.signals import raised_by
 
 if TYPE_CHECKING:
-    import logging
-
     from hdeeprm_like.cli.arguments import Parser
 
 OBJECTS_OF_A_START = 200_000  # which modules and their classes are
@@ -113,11 +111,17 @@ def collect_only_garbage() -> None:
 
 
 def log_messages(level: str) -> None:
-    """Log messages from a level on, in a line each."""
+    """Log messages from a level on, in a line each, even with line ends in file names."""
     import logging  # not needed for --help
 
+    from hdeeprm_like.cli.arguments import PROGRAM
+
+    class OneLine(logging.Formatter):
+        def formatMessage(self, record: logging.LogRecord) -> str:
+            return one_line(super().formatMessage(record), most=1000)
+
     logging.basicConfig(level=level, force=True)
-    logging.getLogger().handlers[0].setFormatter(one_line_formatter())
+    logging.getLogger().handlers[0].setFormatter(OneLine(f"{PROGRAM}: %(message)s"))
 
 
 def is_interrupt(error: BaseException) -> bool:
@@ -142,19 +146,6 @@ def refuse(message: str) -> int:
 
     sys.stderr.write(f"{PROGRAM}: {one_line(message)}\n")
     return USER_ERROR
-
-
-def one_line_formatter() -> "logging.Formatter":
-    """Return a formatter that puts a warning into one line, even with line ends in file names."""
-    import logging
-
-    from hdeeprm_like.cli.arguments import PROGRAM
-
-    class OneLine(logging.Formatter):
-        def formatMessage(self, record: logging.LogRecord) -> str:
-            return one_line(super().formatMessage(record), most=1000)
-
-    return OneLine(f"{PROGRAM}: %(message)s")
 
 
 def set_libraries() -> None:

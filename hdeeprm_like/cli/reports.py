@@ -5,7 +5,7 @@ import sys
 import time
 from pathlib import Path
 
-from hdeeprm_like.cli.arguments import Commands, command, in_kind
+from hdeeprm_like.cli.arguments import Commands, command, in_kind, tell
 from hdeeprm_like.errors import OptionsError
 from hdeeprm_like.values import Number
 
@@ -31,8 +31,7 @@ def run_report(options: argparse.Namespace) -> None:
         write_comparison_page(compared[0], options.output)
     else:
         write_run_page(options.folders, options.output)
-    if not options.quiet:
-        sys.stdout.write(f"{options.output}: {options.output.stat().st_size / 1e6:.1f} MB\n")
+    tell(options, f"{options.output}: {options.output.stat().st_size / 1e6:.1f} MB")
 
 
 def add_watch(commands: Commands) -> None:

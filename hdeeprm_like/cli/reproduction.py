@@ -4,7 +4,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from hdeeprm_like.cli.arguments import CUT_SHORT, Commands, add_trust_flag, command
+from hdeeprm_like.cli.arguments import CUT_SHORT, Commands, add_trust_flag, command, tell
 from hdeeprm_like.cli.names import one_of
 from hdeeprm_like.limits import PROCESSES, RUNS
 
@@ -61,8 +61,7 @@ def run_reproduce(options: argparse.Namespace) -> int:
         from hdeeprm_like.studies.reproduction.report import write_report
 
         write_report(results, settings.output)
-        if not options.quiet:
-            sys.stdout.write(f"\nreport: {settings.output / REPORT}\n")
+        tell(options, f"\nreport: {settings.output / REPORT}")
     found = surprises(results)
     if options.strict and found:
         sys.stderr.write("hdeeprm-like: " + "; ".join(found) + "\n")

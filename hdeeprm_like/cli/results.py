@@ -13,6 +13,7 @@ from hdeeprm_like.cli.arguments import (
     moment,
     print_json,
     seed,
+    tell,
 )
 from hdeeprm_like.cli.names import one_of
 from hdeeprm_like.errors import OptionsError
@@ -67,13 +68,6 @@ def size(text: str) -> tuple[float, float]:
 
 def run_visual(options: argparse.Namespace) -> None:
     """Draw a run, or several above one another."""
-    draw(options)
-    if options.save and not options.quiet:
-        sys.stdout.write(f"{options.kind} of {', '.join(map(str, options.folders))} in {options.save}\n")
-
-
-def draw(options: argparse.Namespace) -> None:
-    """Draw a picture of one or several runs."""
     end = float("inf") if options.end is None else options.end
     if end <= options.begin:
         raise OptionsError(f"--to: {end:g} s is not after --from, {options.begin:g} s")
@@ -89,15 +83,10 @@ def draw(options: argparse.Namespace) -> None:
     elif len(options.folders) > 1:
         raise OptionsError("--run: a picture shows one directory; `visual compare` takes several")
     else:
-        plots.draw(
-            options.kind,
-            options.folders[0],
-            options.save,
-            span=(options.begin, end),
-            user=options.user,
-            by=options.by,
-            look=look,
-        )
+        shown: dict[str, Any] = {"span": (options.begin, end), "user": options.user, "by": options.by, "look": look}
+        plots.draw(options.kind, options.folders[0], options.save, **shown)
+    if options.save:
+        tell(options, f"{options.kind} of {', '.join(map(str, options.folders))} in {options.save}")
 
 
 def add_metrics(commands: Commands) -> None:

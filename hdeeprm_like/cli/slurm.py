@@ -9,7 +9,7 @@ from threading import Event
 from types import FrameType
 from typing import TYPE_CHECKING
 
-from hdeeprm_like.cli.arguments import Commands, Parser, add_trust_flag, command, positive_seconds
+from hdeeprm_like.cli.arguments import Commands, Parser, add_trust_flag, command, flags_in, positive_seconds, tell
 from hdeeprm_like.cli.names import policies
 from hdeeprm_like.engine.numbers import WATCH_DEPTH, WATCH_FACTOR, WATCH_INTERVAL, WATCH_RATE
 from hdeeprm_like.errors import OptionsError
@@ -92,23 +92,12 @@ def _run_watch(options: argparse.Namespace) -> None:
 
     found = policy_in(options.policy, WATCH)
     assert isinstance(found, Baseline)
-    policy = found.alone
     slurm = Programs() if options.rest is None else Rest(options.rest)
     _need_programs(NEEDED if options.apply or not options.rest else ("scontrol",))
     file = FactorFile(options.state)
     watch = Watch(
         slurm,
-        WatchOptions(
-            policy=policy,
-            apply=options.apply,
-            most=options.max_factor,
-            depth=options.depth,
-            partitions=options.partition,
-            users=options.users,
-            interval=options.interval,
-            rate=options.rate,
-            patience=options.patience,
-        ),
+        flags_in(options, WatchOptions, policy=found.alone, most=options.max_factor, partitions=options.partition),
         file,
         Journal(options.log),
     )
@@ -163,8 +152,7 @@ def _run_restore(options: argparse.Namespace) -> None:
         file = FactorFile(options.state)
         patience = FOREVER if options.when_closed else options.timeout
         count = put_back_in_time(Programs(), file, patience, options.all)
-    if not options.quiet:
-        sys.stdout.write(f"{count} jobs have the site factor 0 again\n" if count else "no factors are set\n")
+    tell(options, f"{count} jobs have the site factor 0 again" if count else "no factors are set")
 
 
 def _run_status(options: argparse.Namespace) -> None:

@@ -13,6 +13,7 @@ from hdeeprm_like.cli.arguments import (
     add_trust_flag,
     command,
     positive_seconds,
+    tell,
 )
 from hdeeprm_like.cli.names import files_or
 from hdeeprm_like.errors import OptionsError
@@ -90,8 +91,7 @@ def swept(where: "Where", options: argparse.Namespace, trusted: "tuple[Place, ..
     with trusting(*trusted):
         tasks, ledger = sweep(options.sweep_file, where, options.chunk, trusted, progress=not options.quiet)
     failures, done = failures_of(tasks, ledger), sum(task.key in ledger.done for task in tasks)
-    if not options.quiet:
-        sys.stdout.write(f"{done} of {len(tasks)} tasks done, {len(failures)} failed; in {options.output}\n")
+    tell(options, f"{done} of {len(tasks)} tasks done, {len(failures)} failed; in {options.output}")
     sys.stderr.write(told_failures(failures))
     return CUT_SHORT if done < len(tasks) else 0
 
@@ -105,14 +105,12 @@ def look_after(action: str, folder: Path, options: argparse.Namespace) -> int:
         return 0
     if action == "cancel":
         jobs = state.cancel(folder)
-        if not options.quiet:
-            sys.stdout.write(f"{folder}: cancelled{f', {jobs} jobs of Slurm' if jobs else ''}\n")
+        tell(options, f"{folder}: cancelled{f', {jobs} jobs of Slurm' if jobs else ''}")
         return 0
     if options.output is None:
         raise OptionsError("sweep collect: needs --output TABLE.csv")
     rows = state.collect(folder, options.output)
-    if not options.quiet:
-        sys.stdout.write(f"{rows} rows in {options.output}\n")
+    tell(options, f"{rows} rows in {options.output}")
     return 0
 
 

@@ -67,6 +67,7 @@ def run_whatif(options: argparse.Namespace) -> None:
     from hdeeprm_like.studies.whatif.answer import answer
     from hdeeprm_like.studies.whatif.changes import change_named
     from hdeeprm_like.studies.whatif.inputs import load_log
+    from hdeeprm_like.studies.whatif.mechanism import asked_for
     from hdeeprm_like.studies.whatif.report import write_answer
 
     if options.machine is None and options.cores is None:
@@ -75,12 +76,11 @@ def run_whatif(options: argparse.Namespace) -> None:
         raise OptionsError("whatif: takes --machine or --cores, not both")
     changes = [change_named(text) for text in options.change]
     policies = [name.strip() for name in options.policies.split(",") if name.strip()]
-    watch = options.interval, options.max_factor
     machine = pool(options.cores) if options.machine is None else load_platform(options.machine)
     log = load_log(options.jobs, machine, options.leave_out_larger)
-    how = (*watch, options.calibrate, not options.quiet)
+    asked = asked_for(options.now, policies, changes, options.interval, options.max_factor)
     with alone_in(options.output):
-        found = answer(machine, log, options.now, policies, changes, *how)
+        found = answer(machine, log, asked, options.calibrate, not options.quiet)
         write_answer(found, options.output)
     if not options.quiet:
         tell(found, options.output)

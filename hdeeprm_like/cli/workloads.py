@@ -4,7 +4,7 @@ import argparse
 import sys
 from typing import Any, Literal
 
-from hdeeprm_like.cli.arguments import Commands, at_most, command, factor, gflops, seed
+from hdeeprm_like.cli.arguments import Commands, at_most, command, factor, gflops, seed, tell
 from hdeeprm_like.cli.names import one_of
 from hdeeprm_like.errors import OptionsError
 from hdeeprm_like.formats.open import Holds, check_writable, endings, load_trace, write, write_jobs
@@ -72,8 +72,7 @@ def run_generate(options: argparse.Namespace) -> None:
     jobs = recipe.jobs(options.jobs, np.random.default_rng(options.seed))
     jobs = jobs if options.load is None else jobs.at_load(options.load)
     write_jobs(jobs, options.output, options.gflops * GIGA)
-    if not options.quiet:
-        sys.stdout.write(f"{len(jobs)} jobs in {options.output}\n")
+    tell(options, f"{len(jobs)} jobs in {options.output}")
 
 
 def file_name(*holds: Holds, able: Literal["write", "write_jobs"]) -> str:

@@ -28,7 +28,7 @@ from hdeeprm_like.decision.modes import GUARANTEED, MODES, SCORED, SLURM, Mode, 
 from hdeeprm_like.decision.placement_files import Placement
 from hdeeprm_like.decision.policy_words import LEARNED as LEARNED_PREFIX
 from hdeeprm_like.decision.policy_words import Words, is_scored, words_of
-from hdeeprm_like.decision.score_files import ScoredPolicy, file_of, plans_profiles, scored_policy
+from hdeeprm_like.decision.score_files import ScoredPolicy, file_of, scored_policy
 from hdeeprm_like.decision.tree_files import is_own, is_predictor, predictor
 from hdeeprm_like.engine.numbers import (
     CORE_POLICIES,
@@ -109,10 +109,6 @@ class Baseline:
             raise OptionsError(f"baseline {self.name!r}: {OWN} is Slurm's own order, for which no watch sets factors")
         if self.mode.bound and number_of_times(self.times) >= FIRST_PREDICTED:
             raise OptionsError(f"baseline {self.name!r:.80}: guaranteed starts use requested times, not predicted ones")
-        if self.mode.bound and self.learned is not None and plans_profiles(self.learned):
-            raise OptionsError(
-                f"baseline {self.name!r:.80}: {GUARANTEED} does not combine with a policy of several reservations"
-            )
 
     @property
     def _usual(self) -> str:

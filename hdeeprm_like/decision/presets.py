@@ -166,7 +166,7 @@ class Space(WindowOptions, ViewOptions):
             raise OptionsError("an agent that decides when a job of the window fits needs a window with slots")
         window = JobWindow(state, self, self.whole, self.finds, self.lists)
         reward = Reward(self.objectives, self.reward, self.gamma, self.step or 1.0)
-        return DecisionSystem(state, self._actions(state, window), self._observer(state, window), reward, window)
+        return DecisionSystem(state, self._actions(state, window), self.observer(state, window), reward, window)
 
     def _actions(self, state: State, window: JobWindow) -> ActionSpace:
         if self.actions == "policies":
@@ -176,7 +176,8 @@ class Space(WindowOptions, ViewOptions):
         assert callable(self.actions)
         return made(self.actions, state, window, ("size", "names", "mask", "apply"), "actions", "an action space")
 
-    def _observer(self, state: State, window: JobWindow) -> Observer:
+    def observer(self, state: State, window: JobWindow) -> Observer:
+        """Return the observer of a run."""
         if not isinstance(self.observation, str):
             if self.wait or self.rates:
                 raise OptionsError("wait, rates: a user's own observation decides what it shows; leave both out")

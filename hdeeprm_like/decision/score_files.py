@@ -4,38 +4,23 @@
 |---|---|
 | ``queue`` | the score that orders the queue: feature -> weight; the smallest score is first |
 | ``backfill`` | the same for the jobs behind the head; that of the queue if missing |
-| ``gate`` | a job behind the head may only start where this is not negative; all may if missing |
 | ``keep`` | how many cores are kept free before longer jobs for shorter ones that are to come, see `Keep` |
-| ``reservations`` | how many jobs that do not fit have cores reserved; 1 if missing, as EASY |
-| ``lookahead`` | plays what is known ahead for some candidates and does the first step of the best, see `LookAhead` |
 | ``placement`` | a score of cores: those with the smallest are taken, see `placement_files`; without it the fastest |
 | ``times`` | the run times that its features of estimates look at: ``expected`` if missing, or any other predictor |
 | ``bounded`` | each job is guaranteed a start, as by ``+bounded:K`` with this K (see `policies.guarantees`) |
 | ``exact`` | all of this once more, for as long as the last jobs ran as long as requested |
 | ``made_by`` | how it was made: command, seed, traces; for readers |
 
-A score may be an object with ``weights``, and ``hidden``: units of a small network, each with ``weights`` of
-features and ``out``, its weight in the score: score = weights . features + sum of out * tanh(weights . features).
-
-This module reads them and imports nothing heavy; `policies.scores` and `policies.lookahead` compute them.
+This module reads them and imports nothing heavy; `policies.scores` computes them.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
 from hdeeprm_like.decision.placement_files import Placement, placement_of
 from hdeeprm_like.decision.policy_words import ENDING, LEARNED, SCORED, ZOO
-from hdeeprm_like.decision.score_parts import (
-    Keep,
-    LookAhead,
-    Score,
-    keep_of,
-    lookahead_of,
-    mapping,
-    score_of,
-)
 from hdeeprm_like.engine.numbers import RUN_TIMES
 from hdeeprm_like.errors import OptionsError, did_you_mean
 from hdeeprm_like.formats.shipped import examples_folder
@@ -45,19 +30,93 @@ from hdeeprm_like.values import NUMBER, Whole
 
 T = TypeVar("T")
 
-MANY = 10**9  # jobs
 LEAST_BOUND, MOST_BOUND = 0.1, 100.0  # of K, how many times all work a job waits at most
 KEPT = 16  # files whose content is kept
 
 EXPECTED = "expected"  # the run times that scores use by default
 
 
+FEATURES = {
+    "one": "1",
+    "log_time": "ln(requested time in h)",
+    "log_cores": "ln(cores / cores of the machine)",
+    "log_expected_time": "ln(mean of the estimated run time in h)",
+    "log_expected_rate": "ln(mean of 1 / estimated run time in h), short jobs counted as 10 s",
+    "expected_log_time": "mean of ln(estimated run time in h), short jobs counted as 10 s",
+    "short": "estimated chance to run less than 10 minutes",
+    "log_last_two": "ln(mean run time of the user's last two jobs / requested time), at most 0; 0 before there are two",
+    "log_ratio": "mean of ln(run time / requested time) of the user's jobs, those of late weighing more",
+    "log_class_last": "ln(run time of the last job of this user with this request / requested time); 0 before",
+    "sibling": "ln(1 + min that a job of this user with this request has been running)",
+    "user_running": "ln(1 + running jobs of the user)",
+    "user_waiting": "ln(1 + waiting jobs of the user)",
+    "user_share": "share of the machine's cores that the user has",
+    "trust": "reliability of the user's requests: 1 where they are exact, 1/2 where they are wrong by the factor e^.5",
+    "trusted_log_time": "trust * log_time + (1 - trust) * expected_log_time, short jobs counted as 10 s",
+    "log_wait": "ln(1 + wait / estimated run time), this no less than 60 s",
+    "log_wait_request": "ln(1 + wait / requested time), this no less than 10 s",
+    "log_wait_hours": "ln(1 + wait in h)",
+    "wait_days": "wait in days, at most 10",
+    "log_time_queue": "log_time * queue",
+    "log_cores_queue": "log_cores * queue",
+    "free": "share of the cores that are free",
+    "queue": "ln(1 + waiting jobs) / 3",
+    "work": "ln(1 + hours that the waiting jobs would keep the machine busy as requested) / 3",
+    "of_free": "cores / free cores",
+    "placement": "score of the cores that the placement score would take first for the job now, 0 where none fit",
+    "log_time_to_head": "ln(requested time / that of the head of the queue)",
+    "log_cores_to_head": "ln(cores / those of the head of the queue)",
+    "in_time": "1 where the job would end before the head of the queue starts",
+}
+"""The features of scores; the last three are 0 except in ``backfill``."""
+
+MOST_BINS = 38  # half powers of e: beyond, no job is so long
+STEEPEST = 10  # power of the backlog, and of the load
+OF_JOB = 14  # the first so many describe a job and its user, not of its wait or of the machine
+
+
+class Score(Record):
+    """A score: the names of features with their weights."""
+
+    weights: tuple[tuple[str, float], ...] = ()
+
+    @property
+    def features(self) -> frozenset[str]:
+        """Names of the features that it reads."""
+        return frozenset(name for name, _ in self.weights)
+
+
+class Keep(Record):
+    """Cores that a job must leave free for shorter ones still to arrive, as a telephone exchange reserves lines.
+
+    They are the mean and standard deviations of the cores busy with much shorter jobs if each of these
+    started at once (square-root staffing). The job starts only if this many cores stay free.
+
+    Attributes:
+        deviations: so many standard deviations are kept beside the mean. bins: so many half powers of e a job must be
+            shorter beside one. most: share of the machine that is kept at most.
+        backlog: what is kept is divided by (1 + h that the waiting jobs keep the machine busy) ^ backlog.
+        load: *most* is multiplied by (share of the machine that would be idle if all jobs that came of late had started
+            at once) ^ load: cores that others ask for anyway are dear to keep.
+        felt: what is kept is multiplied by (1 - 1 / mean bounded slowdown of the last jobs to end) ^ felt: nothing is
+            kept while no job waits.
+        widest: jobs wider than this share of the machine start without regard to what is kept.
+    """
+
+    deviations: float = 0.0
+    bins: int = 0
+    most: float = 0.0
+    backlog: float = 0.0
+    load: float = 0.0
+    felt: float = 0.0
+    widest: float = 1.0
+
+
 class ScoredPolicy(Record):
     """A learned policy.
 
     Attributes:
-        queue, backfill, gate: scores, None where the file has none. keep: None where no cores are kept.
-        reservations: jobs that have cores reserved. lookahead: None where it plays nothing.
+        queue, backfill: scores, None where the file has none. keep: None where no cores are kept.
         bounded: K of the guaranteed starts, 0 for none. times: predicted run times, as in the names of baselines.
         placement: score of cores, None where the file has none.
         exact: what holds while the last jobs ran as requested, None for the same.
@@ -65,19 +124,11 @@ class ScoredPolicy(Record):
 
     queue: Score
     backfill: Score | None = None
-    gate: Score | None = None
     keep: Keep | None = None
-    reservations: int = 1
-    lookahead: LookAhead | None = None
     bounded: float = 0.0
     times: str = EXPECTED
     exact: "ScoredPolicy | None" = None
     placement: Placement | None = None
-
-
-def plans_profiles(policy: ScoredPolicy | None) -> bool:
-    """Return whether a learned policy has more than one reservation, which needs a profile of free cores."""
-    return policy is not None and max(policy.reservations, policy.exact.reservations if policy.exact else 1) > 1
 
 
 @lru_cache(maxsize=1)
@@ -141,6 +192,37 @@ def read_scored(path: Path) -> ScoredPolicy:
     return found.replaced(times=LEARNED + str(path.parent / found.times.removeprefix(LEARNED)))
 
 
+def mapping(content: Any, known: Any, where: str) -> Mapping[str, Any]:
+    """Return an object of a file after checking that all its keys are known."""
+    if not isinstance(content, dict):
+        raise OptionsError(f"{where}: an object is needed, not {content!r:.60}")
+    for key in content:
+        if key not in known:
+            raise OptionsError(f"{where}: {key!r} is not known{did_you_mean(key, known)}")
+    return content
+
+
+def score_of(content: Any, where: str) -> Score:
+    """Return a score: the weights of features."""
+    given = mapping(content, FEATURES, where)
+    return Score(tuple((name, NUMBER.of(value, OptionsError, f"{where}: {name}")) for name, value in given.items()))
+
+
+def keep_of(content: Any, where: str) -> Keep:
+    """Return the settings of kept cores."""
+    given = dict(mapping(content, Keep.names(), where))
+    bins = Whole(0, MOST_BINS).of(given.pop("bins", 0), OptionsError, f"{where}: bins")
+    found = Keep(bins=bins, **{key: NUMBER.of(value, OptionsError, f"{where}: {key}") for key, value in given.items()})
+    for name, power, least in (
+        ("backlog", found.backlog, -STEEPEST),
+        ("load", found.load, -STEEPEST),
+        ("felt", found.felt, 0),
+    ):
+        if not least <= power <= STEEPEST:  # no job waits: 0 ^ felt
+            raise OptionsError(f"{where}: {name}: a number from {least} to {STEEPEST} is needed, not {power:g}")
+    return found
+
+
 def policy_of(content: Any, where: str, placed: bool = False) -> ScoredPolicy:
     """Return the learned policy of a file's JSON.
 
@@ -153,10 +235,8 @@ def policy_of(content: Any, where: str, placed: bool = False) -> ScoredPolicy:
     given = mapping(content, (*ScoredPolicy.names(), "made_by"), where)
     if "queue" not in given:
         raise OptionsError(f"{where}: 'queue' is missing, the weights that order the queue")
-    scores = {key: score_of(given[key], f"{where}: {key}") for key in ("queue", "backfill", "gate") if key in given}
-    ahead = lookahead_of(given["lookahead"], f"{where}: lookahead") if "lookahead" in given else None
+    scores = {key: score_of(given[key], f"{where}: {key}") for key in ("queue", "backfill") if key in given}
     keep = keep_of(given["keep"], f"{where}: keep") if "keep" in given else None
-    reservations = Whole(1, MANY).of(given.get("reservations", 1), OptionsError, f"{where}: reservations")
     placement = placement_of(given["placement"], f"{where}: placement") if "placement" in given else None
     placed = placed or placement is not None
     if not placed and any("placement" in score.features for score in scores.values()):
@@ -180,10 +260,14 @@ def policy_of(content: Any, where: str, placed: bool = False) -> ScoredPolicy:
     return ScoredPolicy(
         **scores,
         keep=keep,
-        reservations=reservations,
-        lookahead=ahead,
         bounded=bounded,
         exact=exact,
         placement=placement,
         times=times,
     )
+
+
+def formula(score: Score) -> str:
+    """Return a score as a formula that an operator can read, the heaviest features first."""
+    ordered = sorted(((weight, name) for name, weight in score.weights if weight), key=lambda pair: -abs(pair[0]))
+    return " ".join(f"{weight:+.3g} {name}" for weight, name in ordered) or "0"

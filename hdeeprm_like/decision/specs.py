@@ -165,7 +165,7 @@ OBSERVATIONS: dict[str, ObservationSpec] = {
     "minimal": ObservationSpec("quartiles of the queue's requests", "thesis 3.2.3.1", code="summary:MINIMAL"),
     "image": ObservationSpec("cluster, slots and backlog as pixels", "000, section 4.4", "(H, columns)", "image:IMAGE"),
     "deeprm": ObservationSpec(
-        "the same with colours of running jobs and the last arrival", "DeepRM", "(H, columns)", "deeprm:DEEPRM"
+        "the same with colours of running jobs and the last arrival", "DeepRM", "(H, columns)", "image:DEEPRM"
     ),
     "compact": ObservationSpec(
         "cores over time, features of the jobs in the slots", "000, section 4.6.1", code="compact:COMPACT"

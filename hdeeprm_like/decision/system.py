@@ -26,8 +26,8 @@ from hdeeprm_like.decision.rewards import (
 from hdeeprm_like.decision.window.arrays import NoWindow, Window, make_room
 from hdeeprm_like.decision.window.statistics import arrive, read_changes
 from hdeeprm_like.decision.window.window import JobWindow, NoJobWindow, has_ended, opens
-from hdeeprm_like.engine.bundles import Bundle, BundleType
-from hdeeprm_like.engine.compiled import by_type, entry, inlined
+from hdeeprm_like.engine.bundles import Bundle
+from hdeeprm_like.engine.compiled import entry, inlined, of_two
 from hdeeprm_like.engine.lifecycle import receive
 from hdeeprm_like.engine.state import Instant, State
 from hdeeprm_like.engine.tables import Tables
@@ -50,6 +50,68 @@ class Completed(Bundle):
     """Rows of the jobs that a message reports as ended; may have spare entries."""
 
     jobs: Ints
+
+
+# --- runs without a window or a reward are compiled without the following work
+
+
+def has_no_window(kind: object) -> bool:
+    """Return whether the type of an argument is that of the stand-in for a window."""
+    return getattr(kind, "kind", "") == "NoWindow"
+
+
+def has_no_reward(kind: object) -> bool:
+    """Return whether the type of an argument is that of the stand-in for a reward."""
+    return getattr(kind, "kind", "") == "NoReward"
+
+
+@inlined
+def never_early(tables: Tables, window: NoWindow) -> bool:
+    """Return False: a run is over when all its jobs are."""
+    return False
+
+
+@inlined
+def call_requested(tables: Tables, window: NoWindow) -> float:
+    """Return the date of the requested call in s."""
+    return float(tables.clock[0].wake_at)
+
+
+@inlined
+def call_until_end(tables: Tables, window: Window) -> float:
+    """Return the date of the requested call in s, or of the end of the run if that is earlier."""
+    return float(min(tables.clock[0].wake_at, window.params[0].until))
+
+
+@inlined
+def jobs_wait(tables: Tables, window: NoWindow) -> bool:
+    """Return whether jobs wait."""
+    return bool(tables.clock[0].waiting > 0)
+
+
+@inlined
+def no_op_2(a: object, b: object) -> None:
+    """Do nothing."""
+
+
+@inlined
+def no_op_3(a: object, b: object, c: object) -> None:
+    """Do nothing."""
+
+
+@inlined
+def no_op_4(a: object, b: object, c: object, d: object) -> None:
+    """Do nothing."""
+
+
+let_time_pass = of_two(has_no_reward, no_op_4, pass_time)
+reward_action = of_two(has_no_reward, no_op_4, reward_at_once)
+settle_in = of_two(has_no_reward, no_op_3, settle)
+bring_window = of_two(has_no_window, no_op_2, arrive)
+look_at_changes = of_two(has_no_window, no_op_2, read_changes)
+wants_decision = of_two(has_no_window, jobs_wait, opens)
+ends_early = of_two(has_no_window, never_early, has_ended)
+next_call = of_two(has_no_window, call_requested, call_until_end)
 
 
 @entry
@@ -83,96 +145,6 @@ def note_action(core: Core, started_before: int) -> None:
 def settle_reward(core: Core) -> None:
     """Give the last decision the reward that was due."""
     settle_in(core.tables, core.window, core.reward)
-
-
-# --- runs without a window or a reward are compiled without the following work
-
-
-@by_type
-def let_time_pass(tables: BundleType, window: BundleType, reward: BundleType, now: object) -> object:
-    """Reward the time until *now*."""
-    return no_op_4 if reward.kind == "NoReward" else pass_time
-
-
-@by_type
-def bring_window(tables: BundleType, window: BundleType) -> object:
-    """Bring the window to a new instant."""
-    return no_op_2 if window.kind == "NoWindow" else arrive
-
-
-@by_type
-def look_at_changes(tables: BundleType, window: BundleType) -> object:
-    """Update the window with the jobs that have started."""
-    return no_op_2 if window.kind == "NoWindow" else read_changes
-
-
-@by_type
-def reward_action(tables: BundleType, window: BundleType, reward: BundleType, started: object) -> object:
-    """Reward an action, as far as that is known at once."""
-    return no_op_4 if reward.kind == "NoReward" else reward_at_once
-
-
-@by_type
-def settle_in(tables: BundleType, window: BundleType, reward: BundleType) -> object:
-    """Give the last decision the reward that was due."""
-    return no_op_3 if reward.kind == "NoReward" else settle
-
-
-@by_type
-def wants_decision(tables: BundleType, window: BundleType) -> object:
-    """Return whether a decision is due now."""
-    return jobs_wait if window.kind == "NoWindow" else opens
-
-
-@by_type
-def ends_early(tables: BundleType, window: BundleType) -> object:
-    """Return whether a run is over before all its jobs are."""
-    return never_early if window.kind == "NoWindow" else has_ended
-
-
-@by_type
-def next_call(tables: BundleType, window: BundleType) -> object:
-    """Return the decision system's next call, in s: at the end of the run at the latest."""
-    return call_requested if window.kind == "NoWindow" else call_until_end
-
-
-@inlined
-def never_early(tables: Tables, window: NoWindow) -> bool:
-    """Return False: a run is over when all its jobs are."""
-    return False
-
-
-@inlined
-def call_requested(tables: Tables, window: NoWindow) -> float:
-    """Return the date of the requested call."""
-    return float(tables.clock[0].wake_at)
-
-
-@inlined
-def call_until_end(tables: Tables, window: Window) -> float:
-    """Return the date of the requested call, or of the end of the run if that is earlier."""
-    return float(min(tables.clock[0].wake_at, window.params[0].until))
-
-
-@inlined
-def jobs_wait(tables: Tables, window: NoWindow) -> bool:
-    """Return whether jobs wait."""
-    return bool(tables.clock[0].waiting > 0)
-
-
-@inlined
-def no_op_2(a: object, b: object) -> None:
-    """Do nothing."""
-
-
-@inlined
-def no_op_3(a: object, b: object, c: object) -> None:
-    """Do nothing."""
-
-
-@inlined
-def no_op_4(a: object, b: object, c: object, d: object) -> None:
-    """Do nothing."""
 
 
 class NoReward(RewardArrays):

@@ -24,9 +24,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from hdeeprm_like.decision.policy_words import ENDING, LEARNED, OWN_ENDING
-from hdeeprm_like.decision.score_files import read_once
-from hdeeprm_like.decision.score_parts import FEATURES as SCORE_FEATURES
-from hdeeprm_like.decision.score_parts import OF_JOB, mapping
+from hdeeprm_like.decision.score_files import FEATURES as SCORE_FEATURES
+from hdeeprm_like.decision.score_files import OF_JOB, mapping, read_once
 from hdeeprm_like.errors import OptionsError
 from hdeeprm_like.inputs import read_json
 from hdeeprm_like.plugins import attribute_of, import_file, takes

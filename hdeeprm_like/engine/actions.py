@@ -45,6 +45,7 @@ PACE = np.dtype(
         ("speed_then", "f8"),  # transfer rate in 1/s after the latency
         ("message_made", "i8"),
         ("ended", "i8"),  # used entries of Actions.ended
+        ("arrival", "f8"),  # s until the message under way arrives at its present rate, see `note_arrival`
     ],
     align=True,
 )
@@ -95,10 +96,10 @@ def new_actions(jobs: int) -> Actions:
     """Return the actions of a simulation before its first event."""
     room = 2 * jobs + calls_at_once(jobs)  # a job has two actions
     pace = np.zeros(1, PACE)
-    for name in ("submission", "answer", "latency", "message"):
+    for name in ("submission", "answer", "latency", "message", "arrival"):
         pace[name] = np.inf
-    floats = [np.zeros(room) for _ in range(4)]
-    words = [np.zeros(room, np.int64) for _ in range(5)]
+    floats = [np.empty(room) for _ in range(4)]
+    words = [np.empty(room, np.int64) for _ in range(5)]
     return Actions(
         pace=pace,
         dates=floats[0],
@@ -120,6 +121,12 @@ def number(actions: Actions) -> int:
     """Return the creation number of an action that is created now."""
     actions.pace[0].created += 1
     return int(actions.pace[0].created)
+
+
+@inlined
+def note_arrival(actions: Actions) -> None:
+    """Note when the message under way arrives, after its share left or its rate has changed."""
+    actions.pace[0].arrival = actions.pace[0].message / actions.pace[0].speed
 
 
 # --- the heap
@@ -340,7 +347,7 @@ def note_ends(actions: Actions) -> None:
             remove_numbered(actions, actions.made_ended[i])
 
 
-@compiled
+@inlined
 def take_step(actions: Actions) -> bool:
     """Move the clock to the end of the action that ends next, and record what ends there; False if nothing does."""
     step = next_step(actions)
@@ -355,7 +362,7 @@ def take_step(actions: Actions) -> bool:
 def next_step(actions: Actions) -> float:
     """Return the seconds until the action that ends next, infinite for none."""
     pace = actions.pace[0]
-    step = min(pace.submission, pace.answer, pace.latency, pace.message / pace.speed)
+    step = min(pace.submission, pace.answer, pace.latency, pace.arrival)
     if pace.count > 0 and actions.dates[0] <= (pace.now + step) * ROUNDED:
         step = shortest(actions, step)
     return float(step)
@@ -382,8 +389,10 @@ def pass_step(actions: Actions, step: float) -> None:
     if pace.latency < TIMER_PRECISION:
         pace.latency, pace.speed = np.inf, pace.speed_then
     if pace.message < WORK_PRECISION:
-        pace.message = np.inf
+        pace.message = pace.arrival = np.inf
         note_end(actions, MESSAGE, pace.message_made)
+    elif pace.message < np.inf:
+        note_arrival(actions)
     if pace.count > 0 and actions.dates[0] <= pace.now * ROUNDED:
         note_ends(actions)
     if pace.steps == STEPS:

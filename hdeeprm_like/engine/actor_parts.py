@@ -44,4 +44,5 @@ send_inside = of_two(is_session, silent_network.send_inside, batsim_actors.send_
 sends = of_two(is_session, silent_network.sends, batsim_network.sends)
 give_rate = of_two(is_session, silent_network.give_rate, batsim_network.give_rate)
 begin_sending = of_two(is_session, silent_network.begin_sending, batsim_work.begin_sending)
+change_rates = of_two(is_session, silent_network.change_rates, batsim_network.no_links)
 move_clock = of_two(is_session, silent_network.move_clock, batsim_network.move_clock)

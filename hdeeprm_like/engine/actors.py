@@ -217,15 +217,15 @@ def run_caller(timing: Rounds, actor: int) -> None:
 
 
 @inlined
-def run_job(tables: Any, simulation: Any, timing: Rounds, j: int) -> None:
+def run_job(tables: Any, simulation: Any, timing: Rounds, j: int, alone: bool) -> None:
     """Run the actor of a job: it computes or sleeps, at most up to its walltime, then reports to the server."""
     task = simulation.tasks[j]
     if task.stage == BEGIN:
         begin(tables, simulation, timing, j)
     elif task.stage == AWAKE:
         finish(tables, simulation, timing, j)
-        task.stage, task.rounds = LOOK_LAST, rounds_to_look(tables, timing)
-    if task.stage in (LOOK_FIRST, LOOK_LAST) and task.rounds > 0:
+        task.stage, task.rounds = LOOK_LAST, 0 if alone else rounds_to_look(tables, timing)
+    if task.stage in (LOOK_FIRST, LOOK_LAST) and task.rounds > 0 and not alone:
         task.rounds -= 1
         issue(timing, JOBS + j, SKIP)
     elif task.stage == LOOK_FIRST:

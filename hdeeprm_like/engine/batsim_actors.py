@@ -40,12 +40,12 @@ TALK = np.dtype(
 KILLING = np.dtype(list(actor_fields.KILLING), align=True)
 
 
-class BatsimClock(Bundle, shared=("latency", "speed")):
+class BatsimClock(Bundle, shared=("latency", "speed", "seconds")):
     """What Batsim's clock adds to a ``Simulation``.
 
     Attributes:
-        latency: (P + 1,) s and speed: (P + 1,) bytes/s of the route from a core of each processor to the server, and
-            of that from the master host to itself.
+        latency: (P + 1,) s, speed: (P + 1,) bytes/s and seconds: (P + 1,) s for a byte of the route from a core of each
+            processor to the server, and of that from the master host to itself.
         talk: (1,) TALK. actions, ready, ran, outgoing, messages: see `rounds.Rounds`.
         killings: (1,) KILLING, the jobs that the current answer kills.
         marked: (J,) scratch, jobs whose rate must be recomputed.
@@ -57,6 +57,7 @@ class BatsimClock(Bundle, shared=("latency", "speed")):
 
     latency: Floats
     speed: Floats
+    seconds: Floats
     actions: Actions
     talk: Records
     ready: Ints
@@ -81,10 +82,11 @@ def new_batsim_clock(platform: Platform, jobs: int) -> BatsimClock:
     words = int(words_of(platform.processor_cores).sum())
     change = platform.routes is not None or platform.speeds is not None
     room = jobs + calls_at_once(jobs) + 8  # all actors that may be ready at once or have a message under way
-    ready, ran, outgoing, messages = (np.zeros(room, np.int64) for _ in range(4))
+    ready, ran, outgoing, messages = (np.empty(room, np.int64) for _ in range(4))
     return BatsimClock(
         latency=latency,
         speed=speed,
+        seconds=1.0 / speed,
         actions=new_actions(jobs),
         talk=talk,
         ready=ready,
@@ -92,10 +94,10 @@ def new_batsim_clock(platform: Platform, jobs: int) -> BatsimClock:
         outgoing=outgoing,
         messages=messages,
         killings=np.zeros(1, KILLING),
-        marked=np.zeros(jobs, np.int32),
+        marked=np.empty(jobs, np.int32),
         looked=np.zeros(words, np.int64),
         looked_in=np.zeros(words, np.int64),
-        later=np.zeros(jobs, np.int32),
+        later=np.empty(jobs, np.int32),
         traffic=new_traffic(platform.routes, jobs) if change else cast(Traffic, NoTraffic(np.zeros(0))),
         speeds=new_speeds(platform) if change else cast(Speeds, NoSpeeds(np.zeros(0))),
     )
@@ -136,14 +138,14 @@ def way_to_master(platform: Platform) -> tuple[Floats, Floats]:
 def send_alone(tables: Tables, simulation: Simulation, timing: BatsimClock, j: int) -> None:
     """Start the transfer of the message of a job's end over links that nothing else uses."""
     way = tables.core_processor[simulation.tasks[j].lowest]
-    send_along(timing, timing.latency[way], 1.0, timing.speed[way])
+    send_along(timing, timing.latency[way], 1.0, timing.speed[way], timing.seconds[way])
 
 
 @inlined
 def send_inside(timing: BatsimClock) -> None:
     """Start the transfer of a message from the master host to itself."""
     way = len(timing.latency) - 1
-    send_along(timing, timing.latency[way], 1.0, timing.speed[way])
+    send_along(timing, timing.latency[way], 1.0, timing.speed[way], timing.seconds[way])
 
 
 @compiled
@@ -158,7 +160,7 @@ def send_over_links(tables: Tables, simulation: Simulation, timing: BatsimClock,
         add_load(traffic, MESSAGE_FLOW, traffic.routes.gate_links[at], 1.0)
     delay = traffic.routes.gate_delay[place]
     flow.bound = TCP_GAMMA / (2.0 * delay) if delay > 0.0 else -1.0
-    send_along(timing, delay, 1.0, 0.0)  # until `solve`
+    send_along(timing, delay, 1.0, 0.0, np.inf)  # until `solve`
     if delay <= 0.0:
         begin_flow(traffic, MESSAGE_FLOW)
 

@@ -1,33 +1,12 @@
-"""What sets the pace of Batsim's clock in a network, and where speeds of nodes follow files.
-
-There every instant is left to the rounds of the actors: the fast path of `batsim_at_once` knows no links, no speeds
-that follow files, see `batsim_speeds`, and no other loopback of the master host than SimGrid's.
-"""
+"""What sets the pace of Batsim's clock in a network, and where speeds of nodes follow files."""
 
 from hdeeprm_like.engine.actions import set_rate, take_step
-from hdeeprm_like.engine.batsim_actors import LOOPBACK, BatsimClock, rates_change
+from hdeeprm_like.engine.batsim_actors import BatsimClock, rates_change
 from hdeeprm_like.engine.batsim_speeds import take_step_at_speeds
 from hdeeprm_like.engine.compiled import inlined, of_two
 from hdeeprm_like.engine.tables import Tables
 from hdeeprm_like.engine.tasks import Simulation
 from hdeeprm_like.engine.traffic import has_routes, open_traffic
-
-
-@inlined
-def always(timing: BatsimClock) -> bool:
-    """Return True."""
-    return True
-
-
-@inlined
-def has_own_loopback(timing: BatsimClock) -> bool:
-    """Return whether the messages of the master host to itself take another time than SimGrid's default."""
-    own = len(timing.latency) - 1
-    return bool(timing.latency[own] > 0.0 or timing.speed[own] != LOOPBACK)
-
-
-goes_by_rounds = of_two(rates_change, always, has_own_loopback)
-"""Return whether only the rounds of the actors know what happens next."""
 
 
 @inlined

@@ -47,7 +47,7 @@ def write_log(tables: Tables, time: float, kind: int, row: int, value: int) -> N
     clock = tables.clock[0]
     entry = tables.log[clock.logged]
     clock.logged += 1
-    entry.time, entry.kind, entry.row, entry.value = time, kind, row, value
+    entry.time, entry.kind, entry.row, entry.value, entry.cores = time, kind, row, value, 0
 
 
 @inlined

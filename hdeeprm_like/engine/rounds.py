@@ -7,6 +7,8 @@ reaches the mailbox first depends on how many rounds each needed before.
 
 from typing import Protocol
 
+import numpy as np
+
 from hdeeprm_like.engine.actions import Actions
 from hdeeprm_like.engine.actor_fields import ANSWERER, SUBMITTER
 from hdeeprm_like.engine.compiled import inlined
@@ -81,17 +83,18 @@ def first_message(timing: Rounds) -> int:
     """Remove the first message from the mailbox and return it."""
     talk = timing.talk[0]
     message = timing.messages[talk.first_message]
-    talk.first_message = talk.first_message + 1 if talk.first_message + 1 < len(timing.messages) else 0
     talk.messages -= 1
+    last = talk.messages == 0 or talk.first_message + 1 == len(timing.messages)
+    talk.first_message = 0 if last else talk.first_message + 1
     return int(message)
 
 
 @inlined
-def send_along(timing: Rounds, latency: float, share: float, speed: float) -> None:
-    """Start the transfer of a share of a message, over links that nothing else uses."""
+def send_along(timing: Rounds, latency: float, share: float, speed: float, seconds: float) -> None:
+    """Start the transfer of a share of a message, over links that nothing else uses, where it takes *seconds*."""
     pace = timing.actions.pace[0]
     pace.message = share
     if latency > 0.0:
-        pace.latency, pace.speed, pace.speed_then = latency, 0.0, speed
+        pace.latency, pace.speed, pace.speed_then, pace.arrival = latency, 0.0, speed, np.inf
     else:
-        pace.speed = speed
+        pace.speed, pace.arrival = speed, seconds

@@ -4,13 +4,12 @@ The actors are those of the embedded clock, see `actors`. What a session does no
 UNUSUAL, and the server plays the session again by itself.
 """
 
-from hdeeprm_like.engine.actor_fields import OVER, UNUSUAL
+from hdeeprm_like.engine.actor_fields import UNUSUAL
 from hdeeprm_like.engine.compiled import entry
 from hdeeprm_like.engine.silent_layout import UNREAD
-from hdeeprm_like.engine.silent_network import change_rates
 from hdeeprm_like.engine.silent_replies import read_reply
 from hdeeprm_like.engine.silent_session import Session
-from hdeeprm_like.engine.turns import end_actions, take_next_step, take_turns
+from hdeeprm_like.engine.turns import play
 
 
 @entry
@@ -24,13 +23,6 @@ def advance(session: Session) -> int:
         talk.reply = 0
         return UNREAD
     talk.reply = 0
-    while True:
-        result = take_turns(session, session, session)
-        talk.now = session.actions.pace[0].now
-        if talk.changed > 0 and result == OVER:
-            change_rates(session)
-        if talk.unusual:
-            return UNUSUAL
-        if result != OVER or not take_next_step(session, session, session):
-            return result
-        end_actions(session, session, session)
+    result = play(session, session, session)
+    talk.now = session.actions.pace[0].now
+    return UNUSUAL if talk.unusual else result

@@ -185,13 +185,13 @@ RECORDS: dict[str, Fields] = {  # what the entries of arrays are, where they are
     "rows": ROW,
     "killings": KILLING,
 }
-WORDS = {name: len(fields) for name, fields in RECORDS.items()} | {"pace": 15}  # of an entry, 1 of a number
+WORDS = {name: len(fields) for name, fields in RECORDS.items()} | {"pace": 16}  # of an entry, 1 of a number
 WORDS |= {"size": 4, "constraints": 5, "variables": 5, "problem_uses": 4}  # of `engine.sharing`
 WORDS |= {"roads": 4, "capacities": 3, "flows": 6, "flow_loads": 4}  # of `engine.flows`
 STEPS = 64  # of `engine.actions`
 LINKS, LOADS = 1000, 10_000  # of a session whose jobs send, and more for each machine
 LINKS_EACH, LOADS_EACH = 8, 64
-ENDLESS = (5, 7, 9, 10)  # words of its PACE that are infinite at first
+ENDLESS = (5, 7, 9, 10, 15)  # words of its PACE that are infinite at first
 PRECISION = 1e-5  # of `engine.sharing`
 NUMBER, UNUSED, FIRST_USE = Struct("=i"), Struct("=d4i").pack(0.0, 0, -1, -1, 0), 24  # of `engine.flows`
 CALLS = 1000  # requested at once, and one more for each job

@@ -4,6 +4,8 @@ The work of a job that sends is a flow, and so is the message of a job's end whe
 the links of each, as they depend on the platform; a capacity is a machine, or behind these a link.
 """
 
+import numpy as np
+
 from hdeeprm_like.engine.actions import (
     LATENCY,
     add,
@@ -151,7 +153,7 @@ def change_rates(session: Session) -> None:
 def send_inside(session: Session) -> None:
     """Start the transfer of a message from the server's host to itself."""
     talk = session.talk[0]
-    send_along(session, talk.latency, talk.share, talk.speed)
+    send_along(session, talk.latency, talk.share, talk.speed, talk.share / talk.speed)
 
 
 @compiled
@@ -159,11 +161,11 @@ def send_end(tables: Session, simulation: Session, session: Session, j: int) -> 
     """Start the transfer of the message of a job's end, from its first machine, over links that it may share."""
     machine, traffic = session.machines[session.tasks[j].first], session.traffic
     if not session.talk[0].sends or machine.gates == 0:
-        send_along(session, machine.latency, machine.share, machine.rate)
+        send_along(session, machine.latency, machine.share, machine.rate, machine.share / machine.rate)
         return
     use_links(session, MESSAGE_FLOW, machine.gate, machine.gates)
     traffic.flows[MESSAGE_FLOW].bound = machine.limit
-    send_along(session, machine.latency, 1.0, 0.0)  # until `solve`
+    send_along(session, machine.latency, 1.0, 0.0, np.inf)  # until `solve`
     if machine.latency <= 0.0:
         begin_flow(traffic, MESSAGE_FLOW)
 

@@ -40,22 +40,22 @@ class StateView:
     @property
     def waiting(self) -> Ints:
         """Indices of the waiting jobs, in the order of submission."""
-        return np.flatnonzero(self.tables.jobs["status"] == WAITING)
+        return self._in_status(WAITING)
 
     @property
     def running(self) -> Ints:
         """Indices of the running jobs, in the order of submission."""
-        return np.flatnonzero(self.tables.jobs["status"] == RUNNING)
+        return self._in_status(RUNNING)
 
     @property
     def completed(self) -> Ints:
         """Indices of the completed jobs, in the order of submission."""
-        return np.flatnonzero(self.tables.jobs["status"] == COMPLETED)
+        return self._in_status(COMPLETED)
 
     @property
     def rejected(self) -> Ints:
         """Indices of the jobs rejected because the whole platform could not hold them, in the order of submission."""
-        return np.flatnonzero(self.tables.jobs["status"] == REJECTED)
+        return self._in_status(REJECTED)
 
     @property
     def submit_time(self) -> Floats:
@@ -75,8 +75,7 @@ class StateView:
     @property
     def user(self) -> Ints:
         """(J,) number of the user of each job, -1 if unknown."""
-        users: Ints = read_only(self.tables.jobs["user"][: self.known])
-        return users
+        return self._of_jobs("user")
 
     @property
     def requested_time(self) -> Floats:
@@ -91,8 +90,7 @@ class StateView:
     @property
     def requested_cores(self) -> Ints:
         """(J,) cores of each job."""
-        cores: Ints = read_only(self.tables.jobs["size"][: self.known])
-        return cores
+        return self._of_jobs("size")
 
     @property
     def requested_memory(self) -> Floats:
@@ -178,16 +176,22 @@ class StateView:
         """Return the cores of a started job in ascending order; empty if cores have no names."""
         return cores_of(self.tables, job)
 
-    def _of_jobs(self, name: str) -> Floats:
+    def _in_status(self, status: int) -> Ints:
+        """Return the indices of the known jobs in a status."""
+        jobs: Ints = (self.tables.jobs["status"][: self.known] == status).nonzero()[0]
+        return jobs
+
+    def _of_jobs(self, name: str) -> NDArray[Any]:
         """Return one column of the known jobs, (J,)."""
-        figures: Floats = read_only(self.tables.jobs[name][: self.known])
+        figures: NDArray[Any] = self.tables.jobs[name][: self.known]
+        figures.setflags(write=False)
         return figures
 
 
 def read_only(array: NDArray[Any]) -> NDArray[Any]:
     """Return a read-only view of an array."""
-    view = array.view()
-    view.flags.writeable = False
+    view = array[:]
+    view.setflags(write=False)
     return view
 
 

@@ -339,7 +339,7 @@ def new_tables(
         touched_words=np.zeros(len(words) if joins else 0, np.int32),
         touching=np.zeros(of_words if joins else 0, np.int64),
         picks=np.zeros(platform.processors, PICK),
-        log=np.zeros(log, LOG),
+        log=np.empty(log, LOG),
         node_sets=node_sets,
     )
 

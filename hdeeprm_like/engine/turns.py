@@ -12,6 +12,7 @@ from hdeeprm_like.engine.actions import (
     MESSAGE,
     SUBMISSION,
     add,
+    note_arrival,
     note_end,
     number,
     remove_numbered,
@@ -31,6 +32,7 @@ from hdeeprm_like.engine.actor_fields import (
 )
 from hdeeprm_like.engine.actor_parts import (
     begin_sending,
+    change_rates,
     deliver,
     give_rate,
     has_room,
@@ -137,9 +139,7 @@ def run_actor(tables: Any, simulation: Any, timing: Rounds, actor: int, alone: b
         False for a decision that a session does not know.
     """
     if actor >= JOBS:
-        if alone:
-            simulation.tasks[actor - JOBS].rounds = 0
-        run_job(tables, simulation, timing, actor - JOBS)
+        run_job(tables, simulation, timing, actor - JOBS, alone)
     elif actor == SERVER:
         if alone:
             timing.talk[0].server_rounds = 0
@@ -185,7 +185,7 @@ def grant(tables: Any, simulation: Any, timing: Rounds, place: int) -> None:
         add(timing.actions, CALL, max(talk.call_date - pace.now, SAME_DATE), 1.0)
 
 
-@compiled
+@inlined
 def take_turns(tables: Any, simulation: Any, timing: Rounds) -> int:
     """Run rounds until no actor is ready (OVER), or a decision is due (ASKS).
 
@@ -193,27 +193,28 @@ def take_turns(tables: Any, simulation: Any, timing: Rounds) -> int:
     decision means (UNUSUAL).
     """
     talk = timing.talk[0]
-    while True:
-        while talk.at < talk.ready:
-            actor = timing.ready[talk.at]
+    ready, at = talk.ready, talk.at
+    while ready > 0:
+        while at < ready:
+            actor = timing.ready[at]
             if actor == ANSWERER and talk.answerer_stage == ASK:
-                talk.answerer_stage = ANSWERS
+                talk.answerer_stage, talk.at = ANSWERS, at
                 if deliver(tables, simulation, timing):
                     return ASKS
             if not has_room(timing):
+                talk.at = at
                 return FULL
-            talk.at += 1
-            if not run_actor(tables, simulation, timing, actor, talk.ready == 1):
+            at += 1
+            if not run_actor(tables, simulation, timing, actor, ready == 1):
                 return UNUSUAL
-        talk.ready = talk.at = 0
+        talk.ready = talk.at = at = 0
         for place in range(talk.ran):
             grant(tables, simulation, timing, place)
-        talk.ran = 0
-        if talk.ready == 0:
-            return OVER
+        ready, talk.ran = talk.ready, 0
+    return OVER
 
 
-@compiled
+@inlined
 def end_actions(tables: Any, simulation: Any, timing: Rounds) -> None:
     """Wake the actors whose actions have ended, in the order of creation of the actions."""
     actions = timing.actions
@@ -266,6 +267,7 @@ def no_latency(tables: Any, timing: Any, owner: int, made: int) -> None:
 @compiled
 def take_step_over_links(tables: Any, simulation: Any, timing: Any) -> bool:
     """Compute the rates that have changed, and move the clock; return False if nothing ends any more."""
+    change_rates(timing)
     if not sends(timing):
         return bool(move_clock(tables, simulation, timing))
     pace = timing.actions.pace[0]
@@ -291,6 +293,7 @@ def solve(timing: Any) -> None:
             f, rate = traffic.members[at], traffic.problem.variables[at].value
             if f == MESSAGE_FLOW:
                 timing.actions.pace[0].speed = rate
+                note_arrival(timing.actions)
             else:
                 give_rate(timing, f - 1, rate)
 
@@ -298,3 +301,13 @@ def solve(timing: Any) -> None:
 arrive = of_two(has_links, arrive_over_links, no_links)
 end_latency = of_two(has_links, end_latency_of, no_latency)
 take_next_step = of_two(has_links, take_step_over_links, move_clock)
+
+
+@compiled
+def play(tables: Any, simulation: Any, timing: Rounds) -> int:
+    """Run rounds and move the clock until a decision is due, or rounds end otherwise; OVER if nothing ends any more."""
+    while True:
+        result = take_turns(tables, simulation, timing)
+        if result != OVER or not take_next_step(tables, simulation, timing):
+            return int(result)
+        end_actions(tables, simulation, timing)

@@ -165,10 +165,8 @@ def environment(
         clock = clock or experiment.options.training.clock
     else:
         own = setting.parts if platform is None and workload is None else {}
-        if platform is None and isinstance(workload, str | Path) and workload not in MODELS:
+        if platform is None and isinstance(workload, Workload | str | Path) and workload not in MODELS:
             workload, platform = jobs_and_machine(workload)
-        elif platform is None and isinstance(workload, Workload):
-            platform = workload.capacity
         exists = setting.platform() if platform is None else platform_from(platform)
         exists = with_network(exists) if network else exists
         space = space_with(space_with(paper.space, own), parts)

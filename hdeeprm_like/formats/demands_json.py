@@ -14,33 +14,26 @@ Batsim ignores them.
 """
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, TypeAlias
 
 from hdeeprm_like.cluster.partitions import NO_DEMAND, Demand
 from hdeeprm_like.errors import HDeepRMError
 from hdeeprm_like.values import INT_MOST, Number, Whole, wrong
 
-COUNT, NUMBER, AMOUNT = Whole(1), Number(-INT_MOST, INT_MOST), Number(0.0, INT_MOST, above=True)
+Kind: TypeAlias = tuple[Callable[[Any], bool], str]  # what holds of a value, and its description
 
-
-def _is_text(value: Any) -> bool:
-    return isinstance(value, str) and value.isprintable()
-
-
-def _is_bool(value: Any) -> bool:
-    return isinstance(value, bool)
-
-
-KEYS: Mapping[str, tuple[str, Callable[[Any], bool], str]] = {  # key: name in `Demand`, check, description
-    "partition": ("partition", _is_text, "a text"),
-    "constraint": ("constraint", _is_text, "a text"),
-    "nodes": ("nodes", COUNT.holds, COUNT.wanted),
-    "cores_per_task": ("task", COUNT.holds, COUNT.wanted),
-    "exclusive": ("exclusive", _is_bool, "true or false"),
-    "gpus_per_node": ("gpus_per_node", AMOUNT.holds, AMOUNT.wanted),
-    "account": ("account", _is_text, "a text"),
-    "qos": ("qos", _is_text, "a text"),
-    "nice": ("nice", NUMBER.holds, NUMBER.wanted),
+TEXT: Kind = (lambda value: isinstance(value, str) and value.isprintable(), "a text")
+COUNT, AMOUNT, NUMBER = [
+    (kind.holds, kind.wanted) for kind in (Whole(1), Number(0.0, INT_MOST, above=True), Number(-INT_MOST, INT_MOST))
+]
+KEYS: Mapping[str, tuple[str, Kind]] = {  # key: name in `Demand`
+    **{key: (key, TEXT) for key in ("partition", "constraint")},
+    "nodes": ("nodes", COUNT),
+    "cores_per_task": ("task", COUNT),
+    "exclusive": ("exclusive", (lambda value: isinstance(value, bool), "true or false")),
+    "gpus_per_node": ("gpus_per_node", AMOUNT),
+    **{key: (key, TEXT) for key in ("account", "qos")},
+    "nice": ("nice", NUMBER),
 }
 
 
@@ -53,7 +46,7 @@ def demand_in(job: Mapping[str, Any], where: str, error: type[HDeepRMError]) -> 
     if KEYS.keys().isdisjoint(job):
         return NO_DEMAND
     found = {}
-    for key, (name, fits, wanted) in KEYS.items():
+    for key, (name, (fits, wanted)) in KEYS.items():
         if job.get(key) is not None:
             if not fits(job[key]):
                 raise wrong(job[key], wanted, error, f"{where}.{key}")
@@ -63,6 +56,5 @@ def demand_in(job: Mapping[str, Any], where: str, error: type[HDeepRMError]) -> 
 
 def keys_of(demand: Demand) -> dict[str, Any]:
     """Return the keys of a job for its requests; empty requests are left out."""
-    values = {key: getattr(demand, name) for key, (name, _, _) in KEYS.items()}
-    usual = {key: getattr(NO_DEMAND, name) for key, (name, _, _) in KEYS.items()}
-    return {key: value for key, value in values.items() if value != usual[key]}
+    values = {key: (getattr(demand, name), getattr(NO_DEMAND, name)) for key, (name, _) in KEYS.items()}
+    return {key: value for key, (value, usual) in values.items() if value != usual}

@@ -29,11 +29,8 @@ COLUMNS = (
 ALLOCATED = "AllocatedCPUs"  # of importers, beside the columns of KSU
 
 
-def write_jobs_csv(jobs: Jobs, path: Path, reference_flops: float = 1e9) -> None:
+def write_jobs_csv(jobs: Jobs, path: Path) -> None:
     """Write the jobs of a model, one per line after a line of names; bandwidths and queues are left out.
-
-    Args:
-        reference_flops: ignored; the file holds seconds.
 
     Raises:
         ResultsError: the file cannot be written.

@@ -42,15 +42,6 @@ def words_of_trace(trace: Trace) -> dict[str, list[str]]:
     return words | {name: more[name] for name in (GPUS, NODES) if name in more}
 
 
-def words_of_csv(path: Path, more: Sequence[str] = ()) -> dict[str, list[str]]:
-    """Return `WORDS` of the jobs of a CSV, and further columns, in the order of the file; missing ones are left out.
-
-    Raises:
-        WorkloadError: it cannot be read.
-    """
-    return _columns(path, (*WORDS, GPUS, NODES, *more))
-
-
 def demands_from_words(words: Words, jobs: int) -> Demands:
     """Return the requests of jobs by the texts of their log.
 
@@ -120,11 +111,16 @@ def _beside(trace: Trace) -> dict[str, list[str]]:
 @lru_cache(maxsize=2)
 def _read_beside(file: Path, changed: int) -> dict[str, list[str]]:
     """Return the columns of a file beside a trace, cached for the windows of the trace."""
-    return _columns(file, ("Job", *WORDS, GPUS, NODES))
+    return words_of_csv(file, "Job")
 
 
-def _columns(path: Path, names: Sequence[str]) -> dict[str, list[str]]:
-    """Return some columns of a CSV as texts; missing ones are left out."""
+def words_of_csv(path: Path, *more: str) -> dict[str, list[str]]:
+    """Return `WORDS` of the jobs of a CSV, and further columns, in the order of the file; missing ones are left out.
+
+    Raises:
+        WorkloadError: it cannot be read.
+    """
+    names = (*WORDS, GPUS, NODES, *more)
     lines = csv.reader(io.StringIO(read_text(path, WorkloadError), newline=""))
     head = next(lines, [])
     places = {name: head.index(name) for name in names if name in head}

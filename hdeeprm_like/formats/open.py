@@ -9,7 +9,7 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
 from hdeeprm_like.errors import HDeepRMError, OptionsError, PlatformError
 from hdeeprm_like.plugins import function_at
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from hdeeprm_like.formats.swf import Trace
 
 Holds: TypeAlias = Literal["platform", "workload", "trace"]
+Able: TypeAlias = Literal["read", "write", "write_jobs"]
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,7 @@ class Format:
             A workload's takes the path, and by name ``reference_flops`` (flop/s of the platform's mean core) and
             ``capacity`` (its cores; None for the file's). A trace's takes the arguments of `load_trace`.
         write: the same for a writer of what *read* returns; it takes that and the path. Empty if there is none.
-        write_jobs: the same for the jobs of a model; it takes `Jobs`, the path and flop/s of the mean core.
+        write_jobs: the same for the `Jobs` of a model in a format that has no *write*.
         extended_by_types: whether files of types can extend a platform.
         tells_messages: whether the jobs of a workload can be of all kinds of Batsim, and send messages; *read* then has
         a parameter ``network``, whether this is allowed.
@@ -50,6 +51,10 @@ class Format:
     write_jobs: str = ""
     extended_by_types: bool = False
     tells_messages: bool = False
+
+    def can(self, able: Able) -> bool:
+        """Return whether files can be read, or written with what they hold or with the jobs of a model."""
+        return bool(self.read if able == "read" else self.write or (able == "write_jobs" and self.write_jobs))
 
 
 HERE = "hdeeprm_like.formats"
@@ -77,17 +82,9 @@ FORMATS: tuple[Format, ...] = (
         (".json", ".json.gz"),
         f"{HERE}.workload_json:read_workload",
         f"{HERE}.workload_json_writer:write_workload",
-        f"{HERE}.workload_json_writer:write_jobs_json",
         tells_messages=True,
     ),
-    Format(
-        "SWF",
-        "trace",
-        (".swf", ".swf.gz"),
-        f"{HERE}.swf:read_swf",
-        f"{HERE}.swf:write_swf",
-        f"{HERE}.swf_cuts:write_jobs_swf",
-    ),
+    Format("SWF", "trace", (".swf", ".swf.gz"), f"{HERE}.swf:read_swf", f"{HERE}.swf:write_swf"),
     Format(
         "KSU's CSV of jobs",
         "workload",
@@ -99,9 +96,9 @@ FORMATS: tuple[Format, ...] = (
 """The formats; the first of each kind is the default for names with other endings."""
 
 
-def endings(*holds: Holds, able: Literal["read", "write", "write_jobs"] = "read") -> tuple[str, ...]:
+def endings(*holds: Holds, able: Able = "read") -> tuple[str, ...]:
     """Return the endings of the formats with one of these contents that can be read, or written, in table order."""
-    return tuple(ending for form in FORMATS if form.holds in holds and getattr(form, able) for ending in form.endings)
+    return tuple(ending for form in FORMATS if form.holds in holds and form.can(able) for ending in form.endings)
 
 
 def names(*holds: Holds) -> str:
@@ -197,10 +194,17 @@ def write_jobs(jobs: "Jobs", path: Path, reference_flops: float) -> None:
         OptionsError: the name has no ending of a writable format.
         ResultsError: the file cannot be written.
     """
-    function_at(_writable(path, ("workload", "trace"), "write_jobs").write_jobs)(jobs, path, reference_flops)
+    form, content = _writable(path, ("workload", "trace"), "write_jobs"), cast(Any, jobs)
+    if form.holds == "trace":
+        from hdeeprm_like.formats.swf_cuts import trace_of_jobs
+
+        content = trace_of_jobs(jobs)
+    elif form.write:
+        content = jobs.workload(reference_flops)
+    function_at(form.write or form.write_jobs)(content, path)
 
 
-def check_writable(path: Path, *holds: Holds, able: Literal["write", "write_jobs"], what: str = "") -> None:
+def check_writable(path: Path, *holds: Holds, able: Able, what: str = "") -> None:
     """Raise an `OptionsError` if a name has no ending of a writable format.
 
     Args:
@@ -212,11 +216,9 @@ def check_writable(path: Path, *holds: Holds, able: Literal["write", "write_jobs
         raise OptionsError(f"{where}: a name that ends in {', '.join(others)} or {last} is needed")
 
 
-def _writable(path: Path, holds: Sequence[Holds], able: Literal["write", "write_jobs"]) -> Format:
+def _writable(path: Path, holds: Sequence[Holds], able: Able) -> Format:
     check_writable(path, *holds, able=able)
-    return next(
-        form for form in FORMATS if form.holds in holds and getattr(form, able) and path.name.endswith(form.endings)
-    )
+    return next(form for form in FORMATS if form.holds in holds and form.can(able) and path.name.endswith(form.endings))
 
 
 def _read(form: Format, path: Path, *arguments: object, **options: object) -> Any:

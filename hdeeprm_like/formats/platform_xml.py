@@ -23,7 +23,6 @@ import numpy as np
 from hdeeprm_like.cluster.links import nodes_connected, routes_of, wired_links
 from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.pstates import P3
-from hdeeprm_like.cluster.topologies import Topology
 from hdeeprm_like.errors import PlatformError
 from hdeeprm_like.formats.files import replacing
 from hdeeprm_like.formats.partitions_json import partitions_as_json
@@ -110,11 +109,12 @@ def _lines(platform: Platform, routing: str, routed: bool, speed_files: Sequence
         limiter = platform.limiters[cluster] if platform.limiters else ""
         for node in nodes if limiter else ():
             yield f'      <link id="{LIMITER}{node}" bandwidth="{limiter}" latency="0us"/>\n'
-        if routed and platform.topology:
-            yield from _wires(platform, network.cluster_latency[cluster])
+        wires, routes = (
+            _topology(platform, network.cluster_latency[cluster]) if routed and platform.topology else ((), ())
+        )
+        yield from wires
         yield from _routes(platform, cluster, cores)
-        if routed and platform.topology:
-            yield from _routes_between(platform)
+        yield from routes
         yield "    </zone>\n"
     link = f'bandwidth="{network.global_bandwidth}" latency="{network.global_latency}"'
     for cluster in range(clusters):
@@ -152,29 +152,21 @@ def _master_link(platform: Platform) -> str:
     )
 
 
-def _wires(platform: Platform, latency: str) -> Iterator[str]:
-    """Yield the links of a topology, and the limiters of its switches."""
-    routes, wires = routes_of(platform), 2 * len(_topology_of(platform).factors)
-    for wire, bandwidth in enumerate(routes.bandwidth[:wires:2].tolist()):
-        figures = f'bandwidth="{bandwidth!r}Bps" latency="{latency}"'
-        yield f'      <link id="wire_{wire}" sharing_policy="SPLITDUPLEX" {figures}/>\n'
-
-    for switch in range(wired_links(platform, _topology_of(platform)) - wires):
-        yield f'      <link id="switch_{LIMITER}{switch}" bandwidth="{platform.limiters[0]}" latency="0us"/>\n'
-
-
-def _topology_of(platform: Platform) -> Topology:
-    """Return the topology of a platform that has one."""
+def _topology(platform: Platform, latency: str) -> tuple[list[str], Iterator[str]]:
+    """Return the links of a topology with the limiters of its switches, and the routes between cores of two nodes."""
     topology = nodes_connected(platform)
     assert topology is not None
-    return topology
-
-
-def _routes_between(platform: Platform) -> Iterator[str]:
-    """Yield the routes of a topology between all cores of different nodes."""
-    routes, wires = routes_of(platform), 2 * len(_topology_of(platform).factors)
-    switches = wired_links(platform, _topology_of(platform))
+    routes, wires, switches = routes_of(platform), 2 * len(topology.factors), wired_links(platform, topology)
     nodes = switches + 2 * (platform.nodes + len(platform.cluster_names))  # the links of the star are between
+    links = [
+        f'      <link id="wire_{wire}" sharing_policy="SPLITDUPLEX" '
+        f'bandwidth="{bandwidth!r}Bps" latency="{latency}"/>\n'
+        for wire, bandwidth in enumerate(routes.bandwidth[:wires:2].tolist())
+    ]
+    links += [
+        f'      <link id="switch_{LIMITER}{switch}" bandwidth="{platform.limiters[0]}" latency="0us"/>\n'
+        for switch in range(switches - wires)
+    ]
 
     def part(link: int) -> str:
         if link < wires:
@@ -183,13 +175,16 @@ def _routes_between(platform: Platform) -> Iterator[str]:
             f'<link_ctn id="{f"switch_{LIMITER}{link - wires}" if link < switches else f"{LIMITER}{link - nodes}"}"/>'
         )
 
-    for a, source in enumerate(platform.core_names):
-        for b, destination in enumerate(platform.core_names):
-            way = int(routes.place[a]) * len(routes.delay) + int(routes.place[b])
-            links = routes.links[routes.first[way] : routes.first[way + 1]].tolist()
-            if links:
-                ends = f'src="{_quoted(source)}" dst="{_quoted(destination)}"'
-                yield f'      <route {ends} symmetrical="NO">{"".join(map(part, links))}</route>\n'
+    def ways() -> Iterator[str]:
+        for a, source in enumerate(platform.core_names):
+            for b, destination in enumerate(platform.core_names):
+                way = int(routes.place[a]) * len(routes.delay) + int(routes.place[b])
+                crossed = routes.links[routes.first[way] : routes.first[way + 1]].tolist()
+                if crossed:
+                    ends = f'src="{_quoted(source)}" dst="{_quoted(destination)}"'
+                    yield f'      <route {ends} symmetrical="NO">{"".join(map(part, crossed))}</route>\n'
+
+    return links, ways()
 
 
 def _hosts(platform: Platform, figures: Sequence[Figures], cores: range, speed_files: Sequence[str]) -> Iterator[str]:

@@ -88,15 +88,21 @@ HDEEPRM, OURS, RLSCHEDULER = "HDeepRM", "this project", "RLScheduler's repositor
 PUBLIC = "public figures"
 
 
-def _platform(name: str, file: str, what: str, nodes: int, processors: int, cores: int, source: str) -> Shipped:
-    size = f"{_count(nodes, 'node')}, {_count(processors, 'processor')}, {_count(cores, 'core')}"
+def _platform(name: str, file: str, what: str, counts: tuple[int, int, int], source: str) -> Shipped:
+    size = ", ".join(map(_count, counts, ("node", "processor", "core")))
     return Shipped(name, "platform", f"platforms/{file}", what, size, source)
 
 
-def _jobs(
-    name: str, kind: Literal["trace", "workload"], file: str, what: str, jobs: int, source: str, machine: str | int
-) -> Shipped:
-    return Shipped(name, kind, f"workloads/{file}", what, _count(jobs, "job"), source, machine)
+def _jobs(name: str, file: str, what: str, jobs: int, source: str, machine: str | int) -> Shipped:
+    return Shipped(
+        name,
+        "workload" if file.endswith(".json") else "trace",
+        f"workloads/{file}",
+        what,
+        _count(jobs, "job"),
+        source,
+        machine,
+    )
 
 
 def _options(name: str, file: str, what: str, source: str = OURS) -> Shipped:
@@ -108,42 +114,42 @@ def _count(number: int, what: str) -> str:
 
 
 SHIPPED: tuple[Shipped, ...] = (
-    _platform("gaia", "gaia.json", "Gaia, University of Luxembourg, as in 2014", 153, 342, 2280, HDEEPRM),
-    _platform("learning", "learning.json", "one node with two slightly different processors", 1, 2, 4, THESIS),
-    _platform("das2", "das2.json", "DAS-2, site fs0, Amsterdam", 72, 72, 144, HDEEPRM),
-    _platform("pik", "pik.json", "iDataPlex, Potsdam Institute for Climate Impact Research", 320, 640, 2560, HDEEPRM),
-    _platform("ricc", "ricc.json", "RIKEN Integrated Cluster of Clusters, 2010", 1024, 2048, 8192, HDEEPRM),
-    _platform("mc2", "mc2.json", "MetaCentrum grid, 32 clusters, as in 2013", 641, 1548, 10002, HDEEPRM),
-    _platform("lumi", "lumi.json", "LUMI, CSC Kajaani, as of 2023, with GPUs", 5026, 7074, 452736, PUBLIC),
-    _platform("frontier", "frontier.json", "Frontier, Oak Ridge, as of 2022, with GPUs", 9408, 9408, 602112, PUBLIC),
-    _platform("pool-256", "pool_256.csv", "a pool of alike cores, of the Lublin traces", 1, 1, 256, OURS),
-    _platform("two-cores", "two_cores.json", "the machine of section 4.1.4", 1, 1, 2, THESIS),
-    _platform("pool-2", "pool_2.csv", "the machine of figure 2.1", 1, 1, 2, CUNHA),
-    _platform("pool-3", "pool_3.csv", "the machine of figure 2.2", 1, 1, 3, CUNHA),
-    _platform("pool-64", "pool_64.csv", "the largest pool of Cunha and Chaimowicz' scenarios", 1, 1, 64, CUNHA),
-    _platform("pool-10-10", "pool_10_10.csv", "DeepRM's machine: ten cores, a unit of memory each", 1, 1, 10, CUNHA),
-    _platform("nine-machines", "nine_machines.csv", "after Hutchison et al.; two have GPUs", 9, 9, 592, OURS),
-    _platform("two-kinds", "two_kinds.json", "64 fast cores and 256 thrifty ones", 6, 12, 320, OURS),
-    _platform("mixed-gpus", "mixed_gpus.json", "four kinds of nodes, two with GPUs", 40, 80, 2512, OURS),
-    _jobs("gaia", "trace", "gaia.swf.gz", "Gaia, May to August 2014, whole", 51_987, ARCHIVE, "gaia"),
-    _jobs("ctc-sp2", "trace", "ctc_sp2_500.swf.gz", "IBM SP2, Cornell, 1996: the first 500 jobs", 500, ARCHIVE, 338),
+    _platform("gaia", "gaia.json", "Gaia, University of Luxembourg, as in 2014", (153, 342, 2280), HDEEPRM),
+    _platform("learning", "learning.json", "one node with two slightly different processors", (1, 2, 4), THESIS),
+    _platform("das2", "das2.json", "DAS-2, site fs0, Amsterdam", (72, 72, 144), HDEEPRM),
+    _platform("pik", "pik.json", "iDataPlex, Potsdam Institute for Climate Impact Research", (320, 640, 2560), HDEEPRM),
+    _platform("ricc", "ricc.json", "RIKEN Integrated Cluster of Clusters, 2010", (1024, 2048, 8192), HDEEPRM),
+    _platform("mc2", "mc2.json", "MetaCentrum grid, 32 clusters, as in 2013", (641, 1548, 10002), HDEEPRM),
+    _platform("lumi", "lumi.json", "LUMI, CSC Kajaani, as of 2023, with GPUs", (5026, 7074, 452736), PUBLIC),
+    _platform("frontier", "frontier.json", "Frontier, Oak Ridge, as of 2022, with GPUs", (9408, 9408, 602112), PUBLIC),
+    _platform("pool-256", "pool_256.csv", "a pool of alike cores, of the Lublin traces", (1, 1, 256), OURS),
+    _platform("two-cores", "two_cores.json", "the machine of section 4.1.4", (1, 1, 2), THESIS),
+    _platform("pool-2", "pool_2.csv", "the machine of figure 2.1", (1, 1, 2), CUNHA),
+    _platform("pool-3", "pool_3.csv", "the machine of figure 2.2", (1, 1, 3), CUNHA),
+    _platform("pool-64", "pool_64.csv", "the largest pool of Cunha and Chaimowicz' scenarios", (1, 1, 64), CUNHA),
+    _platform("pool-10-10", "pool_10_10.csv", "DeepRM's machine: ten cores, a unit of memory each", (1, 1, 10), CUNHA),
+    _platform("nine-machines", "nine_machines.csv", "after Hutchison et al.; two have GPUs", (9, 9, 592), OURS),
+    _platform("two-kinds", "two_kinds.json", "64 fast cores and 256 thrifty ones", (6, 12, 320), OURS),
+    _platform("mixed-gpus", "mixed_gpus.json", "four kinds of nodes, two with GPUs", (40, 80, 2512), OURS),
+    _jobs("gaia", "gaia.swf.gz", "Gaia, May to August 2014, whole", 51_987, ARCHIVE, "gaia"),
+    _jobs("ctc-sp2", "ctc_sp2_500.swf.gz", "IBM SP2, Cornell, 1996: the first 500 jobs", 500, ARCHIVE, 338),
     _jobs(
-        "ctc-sp2-windows", "trace", "ctc_sp2_windows.swf.gz",
+        "ctc-sp2-windows", "ctc_sp2_windows.swf.gz",
         "IBM SP2, Cornell: ten windows of 1024 jobs", 10_240, ARCHIVE, 338,
     ),
-    _jobs("nasa-ipsc", "trace", "nasa_ipsc_500.swf.gz", "iPSC/860, NASA, 1993: first 500 jobs", 500, ARCHIVE, 128),
-    _jobs("lublin-1", "trace", "lublin_256.swf.gz", "Lublin-Feitelson model, 256 cores", 10_000, RLSCHEDULER, 256),
-    _jobs("lublin-1-500", "trace", "lublin_256_500.swf.gz", "the first 500 jobs of lublin-1", 500, RLSCHEDULER, 256),
-    _jobs("lublin-2", "trace", "lublin_256_2.swf.gz", "the same model, other jobs", 10_000, RLSCHEDULER, 256),
-    _jobs("learning", "workload", "learning.json", "the learning example, appendix F", 2, THESIS, "learning"),
-    _jobs("worked-one", "workload", "worked_one_job.json", "the job of section 4.1.4", 1, THESIS, "two-cores"),
-    _jobs("worked-three", "workload", "worked_three_jobs.json", "the jobs of figure 2.1", 3, CUNHA, "pool-2"),
+    _jobs("nasa-ipsc", "nasa_ipsc_500.swf.gz", "iPSC/860, NASA, 1993: first 500 jobs", 500, ARCHIVE, 128),
+    _jobs("lublin-1", "lublin_256.swf.gz", "Lublin-Feitelson model, 256 cores", 10_000, RLSCHEDULER, 256),
+    _jobs("lublin-1-500", "lublin_256_500.swf.gz", "the first 500 jobs of lublin-1", 500, RLSCHEDULER, 256),
+    _jobs("lublin-2", "lublin_256_2.swf.gz", "the same model, other jobs", 10_000, RLSCHEDULER, 256),
+    _jobs("learning", "learning.json", "the learning example, appendix F", 2, THESIS, "learning"),
+    _jobs("worked-one", "worked_one_job.json", "the job of section 4.1.4", 1, THESIS, "two-cores"),
+    _jobs("worked-three", "worked_three_jobs.json", "the jobs of figure 2.1", 3, CUNHA, "pool-2"),
     _jobs(
-        "worked-three-swapped", "workload", "worked_three_jobs_swapped.json",
+        "worked-three-swapped", "worked_three_jobs_swapped.json",
         "the jobs of figure 2.1 in another order", 3, CUNHA, "pool-2",
     ),
-    _jobs("worked-seven", "workload", "worked_seven_jobs.json", "jobs as of figure 2.2", 7, CUNHA, "pool-3"),
-    _jobs("worked-void", "workload", "worked_void.json", "jobs as of figure 3.6", 2, THESIS, 1),
+    _jobs("worked-seven", "worked_seven_jobs.json", "jobs as of figure 2.2", 7, CUNHA, "pool-3"),
+    _jobs("worked-void", "worked_void.json", "jobs as of figure 3.6", 2, THESIS, 1),
     _options("gaia", "gaia-first-high_gflops.json", "1000 jobs of Gaia, first arrived first, section 5.2", THESIS),
     _options("gaia-shortest", "gaia-shortest-high_gflops.json", "the same, shortest job first, section 5.2", THESIS),
     _options("frontier", "frontier-easy.json", "2,000 jobs on Frontier, EASY backfilling"),

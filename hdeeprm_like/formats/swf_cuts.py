@@ -11,7 +11,7 @@ from hdeeprm_like.cluster.synthetic.jobs import Jobs, plain_jobs
 from hdeeprm_like.cluster.workload import Workload
 from hdeeprm_like.errors import WorkloadError
 from hdeeprm_like.formats.job_rules import STANDARD, Rules
-from hdeeprm_like.formats.swf import COLUMNS, FIELDS, KB_PER_MB, WHOLE, Trace, write_swf
+from hdeeprm_like.formats.swf import COLUMNS, FIELDS, KB_PER_MB, WHOLE, Trace
 from hdeeprm_like.types import Floats, Ints
 from hdeeprm_like.values import EXACT_MOST
 
@@ -175,18 +175,6 @@ def trace_of_workload(workload: Workload, reference_flops: float, origin: str) -
             names += [f"{label}: {at} {name}" for name, at in number.items()]
     trace = _trace(known, workload.capacity, f"Note: made by hdeeprm-like of {origin}")
     return replace(trace, header=(*trace.header, *names))
-
-
-def write_jobs_swf(jobs: Jobs, path: Path, reference_flops: float = 1e9) -> None:
-    """Write the jobs of a model as a trace.
-
-    Args:
-        reference_flops: ignored; the file holds seconds.
-
-    Raises:
-        ResultsError: the file cannot be written.
-    """
-    write_swf(trace_of_jobs(jobs), path)
 
 
 def jobs_of_trace(trace: Trace) -> Jobs:

@@ -9,7 +9,6 @@ from typing import Any, NamedTuple, TextIO
 import numpy as np
 
 from hdeeprm_like.cluster.partitions import Demand
-from hdeeprm_like.cluster.synthetic.jobs import Jobs
 from hdeeprm_like.cluster.workload import Workload
 from hdeeprm_like.errors import WorkloadError
 from hdeeprm_like.formats.batsim_numbers import write_number
@@ -21,18 +20,6 @@ from hdeeprm_like.types import Bools, Floats, Ints
 NEXT = ",\n"
 PROFILE_BEGINS = {True: '"delay", "delay": ', False: '"parallel_homogeneous", "com": %s, "cpu": '}
 EXACT = 2**53  # integers up to here are exact as floats
-
-
-def write_jobs_json(jobs: Jobs, path: Path, reference_flops: float) -> None:
-    """Write the jobs of a model as a Batsim workload.
-
-    Args:
-        reference_flops: flop/s of the cores on which the jobs take the model's run times.
-
-    Raises:
-        ResultsError: the file cannot be written.
-    """
-    write_workload(jobs.workload(reference_flops), path)
 
 
 def write_workload(workload: Workload, path: Path) -> None:

@@ -45,11 +45,11 @@ class Teacher:
         """Return consecutive episodes, played to their ends.
 
         Raises:
-            OptionsError: a part of the decision space is the user's own, which cannot be played in a batch.
+            OptionsError: actions or objectives are the user's own, which cannot be played in a batch.
         """
         runs = self._plays.batch(first, count)
         if runs is None:
-            raise OptionsError("a baseline can be imitated where all parts of the decision space are built in")
+            raise OptionsError("a baseline can be imitated where actions and objectives are built in")
         follower = _Follower(self, runs, range(first, first + count))
         return batched_rollout(follower, runs)
 

@@ -133,7 +133,13 @@ EMBEDDED: Peer = Embedded("embedded")
 
 
 def peer_of(
-    simulator: str, output: Path, *, command: str = "batsim", image: str = IMAGE, socket: str = "", timeout: float
+    simulator: str,
+    output: Path,
+    *,
+    command: str = "batsim",
+    image: str = IMAGE,
+    socket: str = "",
+    timeout: float = TIMEOUT,
 ) -> Peer:
     """Return how Batsim is reached, as the command line says it.
 

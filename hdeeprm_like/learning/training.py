@@ -304,7 +304,7 @@ class _Training:
         elif self.options.n_steps:
             batch = batch_of(new_episode, self.episode, count)
             if batch is None:
-                raise OptionsError("training.n_steps needs a decision space whose parts are all built in")
+                raise OptionsError("training.n_steps needs a decision space whose actions and objectives are built in")
             parts = rollout_by_parts(self.agent, batch, self.options.n_steps)
         else:
             parts = [rollout(self.agent, new_episode, self.episode, count, self._buffer)]

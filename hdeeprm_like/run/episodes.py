@@ -13,6 +13,7 @@ from hdeeprm_like.decision.presets import Space
 from hdeeprm_like.engine.job_rows import countable
 from hdeeprm_like.errors import OptionsError
 from hdeeprm_like.run.loop import Run
+from hdeeprm_like.run.observed import ObservedRuns
 from hdeeprm_like.run.python_loop import Play
 from hdeeprm_like.run.runs import Runs
 from hdeeprm_like.run.simulator import Clock, Simulator
@@ -134,13 +135,14 @@ class Plays:
         return Play(Simulator(state, workload, self.clock), self.space.system(state))
 
     def batch(self, first: int, count: int) -> Runs | None:
-        """Return consecutive episodes as a batch; None if a part of the space is not built in.
+        """Return consecutive episodes as a batch; None if actions or objectives are a user's own.
 
         They equal the results of `__call__` for each number; the next call reuses their memory.
         """
         if count not in self._runs:
+            kind = Runs if isinstance(self.space.observation, str) else ObservedRuns
             try:
-                self._runs[count] = Runs(self.space, self.platform, count, self.clock)
+                self._runs[count] = kind(self.space, self.platform, count, self.clock)
             except OptionsError:
                 return None
         self.load(self._runs[count], first)

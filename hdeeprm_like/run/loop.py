@@ -112,8 +112,9 @@ def act(run: Run, action: int) -> bool:
 
 @inlined
 def write_observation(run: Run, out: Floats) -> None:
-    """Write the observation, (F,) float32: `write_view`."""
-    call_at(run.calls[VIEW], run.core.tables, run.core.window, run.observer, out)
+    """Write the observation, (F,) float32: `write_view`; Python writes its own."""
+    if run.calls[VIEW] != NOWHERE:
+        call_at(run.calls[VIEW], run.core.tables, run.core.window, run.observer, out)
 
 
 @inlined
@@ -125,7 +126,8 @@ def write_mask(run: Run, mask: Bools) -> None:
 @inlined
 def scale(run: Run, limits: Floats) -> None:
     """Scale the features by the largest requests of jobs, (4,): `set_limits`."""
-    call_at(run.calls[SCALE], run.observer, limits)
+    if run.calls[SCALE] != NOWHERE:
+        call_at(run.calls[SCALE], run.observer, limits)
 
 
 @callback

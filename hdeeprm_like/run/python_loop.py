@@ -87,9 +87,13 @@ class Play:
     @property
     def is_built_in(self) -> bool:
         """Whether no part of the decision system is Python, so that `Steps` can run it."""
-        reward, run = self.system.reward, self.run
-        python = isinstance(run.choices, NoChoices) or isinstance(run.observer, NoView)
-        return not python and reward is not None and reward.compiled
+        return self.steps_are_built_in and not isinstance(self.run.observer, NoView)
+
+    @property
+    def steps_are_built_in(self) -> bool:
+        """Whether no part but the observation is Python, so that nothing in Python happens in between decisions."""
+        reward = self.system.reward
+        return not isinstance(self.run.choices, NoChoices) and reward is not None and reward.compiled
 
 
 class Steps:

@@ -339,6 +339,11 @@ class Runs:
             figures=self.figures,
         )
 
+    def refuse(self, play: Play) -> None:
+        """Raise an OptionsError if a part of a run is a user's own."""
+        if not play.is_built_in:
+            raise OptionsError("a part of the decision space is no built-in one, which runs side by side need")
+
     def _fresh(self, jobs: int, places: int) -> Run:
         """Return a run that has not begun."""
         state = self.space.state(self.platform, blank(jobs), log=False, limits=self._scale, named=self._named)
@@ -346,8 +351,7 @@ class Runs:
             take_sets(state.tables.node_sets, self._sets, places + 1)
         state.tables.clock["places"] = places  # as if of the jobs that are not known yet, for what is sized by it
         play = Play(Simulator(state, blank(jobs), self._clock), self.space.system(state))
-        if not play.is_built_in:
-            raise OptionsError("a part of the decision space is no built-in one, which runs side by side need")
+        self.refuse(play)
         state.tables.clock["places"] = 0  # capacity is already sufficient for all
         state.tables.allocation = np.zeros(places if self._named else 0, STRETCH)
         return play.run

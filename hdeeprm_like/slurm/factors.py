@@ -1,14 +1,7 @@
-"""From an order of jobs to few, bounded changes of their site factors, and the file that remembers which are set.
+"""The site factors of the jobs of a real Slurm, and the file that remembers which are set."""
 
-A site factor is what Slurm adds to the priority that it has found for a job itself. The first job by the policy gets
-the largest one. A job that still stands right between its neighbours keeps the factor it has, so that a job that comes
-or leaves changes few others.
-"""
-
-import bisect
 import contextlib
 import fcntl
-import itertools
 import json
 import os
 import re
@@ -17,6 +10,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+import numpy as np
+
+from hdeeprm_like.decision.policies.factors import new_factors, want_factors
 from hdeeprm_like.errors import OptionsError, ProtocolError
 from hdeeprm_like.inputs import read_json, read_text
 from hdeeprm_like.slurm.commands import ContactLost, Denied, Slurm
@@ -32,48 +28,10 @@ def wanted_factors(order: Sequence[int], current: Mapping[int, int], most: int, 
     Args:
         order: jobs, the first one first. current: factors that jobs have; 0 for those that are not named.
     """
-    first = order[: min(depth, most)]
-    values = [current.get(job, 0) for job in first]
-    kept = [i for i in longest_descent(values) if 0 < values[i] <= most]
-    ends = [(-1, most + 1), *((i, values[i]) for i in kept), (len(first), 0)]
-    wanted: dict[int, int] = {}
-    for (i, above), (j, below) in itertools.pairwise(ends):
-        places = j - i - 1
-        if above - below <= places:  # no whole numbers are left between the two: spread all again
-            return spread(first, most) | dict.fromkeys(order[len(first) :], 0)
-        for n in range(1, places + 1):
-            wanted[first[i + n]] = above - (above - below) * n // (places + 1)
-        if j < len(first):
-            wanted[first[j]] = values[j]
-    return wanted | dict.fromkeys(order[len(first) :], 0)
-
-
-def spread(order: Sequence[int], most: int) -> dict[int, int]:
-    """Return factors evenly from *most* down to above 0."""
-    return {job: most - most * i // len(order) for i, job in enumerate(order)}
-
-
-def longest_descent(values: Sequence[int]) -> list[int]:
-    """Return the places of a longest strictly descending part of some values above 0."""
-    lasts: list[int] = []  # the negated last value of the best part of each length
-    places: list[int] = []
-    before: list[int] = [-1] * len(values)
-    for i, value in enumerate(values):
-        if value <= 0:
-            continue
-        length = bisect.bisect_left(lasts, -value)
-        before[i] = places[length - 1] if length else -1
-        if length == len(lasts):
-            lasts.append(-value)
-            places.append(i)
-        else:
-            lasts[length], places[length] = -value, i
-    found = []
-    i = places[-1] if places else -1
-    while i >= 0:
-        found.append(i)
-        i = before[i]
-    return found[::-1]
+    factors, places = new_factors(len(order), depth), np.arange(len(order))
+    factors.site[:] = [current.get(job, 0) for job in order]
+    want_factors(factors, places, len(order), most)
+    return dict(zip(order, factors.wanted.tolist(), strict=True))
 
 
 class FactorFile:

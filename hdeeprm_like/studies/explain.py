@@ -13,9 +13,8 @@ from hdeeprm_like.decision.actions import PolicyActions
 from hdeeprm_like.decision.names import Baseline, case_of
 from hdeeprm_like.decision.policies.guaranteed_nodes import Bounds
 from hdeeprm_like.decision.policies.guarantees import SLACK
-from hdeeprm_like.decision.policies.ranking import kept_before, score_terms
-from hdeeprm_like.decision.score_files import EXPECTED, ScoredPolicy
-from hdeeprm_like.decision.score_parts import FEATURES, Keep, LookAhead, Score, formula
+from hdeeprm_like.decision.policies.ranking import score_terms
+from hdeeprm_like.decision.score_files import EXPECTED, FEATURES, Keep, Score, ScoredPolicy, formula
 from hdeeprm_like.engine.bundles import bundle_in
 from hdeeprm_like.engine.state import State
 from hdeeprm_like.errors import OptionsError
@@ -64,10 +63,9 @@ def explained(policy: ScoredPolicy, bound: float = 0.0) -> Iterator[str]:
         name
         for stage in (policy, policy.exact)
         if stage is not None
-        for score in (stage.queue, stage.backfill, stage.gate)
+        for score in (stage.queue, stage.backfill)
         if score is not None
-        for weights in (score.weights, *(unit.weights for unit in score.hidden))
-        for name, weight in weights
+        for name, weight in score.weights
         if weight
     }
     yield "Of these,"
@@ -110,14 +108,8 @@ def stage_explained(stage: ScoredPolicy) -> Iterator[str]:
     yield f"  The job with the smallest score is first: {formula(stage.queue)}"
     if stage.backfill is not None:
         yield f"  Behind the head of the queue the smallest is first of: {formula(stage.backfill)}"
-    if stage.gate is not None:
-        yield f"  Behind the head only those may start for which this is not negative: {formula(stage.gate)}"
-    if stage.reservations > 1:
-        yield f"  Cores are reserved for the first {stage.reservations} jobs that do not fit"
     if stage.keep is not None:
         yield from keep_explained(stage.keep)
-    if stage.lookahead is not None:
-        yield from lookahead_explained(stage.lookahead)
 
 
 def keep_explained(keep: Keep) -> Iterator[str]:
@@ -137,24 +129,6 @@ def keep_explained(keep: Keep) -> Iterator[str]:
         yield f"  Only so far as jobs have waited of late: times (1 - 1 / their mean bounded slowdown)^{keep.felt:.3g}"
     if keep.widest < 1.0:
         yield f"  Jobs on more than {100 * keep.widest:.3g} % of the cores start without regard to that"
-
-
-def lookahead_explained(ahead: LookAhead) -> Iterator[str]:
-    """Yield what is played ahead."""
-    yield (
-        f"  What waits and the last {ahead.arrivals} arrivals are played to the end, and the first step of the "
-        f"cheapest of {len(ahead.candidates)} candidates is done:"
-    )
-    if ahead.plays:
-        yield f"  No candidate begins after {ahead.plays} plays"
-    for one in ahead.candidates:
-        if one.queue is not None:
-            yield f"    {formula(one.queue)}, {'with backfilling' if one.backfill else 'in strict order'}"
-            yield from () if one.keep is None else map("    {}".format, keep_explained(one.keep))
-            continue
-        how = "with backfilling" if one.backfill else "in strict order"
-        wait = f" / (1 + wait / time)^{one.wait:g}" if one.wait else ""
-        yield f"    time^{one.time:g} * cores^{one.cores:g}{wait}, {how}"
 
 
 @dataclass(frozen=True)
@@ -207,9 +181,8 @@ def explain_moment(machine: Platform, jobs: Workload, policy: Baseline, at: floa
     plans = run.choices.plans  # type: ignore[union-attr]
     bounds = bundle_in(plans.guarantees, 0)
     rows = np.concatenate([state.started_now, state.waiting]).astype(np.int64)
-    scores, moved = score_terms(policy, state.tables, plans, 0, rows)
+    scores, kept, moved = score_terms(policy, state.tables, plans, 0, rows)
     starts = np.arange(len(rows)) < len(state.started_now)
-    kept = kept_before(state.tables, plans, 0, rows)
     free, first = int(state.tables.clock["free_cores"][0]), int(np.argmin(np.where(starts, np.inf, scores)))
     table = pd.DataFrame(
         {

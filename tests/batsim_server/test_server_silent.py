@@ -299,6 +299,18 @@ def test_decisions_beyond_the_memory_are_played_by_the_actors(all_in_machine_cod
     assert all_in_machine_code == [None]
 
 
+def test_a_reply_that_is_longer_than_the_memory_is_read_once_between_short_ones(all_in_machine_code, tmp_path):
+    scheduler = Filler()
+
+    def ask(text):
+        return scheduler.ask(text) + b" " * (1 << 17) * (len(scheduler.heard) % 3 == 0)
+
+    jobs = workload([(time, 1, "second", None) for time in range(9)], PROFILES)
+    assert cli.play(write_inputs(tmp_path, jobs), ask)
+    assert all_in_machine_code == [True]
+    assert len(scheduler.heard_of("JOB_COMPLETED")) == 9
+
+
 ASLEEP = (
     f'{HEAD}<zone id="z" routing="Full"><host id="master_host" speed="1Gf"/><host id="h" speed="1Gf,1f,1f" pstate="1">'
     '<prop id="wattage_per_state" value="30:40:100,5:5:5,50:50:50"/><prop id="sleep_pstates" value="1:2:2"/></host>'

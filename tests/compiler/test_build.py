@@ -286,7 +286,7 @@ def compiled_in(code, names):
 
 
 CHOOSES = {  # functions that make or choose compiled functions, and call none of those that they mention
-    "hdeeprm_like.decision.observations.waits:writer",
+    "hdeeprm_like.decision.observations.appended:writer",
 }
 
 

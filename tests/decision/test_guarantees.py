@@ -15,7 +15,6 @@ from hdeeprm_like.decision.actions import PolicyActions, policy_named
 from hdeeprm_like.decision.names import baseline
 from hdeeprm_like.engine.bundles import bundle_in
 from hdeeprm_like.engine.state import State
-from hdeeprm_like.errors import OptionsError
 
 H = 3600.0
 MESSAGE = 1e-3  # s that Batsim's messages may take in all
@@ -86,13 +85,14 @@ def test_due_jobs_go_first_also_behind_one_that_does_not_fit_yet():
 
 
 def test_a_reservation_is_kept_also_where_nothing_else_happens_at_its_time(tmp_path):
-    # a learned policy that never backfills: 2 stays behind 1, which waits for 0, until its own reservation begins
-    (tmp_path / "never.json").write_text(json.dumps({"queue": {"log_cores": -1.0}, "gate": {"one": -1.0}}))
-    workload = jobs(submit=[0, 0, 0], seconds=[100 * H, 1 * H, 1 * H], size=[1, 2, 1])
-    name = f"scored:{tmp_path / 'never.json'}"
-    starts, promised = played(platform(node(2)), workload, [f"{name}+bounded"], "one-by-one")
-    assert starts[2] == promised[2] == (51.5 + 12) * H
-    assert played(platform(node(2)), workload, [name], "one-by-one")[0][2] == 101 * H
+    # of 8 cores 2 run for 100 h, and 2 are kept for short jobs such as came before, so the last one waits for its 6
+    keep = {"queue": {"one": 1.0}, "keep": {"deviations": 0, "bins": 1, "most": 0.5}}
+    (tmp_path / "keep.json").write_text(json.dumps(keep))
+    workload = jobs([*range(0, 600, 10), 600, 601], [10] * 60 + [100 * H, 1000], [2] * 61 + [6])
+    name = f"scored:{tmp_path / 'keep.json'}"
+    starts, promised = played(platform(node(8)), workload, [f"{name}+bounded"], "one-by-one")
+    assert 12 * H < starts[-1] == promised[-1] < 100 * H
+    assert played(platform(node(8)), workload, [name], "one-by-one")[0][-1] == 600 + 100 * H
 
 
 def test_a_job_that_outruns_its_request_moves_reservations_but_no_job_waits_for_ever():
@@ -193,9 +193,3 @@ def test_the_longest_backlog_of_the_past_counts_on():
     _, promised = played(platform(node(2)), workload, ["lcfs+bounded"], "textbook")
     longest = 100 * np.exp(-300 / (90 * 24)) + 12
     assert promised[1] == pytest.approx((300 + longest) * H)
-
-
-def test_a_policy_with_several_reservations_has_no_room_for_guarantees(tmp_path):
-    (tmp_path / "two.json").write_text(json.dumps({"queue": {"log_time": 1.0}, "reservations": 2}))
-    with pytest.raises(OptionsError, match="bounded does not combine with a policy of several reservations"):
-        baseline(f"scored:{tmp_path / 'two.json'}+bounded")

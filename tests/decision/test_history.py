@@ -196,26 +196,6 @@ def test_an_estimate_is_what_plain_python_makes_of_the_same_past():
     assert [found["time"], found["rate"], found["short"]] == pytest.approx(expected, rel=1e-12)
 
 
-@given(
-    points=st.lists(st.tuples(st.floats(1, 1e4), st.floats(0.01, 5)), min_size=1, max_size=75),
-    least=st.floats(0, 9e3),
-)
-def test_run_times_are_drawn_as_often_as_they_weigh(points, least):
-    state = State(platform(*FOUR), jobs(submit=[0], seconds=1.0), needs=PolicyActions([baseline("sjf@expected")]).needs)
-    history = new_plans(state, [baseline("sjf@expected")]).knowledge.history
-    history.points[: len(points), :2] = points
-    history.past["points"] = len(points)
-    parts = (np.arange(2000) + 0.5) / 2000
-    drawn = np.array([made.draw_time(history, part, least) for part in parts])
-    longer = [(time, weight) for time, weight in points if time > least]
-    total = sum(weight for _, weight in longer)
-    if not longer:
-        assert set(drawn) == {least}
-    for time in {time for time, _ in longer}:
-        share = sum(weight for other, weight in longer if other == time) / total
-        assert np.mean(drawn == time) == pytest.approx(share, abs=(len(points) + 1) / 2000)
-
-
 # takes 2 s
 @pytest.mark.lane(more=r"(?!(sjf@tsafrir\+easy)$).*")
 @pytest.mark.parametrize("name", LOOK_BACK)

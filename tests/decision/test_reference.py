@@ -2,7 +2,7 @@
 
 Each world is compared instant by instant: which jobs start, in which order, on which cores. A difference is shrunk to a
 world that one can draw on paper. Not covered: the random placement and order, predicted run times and multifactor,
-learned policies that keep cores or look ahead, and on partitions the modes that have no rule of their own there
+learned policies that keep cores, and on partitions the modes that have no rule of their own there
 (commit, commitbackfill, packing). Nor is Slurm's mode: no text defines when Slurm looks at its queue and which nodes it
 takes, so a second scheduler would repeat ours; it is held to recorded queues of real ones (`test_golden_slurm`).
 """
@@ -94,20 +94,15 @@ def test_so_it_does_with_partitions(mode):
 
 @pytest.fixture
 def learned(tmp_path):
-    """Writes a learned policy whose score is the requested time, with so many reservations."""
-
-    def write(reservations):
-        path = tmp_path / f"reserves{reservations}.json"
-        path.write_text(json.dumps({"queue": {"log_time": 1.0}, "reservations": reservations}))
-        return str(path)
-
-    return write
+    """The file of a learned policy whose score is the requested time."""
+    path = tmp_path / "shortest.json"
+    path.write_text(json.dumps({"queue": {"log_time": 1.0}}))
+    return str(path)
 
 
 @pytest.mark.more
-@pytest.mark.parametrize("reservations", [1, 2, 3])
-def test_so_do_learned_policies_with_reservations(reservations, learned):
-    compare("scored", CONSTRAINTS, range(MORE), learned(reservations))
+def test_so_do_learned_policies(learned):
+    compare("scored", CONSTRAINTS, range(MORE), learned)
 
 
 PLACED = {  # learned placements without what only the history knows, a cap or whole nodes; by rounding no two terms tie
@@ -150,9 +145,8 @@ def test_so_do_thousands_with_partitions(mode):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("reservations", [1, 2, 3])
-def test_so_do_hundreds_with_learned_policies(reservations, learned):
-    compare("scored", CONSTRAINTS, range(MORE, MANY_SCORED), learned(reservations))
+def test_so_do_hundreds_with_learned_policies(learned):
+    compare("scored", CONSTRAINTS, range(MORE, MANY_SCORED), learned)
 
 
 @pytest.mark.parametrize("kind", KNOWN)

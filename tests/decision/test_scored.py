@@ -1,4 +1,4 @@
-"""Learned policies: scores that are well known orders, gates, look-ahead on paper, and files that make no sense."""
+"""Learned policies: scores that are well known orders, kept cores, and files that make no sense."""
 
 import json
 from dataclasses import replace
@@ -7,31 +7,19 @@ import numpy as np
 import pytest
 from small import jobs, platform, step_baseline
 
-from hdeeprm_like.decision.actions import PolicyActions
 from hdeeprm_like.decision.names import baseline
-from hdeeprm_like.decision.policies.baselines import make_room, new_baselines
 from hdeeprm_like.decision.policies.scores import COUNT
-from hdeeprm_like.decision.score_files import policy_of, zoo
-from hdeeprm_like.decision.score_parts import FEATURES, Score, Unit, formula
-from hdeeprm_like.engine.bundles import bundle_in
-from hdeeprm_like.engine.state import State
-from hdeeprm_like.engine.tables import longer
+from hdeeprm_like.decision.score_files import FEATURES, Score, formula, policy_of, zoo
 from hdeeprm_like.errors import OptionsError
 
+GONE = ("gate", "reservations", "lookahead", "hidden")  # fields of former versions
 EIGHT = ((1000.0, [(8, 1.0, 100.0, 10.0)]),)
 
 
-CANDIDATES = [{"time": 1.0}, {"time": 1.0, "cores": 1.0, "wait": 0.5}, {"backfill": False}]
 KEEP = {"deviations": 1.0, "bins": 0, "most": 0.5, "backlog": 0.3}
 LEARNED = {
-    "scores": {"queue": {"log_expected_time": 1.0}, "backfill": {"log_time": 1.0}, "gate": {"one": 1.0}},
+    "scores": {"queue": {"log_expected_time": 1.0}, "backfill": {"log_time": 1.0}},
     "kept cores": {"queue": {"expected_log_time": 1.0}, "keep": KEEP, "exact": {"queue": {"log_time": 1.0}}},
-    "look-ahead": {"queue": {"one": 1.0}, "lookahead": {"candidates": CANDIDATES, "queue": 20, "arrivals": 5}},
-    "futures that are drawn": {
-        "queue": {"one": 1.0},
-        "lookahead": {"candidates": CANDIDATES, "queue": 20, "arrivals": 5, "scenarios": 3},
-    },
-    "reservations": {"queue": {"log_time": 1.0}, "backfill": {"log_cores": -1.0}, "reservations": 3},
 }
 
 
@@ -77,90 +65,10 @@ def test_a_score_of_requests_alone_is_a_well_known_order(policy, weights, order)
     assert starts(workload, policy(queue=weights)) == starts(workload, f"{order}+easy")
 
 
-def test_a_hidden_unit_orders_as_its_features_do(policy):
-    queue = {"weights": {}, "hidden": [{"weights": {"log_time": 0.01}, "out": 3.0}]}  # tanh is monotone
-    assert starts(contended(), policy(queue=queue)) == starts(contended(), "sjf+easy")
-
-
-def test_a_gate_that_lets_no_job_pass_leaves_no_backfilling(policy):
-    shut, open_ = (policy(queue={"log_time": 1.0}, gate={"one": one}) for one in (-1.0, 1.0))
-    assert starts(contended(), shut) == starts(contended(), "sjf+strict")
-    assert starts(contended(), open_) == starts(contended(), "sjf+easy")
-
-
 def test_jobs_behind_the_head_may_have_a_score_of_their_own(policy):
     assert starts(contended(), policy(queue={"one": 1}, backfill={"log_time": 1})) == starts(
         contended(), "fcfs+easysjf"
     )
-
-
-def test_reservations_for_all_are_conservative_backfilling(policy):
-    many = policy(queue={"log_time": 1.0}, reservations=1000)
-    assert starts(contended(), many) == starts(contended(), "sjf+conservative")
-
-
-def test_with_two_reservations_no_job_delays_the_second_job_that_does_not_fit(policy):
-    # 0 has 4 of 8 cores until 10, then 1 has 5 until 20, then 2 has 6. 3 would have 3 cores from 2 to 27: these are
-    # left over beside 1, so that EASY starts it, and 2 waits for it
-    workload = jobs(submit=[0, 1, 1, 2], seconds=[10, 10, 10, 25], size=[4, 5, 6, 3])
-    assert starts(workload, policy(queue={"one": 1})) == [0, 10, 27, 2]
-    assert starts(workload, policy(queue={"one": 1}, reservations=2)) == [0, 10, 20, 30]
-
-
-def test_a_gate_may_compare_with_the_head(policy):
-    # 1 waits for all cores; 2 and 3 would both start behind it, but only what is no wider than an eighth of it may
-    workload = jobs(submit=[0, 1, 2, 2], seconds=[10, 5, 2, 2], size=[5, 8, 2, 1])
-    gate = {"log_cores_to_head": -1.0, "one": -2.0}  # -ln(cores / 8) - 2 >= 0: cores <= 8 / e^2 = 1.08
-    assert starts(workload, policy(queue={"one": 1})) == [0, 10, 2, 2]
-    assert starts(workload, policy(queue={"one": 1}, gate=gate)) == [0, 10, 15, 2]
-
-
-@pytest.mark.parametrize("clock", ["textbook", "batsim"])
-@pytest.mark.parametrize(
-    ("candidate", "name"),
-    [
-        ({"time": 1.0}, "sjf+easy"),
-        ({"time": 1.0, "cores": 1.0}, "saf+easy"),
-        ({"time": 1.0, "cores": 1.0, "backfill": False}, "saf+strict"),
-        ({"time": 0.0, "backfill": False}, "fcfs+strict"),
-    ],
-)
-def test_looking_ahead_with_one_candidate_is_that_candidate(policy, candidate, name, clock):
-    ahead = {"arrivals": 0, "candidates": [candidate]}
-    workload = contended(exact=True)
-    mine = starts(workload, policy(queue={"one": 1}, lookahead=ahead), clock=clock)
-    assert np.allclose(mine, starts(workload, name, clock=clock), atol=1e-3)
-
-
-def test_the_candidate_whose_future_costs_less_decides(policy):
-    # shortest first makes the wide job of 100 s wait for two small ones, 10 s more; first come first served makes
-    # each of the ten jobs of 10 s wait 100 s more, which costs far more
-    workload = jobs(submit=[0, *[1] * 11], seconds=[5, 100, *[10] * 10], size=8)
-    candidates = [{"time": 0.0, "backfill": False}, {"time": 1.0, "backfill": False}]
-    name = policy(queue={"one": 1}, lookahead={"arrivals": 0, "candidates": candidates})
-    assert starts(workload, name) == starts(workload, "sjf")
-    first = policy(queue={"one": 1}, lookahead={"arrivals": 0, "candidates": candidates[:1]})
-    assert starts(workload, first) == starts(workload, "fcfs")
-
-
-@pytest.mark.compiled
-def test_what_came_comes_again_in_the_play(policy):
-    # long jobs of 4 cores and short ones of 8 take turns; 5 long ones wait when the last short one is over. Without
-    # looking at what may come, two of them start; if the short ones come again, starting one less costs nothing
-    candidates = [{"time": 1.0}, {"time": 1.0, "cores": 1.0}]
-    ahead = {"candidates": candidates}
-    workload = contended(300, exact=True)
-    none, some = (policy(queue={"one": 1}, lookahead=ahead | {"arrivals": n}) for n in (0, 16))
-    assert starts(workload, none) != starts(workload, some)
-
-
-def test_looking_ahead_ends_with_the_first_job_that_did_not_run_as_requested(policy):
-    candidates = [{"time": -1.0, "backfill": False}]  # longest first
-    exact = {"queue": {"one": 1}, "lookahead": {"candidates": candidates}}
-    name = policy(queue={"log_time": 1.0}, exact=exact)
-    assert starts(jobs(submit=0, seconds=[1, 2, 3, 4], size=8), name) == [9, 7, 4, 0]
-    inexact = jobs(submit=0, seconds=[1, 2, 3, 4], size=8, estimate=[1, 2, 3, 9])
-    assert starts(inexact, name) == [4, 5, 7, 0]  # shortest first from 4 s on
 
 
 def test_cores_are_kept_before_long_jobs_for_the_short_ones_that_come(policy):
@@ -222,13 +130,6 @@ def test_nothing_is_kept_where_nobody_has_waited(policy):
     assert starts(workload, policy(queue={"one": 1}, keep=kept | {"felt": 1}))[-2:] == [595, 1595]
 
 
-def test_no_more_jobs_are_played_than_allowed(policy):
-    ahead = {"queue": 3, "candidates": [{"time": 1.0}]}
-    workload = contended(exact=True)
-    name = policy(queue={"log_time": 1.0}, lookahead=ahead)
-    assert step_baseline(platform(*EIGHT), workload, name, "textbook").unfinished == 0
-
-
 @pytest.mark.parametrize("name", sorted(zoo()))
 def test_the_policies_that_come_along_run_every_job_with_memory(name):
     rng = np.random.default_rng(4)
@@ -259,39 +160,7 @@ def test_a_file_that_has_changed_is_read_again(tmp_path):
     assert baseline(f"scored:{path}").learned.queue.weights == (("log_time", -1.0), ("one", 0.0))
 
 
-def test_there_is_room_for_jobs_that_become_known_on_the_way(policy):
-    name = policy(queue={"log_time": 1.0}, backfill={"log_time": 1.0}, lookahead={"candidates": [{}], "arrivals": 4})
-    policies = [baseline(name)]
-    state = State(platform(*EIGHT), contended(10), needs=PolicyActions(policies).needs)
-    plans = new_baselines(state, policies)
-    state.tables.jobs = longer(state.tables.jobs, 300)
-    make_room(plans, state, policies)
-    ahead = bundle_in(plans.memories, 0).ahead
-    assert len(plans.knowledge.scores.keys) >= 300
-    assert ahead.running.shape[1] >= 300
-    assert len(ahead.ends) >= 300 + len(ahead.played)
-
-
-def test_futures_that_are_drawn_know_whose_jobs_end_soon(policy):
-    # the jobs of user 0 ran for 1 s of the 100 that they requested; 7, an unknown user, is submitted
-    # before 8 of user 0, of two that need all cores
-    past = [(2 * i, 1, 100, 8, 0) for i in range(7)]
-    rows = np.array([*past, (20, 90, 99, 8, 1), (21, 1, 100, 8, 0), (19, 9, 9, 8, 2)], float)
-    order = np.argsort(rows[:, 0], kind="stable")
-    submit, seconds, estimate, size, user = rows[order].T
-    workload = replace(
-        jobs(submit=submit, seconds=seconds, estimate=estimate, size=size.astype(int)), user=user.astype(int)
-    )
-    candidates = [{"time": 1.0}]
-    requested = {"candidates": candidates, "arrivals": 0}
-    found = {
-        futures: starts(workload, policy(queue={"one": 1}, lookahead={**requested, "scenarios": futures}))[8:]
-        for futures in (0, 5)
-    }
-    assert found == {0: [28.0, 118.0], 5: [29.0, 28.0]}
-
-
-@pytest.mark.lane(compiled="futures that are drawn|kept cores")
+@pytest.mark.lane(compiled="kept cores")
 @pytest.mark.parametrize("kind", list(LEARNED))
 def test_each_part_of_a_policy_makes_a_difference_and_every_job_runs(policy, kind):
     workload = contended()
@@ -306,7 +175,7 @@ def test_every_feature_is_documented_and_written():
 
 def test_a_score_reads_as_a_formula():
     assert formula(Score((("log_time", 1.0), ("log_cores", -2.0), ("one", 0.0)))) == "-2 log_cores +1 log_time"
-    assert formula(Score((), (Unit((("one", 1.0),), 0.5),))) == "0 +0.5 tanh(+1 one)"
+    assert formula(Score()) == "0"
 
 
 @pytest.mark.parametrize(
@@ -318,14 +187,11 @@ def test_a_score_reads_as_a_formula():
         ({"queue": {"one": "x"}}, "queue: one: is 'x'; a number from -1e+12 to 1e+12 is needed"),
         ({"queue": {"one": True}}, "one: is true; a number from -1e+12 to 1e+12 is needed"),
         ({"queue": {"one": float("nan")}}, "one: is nan; a number from -1e+12 to 1e+12 is needed"),
-        ({"queue": {}, "gat": {}}, "'gat' is not known; did you mean 'gate'?"),
-        (
-            {"queue": {"weights": {}, "hidden": [{"weights": {}}]}},
-            "hidden 0: out: is null; a number from -1e+12 to 1e+12 is needed",
-        ),
-        ({"queue": {"weights": {}, "hidden": {}}}, "a list of units is needed"),
-        ({"queue": {}, "lookahead": {"candidates": []}}, "candidates: a list of policies is needed"),
-        ({"queue": {}, "reservations": 0}, "reservations: is 0; a whole number from 1 to 1,000,000,000 is needed"),
+        ({"queue": {}, "backfil": {}}, "'backfil' is not known; did you mean 'backfill'?"),
+        *[
+            ({"queue": {}, gone: {}}, f"{gone!r} is not known")
+            for gone in ("gate", "reservations", "lookahead", "hidden")
+        ],
         ({"queue": {}, "keep": {"most": "all"}}, "keep: most: is 'all'; a number from -1e+12 to 1e+12 is needed"),
         ({"queue": {}, "exact": {"queue": {}, "exact": {"queue": {}}}}, "has an 'exact' of its own"),
         ({"queue": {}, "keep": {"bins": -1}}, "keep: bins: is -1; a whole number from 0 to 38 is needed"),
@@ -333,17 +199,6 @@ def test_a_score_reads_as_a_formula():
         ({"queue": {}, "keep": {"backlog": -11}}, "keep: backlog: a number from -10 to 10 is needed"),
         ({"queue": {}, "keep": {"load": 11}}, "keep: load: a number from -10 to 10 is needed"),
         ({"queue": {}, "exact": {}}, "exact: 'queue' is missing"),
-        (
-            {"queue": {}, "lookahead": {"queue": 0, "candidates": [{}]}},
-            "queue: is 0; a whole number from 1 to 100,000 is needed",
-        ),
-        ({"queue": {}, "lookahead": {"candidates": [{"backfill": 1}]}}, "backfill: true or false"),
-        ({"queue": {}, "lookahead": {"candidates": [{"queue": {}, "time": 1}]}}, "'time' belongs to the formula"),
-        ({"queue": {}, "lookahead": {"candidates": [{"keep": {}}]}}, "'keep' needs a 'queue'"),
-        (
-            {"queue": {}, "lookahead": {"plays": -1, "candidates": [{}]}},
-            "plays: is -1; a whole number from 0 to 1,000,000 is needed",
-        ),
         ({"queue": {}, "times": "surviva"}, "times: one of requested, actual, "),
         ({"queue": {}, "exact": {"queue": {}, "times": "ewma"}}, "exact: has 'times' of its own"),
     ],
@@ -385,25 +240,3 @@ def test_a_name_with_run_times_is_that_of_a_policy_file_with_others(policy):
     assert baseline("zoo:steady@ewma+bounded:2-first_fit").name == "zoo:steady@ewma+bounded:2-first_fit"
     assert baseline("zoo:balanced@actual").needs_run_times
     assert baseline(f"{policy(queue={}, times='ewma')}").order_times == "ewma"
-
-
-def test_a_single_scored_candidate_with_kept_cores_is_that_policy(policy):
-    keep = {"deviations": 1.0, "bins": 0, "most": 0.5}
-    queue = {"log_time": 1.0, "log_cores": 0.5}
-    workload = contended(30, exact=True)
-    ahead = {"candidates": [{"queue": queue, "keep": keep}], "queue": 1000, "arrivals": 0}
-    plain = policy(queue=queue, keep=keep)
-    assert starts(workload, policy(queue=queue, lookahead=ahead)) == starts(workload, plain)
-    assert starts(workload, plain) != starts(workload, policy(queue=queue))
-
-
-def test_no_candidate_begins_after_the_last_play_allowed(policy):
-    shortest, longest = {"queue": {"log_time": 1.0}}, {"queue": {"log_time": -1.0}}
-    rows = contended(30, exact=True)
-
-    def found(plays):
-        ahead = {"candidates": [longest, shortest], "queue": 1000, "arrivals": 0, "plays": plays}
-        return starts(rows, policy(queue={"one": 1.0}, lookahead=ahead))
-
-    assert found(1) == starts(rows, "ljf+easy")
-    assert found(0) == found(100) != found(1)

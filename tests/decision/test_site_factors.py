@@ -10,7 +10,6 @@ from small import cluster, jobs
 from hdeeprm_like.cluster.partitions import Demand, demands_of
 from hdeeprm_like.decision.actions import PolicyActions
 from hdeeprm_like.decision.names import baseline, policy_in
-from hdeeprm_like.decision.policies.site_factors import want_factors
 from hdeeprm_like.engine.numbers import WATCH_DEPTH, WATCH_FACTOR, WATCH_INTERVAL, WATCH_RATE
 from hdeeprm_like.engine.state import State
 from hdeeprm_like.errors import OptionsError
@@ -101,12 +100,17 @@ class Watched:
         last, over = -1.0, False
         state = self.simulator.state
         while not over:
-            before = np.array(self.slurm.site)
+            before = np.array(self.slurm.factors.site)
             over = advance(self.run, 1) == OVER
             at = float(self.slurm.params["looked_at"][0])
             if at > last:
                 last = at
-                yield at, [*state.waiting.tolist(), *state.started_now.tolist()], before, np.array(self.slurm.site)
+                yield (
+                    at,
+                    [*state.waiting.tolist(), *state.started_now.tolist()],
+                    before,
+                    np.array(self.slurm.factors.site),
+                )
 
 
 @pytest.mark.parametrize("most", [10_000, 40, 7])
@@ -138,21 +142,6 @@ def test_no_more_factors_are_changed_at_once_than_the_rate_allows_and_the_others
     looks = list(Watched("sjf+slurm:1", work).looks())
     assert [at for at, *_ in looks[:4]] == [0.0, 1.0, 2.0, 3.0]
     assert [int((before != after).sum()) for _, _, before, after in looks[1:4]] == [20, 20, 10]
-
-
-@pytest.mark.parametrize("most", [5, 30, 1000])
-def test_whatever_factors_jobs_have_the_modelled_watch_wants_the_same_as_the_real_one(most):
-    """Factors that are alike, out of order or too large, as after a change that was cut short or a smaller bound."""
-    rng, slurm = np.random.default_rng(most), Watched("sjf+slurm").slurm
-    for depth in (4, 10, 60):
-        for _ in range(200):
-            count = int(rng.integers(0, 25))
-            order = rng.permutation(60)[:count].astype(np.int32)
-            slurm.site[:] = rng.integers(0, most + 5, 60) * rng.integers(0, 2, 60)
-            want_factors(slurm, order, count, most, depth)
-            current = {int(job): int(slurm.site[job]) for job in order}
-            wanted = wanted_factors(order.tolist(), current, most, depth)
-            assert dict(zip(order.tolist(), np.array(slurm.wanted[:count]).tolist(), strict=True)) == wanted
 
 
 def test_a_watch_does_by_default_what_the_modelled_one_does():

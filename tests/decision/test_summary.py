@@ -87,6 +87,18 @@ def test_a_job_that_outlives_its_estimate_has_nothing_left():
     assert seen["core 0 left"] == 0.0
 
 
+def test_no_more_than_all_bandwidth_is_free_whatever_rounding_leaves():
+    # 2 ** 60 + 3.7 is 2 ** 60: when these two have ended, -3.7 of the 32 GB/s are in use
+    platform = cluster(((0, 4, 4.0, 80.0),))
+    state = State(platform, jobs([0.0] * 3, [5.0, 5.0, 90.0], bandwidth=[2.0**60, 3.7, 0.0]))
+    state.receive(Instant(0.0, [], 3, True))
+    PolicyActions([("first", "low_power")]).apply(0, state)
+    observe = summary(state, "small")
+    state.receive(Instant(5.0, [0, 1], 0, True))
+    assert state.tables.loads["used_bandwidth"] < 0.0
+    assert dict(zip(feature_names(platform, "small"), observe(state), strict=True))["processor 0 bandwidth"] == 1.0
+
+
 @pytest.mark.parametrize(
     ("before", "now", "sensitivity", "expected"),
     [(10, 10, 0.2, 0.5), (10, 11, 0.2, 0.75), (10, 12, 0.2, 1.0), (10, 15, 0.2, 1.0), (10, 11, 0.1, 1.0)],

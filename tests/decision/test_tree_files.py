@@ -10,7 +10,7 @@ from hdeeprm_like.decision.named_parts import policy_of
 from hdeeprm_like.decision.names import baseline, policy_in
 from hdeeprm_like.decision.policies.trees import new_trees, sum_of_trees
 from hdeeprm_like.decision.policy_words import beside
-from hdeeprm_like.decision.score_parts import FEATURES as SCORE_FEATURES
+from hdeeprm_like.decision.score_files import FEATURES as SCORE_FEATURES
 from hdeeprm_like.decision.tree_files import FEATURES, predictor, predictor_of
 from hdeeprm_like.errors import OptionsError
 

@@ -48,6 +48,17 @@ def test_a_run_on_batsims_clock_is_the_same_where_equal_words_are_joined(machine
     assert found[0] == found[1]
 
 
+def test_cores_of_equal_words_that_leave_different_pstates_are_logged_core_by_core():
+    # two jobs on each of four words; every second one ends at 5 s, and the others at 10, when all cores become idle
+    halves = jobs(seconds=[5, 10] * 4, size=32)
+    machine = platform((1000.0, [(256, 1.0, 100.0, 1.0)]))
+    found = []
+    for large in (NEVER, 1):
+        with patch.object(tables, "LARGE", large):
+            found.append(record(run(machine, halves).simulator))
+    assert found[0] == found[1]
+
+
 @settings(max_examples=20)
 @given(machines, st.integers(0, 2**32))
 def test_a_run_on_the_textbooks_clock_is_the_same_where_equal_words_are_joined(machine, seed):

@@ -93,9 +93,13 @@ def test_random_legal_actions_finish_all_jobs_and_rewards_add_up(preset, clock):
     assert np.sum(rewards) == pytest.approx(episode.reward, rel=1e-12)
 
 
-@each_preset
-def test_what_is_seen_is_the_same_whether_it_is_recorded_or_not(preset):
-    fast, slow, agent = environment(preset, jobs=20), environment(preset, jobs=20), Wanderer(4)
+@pytest.mark.parametrize(
+    ("preset", "more"),
+    [*((name, {}) for name in PRESETS), ("PolicySelect", {"actions": ["sjf+easy", "f1+conservative", "zoo:balanced"]})],
+)
+def test_what_is_seen_is_the_same_whether_it_is_recorded_or_not(preset, more):
+    fast, slow = (environment(preset, jobs=20, **more) for _ in range(2))
+    agent = Wanderer(4)
     slow.record = True
     seen = [env.reset(seed=6)[0] for env in (fast, slow)]
     over = False

@@ -11,12 +11,13 @@ from gymnasium.vector import AutoresetMode
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from random_worlds import platforms, workloads
-from small import jobs, platform
+from small import jobs, parted, platform
 
-from hdeeprm_like.cluster.partitions import Demand, Partitions, demands_of
+from hdeeprm_like.cluster.partitions import Demand, demands_of
 from hdeeprm_like.cluster.workload import JobLimits
 from hdeeprm_like.decision.names import baseline
 from hdeeprm_like.decision.presets import PRESETS, Space
+from hdeeprm_like.engine.state_view import StateView
 from hdeeprm_like.envs.single import SchedulingEnv
 from hdeeprm_like.envs.vector import SchedulingVectorEnv
 from hdeeprm_like.envs.windows import Windows
@@ -31,19 +32,6 @@ from hdeeprm_like.run.runs import Runs
 ENVS, STEPS = 3, 25
 CLUSTER = platform((1000.0, [(4, 1.0, 100.0, 10.0)]), (500.0, [(2, 2.0, 80.0, 10.0), (2, 1.0, 50.0, 5.0)]))
 POOL = platform((0.0, [(8, 1.0, 100.0, 0.0)]))
-NODE = (1000.0, [(4, 1.0, 4.0, 10.0)])
-PARTED = replace(
-    platform(NODE, NODE, NODE, NODE),
-    partitions=Partitions(
-        names=("all", "fast"),
-        nodes=np.array([[True, True, True, True], [False, False, True, True]]),
-        tiers=np.ones(2),
-        factors=np.ones(2),
-        exclusive=np.zeros(2, np.bool_),
-        features=(frozenset({"ib"}), frozenset(), frozenset({"ib"}), frozenset()),
-        weights=np.array([2.0, 1.0, 1.0, 2.0]),
-    ),
-)
 
 
 def made(rng):
@@ -149,8 +137,8 @@ def test_so_it_is_where_jobs_request_partitions(space, clock, seed, windows):
     rng = np.random.default_rng(seed)
     drawn = partial(asking, several=not space.whole)
     workload_of = Windows(drawn(rng), 5) if windows else drawn
-    singles = [SchedulingEnv(space, PARTED, workload_of, clock=clock) for _ in range(ENVS)]
-    many = SchedulingVectorEnv(space, PARTED, workload_of, ENVS, clock=clock)
+    singles = [SchedulingEnv(space, parted(), workload_of, clock=clock) for _ in range(ENVS)]
+    many = SchedulingVectorEnv(space, parted(), workload_of, ENVS, clock=clock)
     try:
         check_equal(many, singles, int(rng.integers(2**31)), rng.random((ENVS, STEPS)))
     except WorkloadError:  # no window has a decision to make
@@ -293,13 +281,37 @@ class Chooser(PolicyLearningAgent):
         return torch.softmax(self.layer(observation), dim=1)
 
 
+PROPERTIES = [name for name, kind in vars(StateView).items() if isinstance(kind, property)]
+
+
+class Everything:
+    """Observation of a user: a number within [0, 1] for each that a state tells, and for how often it looked."""
+
+    shape = (len(PROPERTIES) + 4,)
+
+    def __init__(self, state, window):
+        self.slots, self.looks = window.slots, 0
+
+    def __call__(self, state):
+        self.looks += 1
+        numbers = [np.nansum(getattr(state, name)) for name in PROPERTIES]
+        cores = sum(int(state.cores_of(job).sum()) for job in state.running)
+        told = [*numbers, cores, len(state.jobs), state.limits.time, self.looks * self.slots]
+        return np.modf(0.6180339 * np.nan_to_num(told, posinf=1.0))[0].astype(np.float32)
+
+
+SPACES = {name: PRESETS[name] for name in ("PolicySelect", "SMDP", "JobMachine")} | {
+    "own": replace(PRESETS["SMDP"], observation=Everything)
+}
+
+
 # takes 2 s
-@pytest.mark.lane(more=r"(?!PolicySelect-batsim$).*")
+@pytest.mark.lane(more=r"(?!(PolicySelect|own)-batsim$).*")
 @pytest.mark.parametrize("clock", ["batsim", "textbook"])
-@pytest.mark.parametrize("preset", ["PolicySelect", "SMDP", "JobMachine"])
-def test_a_batched_rollout_gives_the_episodes_of_rollouts_one_by_one(preset, clock):
-    plays = Plays(CLUSTER, lambda number: made(np.random.default_rng(number)), PRESETS[preset], seed=5, clock=clock)
-    sample = PRESETS[preset].sample(CLUSTER)
+@pytest.mark.parametrize("space", SPACES)
+def test_a_batched_rollout_gives_the_episodes_of_rollouts_one_by_one(space, clock):
+    plays = Plays(CLUSTER, lambda number: made(np.random.default_rng(number)), SPACES[space], seed=5, clock=clock)
+    sample = SPACES[space].sample(CLUSTER)
     one, other = (Chooser(sample.observer.shape[0], sample.actions.size) for _ in range(2))
     for first in (0, 4):  # the second time in the rows of the first
         one_by_one = play_episodes(one, [plays(number) for number in range(first, first + 4)])
@@ -309,6 +321,18 @@ def test_a_batched_rollout_gives_the_episodes_of_rollouts_one_by_one(preset, clo
             for column in ("observations", "masks", "actions", "rewards", "times"):
                 assert getattr(a, column).tobytes() == getattr(b, column).tobytes()
                 assert getattr(a, column).dtype == getattr(b, column).dtype
+
+
+def test_an_observation_of_another_shape_than_it_says_is_refused_in_one_line():
+    class Wrong(Everything):
+        shape = (2,)
+
+        def __call__(self, state):
+            return np.zeros(1, np.float32)
+
+    space = Space(observation=Wrong)
+    with pytest.raises(OptionsError, match=r"Wrong: gives \(1,\) numbers; \(2,\) are needed"):
+        Plays(CLUSTER, lambda number: made(np.random.default_rng(number)), space).batch(0, 1)
 
 
 # trains sb3-contrib's agents

@@ -6,17 +6,16 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from small import jobs, platform
+from small import jobs, parted, platform
 
 from hdeeprm_like.cluster.links import with_network
-from hdeeprm_like.cluster.partitions import Demand, Partitions, demands_of
+from hdeeprm_like.cluster.partitions import Demand, demands_of
 from hdeeprm_like.cluster.pool import pool
 from hdeeprm_like.formats.open import load_platform, load_workload, write
 from hdeeprm_like.jobs_in_files import jobs_in
 
 CORES = 16  # of the pool
 LINK = {"type": "InfiniBand QDR", "latency": "1us"}
-NODE = (1000.0, [(4, 1.0, 4.0, 10.0)])
 MIXED = ((64.0, [(4, 2.0, 80.0, 10.0), (2, 1.0, 40.0, 5.0)]), (32.0, [(4, 3.0, 100.0, 8.0)]),
          (128.0, [(2, 1.5, 60.0, 20.0), (2, 1.5, 60.0, 20.0)]))  # fmt: skip
 
@@ -129,18 +128,7 @@ def make_partitions(folder, settings=None):
     Args:
         settings: of a Slurm.
     """
-    fast = np.array([False, False, True, True])
-    partitions = Partitions(
-        names=("all", "fast"),
-        nodes=np.array([np.ones(4, np.bool_), fast]),
-        tiers=np.ones(2),
-        factors=np.ones(2),
-        exclusive=np.zeros(2, np.bool_),
-        features=(frozenset({"ib"}),) * 2 + (frozenset({"big"}),) * 2,
-        weights=np.array([1.0, 1.0, 2.0, 2.0]),
-        settings=settings or {},
-    )
-    machine = replace(platform(NODE, NODE, NODE, NODE), partitions=partitions)
+    machine = parted(settings)
     dice, workload = np.random.default_rng(13), some_jobs(machine, 36)
     demands = [
         Demand("fast") if x < 0.3 else Demand(constraint="ib") if x < 0.45 else

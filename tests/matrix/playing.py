@@ -34,6 +34,7 @@ from hdeeprm_like.studies.explain import explain_moment
 from hdeeprm_like.studies.stream import stream
 from hdeeprm_like.studies.whatif.answer import answer
 from hdeeprm_like.studies.whatif.inputs import load_log
+from hdeeprm_like.studies.whatif.mechanism import asked_for
 
 SEED = 3
 
@@ -209,7 +210,7 @@ def compared(clock):
 
 def asked_what_if(worlds, world, name):
     machine = pool(CORES)
-    found = answer(machine, load_log(worlds.trace(world), machine), name, ["fcfs+easy"], [])
+    found = answer(machine, load_log(worlds.trace(world), machine), asked_for(name, ["fcfs+easy"], []))
     return float(found.rows[0]["wait"])
 
 

@@ -1,4 +1,4 @@
-"""MPI traces, replayed by our server and by SimGrid 3.32 itself (recorded by ``tests/golden/mpi/record.py``)."""
+"""MPI traces, replayed by our server and by SimGrid 3.32 itself (recorded by ``tests/golden/record.py mpi``)."""
 
 import json
 from pathlib import Path

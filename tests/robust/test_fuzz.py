@@ -22,7 +22,7 @@ from hdeeprm_like.formats.platform_json import read_platform
 
 CHUNKS, CASES = 20, 500  # `make test` runs the first chunk, `make test-all` all of them
 
-SCORED = {"queue": {"log_time": 1.0, "log_cores": 0.5}, "reservations": 2, "keep": {"wide": 2}}
+SCORED = {"queue": {"log_time": 1.0, "log_cores": 0.5}, "keep": {"widest": 0.5}}
 
 
 @pytest.fixture(scope="module")

@@ -1,29 +1,20 @@
 """What jobs send takes as long in the embedded simulator as on our server, and in the recordings of the real Batsim."""
 
-import json
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from batsim_talk import difference_from_server, play_on_server, talk
+from changing_speeds import difference
 from random_worlds import world
 from small import jobs, platform
 
 from hdeeprm_like import simulate
-from hdeeprm_like.cluster.links import routes_of, with_network
+from hdeeprm_like.cluster.links import routes_of
 from hdeeprm_like.cluster.platform import Network
 from hdeeprm_like.cluster.routes import NO_LINK
-from hdeeprm_like.decision.actions import PolicyActions
-from hdeeprm_like.engine.state import State
 from hdeeprm_like.errors import OptionsError
-from hdeeprm_like.formats.batsim_numbers import read_number
-from hdeeprm_like.formats.platform_hosts import read_platform_xml
 from hdeeprm_like.formats.platform_xml import write_platform_xml
 from hdeeprm_like.formats.simgrid_xml import read_simgrid_xml
-from hdeeprm_like.formats.workload_json import read_workload
-from hdeeprm_like.formats.workload_json_writer import write_workload
-from hdeeprm_like.run.simulator import Simulator
-from hdeeprm_like.run.to_end import run_policy
 
 ODD = 1e5 / 3  # bytes whose sums round
 
@@ -38,41 +29,23 @@ def sending_world(seed, limited=False):
     return cluster, replace(workload, bytes=size * (workload.delay < 0)), pair
 
 
-def difference(seed, folder, limited=False):
-    """The first job with other cores or times than on the server, "" if there is none."""
-    cluster, workload, pair = sending_world(seed, limited)
-    write_platform_xml(cluster, folder / "platform.xml", routed=True)
-    write_workload(workload, folder / "workload.json")
-    exact = {"w0": json.loads((folder / "workload.json").read_text(), parse_float=read_number)["profiles"]}
-    cluster = with_network(read_platform_xml(folder / "platform.xml"))
-    workload = read_workload(folder / "workload.json", reference_flops=cluster.reference_flops, network=True)
-    actions = PolicyActions([pair])
-    simulator = Simulator(State(cluster, workload, seed=3, needs=actions.needs), workload)
-    list(run_policy(simulator, actions))
-    _, ended = play_on_server(talk(cluster, pair, 3, exact), folder)
-    return difference_from_server(simulator, workload, folder) if ended else "the server has not ended"
-
-
 def all_differences(seeds, folder, limited=False):
-    return {seed: found for seed in seeds if (found := difference(seed, folder, limited))}
+    found = {seed: difference(*sending_world(seed, limited), folder, network=True) for seed in seeds}
+    return {seed: told for seed, told in found.items() if told}
 
 
-def test_worlds_with_messages_are_the_same_with_the_server(tmp_path):
-    assert all_differences(range(30), tmp_path) == {}
-
-
-def test_worlds_with_limiters_are_the_same_with_the_server(tmp_path):
-    assert all_differences(range(15), tmp_path, limited=True) == {}
-
-
-@pytest.mark.slow
-def test_a_thousand_worlds_with_limiters_are_the_same_with_the_server(tmp_path):
-    assert all_differences(range(15, 1015), tmp_path, limited=True) == {}
-
-
-@pytest.mark.slow
-def test_a_thousand_worlds_with_messages_are_the_same_with_the_server(tmp_path):
-    assert all_differences(range(30, 1030), tmp_path) == {}
+@pytest.mark.parametrize(
+    ("seeds", "limited"),
+    [
+        (range(30), False),
+        (range(15), True),
+        pytest.param(range(30, 1030), False, marks=pytest.mark.slow),
+        pytest.param(range(15, 1015), True, marks=pytest.mark.slow),
+    ],
+    ids=str,
+)
+def test_worlds_with_messages_are_the_same_with_the_server(seeds, limited, tmp_path):
+    assert all_differences(seeds, tmp_path, limited) == {}
 
 
 # --- on paper

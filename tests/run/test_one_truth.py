@@ -17,6 +17,7 @@ from batsim_talk import (
     talk,
     write_inputs,
 )
+from changing_speeds import difference, write_world
 from random_worlds import world
 from small import jobs, platform
 
@@ -33,10 +34,8 @@ from hdeeprm_like.engine.state import State
 from hdeeprm_like.engine.tables import RUNNING
 from hdeeprm_like.errors import ProtocolError
 from hdeeprm_like.formats.platform_hosts import read_platform_xml
-from hdeeprm_like.formats.workload_json import read_workload
 from hdeeprm_like.run.python_loop import play
 from hdeeprm_like.run.simulator import Simulator
-from hdeeprm_like.run.to_end import run_policy
 
 RECORDED = Path(__file__).parent.parent / "golden" / "launch"
 
@@ -106,36 +105,27 @@ def crowded(seed):
     return platform(*nodes, gpus=[0, 1, 2, 4]), workload, baseline(f"{order}+bounded:{(0.1, 1)[seed % 2]}")
 
 
-def differences(seed, folder, meddling=False, world=world):
-    """Play a world in process and with the server; what is not the same."""
+def meddled(seed, folder):
+    """Play a world in process and with the server where jobs are killed and calls requested; what is not the same."""
     cluster, workload, pair = world(seed)
-    exact = write_inputs(cluster, workload, folder)
-    cluster = read_platform_xml(folder / "platform.xml")
-    workload = read_workload(folder / "workload.json", reference_flops=cluster.reference_flops)
-    if meddling:
-        agent, other = Meddler(seed), Meddler(seed)
-        system = system_of(cluster, JobLimits(1.0, 1.0, 1.0, 1.0), pair, agent, workload)
-        simulator = Simulator(system.state, workload)
-        play(simulator, system, agent)
-        ours = Conversation(
-            lambda p, limits: system_of(p, limits, pair, other), other, Codec4(), cluster, LIMITS, exact
-        )
-    else:
-        actions = PolicyActions([pair])
-        simulator = Simulator(State(cluster, workload, seed=3, needs=actions.needs), workload)
-        list(run_policy(simulator, actions))
-        ours = talk(cluster, pair, 3, exact)
+    cluster, workload, content = write_world(cluster, workload, folder)
+    agent, other = Meddler(seed), Meddler(seed)
+    system = system_of(cluster, JobLimits(1.0, 1.0, 1.0, 1.0), pair, agent, workload)
+    simulator = Simulator(system.state, workload)
+    play(simulator, system, agent)
+    exact = {"w0": content["profiles"]}
+    ours = Conversation(lambda p, limits: system_of(p, limits, pair, other), other, Codec4(), cluster, LIMITS, exact)
     try:
         _, ended = play_on_server(ours, folder)
     except ProtocolError as error:
-        if meddling and "does not exist" in str(error):
+        if "does not exist" in str(error):
             return ""  # Batsim aborts if a job's end is reported before the decision to kill it arrives
         raise
     return difference_from_server(simulator, workload, folder) if ended else "the server has not ended"
 
 
-def all_differences(seeds, folder, **more):
-    return {seed: found for seed in seeds if (found := differences(seed, folder, **more))}
+def all_differences(seeds, folder):
+    return {seed: found for seed in seeds if (found := difference(*world(seed), folder))}
 
 
 # many worlds; those with kills and calls stay
@@ -156,7 +146,7 @@ def test_guaranteed_starts_come_when_they_do_in_process_and_no_call_is_requested
     monkeypatch.setattr(Codec4, "format", note)
     for seed in seeds:
         requested.append([])
-        assert differences(seed, tmp_path, world=crowded) == "", seed
+        assert difference(*crowded(seed), tmp_path) == "", seed
         assert len(requested[-1]) == len(set(requested[-1])), seed
     assert sum(map(len, requested)) > len(seeds)
 
@@ -189,4 +179,4 @@ def test_twenty_thousand_worlds_of_ties_are_the_same_with_the_server(tmp_path):
 
 @pytest.mark.parametrize("seeds", [range(40), pytest.param(range(40, 1000), marks=pytest.mark.slow)], ids=str)
 def test_so_are_worlds_with_kills_and_calls(seeds, tmp_path):
-    assert all_differences(seeds, tmp_path, meddling=True) == {}
+    assert {seed: found for seed in seeds if (found := meddled(seed, tmp_path))} == {}

@@ -13,6 +13,7 @@ from hdeeprm_like.batsim_server.simulation import Simulation as ServerSimulation
 from hdeeprm_like.cluster.platform import Network
 from hdeeprm_like.cluster.speed_profiles import NodeSpeeds, SpeedProfile
 from hdeeprm_like.decision.presets import Space
+from hdeeprm_like.engine.speeds import change_due, new_speeds
 from hdeeprm_like.engine.tasks import SHORTEST_RUN
 from hdeeprm_like.errors import OptionsError
 from hdeeprm_like.run.runs import Runs
@@ -105,6 +106,16 @@ def test_a_change_ends_the_step_of_the_clock_on_an_idle_node_too():
     assert played(changing(None, before), waits, "fcfs").simulation.tasks["finish"] == pytest.approx(
         [end - 5e-10], abs=1e-14
     )
+
+
+def test_only_the_speeds_of_the_latest_date_count_as_just_changed():
+    """How many rounds an actor yields that reads the energy then follows from it."""
+    cluster = changing(SpeedProfile((1.0, 3.0), (0.5, 1.0)), SpeedProfile((1.0, 2.0), (0.5, 1.0)), None)
+    speeds, found = new_speeds(cluster), []
+    while speeds.changes["due"][0] < np.inf:
+        change_due(speeds)
+        found.append((speeds.changes["latest"][0], speeds.profiles["changed"].tolist()))
+    assert found == [(1.0, [1, 1]), (2.0, [0, 1]), (3.0, [1, 0])]
 
 
 @pytest.mark.parametrize("clock", ["textbook", "one-by-one"])

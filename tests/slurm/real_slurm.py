@@ -5,6 +5,7 @@ Its jobs are sleeps of some seconds. It listens on ports from 18000 to 18999 and
 
 import contextlib
 import os
+import re
 import shutil
 import signal
 import socket
@@ -18,8 +19,8 @@ from hdeeprm_like.slurm.shown import jobs_of_json
 NEEDED = ("slurmctld", "slurmd", "squeue", "sinfo", "scontrol", "sbatch", "scancel", "sprio", "munged")
 PATIENCE = 300.0  # s that a daemon may take to answer
 
-CONFIGURATION = """
-ClusterName=small
+DAEMONS = """\
+ClusterName={name}
 SlurmctldHost=localhost(127.0.0.1)
 SlurmctldPort={port}
 SlurmUser=root
@@ -33,25 +34,32 @@ SlurmctldPidFile={folder}/slurmctld.pid
 SlurmdPidFile={folder}/slurmd-%n.pid
 SlurmctldLogFile={folder}/slurmctld.log
 SlurmdLogFile={folder}/slurmd-%n.log
+LogTimeFormat=iso8601_ms
 ProctrackType=proctrack/linuxproc
+TaskPlugin=task/none
+JobCompType=jobcomp/filetxt
+JobCompLoc={folder}/jobs.txt
+MpiDefault=none
+SlurmdParameters=config_overrides
+ReturnToService=2
+"""
+SMALL = """\
 SelectType=select/cons_tres
 SelectTypeParameters=CR_Core
 SchedulerType=sched/backfill
 SchedulerParameters=bf_interval=1,sched_interval=2,default_queue_depth=1000,bf_max_job_test=1000
 PriorityType={priority}
 AccountingStorageType=accounting_storage/none
-JobCompType=jobcomp/filetxt
-JobCompLoc={folder}/jobs.txt
-MpiDefault=none
-SlurmdParameters=config_overrides
-ReturnToService=2
 MinJobAge=30
 MaxJobCount=20000
-NodeName=n[1-{nodes}] NodeHostname=localhost NodeAddr=127.0.0.1 Port=[{first}-{last}] CPUs={cpus} Sockets=1 \
+NodeName=n[1-{nodes}] NodeHostname=localhost NodeAddr=127.0.0.1 Port=[1-{nodes}] CPUs={cpus} Sockets=1 \
 CoresPerSocket={cpus} ThreadsPerCore=1 RealMemory=4000
 PartitionName=normal Nodes=n[1-{nodes}] Default=YES MaxTime=1-0 DefaultTime=5 State=UP
 PartitionName=debug Nodes=n1 MaxTime=10 State=UP
 """
+NODES = re.compile(r"(?<=NodeName=)([a-z]+)\[1-(\d+)\](.* Port=)\[\d+-\d+\]")
+
+GIVEN = [0]  # ports below the last of these are in use, or will be
 
 
 def missing():
@@ -63,38 +71,41 @@ def missing():
 
 
 def free_ports(count):
-    """The first of some ports in a row on which nobody listens."""
-    for first in range(18000 + os.getpid() % 500, 18990 - count):
+    """The first of some ports in a row on which nobody listens, and which this process has not asked for before."""
+    for first in range(max(18000 + os.getpid() % 500, *GIVEN), 18990 - count):
         with contextlib.ExitStack() as stack:
             try:
                 for port in range(first, first + count):
                     stack.enter_context(socket.socket()).bind(("127.0.0.1", port))
             except OSError:
                 continue
+            GIVEN.append(first + count)
             return first
     raise RuntimeError("no free ports between 18000 and 18999")
 
 
 class RealSlurm:
-    """A cluster of *nodes* nodes with *cpus* CPUs each."""
+    """A cluster of *nodes* nodes with *cpus* CPUs each, or of another configuration, *own*.
 
-    def __init__(self, nodes=2, cpus=8, priority="priority/multifactor"):
+    Ports of nodes in that are replaced by free ones, and files in ``/etc/slurm`` by those of its folder.
+    """
+
+    def __init__(self, nodes=2, cpus=8, priority="priority/multifactor", own="", name="small"):
         self.folder = Path(tempfile.mkdtemp(prefix="slurm-"))  # a short path, for it holds a socket
         self.folder.chmod(0o755)
-        self.nodes = nodes
-        port = free_ports(nodes + 1)
+        self.name, self.hosts = name, []
+        own = own or SMALL.format(nodes=nodes, cpus=cpus, priority=priority)
+        port = free_ports(1 + sum(int(count) for _, count, _ in NODES.findall(own)))
+
+        def with_ports(group):
+            letter, count, between = group.groups()
+            first = port + 1 + len(self.hosts)
+            self.hosts += [f"{letter}{n}" for n in range(1, int(count) + 1)]
+            return f"{letter}[1-{count}]{between}[{first}-{port + len(self.hosts)}]"
+
+        own = NODES.sub(with_ports, own).replace("/etc/slurm/", f"{self.folder}/")
         self.configuration = self.folder / "slurm.conf"
-        self.configuration.write_text(
-            CONFIGURATION.format(
-                folder=self.folder,
-                port=port,
-                first=port + 1,
-                last=port + nodes,
-                nodes=nodes,
-                cpus=cpus,
-                priority=priority,
-            )
-        )
+        self.configuration.write_text(DAEMONS.format(name=name, folder=self.folder, port=port) + own)
         for name in ("state", "spool"):
             (self.folder / name).mkdir()
         key = self.folder / "munge.key"
@@ -110,12 +121,10 @@ class RealSlurm:
             self.start("munged", "--foreground", "--force", "--num-threads=10", *munge)
             wait_until(lambda: (self.folder / "munge.socket").exists(), "munged")
             self.start_controller()
-            for n in range(1, self.nodes + 1):
-                self.start("slurmd", "-D", "-f", self.configuration, "-N", f"n{n}")
-            wait_until(
-                lambda: self.run("sinfo", "-h", "-p", "normal", "-o", "%D %t").split() == [str(self.nodes), "idle"],
-                "slurmd",
-            )
+            for host in self.hosts:
+                self.start("slurmd", "-D", "-f", self.configuration, "-N", host)
+            idle = {f"{host} idle" for host in self.hosts}
+            wait_until(lambda: {*self.run("sinfo", "-h", "-N", "-o", "%N %t").splitlines()} == idle, "slurmd")
         except AssertionError as error:
             told = self.last_words()
             self.__exit__()

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hdeeprm_like.errors import OptionsError
-from hdeeprm_like.slurm.factors import FactorFile, longest_descent, wanted_factors
+from hdeeprm_like.slurm.factors import FactorFile, wanted_factors
 
 ORDERS = st.lists(st.integers(1, 60), unique=True)
 CURRENT = st.dictionaries(st.integers(1, 60), st.integers(-5, 120))
@@ -61,14 +61,14 @@ def test_a_queue_of_ten_thousand_that_goes_on_changes_few_factors():
 
 
 @given(values=st.lists(st.integers(-3, 8), max_size=9))
-def test_the_longest_descent_is_one_and_none_is_longer(values):
-    found = [values[i] for i in longest_descent(values)]
-    assert all(earlier > later > 0 for earlier, later in itertools.pairwise(found))
-    best = [0] * 10
+def test_no_more_factors_change_than_must(values):
+    current = {job: 1000 * value for job, value in enumerate(values)}
+    wanted = wanted_factors(list(current), current, 100_000, 1000)
+    best = [0] * 10  # length of the longest descent to each value
     for value in values:
         if value > 0:
             best[value] = max(best[value], 1 + max(best[value + 1 :], default=0))
-    assert len(found) == max(best)
+    assert sum(wanted[job] == current[job] for job in current) == max(best)
 
 
 def test_the_file_keeps_what_is_not_0(tmp_path):

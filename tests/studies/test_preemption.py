@@ -85,6 +85,13 @@ def test_jobs_of_low_priority_give_way_before_others():
     assert same(twice, [1000 + AGAIN, 1500, 1000])  # normal gives way, and later takes the place of low itself
 
 
+def test_jobs_give_way_as_often_as_the_tables_have_places_for_them(monkeypatch):
+    monkeypatch.setattr("hdeeprm_like.decision.policies.preemption_rows.REQUEUES", 1)  # times each on average
+    rows = [(0, 4000, 6, LOW), *((1000 * at, 50, 1, HIGH) for at in range(1, 4)), *[(9000, 50, 1, HIGH)] * 3]
+    found = played(rows, BY_TIER, nodes=6)  # twelve places, so the job on six nodes gives way twice
+    assert same(found.start, [2000 + AGAIN, 1000, 2000, 6000 + AGAIN, 9000, 9000, 9000])
+
+
 @pytest.mark.more
 @pytest.mark.parametrize("seed", range(12))
 def test_nothing_is_lost_in_random_worlds(seed):

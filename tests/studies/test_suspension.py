@@ -7,11 +7,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from paper_clusters import cluster
+from small import partitions_of
 from test_calibration import RECORDED, recorded
 from test_whatif_changes import SLURM, log, same
 
 from hdeeprm_like.cli.main import main
-from hdeeprm_like.cluster.partitions import Partitions
 from hdeeprm_like.errors import OptionsError
 from hdeeprm_like.studies.whatif.calibration import tau
 from hdeeprm_like.studies.whatif.changes import change_named
@@ -24,16 +24,8 @@ SUSPEND = "PreemptType=preempt/partition_prio; PreemptMode=SUSPEND,GANG"
 def tiers(*cores, **settings):
     """Nodes of so many cores each, and three partitions of all of them, one above the other."""
     nodes = len(cores)
-    partitions = Partitions(
-        names=("low", "middle", "high"),
-        nodes=np.ones((3, nodes), np.bool_),
-        tiers=np.array([1.0, 2.0, 3.0]),
-        factors=np.ones(3),
-        exclusive=np.zeros(3, np.bool_),
-        features=(frozenset(),) * nodes,
-        weights=np.ones(nodes),
-        settings=settings,
-    )
+    members = dict.fromkeys(("low", "middle", "high"), [True] * nodes)
+    partitions = partitions_of(members, tiers=np.array([1.0, 2.0, 3.0]), settings=settings)
     processors = [(node, count, 1.0, 1.0) for node, count in enumerate(cores)]
     return replace(cluster(processors, memory=(800.0,) * nodes), partitions=partitions)
 

@@ -15,6 +15,7 @@ from hdeeprm_like.studies.whatif.changes import change_named
 from hdeeprm_like.studies.whatif.fidelity import fidelity_of, rank_correlation
 from hdeeprm_like.studies.whatif.figures import Grouping, intervals_of, mean_count, ratio_of, row_of, wins_and_losses
 from hdeeprm_like.studies.whatif.inputs import load_log
+from hdeeprm_like.studies.whatif.mechanism import asked_for
 from hdeeprm_like.studies.whatif.outcome import Outcome, simulate
 from hdeeprm_like.studies.whatif.wording import losers, percent, sentence, step_for, unbroken, users_sentence
 
@@ -60,7 +61,7 @@ def test_more_nodes_shorten_waits_and_more_load_does_not(log_path):
     machine = pool(4)
     log = load_log(log_path, machine)
     changes = [change_named("nodes=+100%"), change_named("load=2")]
-    rows = answer(machine, log, "fcfs+easy", ["sjf+easy"], changes).rows
+    rows = answer(machine, log, asked_for("fcfs+easy", ["sjf+easy"], changes)).rows
     assert [row["name"] for row in rows] == ["fcfs+easy", "sjf+easy", "fcfs+easy, nodes=+100%", "fcfs+easy, load=2"]
     assert rows[2]["wait"] < rows[0]["wait"] <= rows[3]["wait"]
     assert rows[2]["cores"] == 8
@@ -104,7 +105,7 @@ def test_blocks_in_which_nobody_waits_leave_the_interval_where_the_ratios_are():
 
 def test_a_policy_that_changes_nothing_is_told_so(log_path):
     log = load_log(log_path, pool(4))
-    _, same = answer(pool(4), log, "fcfs+easy", ["fcfs+easysjf"], []).rows
+    _, same = answer(pool(4), log, asked_for("fcfs+easy", ["fcfs+easysjf"], [])).rows
     assert sentence(same) == "With fcfs+easysjf your users would have waited just as long."
 
 
@@ -211,7 +212,7 @@ def test_where_hardly_any_job_waits_no_ratio_of_waits_is_shown(log_path, tmp_pat
 def test_a_share_of_a_few_nodes_is_at_least_one_and_the_answer_says_how_many(log_path):
     log = load_log(log_path, pool(4))
     for text, cores in (("nodes=+10%", 5), ("nodes=-10%", 3), ("nodes=+25%", 5), ("nodes=+0%", 4), ("nodes=-1", 3)):
-        found = answer(pool(4), log, "fcfs+easy", [], [change_named(text)])
+        found = answer(pool(4), log, asked_for("fcfs+easy", [], [change_named(text)]))
         assert found.rows[1]["cores"] == change_named(text).of_machine(pool(4)).cores == cores
         assert (f"change {text!r}: {cores} cores in place of 4" in found.notes) == (cores != 4)
     assert change_named("nodes=+10%").of_machine(pool(40)).cores == 44  # 40 * 1.1 is more than 44

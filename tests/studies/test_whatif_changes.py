@@ -8,10 +8,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from small import jobs
+from small import jobs, partitions_of
 
 from hdeeprm_like.cli.main import main
-from hdeeprm_like.cluster.partitions import Demand, Partitions, demands_of
+from hdeeprm_like.cluster.partitions import Demand, demands_of
 from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.pool import pool
 from hdeeprm_like.decision.names import baseline
@@ -30,14 +30,8 @@ LOOK = 61.0  # s within which Slurm looks at its queue
 def machine(nodes=4, **settings):
     """Nodes of one core each; half of them, the first, are the partition debug, and all are the partition batch."""
     platform: Platform = with_nodes(pool(1), np.zeros(nodes, np.int64))
-    partitions = Partitions(
-        names=("batch", "debug"),
-        nodes=np.array([[True] * nodes, [n < nodes // 2 for n in range(nodes)]]),
-        tiers=np.ones(2),
-        factors=np.ones(2),
-        exclusive=np.zeros(2, np.bool_),
-        features=(frozenset(),) * nodes,
-        weights=np.ones(nodes),
+    partitions = partitions_of(
+        {"batch": [True] * nodes, "debug": [n < nodes // 2 for n in range(nodes)]},
         settings={PARTITION_TIMES: {"batch": {"DefaultTime": 3600.0, "MaxTime": 86400.0}}, **settings},
     )
     return replace(platform, partitions=partitions)
@@ -174,6 +168,8 @@ def test_drained_nodes_finish_their_jobs_and_take_no_others():
     what = log((0, 5000, 1), (0, 5000, 1), (2000, 100, 1))
     assert same(starts(machine(2), what, "drain:all=0:16:40/5:33:20"), [0, 0, 20000])
     assert same(starts(machine(2), what, "drain:1=0:16:40/5:33:20"), [0, 0, 5000])
+    rarely = machine(2, SchedulerParameters={"bf_interval": 9000.0}, backfill_phase=9000.0)  # backfill looks
+    assert same(starts(rarely, what, "drain:1=0:16:40/5:33:20"), [0, 0, 5000])
 
 
 def test_dates_of_a_window_are_those_of_the_log():

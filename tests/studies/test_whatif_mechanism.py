@@ -105,7 +105,7 @@ def test_a_name_has_a_mechanism_or_not(name, has):
 
 def test_no_sentence_mixes_policy_and_mechanism(log_path):
     log = load_log(log_path, pool(4))
-    found = answer(pool(4), log, SLURM, ["sjf", "sjf+easy"], [change_named("nodes=+50%")])
+    found = answer(pool(4), log, asked_for(SLURM, ["sjf", "sjf+easy"], [change_named("nodes=+50%")]))
     now, policy, change, mechanism, other = found.rows
     assert [row["part"] for row in found.rows] == [NOW, POLICY, CHANGE, MECHANISM, OTHER]
     assert sentence(policy).startswith("With sjf+slurm your users would have waited")
@@ -137,7 +137,7 @@ def test_each_row_is_the_schedule_that_simulate_has_for_its_name(log_path, now):
     settings = {"PriorityWeightAge": 1000, "PriorityWeightJobSize": 500, END_LATENCY: 0.0, TICK: USUAL_TICK}
     machine = replace(nodes, partitions=replace(nodes.partitions, settings=settings))
     log = replace(asking_for_all(load_log(log_path, pool(4))), epoch=0.0)  # as that of a workload
-    rows = answer(machine, log, now, EACH_KIND, []).rows
+    rows = answer(machine, log, asked_for(now, EACH_KIND, [])).rows
     assert len({row["name"] for row in rows}) == len(rows) >= len(EACH_KIND)
     for row in rows:
         assert row["wait"] == hl.simulate(machine, log.jobs, row["name"], clock="textbook").wait.mean(), row["name"]

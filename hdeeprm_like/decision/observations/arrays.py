@@ -63,7 +63,7 @@ class ViewArrays(Bundle, shared=("rate_times", "rates")):
         features: (J, F) features of each job since its submission, see ``features``; empty if not shown.
         limits: (4,) the largest requests of jobs, in the order of ``summary.REQUESTS``.
         memory: (M,) what the observation remembers from one time to the next; only its module knows what.
-        rates: (T, K) rates of energy from each of *rate_times* (s) on, see ``hours``; (0, 0) if not shown.
+        rates: (T, K) rates of energy from each of *rate_times* (s) on, see ``appended``; (0, 0) if not shown.
     """
 
     params: Records

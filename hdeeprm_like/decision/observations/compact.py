@@ -20,20 +20,18 @@ from hdeeprm_like.decision.window.statistics import copy_ends
 from hdeeprm_like.decision.window.window import fill_slots
 from hdeeprm_like.engine.compiled import compiled
 from hdeeprm_like.engine.tables import Tables
-from hdeeprm_like.types import Floats, Ints, Records
+from hdeeprm_like.types import Floats
 
 
 @compiled
-def write_steps(
-    view: Records, now: float, free: int, cores: int, ends: Floats, widths: Ints, running: int, out: Floats
-) -> None:
+def write_steps(tables: Tables, window: Window, view: ViewArrays, running: int, out: Floats) -> None:
     """Write the cores in use and free in each time step.
 
     Args:
-        view: params of the view. now: s. free, cores: free cores now, and all cores.
-        ends: s, in ascending order. widths: cores. running: number of valid entries of both.
+        running: number of running jobs, whose ends and cores are written.
     """
-    params, ended = view[0], 0
+    params, ends, widths, ended = view.params[0], window.ends, window.widths, 0
+    now, free, cores = tables.clock[0].now, tables.clock[0].free_cores, len(tables.owners)
     used_share, free_share = share(params.raw, cores - free, params.per_core), share(params.raw, free, params.per_core)
     for k in range(params.horizon):
         date = now + (k + SLACK) * params.step
@@ -52,9 +50,9 @@ def write_steps(
 def write_compact(tables: Tables, window: Window, view: ViewArrays, out: Floats) -> None:
     """Write the features; O(size of the observation)."""
     fill_slots(tables, window)
-    params, now, free = view.params[0], tables.clock[0].now, tables.clock[0].free_cores
-    running = copy_ends(tables, window, now + params.horizon * params.step)
-    write_steps(view.params, now, free, len(tables.owners), window.ends, window.widths, running, out)
+    params = view.params[0]
+    running = copy_ends(tables, window, tables.clock[0].now + params.horizon * params.step)
+    write_steps(tables, window, view, running, out)
     write_slots(tables, window, view, out, 2 * params.horizon)
     out[len(out) - 1] = log_share(params.raw, backlog_now(window.params), params.per_log_queue)
 

@@ -21,7 +21,7 @@ from hdeeprm_like.decision.window.window import fits_slot, slots_behind
 from hdeeprm_like.engine.bundles import part
 from hdeeprm_like.engine.compiled import compiled, inlined
 from hdeeprm_like.engine.tables import Tables
-from hdeeprm_like.types import Floats, Ints, Records
+from hdeeprm_like.types import Floats, Records
 
 COMPACT_FEATURES = (
     "submission time",
@@ -58,19 +58,17 @@ def keep_features(tables: Tables, window: Window, view: ViewArrays) -> None:
 
 
 @compiled
-def copy_features(
-    features: Floats, count: int, slots: Ints, wants: Ints, free: int, first: int, end: int, out: Floats, at: int
-) -> None:
+def copy_features(tables: Tables, window: Window, view: ViewArrays, first: int, end: int, out: Floats) -> None:
     """Copy the features of the jobs in some slots, and which of these can start as far as cores go.
 
     Args:
-        features: (J, *count*) of each job. slots, wants: (M,) of the window. free: cores.
-        first, end: the first of these slots, all of which have jobs, and the one after them.
-        out: output array, where slot 0 begins at *at*.
+        first, end: the first of these slots, all of which have jobs, and the one after them. out: from slot 0 on.
     """
+    features, slots, wants, free = view.features, window.slots, window.wants, tables.clock[0].free_cores
+    count = view.params[0].features
     last = count - 1
     for i in range(first, end):
-        own, cell = features[slots[i]], part(out, at + i * count, at + i * count + count)
+        own, cell = features[slots[i]], part(out, i * count, i * count + count)
         a, b, c, d, e, f = own[0], own[1], own[2], own[3], own[4], own[5]  # all read before written: one move
         if last > 6:
             g, h = own[6], own[7]
@@ -91,21 +89,16 @@ def write_slots(tables: Tables, window: Window, view: ViewArrays, out: Floats, a
     """Write the features of the jobs in the slots, which must be filled."""
     if view.params[0].seen < window.params[0].submitted:
         keep_features(tables, window, view)
-    params, slots, free, count = (
-        window.params[0],
-        len(window.slots),
-        tables.clock[0].free_cores,
-        view.params[0].features,
-    )
-    behind = params.head + slots_behind(window)
-    copy_features(view.features, count, window.slots, window.wants, free, 0, params.filled, out, at)
-    clear(out, at + params.filled * count, at + params.head * count)
+    params, slots, count = window.params[0], len(window.slots), view.params[0].features
+    behind, shown = params.head + slots_behind(window), part(out, at, at + slots * count)
+    copy_features(tables, window, view, 0, params.filled, shown)
+    clear(shown, params.filled * count, params.head * count)
     if params.tail > 0:
-        copy_features(view.features, count, window.slots, window.wants, free, params.head, behind, out, at)
-        clear(out, at + behind * count, at + slots * count)
+        copy_features(tables, window, view, params.head, behind, shown)
+        clear(shown, behind * count, slots * count)
     if params.least < 0:
         for i in range(slots):
-            out[at + i * count + count - 1] = 1.0 if fits_slot(tables, window, i) else 0.0
+            shown[i * count + count - 1] = 1.0 if fits_slot(tables, window, i) else 0.0
 
 
 @compiled

@@ -27,7 +27,7 @@ from hdeeprm_like.decision.window.statistics import copy_ends, remaining_work
 from hdeeprm_like.decision.window.window import fill_slots
 from hdeeprm_like.engine.compiled import compiled
 from hdeeprm_like.engine.tables import Tables
-from hdeeprm_like.types import Floats, Ints, Records
+from hdeeprm_like.types import Floats
 
 EVENT = ("offset", "free", "used")
 NEXT_FREE, FIRST_EVENT = 1, 6  # first columns of these features
@@ -46,16 +46,15 @@ def next_end(ends: Floats, running: int, ended: int, now: float, date: float, st
 
 
 @compiled
-def write_events(
-    view: Records, now: float, free: int, cores: int, ends: Floats, widths: Ints, running: int, out: Floats
-) -> None:
+def write_events(tables: Tables, window: Window, view: ViewArrays, running: int, out: Floats) -> None:
     """Write the events, and the next one at which some core is free.
 
     Args:
-        view: params of the view. now: s. free, cores: free cores now, and all cores.
-        ends: s, in ascending order. widths: cores. running: number of valid entries of both.
+        running: number of running jobs, whose ends and cores are written.
     """
-    params, ended, date = view[0], 0, now
+    params, ends, widths, ended = view.params[0], window.ends, window.widths, 0
+    now, free, cores = tables.clock[0].now, tables.clock[0].free_cores, len(tables.owners)
+    date = now
     raw, per_time, per_core = params.raw, params.per_log_time, params.per_core
     full, offset = free == 0 and running > 0, 0.0
     free_share, used_share = share(raw, free, per_core), share(raw, cores - free, per_core)
@@ -82,8 +81,7 @@ def write_horizon(tables: Tables, window: Window, view: ViewArrays, out: Floats)
     params = view.params[0]
     work = remaining_work(tables, window) * (1.0 if params.raw else params.per_core)
     out[0] = log_share(params.raw, work, params.per_log_time)
-    now, free, running = tables.clock[0].now, tables.clock[0].free_cores, copy_ends(tables, window, np.inf)
-    write_events(view.params, now, free, len(tables.owners), window.ends, window.widths, running, out)
+    write_events(tables, window, view, copy_ends(tables, window, np.inf), out)
     out[4] = log_share(params.raw, backlog_now(window.params), params.per_log_queue)
     out[5] = log_share(params.raw, window.params[0].queue, params.per_log_queue)
     write_slots(tables, window, view, out, FIRST_EVENT + 3 * params.horizon)

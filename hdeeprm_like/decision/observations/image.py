@@ -14,7 +14,22 @@ are 0 or 1, raw or not.
 A unit of memory is a share 1 / U of all nodes' memory. Running jobs are expected to end by their requested times,
 overdue ones within the next step. The width grows with C and M as published: use another view for large clusters. (The
 network of 000, section 5.1.1 has one column more, which the text does not describe: that of ``deeprm``.)
+
+The kind ``deeprm`` is DeepRM's version: a colour per running job, and one column more, the time since the last arrival.
+
+| columns | what | a cell is |
+|---|---|---|
+| C | cores of the cluster | the colour of the job that has the core in that step; the last to end is leftmost |
+| last | time steps since the last arrival | their number over `LONG_AGO`, at most 1, the same in each row |
+
+A colour is one of `COLOURS` numbers from 1 / `COLOURS` to 1, assigned to jobs in turn on arrival. The network of 000,
+section 5.1.1 has as many inputs as this image has cells; so have those of section 5.2.
+
+Source of ``deeprm``: Mao et al., "Resource Management with Deep Reinforcement Learning", HotNets 2016, and its
+published code.
 """
+
+from dataclasses import replace
 
 import numpy as np
 
@@ -28,6 +43,7 @@ from hdeeprm_like.engine.compiled import compiled
 from hdeeprm_like.engine.tables import Tables
 from hdeeprm_like.types import Floats
 
+COLOURS, LONG_AGO = 40, 10  # jobs, time steps
 SLACK = 1e-3  # of a time step or memory unit; less than that is rounding
 
 
@@ -108,3 +124,42 @@ def blocks(sizes: Sizes) -> tuple[Block, ...]:
 
 
 IMAGE = Observation(name="image", blocks=blocks, write=write_image, is_image=True)
+
+
+# --- DeepRM's version
+
+
+@compiled
+def write_colours(tables: Tables, window: Window, view: ViewArrays, out: Floats, across: int) -> None:
+    """Write the colour of each running job over the cores that it holds."""
+    now, column, cores = tables.clock[0].now, 0, len(tables.owners)
+    for i in range(copy_ends(tables, window, np.inf) - 1, -1, -1):
+        end = min(column + window.widths[i], cores)
+        colour = (window.running[i] % COLOURS + 1) / COLOURS
+        for row in range(steps_of(view, window.ends[i] - now)):
+            for cell in range(row * across + column, row * across + end):
+                out[cell] = colour
+        column = end
+
+
+@compiled
+def write_deeprm(tables: Tables, window: Window, view: ViewArrays, out: Floats) -> None:
+    """Write the image, row by row."""
+    write_image(tables, window, view, out)
+    params, submitted = view.params[0], window.params[0].submitted
+    across, ago = len(out) // params.horizon, 0.0
+    write_colours(tables, window, view, out, across)
+    if submitted > 0:
+        steps = (tables.clock[0].now - tables.jobs[submitted - 1].submit) / params.step
+        ago = min(max(steps, 0.0) / LONG_AGO, 1.0)
+    for row in range(params.horizon):
+        out[row * across + across - 1] = ago
+
+
+def blocks_of_deeprm(sizes: Sizes) -> tuple[Block, ...]:
+    """Return the meaning of the cells, ``"step 0 cluster core 0"`` to ``"step 19 last arrival"``."""
+    (steps,) = blocks(sizes)
+    return (replace(steps, features=(*steps.features, "last arrival")),)
+
+
+DEEPRM = replace(IMAGE, name="deeprm", blocks=blocks_of_deeprm, write=write_deeprm)

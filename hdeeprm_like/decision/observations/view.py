@@ -2,8 +2,8 @@
 
 The kinds are listed in `decision.specs.OBSERVATIONS`; the module of each describes its features.
 
-With *wait*, all kinds except images end with the clock and the waiting times of the jobs in the slots, see ``waits``;
-with *rates* the hour and the rates of energy follow, see ``hours``.
+With *wait*, all kinds except images end with the clock and the waiting times of the jobs in the slots; with *rates* the
+hour and the rates of energy follow, see ``appended``.
 
 Unless *raw* is set all features lie within [0, 1]; the summaries and the image do even then.
 """
@@ -18,10 +18,9 @@ from hdeeprm_like import limits
 from hdeeprm_like.cluster.workload import JobLimits
 from hdeeprm_like.decision import specs
 from hdeeprm_like.decision.layout import Block, names_of
+from hdeeprm_like.decision.observations.appended import block_of_rates, rates_over_time, with_waits, write_hours
 from hdeeprm_like.decision.observations.arrays import Observation, Sizes, ViewOptions, new_params
 from hdeeprm_like.decision.observations.arrays import ViewArrays as ViewArrays
-from hdeeprm_like.decision.observations.hours import block, rates_over_time, write_hours
-from hdeeprm_like.decision.observations.waits import with_waits
 from hdeeprm_like.decision.rates import Rates
 from hdeeprm_like.decision.window.arrays import Window
 from hdeeprm_like.decision.window.window import JobWindow
@@ -142,7 +141,7 @@ class View:
         self.kind = kind
         self._window = window
         self._sizes = Sizes(state.platform, window.slots, options)
-        self._more = () if rates is None else (block(list(rates)),)
+        self._more = () if rates is None else (block_of_rates(list(rates)),)
         shape = observation.shape(self._sizes)
         shape = (shape[0] + sum(one.width for one in self._more), *shape[1:])
         numbers = math.prod(shape)

@@ -74,14 +74,6 @@ def sort_changed(tables: Tables, plans: Plans, knowledge: Knowledge, k: int) -> 
 
 
 @inlined
-def close_decision(tables: Tables, plans: Plans, k: int) -> None:
-    """Record what baseline *k* has started, and what the head of the queue lacks."""
-    learn(tables, plans, k)
-    if tables.clock[0].waiting > 0:
-        note_blocked(tables, plans, k)
-
-
-@inlined
 def note_blocked(tables: Tables, plans: Plans, k: int) -> None:
     """Record what the head of the queue lacks."""
     clock = tables.clock[0]
@@ -104,21 +96,12 @@ def taken_by(starts: Callable[..., None]) -> int:
     return KNOWLEDGE if "knowledge" in names else MEMORY if "memory" in names else NO_MORE
 
 
-def new_memory(state: State, baseline: Baseline) -> Bundle:
-    """Return what a baseline remembers for its mode, before its first decision."""
-    memory = baseline.mode.new_memory(state, baseline, len(state.tables.jobs))
-    return NoMemory(np.zeros(0)) if memory is None else memory
-
-
-def new_guarantees(state: State, baseline: Baseline) -> Bundle:
-    """Return the guarantees of a baseline before the first arrival, if it gives any."""
-    return new_bounds(state, baseline, len(state.tables.jobs)) if baseline.mode.bound else NoMemory(np.zeros(0))
-
-
 def plans_of(state: State, baselines: Sequence[Baseline]) -> Plans:
     """Return plans and memories of baselines with capacity for all known jobs, without addresses of functions."""
-    memories = [new_memory(state, baseline) for baseline in baselines]
-    return new_plans(state, baselines, memories, [new_guarantees(state, baseline) for baseline in baselines])
+    jobs, none = len(state.tables.jobs), NoMemory(np.zeros(0))
+    memories = [one.mode.new_memory(state, one, jobs) or none for one in baselines]
+    guarantees = [new_bounds(state, one, jobs) if one.mode.bound else none for one in baselines]
+    return new_plans(state, baselines, memories, guarantees)
 
 
 def make_room(plans: Plans, state: State, baselines: Sequence[Baseline]) -> None:
@@ -222,4 +205,6 @@ def decide(tables: Tables, plans: Plans, k: int) -> None:
         prepare(tables, plans, k)
         start_jobs(tables, plans, k)
         close_starts(tables, plans, k)
-        close_decision(tables, plans, k)
+        learn(tables, plans, k)
+        if tables.clock[0].waiting > 0:
+            note_blocked(tables, plans, k)

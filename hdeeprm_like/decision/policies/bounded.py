@@ -7,7 +7,7 @@ import numpy as np
 from hdeeprm_like.decision.modes import GUARANTEED, Mode, Option
 from hdeeprm_like.decision.policies.core_profile import NONE_RESERVED
 from hdeeprm_like.decision.policies.easy import start_all_that_fit
-from hdeeprm_like.decision.policies.guaranteed_nodes import Bounds, allow_reserved, keep_to_allowed
+from hdeeprm_like.decision.policies.guaranteed_nodes import Bounds, allow_set, keep_to_allowed
 from hdeeprm_like.decision.policies.guarantees import (
     follow_guarantees,
     has_begun,
@@ -16,8 +16,8 @@ from hdeeprm_like.decision.policies.guarantees import (
     note_start,
 )
 from hdeeprm_like.decision.policies.node_plans import start_without_reservations
-from hdeeprm_like.decision.policies.plans import Plans, planned_time
-from hdeeprm_like.decision.policies.reserved_nodes import allow_beside, look_now, start_on_allowed
+from hdeeprm_like.decision.policies.plans import Plans
+from hdeeprm_like.decision.policies.reserved_nodes import look_now, start_on_allowed
 from hdeeprm_like.decision.policies.starting import RESERVED, book_anywhere, start_if_fits
 from hdeeprm_like.decision.score_files import LEAST_BOUND, MOST_BOUND
 from hdeeprm_like.engine.allocation import return_cores
@@ -123,11 +123,14 @@ def start_guaranteed(tables: Tables, plans: Plans, bounds: Bounds, k: int, j: in
 def start_guaranteed_on_nodes(tables: Tables, plans: Plans, bounds: Bounds, k: int, j: int) -> int:
     """Start a job on nodes of its partition if it delays no reservation; return NOTHING or CORES."""
     begin = begin_in_plan(tables, bounds, j)
-    allow_beside(tables, plans, bounds.spans, j, begin, begin + planned_time(tables, plans, k, j), j)
+    allow_set(tables, plans, bounds, k, j, begin)
     if not start_on_allowed(tables, plans, j):
         if not has_begun(tables, bounds, j):
             return CORES
-        allow_reserved(tables, plans, bounds, k, j)  # restrict the nodes: others are picked, and the job fits on these
+        for n in range(
+            len(tables.nodes)
+        ):  # restrict the nodes: others are picked, and the job fits on its reserved ones
+            tables.node_sets.allowed[n] &= (bounds.spans.nodes[j, n >> 6] >> (n & 63)) & 1
         if not start_on_allowed(tables, plans, j):
             return CORES
     note_start(tables, plans, bounds, k, j)

@@ -12,12 +12,24 @@ import numpy as np
 
 from hdeeprm_like.decision.modes import Mode
 from hdeeprm_like.decision.names import Baseline
-from hdeeprm_like.decision.policies.core_profile import NONE_RESERVED, Profile, forget_past, new_profile
+from hdeeprm_like.decision.policies.core_profile import (
+    NONE_RESERVED,
+    Profile,
+    expected_finish,
+    forget_past,
+    new_profile,
+    occupy,
+)
 from hdeeprm_like.decision.policies.node_plans import start_around_all
-from hdeeprm_like.decision.policies.plans import Plans, pass_changes
-from hdeeprm_like.decision.policies.releases import expected_finish
-from hdeeprm_like.decision.policies.skyline import begin_skyline, could_start, end_skyline, stays_valid, take
-from hdeeprm_like.decision.policies.starting import start_if_fits, start_or_reserve
+from hdeeprm_like.decision.policies.plans import NO_JOB, Plans, pass_changes, planned_time
+from hdeeprm_like.decision.policies.skyline import (
+    begin_skyline,
+    could_start,
+    earliest_start,
+    stays_valid,
+    take,
+)
+from hdeeprm_like.decision.policies.starting import start_if_fits
 from hdeeprm_like.engine.bundles import Bundle
 from hdeeprm_like.engine.compiled import callback, compiled
 from hdeeprm_like.engine.job_lists import copy_jobs
@@ -80,7 +92,8 @@ def refresh(tables: Tables, plans: Plans, memory: Reservations, k: int) -> None:
     while seen < planned.jobs:  # the former planned jobs are still there, after the new ones
         j = plans.queue[place]
         if memory.start[j] != NONE_RESERVED:
-            take(tables, plans, memory.profile, k, j, memory.start[j], -1)
+            end = memory.start[j] + planned_time(tables, plans, k, j)
+            occupy(memory.profile, memory.start[j], end, -tables.jobs[j].size)  # where cores are counted
             seen += 1
         place += 1
     planned.jobs = before_new
@@ -98,11 +111,15 @@ def start_conservative(tables: Tables, plans: Plans, memory: Reservations, k: in
     i, last = planned.jobs, count - 1  # no job after the last one can start
     while i <= last:
         j = plans.queue[last]
-        if not could_start(tables, plans, memory.profile, k, j, tables.jobs[j].size):
+        if not could_start(tables, plans, memory.profile, k, j):
             last -= 1
             continue
         j = plans.queue[i]
-        begin = start_or_reserve(tables, plans, memory.profile, k, j, tables.jobs[j].size)
+        begin = float(earliest_start(tables, plans, memory.profile, k, j))
+        if begin == now and start_if_fits(tables, plans, k, j) != NOTHING:
+            begin = np.inf  # no cores were found for it although it fits, so nothing is reserved
+        elif begin < np.inf:
+            take(tables, plans, memory.profile, k, j, begin)
         memory.start[j] = begin
         if begin == np.inf:
             planned.stale = 1
@@ -113,7 +130,7 @@ def start_conservative(tables: Tables, plans: Plans, memory: Reservations, k: in
     while i > 0 and tables.jobs[plans.queue[i - 1]].status != WAITING:
         i -= 1
     planned.last = plans.queue[i - 1] if i > 0 else -1
-    end_skyline(plans, k)
+    plan.reserved = NO_JOB
     pass_changes(tables, plans, k)
 
 

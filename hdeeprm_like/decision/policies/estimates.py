@@ -65,14 +65,6 @@ def add(history: History, weight: float, time: float, log_time: float) -> None:
 
 
 @compiled
-def spread(tables: Tables, history: History, j: int) -> float:
-    """Build the distribution of a job's run time in ``History.points``; return the sum of its weights."""
-    history.past[0].points = 0
-    find_siblings(tables, history)
-    return add_everybody(tables, history, j) + add_user(tables, history, j) + add_sibling(tables, history, j)
-
-
-@compiled
 def is_due(tables: Tables, history: History, view: int, j: int) -> bool:
     """Return whether an outlook of a waiting job must be made now; it is then marked as made."""
     found, now = history.outlooks[view, j], tables.clock[0].now
@@ -93,7 +85,9 @@ def bring_estimate(tables: Tables, history: History, j: int) -> None:
     if not is_due(tables, history, OF_EXPECTED, j):
         return
     found = history.outlooks[OF_EXPECTED, j]
-    weight = spread(tables, history, j)
+    history.past[0].points = 0
+    find_siblings(tables, history)
+    weight = add_everybody(tables, history, j) + add_user(tables, history, j) + add_sibling(tables, history, j)
     found.time = found.rate = found.log_time = found.short = 0.0
     for i in range(history.past[0].points):
         time, share = history.points[i, TIME], history.points[i, WEIGHT]
@@ -184,26 +178,6 @@ def add_sibling(tables: Tables, history: History, j: int) -> float:
         time = begin * (request / begin) ** ((step + 0.5) / STEPS)
         add(history, SIBLING / STEPS, time, np.log(max(time, LEAST)))
     return SIBLING
-
-
-@compiled
-def draw_time(history: History, share: float, least: float) -> float:
-    """Return a run time of the last distribution, in s.
-
-    Args:
-        share: quantile from 0 to 1 among run times above *least* s; if there are none, *least* is returned.
-    """
-    total = 0.0
-    for i in range(history.past[0].points):
-        if history.points[i, TIME] > least:
-            total += history.points[i, WEIGHT]
-    left = share * total
-    drawn = least
-    for i in range(history.past[0].points):
-        if history.points[i, TIME] > least and left >= 0.0:
-            drawn = history.points[i, TIME]
-            left -= history.points[i, WEIGHT]
-    return float(drawn)
 
 
 @compiled

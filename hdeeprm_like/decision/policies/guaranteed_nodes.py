@@ -14,6 +14,7 @@ from hdeeprm_like.decision.policies.core_profile import (
     Profile,
     begin_of,
     earliest,
+    expected_end,
     latest,
     new_profile,
 )
@@ -33,8 +34,7 @@ from hdeeprm_like.decision.policies.node_spans import (
     next_end,
 )
 from hdeeprm_like.decision.policies.plans import Plans, planned_time
-from hdeeprm_like.decision.policies.releases import expected_end
-from hdeeprm_like.decision.policies.reserved_nodes import allow_beside, release
+from hdeeprm_like.decision.policies.reserved_nodes import allow_left, release, write_members
 from hdeeprm_like.engine.allocation import book_on, return_cores
 from hdeeprm_like.engine.bundles import Bundle, copy_entries
 from hdeeprm_like.engine.compiled import compiled, inlined
@@ -228,7 +228,7 @@ def pick_allowed(tables: Tables, plans: Plans, bounds: Bounds, j: int) -> bool:
 @compiled
 def has_set_at(tables: Tables, plans: Plans, bounds: Bounds, k: int, j: int, begin: float) -> bool:
     """Return whether a job fits at a date on nodes of its set, and pick them as Slurm does."""
-    allow_beside(tables, plans, bounds.spans, j, begin, begin + planned_time(tables, plans, k, j), j)
+    allow_set(tables, plans, bounds, k, j, begin)
     look_at_nodes(tables)
     for other in jobs_of(tables.running, plans.plans[k].ends):
         if expected_end(tables, plans, k, other) <= begin:
@@ -240,10 +240,11 @@ def has_set_at(tables: Tables, plans: Plans, bounds: Bounds, k: int, j: int, beg
 
 
 @compiled
-def allow_reserved(tables: Tables, plans: Plans, bounds: Bounds, k: int, j: int) -> None:
-    """Restrict the allowed nodes of a job to those of its reservation."""
-    for n in range(len(tables.nodes)):
-        tables.node_sets.allowed[n] &= (bounds.spans.nodes[j, n >> 6] >> (n & 63)) & 1
+def allow_set(tables: Tables, plans: Plans, bounds: Bounds, k: int, j: int, begin: float) -> None:
+    """Allow a job the nodes of its set that no other job has reserved while it would run from a date on."""
+    write_members(tables, bounds.spans, j)
+    leave_reserved(bounds.spans, begin, begin + planned_time(tables, plans, k, j), j)
+    allow_left(tables, plans, bounds.spans)
 
 
 @compiled

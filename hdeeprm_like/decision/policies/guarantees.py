@@ -19,11 +19,18 @@ date has come and which does not fit moves to the next date at which it fits.
 
 import numpy as np
 
-from hdeeprm_like.decision.policies.core_profile import NONE_RESERVED, forget_past, is_free_until, occupy
+from hdeeprm_like.decision.policies.core_profile import (
+    NONE_RESERVED,
+    OVERDUE,
+    expected_finish,
+    forget_past,
+    is_free_until,
+    is_overdue,
+    occupy,
+)
 from hdeeprm_like.decision.policies.guaranteed_nodes import Bounds, earliest_begin, latest_begin, watch_nodes
 from hdeeprm_like.decision.policies.node_spans import drop_span, reserve_span
 from hdeeprm_like.decision.policies.plans import Plans, planned_time
-from hdeeprm_like.decision.policies.releases import OVERDUE, expected_finish, is_overdue
 from hdeeprm_like.engine.compiled import compiled, inlined
 from hdeeprm_like.engine.job_lists import jobs_of
 from hdeeprm_like.engine.tables import ENDED, KIND_BITS, KIND_MASK, STARTED, SUBMITTED, WAITING, Tables

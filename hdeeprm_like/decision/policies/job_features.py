@@ -4,7 +4,7 @@ import numpy as np
 
 from hdeeprm_like.decision.policies.estimates import longest_elapsed
 from hdeeprm_like.decision.policies.history import NONE, History
-from hdeeprm_like.decision.score_parts import FEATURES, OF_JOB
+from hdeeprm_like.decision.score_files import FEATURES, OF_JOB
 from hdeeprm_like.engine.compiled import compiled
 from hdeeprm_like.engine.dispatch import check_names, numbered
 from hdeeprm_like.engine.tables import Tables
@@ -35,7 +35,7 @@ OF_USERS = sum(1 << number for number in range(F_LOG_LAST_TWO, OF_JOB))
 
 @compiled
 def describe_job(tables: Tables, history: History, f: Floats, j: int, view: int, looks: int) -> None:
-    """Write the first features of a waiting job, those of the job and its user: ``score_parts.OF_JOB``.
+    """Write the first features of a waiting job, those of the job and its user: ``score_files.OF_JOB``.
 
     Args:
         view: row of the outlooks to write, which must be made; NONE for zeros. looks: bits of the features to write

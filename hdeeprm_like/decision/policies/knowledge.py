@@ -4,7 +4,7 @@ import functools
 from collections.abc import Sequence
 
 from hdeeprm_like.decision.names import Baseline, number_of_times
-from hdeeprm_like.decision.policies.history import DEMANDS, OUTLOOKS, History, new_history, read_history
+from hdeeprm_like.decision.policies.history import OUTLOOKS, History, new_history, read_history
 from hdeeprm_like.decision.policies.placing import Placing, new_placing
 from hdeeprm_like.decision.policies.run_times import known_or_predicted
 from hdeeprm_like.decision.policies.scores import Scores, new_scores
@@ -30,7 +30,7 @@ class Knowledge(Bundle):
 @functools.cache
 def no_knowledge() -> Knowledge:
     """Return the knowledge of baselines that need none: the same for all of these, as nothing writes to it."""
-    return Knowledge(new_history(0), new_scores((), (), 0, DEMANDS), new_placing(None, ()))
+    return Knowledge(new_history(0), new_scores((), ()), new_placing(None, ()))
 
 
 def new_knowledge(state: State, baselines: Sequence[Baseline], predictors: Sequence[str]) -> Knowledge:
@@ -46,7 +46,7 @@ def new_knowledge(state: State, baselines: Sequence[Baseline], predictors: Seque
     views = [viewed.index(number) if number in viewed else 0 for number in times]
     return Knowledge(
         history=new_history(len(state.tables.jobs), [predictor(one) for one in predictors], viewed),
-        scores=new_scores(learned, views, len(state.tables.jobs), DEMANDS),
+        scores=new_scores(learned, views),
         placing=new_placing(state, baselines),
     )
 

@@ -10,7 +10,7 @@ from hdeeprm_like.decision.policies.estimates import FRESH, MOST_REFRESHED, brin
 from hdeeprm_like.decision.policies.history import OF_EXPECTED, History, find_siblings
 from hdeeprm_like.decision.policies.job_features import ALL, describe_job
 from hdeeprm_like.decision.policies.trees import sum_of_trees
-from hdeeprm_like.decision.score_parts import OF_JOB
+from hdeeprm_like.decision.score_files import OF_JOB
 from hdeeprm_like.decision.tree_files import FEATURES
 from hdeeprm_like.engine.compiled import compiled
 from hdeeprm_like.engine.dispatch import check_names, numbered

@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 
 from hdeeprm_like.engine.bundles import Bundle
-from hdeeprm_like.types import Bools, Floats, Ints
+from hdeeprm_like.types import Bools, Floats, Ints, Records
 
 JOB_LIMITS, WINDOWS = "job_limits", "windows"  # settings of partitions: a `JobLimits`, and a sequence of `Window`
 MOST_WINDOWS = 64
+WINDOW = np.dtype([("known", "f8"), ("begin", "f8"), ("end", "f8"), ("gone", "f8")], align=True)  # s, see `Window`
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +52,7 @@ class SlurmLimits(Bundle):
     Attributes:
         most: (L,) of the sum that running jobs have. used: (L,) that sum.
         first: (J + 1,) where the limits of each job begin in the next three. limit, amount: (E,). held: (E,) 1 or 0.
-        known, begins, ends, gone: (O,) s, see `Window`. closed: (O, N) 1 where a window closes a node.
+        windows: (O,) WINDOW. closed: (O, N) 1 where a window closes a node.
     """
 
     most: Floats
@@ -60,10 +61,7 @@ class SlurmLimits(Bundle):
     limit: Ints
     amount: Floats
     held: Ints
-    known: Floats
-    begins: Floats
-    ends: Floats
-    gone: Floats
+    windows: Records
     closed: Ints
 
 
@@ -74,7 +72,6 @@ def new_slurm_limits(settings: Mapping[str, Any], jobs: int, nodes: int) -> Slur
     order = np.argsort(limits.job, kind="stable")
     windows: tuple[Window, ...] = tuple(settings.get(WINDOWS) or ())
     counts = np.bincount(limits.job, minlength=jobs)
-    closed = [window.nodes for window in windows]
     return SlurmLimits(
         most=limits.most.astype(np.float64),
         used=np.zeros(len(limits.most)),
@@ -82,9 +79,6 @@ def new_slurm_limits(settings: Mapping[str, Any], jobs: int, nodes: int) -> Slur
         limit=limits.limit[order].astype(np.int64),
         amount=limits.amount[order].astype(np.float64),
         held=limits.held[order].astype(np.int64),
-        known=np.array([window.known for window in windows], np.float64),
-        begins=np.array([window.begin for window in windows], np.float64),
-        ends=np.array([window.end for window in windows], np.float64),
-        gone=np.array([window.gone for window in windows], np.float64),
-        closed=np.array(closed, np.int64).reshape(len(windows), nodes),
+        windows=np.array([(one.known, one.begin, one.end, one.gone) for one in windows], WINDOW),
+        closed=np.array([one.nodes for one in windows], np.int64).reshape(len(windows), nodes),
     )

@@ -12,6 +12,7 @@ cores are skipped: they cannot start, and no later job needs their reservations.
 
 import numpy as np
 
+from hdeeprm_like.decision.policies.core_profile import sort_releases
 from hdeeprm_like.decision.policies.node_spans import (
     are_reserved,
     keep_nodes,
@@ -20,8 +21,7 @@ from hdeeprm_like.decision.policies.node_spans import (
     write_picked,
 )
 from hdeeprm_like.decision.policies.plans import Plans, planned_time
-from hdeeprm_like.decision.policies.releases import sort_releases
-from hdeeprm_like.decision.policies.reserved_nodes import allow_until, as_now, has_cores, release
+from hdeeprm_like.decision.policies.reserved_nodes import allow_until, as_now, free_on_allowed, has_cores, release
 from hdeeprm_like.decision.policies.starting import sort_ties_now, start_if_fits
 from hdeeprm_like.engine.compiled import callback, compiled, inlined
 from hdeeprm_like.engine.job_lists import copy_jobs
@@ -45,15 +45,6 @@ def soonest_on_allowed(tables: Tables, plans: Plans, k: int, j: int) -> float:
         if cores > 0 and free >= asked and pick_nodes(tables, j):
             return float(plans.release_ends[i])
     return np.inf
-
-
-@inlined
-def free_on_allowed(tables: Tables) -> int:
-    """Return the number of free cores on the allowed nodes, an upper bound for jobs that can be placed there."""
-    sets, free = tables.node_sets, 0
-    for n in range(len(tables.nodes)):
-        free += sets.cores[n] * sets.allowed[n]
-    return free
 
 
 @inlined

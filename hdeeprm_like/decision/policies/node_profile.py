@@ -1,16 +1,17 @@
 """The skyline of nodes: free cores, MB and GPUs of each, at the shadow time of one job or from date to date for many.
 
-What a date changes is stored, not what is free then, so it has as many dates as jobs need on any machine. It is rebuilt
-at each decision: the expected ends of the running jobs, then one job after the other at the first date from which on it
-fits for its assumed run time. Waiting jobs get the lowest of these nodes. Jobs that start now get the cores of the
-placement, or others if some of these are reserved.
+The dates are those of a `core_profile`, with the number of free cores from each on. What a date changes on nodes is
+stored, not what is free then, so it has as many dates as jobs need on any machine. It is rebuilt at each decision: the
+expected ends of the running jobs, then one job after the other at the first date from which on it fits for its assumed
+run time. Waiting jobs get the lowest of these nodes. Jobs that start now get the cores of the placement, or others if
+some of these are reserved.
 """
 
 import numpy as np
 
 from hdeeprm_like.cluster.workload import ROUNDING
+from hdeeprm_like.decision.policies.core_profile import Profile, point_at
 from hdeeprm_like.decision.policies.plans import ALL, Plans, planned_time
-from hdeeprm_like.decision.policies.releases import sort_releases
 from hdeeprm_like.engine.allocation import book_on, return_cores
 from hdeeprm_like.engine.bundles import copy_entries
 from hdeeprm_like.engine.compiled import compiled, inlined
@@ -101,20 +102,23 @@ def change_at_shadow(tables: Tables, plans: Plans, k: int, begin: int, j: int, s
             first, left, p = first + count, left - count, p + 1
 
 
-@compiled
-def begin_dates(tables: Tables, plans: Plans, k: int) -> None:
-    """Write the free capacity of nodes now, and what each end of a running job changes."""
-    profile, plan, state = plans.node_profile, plans.plans[k], plans.node_profile.state[0]
-    plan.reserved = ALL
-    state.points, state.changes, state.holds = 1, 0, 0
+@inlined
+def begin_changes(tables: Tables, plans: Plans, k: int) -> None:
+    """Write the free capacity of nodes now, which no date changes yet."""
+    profile, state = plans.node_profile, plans.node_profile.state[0]
+    plans.plans[k].reserved = ALL
+    state.changes, state.holds, profile.first_change[0] = 0, 0, NONE
     look_at_present(tables, plans)
-    profile.rows[0], profile.first_change[0] = 0, NONE
-    profile.dates[0], profile.usable[0] = tables.clock[0].now, tables.clock[0].free_cores
-    for i in range(sort_releases(tables, plans, k, True)):
-        j, row, first = plans.releases[i], profile.rows[place_at(plans, plans.release_ends[i])], state.holds
-        note_nodes(tables, plans, tables.jobs[j].first, j)
-        profile.usable[row] += store_picked(plans)
-        add_change(plans, row, j, 1, first)
+
+
+@inlined
+def add_release(tables: Tables, plans: Plans, i: int, j: int) -> int:
+    """Add to the date of point *i* that a running job ends; return the cores that may serve others then."""
+    first = plans.node_profile.state[0].holds
+    note_nodes(tables, plans, tables.jobs[j].first, j)
+    cores = store_picked(plans)
+    add_change(plans, i, j, 1, first)
+    return int(cores)
 
 
 @compiled
@@ -130,12 +134,12 @@ def store_picked(plans: Plans) -> int:
 
 
 @inlined
-def add_change(plans: Plans, row: int, j: int, share: int, first: int) -> None:
+def add_change(plans: Plans, i: int, j: int, share: int, first: int) -> None:
     """Add to a date that a job returns what it holds, all holds from *first* on, or takes it with *share* -1."""
     profile, state = plans.node_profile, plans.node_profile.state[0]
     change = profile.changes[state.changes]
     change.job, change.share, change.first_hold, change.held = j, share, first, state.holds - first
-    change.next, profile.first_change[row] = profile.first_change[row], state.changes
+    change.next, profile.first_change[i] = profile.first_change[i], state.changes
     state.changes += 1
 
 
@@ -154,9 +158,9 @@ def note_nodes(tables: Tables, plans: Plans, begin: int, j: int) -> None:
 
 
 @compiled
-def pass_date(tables: Tables, plans: Plans, at: int, row: int) -> None:
-    """Change the free capacity of nodes at a date, in row *at* of ``NodeProfile.cores`` and so on, by its changes."""
-    profile, c = plans.node_profile, plans.node_profile.first_change[row]
+def pass_date(tables: Tables, plans: Plans, at: int, i: int) -> None:
+    """Change the free capacity of nodes in row *at* of ``NodeProfile.cores`` and so on by the changes of point *i*."""
+    profile, c = plans.node_profile, plans.node_profile.first_change[i]
     while c != NONE:
         change = profile.changes[c]
         job = tables.jobs[change.job]
@@ -178,88 +182,77 @@ def copy_capacity(plans: Plans, source: int, target: int) -> None:
 
 
 @compiled
-def place_at(plans: Plans, date: float) -> int:
-    """Return the place of a date after the first, inserted if there is none."""
-    profile, state = plans.node_profile, plans.node_profile.state[0]
-    low, high = 0, state.points
-    while low < high:
-        middle = (low + high) // 2
-        if profile.dates[profile.rows[middle]] < date:
-            low = middle + 1
-        else:
-            high = middle
-    if low == state.points or profile.dates[profile.rows[low]] > date:
-        for i in range(state.points, low, -1):
-            profile.rows[i] = profile.rows[i - 1]
-        row = state.points
-        profile.rows[low], profile.dates[row], profile.first_change[row] = row, date, NONE
-        profile.usable[row] = profile.usable[profile.rows[low - 1]]
-        state.points += 1
-    return int(low)
+def changes_at(plans: Plans, profile: Profile, date: float) -> int:
+    """Return the point of a date after the first, inserted without changes if there is none."""
+    first_change, points = plans.node_profile.first_change, profile.points[0]
+    found = point_at(profile, date)
+    if profile.points[0] > points:
+        for i in range(points, found, -1):
+            first_change[i] = first_change[i - 1]
+        first_change[found] = NONE
+    return int(found)
 
 
 @compiled
-def occupy_picked(tables: Tables, plans: Plans, k: int, j: int, begin: float, end: float) -> None:
+def occupy_picked(plans: Plans, profile: Profile, j: int, begin: float, end: float) -> None:
     """Reserve a job's capacity on the picked nodes for a span of time."""
-    profile, holds = plans.node_profile, plans.node_profile.state[0].holds
+    holds = plans.node_profile.state[0].holds
     if end <= begin:
         return
-    first = place_at(plans, begin)
-    last = place_at(plans, end)
+    first = changes_at(plans, profile, begin)
+    last = changes_at(plans, profile, end)
     cores = store_picked(plans)
     for i in range(first, last):
-        profile.usable[profile.rows[i]] -= cores
-    add_change(plans, profile.rows[first], j, -1, holds)
-    add_change(plans, profile.rows[last], j, 1, holds)
+        profile.free[i] -= cores
+    add_change(plans, first, j, -1, holds)
+    add_change(plans, last, j, 1, holds)
 
 
 @compiled
-def earliest_on_nodes(tables: Tables, plans: Plans, k: int, j: int, need: int, most: int) -> float:
+def earliest_on_nodes(tables: Tables, plans: Plans, profile: Profile, k: int, j: int, most: int) -> float:
     """Return the earliest date from which on a job fits for as long as it is assumed to run; infinite for never.
 
     The least capacity of nodes in that span stays in row LEAST of ``NodeProfile.cores`` and so on.
 
     Args:
-        need: cores that must be free for it, no fewer than its own. most: number of dates to try.
+        most: number of dates to try.
     """
-    profile, points, count, i = plans.node_profile, plans.node_profile.state[0].points, len(tables.nodes), 0
-    time = planned_time(tables, plans, k, j)
-    copy_entries(profile.cores[BEGIN], 0, plans.node_cores, 0, count)
-    copy_entries(profile.memory[BEGIN], 0, plans.node_memory, 0, count)
-    copy_entries(profile.gpus[BEGIN], 0, plans.node_gpus, 0, count)
+    nodes, points, count, i = plans.node_profile, profile.points[0], len(tables.nodes), 0
+    time, size = planned_time(tables, plans, k, j), tables.jobs[j].size
+    copy_entries(nodes.cores[BEGIN], 0, plans.node_cores, 0, count)
+    copy_entries(nodes.memory[BEGIN], 0, plans.node_memory, 0, count)
+    copy_entries(nodes.gpus[BEGIN], 0, plans.node_gpus, 0, count)
     while i < min(most, points):
-        row = profile.rows[i]
-        end, last = profile.dates[row] + time, i
-        pass_date(tables, plans, BEGIN, row)
-        while last == i or (last < points and profile.dates[profile.rows[last]] < end):
-            if profile.usable[profile.rows[last]] < need:
+        end, last = profile.time[i] + time, i
+        pass_date(tables, plans, BEGIN, i)
+        while last == i or (last < points and profile.time[last] < end):
+            if profile.free[last] < size:
                 break
             last += 1
-        if last > i and (last == points or profile.dates[profile.rows[last]] >= end):
+        if last > i and (last == points or profile.time[last] >= end):
             find_least(tables, plans, i, last)
             room = 0.0
             for n in range(count):
                 room += least_room(tables, plans, n, j)
-            if room >= tables.jobs[j].size:
-                return float(profile.dates[row])
+            if room >= size:
+                return float(profile.time[i])
             last = i
         for n in range(i + 1, min(last + 1, points)):  # any start until the last of these would meet it, too
-            pass_date(tables, plans, BEGIN, profile.rows[n])
+            pass_date(tables, plans, BEGIN, n)
         i = last + 1
     return np.inf
 
 
 @compiled
-def find_least(tables: Tables, plans: Plans, i: int, last: int) -> None:
-    """Find the least capacity of nodes from date *i* to before date *last*; that at the former is known."""
+def find_least(tables: Tables, plans: Plans, first: int, end: int) -> None:
+    """Find the least capacity of nodes from one point to before another one; that at the former is known."""
     profile = plans.node_profile
     copy_capacity(plans, BEGIN, LEAST)
-    if last > i + 1:
+    if end > first + 1:
         copy_capacity(plans, BEGIN, DATE)
-    for place in range(i + 1, last):
-        row = profile.rows[place]
-        pass_date(tables, plans, DATE, row)
-        c = profile.first_change[row]
+    for i in range(first + 1, end):
+        pass_date(tables, plans, DATE, i)
+        c = profile.first_change[i]
         while c != NONE:
             change = profile.changes[c]
             for hold in range(change.first_hold, change.first_hold + (change.held if change.share < 0 else 0)):

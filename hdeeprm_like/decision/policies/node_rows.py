@@ -9,6 +9,7 @@ import numpy as np
 from hdeeprm_like.cluster.partitions import Demands, no_demands
 from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.cluster.workload import Workload
+from hdeeprm_like.decision.policies.factors import Factors, new_factors
 from hdeeprm_like.decision.policies.limit_rows import MOST_WINDOWS, SlurmLimits, new_slurm_limits
 from hdeeprm_like.decision.policies.node_spans import NodeSpans, new_spans
 from hdeeprm_like.decision.policies.preemption_rows import (
@@ -44,7 +45,6 @@ class NodePlans(Bundle):
 
 NODE_PROFILE = np.dtype(
     [
-        ("points", "i8"),  # number of dates
         ("changes", "i8"),  # used entries of NodeProfile.changes
         ("holds", "i8"),  # used entries of NodeProfile.hold_node
     ],
@@ -66,18 +66,16 @@ NODE_CHANGE = np.dtype(
 class NodeProfile(
     Bundle,
     written_first=(
-        *("state", "rows", "dates", "usable", "first_change", "changes", "hold_node", "hold_cores"),
+        *("state", "first_change", "changes", "hold_node", "hold_cores"),
         *("cores", "memory", "gpus", "picked"),
     ),
 ):
-    """Free capacity of nodes from some dates on: what it is now, and what changes at each date; M dates, N nodes.
+    """What changes on nodes at each of the dates of a `core_profile.Profile`; M dates, N nodes.
 
     It has capacity for all known jobs: each has at most two dates and holds at most as many nodes as it requests cores.
 
     Attributes:
-        state: (1,) NODE_PROFILE.
-        rows: (M,) the row of each date, in the order of dates. dates: (M,) s, of each row.
-        usable: (M,) cores that may serve jobs. first_change: (M,) the first change of each row, -1 for none.
+        state: (1,) NODE_PROFILE. first_change: (M,) the first change of each date, -1 for none.
         changes: (M,) NODE_CHANGE. hold_node, hold_cores: the nodes in the changes, and a job's cores on each.
         cores, memory, gpus: (3, N) scratch: free capacity, MB, at the begin of a span of time, at a date in it, and the
             least in it.
@@ -85,9 +83,6 @@ class NodeProfile(
     """
 
     state: Records
-    rows: Ints
-    dates: Floats
-    usable: Ints
     first_change: Ints
     changes: Records
     hold_node: Ints
@@ -172,9 +167,7 @@ class SlurmRows(Bundle):
     Attributes:
         params: (1,) SLURM. owner: (J,) the user of an account that each job belongs to.
         fixed: (J,) constant part of its priority. tier: (J,) tier of its partition.
-        priority: (J,) as last computed. site: (J,) the site factors set by a watch.
-        wanted: (J,) scratch: wanted factors, by place in the watch's order. lasts, ends, before, kept: (D,) scratch:
-        of the longest part of an order whose site factors may stay; D is the most jobs with a factor.
+        priority: (J,) as last computed. factors: those that a watch sets.
         works: (J,) s that each job runs before it ends. leaving: (J,) jobs that have ended on nodes that are
         completing. completing: (W,) bits, these nodes.
         main_dates, backfill_dates: s, looks of its threads if the jobs are recorded ones; empty if unknown.
@@ -187,12 +180,7 @@ class SlurmRows(Bundle):
     fixed: Floats
     tier: Floats
     priority: Floats
-    site: Ints
-    wanted: Ints
-    lasts: Ints
-    ends: Ints
-    before: Ints
-    kept: Ints
+    factors: Factors
     works: Floats
     leaving: Ints
     completing: Ints
@@ -216,7 +204,7 @@ def new_node_plans(sets: NodeSets, jobs: int) -> NodePlans:
     partitions = len(sets.partition_nodes)
     return NodePlans(
         releases=np.zeros(1, np.int64),
-        spans=new_spans(most_spans(jobs, partitions), words),
+        spans=new_spans(jobs + partitions + MOST_WINDOWS if partitions else 0, words),
         taken=np.zeros(partitions, np.int64),
         free=np.zeros(count, np.int64),
         idle=np.zeros(count, np.int64),
@@ -240,9 +228,6 @@ def new_node_profile(state: State, jobs: int, wanted: bool, dated: bool) -> Node
     dates, holds = profile_size(state, jobs) if dated and state.named and nodes else (0, 0)
     return NodeProfile(
         state=np.zeros(1, NODE_PROFILE),
-        rows=np.zeros(dates, np.int64),
-        dates=np.zeros(dates),
-        usable=np.zeros(dates, np.int64),
         first_change=np.zeros(dates, np.int64),
         changes=np.zeros(dates, NODE_CHANGE),
         hold_node=np.zeros(holds, np.int32),
@@ -262,11 +247,6 @@ def profile_size(state: State, jobs: int) -> tuple[int, int]:
     nodes, places = state.platform.nodes, int(state.tables.clock["places"][0])
     holds = min(places, jobs * nodes) + state.platform.cores
     return 2 * jobs + 3, 1 << holds.bit_length()  # it grows seldom
-
-
-def most_spans(jobs: int, partitions: int) -> int:
-    """Return how many reservations of nodes there are at most: of each job, each partition and each window."""
-    return jobs + partitions + MOST_WINDOWS if partitions else 0
 
 
 def new_slurm_rows(platform: Platform, jobs: Workload, sets: NodeSets) -> SlurmRows:
@@ -290,7 +270,7 @@ def new_slurm_rows(platform: Platform, jobs: Workload, sets: NodeSets) -> SlurmR
         fixed=fixed_priorities(platform, jobs, sets, settings),
         tier=tiers_with_levels(settings, partitions.tiers[sets.demands["partition"]]),
         priority=np.zeros(len(jobs)),
-        **watch_rows(len(jobs)),
+        factors=new_factors(len(jobs), WATCH_DEPTH),
         works=jobs.delay - params["linger"],
         leaving=np.zeros(len(jobs), np.int64),
         completing=np.zeros(sets.member_bits.shape[1], np.int64),
@@ -312,30 +292,19 @@ def new_slurm_rows(platform: Platform, jobs: Workload, sets: NodeSets) -> SlurmR
     )
 
 
-def watch_rows(jobs: int) -> dict[str, Ints]:
-    """Return the working columns of a watch in `SlurmRows`, by name."""
-    sizes = {"site": jobs, "wanted": jobs} | dict.fromkeys(("lasts", "ends", "before", "kept"), min(jobs, WATCH_DEPTH))
-    return {name: np.zeros(size, np.int64) for name, size in sizes.items()}
-
-
 @functools.cache
-def kept_slurm_rows() -> SlurmRows:
-    """Return the same on platforms without partitions: the same for all of these, as nothing writes to it."""
-    return no_slurm_rows()
-
-
 def no_slurm_rows() -> SlurmRows:
-    """Return the empty state for runs without a baseline like Slurm."""
+    """Return the empty state for runs without a baseline like Slurm: the same for all, as nothing writes to it."""
     columns: dict[str, Any] = {
         **dict.fromkeys(("fixed", "tier", "priority", "works", "main_dates", "backfill_dates"), np.zeros(0)),
         **dict.fromkeys(("leaving", "completing", "order", "account_order"), np.zeros(0, np.int64)),
         **dict.fromkeys(("owners", "accounts"), np.zeros(0, OWNER)),
-        **watch_rows(0),
     }
     return SlurmRows(
         params=np.zeros(1, SLURM),
         owner=np.zeros(0, np.int32),
         **columns,
+        factors=new_factors(0, 0),
         limits=new_slurm_limits({}, 0, 0),
         preemption=new_preemption({}, np.zeros(0), np.zeros(0)),
     )

@@ -14,7 +14,6 @@ from hdeeprm_like.decision.policies.node_rows import (
     NodePlans,
     NodeProfile,
     SlurmRows,
-    kept_slurm_rows,
     new_node_plans,
     new_node_profile,
     new_slurm_rows,
@@ -22,7 +21,6 @@ from hdeeprm_like.decision.policies.node_rows import (
     no_slurm_rows,
 )
 from hdeeprm_like.decision.policies.preemption_rows import make_room_for_requeues
-from hdeeprm_like.decision.score_files import plans_profiles
 from hdeeprm_like.engine.bundles import Bundle, several
 from hdeeprm_like.engine.calls import float_at
 from hdeeprm_like.engine.compiled import compiled, inlined
@@ -172,7 +170,7 @@ def new_plans(
     plans["held"] = -1
     # so machine code for platforms with partitions is compiled once
     partitioned = state.platform.partitions is not None
-    dated = any(one.mode.profiles or plans_profiles(one.learned) for one in baselines)
+    dated = any(one.mode.profiles for one in baselines)
     looks_back = partitioned or any(baseline.looks_back for baseline in baselines)
     return Plans(
         plans=plans,
@@ -195,7 +193,7 @@ def slurm_rows_of(state: State, baselines: Sequence[Baseline]) -> SlurmRows:
     """Return the state of Slurm's scheduler, empty if no baseline is like it."""
     slurm = [one for one in baselines if one.mode.name == SLURM or has_own_priorities(state, one)]
     if not slurm:
-        return no_slurm_rows() if state.platform.partitions is not None else kept_slurm_rows()
+        return no_slurm_rows()
     jobs = state.jobs
     assert jobs is not None  # otherwise `refusals` has refused
     rows = new_slurm_rows(state.platform, jobs, state.tables.node_sets)

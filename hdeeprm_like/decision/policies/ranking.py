@@ -1,7 +1,7 @@
 """The order in which a baseline serves the waiting jobs, for other schedulers that start jobs by it.
 
 It is the order in which the baseline itself sorts the queue before it starts jobs. Other parts of a learned policy
-(gates, reservations, kept cores, look-ahead) are no order, and are left to the scheduler that starts the jobs.
+(kept cores, a score for backfilling) are no order, and are left to the scheduler that starts the jobs.
 """
 
 from typing import NamedTuple
@@ -12,17 +12,27 @@ from hdeeprm_like.decision.modes import SCORED
 from hdeeprm_like.decision.names import Baseline
 from hdeeprm_like.decision.policies.baselines import open_decision
 from hdeeprm_like.decision.policies.history import requests_hold
-from hdeeprm_like.decision.policies.keeping import find_kept, needed_cores
 from hdeeprm_like.decision.policies.knowledge import Knowledge
 from hdeeprm_like.decision.policies.plans import Plans
 from hdeeprm_like.decision.policies.scored import describe, sort_by_score
-from hdeeprm_like.decision.policies.scores import COUNT, QUEUE, STAGES, look_at_queue, stage_of, weigh
+from hdeeprm_like.decision.policies.scores import (
+    COUNT,
+    QUEUE,
+    STAGES,
+    find_kept,
+    look_at_queue,
+    needed_cores,
+    stage_of,
+    weigh,
+)
 from hdeeprm_like.decision.policies.steps import learn
-from hdeeprm_like.decision.score_parts import FEATURES
+from hdeeprm_like.decision.score_files import FEATURES
 from hdeeprm_like.engine.compiled import entry
 from hdeeprm_like.engine.job_lists import copy_jobs
 from hdeeprm_like.engine.tables import Tables
-from hdeeprm_like.types import Float64Grid, Float64s, Floats, Int64s, Ints
+from hdeeprm_like.types import Float64Grid, Floats, Int64s, Ints
+
+SCORE, NEEDED = COUNT, COUNT + 1  # columns behind the features
 
 
 class Ranked(NamedTuple):
@@ -47,7 +57,7 @@ def ranked_by(baseline: Baseline, tables: Tables, plans: Plans, k: int) -> Ranke
     count = write_order(tables, plans, k)
     rows = plans.queue[:count].astype(np.int64)
     keys: Floats = tables.waiting.key_of[plans.plans["list"][k], rows]
-    because = score_terms(baseline, tables, plans, k, rows)[1] if baseline.learned and count else {}
+    because = score_terms(baseline, tables, plans, k, rows)[2] if baseline.learned and count else {}
     return Ranked(rows, keys, because)
 
 
@@ -65,49 +75,43 @@ def write_order(tables: Tables, plans: Plans, k: int) -> int:
 
 def score_terms(
     baseline: Baseline, tables: Tables, plans: Plans, k: int, rows: Ints
-) -> tuple[Floats, dict[str, Floats]]:
-    """Return (R,) scores of some jobs by learned policy *k*, and each feature's contribution relative to their mean."""
+) -> tuple[Floats, Ints, dict[str, Floats]]:
+    """Return of some jobs under learned policy *k* how it sees them.
+
+    Returns:
+        (R,) scores, (R,) cores kept free before each beside its own, and each feature's contribution to the scores
+        relative to their mean.
+    """
     learned = baseline.learned
     assert learned is not None
     exact = requests_hold(plans.knowledge.history)
-    features, scores = np.zeros((len(rows), COUNT)), np.zeros(len(rows))
-    write_scores(tables, plans, plans.knowledge, k * STAGES + int(exact), rows, features, scores)
+    found = np.zeros((len(rows), COUNT + 2))
+    write_scores(tables, plans, plans.knowledge, k * STAGES + int(exact), rows, found)
     weights = dict((learned.exact or learned if exact else learned).queue.weights)
-    return scores, {
-        name: weights[name] * (features[:, i] - features[:, i].mean())
-        for i, name in enumerate(FEATURES)
-        if weights.get(name)
-    }
+    kept = found[:, NEEDED].astype(np.int64) - tables.jobs["size"][rows]
+    return (
+        found[:, SCORE],
+        kept,
+        {
+            name: weights[name] * (found[:, i] - found[:, i].mean())
+            for i, name in enumerate(FEATURES)
+            if weights.get(name)
+        },
+    )
 
 
 @entry
-def write_scores(
-    tables: Tables, plans: Plans, knowledge: Knowledge, s: int, rows: Int64s, features: Float64Grid, scores: Float64s
-) -> None:
-    """Write (R, F) features and (R,) queue scores of some jobs, in stage *s*."""
+def write_scores(tables: Tables, plans: Plans, knowledge: Knowledge, s: int, rows: Int64s, found: Float64Grid) -> None:
+    """Write (R, F + 2) the features of some jobs in stage *s*, their queue scores, and the cores that must be free."""
     look_at_queue(tables, knowledge.scores, s)
-    for i in range(len(rows)):
-        describe(tables, plans, knowledge, s, rows[i])
-        scores[i] = weigh(knowledge.scores, s, QUEUE)
-        for n in range(features.shape[1]):
-            features[i, n] = knowledge.scores.features[n]
-
-
-def kept_before(tables: Tables, plans: Plans, k: int, rows: Ints) -> Ints:
-    """Return (R,) how many cores learned policy *k* keeps free before some waiting jobs, beside their own."""
-    needed: Ints = np.zeros(len(rows), np.int64)
-    write_needed(tables, plans.knowledge, stage_of(plans.knowledge.history, k), rows, needed)
-    kept: Ints = needed - tables.jobs["size"][rows]
-    return kept
-
-
-@entry
-def write_needed(tables: Tables, knowledge: Knowledge, s: int, rows: Int64s, needed: Int64s) -> None:
-    """Write (R,) how many cores must be free for some jobs to start, in stage *s*."""
     if knowledge.scores.params[s].keeps == 1:
         find_kept(tables, knowledge.history, knowledge.scores, s)
     for i in range(len(rows)):
-        needed[i] = needed_cores(tables, knowledge.history, knowledge.scores, s, rows[i])
+        describe(tables, plans, knowledge, s, rows[i])
+        for n in range(COUNT):
+            found[i, n] = knowledge.scores.features[n]
+        found[i, SCORE] = weigh(knowledge.scores, s, QUEUE)
+        found[i, NEEDED] = needed_cores(tables, knowledge.history, knowledge.scores, s, rows[i])
 
 
 @entry

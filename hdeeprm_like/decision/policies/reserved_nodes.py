@@ -74,27 +74,30 @@ def has_cores(tables: Tables, plans: Plans, j: int) -> bool:
     return bool(demand.asked <= plans.node_plans.free[demand.set])
 
 
-@inlined
+@compiled
 def allow_until(tables: Tables, plans: Plans, j: int, begin: float, end: float) -> None:
     """Allow a job the nodes of its set that are not reserved at any time between two dates."""
-    allow_beside(tables, plans, plans.node_plans.spans, j, begin, end, -1)
+    spans = plans.node_plans.spans
+    write_members(tables, spans, j)
+    leave_reserved(spans, begin, end, -1)
+    allow_left(tables, plans, spans)
 
 
-@compiled
-def allow_beside(tables: Tables, plans: Plans, spans: NodeSpans, j: int, begin: float, end: float, row: int) -> None:
-    """Do so beside some reservations.
+@inlined
+def write_members(tables: Tables, spans: NodeSpans, j: int) -> None:
+    """Write to ``NodeSpans.bits`` the nodes of a job's set."""
+    sets = tables.node_sets
+    copy_entries(spans.bits, 0, sets.member_bits[sets.demands[j].set], 0, len(spans.bits))
 
-    Args:
-        row: of *spans*, a reservation that does not count, -1 for none.
-    """
-    sets, words = tables.node_sets, len(spans.bits)
-    copy_entries(spans.bits, 0, sets.member_bits[sets.demands[j].set], 0, words)
-    leave_reserved(spans, begin, end, row)
+
+@inlined
+def allow_left(tables: Tables, plans: Plans, spans: NodeSpans) -> None:
+    """Allow the nodes in ``NodeSpans.bits``, less the completing ones where jobs are kept off these."""
     if plans.slurm.params[0].avoid == 1:
-        for w in range(words):
+        for w in range(len(spans.bits)):
             spans.bits[w] &= ~plans.slurm.completing[w]
     for n in range(len(tables.nodes)):
-        sets.allowed[n] = 1 if has_node(spans, n) else 0
+        tables.node_sets.allowed[n] = 1 if has_node(spans, n) else 0
 
 
 @inlined
@@ -104,6 +107,15 @@ def as_now(tables: Tables, plans: Plans) -> None:
     copy_entries(sets.cores, 0, plans.node_cores, 0, count)
     copy_entries(sets.memory, 0, plans.node_memory, 0, count)
     copy_entries(sets.gpus, 0, plans.node_gpus, 0, count)
+
+
+@inlined
+def free_on_allowed(tables: Tables) -> int:
+    """Return the number of free cores on the allowed nodes, an upper bound for jobs that can be placed there."""
+    sets, free = tables.node_sets, 0
+    for n in range(len(tables.nodes)):
+        free += sets.cores[n] * sets.allowed[n]
+    return free
 
 
 @inlined

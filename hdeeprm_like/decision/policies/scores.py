@@ -8,7 +8,16 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from hdeeprm_like.decision.policies.history import NONE, History, requests_hold, trust_in, trusted_log_time
+from hdeeprm_like.decision.policies.history import (
+    DEMANDS,
+    NONE,
+    History,
+    length_of,
+    mean_slowdown,
+    requests_hold,
+    trust_in,
+    trusted_log_time,
+)
 from hdeeprm_like.decision.policies.job_features import (
     F_LOG_CORES,
     F_LOG_TIME,
@@ -16,8 +25,7 @@ from hdeeprm_like.decision.policies.job_features import (
     describe_job,
 )
 from hdeeprm_like.decision.policies.run_times import bring_outlook
-from hdeeprm_like.decision.score_files import ScoredPolicy
-from hdeeprm_like.decision.score_parts import FEATURES, OF_JOB, Keep, LookAhead, Score
+from hdeeprm_like.decision.score_files import FEATURES, OF_JOB, Keep, Score, ScoredPolicy
 from hdeeprm_like.engine.bundles import Bundle
 from hdeeprm_like.engine.compiled import compiled, entry, inlined
 from hdeeprm_like.engine.dispatch import check_names, numbered
@@ -47,10 +55,12 @@ OF_QUEUE = range(OF_JOB, 30)  # behind those of `job_features`
 ) = OF_QUEUE
 OF_QUEUE_NAMED = (*tuple(FEATURES)[:OF_JOB], *numbered(globals(), "F_", OF_QUEUE))
 check_names("features of scores", FEATURES, OF_QUEUE_NAMED, __name__)
-QUEUE, BACKFILL, GATE, KINDS = 0, 1, 2, 3  # kinds of scores
+QUEUE, BACKFILL, KINDS = 0, 1, 2  # kinds of scores
 USUAL, EXACT, STAGES = 0, 1, 2
 ESTIMATES, REQUESTS, BOTH = 0, 1, 2
 DAY = 86400.0  # s
+LEAST_ENDED = 20.0  # jobs; fewer cores are kept until this many have ended
+LEAST_SPARE = 0.05  # least assumed share of the machine left idle by the load
 FROM_ESTIMATES = (
     "log_expected_time",
     "log_expected_rate",
@@ -66,13 +76,11 @@ LOG_WAIT, LOG_WAIT_REQUEST, LOG_WAIT_HOURS = 1 << F_LOG_WAIT, 1 << F_LOG_WAIT_RE
 SCORE = np.dtype(
     [
         ("own_backfill", "i8"),  # 1 if jobs behind the head are sorted by a score of their own
-        ("gate", "i8"),  # 1 if these must pass a gate
         ("estimates", "i8"),  # 1 if it uses predicted run times,
         ("outlook", "i8"),  # and the row of their outlooks in History.outlooks
         ("looks", "i8"),  # bit n is 1 if it uses feature n; the others are not computed
-        ("units", "i8"),  # hidden units of each kind of score
         ("keeps", "i8"),  # 1 if cores are kept free,
-        ("deviations", "f8"),  # and how many, see `score_parts.Keep`
+        ("deviations", "f8"),  # and how many, see `score_files.Keep`
         ("bins", "i8"),
         ("most", "f8"),
         ("backlog", "f8"),
@@ -80,101 +88,46 @@ SCORE = np.dtype(
         ("felt", "f8"),
         ("believes", "i8"),  # what is kept is compared with: ESTIMATES, REQUESTS or BOTH
         ("widest", "f8"),
-        ("reservations", "i8"),  # jobs that have cores reserved
-        ("looks_ahead", "i8"),  # 1 if futures are played, see `score_parts.LookAhead`
-        ("arrivals", "i8"),  # number of past submissions to play again
-        ("played", "i8"),  # most waiting jobs to play
-        ("budget", "i8"),  # µs for the plays of a decision
-        ("scenarios", "i8"),  # number of drawn futures, 0 to play the requested one
-        ("plays", "i8"),  # most plays of a decision, 0 for any number
-        ("first", "i8"),  # candidates: Scores.candidates[first : last]
-        ("last", "i8"),
-        ("wait", "f8"),  # cost of a second of waiting, added to 1 / run time
         ("queue", "f8"),  # ln(1 + waiting jobs) / 3 now,
         ("work", "f8"),  # and ln(1 + h that these keep the machine busy) / 3
     ],
     align=True,
 )
 
-CANDIDATE = np.dtype([("time", "f8"), ("cores", "f8"), ("wait", "f8"), ("backfill", "i8"), ("row", "i8")], align=True)
-NO_SCORE = -1  # in place of the row of a candidate's score
 
-
-class Scores(Bundle, shared=("weights", "hidden", "out", "candidates")):
-    """The scores of the policies of an action space; R rows for stages, F features, H hidden units at most, J jobs.
+class Scores(Bundle, shared=("weights",)):
+    """The scores of the policies of an action space; R rows for stages, F features.
 
     Attributes:
-        params: (R,) SCORE. weights: (R * KINDS, F). hidden: (R * KINDS * H, F), out: (R * KINDS, H) of the units.
-        candidates: CANDIDATE of all policies.
-        features: (F,) scratch. keys: (J,) scratch: scores of the jobs behind the head.
+        params: (R,) SCORE. weights: (R * KINDS, F). features: (F,) scratch.
         kept: (DEMANDS,) scratch: cores kept free before jobs of each length.
     """
 
     params: Records
     weights: Floats
-    hidden: Floats
-    out: Floats
-    candidates: Records
     features: Floats
-    keys: Floats
     kept: Floats
 
 
-def new_scores(policies: Sequence[ScoredPolicy | None], views: Sequence[int], jobs: int, demands: int) -> Scores:
+def new_scores(policies: Sequence[ScoredPolicy | None], views: Sequence[int]) -> Scores:
     """Return the scores of some policies, None for one that has none.
 
     Args:
-        views: (K,) row of the outlooks that each uses. jobs: capacity. demands: number of length classes of jobs.
+        views: (K,) row of the outlooks that each uses.
     """
-    stages = [
-        stage for policy in policies for stage in ((policy, policy.exact or policy) if policy else (None,) * STAGES)
-    ]
-    believes = [
-        BOTH if policy and policy.exact is None else (ESTIMATES, REQUESTS)[stage]
-        for policy in policies
-        for stage in range(STAGES)
-    ]
-    outlooks = [view for view in views for _ in range(STAGES)]
-    listed = np.zeros(sum(len(stage.lookahead.candidates) for stage in stages if stage and stage.lookahead), CANDIDATE)
-    spans: list[tuple[int, int]] = []  # candidates of each stage; their scores are rows behind those of the stages
-    first = 0
-    for row, stage in enumerate(tuple(stages)):
-        candidates = stage.lookahead.candidates if stage and stage.lookahead else ()
-        for place, one in enumerate(candidates, first):
-            listed[place] = one.time, one.cores, one.wait, one.backfill, len(stages) if one.queue else NO_SCORE
-            if one.queue:
-                stages.append(ScoredPolicy(one.queue, keep=one.keep))
-                believes.append(believes[row])
-                outlooks.append(outlooks[row])
-        spans.append((first, first + len(candidates)))
-        first += len(candidates)
-    weights, hidden, out = arrays_of(stages)
-    params = np.zeros(len(stages), SCORE)
-    params["units"], params["outlook"] = out.shape[1], outlooks
-    for row, stage in enumerate(stages):
-        if stage is not None:
-            write_params(params[row], stage, believes[row])
-    params["first"][: len(spans)], params["last"][: len(spans)] = np.array(spans).reshape(-1, 2).T
-    return Scores(params, weights, hidden, out, listed, np.zeros(COUNT), np.zeros(jobs), np.zeros(demands))
-
-
-def arrays_of(stages: Sequence[ScoredPolicy | None]) -> tuple[Floats, Floats, Floats]:
-    """Return the weights of stages as in `Scores`: of the features, of the hidden units, and of these in the scores."""
-    kinds = [
-        [one or Score() for one in (stage.queue, stage.backfill, stage.gate)] if stage else [Score()] * KINDS
-        for stage in stages
-    ]
-    units = max((len(score.hidden) for scores in kinds for score in scores), default=0)
-    rows = len(stages) * KINDS
-    weights, hidden, out = np.zeros((rows, COUNT)), np.zeros((rows * units, COUNT)), np.zeros((rows, units))
-    for at, score in enumerate(score for scores in kinds for score in scores):
-        for name, weight in score.weights:
-            weights[at, FEATURE[name]] = weight
-        for h, unit in enumerate(score.hidden):
-            out[at, h] = unit.out
-            for name, weight in unit.weights:
-                hidden[at * units + h, FEATURE[name]] = weight
-    return weights, hidden, out
+    params, weights = np.zeros(len(policies) * STAGES, SCORE), np.zeros((len(policies) * STAGES * KINDS, COUNT))
+    params["outlook"] = np.repeat(views, STAGES)
+    for k, policy in enumerate(policies):
+        if policy is None:
+            continue
+        believes = (BOTH, BOTH) if policy.exact is None else (ESTIMATES, REQUESTS)
+        for s, stage in ((USUAL, policy), (EXACT, policy.exact or policy)):
+            row = k * STAGES + s
+            write_params(params[row], stage, believes[s])
+            for kind, score in ((QUEUE, stage.queue), (BACKFILL, stage.backfill or Score())):
+                for name, weight in score.weights:
+                    weights[row * KINDS + kind, FEATURE[name]] = weight
+    return Scores(params, weights, np.zeros(COUNT), np.zeros(DEMANDS))
 
 
 def write_params(row: np.void, stage: ScoredPolicy, believes: int) -> None:
@@ -183,21 +136,15 @@ def write_params(row: np.void, stage: ScoredPolicy, believes: int) -> None:
     Args:
         believes: ESTIMATES, REQUESTS, or BOTH where the policy has no stage of its own for exact requests.
     """
-    row["own_backfill"], row["gate"] = stage.backfill is not None, stage.gate is not None
-    scores = [score for score in (stage.queue, stage.backfill, stage.gate) if score]
+    row["own_backfill"], row["keeps"] = stage.backfill is not None, stage.keep is not None
+    scores = [score for score in (stage.queue, stage.backfill) if score]
     looked_at: frozenset[str] = frozenset().union(*(score.features for score in scores))
     row["looks"] = sum(1 << FEATURE[name] for name in looked_at)
     row["estimates"] = not looked_at.isdisjoint(FROM_ESTIMATES) or (stage.keep is not None and believes != REQUESTS)
     row["believes"] = believes
-    keep, ahead = stage.keep or Keep(), stage.lookahead or LookAhead()
-    row["keeps"], row["looks_ahead"] = stage.keep is not None, stage.lookahead is not None
-    row["deviations"], row["bins"], row["most"] = keep.deviations, keep.bins, keep.most
-    row["backlog"], row["load"], row["widest"] = keep.backlog, keep.load, keep.widest
-    row["felt"] = keep.felt
-    row["reservations"] = stage.reservations
-    row["arrivals"], row["played"], row["budget"] = ahead.arrivals, ahead.queue, ahead.budget
-    row["scenarios"], row["plays"] = ahead.scenarios, ahead.plays
-    row["wait"] = ahead.wait
+    keep = stage.keep or Keep()
+    for name in Keep.names():
+        row[name] = getattr(keep, name)
 
 
 @entry
@@ -256,14 +203,66 @@ def compare_with_head(tables: Tables, scores: Scores, j: int, head: int, shadow:
 @compiled
 def weigh(scores: Scores, s: int, kind: int) -> float:
     """Return a score of the job whose features are written."""
-    row, units, total = s * KINDS + kind, scores.params[s].units, 0.0
+    row, total = s * KINDS + kind, 0.0
     for i in range(COUNT):
         weight = scores.weights[row, i]
         if weight != 0.0:
             total += weight * scores.features[i]
-    for h in range(units):
-        inner = 0.0
-        for i in range(COUNT):
-            inner += scores.hidden[row * units + h, i] * scores.features[i]
-        total += scores.out[row, h] * np.tanh(inner)
     return total
+
+
+@compiled
+def believed_log_time(history: History, view: int, believes: int, j: int) -> float:
+    """Return ln of the s that a waiting job is taken to run: as requested, the mean of its estimate, or between."""
+    if believes == BOTH:
+        return float(trusted_log_time(history, view, j))
+    return float(history.jobs[j].log_request if believes == REQUESTS else history.outlooks[view, j].log_time)
+
+
+@compiled
+def find_kept(tables: Tables, history: History, scores: Scores, s: int) -> None:
+    """Compute how many cores are kept free before jobs of each length class, see `score_files.Keep`.
+
+    Their number follows from the demand of ended jobs of each length class and the arrival rate: if all shorter jobs
+    started at once, c cores would be busy in the mean, with variance v; so c + z sqrt(v) suffice most of the time. The
+    maximum may depend on the load: if jobs request nearly the whole machine, each core kept for one lengthens the
+    queue of the others.
+
+    Source: the square-root staffing of telephone exchanges (Erlang; Halfin and Whitt, "Heavy-traffic limits for queues
+    with many exponential servers", 1981).
+    """
+    params, past, cores = scores.params[s], history.past[0], float(tables.clock[0].most_cores)
+    work = 0.0
+    for i in range(tables.clock[0].waiting):
+        j = tables.members[i]
+        if params.believes == BOTH:
+            work += np.exp(trusted_log_time(history, params.outlook, j) + history.jobs[j].log_cores)
+        else:
+            work += history.jobs[j].work if params.believes == REQUESTS else history.outlooks[params.outlook, j].work
+    share = (1.0 + work / (cores * HOUR)) ** (-params.backlog)
+    if params.felt != 0.0:
+        share *= (1.0 - 1.0 / mean_slowdown(history)) ** params.felt
+    rate = past.arrivals / max(past.gaps, 1.0) / max(past.lengths, LEAST_ENDED)
+    offered = 0.0
+    for length in range(DEMANDS):
+        offered += rate * history.demand[0, length] / cores
+    most = params.most * cores * max(1.0 - offered, LEAST_SPARE) ** params.load
+    mean, variance = 0.0, 0.0
+    for length in range(DEMANDS):
+        scores.kept[length] = 0.0
+    for length in range(DEMANDS - 1 - params.bins):
+        mean += rate * history.demand[0, length]
+        variance += rate * history.demand[1, length]
+        kept = (mean + params.deviations * np.sqrt(variance)) * share
+        scores.kept[length + 1 + params.bins] = max(0.0, min(most, kept))
+
+
+@compiled
+def needed_cores(tables: Tables, history: History, scores: Scores, s: int, j: int) -> int:
+    """Return how many free cores a waiting job needs to start: its own, and those kept before it."""
+    size, cores, params = tables.jobs[j].size, tables.clock[0].most_cores, scores.params[s]
+    if params.keeps == 0 or size > params.widest * cores:
+        return int(size)
+    return int(
+        min(cores, size + int(scores.kept[length_of(believed_log_time(history, params.outlook, params.believes, j))]))
+    )

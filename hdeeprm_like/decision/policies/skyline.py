@@ -1,8 +1,8 @@
 """What is free from when on: the one structure in which modes reserve.
 
 EASY, commit and learned policies reserve for the head of the queue: they ask when it is expected to fit (shadow time),
-and what must be left for it then, and keep no date beside that. Modes that reserve for many jobs begin a skyline from
-the running jobs, then start the jobs in their order, or reserve for them where they fit first.
+and what must be left for it then, and keep no date beside that. A mode that reserves for many jobs begins a skyline
+from the running jobs, then starts the jobs in their order, or reserves for them where they fit first.
 
 No mode knows what is counted: cores that may serve jobs (fewer than there are under a power cap), in a short structure
 that stays valid between decisions (`core_profile`), or cores, memory and GPUs of each node (`node_profile`) if jobs
@@ -12,20 +12,28 @@ whether that delays a reservation.
 
 import numpy as np
 
-from hdeeprm_like.decision.policies.core_profile import Profile, earliest, is_free_now, occupy
+from hdeeprm_like.decision.policies.core_profile import (
+    Profile,
+    are_sorted,
+    earliest,
+    is_free_until,
+    is_overdue,
+    occupy,
+    sort_releases,
+)
 from hdeeprm_like.decision.policies.node_profile import (
-    begin_dates,
+    NONE,
+    add_release,
+    begin_changes,
     change_at_shadow,
     earliest_on_nodes,
     find_room,
-    keep_to_profile,
     looks_at_nodes,
     needs_nodes,
     occupy_picked,
     pick_lowest,
 )
-from hdeeprm_like.decision.policies.plans import HEAD, NO_JOB, Plans, planned_time
-from hdeeprm_like.decision.policies.releases import are_sorted, is_overdue, sort_releases
+from hdeeprm_like.decision.policies.plans import HEAD, Plans, planned_time
 from hdeeprm_like.engine.compiled import compiled, inlined
 from hdeeprm_like.engine.job_lists import entry_with
 from hdeeprm_like.engine.numbers import FIRST_PREDICTED
@@ -87,42 +95,26 @@ def leaves_to_head(tables: Tables, plans: Plans, k: int, j: int) -> bool:
     return False
 
 
-@compiled
-def keeps_reservations(tables: Tables, plans: Plans, k: int, j: int) -> bool:
-    """Return whether a job with booked cores delays no reservation.
-
-    If many jobs have reservations, booked cores that are reserved are exchanged for others.
-    """
-    if plans.plans[k].reserved == HEAD:
-        return leaves_to_head(tables, plans, k, j)
-    return keep_to_profile(tables, plans, j)
-
-
 # --- for many jobs
 
 
 @compiled
 def begin_skyline(tables: Tables, plans: Plans, profile: Profile, k: int) -> None:
     """Make the skyline of the running jobs alone; an overdue one is expected to end in a second."""
-    clock = tables.clock[0]
-    plans.plans[k].on_nodes = 1 if needs_nodes(tables) else 0
-    if plans.plans[k].on_nodes == 1:
-        begin_dates(tables, plans, k)
-        return
+    clock, plan = tables.clock[0], plans.plans[k]
+    plan.on_nodes = 1 if needs_nodes(tables) else 0
+    if plan.on_nodes == 1:
+        begin_changes(tables, plans, k)
     profile.points[0], profile.time[0], profile.free[0] = 1, clock.now, clock.free_cores
     for i in range(sort_releases(tables, plans, k, True)):
-        time, cores, last = plans.release_ends[i], tables.jobs[plans.releases[i]].size, profile.points[0] - 1
+        time, j, last = plans.release_ends[i], plans.releases[i], profile.points[0] - 1
         if time > profile.time[last]:
             last += 1
             profile.time[last], profile.free[last] = time, profile.free[last - 1]
             profile.points[0] += 1
-        profile.free[last] += cores
-
-
-@inlined
-def end_skyline(plans: Plans, k: int) -> None:
-    """Drop the reservations made in this decision."""
-    plans.plans[k].reserved = NO_JOB
+            if plan.on_nodes == 1:
+                plans.node_profile.first_change[last] = NONE
+        profile.free[last] += add_release(tables, plans, last, j) if plan.on_nodes == 1 else tables.jobs[j].size
 
 
 @compiled
@@ -135,37 +127,29 @@ def stays_valid(tables: Tables, plans: Plans, k: int) -> bool:
 
 
 @inlined
-def could_start(tables: Tables, plans: Plans, profile: Profile, k: int, j: int, need: int) -> bool:
-    """Return whether a job fits now around all reservations.
-
-    Args:
-        need: cores that must be free for it, no fewer than its own.
-    """
+def could_start(tables: Tables, plans: Plans, profile: Profile, k: int, j: int) -> bool:
+    """Return whether a job fits now around all reservations."""
     if plans.plans[k].on_nodes == 1:
-        return bool(earliest_on_nodes(tables, plans, k, j, need, 1) < np.inf)
-    return is_free_now(profile, need, planned_time(tables, plans, k, j))
+        return bool(earliest_on_nodes(tables, plans, profile, k, j, 1) < np.inf)
+    return is_free_until(profile, tables.jobs[j].size, profile.time[0] + planned_time(tables, plans, k, j))
 
 
 @inlined
-def earliest_start(tables: Tables, plans: Plans, profile: Profile, k: int, j: int, need: int) -> float:
+def earliest_start(tables: Tables, plans: Plans, profile: Profile, k: int, j: int) -> float:
     """Return the first date at which a job fits around all reservations, and pick its nodes; infinite for never."""
     if plans.plans[k].on_nodes == 0:
-        return float(earliest(profile, need, planned_time(tables, plans, k, j), tables.clock[0].now))
-    begin = float(earliest_on_nodes(tables, plans, k, j, need, plans.node_profile.state[0].points))
+        return float(earliest(profile, tables.jobs[j].size, planned_time(tables, plans, k, j), tables.clock[0].now))
+    begin = float(earliest_on_nodes(tables, plans, profile, k, j, profile.points[0]))
     if begin < np.inf:
         pick_lowest(tables, plans, j)
     return begin
 
 
 @inlined
-def take(tables: Tables, plans: Plans, profile: Profile, k: int, j: int, begin: float, share: int) -> None:
-    """Reserve a job's capacity from a date on for as long as it is assumed to run.
-
-    Args:
-        share: 1, or -1 to give it back, where cores are counted.
-    """
+def take(tables: Tables, plans: Plans, profile: Profile, k: int, j: int, begin: float) -> None:
+    """Reserve a job's capacity from a date on for as long as it is assumed to run."""
     end = begin + planned_time(tables, plans, k, j)
     if plans.plans[k].on_nodes == 1:
-        occupy_picked(tables, plans, k, j, begin, end)
+        occupy_picked(plans, profile, j, begin, end)
     else:
-        occupy(profile, begin, end, share * tables.jobs[j].size)
+        occupy(profile, begin, end, tables.jobs[j].size)

@@ -59,7 +59,7 @@ from hdeeprm_like.decision.policies.slurm_looks import (
     next_wake,
     waits_for_nodes,
 )
-from hdeeprm_like.decision.policies.slurm_preemption import make_way, preempts, read_requeued, waits_again
+from hdeeprm_like.decision.policies.slurm_preemption import make_way, preempts, queue_again, waits_again
 from hdeeprm_like.decision.policies.slurm_priorities import book_usage, prioritize, whole_second
 from hdeeprm_like.decision.policies.slurm_spans import multiple, room_at_all, soonest_by_spans
 from hdeeprm_like.decision.policies.slurm_suspension import (
@@ -93,7 +93,8 @@ def start_like_slurm(tables: Tables, plans: Plans, knowledge: Knowledge, memory:
     clock, rows = tables.clock[0], plans.slurm.params[0]
     book_usage(tables, plans)
     by_priority = plans.plans[k].order == MULTIFACTOR or memory.params[0].seconds > 0.0
-    read_requeued(tables, plans, k)
+    if preempts(plans):
+        queue_again(tables, plans, k)
     if by_priority:
         prioritize(tables, plans, k)
     else:

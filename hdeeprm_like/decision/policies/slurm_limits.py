@@ -57,23 +57,25 @@ def over_limit(tables: Tables, plans: Plans, j: int) -> bool:
 def close_windows(tables: Tables, plans: Plans) -> None:
     """Reserve the nodes of the windows that the schedulers know of, at the beginning of a pass over the queue."""
     limits, now = plans.slurm.limits, tables.clock[0].now
-    for w in range(len(limits.gone)):
-        if limits.known[w] <= now < limits.gone[w]:
+    for w in range(len(limits.windows)):
+        window = limits.windows[w]
+        if window.known <= now < window.gone:
             for n in range(len(tables.nodes)):
                 tables.node_sets.picked[n] = limits.closed[w, n]
-            reserve_picked(tables, plans, limits.begins[w], limits.ends[w])
+            reserve_picked(tables, plans, window.begin, window.end)
 
 
 @compiled
 def held_by_window(tables: Tables, plans: Plans, k: int, j: int) -> bool:
     """Return whether the nodes that no window closes while a job may run could not serve it, even if they were idle."""
     limits, sets, now = plans.slurm.limits, tables.node_sets, tables.clock[0].now
-    if len(limits.gone) == 0:
+    if len(limits.windows) == 0:
         return False
     end, closed, open_nodes = now + planned_time(tables, plans, k, j), False, 0
     allow_set(tables, j)
-    for w in range(len(limits.gone)):
-        if limits.known[w] <= now < limits.gone[w] and limits.begins[w] < end and limits.ends[w] > now:
+    for w in range(len(limits.windows)):
+        window = limits.windows[w]
+        if window.known <= now < window.gone and window.begin < end and window.end > now:
             closed = True
             for n in range(len(tables.nodes)):
                 if limits.closed[w, n] == 1:
@@ -92,7 +94,7 @@ def held_by_window(tables: Tables, plans: Plans, k: int, j: int) -> bool:
 def pass_windows(tables: Tables, plans: Plans) -> None:
     """Make both schedulers look again where a window has opened or closed nodes since the last decision."""
     limits, rows, now = plans.slurm.limits, plans.slurm.params[0], tables.clock[0].now
-    if len(limits.gone) == 0 or now < next_window(plans, rows.windows_seen):
+    if len(limits.windows) == 0 or now < next_window(plans, rows.windows_seen):
         return
     rows.windows_seen = now
     rows.seen, rows.main_seen, rows.reordered = -1, -1, 1
@@ -102,9 +104,10 @@ def pass_windows(tables: Tables, plans: Plans) -> None:
 def next_window(plans: Plans, time: float) -> float:
     """Return the first date after a time at which a window opens or closes nodes; infinite for none."""
     limits, found = plans.slurm.limits, np.inf
-    for w in range(len(limits.gone)):
-        if limits.known[w] > time:
-            found = min(found, limits.known[w])
-        if limits.gone[w] > time:
-            found = min(found, limits.gone[w])
+    for w in range(len(limits.windows)):
+        window = limits.windows[w]
+        if window.known > time:
+            found = min(found, window.known)
+        if window.gone > time:
+            found = min(found, window.gone)
     return found

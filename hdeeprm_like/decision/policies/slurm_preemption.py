@@ -41,16 +41,9 @@ def waits_again(tables: Tables, plans: Plans, j: int) -> bool:
     return preempts(plans) and plans.slurm.preemption.arrival[j] > tables.clock[0].now + SAME_DATE
 
 
-@inlined
-def read_requeued(tables: Tables, plans: Plans, k: int) -> None:
-    """Put the jobs that have given way back into the queue, and make both schedulers look when such a job may start."""
-    if preempts(plans):
-        queue_again(tables, plans, k)
-
-
 @compiled
 def queue_again(tables: Tables, plans: Plans, k: int) -> None:
-    """Do so where there is preemption."""
+    """Put the jobs that have given way back into the queue, and make both schedulers look when such a job may start."""
     rows, clock, params = plans.slurm.preemption, tables.clock[0], plans.slurm.params[0]
     state, back = rows.state[0], 0
     while state.read < clock.changes:

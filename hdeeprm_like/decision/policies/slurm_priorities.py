@@ -37,7 +37,7 @@ def own_priority(tables: Tables, plans: Plans, j: int) -> float:
     waits = whole_second(tables, tables.clock[0].now) - whole_second(tables, since)
     age = min(max(waits, 0.0) / rows.max_age, 1.0)
     fair = slurm.owners[slurm.owner[j]].factor
-    return float(max(np.floor(slurm.fixed[j] + rows.age * age + rows.fair * fair) + slurm.site[j], 1.0))
+    return float(max(np.floor(slurm.fixed[j] + rows.age * age + rows.fair * fair) + slurm.factors.site[j], 1.0))
 
 
 @compiled
@@ -45,7 +45,7 @@ def prioritize(tables: Tables, plans: Plans, k: int) -> None:
     """Compute the priorities of new arrivals, or of all jobs at each period, and sort the queue by them."""
     clock, slurm, rows, v = tables.clock[0], plans.slurm, plans.slurm.params[0], plans.plans[k].list
     for j in range(rows.ranked, clock.submitted):
-        slurm.site[j] = 0  # in a batch this still is the factor of the previous run
+        slurm.factors.site[j] = 0  # in a batch this still is the factor of the previous run
     again = clock.now >= rows.next_period
     if again:
         rows.seen, rows.reordered = -1, 1

@@ -15,6 +15,36 @@ END_LATENCY = "end_latency"  # setting of a platform: s, part of each run time, 
 TICK = "tick"  # setting of a platform: s between two looks of Slurm's main scheduler, a bit more than the 1 s it sleeps
 
 
+NONE = -np.inf  # for no least value
+PARAMETERS = {  # columns of SLURM: scheduler parameter, Slurm's default, least value, unit
+    "interval": ("bf_interval", 30.0, 1.0, 1.0),
+    "window": ("bf_window", 1440.0, NONE, 60.0),
+    "resolution": ("bf_resolution", 60.0, 1.0, 1.0),
+    "most": ("bf_max_job_test", 500.0, NONE, 1.0),
+    "most_of_user": ("bf_max_job_user", 0.0, NONE, 1.0),
+    "most_filled": ("bf_max_job_start", 0.0, NONE, 1.0),
+    "wider": ("bf_window_linear", 0.0, NONE, 1.0),
+    "delay": ("batch_sched_delay", 3.0, NONE, 1.0),
+    "full": ("sched_interval", 60.0, 1.0, 1.0),
+    "gap": ("sched_min_interval", 2.0, 0.0, 1e-6),
+    "most_starts": ("sched_max_job_start", 0.0, NONE, 1.0),
+    "depth": ("default_queue_depth", 100.0, NONE, 1.0),
+}
+SETTINGS = {  # the same of settings
+    "next_full": ("first_full", 0.0, NONE, 1.0),
+    "main_phase": ("main_phase", 0.0, NONE, 1.0),
+    "next_backfill": ("backfill_phase", 0.0, NONE, 1.0),
+    "age": ("PriorityWeightAge", 0.0, NONE, 1.0),
+    "max_age": ("PriorityMaxAge", 7 * 86400.0, 1.0, 1.0),
+    "fair": ("PriorityWeightFairshare", 0.0, NONE, 1.0),
+    "half_life": ("PriorityDecayHalfLife", 7 * 86400.0, NONE, 1.0),
+    "period": ("PriorityCalcPeriod", 300.0, 1.0, 1.0),
+    "tick": (TICK, 1.0, NONE, 1.0),
+    "linger": (END_LATENCY, 0.0, 0.0, 1.0),
+    "wait": ("CompleteWait", 0.0, NONE, 1.0),
+}
+
+
 def write_settings(params: Records, settings: Mapping[str, Any]) -> None:
     """Write what is constant in a run.
 
@@ -22,53 +52,18 @@ def write_settings(params: Records, settings: Mapping[str, Any]) -> None:
         params: (1,) SLURM of `node_rows`.
     """
     parameters: Mapping[str, Any] = settings.get("SchedulerParameters") or {}
-    write_looks(params, settings, parameters)
-    write_priorities(params, settings)
-    write_completion(params, settings, parameters)
-
-
-def write_looks(params: Records, settings: Mapping[str, Any], parameters: Mapping[str, Any]) -> None:
-    """Write when the two schedulers look, and how far."""
-    params["interval"] = max(number(parameters.get("bf_interval"), 30.0), 1.0)
-    params["window"] = number(parameters.get("bf_window"), 1440.0) * 60.0
-    params["resolution"] = max(number(parameters.get("bf_resolution"), 60.0), 1.0)
-    params["most"] = number(parameters.get("bf_max_job_test"), 500.0)
-    params["most_of_user"] = number(parameters.get("bf_max_job_user"), 0.0)
-    params["delay"] = number(parameters.get("batch_sched_delay"), 3.0)
-    params["full"] = max(number(parameters.get("sched_interval"), 60.0), 1.0)
-    params["next_full"] = number(settings.get("first_full"), 0.0)
-    params["main_phase"], params["next_backfill"] = (
-        number(settings.get(name), 0.0) for name in ("main_phase", "backfill_phase")
-    )
+    for columns, given in ((PARAMETERS, parameters), (SETTINGS, settings)):
+        for column, (key, usual, least, unit) in columns.items():
+            params[column] = max(number(given.get(key), usual), least) * unit
     params["linear"] = str(settings.get("SelectType", "")).lower().endswith("linear")
-    params["wider"] = number(parameters.get("bf_window_linear"), 0.0)
-    params["depth"] = number(parameters.get("default_queue_depth"), 100.0)
-
-
-def write_priorities(params: Records, settings: Mapping[str, Any]) -> None:
-    """Write the weights of what changes with time, and when priorities are computed."""
-    params["age"] = number(settings.get("PriorityWeightAge"), 0.0)
-    params["max_age"] = max(number(settings.get("PriorityMaxAge"), 7 * 86400.0), 1.0)
-    params["fair"] = number(settings.get("PriorityWeightFairshare"), 0.0)
     enforced = str(settings.get("AccountingStorageEnforce", "")).lower()
     params["limits"] = any(word in enforced for word in ("limits", "safe", "all"))
-    half_life = number(settings.get("PriorityDecayHalfLife"), 7 * 86400.0)
-    params["half_life"] = half_life if half_life > 0 else np.inf
-    params["period"] = max(number(settings.get("PriorityCalcPeriod"), 300.0), 1.0)
+    if params["half_life"] <= 0:
+        params["half_life"] = np.inf  # no decay
     params["next_period"] = number(settings.get("first_calc"), float(params["period"][0]))
     params["as_of"] = params["next_period"] - params["period"]
-
-
-def write_completion(params: Records, settings: Mapping[str, Any], parameters: Mapping[str, Any]) -> None:
-    """Write what happens when a job has ended, and how much the two schedulers may do in one pass."""
-    params["tick"] = number(settings.get(TICK), 1.0)
-    params["linger"] = max(number(settings.get(END_LATENCY), 0.0), 0.0)
-    params["wait"] = number(settings.get("CompleteWait"), 0.0)
     deferred = any(str(name).startswith("defer") for name in parameters)
     params["at_once"] = bool(settings.get("Epilog")) and not deferred
-    params["gap"] = max(number(parameters.get("sched_min_interval"), 2.0), 0.0) * 1e-6
-    params["most_starts"] = number(parameters.get("sched_max_job_start"), 0.0)
-    params["most_filled"] = number(parameters.get("bf_max_job_start"), 0.0)
 
 
 def number(value: object, otherwise: float) -> float:

@@ -10,12 +10,12 @@ Source: documentation and source text of Slurm 22.05.8, and its behaviour on rec
 import numpy as np
 
 from hdeeprm_like.decision.policies.plans import Plans, planned_time
+from hdeeprm_like.decision.policies.reserved_nodes import free_on_allowed
 from hdeeprm_like.decision.policies.slurm_looks import has_ended
 from hdeeprm_like.decision.policies.slurm_priorities import whole_second
 from hdeeprm_like.decision.policies.slurm_suspension import (
     as_seen,
     release_seen,
-    seen_cores,
     suspended_for,
     takes_from,
 )
@@ -91,12 +91,10 @@ def soonest_by_spans(tables: Tables, plans: Plans, k: int, j: int, now: float, l
     That is the end of the last removed job; infinite if the job does not fit until *latest*.
     """
     nodes, rows, asked = plans.node_plans, plans.slurm.params[0], tables.node_sets.demands[j].asked
-    free, released = free_now(tables, plans), -1
-    if free >= asked:
-        as_seen(tables, plans)
-        released = 0
-        if pick_nodes(tables, j):
-            return now
+    as_seen(tables, plans)
+    free, released = free_on_allowed(tables), 0
+    if free >= asked and pick_nodes(tables, j):
+        return now
     sort_limits(tables, plans, k)
     count, i, barrier, span = nodes.releases[0], 0, -np.inf, FIRST_SPAN
     while i < count:
@@ -124,24 +122,12 @@ def soonest_by_spans(tables: Tables, plans: Plans, k: int, j: int, now: float, l
         while i < count and plans.release_ends[i] > barrier + span:
             span += rows.wider if rows.wider > 0.0 else span
         if free >= asked:
-            if released < 0:  # the free capacity of each node matters only now
-                as_seen(tables, plans)
-                released = 0
             while released < i:
                 release_seen(tables, plans, j, released)
                 released += 1
             if pick_nodes(tables, j):
                 return float(last if last > now else max(last + KILL_WAIT, now + 1.0))
     return np.inf
-
-
-@inlined
-def free_now(tables: Tables, plans: Plans) -> int:
-    """Return how many cores of the allowed nodes are free now."""
-    free = 0
-    for n in range(len(tables.nodes)):
-        free += seen_cores(plans, n) * tables.node_sets.allowed[n]
-    return free
 
 
 @inlined

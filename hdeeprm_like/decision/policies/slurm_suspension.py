@@ -77,14 +77,6 @@ def as_seen(tables: Tables, plans: Plans) -> None:
 
 
 @inlined
-def seen_cores(plans: Plans, n: int) -> int:
-    """Return how many cores of a node the job that is being planned can get now."""
-    if plans.slurm.preemption.state[0].beside == 1:
-        return int(plans.slurm.preemption.suspension.free[n])
-    return int(plans.node_cores[n])
-
-
-@inlined
 def release_seen(tables: Tables, plans: Plans, j: int, place: int) -> None:
     """Release the running job at a place of ``Plans.releases``, without the cores that those behind it have, too."""
     running = plans.releases[place]
@@ -124,17 +116,6 @@ def own_cores(tables: Tables, plans: Plans, j: int, hold: int, first: int) -> in
                 if sets.hold_node[place] == sets.hold_node[hold]:
                     own &= ~rows.cores[place, w]
         found += count_bits(own)
-    return found
-
-
-@inlined
-def shared_on(tables: Tables, plans: Plans, hold: int, j: int) -> int:
-    """Return how many cores that one job holds on a node another one has, too."""
-    rows, sets, demand, found = plans.slurm.preemption.suspension, tables.node_sets, tables.node_sets.demands[j], 0
-    for place in range(demand.first_hold, demand.first_hold + demand.held):
-        if sets.hold_node[hold] == sets.hold_node[place]:
-            for w in range(plans.slurm.preemption.state[0].words):
-                found += count_bits(rows.cores[hold, w] & rows.cores[place, w])
     return found
 
 
@@ -239,13 +220,18 @@ def suspend_below(tables: Tables, plans: Plans, k: int, j: int) -> None:
                 count += 1
 
 
-@inlined
+@compiled
 def share_cores(tables: Tables, plans: Plans, j: int, other: int) -> bool:
     """Return whether two jobs have a core in common."""
-    demand, found = tables.node_sets.demands[j], 0
-    for hold in range(demand.first_hold, demand.first_hold + demand.held):
-        found += shared_on(tables, plans, hold, other)
-    return found > 0
+    rows, sets = plans.slurm.preemption.suspension, tables.node_sets
+    mine, its = sets.demands[j], sets.demands[other]
+    for hold in range(mine.first_hold, mine.first_hold + mine.held):
+        for place in range(its.first_hold, its.first_hold + its.held):
+            if sets.hold_node[hold] == sets.hold_node[place]:
+                for w in range(plans.slurm.preemption.state[0].words):
+                    if rows.cores[hold, w] & rows.cores[place, w] != 0:
+                        return True
+    return False
 
 
 @inlined

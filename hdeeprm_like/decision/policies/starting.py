@@ -4,13 +4,11 @@ It may start if it fits by cores, memory, GPUs and nodes, and delays no reservat
 queue or those of all jobs before it (`skyline`), those of nodes (`reserved_nodes`), or guaranteed starts (`bounded`).
 """
 
-import numpy as np
-
 from hdeeprm_like.decision.modes import SHORTEST_FIRST
-from hdeeprm_like.decision.policies.core_profile import Profile
+from hdeeprm_like.decision.policies.node_profile import keep_to_profile
 from hdeeprm_like.decision.policies.plans import EACH, HEAD, NO_JOB, Plans, planned_time
 from hdeeprm_like.decision.policies.reserved_nodes import allow_until, start_on_allowed
-from hdeeprm_like.decision.policies.skyline import could_start, earliest_start, keeps_reservations, take
+from hdeeprm_like.decision.policies.skyline import leaves_to_head
 from hdeeprm_like.decision.policies.steps import place_one, start_one, start_one_guarded
 from hdeeprm_like.engine.allocation import choose_cores, return_cores
 from hdeeprm_like.engine.calls import NOWHERE
@@ -53,9 +51,11 @@ def start_anywhere(tables: Tables, plans: Plans, k: int, j: int) -> int:
         if plan.reserved == HEAD and (j == plan.head or (asks and tables.jobs[j].size > plan.spare)):
             return RESERVED
     lacks = book_anywhere(tables, plans, k, j)
-    if lacks == NOTHING and asks and not keeps_reservations(tables, plans, k, j):
-        return_cores(tables, j)
-        return CORES
+    if lacks == NOTHING and asks:
+        at_head = plan.reserved == HEAD
+        if not (leaves_to_head(tables, plans, k, j) if at_head else keep_to_profile(tables, plans, j)):
+            return_cores(tables, j)
+            return CORES
     if lacks == NOTHING:
         start_job(tables, j)
     return int(lacks)
@@ -77,32 +77,6 @@ def book_anywhere(tables: Tables, plans: Plans, k: int, j: int) -> int:
         if policy < BEST_FIT or policy > TETRIS_SRTF:  # others do not keep a job on one node
             policy = BEST_FIT
     return int(choose_cores(tables, policy, j))
-
-
-@compiled
-def start_beside(tables: Tables, plans: Plans, profile: Profile, k: int, j: int, need: int) -> bool:
-    """Start a job if it fits now around all reservations; return whether it has started."""
-    if not could_start(tables, plans, profile, k, j, need) or start_if_fits(tables, plans, k, j) != NOTHING:
-        return False
-    take(tables, plans, profile, k, j, tables.clock[0].now, 1)
-    return True
-
-
-@inlined
-def start_or_reserve(tables: Tables, plans: Plans, profile: Profile, k: int, j: int, need: int) -> float:
-    """Start a job if it fits now around all reservations, else reserve for it; return when it starts.
-
-    That is infinite, and nothing is reserved, if it never fits, or no cores were found for it although it fits.
-
-    Args:
-        need: cores that must be free for it, no fewer than its own.
-    """
-    begin = float(earliest_start(tables, plans, profile, k, j, need))
-    if begin == tables.clock[0].now and start_if_fits(tables, plans, k, j) != NOTHING:
-        return np.inf
-    if begin < np.inf:
-        take(tables, plans, profile, k, j, begin, 1)
-    return begin
 
 
 @compiled

@@ -15,7 +15,7 @@ A program is the executable or the name of a job, where the trace or the schedul
 less. The model is online: it holds what has ended or runs now and nothing else, and recent jobs weigh more.
 
 Its mean logarithm is the prediction ``survival``, its ninth decile ``survival90``; a running job that outlives either
-gets that of the jobs that outlive it. Scores use the whole distribution (see `outlooks`), look-ahead draws from it.
+gets that of the jobs that outlive it. Scores use the whole distribution (see `outlooks`).
 """
 
 import math

@@ -44,7 +44,7 @@ from hdeeprm_like.studies.sweep.engine import Engine, Where, engine_named, gathe
 from hdeeprm_like.types import Floats, Ints
 
 OPTIONS, BEGIN, COSTS, BEST, RECORD = "options.json", "begin.json", "costs.jsonl", "best.json", "run.json"
-SCORES, PLACEMENT = ("queue", "backfill", "gate"), "placement"
+SCORES, PLACEMENT = ("queue", "backfill"), "placement"
 BROKEN = 100.0  # cost of a broken constraint, above that of all policies that keep them
 LEAST = {"wait": 1.0, "wait_max": 60.0, "utilization": 1e-6}  # below which ratios say nothing
 
@@ -77,10 +77,8 @@ def weights_in(content: dict[str, Any], searched: str = "both") -> tuple[list[We
             continue
         part = content.get("exact", {}) if prefix else content
         for kind, score in enumerate(SCORES):
-            given = part.get(score, {})
-            below: tuple[str, ...] = (*prefix, score, "weights") if "weights" in given else (*prefix, score)
-            for feature, value in given.get("weights", given).items():
-                found[Weight((*below, feature), stage * KINDS + kind, FEATURE[feature])] = float(value)
+            for feature, value in part.get(score, {}).items():
+                found[Weight((*prefix, score, feature), stage * KINDS + kind, FEATURE[feature])] = float(value)
         for name, value in part.get("keep", {}).items():
             if name != "bins":  # a whole number
                 found[Weight((*prefix, "keep", name), stage, name)] = float(value)

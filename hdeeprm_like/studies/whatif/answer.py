@@ -12,12 +12,10 @@ import numpy as np
 from hdeeprm_like.cluster.account import Account
 from hdeeprm_like.cluster.platform import Platform
 from hdeeprm_like.decision.names import case_of
-from hdeeprm_like.engine.numbers import WATCH_FACTOR, WATCH_INTERVAL
 from hdeeprm_like.errors import WorkloadError
 from hdeeprm_like.formats.files import null_for_nan
 from hdeeprm_like.refusals import WHATIF, refuse
 from hdeeprm_like.studies.whatif.calibration import Calibration, calibrate
-from hdeeprm_like.studies.whatif.changes import Change
 from hdeeprm_like.studies.whatif.fidelity import Fidelity, fidelity_of
 from hdeeprm_like.studies.whatif.figures import (
     ENDS,
@@ -33,7 +31,7 @@ from hdeeprm_like.studies.whatif.figures import (
     wins_and_losses,
 )
 from hdeeprm_like.studies.whatif.inputs import Log
-from hdeeprm_like.studies.whatif.mechanism import NOW, Asked, asked_for
+from hdeeprm_like.studies.whatif.mechanism import NOW, Asked
 from hdeeprm_like.studies.whatif.outcome import USUAL, Outcome, prepared, simulate
 from hdeeprm_like.types import Bools, Ints
 
@@ -92,26 +90,21 @@ class Answer:
 def answer(
     machine: Platform,
     log: Log,
-    now: str,
-    policies: Sequence[str],
-    changes: Sequence[Change],
-    interval: float = WATCH_INTERVAL,
-    factor: int = WATCH_FACTOR,
+    asked: Sequence[Asked],
     calibrated: bool = False,
     progress: bool = False,
 ) -> Answer:
     """Simulate all, and compare.
 
     Args:
-        now: the policy of the machine now. policies: others. changes: tried with the policy of now.
-        interval, factor: of the watch of a Slurm, for policies that do not set their own.
+        asked: of `asked_for`, the policy of the machine now first.
         calibrated: whether overheads of the Slurm are fitted to the first part of the log, and graded on the rest.
         progress: whether that shows how far it is.
 
     Raises:
-        OptionsError: a policy is not known, or there is nothing to calibrate. WorkloadError: no job could run.
+        OptionsError: this machine cannot have a change, or there is nothing to calibrate.
+        WorkloadError: no job could run.
     """
-    asked = asked_for(now, policies, changes, interval, factor)  # refuses a wrong name at once
     for one in asked:
         own, _ = prepared(machine, log, one.policy, one.change)  # refuses a change that this machine cannot have
         refuse(case_of(one.policy, WHATIF).on(own))

@@ -123,7 +123,7 @@ def _of_csv(path: Path, machine: Platform, leave_out_larger: bool) -> Log:
     jobs = load_workload(path, reference_flops=machine.reference_flops)
     jobs = without_larger(jobs, machine.cores) if leave_out_larger else jobs
     check_sizes(path, jobs, machine)
-    columns = words_of_csv(path, ("JobName", "Submitted", "Started"))
+    columns = words_of_csv(path, "JobName", "Submitted", "Started")
     rows = {name: row for row, name in enumerate(columns["JobName"])}
     chosen = [rows[name.partition("!")[2]] for name in jobs.ids]
     told = {name: [column[row] for row in chosen] for name, column in columns.items()}

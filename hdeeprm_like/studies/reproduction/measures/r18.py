@@ -146,7 +146,7 @@ class Windows:
 
         def choose(runs: Runs, places: Ints) -> Ints:
             usual = rule(runs, places)
-            gains = gains_of(runs, tried, places, actions, rule, horizon, self.experiment.platform.cores)
+            gains = gains_of(self, runs, tried, places, actions, horizon)
             own = gains[np.arange(len(places)), [actions.index(int(action)) for action in usual]]
             best = gains.argmax(1)
             return np.where(gains[np.arange(len(places)), best] > own + 1e-9, np.array(actions)[best], usual)
@@ -162,12 +162,12 @@ class _Forkable(Plays):
         self._runs[count] = self.runs_to_fork(count)
 
 
-def gains_of(
-    runs: Runs, tried: Runs, places: Ints, actions: Sequence[int], rule: Choose, horizon: float, cores: int
-) -> Floats:
+def gains_of(windows: Windows, runs: Runs, tried: Runs, places: Ints, actions: Sequence[int], horizon: float) -> Floats:
     """Return (D, A) what each action brings at D places if the rule follows; minus infinity for illegal ones."""
     from hdeeprm_like.learning.paired_rollouts import charge
 
+    rule, cores = windows.rule(), windows.experiment.platform.cores
+    rule, cores = windows.rule(), windows.experiment.platform.cores
     sources, forks = np.repeat(places, len(actions)), np.arange(len(places) * len(actions))
     tried.room_like(runs)
     tried.fork(sources, forks, runs)
