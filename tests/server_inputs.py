@@ -1,6 +1,7 @@
 """Platforms, workloads and schedulers for the tests of the server."""
 
 import contextlib
+import csv
 import itertools
 import json
 import os
@@ -82,6 +83,11 @@ def write_inputs(folder, content, xml=None):
     (folder / "p.xml").write_text(xml or platform_xml(4))
     (folder / "w.json").write_text(json.dumps(content))
     return ServerOptions(folder / "p.xml", (folder / "w.json",), export=str(folder / "out"))
+
+
+def rows(folder, name="out_jobs.csv"):
+    """Return the lines of a result file, each by its columns."""
+    return list(csv.DictReader((folder / name).read_text().splitlines()))
 
 
 PORTS = itertools.count(10_000 + os.getpid() * 100 % 20_000)  # below those that the system gives to connections

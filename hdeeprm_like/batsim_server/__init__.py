@@ -5,7 +5,7 @@ with any function that answers messages.
 
 Each module imports only modules that are listed above it::
 
-    options            the parsed command line
+    options            the parsed command lines
     json_text          JSON as both versions of Batsim print it
     fields             the fields of a JSON object, checked
     replies            messages from the scheduler
@@ -15,8 +15,7 @@ Each module imports only modules that are listed above it::
     arguments          the command line
     sharing            shares of hosts and links
     energy             energy of the hosts
-    countdowns         actions, and what is left of each
-    clock              the clock: actions, and the steps between their ends
+    clock              the clock: actions, what is left of each, and the steps between their ends
     engine             the actors, which the ends of actions wake
     machines           the hosts: states, P-states, energy
     network            the links: routes, latencies

@@ -27,7 +27,6 @@ class Carrier:
         self._context = zmq.Context()
         self._socket = self._context.socket(zmq.REQ)
         self._socket.setsockopt(zmq.LINGER, 0)
-        self._socket.setsockopt(zmq.RCVTIMEO, int(1000 * min(SLICE, self._timeout)))
         self._socket.setsockopt(zmq.MAXMSGSIZE, LARGEST_REPLY)
         try:
             self._socket.connect(endpoint)
@@ -42,20 +41,14 @@ class Carrier:
             ProtocolError: no reply came in time, or one with several parts.
         """
         self._socket.send(text.encode() if isinstance(text, str) else text)
-        parts = self._receive()
+        end = time.monotonic() + self._timeout
+        while not self._socket.poll(int(1000 * min(SLICE, self._timeout))):
+            if time.monotonic() >= end:
+                raise ProtocolError(f"the scheduler has not answered for {self._timeout:g} s")
+        parts = self._socket.recv_multipart()
         if len(parts) != 1:
             raise ProtocolError(f"reply: has {len(parts)} parts; one is needed")
-        return bytes(parts[0])
-
-    def _receive(self) -> list[bytes]:
-        """Return the parts of the next reply."""
-        end = time.monotonic() + self._timeout
-        while True:
-            try:
-                return self._socket.recv_multipart()
-            except zmq.Again:
-                if time.monotonic() >= end:
-                    raise ProtocolError(f"the scheduler has not answered for {self._timeout:g} s") from None
+        return parts[0]
 
     def close(self) -> None:
         """Close the connection; unsent data is dropped."""

@@ -46,7 +46,6 @@ class EnergyMeter:
         # the plugin assumes P-state 0 for a machine until its first update
         self._misjudged = {machine for machine, pstate in enumerate(pstates) if pstate != 0}
         self._least = [r[p][1] for r, p in zip(ranges, pstates, strict=True)]
-        self._least_watts: float | None = None  # W, of all machines at their least load; None: not summed yet
         self._total: tuple[float, float] = (0.0, 0.0)  # s, J of all machines then
         self._noted: tuple[float, float, Numbers] = (0.0, 0.0, self.joules.copy())  # s, J in all, J of each
 
@@ -103,9 +102,7 @@ class EnergyMeter:
     @property
     def least_watts(self) -> float:
         """Return the W of all machines at their least load."""
-        if self._least_watts is None:
-            self._least_watts = fsum(self._least)
-        return self._least_watts
+        return fsum(self._least)
 
     def of(self, machines: Sequence[int]) -> float:
         """Return the joules of some machines at their last updates."""
@@ -124,7 +121,6 @@ class EnergyMeter:
         self.update((machine,), now)
         self._pstates[machine] = pstate
         self._least[machine] = self._ranges[machine][pstate][1]
-        self._least_watts = None
         self._refresh(machine)
 
     def on_rates(self, variables: Sequence[Variable]) -> None:

@@ -10,8 +10,7 @@ from collections import deque
 from collections.abc import Generator
 from typing import Any
 
-from hdeeprm_like.batsim_server.clock import Clock, MessageWork
-from hdeeprm_like.batsim_server.countdowns import Action
+from hdeeprm_like.batsim_server.clock import Action, Clock, MessageWork
 from hdeeprm_like.batsim_server.energy import EnergyMeter
 from hdeeprm_like.batsim_server.sharing import Work
 from hdeeprm_like.batsim_server.simgrid_options import SimgridOptions

@@ -14,7 +14,12 @@ def run_job(simulation: Simulation, running: RunningJob, report: bool = True) ->
     """Run a job from start to end, then report to the server, if there is one to *report* to."""
     engine, job = simulation.engine, running.job
     job.start = engine.now
-    yield from begin_energy(simulation, running)
+    meter = simulation.machines.meter
+    if meter is not None:
+        yield from simulation.look_at_energy()
+        meter.total(engine.now)
+        running.joules_before = meter.of(job.machines)
+        simulation.machines.trace_energy("s", engine.now)
     simulation.machines.begin_job(job.identifier, job.machines, engine.now)
     code = yield from running.perform(running.task)
     if code == KILLED:
@@ -32,16 +37,6 @@ def run_job(simulation: Simulation, running: RunningJob, report: bool = True) ->
         yield (engine.put, ("JOB_COMPLETED", running))
     elif running.overdue is not None:
         engine.remove(running.overdue)
-
-
-def begin_energy(simulation: Simulation, running: RunningJob) -> Script:
-    """Record the energy of a job's machines before it."""
-    meter = simulation.machines.meter
-    if meter is not None:
-        yield from simulation.look_at_energy()
-        meter.total(simulation.engine.now)
-        running.joules_before = meter.of(running.job.machines)
-        simulation.machines.trace_energy("s", simulation.engine.now)
 
 
 def end_job(simulation: Simulation, running: RunningJob) -> Script:

@@ -6,7 +6,7 @@ This module has what all profile types share; each type is a `ProfileType` in ``
 from collections.abc import Callable, Generator, Sequence
 from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
 
-from hdeeprm_like.batsim_server.countdowns import Action
+from hdeeprm_like.batsim_server.clock import Action
 from hdeeprm_like.batsim_server.engine import CANCELLED, TIMEOUT, Actor, Engine, Request, Script
 from hdeeprm_like.batsim_server.fields import Fields
 from hdeeprm_like.batsim_server.machines import Machines

@@ -51,15 +51,6 @@ class Machine:
         )
 
 
-class _Switch:
-    """A change of the P-state of some machines under way."""
-
-    def __init__(self, machines: Sequence[int], pstate: int) -> None:
-        self.machines = machines
-        self.left = set(machines)
-        self.pstate = pstate
-
-
 MASTER, STORAGE, ROLES = "master", "storage", ("", "master", "compute_node", "storage")
 
 
@@ -134,8 +125,11 @@ class Machines:
         self.grouped_switches = self.machine_switches = 0
         self.state_rows: list[MachineStateRow] = []
         self.energy_rows: list[EnergyRow] = []
-        self.pstate_rows: list[PstateRow] = [(0.0, ids, pstate) for pstate, ids in self._initial_pstates()]
-        self._switches: list[_Switch] = []
+        self.pstate_rows: list[PstateRow] = []
+        for pstate in sorted({machine.pstate for machine in self.all}):
+            alike = [machine.number for machine in self.all if machine.pstate == pstate]
+            self.pstate_rows.append((0.0, interval_set(alike), pstate))
+        self._switches: list[tuple[Sequence[int], set[int], int]] = []  # machines, those not ready, their next P-state
         self.joules_at_last_end = -1.0  # Batsim's value if no job has ended
 
     def __len__(self) -> int:
@@ -188,7 +182,7 @@ class Machines:
 
     def begin_switch(self, numbers: Sequence[int], pstate: int, now: float) -> None:
         """Record that machines begin to change their P-state."""
-        self._switches.append(_Switch(numbers, pstate))
+        self._switches.append((numbers, set(numbers), pstate))
         self.trace_energy("p", now)
         way = -1 if self.all[numbers[0]].computes_in(pstate) else -2
         self.pstate_rows.append((now, interval_set(numbers), way))
@@ -203,16 +197,11 @@ class Machines:
     def end_switch(self, number: int, pstate: int) -> Sequence[int]:
         """Return all machines of a change when the last of them, this one, has reached its P-state; before, none."""
         for switch in self._switches:
-            if switch.pstate == pstate and number in switch.left:
-                switch.left.remove(number)
-                if switch.left:
+            machines, left, reached = switch
+            if reached == pstate and number in left:
+                left.remove(number)
+                if left:
                     return ()
                 self._switches.remove(switch)
-                return switch.machines
+                return machines
         return ()
-
-    def _initial_pstates(self) -> list[tuple[int, str]]:
-        groups: dict[int, list[int]] = {}
-        for machine in self.all:
-            groups.setdefault(machine.pstate, []).append(machine.number)
-        return [(pstate, interval_set(groups[pstate])) for pstate in sorted(groups)]

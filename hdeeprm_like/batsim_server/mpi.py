@@ -10,7 +10,7 @@ Source: SMPI of SimGrid 3.32, with the network of the host model ptask_L07.
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import inf
 
-from hdeeprm_like.batsim_server.countdowns import Action
+from hdeeprm_like.batsim_server.clock import Action
 from hdeeprm_like.batsim_server.engine import Actor, Engine, Script
 from hdeeprm_like.batsim_server.sharing import Constraint, Work
 from hdeeprm_like.errors import WorkloadError
@@ -68,7 +68,7 @@ class Communicator:
 
     def __init__(self, engine: Engine, hosts: Sequence[str]) -> None:
         """Connect ranks on hosts given by name, one per rank."""
-        self._engine = engine
+        self.engine = engine
         self._hosts = hosts
         self.size = len(hosts)
         self._waiting: list[list[Message]] = [[] for _ in hosts]  # for their other side, by receiver
@@ -85,7 +85,7 @@ class Communicator:
             self._move(*((message, other) if message.sends else (other, message)))
         if message.sends and _as_int32(message.size) < DETACHED:
             message.over = True
-        self._engine.wake(actor, None)
+        self.engine.wake(actor, None)
 
     def wait(self, actor: Actor, messages: Iterable[Message]) -> None:
         """Request of an actor: continue when all these messages are over."""
@@ -94,17 +94,17 @@ class Communicator:
         def end(message: Message) -> None:
             awaited.remove(message)
             if not awaited:
-                self._engine.wake(actor, None)
+                self.engine.wake(actor, None)
 
         for message in awaited:
             message.on_end = end
         if not awaited:
-            self._engine.wake(actor, None)
+            self.engine.wake(actor, None)
 
     def close(self) -> None:
         """Stop all messages: the job is killed."""
         for action in self._moving:
-            self._engine.remove(action)
+            self.engine.remove(action)
         self._moving.clear()
 
     def _move(self, send: Message, receive: Message) -> None:
@@ -119,7 +119,7 @@ class Communicator:
                 f"sends it {send.size} ({send.tag})"
             )
         hosts = self._hosts
-        action = self._engine.carry(hosts[send.sender], hosts[send.receiver], send.size + ENVELOPE, arrive)
+        action = self.engine.carry(hosts[send.sender], hosts[send.receiver], send.size + ENVELOPE, arrive)
         self._moving.add(action)
 
 
@@ -136,13 +136,12 @@ class Rank:
         pending: operations begun and not waited for yet, by sender, receiver and tag, in order.
     """
 
-    def __init__(self, communicator: Communicator, engine: Engine, number: int, host: Constraint, machine: int) -> None:
+    def __init__(self, communicator: Communicator, number: int, host: Constraint, machine: int) -> None:
         """Start on a host, which is the machine of that number."""
         self.number = number
         self.size = communicator.size
         self.pending: dict[tuple[int, int, Tag], list[Message]] = {}
-        self._communicator = communicator
-        self._engine = engine
+        self._communicator, self._engine = communicator, communicator.engine
         self._host = host
         self._machine = machine
 

@@ -4,7 +4,6 @@ To support another operation, write the reader of its arguments and add a line t
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -44,12 +43,6 @@ class Operation(NamedTuple):
     each: int = 0
 
 
-@cache
-def numbers_below(end: int) -> Whole:
-    """Return the kind of the numbers from 0 on below an end."""
-    return Whole(0, end - 1)
-
-
 class Line:
     """The arguments of one line, checked as they are read; a `ValueError` describes a mistake."""
 
@@ -76,7 +69,7 @@ class Line:
         return TYPES[self._number_below(len(TYPES), position, "type")] if position < len(self.words) else self.element
 
     def _number_below(self, end: int, position: int, what: str) -> int:
-        return numbers_below(end).in_text(self.words[position], ValueError, what)
+        return Whole(0, end - 1).in_text(self.words[position], ValueError, what)
 
     def size(self, count: int, kind: int) -> int:
         """Return the bytes of elements, from the positions of their number and of their type."""

@@ -19,6 +19,11 @@ class Amounts(NamedTuple):
     flops: float | Sequence[float]
     bytes: float | Sequence[float]
 
+    @property
+    def silent(self) -> bool:
+        """Whether there is nothing to send."""
+        return not (self.bytes if isinstance(self.bytes, float) else any(self.bytes))
+
     def of_rank(self, rank: int) -> float:
         """Return the flops of one rank."""
         return self.flops if isinstance(self.flops, float) else self.flops[rank]
@@ -37,7 +42,7 @@ def work_of(machines: Machines, network: Network, ranks: Sequence[int], amounts:
         weights[host] = weights.get(host, 0.0) + amounts.of_rank(rank)
     crowds = NO_CROWDS if len(weights) == len(ranks) else _crowds(machines, ranks, amounts)
     latency = bytes_delay = 0.0
-    if len(ranks) > 1 and (amounts.bytes if isinstance(amounts.bytes, float) else any(amounts.bytes)):
+    if len(ranks) > 1 and not amounts.silent:
         names = [machines[number].host.name for number in ranks]
         latency, bytes_delay = add_flows(network, names, amounts.bytes, weights)
     return Work(weights, sorted(set(ranks)), latency, bytes_delay, crowds, len(ranks))

@@ -3,7 +3,6 @@
 import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from hdeeprm_like.batsim_server import submitters
@@ -39,9 +38,8 @@ class Server:
         self.ask = ask
         self.ended = False
         self._workflows = {workflow.name: Mailbox() for workflow in simulation.workflows}
-        self._workflows_to_come = len(self._workflows)
-        self._jobs_to_come = len(simulation.workloads) + len(self._workflows)
-        self._events_to_come = len(simulation.events)
+        jobs, workflows, events = simulation.workloads, simulation.workflows, simulation.events
+        self._to_come = {"jobs": len(jobs), "workflow": len(workflows), "events": len(events)}  # submitters not over
         self._scheduler_ready = False
         self._debugging = logger.isEnabledFor(logging.DEBUG)
         self._handlers: dict[str, Callable[[Any], Script | None]] = {  # handlers of messages from the other actors
@@ -135,27 +133,22 @@ class Server:
     def _finished(self) -> bool:
         simulation = self.simulation
         busy = simulation.waiters or simulation.killers or simulation.switching or simulation.registering
-        if self._jobs_to_come or self._events_to_come or busy or simulation.running:
-            return False
-        return simulation.completed == simulation.submitted
+        over = not (any(self._to_come.values()) or busy or simulation.running)
+        return over and simulation.completed == simulation.submitted
 
     def _on_ready(self, _: None) -> None:
         self._scheduler_ready = True
         self.ended = self.simulation.ends_sent
 
     def _on_bye(self, kind: str) -> None:
-        if kind != "events":
-            self._workflows_to_come -= kind == "workflow"
-            self._jobs_to_come -= 1
-            if not self._jobs_to_come:
-                self.simulation.outbox.no_more_jobs(self.simulation.engine.now)
-        else:
-            self._events_to_come -= 1
-            if not self._events_to_come:
-                self.simulation.outbox.no_more_events(self.simulation.engine.now)
+        self._to_come[kind] -= 1
+        if kind == "events" and not self._to_come[kind]:
+            self.simulation.outbox.no_more_events(self.simulation.engine.now)
+        elif kind != "events" and not (self._to_come["jobs"] or self._to_come["workflow"]):
+            self.simulation.outbox.no_more_jobs(self.simulation.engine.now)
 
     def _on_submitted(self, jobs: Sequence[Job]) -> None:
-        if self.simulation.options.only_workflows_count and self._workflows and not self._workflows_to_come:
+        if self.simulation.options.only_workflows_count and self._workflows and not self._to_come["workflow"]:
             return
         for job in jobs:
             self.simulation.submit(job)
@@ -231,7 +224,8 @@ def description(simulation: Simulation) -> str:
             "config": options.configuration(),
         }
     )
-    paths = encode({name: _path_text(path) for name, path in options.named_workloads()})
+    paths = encode({name: str(path.absolute()) for name, path in options.named_workloads()})
+    paths = paths.encode(errors="replace").decode()
     profiles = ",".join(
         f"{encode(name)}:{{{','.join(f'{encode(p.name)}:{p.text}' for p in known.values())}}}"
         for name, known in simulation.profiles.items()
@@ -254,7 +248,3 @@ def _resources(machines: Sequence[Machine]) -> list[str]:
             known[key] = f'"properties":{properties},"zone_properties":{encode(host.zone_properties)}'
         resources.append(f'{{"id":{machine.number},"name":{encode(host.name)},"state":"idle",{known[key]}}}')
     return resources
-
-
-def _path_text(path: Path) -> str:
-    return str(path.absolute()).encode(errors="replace").decode()

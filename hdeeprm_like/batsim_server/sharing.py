@@ -120,15 +120,10 @@ class Sharing:
             for constraint, weight in variable.weights.items():
                 users = constraint.variables
                 del users[variable]
-                if weight > 0.0 and users:
-                    self.touch(constraint)
+                if weight > 0.0:
+                    self.dirty |= dict.fromkeys(users)
         variable.value = 0.0
         self.dirty.pop(variable, None)
-
-    def touch(self, constraint: Constraint) -> None:
-        """Mark the variables of a constraint for recomputation."""
-        for variable in constraint.variables:
-            self.dirty[variable] = None
 
     def set_host_speed(self, constraint: Constraint, speed: float, share: float) -> None:
         """Change the speed of a host's cores, and the share of it that the host has."""

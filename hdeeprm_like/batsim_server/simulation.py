@@ -1,7 +1,7 @@
 """The parts of one simulation: machines, network, clock, jobs, and the messages to be sent."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from hdeeprm_like.batsim_server.engine import Actor, Engine, Script
 from hdeeprm_like.batsim_server.jobs import Job, Profiles, RunningJob
@@ -15,9 +15,6 @@ from hdeeprm_like.batsim_server.workload import read_workload
 from hdeeprm_like.formats.simgrid_xml import read_simgrid_xml
 from hdeeprm_like.formats.simgrid_zones import loopback
 from hdeeprm_like.results.batsim_files import JobRow
-
-if TYPE_CHECKING:
-    from hdeeprm_like.batsim_server.workflows import Workflow
 
 MOST_ROUNDS = 3  # reading the energy takes SimGrid one round per machine; more rounds than this change no order
 
@@ -65,7 +62,11 @@ class Simulation:
             largest = max(largest, machines)
             self.workloads.append(list(jobs.values()))
             self.jobs.update((job.identifier, job) for job in jobs.values())
-        self.workflows = _workflows(options)
+        files = [(path, f"wf{number}", 0.0) for number, path in enumerate(options.workflows)]
+        files += [(path, f"wfc{number}", begin) for number, (path, begin) in enumerate(options.late_workflows)]
+        if files:  # few simulations have any
+            from hdeeprm_like.batsim_server.workflows import read_workflow
+        self.workflows = [read_workflow(*file) for file in files]
         self.profiles.update((workflow.name, Profiles(workflow.name)) for workflow in self.workflows)
         limit = min(filter(None, (options.mmax, largest if options.mmax_workload else 0)), default=0)
         roles = roles_of(platform, {options.master: MASTER, **options.roles})
@@ -204,15 +205,3 @@ def row_of(job: Job) -> JobRow:
         energy=job.joules,
         metadata=job.metadata,
     )
-
-
-def _workflows(options: ServerOptions) -> list["Workflow"]:
-    """Return the workflows of a command line."""
-    if not options.workflows and not options.late_workflows:
-        return []
-    from hdeeprm_like.batsim_server.workflows import read_workflow  # few simulations have any
-
-    found = [read_workflow(path, f"wf{number}") for number, path in enumerate(options.workflows)]
-    for number, (path, begin) in enumerate(options.late_workflows):
-        found.append(read_workflow(path, f"wfc{number}", begin))
-    return found

@@ -105,12 +105,13 @@ class WorkloadReader(Record):
 
 
 def read_workload(
-    path: Path, name: str, make_reader: Callable[..., WorkloadReader] = WorkloadReader
+    path: Path, name: str, make_reader: Callable[..., WorkloadReader] = WorkloadReader, prefix: str = ""
 ) -> tuple[int, dict[str, Job], Profiles]:
     """Return the number of machines of a Batsim workload, its jobs, and the profiles that they use.
 
     Args:
         make_reader: takes the arguments of a `WorkloadReader`.
+        prefix: comes before the names of profiles.
 
     Raises:
         WorkloadError: the file is no supported workload; the message says where.
@@ -120,13 +121,13 @@ def read_workload(
     if not isinstance(content, dict):
         raise WorkloadError(f"{where}: a workload is an object with nb_res, jobs and profiles")
     machines = COUNT.of(content.get("nb_res"), WorkloadError, where, "nb_res")
-    described, listed = content.get("profiles"), content.get("jobs")
-    if not isinstance(described, dict):
-        raise WorkloadError(f"{where}: profiles must be an object")
+    described = Fields(content, where, WorkloadError).object("profiles")
+    listed = content.get("jobs")
     if not isinstance(listed, list):
         raise WorkloadError(f"{where}: jobs must be a list")
     profiles = Profiles(name)
-    reader = make_reader(profiles, described, WorkloadError, path.parent)
+    named = {f"{prefix}{profile}": description for profile, description in described.items()}
+    reader = make_reader(profiles, named, WorkloadError, path.parent)
     jobs: dict[str, Job] = {}
     for index, description in enumerate(listed):
         job = reader.job(description, f"{where}: jobs[{index}]")

@@ -1,10 +1,9 @@
 """Corners where Batsim 4.2.1 and SimGrid 3.32 do what one would not expect."""
 
-import csv
 import json
 
 import pytest
-from server_inputs import HEAD, MASTER, Filler, Script, platform_xml, reply, workload, write_inputs
+from server_inputs import HEAD, MASTER, Filler, Script, platform_xml, reply, rows, workload, write_inputs
 
 from hdeeprm_like.batsim_server.cli import play
 from hdeeprm_like.batsim_server.machines import Machines
@@ -16,11 +15,6 @@ WORK = {"work4": {"type": "parallel_homogeneous", "cpu": 4e9, "com": 0}}
 SLEEPS = platform_xml(2, speeds="1Gf,0.1f,0.5f,0.5f", watts="30:40:100, 5:5:5, 20:20:20, 20:20:20").replace(
     '<prop id="wattage', '<prop id="sleep_pstates" value="1:2:3"/><prop id="wattage'
 )
-
-
-def rows(folder):
-    with (folder / "out_jobs.csv").open() as file:
-        return list(csv.DictReader(file))
 
 
 def start(number, alloc):

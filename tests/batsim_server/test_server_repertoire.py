@@ -1,10 +1,9 @@
 """What recordings of the real Batsim 4.2.1 show, on small inputs: roles, storage, traces, kills, options."""
 
-import csv
 import json
 
 import pytest
-from server_inputs import CLUSTER, HEAD, Filler, Script, platform_xml, reply, storage_xml, workload, write_inputs
+from server_inputs import CLUSTER, HEAD, Filler, Script, platform_xml, reply, rows, storage_xml, workload, write_inputs
 
 from hdeeprm_like.batsim_server import cli
 from hdeeprm_like.batsim_server.cli import play, read_command_line
@@ -16,11 +15,6 @@ PROFILES = {
     "sleep5": {"type": "delay", "delay": 5},
     "work4": {"type": "parallel_homogeneous", "cpu": 4e9, "com": 0},
 }
-
-
-def rows(folder, name="out_jobs.csv"):
-    with (folder / name).open() as file:
-        return list(csv.DictReader(file))
 
 
 def events_of(script, kind):

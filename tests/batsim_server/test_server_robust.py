@@ -85,17 +85,13 @@ def test_nonsense_is_refused_in_one_line(what, tmp_path):
     assert (tmp_path / "out_jobs.csv").read_text().startswith("job_id,")
 
 
-def test_starting_a_job_twice_is_refused(tmp_path):
+@pytest.mark.parametrize(
+    ("other", "hint"), [(START, "RUNNING"), ({"job_id": "w0!1", "alloc": "1"}, "machine 1 is COMPUTING")]
+)
+def test_a_running_job_and_a_busy_machine_are_refused(other, hint, tmp_path):
     options = write_inputs(tmp_path, workload(JOBS, PROFILES))
-    with pytest.raises(ProtocolError, match="RUNNING"):
-        cli.play(options, Script(reply(0.0), reply(0.0, ("EXECUTE_JOB", START), ("EXECUTE_JOB", START))).ask)
-
-
-def test_a_busy_machine_is_refused(tmp_path):
-    options = write_inputs(tmp_path, workload(JOBS, PROFILES))
-    other = ("EXECUTE_JOB", {"job_id": "w0!1", "alloc": "1"})
-    with pytest.raises(ProtocolError, match="machine 1 is COMPUTING"):
-        cli.play(options, Script(reply(0.0), reply(0.0, ("EXECUTE_JOB", START), other)).ask)
+    with pytest.raises(ProtocolError, match=hint):
+        cli.play(options, Script(reply(0.0), reply(0.0, ("EXECUTE_JOB", START), ("EXECUTE_JOB", other))).ask)
 
 
 def refusal(call, *arguments):

@@ -1,12 +1,11 @@
 """What a session does, on clusters whose answers fit on paper."""
 
-import csv
 import json
 import logging
 
 import pytest
 from calls import calls_of
-from server_inputs import CLUSTER, Filler, Script, platform_xml, random_workload, reply, workload, write_inputs
+from server_inputs import CLUSTER, Filler, Script, platform_xml, random_workload, reply, rows, workload, write_inputs
 
 from hdeeprm_like.batsim_server.cli import play
 from hdeeprm_like.errors import PlatformError, WorkloadError
@@ -20,10 +19,6 @@ PROFILES = {
     "fails": {"type": "composed", "seq": ["bad", "sleep5"]},
     "bad": {"type": "delay", "delay": 1, "ret": 7},
 }
-
-
-def rows(folder, name="out_jobs.csv"):
-    return list(csv.DictReader((folder / name).read_text().splitlines()))
 
 
 def ends(folder, jobs):

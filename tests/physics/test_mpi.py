@@ -31,7 +31,7 @@ def ends(hosts, traces, folder):
     found = [None] * len(traces)
 
     def run(rank, machine, path):
-        me = Rank(communicator, engine, rank, machine.constraint, machine.number)
+        me = Rank(communicator, rank, machine.constraint, machine.number)
         yield from replay(me, read_trace(path, rank, len(traces)))
         found[rank] = engine.now
 

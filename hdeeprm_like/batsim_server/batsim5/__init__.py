@@ -5,7 +5,6 @@ Parts that Batsim 5 shares with Batsim 4 are reused: the clock, machines, networ
 
 Each module imports only modules that are listed above it, and those of ``batsim_server``::
 
-    options            the parsed command line and handshake
     library            a scheduler that is a C library
     handshake          the first two messages, which settle the scheduler's wishes
     profile_types      the table of profile types, and their form in messages

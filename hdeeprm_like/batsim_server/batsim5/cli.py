@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hdeeprm_like.batsim_server.arguments import Parser
-from hdeeprm_like.batsim_server.batsim5.options import IMITATED, RC2, VERSIONS, Options5
 from hdeeprm_like.batsim_server.cli import run_command, run_to_the_end
+from hdeeprm_like.batsim_server.options import IMITATED, RC2, VERSIONS, Options5
 from hdeeprm_like.errors import OptionsError
 from hdeeprm_like.inputs import read_text
 

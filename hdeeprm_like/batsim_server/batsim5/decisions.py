@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from hdeeprm_like.batsim_server import execution, submitters
-from hdeeprm_like.batsim_server.batsim5.options import RC2
 from hdeeprm_like.batsim_server.batsim5.periodic import BEGIN, STOP, PeriodicCall, to_periodic
 from hdeeprm_like.batsim_server.batsim5.probes import measure_later, read_probe
 from hdeeprm_like.batsim_server.batsim5.simulation import Simulation5
@@ -16,6 +15,7 @@ from hdeeprm_like.batsim_server.engine import Script
 from hdeeprm_like.batsim_server.fields import Fields
 from hdeeprm_like.batsim_server.jobs import Job, Profiles
 from hdeeprm_like.batsim_server.machines import MachineState
+from hdeeprm_like.batsim_server.options import RC2
 from hdeeprm_like.batsim_server.replies import SchedulerEvent
 from hdeeprm_like.batsim_server.scheduler_events import (
     add_job,

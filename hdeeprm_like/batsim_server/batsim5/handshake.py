@@ -11,8 +11,8 @@ import struct
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeAlias
 
-from hdeeprm_like.batsim_server.batsim5.options import Options5
-from hdeeprm_like.batsim_server.replies import Form, SchedulerEvent, read_reply
+from hdeeprm_like.batsim_server.options import Options5
+from hdeeprm_like.batsim_server.replies import Form, read_reply
 from hdeeprm_like.errors import ProtocolError
 
 if TYPE_CHECKING:  # what reads the command line, too, loads this module
@@ -55,10 +55,6 @@ def shake_hands(options: Options5, ask: AskBytes) -> tuple[Options5, "Ask"]:
     hello = events[0]
     name, version, _ = [hello.text(f"decision_component_{what}") for what in ("name", "version", "commit")]
     logger.info("the scheduler is %s %s", name[:60], version[:60])
-    return _with_wishes(options, hello), lambda text: ask(text.encode() + b"\0")
-
-
-def _with_wishes(options: Options5, hello: SchedulerEvent) -> Options5:
     wishes = hello.object("requested_simulation_features")
     wanted: dict[str, bool] = {}
     for feature, option in FEATURES.items():
@@ -67,4 +63,4 @@ def _with_wishes(options: Options5, hello: SchedulerEvent) -> Options5:
             raise ProtocolError(f"{hello.where}: {feature} must be true or false")
         wanted[option] = wish
     wanted["profile_reuse"] &= wanted["dynamic_jobs"]
-    return options.replaced(**wanted)
+    return options.replaced(**wanted), lambda text: ask(text.encode() + b"\0")

@@ -1,8 +1,7 @@
 """The messages to the scheduler in Batsim 5's JSON."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 from hdeeprm_like.batsim_server.jobs import Job, Profile, RunningJob, Task
 from hdeeprm_like.batsim_server.json_text import decimal5, encode5
@@ -11,20 +10,11 @@ from hdeeprm_like.batsim_server.outbox import Outbox
 UNSIGNED = 1 << 32  # return codes are sent as unsigned 32-bit numbers
 
 
-@dataclass(frozen=True)
-class KillProgress:
-    """Progress of a killed job as in messages, and its profile."""
-
-    report: dict[str, Any]
-    profile: Profile
+KillProgress: TypeAlias = tuple[dict[str, Any], Profile]  # progress of a killed job as in messages, and its profile
 
 
-def kill_progress(running: RunningJob) -> KillProgress:
-    """Return the progress of a job."""
-    return KillProgress(_progress_of(running, running.task), running.job.profile)
-
-
-def _progress_of(running: RunningJob, task: Task) -> dict[str, Any]:
+def progress_of(running: RunningJob, task: Task) -> dict[str, Any]:
+    """Return the progress of a job in one profile."""
     profile = task.profile
     if task.part is None:
         share = profile.type.progress(running, task, profile.parameters)["progress"]
@@ -35,7 +25,7 @@ def _progress_of(running: RunningJob, task: Task) -> dict[str, Any]:
         "profile_id": profile.name,
         "current_repetition": repetition,
         "current_task_index": index,
-        "current_task_progress": _progress_of(running, task.part),
+        "current_task_progress": progress_of(running, task.part),
     }
     return {"kill_progress_type": "KillProgressSequentialProfile", "kill_progress": report}
 
@@ -93,10 +83,10 @@ class Outbox5(Outbox):
     def jobs_killed(self, identifiers: Iterable[str], progress: Mapping[str, KillProgress], now: float) -> None:
         """Add the completion of a kill, with the progress of each job."""
         by_job = sorted(progress.items())
-        progresses = encode5([{"job_id": identifier, "wrapper": one.report} for identifier, one in by_job])
+        progresses = encode5([{"job_id": identifier, "wrapper": report} for identifier, (report, _) in by_job])
         tail = ""
         if self._profiles_of_killed:
-            named = {one.profile.name: one.profile.text for one in progress.values()}
+            named = {profile.name: profile.text for _, profile in progress.values()}
             tail = f',"profiles": [{",".join(text for _, text in sorted(named.items()))}]'
         data = f'{{"job_ids": {encode5(list(identifiers))},"progresses": {progresses}{tail}}}'
         self.add_late("JobsKilledEvent", data, now)

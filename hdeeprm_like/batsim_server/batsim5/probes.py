@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from hdeeprm_like.batsim_server.batsim5.options import RC2
 from hdeeprm_like.batsim_server.batsim5.simulation import Simulation5
 from hdeeprm_like.batsim_server.energy import EnergyMeter
 from hdeeprm_like.batsim_server.engine import Script
+from hdeeprm_like.batsim_server.options import RC2
 from hdeeprm_like.batsim_server.replies import SchedulerEvent
 from hdeeprm_like.batsim_server.scheduler_events import machines_of
 from hdeeprm_like.batsim_server.submitters import report_later

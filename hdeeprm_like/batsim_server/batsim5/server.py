@@ -7,11 +7,11 @@ from typing import Any
 from hdeeprm_like.batsim_server.batsim5 import periodic
 from hdeeprm_like.batsim_server.batsim5.decisions import DECISIONS
 from hdeeprm_like.batsim_server.batsim5.handshake import FORM
-from hdeeprm_like.batsim_server.batsim5.options import RC2
 from hdeeprm_like.batsim_server.batsim5.simulation import Simulation5
 from hdeeprm_like.batsim_server.engine import Script
 from hdeeprm_like.batsim_server.json_text import encode5
 from hdeeprm_like.batsim_server.machines import Machine
+from hdeeprm_like.batsim_server.options import RC2
 from hdeeprm_like.batsim_server.outside_events import OutsideEvent
 from hdeeprm_like.batsim_server.replies import Reply, SchedulerEvent, read_reply
 from hdeeprm_like.batsim_server.server import Ask, Server

@@ -5,12 +5,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from hdeeprm_like.batsim_server.batsim5.options import RC2, Options5
-from hdeeprm_like.batsim_server.batsim5.outbox import KillProgress, Outbox5, kill_progress
+from hdeeprm_like.batsim_server.batsim5.outbox import KillProgress, Outbox5, progress_of
 from hdeeprm_like.batsim_server.batsim5.workload import WorkloadReader5
 from hdeeprm_like.batsim_server.engine import Mailbox, Script
 from hdeeprm_like.batsim_server.jobs import Job, Profiles, RunningJob
 from hdeeprm_like.batsim_server.json_text import encode5
+from hdeeprm_like.batsim_server.options import RC2, Options5
 from hdeeprm_like.batsim_server.outside_events import Content, OutsideEvent, read_events
 from hdeeprm_like.batsim_server.simulation import Simulation
 from hdeeprm_like.batsim_server.workload import read_workload
@@ -48,8 +48,8 @@ class Simulation5(Simulation):
 
     def read_workload(self, path: Path, name: str) -> tuple[int, dict[str, Job], Profiles]:
         """Return the number of machines that a workload was made for, its jobs and profiles."""
-        machines, jobs, profiles = read_workload(path, name, partial(WorkloadReader5, others=self.profiles))
-        self.unused = self.unused or profiles.unused
+        machines, jobs, profiles = read_workload(path, name, partial(WorkloadReader5, others=self.profiles), f"{name}!")
+        self.unused = self.unused or profiles.unused.removeprefix(f"{name}!")
         return machines, jobs, profiles
 
     def read_events(self, path: Path, number: int) -> list[OutsideEvent]:
@@ -72,7 +72,7 @@ class Simulation5(Simulation):
 
     def progress_of(self, running: RunningJob) -> KillProgress:
         """Return the progress of a killed job, as sent to the scheduler."""
-        return kill_progress(running)
+        return progress_of(running, running.task), running.job.profile
 
     def stop(self) -> Script:
         """End all actors but the server, and drop unsent events."""

@@ -10,7 +10,7 @@ from hdeeprm_like.batsim_server.jobs import Job, Profile, Profiles, ProfileType
 from hdeeprm_like.batsim_server.json_text import encode5
 from hdeeprm_like.batsim_server.replies import SchedulerEvent
 from hdeeprm_like.batsim_server.workload import WorkloadReader
-from hdeeprm_like.errors import ProtocolError, did_you_mean
+from hdeeprm_like.errors import ProtocolError
 from hdeeprm_like.formats.batsim5_json import profile_of_message
 
 
@@ -51,30 +51,20 @@ class WorkloadReader5(WorkloadReader):
     def check_unused(self, where: str) -> None:
         """Raise for invalid profiles without jobs, except those of types that only we do not support."""
         for name, description in self.described.items():
-            full = f"{self.profiles.workload}!{name}"
-            if full in self.profiles:
+            if name in self.profiles:
                 continue
             self.profiles.unused = self.profiles.unused or name
             if not isinstance(description, dict) or description.get("type") not in self.not_imitated:
-                self.profile(full, description, where, unused=True)
+                self.profile(name, description, where, unused=True)
 
     def find(self, name: Any, where: str, depth: int) -> Profile:
         """Return a profile by its name, with or without its workload's; parse it if necessary."""
-        if not isinstance(name, str):
-            raise self.error(f"{where}: profile must be the name of a profile, not {str(name)[:40]!r}")
-        own = self.profiles.workload
-        full = name if "!" in name else f"{own}!{name}"
-        owner, _, bare = full.partition("!")
-        if full in self.profiles:
-            return self.profiles[full]
-        if owner == own and bare in self.described:
-            self.profiles[full] = self.profile(full, self.described[bare], where, depth)
-        elif owner != own and full in self.others.get(owner, ()):
-            self.profiles[full] = self.others[owner][full]
-        else:
-            near = did_you_mean(name, {*self.described, *self.profiles})
-            raise self.error(f"{where}: no profile {name[:60]!r}{near}")
-        return self.profiles[full]
+        if isinstance(name, str):
+            name = name if "!" in name else f"{self.profiles.workload}!{name}"
+            known = self.others.get(name.partition("!")[0])
+            if known and name in known and name not in self.profiles:
+                self.profiles[name] = known[name]
+        return super().find(name, where, depth)
 
     def _extra_data(self, description: Mapping[str, Any], where: str) -> str:
         """Return the text that users may add to jobs and profiles; objects and lists are written as JSON."""

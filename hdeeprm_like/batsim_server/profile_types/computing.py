@@ -24,11 +24,6 @@ def hosts_of(amounts: Amounts) -> int | None:
     return None if isinstance(amounts.flops, float) else len(amounts.flops)
 
 
-def is_silent(amounts: Amounts) -> bool:
-    """Return whether there is nothing to send."""
-    return not (amounts.bytes if isinstance(amounts.bytes, float) else any(amounts.bytes))
-
-
 def run(running: RunningJob, task: Task, amounts: Amounts) -> Steps:
     """Compute and communicate."""
     ranks = running.job.ranks
@@ -54,14 +49,14 @@ PARALLEL = ProfileType(
     run,
     share_done,
     hosts=hosts_of,
-    silent=is_silent,
+    silent=lambda amounts: amounts.silent,
 )
 HOMOGENEOUS = ProfileType(
     "``cpu`` flops on each host, ``com`` bytes between each two hosts",
     read_homogeneous,
     run,
     share_done,
-    silent=is_silent,
+    silent=lambda amounts: amounts.silent,
 )
 HOMOGENEOUS_TOTAL = ProfileType(
     "the same, ``cpu`` and ``com`` divided by the number of hosts",
@@ -69,6 +64,6 @@ HOMOGENEOUS_TOTAL = ProfileType(
     run_divided,
     share_done,
     any_size=lambda _: True,
-    silent=is_silent,
+    silent=lambda amounts: amounts.silent,
 )
 COMPUTING = (HOMOGENEOUS, HOMOGENEOUS_TOTAL, PARALLEL)

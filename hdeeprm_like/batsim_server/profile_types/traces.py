@@ -6,7 +6,7 @@ What reads and replays the files is loaded when the first job does so; few workl
 from collections.abc import Callable
 from math import floor
 from pathlib import Path
-from typing import NamedTuple
+from typing import TypeAlias
 
 from hdeeprm_like.batsim_server.engine import TIMEOUT, Mailbox, Script
 from hdeeprm_like.batsim_server.fields import Fields
@@ -19,10 +19,7 @@ from hdeeprm_like.values import FRACTION
 LAST_MESSAGE = 4.0  # bytes, from each rank to the first host of the job
 
 
-class Trace(NamedTuple):
-    """The files of a trace, one per rank."""
-
-    files: tuple[Path, ...]
+Trace: TypeAlias = tuple[Path, ...]  # the files of the ranks
 
 
 def read(fields: Fields, find: FindProfile) -> Trace:
@@ -33,15 +30,15 @@ def read(fields: Fields, find: FindProfile) -> Trace:
     index = fields.folder / name
     if not index.is_file():
         raise fields.refusal(f"trace {name!r} leads to {index}, which is no file")
-    return Trace(tuple(index.parent / line.rstrip() for line in read_text(index, fields.error).splitlines()))
+    return tuple(index.parent / line.rstrip() for line in read_text(index, fields.error).splitlines())
 
 
 def run_usage(running: RunningJob, task: Task, trace: Trace) -> Steps:
     """Make every rank use its host as in its file; each needs a host of its own."""
     job = running.job
-    if len(trace.files) > len(set(job.ranks)):
+    if len(trace) > len(set(job.ranks)):
         raise WorkloadError(
-            f"job {job.identifier}: the trace of profile {task.profile.name!r} is for {len(trace.files)} different "
+            f"job {job.identifier}: the trace of profile {task.profile.name!r} is for {len(trace)} different "
             f"hosts, the job has {len(set(job.ranks))}"
         )
     return (yield from _run(running, trace, lambda rank, path: _use(running, job.ranks[rank], _usages(path, rank))))
@@ -52,13 +49,13 @@ def run_smpi(running: RunningJob, task: Task, trace: Trace) -> Steps:
     from hdeeprm_like.batsim_server.mpi import Communicator, Rank
     from hdeeprm_like.batsim_server.mpi_traces import read_trace, replay
 
-    ranks, machines, count = running.job.ranks, running.machines, len(trace.files)
+    ranks, machines, count = running.job.ranks, running.machines, len(trace)
     numbers = [ranks[rank % len(ranks)] for rank in range(count)]
     communicator = Communicator(running.engine, [machines[number].host.name for number in numbers])
 
     def script(rank: int, path: Path) -> Script:
         number = numbers[rank]
-        me = Rank(communicator, running.engine, rank, machines[number].constraint, number)
+        me = Rank(communicator, rank, machines[number].constraint, number)
         try:
             yield from replay(me, read_trace(path, rank, count))
         except GeneratorExit:
@@ -71,10 +68,10 @@ def run_smpi(running: RunningJob, task: Task, trace: Trace) -> Steps:
 def _run(running: RunningJob, trace: Trace, script: Callable[[int, Path], Script]) -> Steps:
     """Run the scripts of the ranks; wait for all of them, at most up to the walltime."""
     engine, ranks, mailbox = running.engine, running.job.ranks, Mailbox()
-    for rank, path in enumerate(trace.files):
+    for rank, path in enumerate(trace):
         host = running.machines[ranks[rank % len(ranks)]].host.name
         running.helpers.append((yield (engine.spawn, _then_tell(running, script(rank, path), mailbox), host)))
-    for _ in trace.files:
+    for _ in trace:
         began = engine.now
         if running.walltime_left < 0.0:
             yield (engine.get, mailbox)
