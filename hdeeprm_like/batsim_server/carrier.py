@@ -27,6 +27,7 @@ class Carrier:
         self._context = zmq.Context()
         self._socket = self._context.socket(zmq.REQ)
         self._socket.setsockopt(zmq.LINGER, 0)
+        self._socket.setsockopt(zmq.RCVTIMEO, int(1000 * min(SLICE, self._timeout)))
         self._socket.setsockopt(zmq.MAXMSGSIZE, LARGEST_REPLY)
         try:
             self._socket.connect(endpoint)
@@ -42,10 +43,13 @@ class Carrier:
         """
         self._socket.send(text.encode() if isinstance(text, str) else text)
         end = time.monotonic() + self._timeout
-        while not self._socket.poll(int(1000 * min(SLICE, self._timeout))):
-            if time.monotonic() >= end:
-                raise ProtocolError(f"the scheduler has not answered for {self._timeout:g} s")
-        parts = self._socket.recv_multipart()
+        parts: list[bytes] = []
+        while not parts:
+            try:
+                parts = self._socket.recv_multipart()
+            except zmq.Again:
+                if time.monotonic() >= end:
+                    raise ProtocolError(f"the scheduler has not answered for {self._timeout:g} s") from None
         if len(parts) != 1:
             raise ProtocolError(f"reply: has {len(parts)} parts; one is needed")
         return parts[0]
