@@ -18,7 +18,6 @@ from hdeeprm_like.batsim_server.scheduler_events import SCHEDULER_EVENTS
 from hdeeprm_like.batsim_server.server import Ask, description
 from hdeeprm_like.batsim_server.silent_decisions import TALK, Decisions, Unusual, way_to_server
 from hdeeprm_like.batsim_server.simulation import Simulation, row_of
-from hdeeprm_like.cluster.speed_profiles import NO_PROFILE, NodeSpeeds
 from hdeeprm_like.engine import silent_layout as layout
 from hdeeprm_like.engine.actor_fields import ASKS, FULL, KILLING, OVER, UNUSUAL
 from hdeeprm_like.errors import ProtocolError
@@ -63,7 +62,7 @@ class SilentSession:
         self._memory = memory = layout.Memory(
             *(len(rows), len(simulation.machines), len(powers), b"".join(texts), max(map(len, texts)), len(numbers)),
             sends=not simulation.quiet,
-            speeds=_speeds(simulation),
+            followed=[machine.host.profile for machine in simulation.machines.all],
         )
         self._talk, self._times = memory.integers("talk"), memory.floats("talk")
         self._job, self._job_times = memory.integers("tasks"), memory.floats("tasks")
@@ -277,13 +276,6 @@ def _amounts(profile: Profile) -> tuple[float, float, bool, bool, bool, bool]:
     flops = 0.0 if listed else profile.parameters.flops
     sends = not profile.type.silent(profile.parameters)
     return -1.0, flops, profile.type is HOMOGENEOUS_TOTAL, listed, sends, profile.any_size
-
-
-def _speeds(simulation: Simulation) -> NodeSpeeds:
-    """Return the files that speeds of machines follow, and which of these each machine follows."""
-    followed = [machine.host.profile for machine in simulation.machines.all]
-    profiles = tuple(dict.fromkeys(profile for profile in followed if profile is not None))
-    return NodeSpeeds(profiles, tuple(NO_PROFILE if one is None else profiles.index(one) for one in followed))
 
 
 def _powers(simulation: Simulation) -> tuple[list[tuple[float, ...]], list[int]]:

@@ -6,11 +6,12 @@ the memory is made here of bytes, laid out as the bundles of `engine.silent_sess
 
 import ctypes
 from array import array
+from collections.abc import Sequence
 from itertools import accumulate
 from math import inf
 from struct import Struct
 
-from hdeeprm_like.cluster.speed_profiles import NO_FILES, NodeSpeeds
+from hdeeprm_like.cluster.speed_profiles import SpeedProfile
 from hdeeprm_like.engine import actor_fields
 from hdeeprm_like.engine.actor_fields import GREET, INFORM, KILLING, SERVER, SUBMITTER
 
@@ -235,13 +236,13 @@ class Memory:
         longest: int = 1,
         numbers: int = 1,
         sends: bool = False,
-        speeds: NodeSpeeds = NO_FILES,
+        followed: Sequence[SpeedProfile | None] = (),
     ) -> None:
         """Make the arrays for a session that has not begun, of at least one job, machine and P-state.
 
         Args:
             texts: the descriptions of all jobs; *longest* is the size of the longest one. numbers: bound of those that
-            jobs have in their names. sends: whether jobs send. speeds: of machines that follow files.
+            jobs have in their names. sends: whether jobs send. followed: by the speed of each machine.
         """
         calls, self.commands = CALLS + jobs, LEAST_COMMANDS + 3 * jobs
         self.machines = 4 * machines + LEAST_COMMANDS
@@ -260,8 +261,9 @@ class Memory:
         self._problem["open"] = capacities + 1
         self._traffic = {"roads": 1, "capacities": capacities, "flows": flows, "flow_loads": loads}
         self._traffic |= {"changed_flows": flows + 1, "members": flows, "met": capacities}
-        changes = sum(len(profile.dates) for profile in speeds.profiles) or 1
-        self._speeds = {"changes": 1, "profiles": len(speeds.profiles) or 1, "speed_of": machines}
+        profiles = list(dict.fromkeys(profile for profile in followed if profile is not None))
+        changes = sum(len(profile.dates) for profile in profiles) or 1
+        self._speeds = {"changes": 1, "profiles": len(profiles) or 1, "speed_of": machines}
         self._speeds |= {"change_steps": changes, "shares": changes}
         self._session = (
             {"talk": 1}
@@ -289,7 +291,7 @@ class Memory:
         self.arrays["words"][:] = b"".join(words)
         self.integers("word_ends")[1:] = array("q", accumulate(map(len, words)))
         self._begin(jobs, longest, sends)
-        self._follow(speeds)
+        self._follow(profiles, [-1 if one is None else profiles.index(one) for one in followed])
 
     def _begin(self, jobs: int, longest: int, sends: bool) -> None:
         """Write what a session begins with: its submitter and server are to run, its message has the first event."""
@@ -308,16 +310,16 @@ class Memory:
         self.integers("events")[event["kind"]], self.integers("events")[event["place"]] = BEGINS, HEAD
         self.integers("sim")[0] = jobs
 
-    def _follow(self, speeds: NodeSpeeds) -> None:
+    def _follow(self, profiles: Sequence[SpeedProfile], of_machine: Sequence[int]) -> None:
         """Write what is known of speeds that follow files, as `engine.speeds` does."""
-        first, dates = 0, [profile.dates[0] for profile in speeds.profiles]
-        for place, profile in enumerate(speeds.profiles):
+        first, dates = 0, [profile.dates[0] for profile in profiles]
+        for place, profile in enumerate(profiles):
             end, row = first + len(profile.dates), place * SPEED.size
             SPEED.pack_into(self.arrays["profiles"], row, first, end, first, dates[place], profile.again, 1.0, 0)
             self.floats("change_steps")[first:end] = array("d", profile.steps)
             self.floats("shares")[first:end] = array("d", profile.shares)
             first = end
-        self.integers("speed_of")[: len(speeds.of_node)] = array("q", speeds.of_node)
+        self.integers("speed_of")[: len(of_machine)] = array("q", of_machine)
         self.floats("changes")[:2] = array("d", (min(dates, default=inf), -1.0))
 
     def floats(self, name: str) -> "memoryview[float]":
