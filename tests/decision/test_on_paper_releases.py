@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from hdeeprm_like.decision.policies.core_profile import OVERDUE, later_than_now
 
+from hdeeprm_like.decision.policies.core_profile import OVERDUE, later_than_now
 from hdeeprm_like.engine.dates import REPORTED_LATE
 from hdeeprm_like.engine.plain import ENABLED
 
