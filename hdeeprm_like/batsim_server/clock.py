@@ -107,9 +107,9 @@ class Clock:
 
     @property
     def is_usual(self) -> bool:
-        """Whether steps depend on the actions alone, with SimGrid's own tolerances."""
+        """Whether steps have SimGrid's own tolerances."""
         usual = SimgridOptions(*self.simgrid[:3])  # the limits of links are no tolerances
-        return self.simgrid == usual and self.before_step is None
+        return self.simgrid == usual
 
     def work_left(self, action: Action) -> float:
         """Return the remaining share of a task."""

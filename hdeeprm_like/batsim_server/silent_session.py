@@ -62,6 +62,7 @@ class SilentSession:
         self._memory = memory = layout.Memory(
             *(len(rows), len(simulation.machines), len(powers), b"".join(texts), max(map(len, texts)), len(numbers)),
             sends=not simulation.quiet,
+            followed=[machine.host.profile for machine in simulation.machines.all],
         )
         self._talk, self._times = memory.integers("talk"), memory.floats("talk")
         self._job, self._job_times = memory.integers("tasks"), memory.floats("tasks")

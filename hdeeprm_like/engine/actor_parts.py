@@ -8,6 +8,7 @@ from hdeeprm_like.engine import (
     batsim_jobs,
     batsim_network,
     batsim_work,
+    silent_energy,
     silent_jobs,
     silent_messages,
     silent_network,
@@ -44,4 +45,5 @@ sends = of_two(is_session, silent_network.sends, batsim_network.sends)
 give_rate = of_two(is_session, silent_network.give_rate, batsim_network.give_rate)
 begin_sending = of_two(is_session, silent_network.begin_sending, batsim_work.begin_sending)
 change_rates = of_two(is_session, silent_network.change_rates, batsim_network.no_links)
-move_clock = of_two(is_session, silent_network.move_clock, batsim_network.move_clock)
+note_changes = of_two(is_session, silent_energy.note_changes, batsim_network.mark_users)
+follow_changes = of_two(is_session, silent_network.follow_changes, batsim_network.follow_changes)

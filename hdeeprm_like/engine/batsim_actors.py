@@ -61,7 +61,6 @@ class BatsimClock(Rounds, shared=("latency", "speed", "seconds")):
     looked_in: Ints
     later: Ints
     traffic: Traffic
-    speeds: Speeds
 
 
 def new_batsim_clock(platform: Platform, jobs: int) -> BatsimClock:

@@ -4,13 +4,11 @@ As in SimGrid, a change of a speed comes between two steps: it ends the step at 
 its nodes change. Source: SimGrid 3.32, `EngineImpl::solve`.
 """
 
-import numpy as np
-
-from hdeeprm_like.engine.actions import next_step, pass_step, set_rate, take_step
+from hdeeprm_like.engine.actions import set_rate, take_step
 from hdeeprm_like.engine.batsim_actors import BatsimClock, begin_look, look_at, rates_change
 from hdeeprm_like.engine.batsim_work import set_speed, speed_of, works
 from hdeeprm_like.engine.compiled import compiled, inlined, of_two
-from hdeeprm_like.engine.speeds import change_due, has_changed, touches_change
+from hdeeprm_like.engine.speeds import has_changed, touches_change
 from hdeeprm_like.engine.tables import Tables
 from hdeeprm_like.engine.tasks import Simulation
 from hdeeprm_like.engine.traffic import has_routes, open_traffic
@@ -51,29 +49,6 @@ def take_step_alone(tables: Tables, simulation: Simulation, timing: BatsimClock)
 # --- speeds
 
 
-@compiled
-def take_step_at_speeds(tables: Tables, simulation: Simulation, timing: BatsimClock) -> bool:
-    """Move the clock to the next change of a speed, or to the end of the action that ends next.
-
-    Returns:
-        Whether an action would end; if none would, nothing more happens whatever speeds come, as in SimGrid.
-    """
-    actions, changes = timing.actions, timing.speeds.changes[0]
-    step = next_step(actions)
-    if step == np.inf:
-        return False
-    now = actions.pace[0].now
-    while changes.due <= now + step:
-        change_due(timing.speeds)
-        step = changes.latest - now
-        mark_users(tables, simulation, timing)
-    pass_step(actions, step)
-    if changes.latest >= actions.pace[0].now:
-        look_at_changed(tables, timing)
-    set_marked_speeds(tables, simulation, timing)
-    return True
-
-
 @inlined
 def mark_users(tables: Tables, simulation: Simulation, timing: BatsimClock) -> None:
     """Mark the jobs at work on nodes whose speed has just changed."""
@@ -90,9 +65,11 @@ def mark_users(tables: Tables, simulation: Simulation, timing: BatsimClock) -> N
 
 
 @inlined
-def set_marked_speeds(tables: Tables, simulation: Simulation, timing: BatsimClock) -> None:
-    """Change the rates of the marked jobs."""
+def follow_changes(tables: Tables, simulation: Simulation, timing: BatsimClock) -> None:
+    """Update the energy of the cores whose speed has just changed, and the rates of the marked jobs."""
     changes = timing.speeds.changes[0]
+    if changes.latest >= timing.actions.pace[0].now:
+        look_at_changed(tables, timing)
     for i in range(changes.marked):
         j = timing.marked[i]
         simulation.tasks[j].marked = 0
@@ -110,6 +87,3 @@ def look_at_changed(tables: Tables, timing: BatsimClock) -> None:
             processor = tables.processors[p]
             for w in range(processor.first_word, processor.first_word + processor.words):
                 look_at(timing, w, tables.words[w].cores)
-
-
-move_clock = of_two(rates_change, take_step_at_speeds, take_step_alone)

@@ -12,6 +12,7 @@ from hdeeprm_like.engine.actor_fields import ANSWERER, SUBMITTER
 from hdeeprm_like.engine.bundles import Bundle
 from hdeeprm_like.engine.compiled import inlined
 from hdeeprm_like.engine.flows import Flows
+from hdeeprm_like.engine.speeds import Speeds
 from hdeeprm_like.types import Ints, Records
 
 MOST_ROUNDS = 3  # reading the energy takes one round per machine; more rounds than this change no order
@@ -30,6 +31,7 @@ class Rounds(Bundle):
 
     Attributes:
         actions: everything that takes time. traffic: the work of jobs that send, and the message of a job's end.
+        speeds: of machines that follow a file.
         talk: (1,) with the fields of `actor_fields.TALK`.
         ready: actors of the round. ran: those that have run in it, with their requests.
         outgoing: the messages of those that put one.
@@ -39,6 +41,7 @@ class Rounds(Bundle):
 
     actions: Actions
     traffic: Flows
+    speeds: Speeds
     talk: Records
     ready: Ints
     ran: Ints

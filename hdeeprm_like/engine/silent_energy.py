@@ -11,6 +11,7 @@ import numpy as np
 from hdeeprm_like.engine.compiled import compiled, inlined, zeros_above
 from hdeeprm_like.engine.rounds import MOST_ROUNDS
 from hdeeprm_like.engine.silent_session import Session, add_row
+from hdeeprm_like.engine.speeds import has_changed, share_of
 
 NOISE = 1e-8  # a difference of two sums is rounding noise if smaller than this share of them
 REST = 1e-5  # flop/s of a machine, below which it counts as fully used
@@ -163,11 +164,24 @@ def refresh_all(session: Session, j: int) -> None:
 @inlined
 def update(session: Session, m: int) -> None:
     """Count the joules of a machine until now."""
-    machine, now = session.machines[m], session.actions.pace[0].now
-    span = now - machine.seen
+    count_joules(session, m, session.actions.pace[0].now)
+
+
+@inlined
+def count_joules(session: Session, m: int, date: float) -> None:
+    """Count the joules of a machine until a date in s."""
+    machine = session.machines[m]
+    span = date - machine.seen
     if span > 0.0:
         session.joules[m] += machine.watts * span
-        machine.seen = now
+        machine.seen = date
+
+
+@inlined
+def core_speed(session: Session, m: int) -> float:
+    """Return the flop/s of a core of a machine now."""
+    power = session.powers[session.machines[m].power + session.machines[m].pstate]
+    return float(power.speed * share_of(session.speeds, m))
 
 
 @compiled
@@ -204,13 +218,13 @@ def compute_rate(session: Session, j: int) -> None:
     for _ in range(job.size):
         machine = session.machines[m]
         if machine.flops > 0.0:
-            power = session.powers[machine.power + machine.pstate]
-            speed = power.speed * power.cores
+            cores, core = session.powers[machine.power + machine.pstate].cores, core_speed(session, m)
+            speed = core * cores
             if speed / machine.flops < least:
                 rate = least = speed / machine.flops
                 rest = speed - machine.flops * least
-            if power.cores > 1.0:
-                limit = min(limit, power.speed / machine.flops)
+            if cores > 1.0:
+                limit = min(limit, core / machine.flops)
         m = machine.next
     if limit <= least and limit < inf:
         rate, rest = limit, 0.0
@@ -229,7 +243,7 @@ def rate_in_steps(session: Session, j: int, limit: float) -> float:
     m = job.first
     for i in range(job.size):
         power = session.powers[session.machines[m].power + session.machines[m].pstate]
-        session.gathered[i] = power.speed * power.cores
+        session.gathered[i] = core_speed(session, m) * power.cores
         m = session.machines[m].next
     while grows:
         step, m = inf, job.first
@@ -252,11 +266,29 @@ def rate_in_steps(session: Session, j: int, limit: float) -> float:
 @compiled
 def set_pstate(session: Session, m: int, pstate: int) -> None:
     """Change the P-state of a machine; the speed of its job is computed before the clock moves."""
-    talk, machine = session.talk[0], session.machines[m]
     update(session, m)
-    machine.pstate = pstate
+    session.machines[m].pstate = pstate
     session.meter[0].least_known = 0
     refresh(session, m)
+    note_change(session, m)
+
+
+@compiled
+def note_changes(tables: Session, simulation: Session, session: Session) -> None:
+    """Note the machines whose speed has just changed, whose joules until then are counted."""
+    for m in range(len(session.machines)):
+        if has_changed(session.speeds, m):
+            if session.meter[0].measures:
+                count_joules(session, m, session.speeds.changes[0].latest)
+            if session.meter[0].measures and not session.meter[0].judged:
+                refresh(session, m)
+            note_change(session, m)
+
+
+@inlined
+def note_change(session: Session, m: int) -> None:
+    """Note that the speed of the job on a machine is to be computed before the clock moves."""
+    talk, machine = session.talk[0], session.machines[m]
     if machine.worker > 0 and not session.tasks[machine.worker - 1].changed:
         session.tasks[machine.worker - 1].changed = 1
         session.changed[talk.changed] = machine.worker - 1

@@ -6,10 +6,12 @@ the memory is made here of bytes, laid out as the bundles of `engine.silent_sess
 
 import ctypes
 from array import array
+from collections.abc import Sequence
 from itertools import accumulate
 from math import inf
 from struct import Struct
 
+from hdeeprm_like.cluster.speed_profiles import SpeedProfile
 from hdeeprm_like.engine import actor_fields
 from hdeeprm_like.engine.actor_fields import GREET, INFORM, KILLING, SERVER, SUBMITTER
 
@@ -190,12 +192,14 @@ RECORDS: dict[str, Fields] = {  # what the entries of arrays are, where they are
 }
 WORDS = {name: len(fields) for name, fields in RECORDS.items()} | {"pace": 16}  # of an entry, 1 of a number
 WORDS |= {"size": 4, "constraints": 5, "variables": 5, "problem_uses": 4}  # of `engine.sharing`
+WORDS |= {"changes": 3, "profiles": 7}  # of `engine.speeds`
 WORDS |= {"roads": 4, "capacities": 3, "flows": 6, "flow_loads": 4}  # of `engine.flows`
 STEPS = 64  # of `engine.actions`
 LINKS, LOADS = 1000, 10_000  # of a session whose jobs send, and more for each machine
 LINKS_EACH, LOADS_EACH = 8, 64
 ENDLESS = (5, 7, 9, 10, 15)  # words of its PACE that are infinite at first
 PRECISION = 1e-5  # of `engine.sharing`
+SPEED = Struct("=qqqdddq")  # of `engine.speeds`
 NUMBER, UNUSED, FIRST_USE = Struct("=i"), Struct("=d4i").pack(0.0, 0, -1, -1, 0), 24  # of `engine.flows`
 CALLS = 1000  # requested at once, and one more for each job
 LEAST_COMMANDS = 100  # of a reply, and three more for each job
@@ -232,12 +236,13 @@ class Memory:
         longest: int = 1,
         numbers: int = 1,
         sends: bool = False,
+        followed: Sequence[SpeedProfile | None] = (),
     ) -> None:
         """Make the arrays for a session that has not begun, of at least one job, machine and P-state.
 
         Args:
             texts: the descriptions of all jobs; *longest* is the size of the longest one. numbers: bound of those that
-            jobs have in their names. sends: whether jobs send.
+            jobs have in their names. sends: whether jobs send. followed: by the speed of each machine.
         """
         calls, self.commands = CALLS + jobs, LEAST_COMMANDS + 3 * jobs
         self.machines = 4 * machines + LEAST_COMMANDS
@@ -256,6 +261,10 @@ class Memory:
         self._problem["open"] = capacities + 1
         self._traffic = {"roads": 1, "capacities": capacities, "flows": flows, "flow_loads": loads}
         self._traffic |= {"changed_flows": flows + 1, "members": flows, "met": capacities}
+        profiles = list(dict.fromkeys(profile for profile in followed if profile is not None))
+        changes = sum(len(profile.dates) for profile in profiles) or 1
+        self._speeds = {"changes": 1, "profiles": len(profiles) or 1, "speed_of": machines}
+        self._speeds |= {"change_steps": changes, "shares": changes}
         self._session = (
             {"talk": 1}
             | dict.fromkeys(("ready", "ran", "outgoing", "messages"), actors)
@@ -274,7 +283,7 @@ class Memory:
             "out": HEAD + len(texts) + SUBMITTED_BYTES * jobs + 2 * self.margin,
             "allocs": REPLY_BYTES + 2 * PLACE_BYTES * machines,
         }
-        sizes = {**self._actions, **self._problem, **self._traffic, **self._session}
+        sizes = {**self._actions, **self._problem, **self._traffic, **self._speeds, **self._session}
         self.arrays = {name: bytearray(WORD * entries * WORDS.get(name, 1)) for name, entries in sizes.items()}
         self.arrays |= {name: bytearray(size) for name, size in self._texts.items()}
         self.arrays["joule_bits"] = self.arrays["joules"]  # the same memory
@@ -282,6 +291,7 @@ class Memory:
         self.arrays["words"][:] = b"".join(words)
         self.integers("word_ends")[1:] = array("q", accumulate(map(len, words)))
         self._begin(jobs, longest, sends)
+        self._follow(profiles, [-1 if one is None else profiles.index(one) for one in followed])
 
     def _begin(self, jobs: int, longest: int, sends: bool) -> None:
         """Write what a session begins with: its submitter and server are to run, its message has the first event."""
@@ -290,7 +300,7 @@ class Memory:
         self.floats("size")[WORDS["size"] - 1] = PRECISION
         self.arrays["capacities"][:] = UNUSED * (len(self.arrays["capacities"]) // len(UNUSED))
         NUMBER.pack_into(self.arrays["flows"], FIRST_USE, -1)
-        for name in ("places", "numbers"):
+        for name in ("places", "numbers", "speed_of"):
             self.arrays[name][:] = b"\xff" * len(self.arrays[name])  # -1
         first = {"ready": 2, "submitter_stage": GREET, "server_stage": INFORM, "listed": 1, "events": 1}
         talk, places, event = self.integers("talk"), places_of(TALK), places_of(EVENT)
@@ -299,6 +309,18 @@ class Memory:
         self.integers("ready")[:2] = array("q", (SUBMITTER, SERVER))
         self.integers("events")[event["kind"]], self.integers("events")[event["place"]] = BEGINS, HEAD
         self.integers("sim")[0] = jobs
+
+    def _follow(self, profiles: Sequence[SpeedProfile], of_machine: Sequence[int]) -> None:
+        """Write what is known of speeds that follow files, as `engine.speeds` does."""
+        first, dates = 0, [profile.dates[0] for profile in profiles]
+        for place, profile in enumerate(profiles):
+            end, row = first + len(profile.dates), place * SPEED.size
+            SPEED.pack_into(self.arrays["profiles"], row, first, end, first, dates[place], profile.again, 1.0, 0)
+            self.floats("change_steps")[first:end] = array("d", profile.steps)
+            self.floats("shares")[first:end] = array("d", profile.shares)
+            first = end
+        self.integers("speed_of")[: len(of_machine)] = array("q", of_machine)
+        self.floats("changes")[:2] = array("d", (min(dates, default=inf), -1.0))
 
     def floats(self, name: str) -> "memoryview[float]":
         """Return the words of an array as floats."""
@@ -312,8 +334,10 @@ class Memory:
         """Return the address of a record of the session as `engine.bundles` has it, which lives as long as this."""
         actions, problem = self._record_of(self._actions), self._record_of(self._problem)
         traffic = self._record_of(self._traffic, ctypes.addressof(problem))
-        session = self._record_of(self._session | self._texts, ctypes.addressof(actions), ctypes.addressof(traffic))
-        self._records = session, actions, traffic, problem
+        speeds = self._record_of(self._speeds)
+        parts = map(ctypes.addressof, (actions, traffic, speeds))
+        session = self._record_of(self._session | self._texts, *parts)
+        self._records = session, actions, traffic, speeds, problem
         return ctypes.addressof(session)
 
     def _record_of(self, sizes: dict[str, int], *first: int) -> "ctypes.Array[ctypes.c_int64]":

@@ -14,12 +14,11 @@ from hdeeprm_like.engine.actions import (
     remove_at,
     remove_numbered,
     set_rate,
-    take_step,
 )
 from hdeeprm_like.engine.compiled import compiled, inlined
 from hdeeprm_like.engine.flows import MESSAGE_FLOW, NONE, add_load, begin_flow, end_flow, note_changed
 from hdeeprm_like.engine.rounds import send_along
-from hdeeprm_like.engine.silent_energy import begin_use, compute_rate, end_use, refresh_all
+from hdeeprm_like.engine.silent_energy import begin_use, compute_rate, core_speed, end_use, refresh_all
 from hdeeprm_like.engine.silent_session import Session
 
 
@@ -74,10 +73,10 @@ def set_limits(session: Session, j: int) -> None:
     for _ in range(job.size):
         machine = session.machines[m]
         if machine.flops > 0.0:
-            power = session.powers[machine.power + machine.pstate]
-            session.traffic.capacities[m].bound = power.speed * power.cores
-            if power.cores > 1.0:
-                one = power.speed / machine.flops
+            cores, speed = session.powers[machine.power + machine.pstate].cores, core_speed(session, m)
+            session.traffic.capacities[m].bound = speed * cores
+            if cores > 1.0:
+                one = speed / machine.flops
                 flow.bound = min(flow.bound, one) if flow.bound > 0.0 else one
         m = machine.next
 
@@ -180,9 +179,8 @@ def sends(session: Session) -> bool:
 
 
 @inlined
-def move_clock(tables: Session, simulation: Session, session: Session) -> bool:
-    """Move the clock; return False if nothing ends any more."""
-    return take_step(session.actions)
+def follow_changes(tables: Session, simulation: Session, session: Session) -> None:
+    """Do nothing: before the next step `change_rates` computes what follows from new speeds."""
 
 
 @inlined

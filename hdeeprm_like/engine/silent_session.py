@@ -13,14 +13,29 @@ from hdeeprm_like.engine.rounds import Rounds
 from hdeeprm_like.engine.sharing import CONSTRAINT, PROBLEM, VARIABLE, Problem
 from hdeeprm_like.engine.sharing import USE as PROBLEM_USE
 from hdeeprm_like.engine.silent_layout import IDLE, RECORDS, Memory
+from hdeeprm_like.engine.speeds import CHANGES, PROFILE, Speeds
 from hdeeprm_like.types import Floats, Ints, Records
 
 NOTHING, ANSWERS_QUERY, SWITCHES_FIRST, SWITCHES_EACH = 0, 1, 2, 3  # what the server goes on with
 
 
-FLOATS = ("dates", "left", "rates", "steps", "scratch", "submit", "joules", "gathered", "parts", "loads")
+FLOATS = (
+    "dates",
+    "left",
+    "rates",
+    "steps",
+    "scratch",
+    "submit",
+    "joules",
+    "gathered",
+    "parts",
+    "loads",
+    "change_steps",
+    "shares",
+)
 BYTES = ("words", "texts", "reply", "out", "allocs")
 TRAFFIC = {"roads": ROADS, "capacities": CAPACITY, "flows": FLOW, "flow_loads": LOAD}
+SPEEDS = {"changes": CHANGES, "profiles": PROFILE}
 PROBLEMS = {"size": PROBLEM, "constraints": CONSTRAINT, "variables": VARIABLE, "problem_uses": PROBLEM_USE}
 
 
@@ -79,12 +94,15 @@ def session_in(memory: Memory) -> Session:
     """Return a session in some memory."""
     kinds: dict[str, Any] = dict.fromkeys(FLOATS, np.float64) | {"pace": PACE, "sum": np.uint64}
     kinds |= dict.fromkeys(BYTES, np.uint8)
-    kinds |= {name: np.dtype(list(fields), align=True) for name, fields in RECORDS.items()} | TRAFFIC | PROBLEMS
+    kinds |= (
+        {name: np.dtype(list(fields), align=True) for name, fields in RECORDS.items()} | TRAFFIC | PROBLEMS | SPEEDS
+    )
     arrays = {name: np.frombuffer(content, kinds.get(name, np.int64)) for name, content in memory.arrays.items()}
     actions = Actions(**{name: arrays.pop(name) for name in Actions._names})
     of_problem = (*(arrays.pop(name) for name in PROBLEMS), arrays.pop("open"))
     of_traffic = [arrays.pop(name) for name in (*TRAFFIC, "changed_flows", "members", "met")]
-    return Session(actions=actions, traffic=Flows(Problem(*of_problem), *of_traffic), **arrays)
+    speeds = Speeds(*(arrays.pop(name) for name in (*SPEEDS, "speed_of", "change_steps", "shares")))
+    return Session(actions=actions, traffic=Flows(Problem(*of_problem), *of_traffic), speeds=speeds, **arrays)
 
 
 @compiled

@@ -12,9 +12,11 @@ from hdeeprm_like.engine.actions import (
     MESSAGE,
     SUBMISSION,
     add,
+    next_step,
     note_arrival,
     note_end,
     number,
+    pass_step,
     remove_numbered,
 )
 from hdeeprm_like.engine.actor_fields import (
@@ -34,11 +36,12 @@ from hdeeprm_like.engine.actor_parts import (
     begin_sending,
     change_rates,
     deliver,
+    follow_changes,
     give_rate,
     has_room,
     is_session,
     look_at_lowest,
-    move_clock,
+    note_changes,
     send_end,
     send_inside,
     sends,
@@ -56,7 +59,7 @@ from hdeeprm_like.engine.actors import (
     stop,
 )
 from hdeeprm_like.engine.batsim_actors import rates_change
-from hdeeprm_like.engine.batsim_network import no_links
+from hdeeprm_like.engine.batsim_network import no_links, take_step_alone
 from hdeeprm_like.engine.compiled import compiled, inlined, of_two
 from hdeeprm_like.engine.dates import SAME_DATE
 from hdeeprm_like.engine.flows import MESSAGE_FLOW, begin_flow, end_flow, next_solved
@@ -75,6 +78,7 @@ from hdeeprm_like.engine.rounds import (
     sender_of,
     wake,
 )
+from hdeeprm_like.engine.speeds import change_due
 
 # --- the mailbox
 
@@ -264,12 +268,31 @@ def no_latency(tables: Any, timing: Any, owner: int, made: int) -> None:
     """Do nothing: without a network no job waits for a latency."""
 
 
+@inlined
+def move_clock(tables: Any, simulation: Any, timing: Any) -> bool:
+    """Move the clock to the next change of a speed, or to the end of the action that ends next.
+
+    Returns:
+        Whether an action would end; if none would, nothing more happens whatever speeds come, as in SimGrid.
+    """
+    changes, now, step = timing.speeds.changes[0], timing.actions.pace[0].now, next_step(timing.actions)
+    if step == np.inf:
+        return False
+    while changes.due <= now + step:
+        change_due(timing.speeds)
+        step = changes.latest - now
+        note_changes(tables, simulation, timing)
+    pass_step(timing.actions, step)
+    follow_changes(tables, simulation, timing)
+    return True
+
+
 @compiled
 def take_step_over_links(tables: Any, simulation: Any, timing: Any) -> bool:
     """Compute the rates that have changed, and move the clock; return False if nothing ends any more."""
     change_rates(timing)
     if not sends(timing):
-        return bool(move_clock(tables, simulation, timing))
+        return move_clock(tables, simulation, timing)
     pace = timing.actions.pace[0]
     solve(timing)
     ends = pace.latency < np.inf and timing.talk[0].on_the_way % KINDS == END
@@ -300,7 +323,7 @@ def solve(timing: Any) -> None:
 
 arrive = of_two(has_links, arrive_over_links, no_links)
 end_latency = of_two(has_links, end_latency_of, no_latency)
-take_next_step = of_two(has_links, take_step_over_links, move_clock)
+take_next_step = of_two(has_links, take_step_over_links, take_step_alone)
 
 
 @compiled

@@ -4,6 +4,7 @@ written is the same, and the clock is the same to its last bit."""
 import csv
 import json
 import random
+import re
 from functools import partial
 
 import pytest
@@ -112,6 +113,18 @@ def world(seed, sends):
     return xml, workload(jobs, profiles, hosts), hosts
 
 
+def with_speed_files(xml, seed, folder):
+    """The platform with speeds of some hosts that follow one of two files, whose changes often are at dates of jobs."""
+    dice = random.Random(seed)
+    for number in range(2):
+        dates = sorted(dice.choice([0, 0.5, 1, 5.5, 11, dice.random() * 30]) for _ in range(dice.choice([1, 2, 4])))
+        lines = [f"{date} {dice.choice([0.25, 0.3, 0.5, 1.0])}" for date in dates]
+        lines += dice.choice([[], [f"LOOPAFTER {dice.choice([1, 4.5, 7])}"]])
+        (folder / f"speed{number}.txt").write_text("\n".join(lines))
+    follows = lambda found: found[0] + dice.choice(["", f' speed_file="speed{dice.choice([0, 1])}.txt"'])  # noqa: E731
+    return re.sub(r'<host id="h\d+"', follows, xml)
+
+
 class Dicer:
     """A scheduler that throws dice: it starts, rejects, holds and kills jobs, at once or later, and errs.
 
@@ -196,9 +209,10 @@ class Dicer:
         )
 
 
-def played(seed, folder, errs, run, sends):
+def played(seed, folder, errs, run, sends=False, follows=False):
     """All that a simulation says and writes, how it ends, and its clock."""
     xml, jobs, hosts = world(seed, sends)
+    xml = with_speed_files(xml, seed, folder) if follows else xml
     options = write_inputs(folder, jobs, xml).replaced(energy=bool(seed % 2))
     if seed % 3 == 0 and not sends:  # as on Batsim's own platforms, the server's host reaches itself after a latency
         options = options.replaced(simgrid=("network/loopback-lat:1e-6",))
@@ -218,9 +232,9 @@ def played(seed, folder, errs, run, sends):
     return scheduler.heard, ended, written, exact, simulation.completed, simulation.engine.now
 
 
-def assert_the_same(seed, folder, errs, make_advance, sends=False):
-    by_actors = played(seed, folder, errs, lambda simulation, ask: Server(simulation, ask).run(), sends)
-    assert played(seed, folder, errs, partial(silent.run_silent, make_advance=make_advance), sends) == by_actors, seed
+def assert_the_same(seed, folder, errs, make_advance, *kind):
+    by_actors = played(seed, folder, errs, lambda simulation, ask: Server(simulation, ask).run(), *kind)
+    assert played(seed, folder, errs, partial(silent.run_silent, make_advance=make_advance), *kind) == by_actors, seed
 
 
 @pytest.mark.parametrize("first", range(0, 150, 30))
@@ -232,7 +246,13 @@ def test_machine_code_says_and_writes_what_the_actors_do(first, tmp_path, make_a
 @pytest.mark.parametrize("first", range(5000, 5150, 30))
 def test_machine_code_plays_jobs_that_send_as_the_actors_do(first, tmp_path, make_advance):
     for seed in range(first, first + 30):
-        assert_the_same(seed, tmp_path, 0.02 * (seed % 5 == 0), make_advance, sends=True)
+        assert_the_same(seed, tmp_path, 0.02 * (seed % 5 == 0), make_advance, True)
+
+
+@pytest.mark.parametrize("first", range(6000, 6120, 30))
+def test_machine_code_plays_machines_whose_speed_follows_a_file_as_the_actors_do(first, tmp_path, make_advance):
+    for seed in range(first, first + 30):
+        assert_the_same(seed, tmp_path, 0.02 * (seed % 5 == 0), make_advance, seed % 3 == 0, True)
 
 
 @pytest.mark.parametrize("first", range(1000, 1090, 30))
@@ -244,7 +264,7 @@ def test_what_it_does_not_know_is_played_by_the_actors_from_the_beginning(first,
 @pytest.mark.slow  # a minute
 def test_machine_code_and_actors_agree_in_2000_sessions(tmp_path, make_advance):
     for seed in range(2000, 4000):
-        assert_the_same(seed, tmp_path, 0.02 * (seed % 2), make_advance, sends=seed % 3 == 0)
+        assert_the_same(seed, tmp_path, 0.02 * (seed % 2), make_advance, seed % 3 == 0, seed % 4 == 0)
 
 
 @pytest.fixture
@@ -334,10 +354,11 @@ def test_the_memory_is_laid_out_as_the_bundle():
     memory.address()
     session = session_in(memory)
     records = [list(record) for record in memory._records]
-    assert records[0][2:] == session._words.tolist()[2:]
+    assert records[0][3:] == session._words.tolist()[3:]
     assert records[1] == session.actions._words.tolist()
     assert records[2][1:] == session.traffic._words.tolist()[1:]
-    assert records[3] == session.traffic.problem._words.tolist()
+    assert records[3] == session.speeds._words.tolist()
+    assert records[4] == session.traffic.problem._words.tolist()
 
 
 def test_the_kind_of_processor_is_known_without_numpy():
