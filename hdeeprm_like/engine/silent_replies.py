@@ -171,7 +171,7 @@ def read_reply(session: Session) -> bool:
         talk.commands += 1
         more = session.reply[at] == COMMA
         at = match(session, at, NEXT_EVENT) if more else at
-    return match(session, at, REPLY_END) == talk.reply
+    return bool(match(session, at, REPLY_END) == talk.reply)
 
 
 @compiled
