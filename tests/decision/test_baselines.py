@@ -2,11 +2,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from small import jobs, platform, step_baseline
+from agents_for_tests import ClassicAgent
+from small import jobs, platform, run_baseline, step_baseline
 
 from hdeeprm_like.api import simulate
 from hdeeprm_like.decision.actions import PolicyActions
-from hdeeprm_like.decision.names import MODES, baseline
+from hdeeprm_like.decision.names import MODES, ORDERS, baseline
 from hdeeprm_like.decision.system import DecisionSystem
 from hdeeprm_like.engine.state import State
 from hdeeprm_like.errors import OptionsError
@@ -35,6 +36,18 @@ def test_seven_jobs_on_three_processors_backfilling_starts_the_last_at_2_and_fir
         assert max(np.add(filled, seconds)) == 9
 
 
+def test_orders_differ_in_who_is_served_first():
+    # one core, busy until 10; then each order picks among: 1 long and early, 2 short, 3 in between
+    workload = jobs(submit=[0, 1, 2, 3], seconds=[10, 30, 5, 20], size=1)
+    one = ((1000.0, [(1, 1.0, 100.0, 1e6)]),)
+    assert starts(workload, "fcfs", one) == [0, 10, 40, 45]
+    assert starts(workload, "lcfs", one) == [0, 35, 30, 10]
+    assert starts(workload, "sjf", one) == [0, 35, 10, 15]
+    assert starts(workload, "ljf", one) == [0, 10, 60, 40]
+    assert starts(workload, "wfp3", one) == [0, 35, 10, 15]
+    assert starts(workload, "xfactor", one) == [0, 35, 30, 10]  # at 10: 1.3, 1.3 and 1.35
+
+
 def test_an_oracle_and_perfect_times_look_at_what_jobs_really_take():
     workload = jobs(submit=[0, 1, 1], seconds=[10, 20, 5], estimate=[10, 20, 30], size=1)
     one = ((1000.0, [(1, 1.0, 100.0, 1e6)]),)
@@ -52,7 +65,72 @@ def test_multifactor_serves_the_user_who_has_used_less():
     assert served == [0, 0, 20, 10]
 
 
+def test_a_committed_pick_blocks_what_would_overtake_it_when_the_queue_is_sorted_anew():
+    # 2 is picked at 1 and blocks; 3 is shorter and would fit, but comes too late
+    workload = jobs(submit=[0, 1, 2], seconds=[10, 5, 1], size=[2, 3, 1])
+    assert starts(workload, "sjf+strict") == [0, 10, 2]
+    assert starts(workload, "sjf+commit") == [0, 10, 15]
+    assert starts(workload, "sjf+commitbackfill") == [0, 10, 2]
+
+
+def test_easy_lets_a_job_outlive_the_reservation_only_on_cores_left_over():
+    long_narrow = jobs(submit=[0, 1, 2], seconds=[10, 5, 50], size=[2, 2, 1])
+    assert starts(long_narrow, "fcfs+easy") == [0, 10, 2]
+    in_the_way = jobs(submit=[0, 1, 2], seconds=[10, 5, 50], size=[2, 3, 1])
+    assert starts(in_the_way, "fcfs+easy") == [0, 10, 15]
+    assert starts(in_the_way, "fcfs+greedy") == [0, 52, 2]
+
+
+def test_an_overdue_job_is_expected_to_end_in_a_second():
+    # at 12 job 1 should have ended at 10; job 3 of one second may start, job 4 of two may not
+    workload = jobs(submit=[0, 1, 12, 12], seconds=[20, 5, 1, 2], estimate=[10, 5, 1, 2], size=[2, 3, 1, 1])
+    assert starts(workload, "fcfs+easy") == [0, 20, 12, 25]
+
+
+def test_a_reservation_waits_for_memory_too():
+    # 100 MB: 0 holds 55 until 10, when 1 wants 60 for 5 s; 2 without memory may outlive that, 3 with 45 may not, 4 with
+    # the 40 that are left may
+    nodes = ((100.0, [(4, 1.0, 100.0, 1e6)]),)
+    workload = jobs(submit=[0, 1, 2, 3, 4], seconds=[10, 5, 50, 50, 50], size=1, memory=[55.0, 60.0, 0.0, 45.0, 40.0])
+    assert starts(workload, "fcfs+easy", nodes) == [0, 10, 2, 15, 4]
+    assert starts(workload, "fcfs+greedy", nodes) == [0, 53, 2, 3, 10]
+
+
 ANYWHERE = [mode for mode in MODES if mode not in ("scored", "slurm")]  # that every order has on every platform
+
+
+# takes 3 s
+@pytest.mark.lane(more=r"(?!(fcfs\+easy)$).*")
+@pytest.mark.parametrize("name", [f"{order}+{mode}" for order in ORDERS for mode in ANYWHERE])
+def test_every_baseline_finishes_every_job_on_a_platform_with_memory_and_bandwidth_in_a_compiled_run(name):
+    rng = np.random.default_rng(5)
+    nodes = ((100.0, [(2, 2.0, 90.0, 6.0), (3, 1.0, 50.0, 4.0)]), (300.0, [(4, 1.5, 70.0, 8.0)]))
+    workload = jobs(
+        submit=np.sort(rng.integers(0, 60, 40)),
+        seconds=rng.integers(1, 20, 40),
+        estimate=rng.integers(1, 20, 40),
+        size=rng.integers(1, 6, 40),
+        memory=rng.choice([0.0, 10.0, 40.0], 40),
+        bandwidth=rng.choice([0.0, 2.0, 5.0], 40),
+    )
+    starts(workload, name, nodes)
+    assert run_baseline(platform(*nodes), workload, name, "batsim").unfinished == 0
+
+
+@pytest.mark.parametrize(
+    "name", ["sjf+easy", "zoo:balanced", "fcfs+conservative", "wfp3+easysjf", "f1+commitbackfill", "bfbp"]
+)
+def test_an_agent_that_plays_a_baseline_gives_the_schedule_of_the_compiled_run(name):
+    rng = np.random.default_rng(6)
+    workload = jobs(
+        submit=np.sort(rng.integers(0, 200, 60)), seconds=rng.integers(1, 40, 60), size=rng.integers(1, 4, 60)
+    )
+    simulator = run_baseline(platform(*THREE), workload, name, "batsim")
+    actions = PolicyActions([baseline("fcfs"), baseline(name)])
+    state = State(platform(*THREE), workload, needs=actions.needs)
+    stepped = Simulator(state, workload)
+    play(stepped, DecisionSystem(state, actions), ClassicAgent(1))
+    assert np.array_equal(stepped.simulation.tasks["start"], simulator.simulation.tasks["start"])
 
 
 class Alternating:

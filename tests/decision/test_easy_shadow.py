@@ -15,6 +15,14 @@ def test_a_job_that_ends_exactly_at_the_shadow_time_is_backfilled_and_a_longer_o
     assert starts(workload, "fcfs+easy", TWO_CORES) == [0, 10, start]
 
 
+@pytest.mark.parametrize(("seconds", "start"), [(8.0, 2.0), (8.5, 15.0)])
+def test_the_shadow_time_of_a_head_that_waits_for_memory_is_included_too(seconds, start):
+    # 100 MB: the first job holds 55 until 10 and the head wants 60 for 5 s; the third wants 45: 40 are left then
+    nodes = ((100.0, [(3, 1.0, 100.0, 1e6)]),)
+    workload = jobs(submit=[0, 1, 2], seconds=[10, 5, seconds], size=1, memory=[55.0, 60.0, 45.0])
+    assert starts(workload, "fcfs+easy", nodes) == [0, 10, start]
+
+
 def test_a_job_refused_beside_one_head_is_tried_again_beside_the_next_that_spares_more():
     # of ten cores 0 has two until 100 and 1 four until 50, as requested; 2 wants eight for 20 s, expected at 50
     # and spares none: 4, with two cores for long, would delay it. At 10 both end and 2 starts; 3, which wants five, is

@@ -83,6 +83,56 @@ def test_a_job_may_take_fewer_cores_of_a_processor_than_it_could_so_that_bandwid
     assert cores_of(workload, policy({"elsewhere": 1.0, "contended": 1.0}), alike) == [[0, 2]]
 
 
+def test_waking_a_processor_costs_the_power_of_its_idle_cores(policy):
+    # a core beside a busy one draws 25 % of its peak, one of an idle processor 5 %
+    workload = jobs(seconds=[10, 10], submit=[0, 1])
+    alike = ((1000.0, [SLOW]), (1000.0, [SLOW]))
+    assert cores_of(workload, policy({"asleep": -1.0}), alike) == [[0], [2]]
+    assert cores_of(workload, policy({"asleep": 1.0}), alike) == [[0], [1]]
+    assert cores_of(workload, policy({"added_power": 1.0}), alike) == [[0], [1]]
+    assert cores_of(workload, policy({"added_power": -1.0}), alike) == [[0], [2]]
+
+
+def test_nodes_with_gpus_are_left_to_jobs_that_request_them(policy):
+    workload = jobs(seconds=10, size=2, submit=[0, 1], gpus=[0.0, 2.0])
+    nodes, gpus = ((1000.0, [FAST]), (1000.0, [SLOW])), [2, 0]
+    assert cores_of(workload, policy({"speed": -1.0, "gpus": 1.0}), nodes, gpus) == [[2, 3], [0, 1]]
+    simulator = step_baseline(platform(*nodes, gpus=gpus), workload, policy({"speed": -1.0}))
+    assert simulator.simulation.tasks["start"].tolist() == [0.0, 5.0]  # else it waits for the first
+
+
+def test_memory_that_few_jobs_need_is_left_to_them(policy):
+    nodes = ((1000.0, [SLOW]), (100.0, [SLOW]))
+    workload = jobs(seconds=10, size=2, submit=[0, 1], memory=[10.0, 400.0])
+    assert cores_of(workload, policy({"memory": 1.0}), nodes) == [[2, 3], [0, 1]]
+    assert cores_of(workload, policy({"memory_left*memory_share": 1.0}), nodes) == [[2, 3], [0, 1]]
+
+
+def test_the_slowest_core_sets_the_speed_so_cores_alike_may_be_taken_together(policy):
+    # a core is free on the fast processor; a job of two cores computes no faster for it
+    workload = jobs(seconds=10, size=[1, 2], submit=[0, 1])
+    nodes = ((1000.0, [SLOW]), (1000.0, [SLOW]), (1000.0, [FAST]))
+    assert cores_of(workload, policy({"speed": -1.0}), nodes) == [[4], [0, 5]]
+    assert cores_of(workload, policy({"speed": -1.0, "elsewhere": 2.0}), nodes) == [[4], [0, 1]]
+    three = ((1000.0, [SLOW]), (1000.0, [(1, 1.5, 20.0, 8.0)]), (1000.0, [FAST]))
+    assert cores_of(jobs(seconds=10, size=3), policy({"speed": 1.0}), three) == [[0, 1, 2]]
+    assert cores_of(jobs(seconds=10, size=3), policy({"power": -1.0, "lag": -2.5}), three) == [[0, 3, 4]]
+
+
+def test_fragments_of_nodes_are_filled_or_left(policy):
+    nodes = ((1000.0, [SLOW, SLOW]), (1000.0, [SLOW]))
+    workload = jobs(seconds=10, size=[1, 1], submit=[0, 1])
+    assert cores_of(workload, policy({"node_left": 1.0}), nodes) == [[4], [5]]
+    assert cores_of(workload, policy({"node_left": -1.0}), nodes) == [[0], [1]]
+    assert cores_of(workload, policy({"cores_left": -1.0}), nodes) == [[0], [2]]
+
+
+def test_where_nodes_take_jobs_whole_the_score_chooses_among_nodes_that_can(policy):
+    nodes = ((1000.0, [FAST]), (1000.0, [SLOW, SLOW]))
+    assert cores_of(jobs(seconds=10, size=3), policy({"speed": -1.0}), nodes) == [[0, 1, 2]]
+    assert cores_of(jobs(seconds=10, size=3), policy({"speed": -1.0}), nodes, whole=True) == [[2, 3, 4]]
+
+
 def test_the_order_may_read_the_score_of_the_best_cores(policy):
     # 0 has the only fast cores until 10; then 1, which asks for much bandwidth, would be contended there
     workload = jobs(seconds=[10, 10, 10], submit=[0, 1, 2], size=2, bandwidth=[1.0, 9.0, 1.0])

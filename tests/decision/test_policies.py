@@ -108,6 +108,12 @@ def test_a_core_policy_takes_the_best_core_and_ranks_again(policy, size, cores):
     assert chosen(policy, size=size, memory=200.0 if policy == "high_mem" else 0.0, bandwidth=6.0) == cores
 
 
+@pytest.mark.parametrize("policy", CORE_KEYS)
+def test_among_equal_cores_the_lowest_is_taken(policy):
+    equal = platform((100.0, [(2, 1.0, 1.0, 10.0)] * 2), (100.0, [(2, 1.0, 1.0, 10.0)] * 2))
+    assert chosen(policy, equal, size=1, memory=1.0, bandwidth=1.0) == [0]
+
+
 def test_peak_figures_rank_a_slowed_processor_still_first():
     cluster = platform((1e3, [(3, 2.0, 50.0, 10.0), (3, 1.6, 60.0, 10.0)]))  # 1.5 GFLOP/s when slowed
     finished = run(cluster, jobs(submit=[0, 1, 2], bandwidth=[8.0, 8.0, 0.0], seconds=50.0))
@@ -124,6 +130,14 @@ def test_memory_is_taken_for_each_core_from_its_node():
     assert finished.cores[0] == [0, 5, 6]
     assert finished.start_time[1] == 4.5  # no node has the memory, though cores are free; 9 s at 2 GFLOP/s
     assert finished.overutilizations["mem"] == [(1.0, 4.5)]
+
+
+def test_bandwidth_is_taken_for_each_core_from_its_processor():
+    cluster = platform((1e3, [(4, 1.0, 50.0, 20.0), (4, 1.0, 50.0, 19.0)]))
+    state = waiting(cluster, jobs(size=[3, 2], bandwidth=[6.0, 4.0], seconds=5.0))
+    apply_pair(state.tables, JOB_POLICIES["first"], CORE_POLICIES["high_mem_bw"])
+    assert started(state) == {0: [0, 1, 4], 1: [5, 6]}  # 20, 19, 14 of 14 and 13; then 8 to 13, 9
+    assert state.tables.loads["used_bandwidth"].tolist() == [12.0, 14.0]
 
 
 def test_a_job_without_enough_free_cores_lacks_cores_and_changes_nothing():

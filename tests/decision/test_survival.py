@@ -176,3 +176,26 @@ def test_what_runs_long_says_that_its_siblings_will_run_long():
 @given(seed=st.integers(0, 10**6))
 def test_nothing_of_the_future_is_known(name, seed):
     check_that_the_future_is_unknown(name, seed)
+
+
+@pytest.mark.compiled
+def test_what_comes_later_changes_nothing_before():
+    rng, count = np.random.default_rng(5), 60
+    seconds = rng.integers(1, 60, count).astype(float)
+    rows = jobs(
+        submit=np.sort(rng.integers(0, 300, count)),
+        seconds=seconds,
+        estimate=seconds * rng.integers(1, 4, count),
+        size=rng.integers(1, 5, count),
+    )
+    users, programs = rng.integers(0, 3, count), rng.integers(0, 4, count)
+    later = rows.submit > 150.0
+    mixed = np.arange(count)
+    mixed[later] = rng.permutation(mixed[later])
+    columns = {name: getattr(rows, name)[mixed] for name in ("size", "requested_time", "requested_ops", "ops")}
+    for name in ("saf@survival+easy", "zoo:steady@survival"):
+        before = starts(rows, name, FOUR, users, programs)
+        after = starts(replace(rows, **columns), name, FOUR, users[mixed], programs[mixed])
+        begun = before <= 150.0
+        assert before[begun].tolist() == after[begun].tolist()
+        assert (after[~begun] > 150.0).all()

@@ -51,6 +51,14 @@ def starts(play):
     return play.system.state.tables.jobs["start"].tolist()
 
 
+def test_the_example_of_figure_4_1_is_backfilled_by_whoever_starts_the_first_job_that_fits():
+    # seven jobs on three processors; first come first served starts the last one at 9, backfilling at 2
+    workload = jobs([0, 0, 0, 0, 0, 0, 0], [2, 3, 4, 2, 1, 2, 1], size=[2, 1, 2, 2, 3, 2, 1])
+    play = played(workload, first_legal, head=7)
+    assert sorted(starts(play))[0] == 0.0
+    assert play.simulator.unfinished == 0
+
+
 class Jobs(Bundle):
     jobs: np.ndarray
 
