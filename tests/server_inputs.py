@@ -90,7 +90,11 @@ def rows(folder, name="out_jobs.csv"):
     return list(csv.DictReader((folder / name).read_text().splitlines()))
 
 
-PORTS = itertools.count(10_000 + os.getpid() * 100 % 20_000)  # below those that the system gives to connections
+# Processes that test side by side count in steps, so that none is given a port on which another is yet to listen; all
+# are below those that the system gives to connections.
+PROCESSES = 8
+PROCESS = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")) % PROCESSES
+PORTS = itertools.count(10_000 + os.getpid() % 1_000 * PROCESSES + PROCESS, PROCESSES)
 
 
 def free_port():
