@@ -128,12 +128,13 @@ class Fixed(NamedTuple):
     def play(
         self, machine: Platform, jobs: Window, clock: Clock, seed: int, whole: bool
     ) -> tuple[Simulator, Callable[[], Simulator]]:
-        """Run the jobs to their ends; where equal cores can be counted, this is the quicker way."""
+        """Run the jobs to their ends: without a log, and where equal cores can be counted without names for them."""
         play = partial(
             run_to_end, machine, jobs.workload, self.actions, clock, seed=seed, epoch=jobs.epoch, whole=whole
         )
-        if clock != "batsim" and self.actions.built_in and not whole and countable(machine, jobs.workload):
-            return play(named=False), partial(play, log=True)
+        if self.actions.built_in:
+            counted = clock != "batsim" and not whole and countable(machine, jobs.workload)
+            return play(named=not counted), partial(play, log=True)
         simulator = play(log=True)
         return simulator, lambda: simulator
 
