@@ -67,12 +67,14 @@ from hdeeprm_like.engine.rounds import (
     END,
     GET,
     KINDS,
+    NOTHING,
     PUT,
     REQUESTS,
     SKIP,
     SPAWN,
     START,
     STOP,
+    UNKNOWN,
     Rounds,
     first_message,
     sender_of,
@@ -136,48 +138,41 @@ def receive(tables: Any, simulation: Any, timing: Rounds) -> None:
 
 
 @inlined
-def run_actor(tables: Any, simulation: Any, timing: Rounds, actor: int, alone: bool) -> bool:
-    """Run an actor until it issues a request; one that runs alone need not yield.
-
-    Returns:
-        False for a decision that a session does not know.
-    """
-    if actor >= JOBS:
-        run_job(tables, simulation, timing, actor - JOBS, alone)
-    elif actor == SERVER:
-        if alone:
-            timing.talk[0].server_rounds = 0
+def run_actor(tables: Any, simulation: Any, timing: Rounds, actor: int, alone: bool) -> int:
+    """Run an actor until it has a request, which is returned; one that runs alone need not yield."""
+    if actor == SERVER:
         return run_server(tables, simulation, timing, alone)
-    elif actor == ANSWERER:
-        run_answerer(tables, simulation, timing)
-    elif actor == SUBMITTER:
-        run_submitter(tables, simulation, timing)
-    elif actor < 0:
+    if actor >= JOBS:
+        return run_job(tables, simulation, timing, actor - JOBS, alone)
+    if actor == ANSWERER:
+        return run_answerer(tables, simulation, timing)
+    if actor == SUBMITTER:
+        return run_submitter(tables, simulation, timing)
+    if actor < 0:
         return run_killer(tables, simulation, timing, -1 - actor)
-    else:
-        run_caller(timing, actor)
-    return True
+    return run_caller(timing, actor)
 
 
 @inlined
-def grant(tables: Any, simulation: Any, timing: Rounds, place: int) -> None:
+def grant(tables: Any, simulation: Any, timing: Rounds, actor: int, request: int) -> None:
     """Grant the request of an actor."""
-    talk, pace = timing.talk[0], timing.actions.pace[0]
-    actor, request = timing.ran[place] // REQUESTS, timing.ran[place] % REQUESTS
-    if request == PUT:
-        put(tables, simulation, timing, timing.outgoing[place])
-    elif request == GET:
+    talk, pace, kind = timing.talk[0], timing.actions.pace[0], request % REQUESTS
+    if kind == PUT:
+        put(tables, simulation, timing, request // REQUESTS)
+    elif kind == GET:
         get(tables, simulation, timing)
-    elif request == SPAWN:
+    elif kind == SPAWN:
         wake(timing, talk.spawned)
         wake(timing, actor)
-    elif request == SKIP:
+    elif kind == SKIP:
         wake(timing, actor)
-    elif request == START:
+    elif kind == START:
         start_work(tables, simulation, timing, actor - JOBS)
         wake(timing, actor)
-    elif request == STOP:
+    elif kind == STOP:
         stop(tables, simulation, timing, actor)
+    elif kind == NOTHING:
+        return
     elif actor >= JOBS:  # a SLEEP, or a WAIT for what has been started
         set_timer(simulation, timing, actor - JOBS)
     elif actor == ANSWERER:
@@ -196,26 +191,59 @@ def take_turns(tables: Any, simulation: Any, timing: Rounds) -> int:
     A session also ends them where what it writes has no room (FULL), or where only the general server knows what a
     decision means (UNUSUAL).
     """
-    talk = timing.talk[0]
-    ready, at = talk.ready, talk.at
-    while ready > 0:
-        while at < ready:
-            actor = timing.ready[at]
-            if actor == ANSWERER and talk.answerer_stage == ASK:
-                talk.answerer_stage, talk.at = ANSWERS, at
-                if deliver(tables, simulation, timing):
-                    return ASKS
-            if not has_room(timing):
-                talk.at = at
-                return FULL
-            at += 1
-            if not run_actor(tables, simulation, timing, actor, ready == 1):
-                return UNUSUAL
-        talk.ready = talk.at = at = 0
-        for place in range(talk.ran):
-            grant(tables, simulation, timing, place)
-        ready, talk.ran = talk.ready, 0
+    talk, result = timing.talk[0], OVER
+    while talk.ready > 0 and result == OVER:
+        if talk.ready == 1:
+            result = take_turn_alone(tables, simulation, timing)
+        else:
+            result = take_round(tables, simulation, timing)
+    return result
+
+
+@inlined
+def take_turn_alone(tables: Any, simulation: Any, timing: Rounds) -> int:
+    """Run the only actor that is ready, and grant its request; return how this ends, see `take_turns`."""
+    talk, actor = timing.talk[0], timing.ready[0]
+    if asks(tables, simulation, timing, actor):
+        return ASKS
+    if not has_room(timing):
+        return FULL
+    request = run_actor(tables, simulation, timing, actor, True)
+    if request == UNKNOWN:
+        return UNUSUAL
+    talk.ready = 0
+    grant(tables, simulation, timing, actor, request)
     return OVER
+
+
+@inlined
+def take_round(tables: Any, simulation: Any, timing: Rounds) -> int:
+    """Run all ready actors, then grant their requests; return how this ends, see `take_turns`."""
+    talk, ready = timing.talk[0], timing.talk[0].ready
+    while talk.at < ready:
+        actor = timing.ready[talk.at]
+        if asks(tables, simulation, timing, actor):
+            return ASKS
+        if not has_room(timing):
+            return FULL
+        request = run_actor(tables, simulation, timing, actor, False)
+        if request == UNKNOWN:
+            return UNUSUAL
+        timing.ran[talk.at], timing.requests[talk.at] = actor, request
+        talk.at += 1
+    talk.ready = talk.at = 0
+    for place in range(ready):
+        grant(tables, simulation, timing, timing.ran[place], timing.requests[place])
+    return OVER
+
+
+@inlined
+def asks(tables: Any, simulation: Any, timing: Rounds, actor: int) -> bool:
+    """Return whether a decision is due before an actor runs: the answerer, which begins by asking for one."""
+    if actor != ANSWERER or timing.talk[0].answerer_stage != ASK:
+        return False
+    timing.talk[0].answerer_stage = ANSWERS
+    return bool(deliver(tables, simulation, timing))
 
 
 @inlined
