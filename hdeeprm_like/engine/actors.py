@@ -17,6 +17,7 @@ import numpy as np
 from hdeeprm_like.engine.actions import add, remove_at
 from hdeeprm_like.engine.actor_fields import (
     ANSWERER,
+    ANSWERS,
     ARRIVED,
     ASK,
     AWAKE,
@@ -47,6 +48,7 @@ from hdeeprm_like.engine.actor_parts import (
     act_on,
     begin,
     begin_answer,
+    deliver,
     end_work,
     find_next,
     finish,
@@ -91,7 +93,9 @@ from hdeeprm_like.engine.tasks import KILLED, SUCCESS, WALLTIME_REACHED
 def run_server(tables: Any, simulation: Any, timing: Rounds, alone: bool) -> int:
     """Run the server: act on a message, report to the decision system if due, wait for the next message.
 
-    Before it reports it looks whether its mailbox is empty; to find that by its name takes it a round.
+    Before it reports it looks whether its mailbox is empty; to find that by its name takes it a round. Where the
+    decision system has nothing to decide on, and nobody else has anything to say, the message that its empty answer is
+    applied comes next.
     """
     talk = timing.talk[0]
     if talk.server_stage == HEAR:
@@ -115,7 +119,15 @@ def run_server(tables: Any, simulation: Any, timing: Rounds, alone: bool) -> int
     if talk.server_stage == INFORM and has_news(simulation, timing):
         talk.server_stage = LISTEN
         talk.scheduler_ready, talk.spawned, talk.answerer_stage = 0, ANSWERER, ASK
-        return SPAWN
+        if deliver(tables, simulation, timing):
+            return SPAWN
+        talk.answerer_stage, talk.command = ANSWERS, 0
+        begin_answer(tables, simulation, timing)
+        more = find_next(tables, simulation, timing)
+        if more or not alone or talk.messages > 0 or talk.answer_date > timing.actions.pace[0].now:
+            return SPAWN
+        talk.server_stage, talk.server_waits = HEAR, 1
+        return putting(READY, 0)
     talk.server_stage = HEAR
     return NOTHING if talk.ended else GET
 
@@ -142,7 +154,7 @@ def run_answerer(tables: Any, simulation: Any, timing: Rounds) -> int:
 
 
 @inlined
-def run_submitter(tables: Any, simulation: Any, timing: Rounds) -> int:
+def run_submitter(tables: Any, simulation: Any, timing: Rounds, alone: bool) -> int:
     """Run the submitter: submit the jobs of one time, or wait for the next time.
 
     It does not read the clock again after submitting, which delays the next date by the time of the message.
@@ -162,8 +174,8 @@ def run_submitter(tables: Any, simulation: Any, timing: Rounds) -> int:
     first = sim.next_job == 0  # Batsim reads the energy before
     if talk.submitter_stage != GATHER:
         talk.submitter_stage = GATHER
-        talk.submitter_rounds = rounds_to_look(tables, timing) if first else 0
-    if talk.submitter_rounds > 0:
+        talk.submitter_rounds = rounds_to_look(tables, timing) if first and not alone else 0
+    if talk.submitter_rounds > 0 and not alone:
         talk.submitter_rounds -= 1
         return SKIP
     if first:
@@ -215,7 +227,7 @@ def run_job(tables: Any, simulation: Any, timing: Rounds, j: int, alone: bool) -
         return SKIP
     if task.stage == LOOK_FIRST:
         look_before(tables, simulation, timing, j)
-        task.stage = SET_TIMER if task.delay < 0.0 else AWAKE
+        task.stage = SET_TIMER if task.delay < 0.0 and not alone else AWAKE
         return START if task.delay < 0.0 else SLEEP
     if task.stage == SET_TIMER:
         task.stage = AWAKE

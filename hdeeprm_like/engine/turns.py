@@ -24,6 +24,7 @@ from hdeeprm_like.engine.actor_fields import (
     ANSWERS,
     ASK,
     ASKS,
+    AWAKE,
     AWAKE_CALLER,
     FULL,
     JOBS,
@@ -35,7 +36,6 @@ from hdeeprm_like.engine.actor_fields import (
 from hdeeprm_like.engine.actor_parts import (
     begin_sending,
     change_rates,
-    deliver,
     follow_changes,
     give_rate,
     has_room,
@@ -147,7 +147,7 @@ def run_actor(tables: Any, simulation: Any, timing: Rounds, actor: int, alone: b
     if actor == ANSWERER:
         return run_answerer(tables, simulation, timing)
     if actor == SUBMITTER:
-        return run_submitter(tables, simulation, timing)
+        return run_submitter(tables, simulation, timing, alone)
     if actor < 0:
         return run_killer(tables, simulation, timing, -1 - actor)
     return run_caller(timing, actor)
@@ -168,7 +168,10 @@ def grant(tables: Any, simulation: Any, timing: Rounds, actor: int, request: int
         wake(timing, actor)
     elif kind == START:
         start_work(tables, simulation, timing, actor - JOBS)
-        wake(timing, actor)
+        if simulation.tasks[actor - JOBS].stage == AWAKE:  # it runs alone
+            set_timer(simulation, timing, actor - JOBS)
+        else:
+            wake(timing, actor)
     elif kind == STOP:
         stop(tables, simulation, timing, actor)
     elif kind == NOTHING:
@@ -204,7 +207,7 @@ def take_turns(tables: Any, simulation: Any, timing: Rounds) -> int:
 def take_turn_alone(tables: Any, simulation: Any, timing: Rounds) -> int:
     """Run the only actor that is ready, and grant its request; return how this ends, see `take_turns`."""
     talk, actor = timing.talk[0], timing.ready[0]
-    if asks(tables, simulation, timing, actor):
+    if asks(timing, actor):
         return ASKS
     if not has_room(timing):
         return FULL
@@ -222,7 +225,7 @@ def take_round(tables: Any, simulation: Any, timing: Rounds) -> int:
     talk, ready = timing.talk[0], timing.talk[0].ready
     while talk.at < ready:
         actor = timing.ready[talk.at]
-        if asks(tables, simulation, timing, actor):
+        if asks(timing, actor):
             return ASKS
         if not has_room(timing):
             return FULL
@@ -238,12 +241,13 @@ def take_round(tables: Any, simulation: Any, timing: Rounds) -> int:
 
 
 @inlined
-def asks(tables: Any, simulation: Any, timing: Rounds, actor: int) -> bool:
+def asks(timing: Rounds, actor: int) -> bool:
     """Return whether a decision is due before an actor runs: the answerer, which begins by asking for one."""
-    if actor != ANSWERER or timing.talk[0].answerer_stage != ASK:
-        return False
-    timing.talk[0].answerer_stage = ANSWERS
-    return bool(deliver(tables, simulation, timing))
+    talk = timing.talk[0]
+    due = actor == ANSWERER and talk.answerer_stage == ASK
+    if due:
+        talk.answerer_stage = ANSWERS
+    return due
 
 
 @inlined
