@@ -194,49 +194,27 @@ def take_turns(tables: Any, simulation: Any, timing: Rounds) -> int:
     A session also ends them where what it writes has no room (FULL), or where only the general server knows what a
     decision means (UNUSUAL).
     """
-    talk, result = timing.talk[0], OVER
-    while talk.ready > 0 and result == OVER:
-        if talk.ready == 1:
-            result = take_turn_alone(tables, simulation, timing)
-        else:
-            result = take_round(tables, simulation, timing)
-    return result
-
-
-@inlined
-def take_turn_alone(tables: Any, simulation: Any, timing: Rounds) -> int:
-    """Run the only actor that is ready, and grant its request; return how this ends, see `take_turns`."""
-    talk, actor = timing.talk[0], timing.ready[0]
-    if asks(timing, actor):
-        return ASKS
-    if not has_room(timing):
-        return FULL
-    request = run_actor(tables, simulation, timing, actor, True)
-    if request == UNKNOWN:
-        return UNUSUAL
-    talk.ready = 0
-    grant(tables, simulation, timing, actor, request)
-    return OVER
-
-
-@inlined
-def take_round(tables: Any, simulation: Any, timing: Rounds) -> int:
-    """Run all ready actors, then grant their requests; return how this ends, see `take_turns`."""
-    talk, ready = timing.talk[0], timing.talk[0].ready
-    while talk.at < ready:
-        actor = timing.ready[talk.at]
-        if asks(timing, actor):
-            return ASKS
-        if not has_room(timing):
-            return FULL
-        request = run_actor(tables, simulation, timing, actor, False)
-        if request == UNKNOWN:
-            return UNUSUAL
-        timing.ran[talk.at], timing.requests[talk.at] = actor, request
-        talk.at += 1
-    talk.ready = talk.at = 0
-    for place in range(ready):
-        grant(tables, simulation, timing, timing.ran[place], timing.requests[place])
+    talk, actor, request = timing.talk[0], SERVER, NOTHING
+    while talk.ready > 0:
+        ready, at = talk.ready, talk.at
+        while at < ready:
+            actor = timing.ready[at]
+            if asks(timing, actor):
+                talk.at = at
+                return ASKS
+            if not has_room(timing):
+                talk.at = at
+                return FULL
+            request = run_actor(tables, simulation, timing, actor, ready == 1)
+            if request == UNKNOWN:
+                return UNUSUAL
+            timing.ran[at], timing.requests[at] = actor, request
+            at += 1
+        talk.ready = talk.at = 0
+        for place in range(ready):
+            if ready > 1:  # else it is the one that has just run
+                actor, request = timing.ran[place], timing.requests[place]
+            grant(tables, simulation, timing, actor, request)
     return OVER
 
 
