@@ -335,7 +335,9 @@ notes = st.text(st.characters(exclude_characters="\r\n", exclude_categories=["Cs
 def test_any_trace_survives_writing_and_reading(tmp_path_factory, rows, header):
     path = tmp_path_factory.getbasetemp() / "written.swf"
     given_columns = {name: np.array([row[name] for row in rows]) for name in FIELDS}
-    write_swf(Trace(path=path, header=tuple(header), **given_columns), path)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(swf, "WRITTEN_AT_ONCE", 2)  # jobs
+        write_swf(Trace(path=path, header=tuple(header), **given_columns), path)
     again = read_swf(path)
     assert columns(again) == {name: column.tolist() for name, column in given_columns.items()}
     assert again.header == tuple(header)
