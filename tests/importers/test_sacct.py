@@ -77,14 +77,6 @@ def test_held_dependent_and_later_jobs_of_a_recording_arrive_when_they_may_start
     assert (trace.submit[rows["24"]], trace.wait[rows["24"]]) == (0, 24)
 
 
-def test_names_with_separators_and_line_ends_in_a_recording_do_no_harm(recorded):
-    """One job is called ``pipe|name|x``, another's name and submit line have several lines."""
-    trace, _, report, rows = recorded("sacct.txt")
-    assert trace.run[[rows["19"], rows["20"]]].tolist() == [4, 5]
-    assert "2 records hold separators or line ends" in report.text()
-    assert misread(report) == {}
-
-
 @pytest.mark.parametrize(
     ("name", "how", "reason", "left_out"),
     [
@@ -111,12 +103,6 @@ def test_another_separator_and_raw_columns_of_a_recording_give_the_same_jobs(rec
     assert sorted(trace.run.tolist()) == sorted(plain.run.tolist())
     assert sorted(trace.requested_time.tolist()) == sorted(plain.requested_time.tolist())
     assert misread(report) == {}
-
-
-def test_all_runs_of_a_requeued_job_of_a_recording_are_kept_on_request(recorded):
-    every, extra, _, rows = recorded("sacct-all-columns.txt", requeues="all")
-    assert len(every) == 108
-    assert extra[rows["41"]]["State"] == "COMPLETED"
 
 
 def test_in_no_moment_of_a_recording_were_more_cpus_in_use_than_there_are(recorded):
