@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from random_worlds import platforms, workloads
 from small import jobs, platform, run
+from test_launch_batsim import experiment_file
 
 from hdeeprm_like.batsim.codec4 import Codec4
 from hdeeprm_like.batsim.codec5 import Codec5
@@ -23,12 +24,15 @@ from hdeeprm_like.decision.names import CORE_POLICIES, JOB_POLICIES
 from hdeeprm_like.decision.system import FirstAction
 from hdeeprm_like.engine.state import Commands
 from hdeeprm_like.errors import PlatformError, ProtocolError
+from hdeeprm_like.experiment import load_experiment
 from hdeeprm_like.formats.batsim_numbers import read_number
 from hdeeprm_like.formats.platform_hosts import read_platform_xml
 from hdeeprm_like.formats.platform_properties import figures_of, properties_of
 from hdeeprm_like.formats.workload_json import read_workload
 from hdeeprm_like.launch.drivers import Classic
+from hdeeprm_like.launch.in_process import launch
 from hdeeprm_like.launch.peers import Peer, is_of_batsim5, peer_of
+from hdeeprm_like.launch.run_folder import write_inputs as write_run_inputs
 
 GOLDEN = Path(__file__).parent.parent / "golden" / "batsim5"
 CASES = sorted(path.name for path in GOLDEN.iterdir())
@@ -106,20 +110,28 @@ def play_both(folder, new_talk):
     return four, folder / "five_jobs.csv"
 
 
+# reads everything that changes: power, contention, what is left, the run times of users, and the queue
+PLACEMENT = {
+    **{"speed*trusted_log_time": -0.3, "added_power": 0.2, "contended*bandwidth_share": 0.1, "slowed*queue": 0.2},
+    **{"memory_left*memory_share": 0.1, "cores_left*log_cores": 0.1, "node_left*free": 0.1, "lag*log_wait_hours": 0.1},
+}
+
+
 # takes 3 s
 @pytest.mark.more
 @pytest.mark.parametrize(
-    "policy", ["sjf+easy-high_gflops", "fcfs+conservative-low_power", "tetris", "multifactor", "zoo:balanced"]
+    ("policy", "jobs"),
+    [
+        *((name, 120) for name in ("sjf+easy-high_gflops", "fcfs+conservative-low_power", "tetris", "multifactor")),
+        *(("bfbp", 120), ("scored:placed.json", 120), ("scored:placed.json-high_gflops", 120)),
+        ("zoo:balanced", 200),  # learned policies keep more of each job, for which room is made on the way
+    ],
 )
-def test_the_schedule_of_a_baseline_or_a_learned_policy_is_the_same_too(policy, tmp_path):
-    from test_launch_batsim import experiment_file
-
-    from hdeeprm_like.experiment import load_experiment
-    from hdeeprm_like.launch.in_process import launch
-    from hdeeprm_like.launch.run_folder import write_inputs
-
-    experiment = load_experiment(experiment_file(tmp_path, jobs=120, pair=policy))
-    write_inputs(experiment, tmp_path)
+def test_the_schedule_of_a_baseline_or_a_learned_policy_is_the_same_too(policy, jobs, tmp_path):
+    scores = {"queue": {"trusted_log_time": 1.0, "placement": 0.5}, "placement": PLACEMENT}
+    (tmp_path / "placed.json").write_text(json.dumps(scores))
+    experiment = load_experiment(experiment_file(tmp_path, jobs, pair=policy.replace("placed", f"{tmp_path}/placed")))
+    write_run_inputs(experiment, tmp_path)
     limits = experiment.workload.limits()
 
     def new_talk():
