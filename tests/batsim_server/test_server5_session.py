@@ -5,8 +5,8 @@ import json
 import struct
 
 import pytest
-from server5_inputs import Scheduler, call_at, call_every, execute, hello, options5, profiles5
-from server_inputs import CLUSTER, platform_xml, random_workload, storage_xml
+from server5_inputs import Scheduler, call_at, call_every, execute, hello, options5
+from server_inputs import CLUSTER, platform_xml, random_workload, storage_xml, workload
 
 from hdeeprm_like.batsim_server.batsim5 import cli
 from hdeeprm_like.batsim_server.engine import TIMEOUT, Engine, Mailbox
@@ -222,12 +222,8 @@ def test_a_job_that_the_scheduler_makes_may_use_a_profile_of_the_workload(tmp_pa
     wishes = ["dynamic_registration", "profile_reuse", "acknowledge_dynamic_jobs", "forward_profiles_on_job_submission"]
     scheduler = Scheduler(("JobSubmittedEvent", made), wishes=wishes)
     assert cli.play(one_job(tmp_path, "sleep5"), scheduler.ask)
-    assert {row["job_id"]: round(float(row["execution_time"])) for row in rows(tmp_path)} == {
-        "0": 5,
-        "a": 5,
-        "b": 2,
-        "c": 2,
-    }
+    times = {row["job_id"]: round(float(row["execution_time"])) for row in rows(tmp_path)}
+    assert times == {"0": 5, "a": 5, "b": 2, "c": 2}
     told = [event["profile"] for _, event in scheduler.heard_of("JobSubmittedEvent") if event["job_id"] == "dyn!c"]
     assert told == [named]
 
@@ -386,25 +382,28 @@ def test_a_command_line_that_cannot_be_played_is_refused_in_one_line(words, hint
 
 
 @pytest.mark.parametrize(
-    ("profile", "refused"), [({"type": "DelayProfile"}, True), ({"type": "TraceReplayProfile"}, False)]
+    ("name", "profile", "hint"),
+    [
+        # a profile that no job has must be right if its type is imitated
+        ("unused", {"type": "DelayProfile"}, "'w0!unused': delay is missing"),
+        ("unused", {"type": "TraceReplayProfile"}, None),
+        ("sleep5", {"type": "TraceReplayProfile"}, "not imitated"),
+    ],
 )
-def test_a_profile_that_no_job_has_must_be_right_if_its_type_is_imitated(profile, refused, tmp_path):
-    options = options5(tmp_path, [(0, 1, "sleep5", None)], {**PROFILES, "unused": profile})
-    if refused:
-        with pytest.raises(WorkloadError, match="'w0!unused': delay is missing"):
-            cli.play(options, Scheduler().ask)
-    else:
+def test_profiles_that_are_wrong_or_not_imitated_are_refused(name, profile, hint, tmp_path):
+    options = options5(tmp_path, [(0, 1, "sleep5", None)], {**PROFILES, name: profile})
+    if hint is None:
         assert cli.play(options, Scheduler().ask)
+        return
+    with pytest.raises(WorkloadError, match=hint):
+        cli.play(options, Scheduler().ask)
 
 
 def test_profiles_of_batsim_4_are_refused_with_the_names_of_batsim_5(tmp_path):
     options = one_job(tmp_path, "sleep5")
-    content = json.loads((tmp_path / "w.json").read_text())
-    for kind, hint in (("delay", "DelayProfile"), ("TraceReplayProfile", "not imitated")):
-        content["profiles"]["sleep5"]["type"] = kind
-        (tmp_path / "w.json").write_text(json.dumps(content))
-        with pytest.raises(WorkloadError, match=hint):
-            cli.play(options, Scheduler().ask)
+    (tmp_path / "w.json").write_text(json.dumps(workload([(0, 1, "sleep5", None)], PROFILES)))
+    with pytest.raises(WorkloadError, match="DelayProfile"):
+        cli.play(options, Scheduler().ask)
 
 
 @pytest.mark.parametrize(
@@ -420,10 +419,6 @@ def test_outside_events_that_batsim_5_does_not_know_are_refused(line, hint, tmp_
     (tmp_path / "e.txt").write_text(line)
     with pytest.raises(WorkloadError, match=hint):
         cli.play(one_job(tmp_path, "sleep5", "--ee", str(tmp_path / "e.txt")), Scheduler().ask)
-
-
-def test_the_names_of_both_versions_mean_the_same_profiles():
-    assert profiles5(PROFILES)["sleep5"] == {"type": "DelayProfile", "delay": 5}
 
 
 def test_options_are_read_from_a_file_for_the_scheduler(tmp_path):
