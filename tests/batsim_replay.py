@@ -9,6 +9,7 @@ folder that has the traces of their jobs too; a test holds the figures in docs/n
 import csv
 import gzip
 import io
+import itertools
 import json
 import os
 import shlex
@@ -60,6 +61,15 @@ class Conversation:
     def must_be_over(self):
         if self.heard < len(self.messages):
             raise Differs(f"ours ends before message {self.heard}: {self.messages[self.heard]['raw'][:300]}")
+
+
+def assert_equal(expected, ours, where):
+    """Raise where two texts differ, with what stands there; pytest would take minutes to compare long ones."""
+    if expected != ours:
+        alike = itertools.takewhile(lambda pair: pair[0] == pair[1], zip(expected, ours, strict=False))
+        at = sum(1 for _ in alike)
+        near = slice(max(at - 60, 0), at + 60)
+        raise Differs(f"{where}, character {at}: Batsim {expected[near]!r}, ours {ours[near]!r}")
 
 
 def compare_message(recorded, text, number):
