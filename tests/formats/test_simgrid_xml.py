@@ -38,8 +38,9 @@ def test_a_route_crosses_zones_through_their_gateways():
     assert latency == pytest.approx(1.1e-3)
 
 
-def test_the_way_back_of_a_symmetrical_route_is_reversed(tmp_path):
-    wires = "".join(f'<link id="{x}" bandwidth="1Gbps" sharing_policy="SPLITDUPLEX"/>' for x in "xy")
+@pytest.mark.parametrize("policy", ["SPLITDUPLEX", "FULLDUPLEX"])  # the latter is the older name
+def test_the_way_back_of_a_symmetrical_route_is_reversed(policy, tmp_path):
+    wires = "".join(f'<link id="{x}" bandwidth="1Gbps" sharing_policy="{policy}"/>' for x in "xy")
     parts = '<link_ctn id="x" direction="UP"/><link_ctn id="y" direction="DOWN"/>'
     platform = read(tmp_path, f'{PAIR}{wires}<route src="a" dst="b">{parts}</route>')
     assert [link.name for link in platform.route("a", "b")[0]] == ["x_UP", "y_DOWN"]
