@@ -263,8 +263,8 @@ def register_profile(simulation: Simulation, event: SchedulerEvent) -> None:
     need_dynamic(simulation, event)
     workload, name = event.text("workload_name"), event.text("profile_name")
     profiles = simulation.profiles.setdefault(workload, Profiles(workload))
-    if name in profiles:
-        raise ProtocolError(f"{event.where}: profile {name[:60]!r} exists already")
+    if name in profiles or name in profiles.gone:
+        raise ProtocolError(f"{event.where}: profile {name[:60]!r} exists already, or has existed")
     reader = WorkloadReader(profiles, {}, ProtocolError)
     profiles[name] = reader.profile(name, event.object("profile"), event.where)
 

@@ -152,3 +152,25 @@ def test_a_machine_that_leaves_and_comes_back_in_its_sleep_can_be_woken_up(tmp_p
 
     assert play(options, Script(*[decide] * 20).ask)
     assert float(rows(tmp_path)[0]["starting_time"]) == pytest.approx(15.0, abs=1e-6)  # 1 flop at .5 flop/s to wake
+
+
+@pytest.mark.parametrize("reuse", [False, True])
+@pytest.mark.parametrize("again", ["REGISTER_JOB", "REGISTER_PROFILE"])
+def test_the_first_job_that_is_over_takes_its_profile_along(again, reuse, tmp_path):
+    options = write_inputs(tmp_path, workload([(0, 1, "work4", None)], WORK))
+    options = options.replaced(dynamic_jobs=True, profile_reuse=reuse)
+    profile = {"workload_name": "d", "profile_name": "p", "profile": {"type": "delay", "delay": 1}}
+
+    def job(number):
+        return {"job_id": f"d!{number}", "job": {"id": f"d!{number}", "res": 1, "subtime": 0, "profile": "p"}}
+
+    reject = {number: ("REJECT_JOB", {"job_id": number}) for number in ("w0!0", "d!1", "d!2", "d!3")}
+    made = ("REGISTER_PROFILE", profile), ("REGISTER_JOB", job(1)), ("REGISTER_JOB", job(2)), reject["d!1"]
+    more = (again, job(3) if again == "REGISTER_JOB" else profile), ("NOTIFY", {"type": "registration_finished"})
+    script = Script(reply(0.0, *made), reply(0.0, *more, reject["w0!0"], reject["d!2"], reject["d!3"]))
+    if again == "REGISTER_JOB" and reuse:
+        assert play(options, script.ask)
+    else:
+        hint = "exists already, or has existed" if again == "REGISTER_PROFILE" else "a job with it is over"
+        with pytest.raises(ProtocolError, match=hint):
+            play(options, script.ask)
