@@ -229,10 +229,10 @@ def try_job(tables: Tables, plans: Plans, k: int, j: int) -> int:
         allow_until(tables, plans, j, begin, begin + time + SAME_DATE)  # as `start_if_fits` does
         later = next_end_for(tables, plans, j, begin)
         later = later if later < over else np.inf
+        latest = min(later, now + rows.window)  # beyond these, a later date has the same outcome
         start = np.inf
         if allowed_nodes(plans) >= max(tables.node_sets.demands[j].nodes, 1):
             tried = 1
-            latest = min(later, now + rows.window)  # beyond these, a later date has the same outcome
             if room_from <= latest:
                 start = max(soonest_by_spans(tables, plans, k, j, now, latest), begin)
         if start <= now and touches_completing(tables, plans):
@@ -242,8 +242,11 @@ def try_job(tables: Tables, plans: Plans, k: int, j: int) -> int:
             if tables.node_sets.demands[j].exclusive == 1:
                 reserve_picked(tables, plans, -np.inf, multiple(tables, now + time, rows.resolution))
             return tried
-        if begin == now and preempts(plans) and make_way(tables, plans, k, j):
-            return 1
+        if begin == now and preempts(plans):
+            if make_way(tables, plans, k, j):
+                return 1
+            if start < np.inf:  # the nodes that it gets then are picked again: others have been looked at
+                soonest_by_spans(tables, plans, k, j, now, latest)
         if start > later:
             begin = later
             continue
