@@ -254,8 +254,9 @@ def entries_of(content: Content) -> dict[str, Entries]:
     use; a capacity is a machine or a link.
     """
     jobs, machines = content.jobs, content.machines
-    actions, commands, chosen = 3 * jobs + CALLS + 1, LEAST_COMMANDS + 3 * jobs, LEAST_COMMANDS + 4 * machines
-    actors, capacities, flows, uses = actions + 7, machines, 1, 1
+    actions = actors = 3 * jobs + CALLS + 8  # also those that end together, with the message and the answer
+    commands, chosen = LEAST_COMMANDS + 3 * jobs, LEAST_COMMANDS + 4 * machines
+    capacities, flows, uses = machines, 1, 1
     if content.sends:
         capacities += LINKS + LINKS_EACH * machines
         flows, uses = jobs + 1, LOADS + LOADS_EACH * machines
