@@ -440,5 +440,5 @@ def test_options_are_read_from_a_file_for_the_scheduler(tmp_path):
     words = ["-p", "p.xml", "-S", "tcp://127.0.0.1:1", str(tmp_path / "init"), "--mmax", "3"]
     options, _ = cli.read_command_line(words)
     assert (options.init, options.mmax, options.arguments) == ("{}", 3, ("batsim", *words))
-    with pytest.raises(OptionsError, match="not be negative"):
+    with pytest.raises(OptionsError, match="--mmax -1: must not be negative"):
         cli.read_command_line([*words, "--mmax", "-1"])
