@@ -88,15 +88,6 @@ def test_nonsense_is_refused_in_one_line(what, fewest, tmp_path, monkeypatch):
     assert (tmp_path / "out_jobs.csv").read_text().startswith("job_id,")
 
 
-@pytest.mark.parametrize(
-    ("other", "hint"), [(START, "RUNNING"), ({"job_id": "w0!1", "alloc": "1"}, "machine 1 is COMPUTING")]
-)
-def test_a_running_job_and_a_busy_machine_are_refused(other, hint, tmp_path):
-    options = write_inputs(tmp_path, workload(JOBS, PROFILES))
-    with pytest.raises(ProtocolError, match=hint):
-        cli.play(options, Script(reply(0.0), reply(0.0, ("EXECUTE_JOB", START), ("EXECUTE_JOB", other))).ask)
-
-
 def refusal(call, *arguments):
     """Return the line of the `ProtocolError` that a call raises, or nothing; other errors are bugs."""
     try:
