@@ -198,6 +198,7 @@ def test_a_signal_leaves_whole_files_marked_incomplete(number, status, tmp_path)
         (["-p", "p.xml", "--mmax", "many"], "invalid int"),
         (["-p", "p.xml", "--timeout", "-1"], "--timeout -1: must be above 0 s"),
         (["-p", "p.xml", "-s", "nonsense"], "socket endpoint"),
+        (["-p", "p.xml", "-s", "tcp://localhost:65536"], "socket endpoint"),
         (["-p", "p.xml", "--events", "missing"], "no such file"),
         (["-p", "p.xml", "--sched-cfg-file", "missing"], "no such file"),
     ],
