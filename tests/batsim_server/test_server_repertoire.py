@@ -21,7 +21,8 @@ from test_server_session import write_trace
 
 from hdeeprm_like.batsim_server import cli
 from hdeeprm_like.batsim_server.cli import play, read_command_line
-from hdeeprm_like.batsim_server.energy import GRID, MANY, long_sum
+from hdeeprm_like.batsim_server.energy import GRID, MANY, EnergyMeter, long_sum
+from hdeeprm_like.batsim_server.sharing import Constraint
 from hdeeprm_like.errors import HDeepRMError, OptionsError, ProtocolError, WorkloadError
 from hdeeprm_like.formats.batsim_numbers import read_number
 
@@ -397,3 +398,10 @@ def test_a_sum_is_rounded_like_a_long_double_whoever_takes_it():
     one_by_one, by_numpy = long_sum(values), long_sum([*values, 0.0])
     assert one_by_one == by_numpy
     assert one_by_one / GRID == pytest.approx(sum(values), rel=1e-14)
+
+
+def test_the_mean_power_of_a_microsecond_is_the_difference_of_long_sums():
+    meter = EnergyMeter([Constraint(1e9)] * 3, [((100.0 + 7 * k, 120.0, 170.3),) for k in range(3)], [0, 0, 0])
+    meter.mean_watts(40.612897)
+    before = long_sum(meter.joules)
+    assert meter.mean_watts(40.612898) == (long_sum(meter.joules) - before) / GRID / (40.612898 - 40.612897)

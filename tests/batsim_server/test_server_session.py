@@ -23,6 +23,7 @@ from server_inputs import (
 from hdeeprm_like.batsim_server.cli import play
 from hdeeprm_like.batsim_server.machines import Machines
 from hdeeprm_like.batsim_server.network import Network
+from hdeeprm_like.errors import ProtocolError
 from hdeeprm_like.formats.simgrid_xml import read_simgrid_xml
 
 PFS = {"type": "parallel_homogeneous_pfs"}
@@ -241,6 +242,27 @@ def test_a_machine_that_is_unavailable_goes_to_sleep_and_wakes_up(submit, events
     (row,) = played(tmp_path, job, Script(*[decide] * 20), SLEEPS, energy=True, events=(path,))
     assert row["allocated_resources"] == "1"
     assert float(row["starting_time"]) == pytest.approx(begins, abs=1e-6)
+
+
+@pytest.mark.parametrize("reuse", [False, True])
+@pytest.mark.parametrize("again", ["REGISTER_JOB", "REGISTER_PROFILE"])
+def test_the_first_job_that_is_over_takes_its_profile_along(again, reuse, tmp_path):
+    profile = {"workload_name": "d", "profile_name": "p", "profile": {"type": "delay", "delay": 1}}
+
+    def job(number):
+        return {"job_id": f"d!{number}", "job": {"id": f"d!{number}", "res": 1, "subtime": 0, "profile": "p"}}
+
+    reject = {number: ("REJECT_JOB", {"job_id": number}) for number in ("w0!0", "d!1", "d!2", "d!3")}
+    made = ("REGISTER_PROFILE", profile), ("REGISTER_JOB", job(1)), ("REGISTER_JOB", job(2)), reject["d!1"]
+    more = (again, job(3) if again == "REGISTER_JOB" else profile), ("NOTIFY", {"type": "registration_finished"})
+    script = Script([*made], [*more, reject["w0!0"], reject["d!2"], reject["d!3"]])
+    submitted, dynamic = [(0, 1, "work4", None)], {"dynamic_jobs": True, "profile_reuse": reuse}
+    if again == "REGISTER_JOB" and reuse:
+        assert len(played(tmp_path, submitted, script, **dynamic)) == 4
+    else:
+        hint = "exists already, or has existed" if again == "REGISTER_PROFILE" else "a job with it is over"
+        with pytest.raises(ProtocolError, match=hint):
+            played(tmp_path, submitted, script, **dynamic)
 
 
 # -- many jobs

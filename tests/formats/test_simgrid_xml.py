@@ -43,7 +43,10 @@ def test_a_route_crosses_zones_through_their_gateways():
     assert found == (["l_a0_UP", "g_a_UP", "g_b_DOWN", "l_b1_DOWN"], pytest.approx(1.1e-3))
 
 
-DUPLEX = "".join(f'<link id="{x}" bandwidth="1Gbps" sharing_policy="SPLITDUPLEX"/>' for x in "xy")
+DUPLEX = "".join(  # FULLDUPLEX is the older name
+    f'<link id="{link}" bandwidth="1Gbps" sharing_policy="{policy}DUPLEX"/>'
+    for link, policy in zip("xy", ("FULL", "SPLIT"), strict=True)
+)
 UP_AND_DOWN = '<link_ctn id="x" direction="UP"/><link_ctn id="y" direction="DOWN"/>'
 WAY = f'{PAIR}{DUPLEX}<route src="a" dst="b">{UP_AND_DOWN}</route>'
 ROW = '<cluster id="c" prefix="n" suffix=".x" radical="0-1,5" speed="1Gf" bw="1Gbps" lat="10us" bb_bw="2Gbps" {}/>'
