@@ -84,6 +84,7 @@ REFUSED = {  # by the reader: contents of a file, and what is said
         (line(submit="1e400"), ":1: field 2 (submit) is 1e400; numbers below 2^53 are possible"),
         (line(user=10**20), f":1: field 12 (user) is {10**20}; numbers below 2^53 are possible"),
         (line(submit="-1e400"), ":1: field 2 (submit) is -1e400; numbers below 2^53 are possible"),
+        (line(submit=2**53), f":1: field 2 (submit) is {2**53}; numbers below 2^53 are possible"),
         (line(submit=-(2**53)), f":1: field 2 (submit) is {-(2**53)}; numbers below 2^53 are possible"),
         (line(user=-(2**53)), f":1: field 12 (user) is {-(2**53)}; numbers below 2^53 are possible"),
         (gzip.compress(f"{LINE}\n".encode() * 1000)[:-20], ": cannot be read: "),
