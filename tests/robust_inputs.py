@@ -109,6 +109,13 @@ def told(*arguments):
     return status, error.getvalue()
 
 
+def printed(*arguments):
+    """Run a command that does its work; return what it prints."""
+    with contextlib.redirect_stdout(io.StringIO()) as shown:
+        assert main([str(argument) for argument in arguments]) == 0
+    return shown.getvalue()
+
+
 def refused(*arguments):
     """Run a command that must be refused in one line; return that line."""
     status, error = told(*arguments)
@@ -117,6 +124,18 @@ def refused(*arguments):
     assert error.count("\n") == len(error.splitlines()) <= 1 + len(lines), error
     assert len(lines[-1]) <= LONGEST, lines
     return lines[-1]
+
+
+def refused_launch(folder, *flags, agent=(), **files):
+    """Launch what is in a folder, some of it given by name, which must be refused in one line; return that line."""
+    folder = write_inputs(folder, **files)
+    name = "learning.json" if agent else "options.json"
+    line = refused("launch", "--options", folder / name, *agent, "--output", folder / "out", *flags)
+    assert not (folder / "out").exists()
+    return line
+
+
+LEARNER = ("--agent", ROOT / "agents" / "reinforce.py")
 
 
 def measured(*arguments, timeout=600, **more):
