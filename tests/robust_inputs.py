@@ -116,13 +116,13 @@ def printed(*arguments):
     return shown.getvalue()
 
 
-def refused(*arguments):
-    """Run a command that must be refused in one line; return that line."""
+def refused(*arguments, longest=LONGEST):
+    """Run a command that must be refused in one line of at most so many characters; return that line."""
     status, error = told(*arguments)
     lines = [line for line in error.splitlines() if line.startswith("hdeeprm-like: ")]
     assert status == 2, (status, error)
     assert error.count("\n") == len(error.splitlines()) <= 1 + len(lines), error
-    assert len(lines[-1]) <= LONGEST, lines
+    assert len(lines[-1]) <= longest, lines
     return lines[-1]
 
 

@@ -206,7 +206,7 @@ def test_a_run_with_parts_of_ones_own_runs_again_from_its_directory(tmp_path):
         ([], "a LEARNING agent needs --agent"),
         (["--agent", AGENT, "--device", "abacus"], "abacus"),
         (["--agent", AGENT, "--options", "gaia"], "are for LEARNING agents"),
-        (["--agent", "my_agent.py"], "my_agent.py:15"),
+        (["--agent", "my_agent.py"], "my_agent.py:14: AttributeError"),
     ],
 )
 def test_what_is_wrong_with_an_agent_is_told_in_one_line(tmp_path, monkeypatch, flags, message):

@@ -363,7 +363,7 @@ def test_days_with_gpus_are_compared_whole_on_one_machine_as_they_are_launched(d
         (["--cores", "64", "--policies", "actual"], "a workload does not record waits"),
         (["--cores", "8"], "requests 48 cores; the platform has 8"),
         (["--platform", NINE.with_name("pool_64.csv")], "and 1 GPUs"),
-        (["--platform", NINE, "--trace", NINE.parent], "holds no workload; names that end in"),
+        (["--platform", NINE, "--trace", NINE.parents[1] / "docker"], "holds no workload; names that end in"),
     ],
 )
 def test_days_that_cannot_be_compared_are_one_line(days, tmp_path, more, message):
@@ -554,7 +554,7 @@ PUBLISHED = "published: wait: is '{}'; a number from -1e+12 to 1e+12 is needed"
         (f"--platform {LEARNING} --cores 4", "learning.json sets the cores; omit one of the two"),
         ("--figures wai", "figures: 'wai' is not known; did you mean 'wait'?"),
         ("--figures wait,wait", "figures: wait is listed twice"),
-        ("--pictures --format jpg", "a picture is saved as .png, .svg or .pdf, not .jpg"),
+        ("--pictures --format jpg", "'jpg' is not known; pictures are png, svg, pdf"),
         ("--pictures --style papr", "'papr' is not known; did you mean 'paper'?"),
     ],
 )
@@ -570,9 +570,16 @@ def test_a_trace_that_does_not_tell_its_machine_is_refused(trace, tmp_path):
     printed(*line, "--cores", "8")
 
 
-def test_python_needs_a_folder_for_pictures(trace):
-    with pytest.raises(OptionsError, match="compare: pictures need output, the folder to draw them into"):
-        hl.compare(trace, ["fcfs"], "2x20", pictures=["png"])
+@pytest.mark.parametrize(
+    ("how", "message"),
+    [
+        ({"pictures": ["png"]}, "compare: pictures need output, the folder to draw them into"),
+        ({"pictures": ["jpg"], "output": "out"}, "a picture is saved as .png, .svg or .pdf, not .jpg"),
+    ],
+)
+def test_python_needs_a_folder_and_a_format_for_pictures(trace, how, message):
+    with pytest.raises(OptionsError, match=re.escape(message)):
+        hl.compare(trace, ["fcfs"], "2x20", **how)
 
 
 @pytest.mark.parametrize("clock", ["textbook", "one-by-one"])
@@ -625,12 +632,6 @@ def test_the_pairs_of_the_thesis_are_compared_by_name(policy, tmp_path):
     assert len(window) == 2
     alone = hl.compare("ctc-sp2", [policy], "disjoint:2x50")
     assert alone["wait"].tolist() == found["wait"][:1].tolist()
-
-
-def test_a_pair_is_compared_as_simulate_plays_it():
-    there = hl.compare("ctc-sp2", ["shortest-high_gflops"], "all")
-    here = hl.simulate(338, "ctc-sp2", "shortest-high_gflops", clock="textbook")
-    assert there["wait"][0] == pytest.approx(here.figures["wait"])
 
 
 def test_a_job_policy_of_ones_own_is_compared_by_its_file():

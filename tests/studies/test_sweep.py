@@ -414,4 +414,4 @@ def test_an_engine_that_is_not_there_is_one_line(tmp_path, monkeypatch):
     pytest.importorskip("submitit", reason="the extra slurm is not installed")
     monkeypatch.setenv("PATH", str(tmp_path))
     grid = write(tmp_path, LAUNCH)
-    assert "login node" in refused("sweep", grid, "-o", tmp_path / "out", "--engine", "slurm")
+    assert "login node" in refused("sweep", grid, "-o", tmp_path / "out", "--engine", "slurm", "-q")

@@ -299,7 +299,7 @@ def test_the_command_writes_tables_and_a_report_whose_first_screen_has_the_waits
     later = ("How long jobs wait", 'class="mean"', 'class="tail"', "Who wins and who loses", "Wait longer:")
     places = [page.index(part) for part in (*shown, *later, "Queue and utilization over time", "<path")]
     assert places == sorted(places)
-    assert page.count("<svg") == 2
+    assert page.count("<svg") == 4  # two of the policies, two of the change
     assert page.count("<table") == page.count('class="scroll stacked"') > 3  # narrow screens cut none of them
     assert content["fidelity"]["grade"] == "A"
     assert content["subject"]["left_out"] == 1
