@@ -100,4 +100,5 @@ def cpu_of(program, folder):
 def test_cpu_of_the_server(jobs, times, bare, tmp_path):
     write_inputs(tmp_path, jobs)
     programs = pythons() | ({"bare server on SimGrid": bare} if bare else {})
-    in_turns(f"{jobs:,} jobs", programs, times, lambda program: cpu_of(program, tmp_path), "this")
+    first = "bare server on SimGrid" if bare else "this"
+    in_turns(f"{jobs:,} jobs", programs, times, lambda program: cpu_of(program, tmp_path), first)
