@@ -298,7 +298,7 @@ def test_failures_are_tried_twice_by_two_workers_and_listed_and_the_others_have_
     status, error = told("sweep", file, "-o", output, "--workers", 1, "-q")
     assert status == 1
     assert error.count("failed: ") == 5
-    assert error.count("the worker has ended without a word: it was killed") == 3
+    assert error.count("the worker has ended without a message: it was killed") == 3
     assert error.count("none of") == 2
     assert_once(output, 3)
     tries = Counter(line["key"] for line in lines_in(output) if "error" in line)
