@@ -7,11 +7,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from paper_clusters import cluster
+from robust_inputs import printed
 from small import partitions_of
 from test_calibration import RECORDED, recorded
 from test_whatif_changes import SLURM, log, same
 
-from hdeeprm_like.cli.main import main
 from hdeeprm_like.errors import OptionsError
 from hdeeprm_like.studies.whatif.calibration import tau
 from hdeeprm_like.studies.whatif.changes import change_named
@@ -190,15 +190,11 @@ def test_what_is_not_modelled_of_it_is_refused(change, why):
 
 @pytest.mark.parametrize(
     ("settings", "note"),
-    [
-        ("PreemptType=preempt/qos", "no job is suspended"),
-        ("PreemptType=preempt/partition_prio", ""),
-    ],
+    [("PreemptType=preempt/qos", "no job is suspended"), ("PreemptType=preempt/partition_prio", "")],
 )
-def test_the_import_notes_what_is_not_modelled_of_it(settings, note, tmp_path, capsys):
+def test_the_import_notes_what_is_not_modelled_of_it(settings, note, tmp_path):
     conf = f"ClusterName=c\n{settings}\nPreemptMode=SUSPEND,GANG\nNodeName=n1 CPUs=2\n"
     (tmp_path / "slurm.conf").write_text(f"{conf}PartitionName=batch Nodes=ALL OverSubscribe=FORCE:1\n")
-    assert main(["import", "slurm-conf", str(tmp_path / "slurm.conf"), "-o", str(tmp_path / "p.json")]) == 0
-    out = capsys.readouterr().out
+    out = printed("import", "slurm-conf", tmp_path / "slurm.conf", "-o", tmp_path / "p.json")
     assert note in out
     assert ("suspend" in out.lower()) == bool(note)
