@@ -458,7 +458,8 @@ COMPLETED = {
 COMPLETE = """
 import json, os, sys
 import argcomplete
-from hdeeprm_like.cli.main import main
+from hdeeprm_like.cli.main import main, parser
+parser()
 for typed in json.load(sys.stdin):
     told = "told"
     os.environ |= {"_ARGCOMPLETE": "1", "_ARGCOMPLETE_STDOUT_FILENAME": told, "_ARGCOMPLETE_IFS": "\\n"}

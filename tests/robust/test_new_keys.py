@@ -84,7 +84,7 @@ def test_json_nested_deeper_than_any_file_needs_is_one_line(tmp_path):
     ("policy", "message"),
     [
         ("fcfs-zoo:a-zoo:b", "is not of the form ORDER@TIMES+MODE@TIMES-PLACEMENT"),
-        ("sjf+easy" + "-zoo:balanced" * 2000, "is not of the form ORDER@TIMES+MODE@TIMES-PLACEMENT"),
+        ("sjf+easy" + "-zoo:balanced" * 400, "is not of the form ORDER@TIMES+MODE@TIMES-PLACEMENT"),
         ("saf+res\ud800erve:64", r"mode 'res\ud800erve:64' is not known"),
     ],
     ids=["two placements", "many placements", "no text"],
