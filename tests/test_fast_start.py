@@ -83,7 +83,7 @@ STEP = (
 )
 SWEEPS = "import hdeeprm_like.studies.sweep.run, hdeeprm_like.studies.sweep.comparisons"
 LOADED = {  # what is done: the statement, some of what it loads, and what it does not load
-    "importing the package": ("import hdeeprm_like; dir(hdeeprm_like)", {"hdeeprm_like"}, HEAVY),
+
     "an error of the package": ("from hdeeprm_like import HDeepRMError", {"hdeeprm_like"}, HEAVY),
     "a heavy package would be seen": ("import hdeeprm_like.cluster.platform", {"numpy"}, set()),
     "handing a sweep to its workers": (SWEEPS, {"numpy"}, COMPILER | TABLES_AND_PICTURES | {"torch"}),

@@ -251,7 +251,7 @@ def test_lines_that_would_be_a_block_are_means_within_the_least_and_the_most():
     assert most[0] >= 4.0
 
 
-def test_a_queue_that_changes_often_is_drawn_in_stretches(monkeypatch, tmp_path, drawn):
+def test_a_queue_that_changes_often_is_drawn_in_stretches(monkeypatch, drawn):
     monkeypatch.setattr("hdeeprm_like.results.plots.charts.MOST_STEPS", 100)
     line = drawn("queue_size", LONG).axes[0].lines[0]
     assert len(line.get_xdata()) == STRETCHES + 1
