@@ -21,7 +21,7 @@ from hdeeprm_like.engine import library, light_library
 from hdeeprm_like.engine import silent_layout as layout
 from hdeeprm_like.engine.plain import ENABLED
 from hdeeprm_like.engine.silent_clock import advance
-from hdeeprm_like.engine.silent_layout import Memory
+from hdeeprm_like.engine.silent_layout import Content, Memory
 from hdeeprm_like.engine.silent_session import session_in
 from hdeeprm_like.errors import HDeepRMError, ProtocolError
 
@@ -54,7 +54,7 @@ def with_arrays(memory):
 
 
 ROOM = {"written": "out", "closed": "closed", "killings": "killings", "commands": "commands"}
-ROOM |= {name: name for name in ("rows", "events", "kills", "changed", "allocs", "messages", "ready", "ran")}
+ROOM |= {name: name for name in ("rows", "events", "kills", "changed", "allocs", "messages", "ready")}
 
 
 def within(make):
@@ -80,7 +80,7 @@ def make_advance():
     """What the server takes where a library has it."""
     if ENABLED:
         return within(with_arrays)
-    with_arrays(Memory(1, 1))()  # compiles it where no library has it
+    with_arrays(Memory(Content(1, 1)))()  # compiles it where no library has it
     made = silent.machine_code()
     assert made is not None
     return within(made)
@@ -393,7 +393,7 @@ def test_where_a_rank_sends_itself_bytes_the_actors_play(tmp_path):
 
 
 def test_the_memory_is_laid_out_as_the_bundle():
-    memory = Memory(3, 2, sends=True)
+    memory = Memory(Content(3, 2, sends=True))
     memory.address()
     session = session_in(memory)
     records = [list(record) for record in memory._records]
