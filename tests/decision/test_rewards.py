@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from paper_clusters import cluster, jobs, learning_jobs, started
+from roll_outs import batched, one_by_one, rewards
 from small import jobs as small_jobs
 from small import platform as one_core
 
@@ -83,6 +84,21 @@ def test_the_integral_of_the_jobs_in_the_system_is_their_time_in_it():
     assert done.rewards.sum() == pytest.approx(-np.sum(rows["finish"] - rows["submit"]), abs=1e-4)
 
 
+@pytest.mark.parametrize("clock", ["batsim", "textbook"])
+@pytest.mark.parametrize("roll_out", [one_by_one, batched])
+def test_each_decision_is_paid_until_the_next_and_the_last_one_until_the_episode_ends(roll_out, clock):
+    # both start at 0 on one core each and run 5 and 8 s: 2 cores are busy for 5 s, then 1 for 3 s
+    at_once = jobs([0.0, 0.0], [5.0, 8.0])
+    assert rewards(roll_out, clock, "avg_utilization", at_once) == pytest.approx([13.0], abs=1e-3)
+    assert rewards(roll_out, clock, "avg_job_completion", at_once) == pytest.approx([-13.0], abs=1e-3)
+    if roll_out is one_by_one:  # a function in Python has no batch
+        busy_cores = {lambda state: float(state.platform.cores - state.free_cores): 1.0}
+        assert rewards(roll_out, clock, busy_cores, at_once) == pytest.approx([13.0], abs=1e-3)
+    # decisions at 0 and at 6; the first job ends at 5, the second runs from 6 to 13 on three cores
+    one_after_the_other = jobs([0.0, 6.0], [5.0, 7.0], size=[2, 3])
+    assert rewards(roll_out, clock, "avg_utilization", one_after_the_other) == pytest.approx([10.0, 21.0], abs=1e-3)
+
+
 def test_the_integral_of_power_is_the_energy_and_that_of_edp_the_energy_delay_product():
     workload = jobs([0.0, 1.0, 3.0], [5.0, 10.0, 2.0], size=[3, 4, 1])
     play, done = episode("energy_consumption", "integral", [0], workload=workload)
@@ -146,11 +162,11 @@ def rewards_of(preset="CompactRM", **how):
     """The rewards of an episode of four jobs on two cores, each time the first legal action, and its figures."""
     env = environment(preset, platform=2, workload=CROWD, clock="textbook", **how)
     _, info = env.reset(seed=1)
-    rewards, over = [], False
+    gained, over = [], False
     while not over:
         _, reward, over, _, info = env.step(int(info["action_mask"].argmax()))
-        rewards.append(reward)
-    return rewards, info["metrics"]
+        gained.append(reward)
+    return gained, info["metrics"]
 
 
 @pytest.mark.parametrize("preset", ["CompactRM", "PolicySelect"])
@@ -208,5 +224,4 @@ def test_the_time_in_the_queue_is_a_share_of_the_longest_that_there_was():
     how = {"objective": "queue_wait", "reward": "sample", "clock": "textbook"}
     env = environment("CompactRM", platform=1, workload=small_jobs(np.zeros(3), 10.0), **how)
     env.reset(seed=1)
-    rewards = [env.step(0)[1] for _ in range(3)]
-    assert rewards == [0.0, -0.5, 0.0]
+    assert [env.step(0)[1] for _ in range(3)] == [0.0, -0.5, 0.0]

@@ -47,6 +47,12 @@ def first_legal(play):
     return int(np.argmax(play.observe()[1]))
 
 
+def crowd(seed, count=40):
+    """Jobs that crowd three cores."""
+    rng = np.random.default_rng(seed)
+    return jobs(np.sort(rng.integers(0, 60, count)), rng.integers(1, 9, count), size=rng.integers(1, 4, count))
+
+
 def starts(play):
     return play.system.state.tables.jobs["start"].tolist()
 
@@ -68,24 +74,14 @@ def listed(q: JobLists, v: int, out: Jobs) -> int:
     return copy_jobs(q, v, out.jobs)
 
 
-def test_a_split_window_shows_the_head_in_order_and_the_tail_from_its_end():
-    workload = jobs(np.zeros(7), 10.0, size=3)
-    state = State(cluster(THREE), workload, log=False)
+@pytest.mark.parametrize(("count", "slots"), [(7, [0, 1, 6, 5, 4]), (3, [0, 1, 2, NONE, NONE])])
+def test_a_split_window_shows_the_head_in_order_and_the_tail_from_its_end_and_a_short_queue_once(count, slots):
+    state = State(cluster(THREE), jobs(np.zeros(count), 10.0, size=3), log=False)
     window = JobWindow(state, WindowOptions(head=2, tail=3))
-    state.receive(Instant(0.0, [], 7, True))
+    state.receive(Instant(0.0, [], count, True))
     arrive(state.tables, window.arrays)
     fill_slots(state.tables, window.arrays)
-    assert window.arrays.slots.tolist() == [0, 1, 6, 5, 4]
-
-
-def test_a_short_queue_is_shown_once():
-    workload = jobs(np.zeros(3), 10.0, size=3)
-    state = State(cluster(THREE), workload, log=False)
-    window = JobWindow(state, WindowOptions(head=2, tail=3))
-    state.receive(Instant(0.0, [], 3, True))
-    arrive(state.tables, window.arrays)
-    fill_slots(state.tables, window.arrays)
-    assert window.arrays.slots.tolist() == [0, 1, 2, NONE, NONE]
+    assert window.arrays.slots.tolist() == slots
 
 
 def test_jobs_note_what_they_find_when_they_are_submitted():
@@ -108,9 +104,7 @@ def test_jobs_note_what_they_find_when_they_are_submitted():
 @pytest.mark.parametrize(("opens", "step"), [("waiting", 0.0), ("fitting", 0.0), ("fitting", 1.0), ("ticks", 1.0)])
 @pytest.mark.parametrize("clock", ["textbook", "batsim"])
 def test_whoever_starts_what_fits_leaves_no_job_behind(opens, step, clock):
-    rng = np.random.default_rng(3)
-    workload = jobs(np.sort(rng.integers(0, 50, 40)), rng.integers(1, 9, 40), size=rng.integers(1, 4, 40))
-    play = played(workload, first_legal, clock=clock, head=5, tail=2, opens=opens, step=step)
+    play = played(crowd(3), first_legal, clock=clock, head=5, tail=2, opens=opens, step=step)
     assert play.simulator.unfinished == 0
 
 
@@ -280,8 +274,7 @@ def test_the_reward_of_deep_backfilling_is_equation_2_and_zero_for_a_job_that_is
 
 @pytest.mark.parametrize("order", ["sjf", "smallest"])
 def test_an_inspector_that_agrees_with_all_makes_the_schedule_of_the_heuristic(order):
-    rng = np.random.default_rng(4)
-    workload = jobs(np.sort(rng.integers(0, 60, 40)), rng.integers(1, 9, 40), size=rng.integers(1, 4, 40))
+    workload = crowd(4)
     alone = run_to_end(cluster(THREE), workload, PolicyActions([baseline(order)]), "textbook")
     play = played(workload, first_legal, head=1, order=order, opens="fitting")
     assert starts(play) == alone.state.tables.jobs["start"].tolist()
@@ -293,8 +286,7 @@ def test_an_inspector_that_agrees_with_all_makes_the_schedule_of_the_heuristic(o
 
 @pytest.mark.parametrize("ends", [{"placed": 9}, {"until": 30.0}, {}])
 def test_the_reward_at_the_end_is_there_too_where_a_run_ends_early(ends):
-    rng = np.random.default_rng(5)
-    workload = jobs(np.sort(rng.integers(0, 60, 20)), rng.integers(1, 9, 20), size=rng.integers(1, 4, 20))
+    workload = crowd(5, 20)
     last, step_by_step = (
         played(workload, first_legal, objective="bounded_slowdown", reward=reward, head=2, **ends).episode.rewards
         for reward in ("end", "change")

@@ -32,6 +32,25 @@ def play(workload, wake_at, one_by_one=False, cluster=None):
     return instants
 
 
+NANOSECOND = 1e-9  # s, about the precision of timers: what is no further apart is one event
+TWO_CORES = platform((1000.0, [(2, 1.0, 100.0, 10.0)]))
+
+
+@pytest.mark.parametrize("apart", [0.0, 0.5 * NANOSECOND, NANOSECOND])
+def test_events_a_nanosecond_apart_are_one(apart):
+    assert play(jobs(seconds=[5.0, 5.0 + apart]), asking([]), cluster=TWO_CORES) == [(0.0, 0, 2), (5.0, 2, 0)]
+    if apart:
+        assert play(jobs(seconds=5.0), asking([5.0 - apart])) == [(0.0, 0, 1), (5.0, 1, 0)]
+
+
+@pytest.mark.parametrize("apart", [1.2 * NANOSECOND, 2.0 * NANOSECOND, 1e-6])
+def test_events_further_apart_are_two(apart):
+    ends = play(jobs(seconds=[5.0, 5.0 + apart]), asking([]), cluster=TWO_CORES)
+    assert ends == [(0.0, 0, 2), (5.0, 1, 0), (5.0 + apart, 1, 0)]
+    called = play(jobs(seconds=5.0), asking([5.0 - apart]))
+    assert called == [(0.0, 0, 1), (5.0 - apart, 0, 0), (5.0, 1, 0)]
+
+
 def asking(times):
     asked = iter(times)
     return lambda now: next(asked, np.inf)

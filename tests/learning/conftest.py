@@ -11,3 +11,9 @@ def one_thread():
     torch.set_num_threads(1)
     yield
     torch.set_num_threads(threads)
+
+
+@pytest.fixture(autouse=True)
+def in_the_repository(monkeypatch, request):
+    """Commands name files as from its top."""
+    monkeypatch.chdir(request.config.rootpath)

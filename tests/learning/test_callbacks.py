@@ -1,19 +1,16 @@
 """Whoever follows a training gets its figures: Weights & Biases and MLflow, here by stand-ins, or one's own class."""
 
 import sys
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from toy import ACTIONS, NAMES, PLACES, Walk
+from shipped import shipped
+from toy import NAMES, Walk
 
 from hdeeprm_like.cli.main import main
 from hdeeprm_like.errors import OptionsError
 from hdeeprm_like.learning.callbacks import MLflow, WeightsAndBiases, callbacks_named
-from hdeeprm_like.learning.loading import build_agent, load_agent_class
 from hdeeprm_like.learning.training import TrainingOptions, train
-
-AGENTS = Path(__file__).parents[2] / "agents"
 
 
 class Notebook:
@@ -67,10 +64,9 @@ class FakeMlflow(Notebook):
 
 def trained(folder, *callbacks, episodes=2, resume=False, **options):
     options = TrainingOptions(episodes=episodes, envs=1, checkpoint_every=1, **options)
-    agent = build_agent(load_agent_class(str(AGENTS / "reinforce.py")), {"gamma": 0.9}, (PLACES + 1,), ACTIONS)
     how = {"quiet": True, "tensorboard": False, "resume": resume, "callbacks": callbacks}
     evaluation = Walk if options.evaluate_every else None
-    train(agent, Walk, NAMES, folder, options, evaluation=evaluation, **how)
+    train(shipped("reinforce", {"gamma": 0.9}), Walk, NAMES, folder, options, evaluation=evaluation, **how)
 
 
 def test_a_callback_gets_the_beginning_each_episode_each_evaluation_and_the_end(tmp_path):

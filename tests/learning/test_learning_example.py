@@ -6,12 +6,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from shipped import shipped
 from toy import numbers_in
 
 from hdeeprm_like.experiment import space_of
 from hdeeprm_like.formats.platform_json import read_platform
 from hdeeprm_like.formats.workload_json import read_workload
-from hdeeprm_like.learning.loading import build_agent, load_agent_class
 from hdeeprm_like.learning.training import TrainingOptions, evaluate, train
 from hdeeprm_like.options import EnvOptions
 from hdeeprm_like.run.episodes import Plays, makespan
@@ -35,7 +35,7 @@ def learn(plays, folder, seed):
     options = {name: AGENT[name] for name in ("gamma", "hidden", "lr")}
     system = plays(0).system
     observed, actions = system.observer.shape, system.actions
-    agent = build_agent(load_agent_class(str(ROOT / "agents/reinforce.py")), options, observed, actions.size, seed=seed)
+    agent = shipped("reinforce", options, observed, actions.size, seed=seed)
     names = actions.names
     train(agent, plays, names, folder, TrainingOptions(**OPTIONS["training"]), quiet=True, tensorboard=False)
     probabilities = np.array(json.loads((folder / "probs.json").read_text())["probs"])

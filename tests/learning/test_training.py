@@ -11,24 +11,22 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from toy import ACTIONS, NAMES, PLACES, Walk, numbers_in
+from shipped import shipped
+from toy import ACTIONS, NAMES, Walk, numbers_in
 
 from hdeeprm_like.errors import AgentError, OptionsError, ResultsError
 from hdeeprm_like.learning.checkpoint import load_agent, read_checkpoint, save_checkpoint
 from hdeeprm_like.learning.constant_policy import best_constant_policy, constant_policy_means
-from hdeeprm_like.learning.loading import build_agent, load_agent_class
 from hdeeprm_like.learning.training import TrainingOptions, evaluate, train
 
-AGENTS = Path(__file__).parents[2] / "agents"
-OPTIONS = {"gamma": 0.95, "hidden": 8, "lr": 0.01}
-FILES = ["reinforce.py", "actor_critic.py", "ppo.py"]
+FILES = ["reinforce", "actor_critic", "ppo"]
 
 
-def agent_of(file="reinforce.py", seed=3, observation=PLACES + 1, actions=ACTIONS, **options):
-    return build_agent(load_agent_class(str(AGENTS / file)), OPTIONS | options, (observation,), actions, seed=seed)
+def agent_of(file="reinforce", seed=3, actions=ACTIONS, **options):
+    return shipped(file, {"gamma": 0.95, "hidden": 8, "lr": 0.01} | options, actions=actions, seed=seed)
 
 
-def trained(folder, episodes=12, file="reinforce.py", resume=False, seed=3, new_episode=Walk, **options):
+def trained(folder, episodes=12, file="reinforce", resume=False, seed=3, new_episode=Walk, **options):
     agent = agent_of(file, seed)
     settings = TrainingOptions(**{"episodes": episodes, "envs": 2, "checkpoint_every": 4, **options})
     evaluation = Walk if settings.evaluate_every else None
@@ -223,7 +221,7 @@ def test_a_checkpoint_of_another_architecture_is_refused_with_both_shapes(tmp_pa
     with pytest.raises(AgentError, match=r"layers\.0\.weight is \(8, 6\) there and \(16, 6\) in Reinforce"):
         load_agent(agent_of(hidden=16), tmp_path / "a.pt", NAMES)
     with pytest.raises(AgentError, match=r"is missing there and \(8, 6\) in ActorCritic"):
-        load_agent(agent_of("actor_critic.py"), tmp_path / "a.pt", NAMES)
+        load_agent(agent_of("actor_critic"), tmp_path / "a.pt", NAMES)
 
 
 def test_a_checkpoint_of_another_action_space_is_refused(tmp_path):
