@@ -216,20 +216,19 @@ def test_resuming_with_another_number_of_envs_is_refused(tmp_path):
         trained(tmp_path, resume=True, envs=3)
 
 
-def test_a_checkpoint_of_another_architecture_is_refused_with_both_shapes(tmp_path):
+@pytest.mark.parametrize(
+    ("other", "names", "said"),
+    [
+        ({"hidden": 16}, NAMES, r"layers\.0\.weight is \(8, 6\) there and \(16, 6\) in Reinforce"),
+        ({"file": "actor_critic"}, NAMES, r"is missing there and \(8, 6\) in ActorCritic"),
+        ({"actions": 3}, NAMES[:3], "4 actions there, 3 here"),
+        ({}, (*NAMES[:3], "close"), "action 3 is 'open' there and 'close' here"),
+    ],
+)
+def test_a_checkpoint_of_another_agent_is_refused_with_what_differs(other, names, said, tmp_path):
     save_checkpoint(tmp_path / "a.pt", agent_of(), NAMES)
-    with pytest.raises(AgentError, match=r"layers\.0\.weight is \(8, 6\) there and \(16, 6\) in Reinforce"):
-        load_agent(agent_of(hidden=16), tmp_path / "a.pt", NAMES)
-    with pytest.raises(AgentError, match=r"is missing there and \(8, 6\) in ActorCritic"):
-        load_agent(agent_of("actor_critic"), tmp_path / "a.pt", NAMES)
-
-
-def test_a_checkpoint_of_another_action_space_is_refused(tmp_path):
-    save_checkpoint(tmp_path / "a.pt", agent_of(), NAMES)
-    with pytest.raises(AgentError, match="4 actions there, 3 here"):
-        load_agent(agent_of(actions=3), tmp_path / "a.pt", NAMES[:3])
-    with pytest.raises(AgentError, match="action 3 is 'open' there and 'close' here"):
-        load_agent(agent_of(), tmp_path / "a.pt", (*NAMES[:3], "close"))
+    with pytest.raises(AgentError, match=said):
+        load_agent(agent_of(**other), tmp_path / "a.pt", names)
 
 
 def test_a_saved_agent_acts_as_the_original(tmp_path):
