@@ -108,14 +108,15 @@ def test_whoever_starts_what_fits_leaves_no_job_behind(opens, step, clock):
     assert play.simulator.unfinished == 0
 
 
-def test_an_agent_that_decides_at_every_step_does_so_also_when_nothing_waits():
-    play = played(jobs([0, 4], [2, 1], size=3), first_legal, head=2, opens="ticks", step=1.0)
-    assert play.episode.times.tolist() == [0, 0, 1, 2, 3, 4, 4]
-
-
-def test_an_agent_that_decides_when_a_job_fits_does_not_decide_otherwise():
-    play = played(jobs([0, 1, 4], [3, 2, 1], size=3), first_legal, head=2, opens="fitting", step=1.0)
-    assert play.episode.times.tolist() == [0, 3, 5]
+@pytest.mark.parametrize(
+    ("workload", "opens", "times"),
+    [
+        (jobs([0, 4], [2, 1], size=3), "ticks", [0, 0, 1, 2, 3, 4, 4]),  # also when nothing waits
+        (jobs([0, 1, 4], [3, 2, 1], size=3), "fitting", [0, 3, 5]),  # not otherwise
+    ],
+)
+def test_an_agent_decides_at_every_step_or_when_a_job_fits(workload, opens, times):
+    assert played(workload, first_legal, head=2, opens=opens, step=1.0).episode.times.tolist() == times
 
 
 def test_waiting_lasts_a_step_where_there_is_one_and_until_something_happens_where_there_is_none():
