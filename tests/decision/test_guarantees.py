@@ -133,15 +133,8 @@ def held(constraint, seeds, orders=("saf", "sjf", "ljf", "lcfs", "laf", "fcfs", 
     return waited
 
 
-@pytest.mark.parametrize("constraint", CONSTRAINTS)
+@pytest.mark.parametrize("constraint", [*CONSTRAINTS, *PARTITIONED])
 def test_no_job_starts_after_its_guarantee(constraint):
-    assert held(constraint, range(60)) > 20
-
-
-# takes 37 s
-@pytest.mark.more
-@pytest.mark.parametrize("constraint", PARTITIONED)
-def test_nor_does_one_where_there_are_partitions(constraint):
     assert held(constraint, range(60)) > 20
 
 

@@ -16,6 +16,7 @@ from hdeeprm_like.decision.policies.history import OF_EXPECTED, read_history
 from hdeeprm_like.decision.policies.plans import new_plans
 from hdeeprm_like.decision.policies.run_times import known_or_predicted
 from hdeeprm_like.engine.numbers import FIRST_PREDICTED, LAST_TWO
+from hdeeprm_like.engine.plain import ENABLED
 from hdeeprm_like.engine.state import Instant, State
 
 ONE, FOUR = cores(1), cores(4)
@@ -106,8 +107,7 @@ def test_a_job_ages_for_a_week_and_no_longer(submitted, first):
     assert started[first] == 3 * WEEK + 100
 
 
-# takes 4 s
-@pytest.mark.more
+@pytest.mark.skipif(not ENABLED, reason="calls functions that machine code alone calls")
 def test_a_job_that_outlives_its_prediction_is_expected_to_run_longer_by_one_increment_after_the_other():
     rows = of_users(jobs(submit=[0, 0, 50], seconds=[10, 10, 9999], estimate=1000.0), 7)
     policy = baseline("sjf@tsafrir")
@@ -188,8 +188,7 @@ def test_an_estimate_is_what_plain_python_makes_of_the_same_past():
     assert [found["time"], found["rate"], found["short"]] == pytest.approx(expected, rel=1e-12)
 
 
-# takes 2 s
-@pytest.mark.lane(more=r"(?!(sjf@tsafrir\+easy)$).*")
+@pytest.mark.lane(compiled=r"zoo:balanced|saf@expected.*")
 @pytest.mark.parametrize("name", LOOK_BACK)
 @settings(max_examples=10)
 @given(seed=st.integers(0, 10**6))

@@ -41,7 +41,6 @@ WORLDS = {
 }
 
 
-@pytest.mark.lane(more="with partitions.*")
 @pytest.mark.parametrize("world", WORLDS)
 def test_jobs_start_as_on_paper(world):
     WORLDS[world].check()
@@ -78,7 +77,6 @@ def test_conservative_knows_all_dates_where_jobs_become_known_during_the_run():
     assert len(profile.hold_node) >= 2 * 70 + 2
 
 
-@pytest.mark.more
 def test_with_partitions_each_job_may_have_a_reservation():
     policy = baseline("fcfs+conservative")
     state = State(TWO_PARTITIONS, in_all(jobs([0.0] * 1500)), needs=PolicyActions([policy]).needs)

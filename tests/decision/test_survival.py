@@ -17,6 +17,7 @@ from hdeeprm_like.decision.policies import estimates as made
 from hdeeprm_like.decision.policies import survival as model
 from hdeeprm_like.decision.policies.history import read_history
 from hdeeprm_like.decision.policies.plans import new_plans
+from hdeeprm_like.engine.plain import ENABLED
 from hdeeprm_like.engine.state import Instant, State
 
 ONE, FOUR = cores(1), cores(4)
@@ -115,8 +116,7 @@ def modelled(past, running, job, shares):
     return found
 
 
-# takes 1 s
-@pytest.mark.more
+@pytest.mark.skipif(not ENABLED, reason="calls functions that machine code alone calls")
 def test_the_model_is_what_plain_python_makes_of_the_same_past():
     rows = jobs(submit=[0, 1, 2, 50], seconds=1.0, estimate=[900, 300, 900, 900], size=[1, 2, 1, 1])
     state, actions, history = at(rows)  # programs 0, 1, 0, 1
