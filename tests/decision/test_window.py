@@ -178,6 +178,7 @@ def test_a_job_is_started_whole_on_the_node_that_is_chosen():
     assert state.cores_of(1).tolist() == [0]
     assert starts(play) == [0.0, 0.0, 5.0]
     assert state.cores_of(0).tolist() == [2, 3, 4]
+    assert not state.tables.loads["picked"].any()  # nothing is left of a choice
 
 
 def test_a_job_that_no_node_can_take_whole_is_rejected():
