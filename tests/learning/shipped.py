@@ -2,13 +2,13 @@
 
 from pathlib import Path
 
-from toy import ACTIONS, PLACES
+from toy import LAYOUT
 
 from hdeeprm_like.learning.loading import build_agent, load_agent_class
 
 AGENTS = Path(__file__).parents[2] / "agents"
 
 
-def shipped(name, options, observed=(PLACES + 1,), actions=ACTIONS, **how):
-    """An agent with options; *how* is its seed and layout."""
-    return build_agent(load_agent_class(str(AGENTS / f"{name}.py")), options, observed, actions, **how)
+def shipped(name, options, layout=LAYOUT, seed=0):
+    """An agent with options, which sees and does what a layout says."""
+    return build_agent(load_agent_class(str(AGENTS / f"{name}.py")), options, layout, seed=seed)

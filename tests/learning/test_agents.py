@@ -9,8 +9,9 @@ import torch
 from agents_for_tests import APPENDIX_G, ClassicAgent, FixedSequence, RandomAgent
 from shipped import shipped
 from torch import nn
-from toy import ACTIONS, NAMES, PLACES, Walk
+from toy import ACTIONS, LAYOUT, NAMES, PLACES, Walk
 
+from hdeeprm_like.decision.layout import plain_layout
 from hdeeprm_like.errors import AgentError
 from hdeeprm_like.learning.agents import LearningAgent, PolicyLearningAgent, ValueLearningAgent, entropy
 from hdeeprm_like.learning.loading import build_agent, load_agent_class
@@ -22,7 +23,7 @@ OPTIONS = {"gamma": 0.9, "hidden": 8, "lr": 0.01}
 def agent_in(tmp_path, source, options=OPTIONS):
     path = tmp_path / "my_agent.py"
     path.write_text(source)
-    return build_agent(load_agent_class(str(path)), options, (PLACES + 1,), ACTIONS, seed=1)
+    return build_agent(load_agent_class(str(path)), options, LAYOUT, seed=1)
 
 
 class Table(PolicyLearningAgent, ValueLearningAgent):
@@ -216,7 +217,7 @@ assert len(NAMES) == ACTIONS
 @pytest.mark.parametrize(("name", "weights"), [("reinforce", 7 * 20 + 21 * 3), ("actor_critic", 7 * 20 + 21 * 4)])
 def test_a_list_of_units_is_one_layer_each(name, weights):
     agent, deeper, as_before = (
-        shipped(name, {"gamma": 0.9, "hidden": hidden}, (6,), 3) for hidden in ([20], [16] * 4, 16)
+        shipped(name, {"gamma": 0.9, "hidden": hidden}, plain_layout((6,), "abc")) for hidden in ([20], [16] * 4, 16)
     )
     assert sum(one.numel() for one in agent.parameters()) == weights
     assert all(map(torch.equal, deeper.state_dict().values(), as_before.state_dict().values()))

@@ -10,7 +10,8 @@ from toy import NAMES, Walk
 from hdeeprm_like.cli.main import main
 from hdeeprm_like.errors import OptionsError
 from hdeeprm_like.learning.callbacks import MLflow, WeightsAndBiases, callbacks_named
-from hdeeprm_like.learning.training import TrainingOptions, train
+from hdeeprm_like.learning.training import Played, Training
+from hdeeprm_like.option_sections import TrainingSection
 
 
 class Notebook:
@@ -63,10 +64,10 @@ class FakeMlflow(Notebook):
 
 
 def trained(folder, *callbacks, episodes=2, resume=False, **options):
-    options = TrainingOptions(episodes=episodes, envs=1, checkpoint_every=1, **options)
-    how = {"quiet": True, "tensorboard": False, "resume": resume, "callbacks": callbacks}
-    evaluation = Walk if options.evaluate_every else None
-    train(shipped("reinforce", {"gamma": 0.9}), Walk, NAMES, folder, options, evaluation=evaluation, **how)
+    options = TrainingSection(episodes=episodes, envs=1, checkpoint_every=1, **options)
+    played = Played(Walk, NAMES, Walk if options.evaluate_every else None)
+    agent = shipped("reinforce", {"gamma": 0.9})
+    Training(agent, played, folder, options).run(resume, quiet=True, callbacks=callbacks)
 
 
 def test_a_callback_gets_the_beginning_each_episode_each_evaluation_and_the_end(tmp_path):

@@ -16,7 +16,8 @@ from hdeeprm_like.learning import training
 from hdeeprm_like.learning.agents import Batch
 from hdeeprm_like.learning.ppo import Advantages
 from hdeeprm_like.learning.rollout import batched_rollout, rollout_by_parts
-from hdeeprm_like.learning.training import TrainingOptions, evaluate, play_episodes, train
+from hdeeprm_like.learning.training import Played, Training, evaluate, play_episodes
+from hdeeprm_like.option_sections import TrainingSection
 
 CPU = torch.device("cpu")
 
@@ -65,8 +66,8 @@ def test_a_budget_in_decisions_ends_the_training_and_sets_its_schedule(tmp_path)
     agent, left = walker(), []
     plain = agent.anneal
     agent.anneal = lambda share: left.append(share) or plain(share)
-    how = TrainingOptions(envs=2, steps=75, checkpoint_every=1)  # an episode of the toy has 10 decisions
-    assert train(agent, Walk, ["a", "b", "c", "d"], tmp_path, how, quiet=True, tensorboard=False) == 8
+    how = TrainingSection(envs=2, steps=75, checkpoint_every=1)  # an episode of the toy has 10 decisions
+    assert Training(agent, Played(Walk, ["a", "b", "c", "d"]), tmp_path, how).run(quiet=True, callbacks=()) == 8
     assert left == pytest.approx([1.0, 1 - 20 / 75, 1 - 40 / 75, 1 - 60 / 75])
 
 

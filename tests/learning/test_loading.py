@@ -8,8 +8,11 @@ import torch
 from test_agents import APPENDIX_G
 
 import hdeeprm_like.learning
+from hdeeprm_like.decision.layout import plain_layout
 from hdeeprm_like.errors import AgentError, OptionsError
 from hdeeprm_like.learning.loading import build_agent, find_device, load_agent_class
+
+LAYOUT = plain_layout((6,), "abc")
 
 TWO = APPENDIX_G + "\nclass Another(MyLearningAgent):\n    pass\n"
 
@@ -64,7 +67,7 @@ OWN_OPTION = APPENDIX_G.replace("observation_size):", "observation_size, tempera
 
 def test_further_options_reach_the_constructor_by_name(tmp_path):
     kind = load_agent_class(str(written(tmp_path, OWN_OPTION)))
-    agent = build_agent(kind, {"gamma": 0.9, "hidden": 4, "temperature": 2.5}, (6,), 3)
+    agent = build_agent(kind, {"gamma": 0.9, "hidden": 4, "temperature": 2.5}, LAYOUT)
     assert agent.temperature == 2.5
     assert (agent.input.in_features, agent.output.out_features) == (6, 3)
 
@@ -85,12 +88,12 @@ def test_further_options_reach_the_constructor_by_name(tmp_path):
 def test_an_agent_that_cannot_be_made_is_refused_with_what_would_be_right(tmp_path, source, options, error, said):
     kind = load_agent_class(str(written(tmp_path, source)))
     with pytest.raises(error, match=said):
-        build_agent(kind, {"gamma": 0.9, **options}, (6,), 3)
+        build_agent(kind, {"gamma": 0.9, **options}, LAYOUT)
 
 
 def test_the_same_seed_gives_the_same_weights(tmp_path):
     kind = load_agent_class(str(written(tmp_path, APPENDIX_G)))
-    first, second, other = (build_agent(kind, {"gamma": 1.0, "hidden": 4}, (6,), 3, seed=s) for s in (1, 1, 2))
+    first, second, other = (build_agent(kind, {"gamma": 1.0, "hidden": 4}, LAYOUT, seed=s) for s in (1, 1, 2))
     assert torch.equal(first.input.weight, second.input.weight)
     assert not torch.equal(first.input.weight, other.input.weight)
 

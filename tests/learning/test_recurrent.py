@@ -5,16 +5,18 @@ import pytest
 import torch
 from shipped import shipped
 from test_rollout import Counters
-from toy import ACTIONS, PLACES, Walk
+from toy import ACTIONS, NAMES, PLACES, Walk
 
 from hdeeprm_like.decision.episode import Episode
+from hdeeprm_like.decision.layout import plain_layout
 from hdeeprm_like.learning.agents import Batch
 from hdeeprm_like.learning.rollout import batched_rollout
 from hdeeprm_like.learning.training import play_episodes
 
 
 def remembering(observed, actions):
-    return shipped("recurrent", {"gamma": 1.0, "hidden": 8, "lr": 0.01}, (observed,), actions, seed=1)
+    layout = plain_layout((observed,), NAMES[:actions])
+    return shipped("recurrent", {"gamma": 1.0, "hidden": 8, "lr": 0.01}, layout, seed=1)
 
 
 def told(agent, episode):

@@ -38,7 +38,7 @@ def decisions(one, count=200, seed=0):
 
 
 def kernel(one, name="kernel", **options):
-    return shipped(name, {"gamma": 1.0, **options}, one.shape, len(one.actions), seed=3, layout=one)
+    return shipped(name, {"gamma": 1.0, **options}, one, seed=3)
 
 
 @pytest.mark.parametrize("one", [layout(), layout(waiting=False), layout(nodes=2), layout(nodes=2, waiting=False)])
