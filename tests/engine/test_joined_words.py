@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from small import jobs, platform, run, run_baseline
 
 from hdeeprm_like.engine import tables
+from hdeeprm_like.engine.plain import ENABLED
 
 NEVER = 1 << 40  # words of a processor
 
@@ -45,8 +46,7 @@ def check_joined(play):
     assert found[0] == found[1]
 
 
-@pytest.mark.compiled
-@settings(max_examples=40)
+@settings(max_examples=4 if ENABLED else 40)
 @given(machines, st.integers(0, 2**32), policies)
 def test_a_run_on_batsims_clock_is_the_same_where_equal_words_are_joined(machine, seed, policy):
     check_joined(lambda: run(*world(machine, seed), policy).simulator)
