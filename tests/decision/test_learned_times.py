@@ -58,6 +58,13 @@ def test_a_job_of_whose_user_nothing_is_known_goes_where_the_tree_says(trees):
         assert starts(workload, f"sjf@{name}+easy", users=[0, 0, 1]) == expected
 
 
+def test_the_run_before_the_last_is_known_of_a_user_with_two_ended_jobs(trees):
+    # at 20 two jobs of user 0 have ended, so 2 counts as requested; of user 1 nothing is known, so 3 counts as short
+    workload = jobs(submit=[0, 1, 2, 2], seconds=[10, 10, 20, 30], estimate=[10, 10, 90, 100], size=4)
+    name = trees(asks("log_before_last", -1000.0, SHORT, LEAF, "left"))
+    assert starts(workload, f"sjf@{name}+easy", users=[0, 0, 0, 1]) == [0, 10, 50, 20]
+
+
 def test_a_prediction_is_made_anew_when_a_job_of_the_user_has_ended(trees):
     # when 1 and 2 are submitted no job of anybody has ended; when 0 ends, its user is known to run but briefly
     name = trees(asks("user_ended", 0.5, LEAF, SHORT))
