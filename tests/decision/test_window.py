@@ -163,6 +163,8 @@ def test_memory_of_the_nodes_counts_for_what_fits():
     workload = jobs([0, 0], [5, 5], size=[2, 2], memory=[8000.0, 1.0])
     play = played(workload, first_legal, platform=platform, head=2)
     assert starts(play) == [0.0, 5.0]  # the first takes a core and all memory of each node
+    all_cores = jobs([0, 0], [5, 5], size=[4, 1], memory=1.0)
+    assert starts(played(all_cores, first_legal, platform=platform, head=2)) == [0.0, 5.0]
 
 
 def test_a_job_is_started_whole_on_the_node_that_is_chosen():
