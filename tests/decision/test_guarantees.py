@@ -96,6 +96,15 @@ def test_a_job_that_outruns_its_request_moves_reservations_but_no_job_waits_for_
     assert starts[2] < 93 * H
 
 
+def test_what_another_policy_has_started_counts_in_a_guarantee():
+    # the other policy starts 0 on both cores; at hour 1 it has 9 h to run, and 1 needs both for an hour: 10 h and 12 h
+    workload = jobs([0, H], [10 * H, H], 2)
+    names = ["lcfs+bounded", "lcfs+greedy"]
+    starts, promised = played(cores(2), workload, names, choose=lambda instant: int(instant.now == 0.0))
+    assert promised[1] == 23 * H
+    assert starts.tolist() == [0, 10 * H]
+
+
 @pytest.mark.parametrize("seed", range(20))
 def test_what_other_policies_start_breaks_no_plan_beyond_repair(seed):
     world = bounded_world(seed, ("cores", "memory", "whole")[seed % 3], "textbook", "saf+bounded:0.5")
