@@ -11,6 +11,7 @@ from hdeeprm_like.decision.policies.pairs import apply_pair
 from hdeeprm_like.engine.cores import set_available
 from hdeeprm_like.engine.lifecycle import receive
 from hdeeprm_like.engine.numbers import HIGH_MEM
+from hdeeprm_like.engine.plain import ENABLED
 from hdeeprm_like.engine.processor_index import rank, rank_all
 from hdeeprm_like.engine.processor_keys import node_fits, processor_key
 from hdeeprm_like.engine.processor_search import best_processor, lowest_processor, random_processor, rival_of
@@ -70,7 +71,7 @@ def check_choices(t, memory, gpus, beside):
     assert t.clock["random"] == after
 
 
-@settings(max_examples=60)
+@settings(max_examples=15 if ENABLED else 60)  # a look at every processor takes long in plain Python
 @given(clusters, st.lists(requests, min_size=1, max_size=12), st.data())
 def test_every_choice_is_that_of_a_scan_whatever_jobs_come_and_go(cluster, asked, data):
     size, memory, bandwidth, gpus = (np.array(column) for column in zip(*asked, strict=True))
