@@ -120,10 +120,11 @@ def _player(policy: str) -> tuple[Case, Play]:
 def _played(
     actions: PolicyActions, machine: Platform, jobs: Window, clock: Clock, seed: int, whole: bool
 ) -> tuple[Simulator, Callable[[], Simulator]]:
-    """Play a pair or a baseline; where equal cores can be counted, this is the quicker way."""
+    """Play a pair or a baseline: without a log, and where equal cores can be counted without names for them."""
     play = partial(run_to_end, machine, jobs.workload, actions, clock, seed=seed, epoch=jobs.epoch, whole=whole)
-    if clock != "batsim" and actions.built_in and not whole and countable(machine, jobs.workload):
-        return play(named=False), partial(play, log=True)
+    if actions.built_in:
+        counted = clock != "batsim" and not whole and countable(machine, jobs.workload)
+        return play(named=not counted), partial(play, log=True)
     simulator = play(log=True)
     return simulator, lambda: simulator
 

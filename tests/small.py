@@ -22,19 +22,10 @@ from hdeeprm_like.run.python_loop import play
 from hdeeprm_like.run.simulator import Simulator
 from hdeeprm_like.run.to_end import run_policy
 
-RUN_FILES = {  # what `launch` leaves behind
-    "makespans.log",
-    "options.json",
-    "out_consumed_energy.csv",
-    "out_jobs.csv",
-    "out_machine_states.csv",
-    "out_pstate_changes.csv",
-    "out_schedule.csv",
-    "overutilizations.json",
-    "platform.xml",
-    "run.json",
-    "workload.json",
-}
+# what `launch` leaves behind
+RUN_FILES = {"makespans.log", "options.json", "out_consumed_energy.csv", "out_jobs.csv", "out_machine_states.csv",
+             "out_pstate_changes.csv", "out_schedule.csv", "overutilizations.json", "platform.xml", "run.json",
+             "workload.json"}  # fmt: skip
 MOMENT = 1e-6  # s; Batsim's messages take nanoseconds each
 
 

@@ -137,6 +137,14 @@ def test_a_critic_alone_does_not_decide():
         Critic().act(np.ones(PLACES + 1, np.float32), np.ones(ACTIONS, bool))
 
 
+@pytest.mark.parametrize("name", ["adam", "rmsprop"])
+def test_an_agent_without_layers_learns_nothing(name):
+    agent = ValueLearningAgent()
+    agent.optimizer_name = name
+    with pytest.raises(AgentError, match="ValueLearningAgent has no layer whose weights it can learn"):
+        agent.optimizer.zero_grad()
+
+
 def test_an_agent_of_another_kind_writes_choose_and_loss():
     class Greedy(LearningAgent):
         def __init__(self):
