@@ -18,6 +18,7 @@ from hdeeprm_like.decision.actions import PolicyActions, policy_named
 from hdeeprm_like.decision.agent_names import agent_named
 from hdeeprm_like.decision.names import case_of
 from hdeeprm_like.engine.job_rows import countable
+from hdeeprm_like.engine.state import State
 from hdeeprm_like.errors import OptionsError, WorkloadError
 from hdeeprm_like.experiment import Experiment
 from hdeeprm_like.formats import open as formats
@@ -129,12 +130,12 @@ class Fixed(NamedTuple):
         self, machine: Platform, jobs: Window, clock: Clock, seed: int, whole: bool
     ) -> tuple[Simulator, Callable[[], Simulator]]:
         """Run the jobs to their ends; where equal cores can be counted, this is the quicker way."""
-        play = partial(
-            run_to_end, machine, jobs.workload, self.actions, clock, seed=seed, epoch=jobs.epoch, whole=whole
-        )
+        needs = self.actions.needs
+        begun = partial(State, machine, jobs.workload, seed, whole=whole, needs=needs, epoch=jobs.epoch)
         if clock != "batsim" and self.actions.built_in and not whole and countable(machine, jobs.workload):
-            return play(named=False), partial(play, log=True)
-        simulator = play(log=True)
+            counted = run_to_end(begun(log=False, named=False), self.actions, clock)
+            return counted, lambda: run_to_end(begun(), self.actions, clock)
+        simulator = run_to_end(begun(), self.actions, clock)
         return simulator, lambda: simulator
 
 

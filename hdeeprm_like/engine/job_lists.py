@@ -10,7 +10,7 @@ Insertion, removal and search take O(log n + BLOCK + n / BLOCK) with small const
 """
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,8 @@ from numpy.typing import NDArray
 from hdeeprm_like.engine.bundles import Bundle, copy_entries
 from hdeeprm_like.engine.compiled import compiled, inlined
 from hdeeprm_like.types import Floats, Ints, Records
+
+Sorted: TypeAlias = tuple[tuple[int, int], ...]  # for each list its order, and the run times of its keys
 
 BLOCK = 64  # jobs
 FEW = 8  # jobs of a block up to which a linear search beats bisection, and single moves beat a block move
@@ -76,7 +78,7 @@ def blocks_for(jobs: int, at_once: int) -> int:
     return 1 if jobs <= BLOCK else min(2 * jobs // BLOCK + 2, at_once)
 
 
-def new_job_lists(orders: tuple[tuple[int, int], ...], jobs: int, at_once: int) -> JobLists:
+def new_job_lists(orders: Sorted, jobs: int, at_once: int) -> JobLists:
     """Return empty lists.
 
     Args:

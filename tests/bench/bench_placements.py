@@ -3,11 +3,7 @@
 import time
 
 import pytest
-from placements import OPTIONS, judged_windows
-
-from hdeeprm_like.decision.actions import PolicyActions
-from hdeeprm_like.decision.names import baseline
-from hdeeprm_like.run.schedules import run_to_end
+from placements import OPTIONS, judged_windows, scheduled
 
 pytestmark = pytest.mark.bench
 PLACED = f"scored:{OPTIONS / 'begin-placed.json'}"
@@ -22,6 +18,6 @@ def test_milliseconds_of_a_window(machine):
         for _ in range(3):
             begun = time.process_time()
             for platform, jobs in windows:
-                run_to_end(platform, jobs, PolicyActions([baseline(name)]), "batsim")
+                scheduled(platform, jobs, name)
             times.append((time.process_time() - begun) / len(windows) * 1e3)
         print(f"{machine}, {name.replace(PLACED, 'PLACED')}: {min(times):.1f} ms a window")

@@ -15,6 +15,7 @@ from hdeeprm_like.cluster.pool import pool
 from hdeeprm_like.cluster.synthetic.models import Recipe, model_named
 from hdeeprm_like.decision.actions import PolicyActions, policy_named
 from hdeeprm_like.decision.compared_policies import policies_named
+from hdeeprm_like.engine.state import State
 from hdeeprm_like.formats.swf import swf_parts, write_swf, write_swf_parts
 from hdeeprm_like.formats.swf_cuts import trace_of_workload
 from hdeeprm_like.results.run_log import Record
@@ -63,11 +64,11 @@ def simulated(name, count, policy, clock, log, options, folder=None):
     workload = jobs_of(platform, count, **options)
     actions = PolicyActions([policy_named(policy)])
     few = jobs_of(platform, 5, **options)
-    ended = run_to_end(platform, few, actions, clock, log=log)  # loads the code
+    ended = run_to_end(State(platform, few, log=log, needs=actions.needs), actions, clock)  # loads the code
     if folder is not None:
         Record(ended, few).write_jobs(Path(folder) / "out_jobs.csv")
     begin = time.process_time()
-    simulator = run_to_end(platform, workload, actions, clock, log=log)
+    simulator = run_to_end(State(platform, workload, log=log, needs=actions.needs), actions, clock)
     seconds, writing = time.process_time() - begin, 0.0
     if folder is not None:
         begin = time.process_time()

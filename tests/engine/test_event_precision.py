@@ -14,7 +14,7 @@ TWO_CORES = (1000.0, [(2, 1.0, 100.0, 10.0)])
 
 def instants(workload, wake_up=np.inf):
     """Run first come, first served on two cores, called once at *wake_up*; return (time, ends, submissions) of each."""
-    state = State(platform(TWO_CORES), workload, policies=(FIRST,))
+    state = State(platform(TWO_CORES), workload)
     clock = textbook(state, workload)
     found = []
     while (instant := clock.next_instant()) is not None:
