@@ -25,6 +25,7 @@ from hdeeprm_like.engine.fitting import fits_on
 from hdeeprm_like.engine.lifecycle import start_job
 from hdeeprm_like.engine.node_places import pick_node
 from hdeeprm_like.engine.numbers import HIGH_GFLOPS
+from hdeeprm_like.engine.processor_keys import outdate
 from hdeeprm_like.engine.processor_search import book
 from hdeeprm_like.engine.state import State
 from hdeeprm_like.engine.tables import NOTHING, Tables
@@ -73,6 +74,7 @@ def book_on_node(tables: Tables, window: Window, n: int, j: int) -> None:
             tables.picks[picks].processor = p
             picks += 1
             book(tables, p, cores, j)
+            outdate(tables, p)
             wanted -= cores
     write_allocation(tables, HIGH_GFLOPS, j, picks)
     for i in range(picks):

@@ -23,7 +23,7 @@ from hdeeprm_like.engine.numbers import (
     SPREAD,
 )
 from hdeeprm_like.engine.packing import SHARES, packed_processor
-from hdeeprm_like.engine.processor_keys import PROCESSOR_KEYS, counts_cores, outdate
+from hdeeprm_like.engine.processor_keys import PROCESSOR_KEYS, counts_cores, outdate, raise_keys
 from hdeeprm_like.engine.processor_search import book, pick, take_at_random, take_best, take_cores, take_in_order
 from hdeeprm_like.engine.serving_cores import draw_for_cores, take_lowest, take_random
 from hdeeprm_like.engine.tables import CORES, NOTHING, Tables
@@ -46,7 +46,7 @@ def give_back(tables: Tables, pick: int) -> None:
     load.free += load.picked
     load.used_bandwidth = noted.used_bandwidth
     room.free_memory, room.free_gpus = noted.free_memory, noted.free_gpus
-    outdate(tables, p)
+    raise_keys(tables, p)
 
 
 @entry
@@ -105,6 +105,7 @@ def book_on(tables: Tables, cores: Ints, j: int) -> bool:
             if taken > 0:
                 picks = pick(tables, picks, p)
                 book(tables, p, taken, j)
+                outdate(tables, p)
                 left -= taken
         missing += max(left, 0)
     write_allocation(tables, FIRST_FIT, j, picks)

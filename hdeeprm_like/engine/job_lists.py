@@ -145,13 +145,6 @@ def entry_for(lists: JobLists, low: int, high: int, key: float, rank: int) -> in
     return int(low)
 
 
-@inlined
-def copy_block(lists: JobLists, v: int, source: int, target: int) -> None:
-    """Copy the row of a block to another place."""
-    old, new = lists.blocks[v, source], lists.blocks[v, target]
-    new.first, new.begin, new.size, new.least = old.first, old.begin, old.size, old.least
-
-
 @compiled
 def add_block(lists: JobLists, v: int, place: int) -> None:
     """Insert an empty block at a place."""
@@ -162,7 +155,7 @@ def add_block(lists: JobLists, v: int, place: int) -> None:
     else:
         row.made += 1
     for i in range(row.blocks, place, -1):
-        copy_block(lists, v, i - 1, i)
+        lists.blocks[v, i] = lists.blocks[v, i - 1]
     block = lists.blocks[v, place]
     block.first, block.begin, block.size, block.least = first, first, 0, 2**31 - 1
     row.blocks += 1
@@ -327,7 +320,7 @@ def remove_between(lists: JobLists, v: int, j: int) -> None:
         row.blocks -= 1
         first = block.first
         for i in range(place, row.blocks):
-            copy_block(lists, v, i + 1, i)
+            lists.blocks[v, i] = lists.blocks[v, i + 1]
         lists.blocks[v, row.blocks].first = first
 
 

@@ -11,7 +11,7 @@ from hdeeprm_like.engine.called_on_nodes import call_lacking, call_release
 from hdeeprm_like.engine.compiled import compiled, entry, inlined, lowest_bit
 from hdeeprm_like.engine.cores import cores_of, forget_touched, release, touch_all
 from hdeeprm_like.engine.joined_words import repeats
-from hdeeprm_like.engine.processor_keys import counts_cores, outdate, places
+from hdeeprm_like.engine.processor_keys import counts_cores, outdate, places, raise_keys
 from hdeeprm_like.engine.running_jobs import add_running, remove_running
 from hdeeprm_like.engine.tables import (
     COMPLETED,
@@ -238,7 +238,7 @@ def free_processor(tables: Tables, j: int, p: int, cores: int, available: int) -
     change_busy(tables, p, -cores)
     if room.busy == 0:
         room.free_memory, room.free_gpus = node.memory, node.gpus
-    outdate(tables, p)
+    raise_keys(tables, p)
 
 
 @compiled

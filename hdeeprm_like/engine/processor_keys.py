@@ -80,8 +80,19 @@ def processor_key(tables: Tables, policy: int, p: int) -> float:
 
 
 @inlined
+def raise_keys(tables: Tables, p: int) -> None:
+    """Note that more is free on a processor and on its node: no key of a group is below those of its processors."""
+    group, node, memory = tables.groups[p >> SHIFT], tables.nodes[tables.processors[p].node], free_memory(tables, p)
+    group.key[HIGH_CORES - HIGH_CORES] = max(group.key[HIGH_CORES - HIGH_CORES], free_cores(tables, p))
+    group.key[HIGH_MEM_BW - HIGH_CORES] = max(group.key[HIGH_MEM_BW - HIGH_CORES], free_bandwidth(tables, p))
+    for g in range(node.first_processor >> SHIFT, ((node.first_processor + node.processors - 1) >> SHIFT) + 1):
+        tables.groups[g].key[HIGH_MEM - HIGH_CORES] = max(tables.groups[g].key[HIGH_MEM - HIGH_CORES], memory)
+        tables.groups[g].outdated = ALL
+
+
+@inlined
 def outdate(tables: Tables, p: int) -> None:
-    """Note that what is free on a processor, and so on its node, has changed."""
+    """Note that less is free on a processor, and so on its node."""
     node = tables.nodes[tables.processors[p].node]
     for g in range(node.first_processor >> SHIFT, ((node.first_processor + node.processors - 1) >> SHIFT) + 1):
         tables.groups[g].outdated = ALL

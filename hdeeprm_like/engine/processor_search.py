@@ -19,7 +19,10 @@ from hdeeprm_like.engine.waiting_queue import draw
 
 @inlined
 def book(tables: Tables, p: int, cores: int, j: int) -> None:
-    """Take cores for a job from a processor, and memory, GPUs and bandwidth for each from its node."""
+    """Take cores for a job from a processor, and memory, GPUs and bandwidth for each from its node.
+
+    The caller must `outdate` the processor afterwards.
+    """
     job, load, room = tables.jobs[j], tables.loads[p], tables.node_loads[tables.processors[p].node]
     load.free -= cores
     load.used_bandwidth += cores * job.bandwidth
@@ -27,7 +30,6 @@ def book(tables: Tables, p: int, cores: int, j: int) -> None:
     room.free_memory -= cores * job.memory
     if job.gpus > 0.0:
         room.free_gpus -= cores * job.gpus
-    outdate(tables, p)
 
 
 @compiled
@@ -37,12 +39,13 @@ def take_cores(tables: Tables, j: int, p: int, wanted: int) -> int:
     if job.memory <= 0.0 and job.gpus <= 0.0 and job.bandwidth <= 0.0:  # every core sees the same state
         taken = min(wanted, load.free)
         book(tables, p, taken, j)
-        return int(taken)
-    taken = 0
-    while taken < wanted and load.free > 0 and node_fits(tables, n, job.memory, job.gpus):
-        book(tables, p, 1, j)
-        taken += 1
-    return taken
+    else:
+        taken = 0
+        while taken < wanted and load.free > 0 and node_fits(tables, n, job.memory, job.gpus):
+            book(tables, p, 1, j)
+            taken += 1
+    outdate(tables, p)
+    return int(taken)
 
 
 @inlined
@@ -141,8 +144,7 @@ def best_groups(tables: Tables, policy: int, j: int) -> tuple[int, int, float]:
     """Return the group for the next core of a job, -1 for none, the next best one, and the key there."""
     best, other, most, rival, ranking = -1, -1, -np.inf, -np.inf, policy - HIGH_CORES
     for g in range(len(tables.groups)):
-        group = tables.groups[g]
-        if group.outdated & (1 << ranking) or group.key[ranking] > rival:
+        if tables.groups[g].key[ranking] > rival:
             _, key = best_key_in(tables, policy, g, j)
             if key > most:
                 best, most, other, rival = g, key, best, most
@@ -181,20 +183,9 @@ def count_cores(tables: Tables, g: int) -> None:
     group.outdated &= ~COUNTED
 
 
-@inlined
-def cores_for(tables: Tables, g: int, j: int) -> int:
-    """Return how many free cores of a group have memory and GPUs for a job."""
-    group, job = tables.groups[g], tables.jobs[j]
-    if group.outdated & COUNTED:
-        count_cores(tables, g)
-    if group.cores == 0 or (job.gpus <= 0.0 and group.least >= job.memory):
-        return int(group.cores)
-    return cores_with_room(tables, g, j)
-
-
 @compiled
 def cores_with_room(tables: Tables, g: int, j: int) -> int:
-    """Return the same where some nodes may lack memory or GPUs."""
+    """Return how many free cores of a group have memory and GPUs for a job, by a look at each processor."""
     cores = 0
     for p in range(g << SHIFT, min((g + 1) << SHIFT, len(tables.loads))):
         cores += tables.loads[p].free if has_core(tables, p, j) else 0
@@ -202,30 +193,35 @@ def cores_with_room(tables: Tables, g: int, j: int) -> int:
 
 
 @compiled
-def all_cores_for(tables: Tables, j: int) -> int:
-    """Return the same of all groups."""
-    cores = 0
+def count_eligible(tables: Tables, j: int) -> int:
+    """Write how many free cores of each group have memory and GPUs for a job; return their number."""
+    job, eligible = tables.jobs[j], 0
     for g in range(len(tables.groups)):
-        cores += cores_for(tables, g, j)
-    return cores
+        group = tables.groups[g]
+        if group.outdated & COUNTED:
+            count_cores(tables, g)
+        alike = group.cores == 0 or (job.gpus <= 0.0 and group.least >= job.memory)
+        group.eligible = group.cores if alike else cores_with_room(tables, g, j)
+        eligible += group.eligible
+    return int(eligible)
 
 
 @compiled
 def take_at_random(tables: Tables, j: int) -> tuple[int, int]:
     """Book random cores, one after the other; return the picked processors and the cores missing."""
-    job, picks, eligible = tables.jobs[j], 0, all_cores_for(tables, j)
+    job, picks, eligible = tables.jobs[j], 0, count_eligible(tables, j)
     wanted = job.size
     while wanted > 0 and eligible > 0:
         core, g = draw(tables, eligible), 0
-        cores = cores_for(tables, 0, j)
-        while core >= cores:
-            core, g = core - cores, g + 1
-            cores = cores_for(tables, g, j)
+        while core >= tables.groups[g].eligible:
+            core, g = core - tables.groups[g].eligible, g + 1
         p = g << SHIFT
         while not has_core(tables, p, j) or core >= tables.loads[p].free:
             core, p = core - (tables.loads[p].free if has_core(tables, p, j) else 0), p + 1
         picks = pick(tables, picks, p)
         wanted -= take_cores(tables, j, p, 1)
-        fits = node_fits(tables, tables.processors[p].node, job.memory, job.gpus)
-        eligible = eligible - 1 if fits else all_cores_for(tables, j)
+        tables.groups[g].eligible -= 1
+        eligible -= 1
+        if not node_fits(tables, tables.processors[p].node, job.memory, job.gpus):
+            eligible = count_eligible(tables, j)
     return picks, wanted

@@ -151,10 +151,11 @@ ALL, COUNTED = 0b1111, 0b1000
 GROUP = np.dtype(
     [
         ("outdated", "i8"),  # bits of what changed since it was written: the best by each of three policies, COUNTED
-        ("key", "f8", (3,)),  # the largest key among processors with free cores by HIGH_CORES, HIGH_MEM, HIGH_MEM_BW
-        ("best", "i8", (3,)),  # the first processor that has it, -1 for none
+        ("key", "f8", (3,)),  # the largest key among processors with free cores by HIGH_CORES, HIGH_MEM, HIGH_MEM_BW,
+        ("best", "i8", (3,)),  # and the first processor that has it, -1 for none; where outdated, an upper bound
         ("cores", "i8"),  # free cores
         ("least", "f8"),  # MB, the least free memory of a node there
+        ("eligible", "i8"),  # scratch: free cores with room for the job being placed
     ],
     align=True,
 )
@@ -319,7 +320,7 @@ def new_tables(platform: Platform, room: Capacity, lists: tuple[Sorted, Sorted],
     joins = processors["words"].max() >= LARGE
     spans, walks = spans_of(processors)
     groups = np.zeros(((platform.processors - 1) >> SHIFT) + 1, GROUP)
-    groups["outdated"] = ALL
+    groups["outdated"], groups["key"] = ALL, np.inf
     list_of = np.full(NUMBER_OF_ORDERS, -1, np.int32)
     for v, (order, times) in enumerate(lists[0]):
         if times == REQUESTED:
